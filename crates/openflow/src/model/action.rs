@@ -1,0 +1,103 @@
+//! Actions and instructions.
+use super::{Bytes, GroupId, MeterId, PortNo, TableId};
+use serde::Serialize;
+use weir_packet::{Field, MacAddr};
+
+/// `max_len` of an output to the controller that asks for the whole packet, unbuffered (`OFPCML_NO_BUFFER`).
+pub const NO_BUFFER: u16 = 0xffff;
+
+/// What is done to or with a packet (OpenFlow 1.3.5, 5.12 and 7.2.5; OpenFlow 1.0.0, 5.2.4).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[allow(missing_docs, reason = "each is named by the specification")]
+pub enum Action {
+    /// `max_len`: bytes of the packet that go to the controller, [`NO_BUFFER`] for all; meaningless for other ports.
+    Output {
+        port: PortNo,
+        max_len: u16,
+    },
+    Group(GroupId),
+    SetQueue(u32),
+    CopyTtlOut,
+    CopyTtlIn,
+    SetMplsTtl(u8),
+    DecMplsTtl,
+    SetNwTtl(u8),
+    DecNwTtl,
+    /// The EtherType of the new tag: 0x8100 or 0x88a8.
+    PushVlan(u16),
+    PopVlan,
+    /// The EtherType of the new header: 0x8847 or 0x8848.
+    PushMpls(u16),
+    /// The EtherType of what is under the header.
+    PopMpls(u16),
+    PushPbb(u16),
+    PopPbb,
+    /// `value` in the field's low bits.
+    SetField {
+        field: Field,
+        value: u128,
+    },
+    /// 1.0: sets the VLAN id, pushing a tag if there is none.
+    SetVlanVid(u16),
+    /// 1.0: sets the VLAN priority, pushing a tag if there is none.
+    SetVlanPcp(u8),
+    /// 1.0: sets the IPv4 source; nothing on other packets.
+    SetNwSrc(u32),
+    /// 1.0: sets the IPv4 destination; nothing on other packets.
+    SetNwDst(u32),
+    /// 1.0: sets the DSCP bits of the IP header to the upper six bits; nothing on other packets.
+    SetNwTos(u8),
+    /// 1.0: sets the TCP, UDP or SCTP source port; nothing on other packets.
+    SetTpSrc(u16),
+    /// 1.0: sets the TCP, UDP or SCTP destination port; nothing on other packets.
+    SetTpDst(u16),
+    /// 1.0: outputs through a queue of a port.
+    Enqueue {
+        port: PortNo,
+        queue: u32,
+    },
+    /// Not looked into; `data` is all behind the experimenter's number, padding included.
+    Experimenter {
+        id: u32,
+        data: Bytes,
+    },
+    /// A set-field of a field weir does not know, kept as it came.
+    SetFieldRaw(super::matching::RawField),
+}
+
+impl Action {
+    /// An output to an ordinary port.
+    pub const fn output(port: PortNo) -> Action {
+        Action::Output { port, max_len: 0 }
+    }
+
+    /// An output of the whole packet to the controller.
+    pub const fn to_controller() -> Action {
+        Action::Output { port: PortNo::CONTROLLER, max_len: NO_BUFFER }
+    }
+
+    /// Sets a field holding an Ethernet address.
+    pub const fn set_mac(field: Field, mac: MacAddr) -> Action {
+        Action::SetField { field, value: mac.to_bits() as u128 }
+    }
+}
+
+/// What a matching flow entry does (OpenFlow 1.3.5, 5.9), listed in the order they came; executed in the specification's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[allow(missing_docs, reason = "each is named by the specification")]
+pub enum Instruction {
+    GotoTable(TableId),
+    WriteMetadata {
+        metadata: u64,
+        mask: u64,
+    },
+    WriteActions(Vec<Action>),
+    ApplyActions(Vec<Action>),
+    ClearActions,
+    Meter(MeterId),
+    /// Not looked into; `data` is all behind the experimenter's number.
+    Experimenter {
+        id: u32,
+        data: Bytes,
+    },
+}

@@ -1,0 +1,79 @@
+//! Groups.
+use super::{Action, PortNo};
+use serde::Serialize;
+
+/// A group's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct GroupId(pub u32);
+
+impl GroupId {
+    /// The highest number a group can have.
+    pub const MAX: GroupId = GroupId(0xffff_ff00);
+    /// Every group, in deletes and requests.
+    pub const ALL: GroupId = GroupId(0xffff_fffc);
+    /// No group in particular, in requests.
+    pub const ANY: GroupId = GroupId(0xffff_ffff);
+}
+
+/// `ofp_group_mod` (OpenFlow 1.3.5, 7.3.4.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupMod {
+    /// `OFPGC_*`: 0 add, 1 modify, 2 delete; other numbers are kept so that the switch can refuse them by name.
+    pub command: u16,
+    /// `OFPGT_*`: 0 all, 1 select, 2 indirect, 3 fast failover.
+    pub kind: u8,
+    /// Which group.
+    pub group: GroupId,
+    /// Its buckets.
+    pub buckets: Vec<Bucket>,
+}
+
+/// `ofp_bucket` (OpenFlow 1.3.5, 7.3.4.3).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Bucket {
+    /// Share in a select group.
+    pub weight: u16,
+    /// Port whose life keeps the bucket alive; `ANY` for none.
+    pub watch_port: PortNo,
+    /// Group whose life keeps the bucket alive; `ANY` for none.
+    pub watch_group: GroupId,
+    /// Its action set.
+    pub actions: Vec<Action>,
+}
+
+/// `ofp_group_stats` (OpenFlow 1.3.5, 7.3.5.9).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "named by the specification")]
+pub struct GroupStats {
+    pub group: GroupId,
+    pub ref_count: u32,
+    pub packet_count: u64,
+    pub byte_count: u64,
+    pub duration_sec: u32,
+    pub duration_nsec: u32,
+    /// Packets and bytes of each bucket.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+/// `ofp_group_desc` (OpenFlow 1.3.5, 7.3.5.10).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "as in the group-mod")]
+pub struct GroupDesc {
+    pub kind: u8,
+    pub group: GroupId,
+    pub buckets: Vec<Bucket>,
+}
+
+/// `ofp_group_features` (OpenFlow 1.3.5, 7.3.5.11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct GroupFeatures {
+    /// Bitmap of `OFPGT_*`.
+    pub types: u32,
+    /// `OFPGFC_*`.
+    pub capabilities: u32,
+    /// Most groups of each type.
+    pub max_groups: [u32; 4],
+    /// Bitmap of action types for each type.
+    pub actions: [u32; 4],
+}

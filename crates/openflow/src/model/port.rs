@@ -1,0 +1,127 @@
+//! Ports as messages describe them.
+use super::PortNo;
+use serde::Serialize;
+use weir_packet::MacAddr;
+
+/// `OFPPC_*` and `OFPPS_*` bits (OpenFlow 1.3.5, 7.2.1). 1.0's bits differ where marked; its codec maps them.
+#[allow(missing_docs, reason = "named by the specification")]
+pub mod bits {
+    /// Administratively down.
+    pub const PORT_DOWN: u32 = 1 << 0;
+    /// 1.0 only: no spanning tree.
+    pub const NO_STP: u32 = 1 << 1;
+    /// Received packets are dropped.
+    pub const NO_RECV: u32 = 1 << 2;
+    /// 1.0 only: received spanning-tree packets are dropped.
+    pub const NO_RECV_STP: u32 = 1 << 3;
+    /// 1.0 only: left out of floods.
+    pub const NO_FLOOD: u32 = 1 << 4;
+    /// Packets forwarded to the port are dropped.
+    pub const NO_FWD: u32 = 1 << 5;
+    /// No packet-in for packets received.
+    pub const NO_PACKET_IN: u32 = 1 << 6;
+    /// State: no link.
+    pub const LINK_DOWN: u32 = 1 << 0;
+    pub const BLOCKED: u32 = 1 << 1;
+    pub const LIVE: u32 = 1 << 2;
+}
+
+/// `OFPPF_*` bits of 1.3 (OpenFlow 1.3.5, 7.2.1).
+#[allow(missing_docs, reason = "named by the specification")]
+pub mod feature {
+    pub const FD_10MB: u32 = 1 << 1;
+    pub const FD_100MB: u32 = 1 << 3;
+    pub const FD_1GB: u32 = 1 << 5;
+    pub const FD_10GB: u32 = 1 << 6;
+    pub const FD_40GB: u32 = 1 << 7;
+    pub const FD_100GB: u32 = 1 << 8;
+    pub const FD_1TB: u32 = 1 << 9;
+    pub const OTHER: u32 = 1 << 10;
+    pub const COPPER: u32 = 1 << 11;
+    pub const FIBER: u32 = 1 << 12;
+    pub const AUTONEG: u32 = 1 << 13;
+}
+
+/// `ofp_port` (OpenFlow 1.3.5, 7.2.1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PortDesc {
+    /// Its number.
+    pub port_no: PortNo,
+    /// Its Ethernet address.
+    pub hw_addr: MacAddr,
+    /// Its name; at most 15 bytes go over the wire.
+    pub name: String,
+    /// `OFPPC_*`, in [`bits`].
+    pub config: u32,
+    /// `OFPPS_*`, in [`bits`].
+    pub state: u32,
+    /// Current features, 1.3's `OFPPF_*`.
+    pub curr: u32,
+    /// Features advertised.
+    pub advertised: u32,
+    /// Features supported.
+    pub supported: u32,
+    /// Features advertised by the other end.
+    pub peer: u32,
+    /// Current rate in kbit/s; 0 in 1.0, which does not carry it.
+    pub curr_speed: u32,
+    /// Highest rate in kbit/s; 0 in 1.0, which does not carry it.
+    pub max_speed: u32,
+}
+
+/// `ofp_port_status` (OpenFlow 1.3.5, 7.4.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PortStatus {
+    /// What happened.
+    pub reason: PortStatusReason,
+    /// The port as it is now.
+    pub desc: PortDesc,
+}
+
+/// What happened to a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "each is named by the specification")]
+pub enum PortStatusReason {
+    Add = 0,
+    Delete = 1,
+    Modify = 2,
+}
+
+/// `ofp_port_mod` (OpenFlow 1.3.5, 7.3.4.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PortMod {
+    /// Which port.
+    pub port_no: PortNo,
+    /// Must be the port's own address: a check that the right port is meant.
+    pub hw_addr: MacAddr,
+    /// New values of the bits in `mask`, in [`bits`].
+    pub config: u32,
+    /// Bits to change.
+    pub mask: u32,
+    /// Features to advertise; 0 for no change.
+    pub advertise: u32,
+}
+
+/// `ofp_port_stats` (OpenFlow 1.3.5, 7.3.5.6). A counter that is not kept is `u64::MAX`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "named by the specification")]
+pub struct PortStats {
+    pub port_no: PortNo,
+    pub rx_packets: u64,
+    pub tx_packets: u64,
+    pub rx_bytes: u64,
+    pub tx_bytes: u64,
+    pub rx_dropped: u64,
+    pub tx_dropped: u64,
+    pub rx_errors: u64,
+    pub tx_errors: u64,
+    pub rx_frame_err: u64,
+    pub rx_over_err: u64,
+    pub rx_crc_err: u64,
+    pub collisions: u64,
+    /// 0 in 1.0, which does not carry it.
+    pub duration_sec: u32,
+    /// 0 in 1.0, which does not carry it.
+    pub duration_nsec: u32,
+}

@@ -1,0 +1,377 @@
+//! The match fields of OpenFlow: names, widths, prerequisites, and where each lies in a [`FlowKey`](crate::FlowKey).
+//!
+//! | word | high bits ... low bits |
+//! |---|---|
+//! | 0 | eth_dst 48, eth_type 16 |
+//! | 1 | eth_src 48, vlan_pcp 3, vlan_vid 13 (bit 12: a tag is there) |
+//! | 2 | ipv4_src / arp_spa 32, ipv4_dst / arp_tpa 32 |
+//! | 3 | source port / ICMP type / arp_op 16, destination port / ICMP code 16, ip_proto 8, ip_dscp 6, ip_ecn 2, tcp_flags 12, ip_frag 2, - 2 |
+//! | 4 | in_port 32, ipv6_flabel 20, - 12 |
+//! | 5 | metadata |
+//! | 6 | tunnel_id |
+//! | 7 | mpls_label 20, mpls_tc 3, mpls_bos 1, pbb_isid 24, pbb_uca 1, - 15 |
+//! | 8, 9 | ipv6_src |
+//! | 10, 11 | ipv6_dst |
+//! | 12, 13 | ipv6_nd_target |
+//! | 14 | arp_sha / ipv6_nd_sll 48, ipv6_exthdr 9, - 7 |
+//! | 15 | arp_tha / ipv6_nd_tll 48, - 16 |
+//! | 16 | in_phy_port 32, - 32 |
+//!
+//! The words used by ordinary traffic come first, so that a parser of common shapes writes only 0 to 7.
+use std::fmt;
+use std::str::FromStr;
+
+/// A match field. Those of OpenFlow 1.3 carry their number in the `OFPXMC_OPENFLOW_BASIC` class (OpenFlow 1.3.5, 7.2.3.7);
+/// [`Field::TcpFlags`] is OpenFlow 1.5's, [`Field::PbbUca`] 1.4's, [`Field::IpFrag`] Open vSwitch's `ip_frag`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "each is named by the specification; `info` carries name, width and prerequisite")]
+pub enum Field {
+    InPort = 0,
+    InPhyPort = 1,
+    Metadata = 2,
+    EthDst = 3,
+    EthSrc = 4,
+    EthType = 5,
+    VlanVid = 6,
+    VlanPcp = 7,
+    IpDscp = 8,
+    IpEcn = 9,
+    IpProto = 10,
+    Ipv4Src = 11,
+    Ipv4Dst = 12,
+    TcpSrc = 13,
+    TcpDst = 14,
+    UdpSrc = 15,
+    UdpDst = 16,
+    SctpSrc = 17,
+    SctpDst = 18,
+    Icmpv4Type = 19,
+    Icmpv4Code = 20,
+    ArpOp = 21,
+    ArpSpa = 22,
+    ArpTpa = 23,
+    ArpSha = 24,
+    ArpTha = 25,
+    Ipv6Src = 26,
+    Ipv6Dst = 27,
+    Ipv6Flabel = 28,
+    Icmpv6Type = 29,
+    Icmpv6Code = 30,
+    Ipv6NdTarget = 31,
+    Ipv6NdSll = 32,
+    Ipv6NdTll = 33,
+    MplsLabel = 34,
+    MplsTc = 35,
+    MplsBos = 36,
+    PbbIsid = 37,
+    TunnelId = 38,
+    Ipv6Exthdr = 39,
+    PbbUca = 41,
+    TcpFlags = 42,
+    IpFrag = 128,
+}
+
+/// Where a field lies in a flow key: `bits` bits, `shift` above the low end of `word` (two words, high one first, for 128 bits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the (first) word.
+    pub word: usize,
+    /// Bits below the field in its word.
+    pub shift: u32,
+    /// Width in bits.
+    pub bits: u32,
+}
+
+/// What another field must be for a field to be there at all (OpenFlow 1.3.5, table 12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prerequisite {
+    /// Always there.
+    None,
+    /// A VLAN tag is there.
+    VlanPresent,
+    /// `in_port` is matched as well.
+    InPort,
+    /// `eth_type` is one of these.
+    EthType(&'static [u16]),
+    /// `eth_type` is IPv4 or IPv6 and `ip_proto` is this.
+    IpProto(u8),
+    /// `eth_type` is IPv4 and `ip_proto` is 1.
+    Icmpv4,
+    /// `eth_type` is IPv6 and `ip_proto` is 58.
+    Icmpv6,
+    /// ICMPv6 with its type one of these.
+    Icmpv6Type(&'static [u8]),
+}
+
+/// EtherType numbers that prerequisites and parsers share (IEEE 802 numbers registry).
+#[allow(missing_docs, reason = "named by the registry")]
+pub mod eth_type {
+    pub const IPV4: u16 = 0x0800;
+    pub const ARP: u16 = 0x0806;
+    pub const VLAN: u16 = 0x8100;
+    pub const RARP: u16 = 0x8035;
+    pub const IPV6: u16 = 0x86dd;
+    pub const MPLS: u16 = 0x8847;
+    pub const MPLS_MULTICAST: u16 = 0x8848;
+    pub const QINQ: u16 = 0x88a8;
+    pub const PBB: u16 = 0x88e7;
+    /// What OpenFlow 1.0 gives as the type of an 802.3 frame without SNAP (OpenFlow 1.0.0, 3.4: `OFP_DL_TYPE_NOT_ETH_TYPE`).
+    pub const NOT_ETH_TYPE: u16 = 0x05ff;
+}
+
+/// IP protocol numbers that prerequisites and parsers share (IANA).
+#[allow(missing_docs, reason = "named by the registry")]
+pub mod ip_proto {
+    pub const ICMP: u8 = 1;
+    pub const TCP: u8 = 6;
+    pub const UDP: u8 = 17;
+    pub const ICMPV6: u8 = 58;
+    pub const SCTP: u8 = 132;
+}
+
+/// Bit 12 of `vlan_vid`: a tag is there (`OFPVID_PRESENT`).
+pub const VLAN_PRESENT: u16 = 0x1000;
+
+const IP: &[u16] = &[eth_type::IPV4, eth_type::IPV6];
+const IPV4: &[u16] = &[eth_type::IPV4];
+const IPV6: &[u16] = &[eth_type::IPV6];
+const ARP: &[u16] = &[eth_type::ARP, eth_type::RARP];
+const MPLS: &[u16] = &[eth_type::MPLS, eth_type::MPLS_MULTICAST];
+const PBB: &[u16] = &[eth_type::PBB];
+
+struct Info {
+    name: &'static str,
+    place: Place,
+    prerequisite: Prerequisite,
+    maskable: bool,
+}
+
+const fn info(name: &'static str, word: usize, shift: u32, bits: u32, prerequisite: Prerequisite) -> Info {
+    Info { name, place: Place { word, shift, bits }, prerequisite, maskable: false }
+}
+
+const fn masked(info: Info) -> Info {
+    Info { maskable: true, ..info }
+}
+
+impl Field {
+    /// All fields, in order of their numbers.
+    pub const ALL: [Field; 43] = {
+        use Field::*;
+        [
+            InPort,
+            InPhyPort,
+            Metadata,
+            EthDst,
+            EthSrc,
+            EthType,
+            VlanVid,
+            VlanPcp,
+            IpDscp,
+            IpEcn,
+            IpProto,
+            Ipv4Src,
+            Ipv4Dst,
+            TcpSrc,
+            TcpDst,
+            UdpSrc,
+            UdpDst,
+            SctpSrc,
+            SctpDst,
+            Icmpv4Type,
+            Icmpv4Code,
+            ArpOp,
+            ArpSpa,
+            ArpTpa,
+            ArpSha,
+            ArpTha,
+            Ipv6Src,
+            Ipv6Dst,
+            Ipv6Flabel,
+            Icmpv6Type,
+            Icmpv6Code,
+            Ipv6NdTarget,
+            Ipv6NdSll,
+            Ipv6NdTll,
+            MplsLabel,
+            MplsTc,
+            MplsBos,
+            PbbIsid,
+            TunnelId,
+            Ipv6Exthdr,
+            PbbUca,
+            TcpFlags,
+            IpFrag,
+        ]
+    };
+
+    const fn info(self) -> Info {
+        use Prerequisite::{EthType as Eth, Icmpv4, Icmpv6, Icmpv6Type, InPort, IpProto, None, VlanPresent};
+        match self {
+            Field::InPort => info("in_port", 4, 32, 32, None),
+            Field::InPhyPort => info("in_phy_port", 16, 32, 32, InPort),
+            Field::Metadata => masked(info("metadata", 5, 0, 64, None)),
+            Field::EthDst => masked(info("eth_dst", 0, 16, 48, None)),
+            Field::EthSrc => masked(info("eth_src", 1, 16, 48, None)),
+            Field::EthType => info("eth_type", 0, 0, 16, None),
+            Field::VlanVid => masked(info("vlan_vid", 1, 0, 13, None)),
+            Field::VlanPcp => info("vlan_pcp", 1, 13, 3, VlanPresent),
+            Field::IpDscp => info("ip_dscp", 3, 18, 6, Eth(IP)),
+            Field::IpEcn => info("ip_ecn", 3, 16, 2, Eth(IP)),
+            Field::IpProto => info("ip_proto", 3, 24, 8, Eth(IP)),
+            Field::Ipv4Src => masked(info("ipv4_src", 2, 32, 32, Eth(IPV4))),
+            Field::Ipv4Dst => masked(info("ipv4_dst", 2, 0, 32, Eth(IPV4))),
+            Field::TcpSrc => masked(info("tcp_src", 3, 48, 16, IpProto(ip_proto::TCP))),
+            Field::TcpDst => masked(info("tcp_dst", 3, 32, 16, IpProto(ip_proto::TCP))),
+            Field::UdpSrc => masked(info("udp_src", 3, 48, 16, IpProto(ip_proto::UDP))),
+            Field::UdpDst => masked(info("udp_dst", 3, 32, 16, IpProto(ip_proto::UDP))),
+            Field::SctpSrc => masked(info("sctp_src", 3, 48, 16, IpProto(ip_proto::SCTP))),
+            Field::SctpDst => masked(info("sctp_dst", 3, 32, 16, IpProto(ip_proto::SCTP))),
+            Field::Icmpv4Type => info("icmpv4_type", 3, 48, 8, Icmpv4),
+            Field::Icmpv4Code => info("icmpv4_code", 3, 32, 8, Icmpv4),
+            Field::ArpOp => info("arp_op", 3, 48, 16, Eth(ARP)),
+            Field::ArpSpa => masked(info("arp_spa", 2, 32, 32, Eth(ARP))),
+            Field::ArpTpa => masked(info("arp_tpa", 2, 0, 32, Eth(ARP))),
+            Field::ArpSha => masked(info("arp_sha", 14, 16, 48, Eth(ARP))),
+            Field::ArpTha => masked(info("arp_tha", 15, 16, 48, Eth(ARP))),
+            Field::Ipv6Src => masked(info("ipv6_src", 8, 0, 128, Eth(IPV6))),
+            Field::Ipv6Dst => masked(info("ipv6_dst", 10, 0, 128, Eth(IPV6))),
+            Field::Ipv6Flabel => masked(info("ipv6_flabel", 4, 12, 20, Eth(IPV6))),
+            Field::Icmpv6Type => info("icmpv6_type", 3, 48, 8, Icmpv6),
+            Field::Icmpv6Code => info("icmpv6_code", 3, 32, 8, Icmpv6),
+            Field::Ipv6NdTarget => masked(info("ipv6_nd_target", 12, 0, 128, Icmpv6Type(&[135, 136]))),
+            Field::Ipv6NdSll => masked(info("ipv6_nd_sll", 14, 16, 48, Icmpv6Type(&[135]))),
+            Field::Ipv6NdTll => masked(info("ipv6_nd_tll", 15, 16, 48, Icmpv6Type(&[136]))),
+            Field::MplsLabel => info("mpls_label", 7, 44, 20, Eth(MPLS)),
+            Field::MplsTc => info("mpls_tc", 7, 41, 3, Eth(MPLS)),
+            Field::MplsBos => info("mpls_bos", 7, 40, 1, Eth(MPLS)),
+            Field::PbbIsid => masked(info("pbb_isid", 7, 16, 24, Eth(PBB))),
+            Field::TunnelId => masked(info("tunnel_id", 6, 0, 64, None)),
+            Field::Ipv6Exthdr => masked(info("ipv6_exthdr", 14, 7, 9, Eth(IPV6))),
+            Field::PbbUca => info("pbb_uca", 7, 15, 1, Eth(PBB)),
+            Field::TcpFlags => masked(info("tcp_flags", 3, 4, 12, IpProto(ip_proto::TCP))),
+            Field::IpFrag => masked(info("ip_frag", 3, 2, 2, Eth(IP))),
+        }
+    }
+
+    /// The name in OpenFlow 1.3's `oxm_` spelling, as OVS prints it for OpenFlow 1.3: `eth_dst`, `ipv4_src`, ...
+    pub const fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// Where the field lies in a flow key.
+    pub const fn place(self) -> Place {
+        self.info().place
+    }
+
+    /// Width in bits, `1..=128`.
+    pub const fn bits(self) -> u32 {
+        self.info().place.bits
+    }
+
+    /// Width in whole bytes, as an OXM value carries it (OpenFlow 1.3.5, 7.2.3.7).
+    pub const fn bytes(self) -> usize {
+        self.bits().div_ceil(8) as usize
+    }
+
+    /// The value or mask with all of the field's bits set.
+    pub const fn all_ones(self) -> u128 {
+        u128::MAX >> (128 - self.bits())
+    }
+
+    /// Whether a match may carry a mask for it (OpenFlow 1.3.5, table 12).
+    pub const fn is_maskable(self) -> bool {
+        self.info().maskable
+    }
+
+    /// What must be matched as well.
+    pub const fn prerequisite(self) -> Prerequisite {
+        self.info().prerequisite
+    }
+
+    /// The field of number `number` in the `OFPXMC_OPENFLOW_BASIC` class.
+    pub fn from_oxm(number: u8) -> Option<Field> {
+        Field::ALL.into_iter().find(|field| field.oxm() == Some(number))
+    }
+
+    /// The number in the `OFPXMC_OPENFLOW_BASIC` class; none for Open vSwitch's own fields.
+    pub const fn oxm(self) -> Option<u8> {
+        match self {
+            Field::IpFrag => None,
+            field => Some(field as u8),
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Field {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = Field::ALL.into_iter().find(|field| field.name() == text);
+        named.ok_or_else(|| format!("found `{text}`, expected the name of a match field such as eth_dst"))
+    }
+}
+
+impl serde::Serialize for Field {
+    fn serialize<S: serde::Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
+        into.serialize_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fields that may share bits, because no packet has both: one of each pair's prerequisites excludes the other.
+    fn exclusive(a: Field, b: Field) -> bool {
+        use Prerequisite::*;
+        let family = |field: Field| match field.prerequisite() {
+            EthType(types) if types == ARP => 1,
+            EthType(types) if types == IPV4 => 2,
+            IpProto(proto) => u32::from(proto) + 10,
+            Icmpv4 => 3,
+            Icmpv6 => 4,
+            Icmpv6Type(types) => {
+                if types == [135] {
+                    6
+                } else {
+                    7
+                }
+            }
+            _ => 0,
+        };
+        family(a) != family(b) && family(a) != 0 && family(b) != 0
+    }
+
+    #[test]
+    fn places_overlap_only_where_packets_cannot_have_both() {
+        let mask = |field: Field| {
+            let mut mask = crate::FlowMask::EMPTY;
+            mask.set(field, field.all_ones());
+            mask
+        };
+        for (i, a) in Field::ALL.into_iter().enumerate() {
+            for b in Field::ALL.into_iter().skip(i + 1) {
+                assert!(mask(a).masked(&mask(b)).is_empty() || exclusive(a, b), "{a} and {b} overlap");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_and_names_find_their_field() {
+        for field in Field::ALL {
+            assert_eq!(field.name().parse(), Ok(field));
+            if let Some(number) = field.oxm() {
+                assert_eq!(Field::from_oxm(number), Some(field));
+            }
+        }
+        assert_eq!(Field::from_oxm(40), None);
+    }
+}

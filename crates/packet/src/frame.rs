@@ -1,0 +1,335 @@
+//! Frames: bytes on a port, with room in front for headers to be pushed, and what the sender left to be done.
+use std::fmt;
+
+/// Room kept in front of a received frame, so that pushing headers moves only the addresses: eight 4-byte tags and an
+/// outer Ethernet/IPv6/UDP/VXLAN header fit.
+pub const HEADROOM: usize = 128;
+/// Longest frame weir carries: a 64 KiB super-frame as TCP segmentation offload makes, plus its link header.
+pub const MAX_FRAME: usize = 65_535 + 64;
+/// Room in a small buffer: a 1500-byte MTU with tags, or a short jumbo.
+const SMALL: usize = 2048;
+/// Room a buffer keeps behind its frame for headers pushed beyond the headroom.
+const TAILROOM: usize = 64;
+
+/// A frame, and the work its sender left to whoever transmits it.
+#[derive(Clone, Default)]
+pub struct Frame {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Work left undone by the sender.
+    pub offload: Offload,
+}
+
+/// What the sender of a frame left to the transmitting port, as in `virtio_net_hdr` (virtio 1.2, 5.1.6): the port either
+/// hands it on or does it in software ([`crate::offload`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// The transport checksum holds only the pseudo header's sum: the rest is still to be added.
+    pub checksum: Option<PartialChecksum>,
+    /// The frame is longer than the link's MTU and is to be cut into segments.
+    pub segmentation: Option<Segmentation>,
+}
+
+/// A transport checksum that is still to be completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartialChecksum {
+    /// Bytes from the frame's start to where summing starts (the transport header).
+    pub start: u16,
+    /// Bytes from `start` to the checksum field.
+    pub offset: u16,
+}
+
+/// A super-frame that is still to be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segmentation {
+    /// What is cut.
+    pub kind: SegmentationKind,
+    /// Payload bytes of each segment but the last (the TCP maximum segment size).
+    pub segment_bytes: u16,
+    /// Bytes of headers repeated in front of each segment, from the frame's start. A hint: parse, do not trust.
+    pub header_bytes: u16,
+}
+
+/// What a super-frame holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentationKind {
+    /// TCP over IPv4; `ecn` set when CWR may be set only in the first segment.
+    Tcpv4 {
+        /// CWR is set in the first segment only (RFC 3168).
+        ecn: bool,
+    },
+    /// TCP over IPv6.
+    Tcpv6 {
+        /// CWR is set in the first segment only (RFC 3168).
+        ecn: bool,
+    },
+    /// UDP datagrams of equal length behind one header (`UDP_SEGMENT`), over IPv4 or IPv6.
+    Udp,
+}
+
+impl Frame {
+    /// An empty frame whose buffer holds `capacity` bytes behind the headroom.
+    pub fn with_capacity(capacity: usize) -> Self {
+        let buffer = vec![0; HEADROOM + capacity + TAILROOM];
+        Frame { buffer, start: HEADROOM, end: HEADROOM, offload: Offload::default() }
+    }
+
+    /// A frame with a copy of `bytes`, of which at most [`MAX_FRAME`] are kept.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut frame = Frame::with_capacity(bytes.len().clamp(SMALL, MAX_FRAME));
+        frame.assign(bytes);
+        frame
+    }
+
+    /// Replaces the contents by `bytes`, of which as many are kept as [`Frame::room`] says; the offload is reset.
+    pub fn assign(&mut self, bytes: &[u8]) {
+        self.reset();
+        let kept = bytes.len().min(self.room());
+        self.buffer[self.start..self.start + kept].copy_from_slice(&bytes[..kept]);
+        self.end = self.start + kept;
+    }
+
+    /// The frame's bytes, from the destination address on.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// The frame's bytes, to be changed in place.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.start..self.end]
+    }
+
+    /// Length in bytes, without frame check sequence.
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether no byte is there.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Empties the frame and gives the headroom back.
+    pub fn reset(&mut self) {
+        self.start = HEADROOM.min(self.buffer.len());
+        self.end = self.start;
+        self.offload = Offload::default();
+    }
+
+    /// Bytes that a receiver may write behind the headroom.
+    pub fn room(&self) -> usize {
+        self.buffer.len().saturating_sub(HEADROOM + TAILROOM)
+    }
+
+    /// The buffer a receiver writes into, [`Frame::room`] bytes; then [`Frame::received`] says how many it wrote.
+    pub fn receive_buffer(&mut self) -> &mut [u8] {
+        self.reset();
+        let end = self.start + self.room();
+        &mut self.buffer[self.start..end]
+    }
+
+    /// States that a receiver wrote the first `len` bytes of [`Frame::receive_buffer`]; more than there is room for is cut.
+    pub fn received(&mut self, len: usize) {
+        self.end = self.start + len.min(self.room());
+    }
+
+    /// Opens a gap of `count` bytes at `at` (bytes from the frame's start, at most its length). The bytes of the gap are
+    /// whatever was there: the caller writes them. Offload offsets behind the gap move with it.
+    ///
+    /// # Errors
+    /// The frame stays as it was when it would exceed [`MAX_FRAME`].
+    pub fn insert(&mut self, at: usize, count: usize) -> Result<(), TooLong> {
+        let at = at.min(self.len());
+        if self.len() + count > MAX_FRAME {
+            return Err(TooLong);
+        }
+        if count > self.start {
+            self.regrow(count);
+        }
+        self.buffer.copy_within(self.start..self.start + at, self.start - count);
+        self.start -= count;
+        self.offload.shift(at, count, |offset, count| offset.saturating_add(count));
+        Ok(())
+    }
+
+    /// Removes `count` bytes at `at`, as far as they are there. Offload offsets behind them move too.
+    pub fn remove(&mut self, at: usize, count: usize) {
+        let at = at.min(self.len());
+        let count = count.min(self.len() - at);
+        self.buffer.copy_within(self.start..self.start + at, self.start + count);
+        self.start += count;
+        self.offload.shift(at, count, |offset, count| offset.saturating_sub(count));
+    }
+
+    /// Cuts the frame to its first `len` bytes, if it is longer.
+    pub fn truncate(&mut self, len: usize) {
+        self.end = self.end.min(self.start + len);
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// The frame stays as it was when it would exceed [`MAX_FRAME`].
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        if self.len() + bytes.len() > MAX_FRAME {
+            return Err(TooLong);
+        }
+        let end = self.end + bytes.len();
+        if end > self.buffer.len() {
+            self.buffer.resize(end + TAILROOM, 0);
+        }
+        self.buffer[self.end..end].copy_from_slice(bytes);
+        self.end = end;
+        Ok(())
+    }
+
+    /// Makes the headroom at least [`HEADROOM`] `+ count`; rare: more headers than it was made for.
+    fn regrow(&mut self, count: usize) {
+        let mut buffer = vec![0; HEADROOM + count + self.len() + TAILROOM];
+        let start = HEADROOM + count;
+        buffer[start..start + self.len()].copy_from_slice(self.bytes());
+        self.end = start + self.len();
+        self.start = start;
+        self.buffer = buffer;
+    }
+}
+
+impl Offload {
+    /// Whether nothing is left to be done.
+    pub fn is_none(&self) -> bool {
+        *self == Offload::default()
+    }
+
+    /// Moves the offsets at or behind `at` by `count`. Only headers are inserted and removed, so `count` is small.
+    fn shift(&mut self, at: usize, count: usize, by: fn(u16, u16) -> u16) {
+        let count = u16::try_from(count).unwrap_or(u16::MAX);
+        if let Some(checksum) = &mut self.checksum
+            && usize::from(checksum.start) >= at
+        {
+            checksum.start = by(checksum.start, count);
+        }
+        if let Some(segmentation) = &mut self.segmentation
+            && usize::from(segmentation.header_bytes) >= at
+        {
+            segmentation.header_bytes = by(segmentation.header_bytes, count);
+        }
+    }
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Frame({} bytes:", self.len())?;
+        for byte in self.bytes().iter().take(64) {
+            write!(f, " {byte:02x}")?;
+        }
+        f.write_str(if self.len() > 64 { " ...)" } else { ")" })
+    }
+}
+
+/// A header could not be pushed: the frame would exceed [`MAX_FRAME`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("frame would exceed {MAX_FRAME} bytes")]
+pub struct TooLong;
+
+/// Buffers waiting to be used again, so that the packet path does not allocate.
+#[derive(Debug)]
+pub struct FramePool {
+    small: Vec<Frame>,
+    large: Vec<Frame>,
+    max_small: usize,
+    max_large: usize,
+}
+
+impl FramePool {
+    /// A pool that keeps at most `max_small` buffers of ordinary size and `max_large` of super-frame size; what is given
+    /// back beyond that is freed.
+    pub fn new(max_small: usize, max_large: usize) -> Self {
+        FramePool { small: Vec::new(), large: Vec::new(), max_small, max_large }
+    }
+
+    /// An empty frame with room for at least `bytes` (at most [`MAX_FRAME`]).
+    pub fn take(&mut self, bytes: usize) -> Frame {
+        let (kept, capacity) = if bytes <= SMALL { (&mut self.small, SMALL) } else { (&mut self.large, MAX_FRAME) };
+        kept.pop().unwrap_or_else(|| Frame::with_capacity(capacity))
+    }
+
+    /// A frame with a copy of `original`'s bytes and offload.
+    pub fn copy(&mut self, original: &Frame) -> Frame {
+        let mut copy = self.take(original.len());
+        copy.assign(original.bytes());
+        copy.offload = original.offload;
+        copy
+    }
+
+    /// Takes a buffer back.
+    pub fn give(&mut self, mut frame: Frame) {
+        let (kept, max) = match frame.room() {
+            room if room >= MAX_FRAME => (&mut self.large, self.max_large),
+            room if room >= SMALL => (&mut self.small, self.max_small),
+            _ => return,
+        };
+        if kept.len() < max {
+            frame.reset();
+            kept.push(frame);
+        }
+    }
+}
+
+impl Default for FramePool {
+    /// Enough for a worker: 4096 small (9 MiB) and 128 large buffers (8 MiB) at most.
+    fn default() -> Self {
+        FramePool::new(4096, 128)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn insert_and_remove_are_inverse() {
+        let mut frame = Frame::from_bytes(&(0..60).collect::<Vec<u8>>());
+        frame.offload.checksum = Some(PartialChecksum { start: 34, offset: 6 });
+        let before = (frame.bytes().to_vec(), frame.offload);
+        for _ in 0..100 {
+            frame.insert(12, 4).unwrap();
+            frame.bytes_mut()[12..16].copy_from_slice(&[0x81, 0, 0, 1]);
+        }
+        assert_eq!(frame.len(), 460);
+        assert_eq!(frame.offload.checksum.unwrap().start, 434);
+        for _ in 0..100 {
+            frame.remove(12, 4);
+        }
+        assert_eq!((frame.bytes().to_vec(), frame.offload), before);
+    }
+
+    #[test]
+    fn limits_hold() {
+        let mut frame = Frame::from_bytes(&vec![1; MAX_FRAME + 10]);
+        assert_eq!(frame.len(), MAX_FRAME);
+        assert_eq!(frame.insert(12, 4), Err(TooLong));
+        assert_eq!(frame.append(&[0]), Err(TooLong));
+        frame.truncate(10);
+        frame.remove(8, 100);
+        assert_eq!(frame.len(), 8);
+        let mut empty = Frame::default();
+        assert_eq!(empty.room(), 0);
+        empty.assign(&[1, 2, 3]);
+        assert!(empty.is_empty());
+    }
+
+    #[test]
+    fn pool_gives_back_what_it_got() {
+        let mut pool = FramePool::new(1, 1);
+        let frame = pool.take(60);
+        assert!(frame.room() >= 60);
+        pool.give(frame);
+        pool.give(Frame::with_capacity(10));
+        assert_eq!(pool.small.len(), 1);
+        let large = pool.take(9000);
+        assert!(large.room() >= MAX_FRAME);
+        pool.give(large);
+        assert_eq!(pool.large.len(), 1);
+    }
+}

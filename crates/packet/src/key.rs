@@ -1,0 +1,100 @@
+//! The flow key: every field a flow entry can match on, at a fixed place in seventeen words.
+//!
+//! Fields that exclude each other share bits (ARP with IPv4 addresses, ICMP type and code with ports, neighbour
+//! discovery with ARP hardware addresses); OpenFlow's prerequisites make that safe, since an entry that matches on one of
+//! them also matches on the `eth_type` or `ip_proto` that tells them apart. So a match is a mask and a value over words,
+//! whatever fields it names, and a table needs to look only at the words its entries use.
+use crate::Field;
+
+/// Words of a flow key.
+pub const WORDS: usize = 17;
+
+/// The matchable fields of one packet. [`Field`] says where each one lies; absent fields are zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct FlowKey {
+    /// The words; see the table in [`crate::field`].
+    pub words: [u64; WORDS],
+}
+
+/// Which bits of a flow key count: ones in the places of a [`FlowKey`].
+pub type FlowMask = FlowKey;
+
+impl FlowKey {
+    /// All fields absent.
+    pub const EMPTY: FlowKey = FlowKey { words: [0; WORDS] };
+
+    /// The field's value, in the low [`Field::bits`] bits.
+    pub fn get(&self, field: Field) -> u128 {
+        let place = field.place();
+        if place.bits > 64 {
+            return u128::from(self.words[place.word]) << 64 | u128::from(self.words[place.word + 1]);
+        }
+        u128::from(self.words[place.word] >> place.shift & ones(place.bits))
+    }
+
+    /// Sets the field to the low [`Field::bits`] bits of `value`.
+    #[expect(clippy::cast_possible_truncation, reason = "the high half is written first, then the low half")]
+    pub fn set(&mut self, field: Field, value: u128) {
+        let place = field.place();
+        if place.bits > 64 {
+            self.words[place.word] = (value >> 64) as u64;
+            self.words[place.word + 1] = value as u64;
+            return;
+        }
+        let mask = ones(place.bits) << place.shift;
+        let word = &mut self.words[place.word];
+        *word = *word & !mask | (value as u64) << place.shift & mask;
+    }
+
+    /// Whether every bit of `self` that counts in `mask` equals the one in `value` (whose other bits are zero).
+    pub fn matches(&self, value: &FlowKey, mask: &FlowMask) -> bool {
+        let words = self.words.iter().zip(&mask.words).zip(&value.words);
+        words.fold(0, |difference, ((key, mask), value)| difference | key & mask ^ value) == 0
+    }
+
+    /// The bits of `self` that count in `mask`, others zero.
+    pub fn masked(&self, mask: &FlowMask) -> FlowKey {
+        FlowKey { words: std::array::from_fn(|word| self.words[word] & mask.words[word]) }
+    }
+
+    /// Whether no bit is set: for a mask, whether everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.words == [0; WORDS]
+    }
+}
+
+/// The low `bits` bits, `1..=64`.
+const fn ones(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_holds_its_extremes() {
+        for field in Field::ALL {
+            let mut key = FlowKey { words: [u64::MAX; WORDS] };
+            key.set(field, 0);
+            assert_eq!(key.get(field), 0, "{field:?}");
+            key = FlowKey::EMPTY;
+            key.set(field, field.all_ones());
+            assert_eq!(key.get(field), field.all_ones(), "{field:?}");
+            let set: u32 = key.words.iter().map(|w| w.count_ones()).sum();
+            assert_eq!(set, field.bits(), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn matching_looks_only_at_masked_bits() {
+        let (mut key, mut value, mut mask) = (FlowKey::EMPTY, FlowKey::EMPTY, FlowMask::EMPTY);
+        key.set(Field::Ipv4Dst, 0x0a00_0105);
+        value.set(Field::Ipv4Dst, 0x0a00_0100);
+        mask.set(Field::Ipv4Dst, 0xffff_ff00);
+        assert!(key.matches(&value, &mask));
+        key.set(Field::Ipv4Dst, 0x0a00_0205);
+        assert!(!key.matches(&value, &mask));
+        assert!(key.matches(&FlowKey::EMPTY, &FlowMask::EMPTY));
+    }
+}

@@ -1,0 +1,15 @@
+//! Frames and what is in them: the flow key that tables match on, parsing, editing, checksums, offloads.
+//!
+//! Reading order: [`key`] (what a table sees), [`field`] (names and places of the bits), [`frame`] (bytes on a port),
+//! [`mod@parse`] (from one to the other), [`edit`] (what actions do to a frame).
+pub mod field;
+pub mod frame;
+pub mod key;
+mod mac;
+mod port_no;
+
+pub use field::Field;
+pub use frame::{Frame, FramePool};
+pub use key::{FlowKey, FlowMask};
+pub use mac::MacAddr;
+pub use port_no::PortNo;

@@ -1,0 +1,147 @@
+//! What every kind of port does.
+use std::os::fd::BorrowedFd;
+use weir_packet::{Frame, FramePool, MacAddr};
+use weir_units::Instant;
+
+/// A place where frames come in and go out, driven by one thread, never blocking.
+pub trait Port: Send {
+    /// What the port is: fixed while it is open.
+    fn info(&self) -> &PortInfo;
+
+    /// Appends at most `max` received frames to `batch`, in buffers from `pool`.
+    ///
+    /// # Errors
+    /// [`PortError::Gone`] when the device vanished: the port gives no more frames and is to be closed. Anything that
+    /// passes (no buffer, a frame too long, a full ring) is counted, not returned.
+    fn receive(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError>;
+
+    /// Sends all `frames` in order, or drops and counts those that do not fit; their buffers go to `pool` or to the
+    /// receiver, and `frames` is empty afterwards. Work left undone by their sender (checksum, segmentation) is handed on or
+    /// done in software.
+    ///
+    /// # Errors
+    /// [`PortError::Gone`] when the device vanished; the frames count as dropped.
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError>;
+
+    /// Asks for a wake-up, right before the engine sleeps on [`Port::fd`]. [`Ready::Now`]: frames came in meanwhile, do not
+    /// sleep.
+    fn arm(&mut self) -> Ready {
+        Ready::OnDescriptor
+    }
+
+    /// Readable when there is something to receive; `None` for a port that never wakes anybody (null).
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// When to call [`Port::receive`] (and [`Port::transmit`] with what there is, possibly nothing) at the latest, for ports
+    /// that hold frames back: shapers, delays, replays.
+    fn next_wake(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Whether the link is up and at what rate. Asked for now and then, not per batch: may cost a system call.
+    fn link(&mut self) -> LinkState;
+
+    /// What came and went since the port was opened.
+    fn counters(&self) -> Counters;
+}
+
+/// What [`Port::arm`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ready {
+    /// There is something to receive now.
+    Now,
+    /// The descriptor will tell.
+    OnDescriptor,
+}
+
+/// What a port is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortInfo {
+    /// Kind and name as the user wrote them: `af_packet:eth0`.
+    pub spec: String,
+    /// Short name, as controllers see it: `eth0`.
+    pub name: String,
+    /// Its Ethernet address.
+    pub mac: MacAddr,
+    /// Longest payload of a frame, without link header.
+    pub mtu: u32,
+}
+
+/// A port's link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkState {
+    /// Whether frames can pass.
+    pub up: bool,
+    /// The rate it runs at, if it has one.
+    pub speed: Option<weir_units::Bps>,
+}
+
+/// Counters of a port. A frame that passed counts in packets and bytes (without frame check sequence; a super-frame as
+/// one); one that did not counts under its reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Counters {
+    /// Frames received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Frames lost before weir could take them: the kernel's ring or the peer's queue was full.
+    pub rx_missed: u64,
+    /// Frames that came damaged or longer than a buffer.
+    pub rx_errors: u64,
+    /// Frames sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Frames dropped since the device's or peer's queue was full.
+    pub tx_full: u64,
+    /// Frames dropped since they are longer than the link carries.
+    pub tx_too_long: u64,
+    /// Frames dropped since the device refused them or is down.
+    pub tx_errors: u64,
+}
+
+impl Counters {
+    /// Frames that were to be sent and were not.
+    pub fn tx_dropped(&self) -> u64 {
+        self.tx_full + self.tx_too_long + self.tx_errors
+    }
+}
+
+/// Why a port could not be opened or used.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// The text of the port's specification is wrong.
+    #[error("port {spec}: {problem}")]
+    Spec {
+        /// What the user wrote.
+        spec: String,
+        /// What was found, expected, and what to do.
+        problem: String,
+    },
+    /// The system refused something.
+    #[error("port {spec}: {tried}: {source}{advice}")]
+    System {
+        /// What the user wrote.
+        spec: String,
+        /// What was tried.
+        tried: String,
+        /// What the system said.
+        source: std::io::Error,
+        /// What to do, with a leading separator; may be empty.
+        advice: String,
+    },
+    /// The device vanished while in use.
+    #[error("port {spec}: the device is gone")]
+    Gone {
+        /// What the user wrote.
+        spec: String,
+    },
+}

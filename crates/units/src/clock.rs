@@ -1,0 +1,62 @@
+//! Where `now` comes from: only engines own a clock.
+use crate::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Gives the current time. Logic never owns one: it is handed `now`.
+pub trait Clock {
+    /// Time since the clock's start; never goes back.
+    fn now(&self) -> Instant;
+}
+
+/// The machine's monotonic clock, counted from when it was made. Copies share the start.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    start: std::time::Instant,
+}
+
+impl SystemClock {
+    /// Starts counting now.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
+    pub fn start() -> Self {
+        SystemClock { start: std::time::Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        Instant::ZERO + self.start.elapsed()
+    }
+}
+
+/// A clock that a test or a simulation moves by hand.
+#[derive(Debug, Default)]
+pub struct ManualClock(AtomicU64);
+
+impl ManualClock {
+    /// Moves the clock to `now`; earlier points are ignored.
+    pub fn set(&self, now: Instant) {
+        self.0.fetch_max(now.as_nanos(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_do_not_go_back() {
+        let machine = SystemClock::start();
+        let first = machine.now();
+        assert!(machine.now() >= first);
+        let manual = ManualClock::default();
+        manual.set(Instant::from_nanos(9));
+        manual.set(Instant::from_nanos(3));
+        assert_eq!(manual.now(), Instant::from_nanos(9));
+    }
+}

@@ -1,0 +1,53 @@
+//! Lengths of time as people write them in files.
+use crate::{ParseQuantityError, number_and_unit};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A length of time with a text form: `250us`, `1.5ms`, `10s`, `2min`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span(pub Duration);
+
+const UNITS: [(&str, f64); 7] =
+    [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
+const EXPECTED: &str = "a time such as `250us`, `1.5ms`, `10s` or `2min`";
+/// About 146 years: keeps sums of instants far from saturation.
+const MAX_NS: f64 = (u64::MAX / 4) as f64;
+
+impl FromStr for Span {
+    type Err = ParseQuantityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || ParseQuantityError { found: text.to_owned(), expected: EXPECTED };
+        let (number, unit) = number_and_unit(text).ok_or_else(error)?;
+        let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
+        let ns = (number * factor).round();
+        if ns > MAX_NS {
+            return Err(error());
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked against MAX_NS")]
+        Ok(Span(Duration::from_nanos(ns as u64)))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+crate::serde_as_text!(Span);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_prints() {
+        assert_eq!("250us".parse(), Ok(Span(Duration::from_micros(250))));
+        assert_eq!("1.5 ms".parse::<Span>().unwrap().to_string(), "1.5ms");
+        for wrong in ["10", "1 year", "", "ms", "99999999999h"] {
+            assert!(wrong.parse::<Span>().is_err(), "{wrong}");
+        }
+    }
+}
