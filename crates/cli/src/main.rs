@@ -1,2 +1,27 @@
-//! weir
-fn main() {}
+//! The `weir` command. Each subcommand is a module of [`commands`]; a flag is defined once, in its `Args`.
+mod commands;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Exit status for bad input: arguments, files, messages.
+const BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = commands::Cli::parse();
+    init_log(cli.verbose);
+    match cli.command.run() {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("weir: {error:#}");
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+/// Log lines go to standard error; `RUST_LOG` overrides `-v`.
+fn init_log(verbose: u8) {
+    let default = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+}

@@ -1,4 +1,10 @@
 //! OpenFlow: one version-free model, a codec for each wire version, the text form people write, and sessions without I/O.
 //!
 //! The rest of weir knows only [`model`]; versions stop at the codec (`v10`, `v13`).
+pub mod codec;
 pub mod model;
+pub mod session;
+
+pub use codec::{DecodeError, EncodeError, decode, encode};
+pub use model::{Body, Message, Version};
+pub use session::Session;

@@ -2,14 +2,18 @@
 //!
 //! Reading order: [`key`] (what a table sees), [`field`] (names and places of the bits), [`frame`] (bytes on a port),
 //! [`mod@parse`] (from one to the other), [`edit`] (what actions do to a frame).
+pub mod edit;
 pub mod field;
 pub mod frame;
 pub mod key;
 mod mac;
+pub mod offload;
+pub mod parse;
 mod port_no;
 
 pub use field::Field;
 pub use frame::{Frame, FramePool};
 pub use key::{FlowKey, FlowMask};
 pub use mac::MacAddr;
+pub use parse::{Layers, Parsed, parse};
 pub use port_no::PortNo;

@@ -121,3 +121,22 @@ impl From<Vec<u8>> for Bytes {
         Bytes(bytes)
     }
 }
+
+impl Version {
+    /// `1.0` or `1.3`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Version::V10 => "1.0",
+            Version::V13 => "1.3",
+        }
+    }
+
+    /// The version of a number in a header.
+    pub const fn from_number(number: u8) -> Option<Version> {
+        match number {
+            1 => Some(Version::V10),
+            4 => Some(Version::V13),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The subcommands.
+mod controller;
+mod ctl;
+mod ofp;
+mod quickstart;
+mod run;
+mod switch;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// An OpenFlow software switch that can be predicted.
+#[derive(Parser)]
+#[command(version, about, propagate_version = true)]
+pub(crate) struct Cli {
+    /// More messages: -v what happens, -vv details, -vvv everything
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run the built-in example network and show what happened
+    Quickstart(quickstart::Args),
+    /// Run a scenario file live
+    Run(run::Args),
+    /// Run a switch
+    Switch(switch::Args),
+    /// Talk to a running switch
+    Ctl(ctl::Args),
+    /// Run a controller
+    Controller(controller::Args),
+    /// Decode and encode OpenFlow messages
+    Ofp(ofp::Args),
+}
+
+impl Command {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Command::Quickstart(args) => quickstart::run(args),
+            Command::Run(args) => run::run(args),
+            Command::Switch(args) => switch::run(args),
+            Command::Ctl(args) => ctl::run(args),
+            Command::Controller(args) => controller::run(args),
+            Command::Ofp(args) => ofp::run(args),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! `weir quickstart`.
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
+    todo!()
+}
