@@ -1,1 +1,237 @@
-//! scenario
+//! Scenario files: one TOML schema for every verb.
+//!
+//! A scenario says what a network is (switches, hosts, links, tenants), who controls it, and what traffic crosses it. It is
+//! read in two steps: [`document`] is the file as written, with the place of every value; [`check`] turns it into a
+//! [`Scenario`] whose names are resolved, defaults filled in and limits kept, or into one [`ScenarioError`] that names file,
+//! line, what was found and what was expected. docs/scenario.md describes the schema for its users.
+mod address;
+mod check;
+mod document;
+mod error;
+
+pub use address::IpNet;
+pub use error::ScenarioError;
+
+use serde::Serialize;
+use std::path::Path;
+use std::time::Duration;
+use weir_packet::MacAddr;
+use weir_units::{Bps, ByteSize};
+
+/// Most switches, hosts, links, traffic items and tenants, each.
+pub const MAX_ITEMS: usize = 1000;
+
+/// A checked scenario. Lists keep the file's order; references are indices into them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Scenario {
+    /// Its name: the file's `name`, or the file name without ending.
+    pub name: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Who controls the switches.
+    pub control: Control,
+    /// Tenants.
+    pub tenants: Vec<Tenant>,
+    /// Switches.
+    pub switches: Vec<Switch>,
+    /// Hosts, each on one switch port.
+    pub hosts: Vec<Host>,
+    /// Links between switches.
+    pub links: Vec<Link>,
+    /// Traffic between hosts, in order of start.
+    pub traffic: Vec<Traffic>,
+}
+
+/// Who controls the switches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// The controller in this process.
+    Embedded {
+        /// Its application.
+        app: App,
+        /// The highest OpenFlow version offered: `1.0` or `1.3`.
+        openflow: OpenFlow,
+    },
+    /// A controller elsewhere, as `tcp:IP:PORT` or `unix:PATH`.
+    Connect(String),
+    /// Nobody: switches work as their fail mode says.
+    None,
+}
+
+/// An application of the embedded controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum App {
+    /// Learning switch.
+    Learning,
+}
+
+/// An OpenFlow version as files name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub enum OpenFlow {
+    /// OpenFlow 1.0.
+    #[serde(rename = "1.0")]
+    V10,
+    /// OpenFlow 1.3.
+    #[serde(rename = "1.3")]
+    V13,
+}
+
+/// What a switch does with no controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailMode {
+    /// Its entries stay in force, nothing else.
+    Secure,
+    /// It forwards like a learning bridge.
+    Standalone,
+}
+
+/// A tenant: hosts that reach each other and nobody else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// VLAN id that carries it between switches, `1..=4094`.
+    pub vlan: u16,
+}
+
+/// A switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Switch {
+    /// Its name.
+    pub name: String,
+    /// Its datapath id; by default its place in the file, from 1.
+    pub dpid: u64,
+    /// Number of flow tables, `1..=254`.
+    pub tables: u8,
+    /// Most entries per table.
+    pub max_entries: u32,
+    /// What it does with no controller.
+    pub fail_mode: FailMode,
+}
+
+/// A host on a switch port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Index of its switch.
+    pub switch: usize,
+    /// Its port's number there.
+    pub port: u32,
+    /// Index of its tenant.
+    pub tenant: Option<usize>,
+    /// Its addresses, at least one.
+    pub ip: Vec<IpNet>,
+    /// Its Ethernet address.
+    pub mac: MacAddr,
+    /// The link to its switch, the same in both directions.
+    pub link: LinkSpec,
+}
+
+/// What a link does to frames, in each direction alike. Nothing set: as fast as the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct LinkSpec {
+    /// Its rate.
+    pub rate: Option<Bps>,
+    /// Time from the last bit sent to the frame received.
+    pub delay: Duration,
+    /// Bytes that wait for a rate-limited link at most; more are dropped.
+    pub buffer: Option<ByteSize>,
+}
+
+/// A link between two switches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Its two ends.
+    pub ends: [End; 2],
+    /// What it does to frames.
+    pub spec: LinkSpec,
+}
+
+/// A link's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// Index of the switch.
+    pub switch: usize,
+    /// The port's number there.
+    pub port: u32,
+}
+
+/// Traffic from one host to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Traffic {
+    /// Index of the sending host (the client).
+    pub from: usize,
+    /// Index of the receiving host (the server).
+    pub to: usize,
+    /// The receiver's address that is used, and its family.
+    pub address: std::net::IpAddr,
+    /// When it starts, from the start of the run.
+    pub start: Duration,
+    /// What is sent.
+    pub kind: TrafficKind,
+    /// Whether it should arrive.
+    pub expect: Expect,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrafficKind {
+    /// Echo requests.
+    Ping {
+        /// How many.
+        count: u32,
+        /// Time between them.
+        interval: Duration,
+    },
+    /// One TCP connection that sends as fast as it can.
+    Tcp {
+        /// How long.
+        duration: Duration,
+    },
+    /// UDP datagrams at a constant rate.
+    Udp {
+        /// How long.
+        duration: Duration,
+        /// Rate of the frames.
+        rate: Bps,
+        /// Payload bytes of each datagram, `16..=1472`.
+        payload_bytes: u16,
+    },
+}
+
+/// Whether traffic should arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// It should.
+    Reach,
+    /// It must not: the hosts are isolated.
+    Isolated,
+}
+
+impl Scenario {
+    /// Reads and checks a scenario file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML, or does not describe a network: with its line.
+    pub fn read(path: &Path) -> Result<Scenario, ScenarioError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::unreadable(&file, &error))?;
+        Scenario::parse(&text, &file)
+    }
+
+    /// Checks a scenario's text; `file` names it in errors, and the scenario if it has no `name`.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn parse(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+        let document: document::Document =
+            toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
+        check::check(document, &check::Source { file, text })
+    }
+}

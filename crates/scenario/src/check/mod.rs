@@ -1,0 +1,187 @@
+//! From the file as written to a scenario whose names are resolved and limits kept.
+mod nodes;
+mod traffic;
+
+use crate::document::{self, Document};
+use crate::{App, Control, MAX_ITEMS, OpenFlow, Scenario, ScenarioError, Switch, Tenant};
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+use toml::Spanned;
+use weir_units::Span;
+
+/// Length of tcp and udp traffic when neither the item nor the file says.
+const DEFAULT_DURATION: Duration = Duration::from_secs(3);
+/// Longest traffic or start time.
+const MAX_DURATION: Duration = Duration::from_secs(24 * 3600);
+/// A name goes into interface names, which the kernel limits to 15 bytes.
+const MAX_NAME: usize = 10;
+
+/// The text a document came from, for errors.
+pub(crate) struct Source<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+}
+
+impl Source<'_> {
+    fn error(&self, span: Range<usize>, problem: String) -> ScenarioError {
+        ScenarioError::at(self.file, self.text, &span, problem)
+    }
+
+    fn default_name(&self) -> String {
+        let stem = Path::new(self.file).file_stem().and_then(|stem| stem.to_str());
+        stem.unwrap_or("scenario").to_owned()
+    }
+}
+
+type Checked<T> = Result<T, ScenarioError>;
+
+pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario> {
+    let default_duration = match &document.duration {
+        Some(span) => duration(source, "duration", span)?,
+        None => DEFAULT_DURATION,
+    };
+    check_counts(&document, source)?;
+    let mut names = Names::default();
+    let tenants = check_each(document.tenant, |item| nodes::tenant(source, &mut names, item))?;
+    reject_twice(source, tenants.iter().map(|(tenant, span)| (tenant.vlan, span)), |vlan| format!("vlan {vlan}"))?;
+    let tenants: Vec<Tenant> = tenants.into_iter().map(|(tenant, _)| tenant).collect();
+    let mut place = 0;
+    let switches = check_each(document.switch, |item| {
+        place += 1;
+        nodes::switch(source, &mut names, item, place)
+    })?;
+    reject_twice(source, switches.iter().map(|(s, span)| (s.dpid, span)), |dpid| format!("dpid {dpid:#x}"))?;
+    let switches: Vec<Switch> = switches.into_iter().map(|(switch, _)| switch).collect();
+    let (hosts, links) = nodes::attach(source, &mut names, document.host, document.link, &switches, &tenants)?;
+    let mut traffic = Vec::new();
+    for item in document.traffic {
+        traffic.push(traffic::traffic(source, item, &hosts, default_duration)?);
+    }
+    traffic.sort_by_key(|item| item.start);
+    Ok(Scenario {
+        name: document.name.map_or_else(|| source.default_name(), Spanned::into_inner),
+        seed: document.seed,
+        control: control(source, document.controller)?,
+        tenants,
+        switches,
+        hosts,
+        links,
+        traffic,
+    })
+}
+
+/// Refuses empty scenarios and lists beyond [`MAX_ITEMS`].
+fn check_counts(document: &Document, source: &Source<'_>) -> Checked<()> {
+    if document.switch.is_empty() {
+        return Err(source.error(0..0, "found no [[switch]], expected at least one".into()));
+    }
+    let lists = [
+        ("tenant", document.tenant.get(MAX_ITEMS).map(Spanned::span)),
+        ("switch", document.switch.get(MAX_ITEMS).map(Spanned::span)),
+        ("host", document.host.get(MAX_ITEMS).map(Spanned::span)),
+        ("link", document.link.get(MAX_ITEMS).map(Spanned::span)),
+        ("traffic", document.traffic.get(MAX_ITEMS).map(Spanned::span)),
+    ];
+    for (what, beyond) in lists {
+        if let Some(span) = beyond {
+            return Err(source.error(span, format!("[[{what}]]: expected at most {MAX_ITEMS}")));
+        }
+    }
+    Ok(())
+}
+
+/// Checks each item, keeping its place.
+fn check_each<T, U>(items: Vec<Spanned<T>>, mut check: impl FnMut(T) -> Checked<U>) -> Checked<Vec<(U, Range<usize>)>> {
+    let with_span = |item: Spanned<T>| {
+        let span = item.span();
+        check(item.into_inner()).map(|checked| (checked, span))
+    };
+    items.into_iter().map(with_span).collect()
+}
+
+fn reject_twice<'a, T: Eq + std::hash::Hash + Copy>(
+    source: &Source<'_>,
+    values: impl Iterator<Item = (T, &'a Range<usize>)>,
+    describe: impl Fn(T) -> String,
+) -> Checked<()> {
+    let mut seen = HashSet::new();
+    for (value, span) in values {
+        if !seen.insert(value) {
+            return Err(source.error(span.clone(), format!("found {} twice, expected each once", describe(value))));
+        }
+    }
+    Ok(())
+}
+
+/// Names in use: tenants, switches and hosts share one space, so that a name in a report is unambiguous.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Names {
+    fn claim(&mut self, source: &Source<'_>, name: Spanned<String>) -> Checked<String> {
+        let span = name.span();
+        let name = name.into_inner();
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(allowed) || name.starts_with('-') {
+            let expected = format!("1 to {MAX_NAME} characters of a-z, 0-9 and -");
+            return Err(source.error(span, format!("name: found `{name}`, expected {expected}")));
+        }
+        if !self.0.insert(name.clone()) {
+            return Err(source.error(span, format!("name: found `{name}` twice, expected each name once")));
+        }
+        Ok(name)
+    }
+}
+
+/// The index of a named item.
+fn find(source: &Source<'_>, what: &str, name: &Spanned<String>, mut known: Vec<&str>) -> Checked<usize> {
+    if let Some(index) = known.iter().position(|known| *known == name.as_ref()) {
+        return Ok(index);
+    }
+    known.truncate(20);
+    let list =
+        if known.is_empty() { "none is defined".to_owned() } else { format!("expected one of {}", known.join(", ")) };
+    Err(source.error(name.span(), format!("{what}: found `{}`, {list}", name.as_ref())))
+}
+
+fn control(source: &Source<'_>, controller: Option<Spanned<document::Controller>>) -> Checked<Control> {
+    let Some(controller) = controller else {
+        return Ok(Control::Embedded { app: App::Learning, openflow: OpenFlow::V13 });
+    };
+    let span = controller.span();
+    match controller.into_inner() {
+        document::Controller { app: Some(app), connect: None, openflow } => {
+            Ok(Control::Embedded { app, openflow: openflow.unwrap_or(OpenFlow::V13) })
+        }
+        document::Controller { app: None, connect: Some(target), openflow: None } => connect(source, target),
+        _ => Err(source.error(
+            span,
+            "controller: expected either `app` (with `openflow`, if wanted) or `connect`, for example app = \"learning\"".into(),
+        )),
+    }
+}
+
+fn connect(source: &Source<'_>, target: Spanned<String>) -> Checked<Control> {
+    let text = target.as_ref();
+    if text == "none" {
+        return Ok(Control::None);
+    }
+    let tcp = text.strip_prefix("tcp:").is_some_and(|addr| addr.parse::<std::net::SocketAddr>().is_ok());
+    let unix = text.strip_prefix("unix:").is_some_and(|path| !path.is_empty());
+    if !tcp && !unix {
+        let expected = "expected tcp:ADDRESS:PORT such as tcp:127.0.0.1:6653, unix:PATH, or none";
+        return Err(source.error(target.span(), format!("connect: found `{text}`, {expected}")));
+    }
+    Ok(Control::Connect(target.into_inner()))
+}
+
+fn duration(source: &Source<'_>, what: &str, span: &Spanned<Span>) -> Checked<Duration> {
+    let found = span.as_ref().0;
+    if found.is_zero() || found > MAX_DURATION {
+        let problem = format!("{what}: found {}, expected more than 0 and at most 24h", span.as_ref());
+        return Err(source.error(span.span(), problem));
+    }
+    Ok(found)
+}

@@ -1,0 +1,185 @@
+//! Tenants, switches, hosts and links.
+use super::{Checked, Names, Source, find};
+use crate::{End, FailMode, Host, IpNet, Link, LinkSpec, Switch, Tenant, document};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use toml::Spanned;
+use weir_packet::MacAddr;
+use weir_units::{Bps, ByteSize, Span};
+
+/// Longest link delay: frames under way are kept in memory.
+const MAX_DELAY: Duration = Duration::from_secs(10);
+/// What a rate-limited link buffers when the file does not say: 100 ms of 10 Mbit/s.
+const DEFAULT_BUFFER: ByteSize = ByteSize(128_000);
+
+pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Tenant) -> Checked<Tenant> {
+    let name = names.claim(source, item.name)?;
+    let vlan = *item.vlan.as_ref();
+    if !(1..=4094).contains(&vlan) {
+        return Err(source.error(item.vlan.span(), format!("tenant {name}: vlan: found {vlan}, expected 1 to 4094")));
+    }
+    Ok(Tenant { name, vlan })
+}
+
+pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Switch, place: u64) -> Checked<Switch> {
+    let name = names.claim(source, item.name)?;
+    let tables = item.tables.as_ref().map_or(64, |tables| *tables.as_ref());
+    if let Some(found) = item.tables.filter(|tables| !(1..=254).contains(tables.as_ref())) {
+        let problem = format!("switch {name}: tables: found {tables}, expected 1 to 254");
+        return Err(source.error(found.span(), problem));
+    }
+    if let Some(zero) = item.max_entries.as_ref().filter(|max| *max.as_ref() == 0) {
+        return Err(source.error(zero.span(), format!("switch {name}: max_entries: found 0, expected at least 1")));
+    }
+    Ok(Switch {
+        name,
+        dpid: item.dpid.map_or(place, Spanned::into_inner),
+        tables,
+        max_entries: item.max_entries.map_or(1_000_000, Spanned::into_inner),
+        fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
+    })
+}
+
+/// Port numbers in use on each switch: numbers that the file gives are taken first, the others get the lowest free ones.
+struct Ports(Vec<BTreeSet<u32>>);
+
+impl Ports {
+    fn claim(&mut self, source: &Source<'_>, switch: &Switch, index: usize, port: &Spanned<u32>) -> Checked<()> {
+        let number = *port.as_ref();
+        // OpenFlow 1.0 numbers ports up to 0xff00, and a lab may speak it.
+        if !(1..=0xfeff).contains(&number) {
+            let problem = format!("port: found {number}, expected 1 to 65279");
+            return Err(source.error(port.span(), problem));
+        }
+        if !self.0[index].insert(number) {
+            let problem = format!("port: found {number} twice on switch {}, expected each once", switch.name);
+            return Err(source.error(port.span(), problem));
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, index: usize) -> u32 {
+        let taken = &mut self.0[index];
+        let free = (1..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX);
+        taken.insert(free);
+        free
+    }
+}
+
+/// Hosts and links, with a port of a switch for each end.
+pub(super) fn attach(
+    source: &Source<'_>,
+    names: &mut Names,
+    hosts: Vec<Spanned<document::Host>>,
+    links: Vec<Spanned<document::Link>>,
+    switches: &[Switch],
+    tenants: &[Tenant],
+) -> Checked<(Vec<Host>, Vec<Link>)> {
+    let known: Vec<&str> = switches.iter().map(|switch| switch.name.as_str()).collect();
+    let mut ports = Ports(vec![BTreeSet::new(); switches.len()]);
+    for host in hosts.iter().map(Spanned::as_ref) {
+        let index = find(source, "switch", &host.switch, known.clone())?;
+        if let Some(port) = &host.port {
+            ports.claim(source, &switches[index], index, port)?;
+        }
+    }
+    for link in links.iter().map(Spanned::as_ref) {
+        for (end, port) in link.ends.iter().zip(link.ports.iter().flatten()) {
+            let index = find(source, "link: ends", end, known.clone())?;
+            ports.claim(source, &switches[index], index, port)?;
+        }
+    }
+    let mut checked_hosts: Vec<Host> = Vec::new();
+    for (place, item) in hosts.into_iter().enumerate() {
+        let host = host(source, names, item.into_inner(), &known, tenants, &mut ports, place, &checked_hosts)?;
+        checked_hosts.push(host);
+    }
+    let mut checked_links = Vec::new();
+    for item in links {
+        checked_links.push(link(source, item, &known, &mut ports)?);
+    }
+    Ok((checked_hosts, checked_links))
+}
+
+#[expect(clippy::too_many_arguments, reason = "what a host refers to")]
+fn host(
+    source: &Source<'_>,
+    names: &mut Names,
+    item: document::Host,
+    switches: &[&str],
+    tenants: &[Tenant],
+    ports: &mut Ports,
+    place: usize,
+    others: &[Host],
+) -> Checked<Host> {
+    let name = names.claim(source, item.name)?;
+    let switch = find(source, "switch", &item.switch, switches.to_vec())?;
+    let known = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    let tenant = item.tenant.map(|tenant| find(source, "tenant", &tenant, known)).transpose()?;
+    let mac = item.mac.as_ref().map_or_else(|| default_mac(place), |mac| *mac.as_ref());
+    if let Some(wrong) = item.mac.filter(|mac| mac.as_ref().is_multicast() || mac.as_ref().to_bits() == 0) {
+        let problem = format!("host {name}: mac: found {}, expected a unicast address", wrong.as_ref());
+        return Err(source.error(wrong.span(), problem));
+    }
+    if item.ip.0.is_empty() {
+        return Err(source.error(item.switch.span(), format!("host {name}: ip: found none, expected at least one")));
+    }
+    for ip in &item.ip.0 {
+        let twin = others.iter().find(|other| {
+            other.tenant == tenant && other.ip.iter().any(|taken: &IpNet| taken.addr == ip.as_ref().addr)
+        });
+        if let Some(twin) = twin {
+            let problem = format!("host {name}: ip: found {}, which host {} has", ip.as_ref(), twin.name);
+            return Err(source.error(ip.span(), problem));
+        }
+    }
+    let ip = item.ip.0.into_iter().map(Spanned::into_inner).collect();
+    let port = item.port.map_or_else(|| ports.next(switch), Spanned::into_inner);
+    let link = link_spec(source, item.rate, item.delay, item.buffer)?;
+    Ok(Host { name, switch, port, tenant, ip, mac, link })
+}
+
+/// `02:00:00:00:00:01` for the first host, and so on: locally administered.
+fn default_mac(place: usize) -> MacAddr {
+    MacAddr::from_bits(0x0200_0000_0001 + place as u64)
+}
+
+fn link(source: &Source<'_>, item: Spanned<document::Link>, switches: &[&str], ports: &mut Ports) -> Checked<Link> {
+    let span = item.span();
+    let item = item.into_inner();
+    let mut ends = [End { switch: 0, port: 0 }; 2];
+    for (index, (end, name)) in ends.iter_mut().zip(&item.ends).enumerate() {
+        end.switch = find(source, "link: ends", name, switches.to_vec())?;
+        let given = item.ports.as_ref().map(|ports| *ports[index].as_ref());
+        end.port = given.unwrap_or_else(|| ports.next(end.switch));
+    }
+    if ends[0].switch == ends[1].switch {
+        let problem = format!("link: ends: found {} twice, expected two switches", item.ends[0].as_ref());
+        return Err(source.error(span, problem));
+    }
+    Ok(Link { ends, spec: link_spec(source, item.rate, item.delay, item.buffer)? })
+}
+
+fn link_spec(
+    source: &Source<'_>,
+    rate: Option<Bps>,
+    delay: Option<Spanned<Span>>,
+    buffer: Option<Spanned<ByteSize>>,
+) -> Checked<LinkSpec> {
+    if let Some(long) = delay.as_ref().filter(|delay| delay.as_ref().0 > MAX_DELAY) {
+        let problem = format!("delay: found {}, expected at most {}", long.as_ref(), Span(MAX_DELAY));
+        return Err(source.error(long.span(), problem));
+    }
+    if let Some(buffer) = &buffer {
+        if rate.is_none() {
+            let problem = "buffer: found without rate, expected both: a link without rate needs no buffer";
+            return Err(source.error(buffer.span(), problem.into()));
+        }
+        if buffer.as_ref().0 < 1514 {
+            let problem = format!("buffer: found {}, expected at least one frame: 1514B", buffer.as_ref());
+            return Err(source.error(buffer.span(), problem));
+        }
+    }
+    let buffer = rate.map(|_| buffer.map_or(DEFAULT_BUFFER, Spanned::into_inner));
+    Ok(LinkSpec { rate, delay: delay.map_or(Duration::ZERO, |delay| delay.into_inner().0), buffer })
+}

@@ -1,0 +1,112 @@
+//! Traffic between hosts.
+use super::{Checked, MAX_DURATION, Source, duration, find};
+use crate::document::{self, Kind};
+use crate::{Expect, Host, IpNet, Traffic, TrafficKind};
+use std::ops::Range;
+use std::time::Duration;
+use toml::Spanned;
+use weir_units::{Bps, ByteSize};
+
+const DEFAULT_UDP_RATE: Bps = Bps(10_000_000);
+const DEFAULT_UDP_PAYLOAD: ByteSize = ByteSize(1000);
+const UDP_PAYLOAD: std::ops::RangeInclusive<u64> = 16..=1472;
+
+pub(super) fn traffic(
+    source: &Source<'_>,
+    item: Spanned<document::Traffic>,
+    hosts: &[Host],
+    default_duration: Duration,
+) -> Checked<Traffic> {
+    let span = item.span();
+    let item = item.into_inner();
+    let known: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    let from = find(source, "traffic: from", &item.from, known.clone())?;
+    let to = find(source, "traffic: to", &item.to, known)?;
+    if from == to {
+        return Err(source.error(span, format!("traffic: found from and to `{}`, expected two hosts", hosts[to].name)));
+    }
+    let ipv6 = item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref());
+    let address = address(source, &span, &hosts[from], &hosts[to], ipv6)?;
+    let same_tenant = hosts[from].tenant == hosts[to].tenant;
+    let expect = item.expect.unwrap_or(if same_tenant { Expect::Reach } else { Expect::Isolated });
+    let start = match &item.start {
+        Some(start) if start.as_ref().0 > MAX_DURATION => duration(source, "start", start)?,
+        Some(start) => start.as_ref().0,
+        None => Duration::ZERO,
+    };
+    Ok(Traffic { from, to, address, start, kind: kind(source, &item, default_duration)?, expect })
+}
+
+/// The receiver's address of the family wanted, which the sender reaches without a router.
+fn address(source: &Source<'_>, span: &Range<usize>, from: &Host, to: &Host, ipv6: bool) -> Checked<std::net::IpAddr> {
+    let family = |ip: &&IpNet| ip.addr.is_ipv6() == ipv6;
+    let reachable = |ip: &&IpNet| from.ip.iter().any(|own| own.contains(ip.addr));
+    let found = to.ip.iter().filter(family).find(reachable);
+    found.map(|ip| ip.addr).ok_or_else(|| {
+        let family = if ipv6 { "IPv6" } else { "IPv4" };
+        let problem = format!(
+            "traffic: {} and {} share no {family} network (no routers yet): expected addresses in one prefix",
+            from.name, to.name
+        );
+        source.error(span.clone(), problem)
+    })
+}
+
+fn kind(source: &Source<'_>, item: &document::Traffic, default_duration: Duration) -> Checked<TrafficKind> {
+    let kind = *item.kind.as_ref();
+    let ping = kind == Kind::Ping;
+    let udp = kind == Kind::Udp;
+    let misplaced = [
+        ("count", item.count.as_ref().map(Spanned::span).filter(|_| !ping), "ping"),
+        ("interval", item.interval.as_ref().map(Spanned::span).filter(|_| !ping), "ping"),
+        ("duration", item.duration.as_ref().map(Spanned::span).filter(|_| ping), "tcp and udp"),
+        ("rate", item.rate.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
+        ("payload", item.payload.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
+    ];
+    for (what, span, kinds) in misplaced {
+        if let Some(span) = span {
+            return Err(source.error(span, format!("traffic: found `{what}`, expected it only with kind {kinds}")));
+        }
+    }
+    let lasting = || item.duration.as_ref().map_or(Ok(default_duration), |d| duration(source, "duration", d));
+    Ok(match kind {
+        Kind::Ping => TrafficKind::Ping { count: ping_count(source, item)?, interval: ping_interval(source, item)? },
+        Kind::Tcp => TrafficKind::Tcp { duration: lasting()? },
+        Kind::Udp => TrafficKind::Udp {
+            duration: lasting()?,
+            rate: item.rate.as_ref().map_or(DEFAULT_UDP_RATE, |rate| *rate.as_ref()),
+            payload_bytes: udp_payload(source, item)?,
+        },
+    })
+}
+
+fn ping_count(source: &Source<'_>, item: &document::Traffic) -> Checked<u32> {
+    match &item.count {
+        Some(count) if !(1..=1_000_000).contains(count.as_ref()) => {
+            Err(source.error(count.span(), format!("count: found {}, expected 1 to 1000000", count.as_ref())))
+        }
+        Some(count) => Ok(*count.as_ref()),
+        None => Ok(5),
+    }
+}
+
+fn ping_interval(source: &Source<'_>, item: &document::Traffic) -> Checked<Duration> {
+    const SHORTEST: Duration = Duration::from_millis(1);
+    let Some(interval) = &item.interval else { return Ok(Duration::from_millis(200)) };
+    if interval.as_ref().0 < SHORTEST {
+        let problem = format!("interval: found {}, expected at least 1ms", interval.as_ref());
+        return Err(source.error(interval.span(), problem));
+    }
+    duration(source, "interval", interval)
+}
+
+fn udp_payload(source: &Source<'_>, item: &document::Traffic) -> Checked<u16> {
+    let bytes = item.payload.as_ref().map_or(DEFAULT_UDP_PAYLOAD, |payload| *payload.as_ref()).0;
+    match u16::try_from(bytes) {
+        Ok(payload) if UDP_PAYLOAD.contains(&bytes) => Ok(payload),
+        _ => {
+            let span = item.payload.as_ref().map_or(0..0, Spanned::span);
+            Err(source.error(span, format!("payload: found {bytes}B, expected 16B to 1472B")))
+        }
+    }
+}

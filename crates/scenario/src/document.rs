@@ -1,0 +1,130 @@
+//! The file as written: names not resolved, defaults not filled in, every value with its place.
+use crate::{App, Expect, FailMode, IpNet, OpenFlow};
+use serde::Deserialize;
+use toml::Spanned;
+use weir_packet::MacAddr;
+use weir_units::{Bps, ByteSize, Span};
+
+/// A whole scenario file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Document {
+    pub(crate) name: Option<Spanned<String>>,
+    #[serde(default = "default_seed")]
+    pub(crate) seed: u64,
+    pub(crate) duration: Option<Spanned<Span>>,
+    pub(crate) controller: Option<Spanned<Controller>>,
+    #[serde(default)]
+    pub(crate) tenant: Vec<Spanned<Tenant>>,
+    #[serde(default)]
+    pub(crate) switch: Vec<Spanned<Switch>>,
+    #[serde(default)]
+    pub(crate) host: Vec<Spanned<Host>>,
+    #[serde(default)]
+    pub(crate) link: Vec<Spanned<Link>>,
+    #[serde(default)]
+    pub(crate) traffic: Vec<Spanned<Traffic>>,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Controller {
+    pub(crate) app: Option<App>,
+    pub(crate) connect: Option<Spanned<String>>,
+    pub(crate) openflow: Option<OpenFlow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tenant {
+    pub(crate) name: Spanned<String>,
+    pub(crate) vlan: Spanned<u16>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Switch {
+    pub(crate) name: Spanned<String>,
+    pub(crate) dpid: Option<Spanned<u64>>,
+    pub(crate) tables: Option<Spanned<u8>>,
+    pub(crate) max_entries: Option<Spanned<u32>>,
+    pub(crate) fail_mode: Option<FailMode>,
+}
+
+/// A host; `rate`, `delay` and `buffer` are its access link's.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Host {
+    pub(crate) name: Spanned<String>,
+    pub(crate) switch: Spanned<String>,
+    pub(crate) port: Option<Spanned<u32>>,
+    pub(crate) tenant: Option<Spanned<String>>,
+    pub(crate) ip: OneOrMore<Spanned<IpNet>>,
+    pub(crate) mac: Option<Spanned<MacAddr>>,
+    pub(crate) rate: Option<Bps>,
+    pub(crate) delay: Option<Spanned<Span>>,
+    pub(crate) buffer: Option<Spanned<ByteSize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Link {
+    pub(crate) ends: [Spanned<String>; 2],
+    pub(crate) ports: Option<[Spanned<u32>; 2]>,
+    pub(crate) rate: Option<Bps>,
+    pub(crate) delay: Option<Spanned<Span>>,
+    pub(crate) buffer: Option<Spanned<ByteSize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Traffic {
+    pub(crate) kind: Spanned<Kind>,
+    pub(crate) from: Spanned<String>,
+    pub(crate) to: Spanned<String>,
+    #[serde(default)]
+    pub(crate) start: Option<Spanned<Span>>,
+    pub(crate) duration: Option<Spanned<Span>>,
+    pub(crate) count: Option<Spanned<u32>>,
+    pub(crate) interval: Option<Spanned<Span>>,
+    pub(crate) rate: Option<Spanned<Bps>>,
+    pub(crate) payload: Option<Spanned<ByteSize>>,
+    #[serde(default)]
+    pub(crate) ipv6: Option<Spanned<bool>>,
+    pub(crate) expect: Option<Expect>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Ping,
+    Tcp,
+    Udp,
+}
+
+/// A list, or one item written without brackets.
+pub(crate) struct OneOrMore<T>(pub(crate) Vec<T>);
+
+impl<'de> Deserialize<'de> for OneOrMore<Spanned<IpNet>> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        /// Untagged enums lose places, so the text is read first and each address parsed with its own message.
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Shape {
+            One(String),
+            More(Vec<String>),
+        }
+        let spanned = Spanned::<Shape>::deserialize(from)?;
+        let span = spanned.span();
+        let texts = match spanned.into_inner() {
+            Shape::One(text) => vec![text],
+            Shape::More(texts) => texts,
+        };
+        let parse = |text: String| text.parse().map(|net| Spanned::new(span.clone(), net));
+        texts.into_iter().map(parse).collect::<Result<_, _>>().map(OneOrMore).map_err(serde::de::Error::custom)
+    }
+}
