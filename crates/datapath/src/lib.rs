@@ -41,6 +41,16 @@ impl Default for DatapathConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelId(pub u32);
 
+impl ChannelId {
+    /// The engine's own requests (control socket, embedding program), through [`Datapath::handle`] like a controller's. It
+    /// is always up, speaks 1.3, gets replies and errors but no asynchronous message (packet-in, flow-removed, port-status),
+    /// and does not count as a controller: neither for the fail mode nor for what a table miss does.
+    pub const LOCAL: ChannelId = ChannelId(0);
+    /// Channels that the switch listened for have numbers from here on: often short-lived tools (`ovs-ofctl`). They do not
+    /// count for the fail mode, or looking at a standalone switch would stop its forwarding.
+    pub const FIRST_PASSIVE: ChannelId = ChannelId(1 << 31);
+}
+
 /// What the switch does with no controller (OpenFlow 1.3.5, 6.3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailMode {

@@ -86,7 +86,7 @@ pub struct LinkState {
 
 /// Counters of a port. A frame that passed counts in packets and bytes (without frame check sequence; a super-frame as
 /// one); one that did not counts under its reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Counters {
     /// Frames received.
     pub rx_packets: u64,

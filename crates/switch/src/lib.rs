@@ -1,1 +1,12 @@
-//! switch
+//! The live switch: one engine thread that moves frames between ports, one control thread that speaks to controllers.
+//!
+//! [`Switch::start`] is the way in, for the daemon and for labs that embed switches; the [`SwitchHandle`] it gives is the
+//! way to everything else. Reading order: [`config`] (what a switch is made of), [`handle`] (what can be asked of it),
+//! `engine` (the packet path), `control` (the channels).
+pub mod config;
+pub mod handle;
+pub mod snapshot;
+
+pub use config::{ControllerTarget, ListenTarget, PortConfig, SwitchConfig};
+pub use handle::{Switch, SwitchError, SwitchHandle};
+pub use snapshot::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot, TableSnapshot};

@@ -1,0 +1,107 @@
+//! What a switch looks like at one moment: what `weir ctl show` prints and labs report.
+use serde::{Deserialize, Serialize};
+use weir_openflow::model::PortNo;
+use weir_port::Counters;
+
+/// A switch at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub datapath_id: u64,
+    /// Seconds since it started.
+    pub uptime_s: f64,
+    /// Its ports by number, absent ones included.
+    pub ports: Vec<PortSnapshot>,
+    /// Tables that hold entries or saw packets.
+    pub tables: Vec<TableSnapshot>,
+    /// Control channels, up or being tried.
+    pub channels: Vec<ChannelSnapshot>,
+    /// Packets dropped in the datapath by reason, those that occurred.
+    pub drops: Vec<(String, u64)>,
+    /// Packet-ins that no channel could take since its queue was full, channels that ended included.
+    pub packet_ins_dropped: u64,
+}
+
+/// A port at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortSnapshot {
+    /// Its number.
+    pub number: PortNo,
+    /// Its name as controllers see it.
+    pub name: String,
+    /// Kind and name as the user wrote them.
+    pub spec: String,
+    /// Its Ethernet address.
+    pub mac: String,
+    /// Whether the device is there. If not, the port is waited for.
+    pub present: bool,
+    /// Whether it has link.
+    pub link_up: bool,
+    /// Its rate in bits per second, if it has one.
+    pub speed_bps: Option<u64>,
+    /// What came and went since it was opened.
+    pub counters: Counters,
+}
+
+/// A flow table at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSnapshot {
+    /// Its number.
+    pub table: u8,
+    /// Flow entries in it.
+    pub entries: u32,
+    /// Packets looked up in it.
+    pub lookups: u64,
+    /// Packets that hit an entry.
+    pub matches: u64,
+}
+
+/// A control channel at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelSnapshot {
+    /// The other end: `tcp:10.0.0.1:6653`, `ptcp:6654:127.0.0.1 from 127.0.0.1:40122`, `in-process`.
+    pub target: String,
+    /// How far it is.
+    pub state: ChannelState,
+    /// Why it ended last, or could not be made.
+    pub last_error: Option<String>,
+    /// How often it came up.
+    pub connects: u64,
+    /// Messages from the controller.
+    pub received: u64,
+    /// Messages to the controller.
+    pub sent: u64,
+    /// Packet-ins dropped since the controller does not read them fast enough.
+    pub packet_ins_dropped: u64,
+    /// Other asynchronous messages (flow-removed, port-status) dropped for the same reason.
+    pub notices_dropped: u64,
+}
+
+/// How far a control channel is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelState {
+    /// Being connected to, or waiting to be tried again.
+    Connecting,
+    /// Connected; versions are being agreed on.
+    Handshake,
+    /// Up, in this version of OpenFlow.
+    Up {
+        /// `1.0` or `1.3`.
+        version: String,
+    },
+}
+
+impl Snapshot {
+    /// Number of channels that are up.
+    pub fn channels_up(&self) -> usize {
+        self.channels.iter().filter(|channel| matches!(channel.state, ChannelState::Up { .. })).count()
+    }
+
+    /// Flow entries in all tables.
+    pub fn entries(&self) -> u64 {
+        self.tables.iter().map(|table| u64::from(table.entries)).sum()
+    }
+}
