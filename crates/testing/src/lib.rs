@@ -1,0 +1,60 @@
+//! What tests of several crates need: skipping aloud, network namespaces, processes that end with the test.
+//!
+//! A test that cannot run here says so on standard error, past the test runner's capture, and passes; with `WEIR_REQUIRE=1`
+//! in the environment (as in CI) it fails instead.
+#![allow(clippy::missing_panics_doc, reason = "panicking is how a test helper reports")]
+mod namespace;
+mod process;
+
+pub use namespace::Namespace;
+pub use process::{Running, run, wait_until};
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Says that a test is skipped and why, or fails it when everything is required.
+pub fn skip(reason: &str) {
+    let test = std::thread::current().name().unwrap_or("test").to_owned();
+    assert!(std::env::var_os("WEIR_REQUIRE").is_none(), "{test} would be skipped, but WEIR_REQUIRE is set: {reason}");
+    // Straight to standard error: the runner captures what print macros write.
+    let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
+}
+
+/// Whether the process is root; otherwise says that the test is skipped.
+pub fn root() -> bool {
+    // The owner of /proc/self is the effective user.
+    use std::os::unix::fs::MetadataExt as _;
+    let root = std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0);
+    if !root {
+        skip("needs root, for network namespaces and kernel interfaces");
+    }
+    root
+}
+
+/// A file or folder of the reference data beside the project; otherwise says that the test is skipped.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let full = workspace().parent()?.join("shared").join(path);
+    if full.exists() {
+        return Some(full);
+    }
+    skip(&format!("needs {path} of the reference data in ../shared"));
+    None
+}
+
+/// The project's root folder.
+pub fn workspace() -> PathBuf {
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    crates.ancestors().nth(2).expect("the crate lies in crates/").to_path_buf()
+}
+
+/// Whether all these programs are installed; otherwise says that the test is skipped.
+pub fn programs(names: &[&str]) -> bool {
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let missing: Vec<_> =
+        names.iter().filter(|name| !folders.iter().any(|folder| folder.join(name).exists())).collect();
+    if !missing.is_empty() {
+        skip(&format!("needs programs that are not installed: {missing:?}"));
+    }
+    missing.is_empty()
+}

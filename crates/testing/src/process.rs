@@ -1,0 +1,117 @@
+//! Processes that a test starts, and that end with it.
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a started process has to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A running process, with everything it starts, in a group of its own; ended when dropped.
+pub struct Running {
+    child: Child,
+    name: String,
+}
+
+impl Running {
+    /// Starts `command`; its output goes where the command says.
+    pub fn start(command: &mut Command) -> Running {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command.process_group(0).stdin(Stdio::null()).spawn();
+        Running { child: child.unwrap_or_else(|error| panic!("cannot start {name}: {error}")), name }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its standard output, if the command piped it.
+    pub fn stdout(&mut self) -> Option<std::process::ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Sends a signal to the process alone.
+    pub fn signal(&self, signal: i32) {
+        kill(self.pid(), signal);
+    }
+
+    /// Its exit status, if it ended.
+    pub fn exited(&mut self) -> Option<std::process::ExitStatus> {
+        self.child.try_wait().expect("waiting for a child")
+    }
+
+    /// Asks the group to end, then makes it; panics if the process had to be killed.
+    pub fn stop(mut self) {
+        assert!(self.end(), "{} did not end within {GRACE:?} of SIGTERM", self.name);
+    }
+
+    fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("process ids are positive")
+    }
+
+    /// Whether the process ended when asked to.
+    fn end(&mut self) -> bool {
+        if self.exited().is_some() {
+            return true;
+        }
+        kill(-self.pid(), libc::SIGTERM);
+        let ended = wait_until(GRACE, || self.exited().is_some());
+        kill(-self.pid(), libc::SIGKILL);
+        let _ = self.child.wait();
+        ended
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn kill(pid: i32, signal: i32) {
+    // SAFETY: kill(2) takes two integers and touches no memory of ours.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Runs a command to its end; its standard output. Panics with both outputs if it fails or takes longer than a minute.
+pub fn run(command: &mut Command) -> String {
+    let shown = format!("{command:?}");
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.as_mut().unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let mut stdout = child.stdout.take().expect("piped");
+    let mut stderr = child.stderr.take().expect("piped");
+    let errors = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stderr.read_to_string(&mut text);
+        text
+    });
+    let output = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stdout.read_to_string(&mut text);
+        text
+    });
+    let ended = wait_until(Duration::from_secs(60), || child.try_wait().expect("waiting for a child").is_some());
+    if !ended {
+        let _ = child.kill();
+    }
+    let status = child.wait().expect("waiting for a child");
+    let (output, errors) = (output.join().expect("reading"), errors.join().expect("reading"));
+    assert!(ended && status.success(), "{shown}: {status}\n{output}\n{errors}");
+    output
+}
+
+/// Asks again and again whether something has come true, for at most `limit`; whether it has.
+#[expect(clippy::disallowed_methods, reason = "tests wait for other processes, which have no descriptor to wait on")]
+pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
