@@ -123,11 +123,48 @@ pub mod eth_type {
 /// IP protocol numbers that prerequisites and parsers share (IANA).
 #[allow(missing_docs, reason = "named by the registry")]
 pub mod ip_proto {
+    pub const HOP_BY_HOP: u8 = 0;
     pub const ICMP: u8 = 1;
     pub const TCP: u8 = 6;
     pub const UDP: u8 = 17;
+    pub const ROUTING: u8 = 43;
+    pub const FRAGMENT: u8 = 44;
+    pub const ESP: u8 = 50;
+    pub const AH: u8 = 51;
     pub const ICMPV6: u8 = 58;
+    pub const NO_NEXT: u8 = 59;
+    pub const DESTINATION: u8 = 60;
     pub const SCTP: u8 = 132;
+}
+
+/// Bits of [`Field::IpFrag`], as Open vSwitch has them (`FLOW_NW_FRAG_*`).
+pub mod ip_frag {
+    /// The packet is a fragment.
+    pub const ANY: u64 = 1;
+    /// It is not the first one: it has no transport header.
+    pub const LATER: u64 = 2;
+}
+
+/// Bits of [`Field::Ipv6Exthdr`] (OpenFlow 1.3.5, 7.2.3.8: `OFPIEH_*`).
+pub mod ipv6_exthdr {
+    /// "No next header" is there.
+    pub const NONEXT: u64 = 1 << 0;
+    /// Encapsulating security payload is there.
+    pub const ESP: u64 = 1 << 1;
+    /// Authentication header is there.
+    pub const AUTH: u64 = 1 << 2;
+    /// One or two destination options headers are there.
+    pub const DEST: u64 = 1 << 3;
+    /// Fragment header is there.
+    pub const FRAG: u64 = 1 << 4;
+    /// Routing header is there.
+    pub const ROUTER: u64 = 1 << 5;
+    /// Hop-by-hop header is there.
+    pub const HOP: u64 = 1 << 6;
+    /// A header came more often than expected.
+    pub const UNREP: u64 = 1 << 7;
+    /// Headers did not come in the preferred order.
+    pub const UNSEQ: u64 = 1 << 8;
 }
 
 /// Bit 12 of `vlan_vid`: a tag is there (`OFPVID_PRESENT`).
@@ -283,6 +320,12 @@ impl Field {
     /// Whether a match may carry a mask for it (OpenFlow 1.3.5, table 12).
     pub const fn is_maskable(self) -> bool {
         self.info().maskable
+    }
+
+    /// Whether a set-field action may name it (OpenFlow 1.3.5, 7.2.5): not what says how a packet came or is built.
+    pub const fn is_settable(self) -> bool {
+        use Field::{InPhyPort, InPort, IpFrag, Ipv6Exthdr, Metadata, TcpFlags};
+        !matches!(self, InPort | InPhyPort | Metadata | Ipv6Exthdr | TcpFlags | IpFrag)
     }
 
     /// What must be matched as well.

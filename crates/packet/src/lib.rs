@@ -2,6 +2,7 @@
 //!
 //! Reading order: [`key`] (what a table sees), [`field`] (names and places of the bits), [`frame`] (bytes on a port),
 //! [`mod@parse`] (from one to the other), [`edit`] (what actions do to a frame).
+mod bytes;
 pub mod edit;
 pub mod field;
 pub mod frame;
@@ -10,6 +11,8 @@ mod mac;
 pub mod offload;
 pub mod parse;
 mod port_no;
+#[cfg(test)]
+mod test_support;
 
 pub use field::Field;
 pub use frame::{Frame, FramePool};

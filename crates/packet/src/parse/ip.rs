@@ -1,0 +1,177 @@
+//! IPv4 and IPv6 headers, with IPv6's chain of extension headers.
+use super::{Network, Parsed, position, transport};
+use crate::Field;
+use crate::bytes::{read, read_u16};
+use crate::field::{ip_frag, ip_proto, ipv6_exthdr};
+
+/// Extension headers followed; a longer chain is treated as malformed.
+const MAX_EXTENSION_HEADERS: usize = 16;
+
+/// IPv6's own header.
+const IPV6_BYTES: usize = 40;
+
+/// Where [`Field::IpFrag`] lies in word 3.
+const FRAG_SHIFT: u32 = Field::IpFrag.place().shift;
+
+#[inline]
+pub(crate) fn ipv4(frame: &[u8], at: usize, parsed: &mut Parsed) {
+    let Some((header, end)) = ipv4_header(frame, at) else { return };
+    let [_, tos, _, _, _, _, fragment_high, fragment_low, _ttl, proto, _, _, addresses @ ..] = header;
+    let frag = frag_bits(u16::from_be_bytes([fragment_high & 0x3f, fragment_low]), 0x1fff);
+    parsed.layers.network = Some((Network::Ipv4, position(at)));
+    parsed.key.words[2] = u64::from_be_bytes(addresses);
+    parsed.key.words[3] = u64::from(proto) << 24 | u64::from(tos) << 16 | frag << FRAG_SHIFT;
+    if frag & ip_frag::LATER == 0 {
+        let start = at + usize::from(header[0] & 15) * 4;
+        transport::transport(&frame[..end], start, Network::Ipv4, proto, parsed);
+    }
+}
+
+/// The fixed part of a well-formed IPv4 header, and where the packet ends in the frame.
+#[inline]
+pub(crate) fn ipv4_header(frame: &[u8], at: usize) -> Option<([u8; 20], usize)> {
+    let header: [u8; 20] = read(frame, at)?;
+    let header_bytes = usize::from(header[0] & 15) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let well_formed = header[0] >> 4 == 4 && header_bytes >= 20 && total >= header_bytes;
+    let end = frame.len().min(at + total);
+    (well_formed && at + header_bytes <= end).then_some((header, end))
+}
+
+/// [`Field::IpFrag`]'s bits for a fragment field: any bit of it makes a fragment, an offset a later one.
+fn frag_bits(fragment: u16, offset_mask: u16) -> u64 {
+    match fragment {
+        0 => 0,
+        first if first & offset_mask == 0 => ip_frag::ANY,
+        _ => ip_frag::ANY | ip_frag::LATER,
+    }
+}
+
+#[inline]
+pub(crate) fn ipv6(frame: &[u8], at: usize, parsed: &mut Parsed) {
+    let Some((header, end)) = ipv6_header(frame, at) else { return };
+    let words = &mut parsed.key.words;
+    let first = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
+    words[3] = u64::from(first >> 20 & 0xff) << 16;
+    words[4] |= u64::from(first & 0xf_ffff) << 12;
+    for (word, bytes) in words[8..12].iter_mut().zip(header[8..].as_chunks::<8>().0) {
+        *word = u64::from_be_bytes(*bytes);
+    }
+    parsed.layers.network = Some((Network::Ipv6, position(at)));
+    let Some(chain) = extension_headers(&frame[..end], at) else { return };
+    words[3] |= u64::from(chain.proto) << 24 | chain.frag << FRAG_SHIFT;
+    words[14] |= chain.exthdr << Field::Ipv6Exthdr.place().shift;
+    if chain.frag & ip_frag::LATER == 0 {
+        transport::transport(&frame[..end], chain.end, Network::Ipv6, chain.proto, parsed);
+    }
+}
+
+/// A well-formed IPv6 header, and where the packet ends in the frame.
+#[inline]
+pub(crate) fn ipv6_header(frame: &[u8], at: usize) -> Option<([u8; IPV6_BYTES], usize)> {
+    let header: [u8; IPV6_BYTES] = read(frame, at)?;
+    let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    (header[0] >> 4 == 6).then(|| (header, frame.len().min(at + IPV6_BYTES + payload)))
+}
+
+/// What IPv6's extension headers say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// What follows them. For a later fragment 44, as Open vSwitch has it: the fragment header names only the first header
+    /// of the original packet, which need not be the transport.
+    pub(crate) proto: u8,
+    /// Where the byte lies that names `proto`.
+    pub(crate) proto_at: usize,
+    /// Where they end.
+    pub(crate) end: usize,
+    /// [`ipv6_exthdr`] bits.
+    pub(crate) exthdr: u64,
+    /// [`ip_frag`] bits.
+    pub(crate) frag: u64,
+    /// Where a routing header with segments left lies: the packet's last destination is not yet in the IPv6 header.
+    pub(crate) routing: Option<usize>,
+}
+
+/// Follows the extension headers of the IPv6 header at `at`; nothing if one is cut short or there are more than
+/// [`MAX_EXTENSION_HEADERS`].
+#[inline]
+pub(crate) fn extension_headers(packet: &[u8], at: usize) -> Option<Chain> {
+    let proto = *packet.get(at + 6)?;
+    let mut chain = Chain { proto, proto_at: at + 6, end: at + IPV6_BYTES, exthdr: 0, frag: 0, routing: None };
+    let mut order = Order::default();
+    for _ in 0..MAX_EXTENSION_HEADERS {
+        let Some(bit) = extension_bit(chain.proto) else { return Some(chain) };
+        chain.exthdr |= order.see(bit);
+        match chain.proto {
+            ip_proto::ESP | ip_proto::NO_NEXT => return Some(chain),
+            ip_proto::FRAGMENT => {
+                let fragment = read_u16(packet, chain.end + 2)?;
+                chain.frag = frag_bits(fragment & !6, !7);
+                if chain.frag & ip_frag::LATER != 0 {
+                    return Some(chain);
+                }
+            }
+            ip_proto::ROUTING if *packet.get(chain.end + 3)? > 0 => chain.routing = Some(chain.end),
+            _ => {}
+        }
+        let [next, length] = read(packet, chain.end)?;
+        let bytes = match chain.proto {
+            ip_proto::FRAGMENT => 8,
+            ip_proto::AH => (usize::from(length) + 2) * 4,
+            _ => (usize::from(length) + 1) * 8,
+        };
+        if chain.end + bytes > packet.len() {
+            return None;
+        }
+        chain = Chain { proto: next, proto_at: chain.end, end: chain.end + bytes, ..chain };
+    }
+    extension_bit(chain.proto).is_none().then_some(chain)
+}
+
+/// The [`ipv6_exthdr`] bit of an extension header; none for what ends the chain.
+#[inline]
+fn extension_bit(proto: u8) -> Option<u64> {
+    Some(match proto {
+        ip_proto::HOP_BY_HOP => ipv6_exthdr::HOP,
+        ip_proto::ROUTING => ipv6_exthdr::ROUTER,
+        ip_proto::FRAGMENT => ipv6_exthdr::FRAG,
+        ip_proto::ESP => ipv6_exthdr::ESP,
+        ip_proto::AH => ipv6_exthdr::AUTH,
+        ip_proto::NO_NEXT => ipv6_exthdr::NONEXT,
+        ip_proto::DESTINATION => ipv6_exthdr::DEST,
+        _ => return None,
+    })
+}
+
+/// Tells whether extension headers come in the order, and as often, as RFC 8200 recommends (4.1): hop-by-hop, destination
+/// options, routing, fragment, authentication, encapsulation, destination options again.
+#[derive(Default)]
+struct Order {
+    seen: u64,
+    rank: u8,
+    destinations: u8,
+}
+
+impl Order {
+    const LAST: u8 = 7;
+
+    /// The bits to set for a header of bit `bit`: its own, and those of what is unexpected about it.
+    fn see(&mut self, bit: u64) -> u64 {
+        let (rank, repeated) = match bit {
+            ipv6_exthdr::HOP => (1, self.seen & bit != 0),
+            ipv6_exthdr::DEST => {
+                self.destinations = self.destinations.saturating_add(1);
+                (if self.rank < 2 { 2 } else { Self::LAST }, self.destinations > 2)
+            }
+            ipv6_exthdr::ROUTER => (3, self.seen & bit != 0),
+            ipv6_exthdr::FRAG => (4, self.seen & bit != 0),
+            ipv6_exthdr::AUTH => (5, self.seen & bit != 0),
+            ipv6_exthdr::ESP => (6, false),
+            _ => (Self::LAST, false),
+        };
+        let unsequenced = rank < self.rank;
+        self.rank = self.rank.max(rank);
+        self.seen |= bit;
+        bit | if repeated { ipv6_exthdr::UNREP } else { 0 } | if unsequenced { ipv6_exthdr::UNSEQ } else { 0 }
+    }
+}

@@ -1,0 +1,214 @@
+use super::*;
+use crate::field::{ip_frag, ipv6_exthdr};
+
+const MACS: &str = "020000000002 020000000001";
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
+    digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// Parses the addresses followed by `hex`, and checks that every shorter frame parses too.
+fn parsed(hex: &str) -> Parsed {
+    let frame = bytes(&format!("{MACS}{hex}"));
+    for length in 14..frame.len() {
+        parse(&frame[..length], PortNo(7)).unwrap();
+    }
+    parse(&frame, PortNo(7)).unwrap()
+}
+
+/// The fields that are not zero, but for the ports and addresses every frame here has.
+fn fields(hex: &str) -> Vec<(Field, u128)> {
+    let key = parsed(hex).key;
+    let always = [Field::InPort, Field::InPhyPort, Field::EthDst, Field::EthSrc];
+    for (field, value) in always.into_iter().zip([7, 7, 0x0200_0000_0002, 0x0200_0000_0001]) {
+        assert_eq!(key.get(field), value);
+    }
+    let mut rest = key;
+    always.into_iter().for_each(|field| rest.set(field, 0));
+    // Fields that share bits are told apart by their prerequisites: only applicable ones are listed.
+    let applies = |field: &Field| crate::test_support::applies(*field, &key);
+    Field::ALL.into_iter().filter(applies).map(|field| (field, rest.get(field))).filter(|f| f.1 != 0).collect()
+}
+
+#[test]
+fn too_short() {
+    assert_eq!(parse(&[0; 13], PortNo(1)), Err(TooShort(13)));
+}
+
+#[test]
+fn udp_over_ipv4_behind_two_tags() {
+    let hex = "88a8 6064 8100 00c8 0800 45b90020000140004011 0000 0a000001 0a000002 04d2 0035 000c0000 00000000";
+    let expected = [
+        (Field::EthType, 0x0800),
+        (Field::VlanVid, 0x1064),
+        (Field::VlanPcp, 3),
+        (Field::IpDscp, 0x2e),
+        (Field::IpEcn, 1),
+        (Field::IpProto, 17),
+        (Field::Ipv4Src, 0x0a00_0001),
+        (Field::Ipv4Dst, 0x0a00_0002),
+        (Field::UdpSrc, 1234),
+        (Field::UdpDst, 53),
+    ];
+    assert_eq!(fields(hex), expected);
+    let layers = parsed(hex).layers;
+    assert_eq!(layers.vlan_tags, 2);
+    assert_eq!(layers.network, Some((Network::Ipv4, 22)));
+    assert_eq!(layers.transport, Some((Transport::Udp, 42)));
+}
+
+#[test]
+fn tcp_over_ipv4_with_options() {
+    let hex =
+        "0800 46000030000100004006 0000 c0a80001 c0a80002 01010101 1f90 0050 00000001 00000002 5 112 ffff 0000 0000";
+    let expected = [
+        (Field::EthType, 0x0800),
+        (Field::IpProto, 6),
+        (Field::Ipv4Src, 0xc0a8_0001),
+        (Field::Ipv4Dst, 0xc0a8_0002),
+        (Field::TcpSrc, 8080),
+        (Field::TcpDst, 80),
+        (Field::TcpFlags, 0x112),
+    ];
+    assert_eq!(fields(hex), expected);
+    assert_eq!(parsed(hex).layers.transport, Some((Transport::Tcp, 38)));
+}
+
+#[test]
+fn ipv4_fragments() {
+    let first = "0800 4500001c0001 2000 4011 0000 0a000001 0a000002 04d2 0035 00080000";
+    assert_eq!(parsed(first).key.get(Field::IpFrag), ip_frag::ANY.into());
+    assert_eq!(parsed(first).key.get(Field::UdpDst), 53);
+    let later = first.replace(" 2000 ", " 0001 ");
+    assert_eq!(parsed(&later).key.get(Field::IpFrag), (ip_frag::ANY | ip_frag::LATER).into());
+    assert_eq!(parsed(&later).key.get(Field::UdpDst), 0);
+    assert_eq!(parsed(&later).key.get(Field::IpProto), 17);
+    assert_eq!(parsed(&later).layers.transport, None);
+    let whole = first.replace(" 2000 ", " 4000 ");
+    assert_eq!(parsed(&whole).key.get(Field::IpFrag), 0);
+}
+
+#[test]
+fn lengths_that_lie() {
+    let udp = "04d2 0035 00080000";
+    let of_length = |total: &str| parsed(&format!("0800 4500{total}000100004011 0000 0a000001 0a000002 {udp}"));
+    assert_eq!(of_length("001c").key.get(Field::UdpSrc), 1234);
+    assert_eq!(of_length("05dc").key.get(Field::UdpSrc), 1234, "truncated capture: what is there counts");
+    let padded = of_length("001b");
+    assert_eq!((padded.key.get(Field::IpProto), padded.layers.transport), (17, None), "ports would be padding");
+    assert_eq!(of_length("0013").layers.network, None, "shorter than its own header");
+}
+
+#[test]
+fn ieee_802_3() {
+    let snap = "001e aaaa03 000000 0806 0001080006040002 020000000001 0a000001 020000000002 0a000002";
+    let expected = [
+        (Field::EthType, 0x0806),
+        (Field::ArpOp, 2),
+        (Field::ArpSpa, 0x0a00_0001),
+        (Field::ArpTpa, 0x0a00_0002),
+        (Field::ArpSha, 0x0200_0000_0001),
+        (Field::ArpTha, 0x0200_0000_0002),
+    ];
+    assert_eq!(fields(snap), expected);
+    assert_eq!(parsed(snap).layers.network, Some((Network::Arp, 22)));
+    for other in ["0026 424203 0000000000", "0026 aaaa03 00000c 2000", "0026 aaaa03 000000 0100", "0003 aaaa03"] {
+        assert_eq!(fields(other), [(Field::EthType, 0x05ff)], "{other}");
+    }
+    assert_eq!(fields("8100 0005 0026 424203 00"), [(Field::EthType, 0x05ff), (Field::VlanVid, 0x1005)]);
+}
+
+#[test]
+fn mpls_and_pbb_end_the_key() {
+    let mpls = "8100 0005 8847 000647 40 000651 3f 45000014000100004011 0000 0a000001 0a000002";
+    let expected = [
+        (Field::EthType, 0x8847),
+        (Field::VlanVid, 0x1005),
+        (Field::MplsLabel, 100),
+        (Field::MplsTc, 3),
+        (Field::MplsBos, 1),
+    ];
+    assert_eq!(fields(mpls), expected);
+    let layers = parsed(mpls).layers;
+    assert_eq!((layers.mpls, layers.network), (Some(18), None));
+    let pbb = "88e7 08 0000cb 020000000004 020000000003 0800 45";
+    assert_eq!(fields(pbb), [(Field::EthType, 0x88e7), (Field::PbbIsid, 203), (Field::PbbUca, 1)]);
+}
+
+#[test]
+fn tags_beyond_the_maximum_are_not_looked_behind() {
+    let tags = "8100 0001".repeat(9) + "0800";
+    let parsed = parsed(&tags);
+    assert_eq!(parsed.layers.vlan_tags, MAX_VLAN_TAGS);
+    assert_eq!(parsed.key.get(Field::EthType), 0x8100);
+}
+
+/// IPv6 from ::1 to ::2, traffic class 0xb9, flow label 0x12345, next header `next`.
+fn ipv6(next: &str, payload: &str) -> String {
+    let length = bytes(payload).len();
+    let address = "000000000000000000000000000000";
+    format!("86dd 6b912345 {length:04x} {next} 40 {address}01 {address}02 {payload}")
+}
+
+#[test]
+fn ipv6_extension_headers_in_order() {
+    let padding = "00 010400000000";
+    let chain = format!(
+        "3c{padding} 2b{padding} 2c 00 0400 00000000 33 00 0001 00000000 06 01 0000 0000000000000000 1f90 0050 00000000 00000000 5002 0000 0000 0000"
+    );
+    let hex = ipv6("00", &chain);
+    let all = ipv6_exthdr::HOP | ipv6_exthdr::DEST | ipv6_exthdr::ROUTER | ipv6_exthdr::FRAG | ipv6_exthdr::AUTH;
+    let expected = [
+        (Field::EthType, 0x86dd),
+        (Field::IpDscp, 0x2e),
+        (Field::IpEcn, 1),
+        (Field::IpProto, 6),
+        (Field::TcpSrc, 8080),
+        (Field::TcpDst, 80),
+        (Field::Ipv6Src, 1),
+        (Field::Ipv6Dst, 2),
+        (Field::Ipv6Flabel, 0x12345),
+        (Field::Ipv6Exthdr, all.into()),
+        (Field::TcpFlags, 2),
+        (Field::IpFrag, ip_frag::ANY.into()),
+    ];
+    assert_eq!(fields(&hex), expected);
+    assert_eq!(parsed(&hex).layers.transport, Some((Transport::Tcp, 98)));
+}
+
+#[test]
+fn ipv6_extension_headers_out_of_order() {
+    let exthdr = |next, payload: &str| {
+        let key = parsed(&ipv6(next, payload)).key;
+        (u64::try_from(key.get(Field::Ipv6Exthdr)).unwrap(), key.get(Field::IpProto))
+    };
+    use ipv6_exthdr::{DEST, ESP, FRAG, HOP, NONEXT, ROUTER, UNREP, UNSEQ};
+    let rest = "00 010400000000";
+    assert_eq!(exthdr("3b", ""), (NONEXT, 59));
+    assert_eq!(exthdr("32", "00000001"), (ESP, 50));
+    assert_eq!(exthdr("2b", &format!("00{rest} 3b{rest}")), (ROUTER | HOP | UNSEQ | NONEXT, 59));
+    assert_eq!(exthdr("3c", &format!("2b{rest} 3c{rest} 3b{rest}")), (DEST | ROUTER | NONEXT, 59));
+    assert_eq!(exthdr("3c", &format!("3c{rest} 3c{rest} 3b{rest}")), (DEST | UNREP | NONEXT, 59));
+    assert_eq!(exthdr("2c", "11 00 fff9 00000001 04d2"), (FRAG, 44), "a later fragment");
+    let too_many = format!("3c{rest}").repeat(17);
+    assert_eq!(exthdr("3c", &too_many).1, 0);
+    assert_eq!(exthdr("3c", "11 01 0104"), (0, 0), "cut short");
+}
+
+#[test]
+fn neighbour_discovery() {
+    let target = "fe80000000000000 0000000000000001";
+    let nd = |kind: &str, options: &str| {
+        let key = parsed(&ipv6("3a", &format!("{kind} 0000 00000000 {target} {options}"))).key;
+        [Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll].map(|field| key.get(field))
+    };
+    let address = 0xfe80 << 112 | 1;
+    let (source, destination) = ("0101 020000000001", "0201 020000000002");
+    assert_eq!(nd("8700", source), [address, 0x0200_0000_0001, 0]);
+    assert_eq!(nd("8800", &format!("{source} {destination}")), [address, 0, 0x0200_0000_0002]);
+    assert_eq!(nd("8700", ""), [address, 0, 0]);
+    assert_eq!(nd("8700", &format!("{source} {source}")), [0; 3], "twice");
+    assert_eq!(nd("8700", "0100 020000000001"), [0; 3], "of length zero");
+    assert_eq!(nd("8701", source), [0; 3], "another code");
+}

@@ -1,0 +1,94 @@
+//! Transport headers and neighbour discovery.
+use super::{Network, Parsed, Transport, position};
+use crate::Field;
+use crate::bytes::read;
+use crate::field::ip_proto;
+
+/// Neighbour discovery options looked at; those behind are ignored.
+const MAX_ND_OPTIONS: usize = 16;
+
+/// ICMPv6 types with a target address (RFC 4861, 4.3 and 4.4).
+const NEIGHBOUR_SOLICITATION: u8 = 135;
+const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+
+/// Reads the header of protocol `proto` at `at`; `packet` ends where IP says so.
+#[inline]
+pub(crate) fn transport(packet: &[u8], at: usize, network: Network, proto: u8, parsed: &mut Parsed) {
+    let (kind, bits) = match (proto, network) {
+        (ip_proto::TCP, _) => (Transport::Tcp, tcp(packet, at)),
+        (ip_proto::UDP, _) => (Transport::Udp, ports::<8>(packet, at)),
+        (ip_proto::SCTP, _) => (Transport::Sctp, ports::<12>(packet, at)),
+        (ip_proto::ICMP, Network::Ipv4) => (Transport::Icmpv4, type_and_code(packet, at)),
+        (ip_proto::ICMPV6, Network::Ipv6) => (Transport::Icmpv6, type_and_code(packet, at)),
+        _ => return,
+    };
+    let Some(bits) = bits else { return };
+    parsed.key.words[3] |= bits;
+    parsed.layers.transport = Some((kind, position(at)));
+    if kind == Transport::Icmpv6 {
+        neighbour_discovery(packet, at, parsed);
+    }
+}
+
+/// Ports, from a header of at least `N` bytes, as word 3 has them.
+#[inline]
+fn ports<const N: usize>(packet: &[u8], at: usize) -> Option<u64> {
+    let header: [u8; N] = read(packet, at)?;
+    Some(u64::from(u32::from_be_bytes([header[0], header[1], header[2], header[3]])) << 32)
+}
+
+/// Ports and the twelve bits behind the data offset: reserved, and the flags from CWR to FIN.
+#[inline]
+fn tcp(packet: &[u8], at: usize) -> Option<u64> {
+    let [high, low] = read(packet, at + 12)?;
+    Some(ports::<20>(packet, at)? | u64::from(u16::from_be_bytes([high & 0x0f, low])) << 4)
+}
+
+/// Type and code, from a header with its checksum there.
+fn type_and_code(packet: &[u8], at: usize) -> Option<u64> {
+    let [kind, code, _, _] = read(packet, at)?;
+    Some(u64::from(kind) << 48 | u64::from(code) << 32)
+}
+
+/// The target address, and the link-layer address option that goes with the message (source in a solicitation, target in an
+/// advertisement). A packet with two such options, or one of length zero, has none of these fields, as in Open vSwitch.
+fn neighbour_discovery(packet: &[u8], at: usize, parsed: &mut Parsed) {
+    let Some(nd) = nd_fields(packet, at) else { return };
+    parsed.key.set(Field::Ipv6NdTarget, u128::from_be_bytes(nd.target));
+    if let Some(address) = nd.link_address.and_then(|at| read::<6>(packet, at)) {
+        let bits = address.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
+        parsed.key.set(nd.link_field, bits);
+    }
+}
+
+/// A neighbour solicitation's or advertisement's fields.
+pub(crate) struct NdFields {
+    pub(crate) target: [u8; 16],
+    /// [`Field::Ipv6NdSll`] or [`Field::Ipv6NdTll`].
+    pub(crate) link_field: Field,
+    /// Where its value lies, if the option is there.
+    pub(crate) link_address: Option<usize>,
+}
+
+/// Reads the message whose ICMPv6 header lies at `at`.
+pub(crate) fn nd_fields(packet: &[u8], at: usize) -> Option<NdFields> {
+    let (link_field, wanted) = match read(packet, at)? {
+        [NEIGHBOUR_SOLICITATION, 0] => (Field::Ipv6NdSll, 1),
+        [NEIGHBOUR_ADVERTISEMENT, 0] => (Field::Ipv6NdTll, 2),
+        _ => return None,
+    };
+    let mut nd = NdFields { target: read(packet, at + 8)?, link_field, link_address: None };
+    let mut option = at + 24;
+    for _ in 0..MAX_ND_OPTIONS {
+        let Some([kind, length]) = read(packet, option) else { break };
+        let bytes = usize::from(length) * 8;
+        if bytes == 0 || option + bytes > packet.len() {
+            return None;
+        }
+        if kind == wanted && bytes == 8 && nd.link_address.replace(option + 2).is_some() {
+            return None;
+        }
+        option += bytes;
+    }
+    Some(nd)
+}
