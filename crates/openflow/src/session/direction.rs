@@ -1,0 +1,62 @@
+//! Which end may send which message (OpenFlow 1.3.5, 6.1 and 7.1).
+use crate::model::Body;
+
+/// The end of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Switch,
+    Controller,
+}
+
+impl End {
+    /// Whether the other end may send `body`: a switch that is told of a packet-in, or a controller that is told to change
+    /// its flow table, has a confused or hostile peer.
+    pub(super) fn expects(self, body: &Body) -> bool {
+        sender(body).is_none_or(|sender| sender != self)
+    }
+}
+
+/// The only end that sends this message; `None` for messages of both.
+fn sender(body: &Body) -> Option<End> {
+    match body {
+        Body::Hello(_) | Body::Error(_) | Body::EchoRequest(_) | Body::EchoReply(_) | Body::Experimenter(_) => None,
+        Body::FeaturesRequest
+        | Body::GetConfigRequest
+        | Body::SetConfig(_)
+        | Body::PacketOut(_)
+        | Body::FlowMod(_)
+        | Body::GroupMod(_)
+        | Body::PortMod(_)
+        | Body::TableMod(_)
+        | Body::MultipartRequest(_)
+        | Body::BarrierRequest
+        | Body::QueueGetConfigRequest(_)
+        | Body::RoleRequest(_)
+        | Body::GetAsyncRequest
+        | Body::SetAsync(_)
+        | Body::MeterMod(_) => Some(End::Controller),
+        Body::FeaturesReply(_)
+        | Body::GetConfigReply(_)
+        | Body::PacketIn(_)
+        | Body::FlowRemoved(_)
+        | Body::PortStatus(_)
+        | Body::MultipartReply(_)
+        | Body::BarrierReply
+        | Body::QueueGetConfigReply(_)
+        | Body::RoleReply(_)
+        | Body::GetAsyncReply(_) => Some(End::Switch),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_go_one_way_replies_the_other_echoes_both() {
+        let expected = |body: &Body| (End::Switch.expects(body), End::Controller.expects(body));
+        assert_eq!(expected(&Body::BarrierRequest), (true, false));
+        assert_eq!(expected(&Body::BarrierReply), (false, true));
+        assert_eq!(expected(&Body::EchoRequest(Default::default())), (true, true));
+    }
+}

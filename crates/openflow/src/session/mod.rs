@@ -1,0 +1,410 @@
+//! One end of an OpenFlow channel, without I/O: bytes in, events and bytes out, in the time it is told.
+//!
+//! A session says hello, agrees on a version, shakes hands, keeps the channel alive with echoes, and answers what it cannot
+//! understand with the error that OpenFlow names. Nothing a peer sends makes it panic or hold more than one message of
+//! input; nothing a peer fails to read makes it hold more output than [`SessionConfig::max_output_bytes`] and one message.
+mod direction;
+mod negotiate;
+mod reassembly;
+#[cfg(test)]
+mod tests;
+
+use crate::codec::{self, EncodeError, Header};
+use crate::model::error::{BadRequest, HelloFailed};
+use crate::model::{Body, Bytes, ErrorMessage, ErrorType, FeaturesReply, Hello, Message, Version};
+use direction::End;
+use reassembly::{Next, Reassembly};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_units::Instant;
+
+/// Bytes of a refused message that go back in the error: what the specification asks for (OpenFlow 1.3.5, 7.4.4).
+const ERROR_DATA_BYTES: usize = 64;
+/// Type numbers that every version shares (OpenFlow 1.3.5, 7.1).
+const TYPE_HELLO: u8 = 0;
+const TYPE_ERROR: u8 = 1;
+
+/// How a session behaves.
+#[derive(Debug, Clone)]
+pub struct SessionConfig {
+    /// Versions spoken, any order, at least one.
+    pub versions: Vec<Version>,
+    /// Silence after which an echo request is sent; as much silence again after it ends the session. Zero: never.
+    pub echo_interval: Duration,
+    /// Time the peer has to finish the handshake.
+    pub handshake_timeout: Duration,
+    /// Bytes of output waiting to be written beyond which [`Session::send`] reports a full session: a peer that stalls.
+    pub max_output_bytes: usize,
+}
+
+impl Default for SessionConfig {
+    fn default() -> Self {
+        SessionConfig {
+            versions: vec![Version::V13, Version::V10],
+            echo_interval: Duration::from_secs(5),
+            handshake_timeout: Duration::from_secs(10),
+            max_output_bytes: 4 << 20,
+        }
+    }
+}
+
+/// What happened on a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is done. At the controller's end, with what the switch said of itself; at the switch's end without.
+    Up {
+        /// The version both speak.
+        version: Version,
+        /// The switch's features, at the controller's end.
+        features: Option<FeaturesReply>,
+    },
+    /// A message for the application. Hello, echo, and (controller's end) the handshake's features reply do not show up;
+    /// errors from the peer do.
+    Message(Message),
+    /// The session ended; nothing more is received. Bytes still in the output should be written before closing.
+    Closed {
+        /// Why, for people.
+        reason: String,
+    },
+}
+
+/// Why a message was not sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum SendError {
+    #[error("the session is not up")]
+    NotUp,
+    #[error("{0} bytes wait to be written: the peer does not read")]
+    Full(usize),
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+}
+
+/// What a session counted since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct SessionCounters {
+    /// Whole messages received, good or bad.
+    pub received: u64,
+    /// Messages queued for the peer, the session's own included.
+    pub sent: u64,
+    /// Messages received that were refused: undecodable, of another version, or not for this end to receive.
+    pub refused: u64,
+    /// Messages received before the handshake was done, and left aside.
+    pub early: u64,
+    /// Echo replies and errors not sent because the peer does not read.
+    pub answers_dropped: u64,
+}
+
+/// One end of an OpenFlow channel.
+#[derive(Debug)]
+pub struct Session {
+    end: End,
+    config: SessionConfig,
+    state: State,
+    input: Reassembly,
+    output: Vec<u8>,
+    events: VecDeque<Event>,
+    counters: SessionCounters,
+    last_xid: u32,
+    started: Instant,
+    /// When the peer's last message came.
+    heard: Instant,
+    /// When the echo request that is not answered yet went out.
+    probed: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Our hello is sent, the peer's has not come.
+    Hello,
+    /// Controller's end: the features request is sent, with this transaction id.
+    Features(Version, u32),
+    Up(Version),
+    Closed,
+}
+
+impl Session {
+    /// The switch's end: says hello, then is up once versions agree; answers echo and messages it cannot decode.
+    pub fn switch(config: SessionConfig, now: Instant) -> Session {
+        Session::start(End::Switch, config, now)
+    }
+
+    /// The controller's end: says hello, asks for features, and is up once they came.
+    pub fn controller(config: SessionConfig, now: Instant) -> Session {
+        Session::start(End::Controller, config, now)
+    }
+
+    fn start(end: End, mut config: SessionConfig, now: Instant) -> Session {
+        assert!(!config.versions.is_empty(), "a session needs at least one version to speak");
+        config.versions.sort_unstable_by(|a, b| b.cmp(a));
+        let mut session = Session {
+            end,
+            config,
+            state: State::Hello,
+            input: Reassembly::default(),
+            output: Vec::new(),
+            events: VecDeque::new(),
+            counters: SessionCounters::default(),
+            last_xid: 0,
+            started: now,
+            heard: now,
+            probed: None,
+        };
+        let (version, hello) = negotiate::hello(&session.config.versions);
+        let xid = session.next_xid();
+        session.answer(version, &Message { xid, body: Body::Hello(hello) });
+        session
+    }
+
+    /// Takes bytes from the peer, in pieces of any size. Events are to be taken after each piece: they are held until then.
+    pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
+        if self.is_closed() {
+            return;
+        }
+        self.input.push(bytes);
+        while !self.is_closed() {
+            match self.input.next() {
+                Next::Message(header, message) => {
+                    self.heard = now;
+                    self.probed = None;
+                    self.counters.received += 1;
+                    self.take(header, &message);
+                }
+                Next::Broken(header, message) => {
+                    self.refuse(header, &message, BadRequest::BadLen.into());
+                    self.close(format!("a message says it is {} bytes long, expected 8 to 65535", header.length));
+                }
+                Next::Incomplete => break,
+            }
+        }
+    }
+
+    /// What happened since, oldest first.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Queues a message for the peer. Its `xid` is kept: replies carry their request's; [`Session::next_xid`] gives fresh ones.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing is queued.
+    pub fn send(&mut self, message: &Message) -> Result<(), SendError> {
+        let State::Up(version) = self.state else {
+            return Err(SendError::NotUp);
+        };
+        if self.output.len() >= self.config.max_output_bytes {
+            return Err(SendError::Full(self.output.len()));
+        }
+        codec::encode(message, version, &mut self.output)?;
+        self.counters.sent += 1;
+        Ok(())
+    }
+
+    /// A transaction id not used by this end lately.
+    pub fn next_xid(&mut self) -> u32 {
+        self.last_xid = self.last_xid.wrapping_add(1);
+        self.last_xid
+    }
+
+    /// Bytes to be written to the peer: write some, then drain them from the front.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// Lets time pass: sends echo requests, ends a silent session. To be called at the time [`Session::deadline`] gives.
+    pub fn poll(&mut self, now: Instant) {
+        if self.deadline().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        match self.state {
+            State::Hello => self.close(format!("no hello within {:?}", self.config.handshake_timeout)),
+            State::Features(..) => {
+                self.close(format!("no features reply within {:?} of connecting", self.config.handshake_timeout));
+            }
+            State::Up(_) if self.probed.is_some() => {
+                self.close(format!("no answer to an echo request within {:?}", self.config.echo_interval));
+            }
+            State::Up(version) => self.probe(now, version),
+            State::Closed => {}
+        }
+    }
+
+    /// When to call [`Session::poll`] next.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.state {
+            State::Closed => None,
+            State::Hello | State::Features(..) => Some(self.started + self.config.handshake_timeout),
+            State::Up(_) if self.config.echo_interval.is_zero() => None,
+            State::Up(_) => Some(self.probed.unwrap_or(self.heard) + self.config.echo_interval),
+        }
+    }
+
+    /// The version agreed on, once up.
+    pub fn version(&self) -> Option<Version> {
+        match self.state {
+            State::Up(version) => Some(version),
+            _ => None,
+        }
+    }
+
+    /// Whether the session ended.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// What was counted since the start.
+    pub fn counters(&self) -> SessionCounters {
+        self.counters
+    }
+}
+
+/// Taking messages, by state.
+impl Session {
+    fn take(&mut self, header: Header, bytes: &[u8]) {
+        let agreed = match self.state {
+            State::Hello => None,
+            State::Features(version, _) | State::Up(version) => Some(version),
+            State::Closed => return,
+        };
+        match agreed {
+            _ if header.kind == TYPE_ERROR => self.take_error(bytes),
+            _ if header.kind == TYPE_HELLO => self.take_hello(header, bytes, agreed),
+            None => {
+                self.refuse(header, bytes, BadRequest::BadType.into());
+                self.close(format!("the first message has type {}, expected a hello (type 0)", header.kind));
+            }
+            Some(version) if header.version != version as u8 => {
+                self.refuse(header, bytes, BadRequest::BadVersion.into());
+            }
+            Some(version) => match codec::decode(bytes) {
+                Ok(message) if self.end.expects(&message.body) => self.take_message(version, message),
+                Ok(_) => self.refuse(header, bytes, BadRequest::BadType.into()),
+                Err(error) => self.refuse(header, bytes, error.error),
+            },
+        }
+    }
+
+    /// A hello, the first or a later one. A later one changes nothing, unless it leaves the version agreed on: then the peer
+    /// is not the one that shook hands.
+    fn take_hello(&mut self, header: Header, bytes: &[u8], agreed: Option<Version>) {
+        let hello = match codec::decode(bytes).map(|message| message.body) {
+            Ok(Body::Hello(hello)) => hello,
+            Ok(_) => Hello::default(),
+            Err(error) => {
+                self.refuse(header, bytes, error.error);
+                return self.close(format!("the peer's hello cannot be read: {error}"));
+            }
+        };
+        let version = negotiate::agree(&self.config.versions, header.version, &hello);
+        match (version, agreed) {
+            (Some(version), None) => self.agree(version),
+            (Some(version), Some(agreed)) if version == agreed => {}
+            _ => {
+                let reason = negotiate::disagreement(&self.config.versions, header.version, &hello);
+                let data = reason.clone().into_bytes();
+                self.answer_error(header, HelloFailed::Incompatible.into(), data);
+                self.close(reason);
+            }
+        }
+    }
+
+    fn agree(&mut self, version: Version) {
+        match self.end {
+            End::Switch => self.up(version, None),
+            End::Controller => {
+                let xid = self.next_xid();
+                self.state = State::Features(version, xid);
+                self.answer(version, &Message { xid, body: Body::FeaturesRequest });
+            }
+        }
+    }
+
+    fn up(&mut self, version: Version, features: Option<FeaturesReply>) {
+        self.state = State::Up(version);
+        self.events.push_back(Event::Up { version, features });
+    }
+
+    /// An error from the peer: before the session is up it ends it, since the peer refuses the handshake. One that cannot be
+    /// decoded is only counted: an error never answers an error.
+    fn take_error(&mut self, bytes: &[u8]) {
+        let Ok(message) = codec::decode(bytes) else {
+            self.counters.refused += 1;
+            return;
+        };
+        let Body::Error(error) = &message.body else {
+            return;
+        };
+        if self.version().is_none() || matches!(error.error, ErrorType::HelloFailed(_)) {
+            self.close(refusal(error));
+        } else {
+            self.events.push_back(Event::Message(message));
+        }
+    }
+
+    fn take_message(&mut self, version: Version, message: Message) {
+        match (self.state, message) {
+            (_, Message { xid, body: Body::EchoRequest(data) }) => {
+                self.answer(version, &Message { xid, body: Body::EchoReply(data) });
+            }
+            (_, Message { body: Body::EchoReply(_), .. }) => {}
+            (State::Features(_, asked), Message { xid, body: Body::FeaturesReply(features) }) if xid == asked => {
+                self.up(version, Some(features));
+            }
+            (State::Up(_), message) => self.events.push_back(Event::Message(message)),
+            _ => self.counters.early += 1,
+        }
+    }
+}
+
+/// Answering, probing, ending.
+impl Session {
+    fn refuse(&mut self, header: Header, bytes: &[u8], error: ErrorType) {
+        self.counters.refused += 1;
+        let data = bytes[..bytes.len().min(ERROR_DATA_BYTES)].to_vec();
+        self.answer_error(header, error, data);
+    }
+
+    fn answer_error(&mut self, header: Header, error: ErrorType, data: Vec<u8>) {
+        let version = match self.state {
+            State::Features(version, _) | State::Up(version) => version,
+            State::Hello | State::Closed => negotiate::answer_version(&self.config.versions, header.version),
+        };
+        self.answer(
+            version,
+            &Message { xid: header.xid, body: Body::Error(ErrorMessage { error, data: Bytes(data) }) },
+        );
+    }
+
+    fn probe(&mut self, now: Instant, version: Version) {
+        self.probed = Some(now);
+        let xid = self.next_xid();
+        self.answer(version, &Message { xid, body: Body::EchoRequest(Bytes::default()) });
+    }
+
+    /// Queues a message of the session's own, if the peer reads at all.
+    fn answer(&mut self, version: Version, message: &Message) {
+        let full = self.output.len() >= self.config.max_output_bytes;
+        if full || codec::encode(message, version, &mut self.output).is_err() {
+            self.counters.answers_dropped += 1;
+        } else {
+            self.counters.sent += 1;
+        }
+    }
+
+    fn close(&mut self, reason: String) {
+        self.state = State::Closed;
+        self.input.clear();
+        self.events.push_back(Event::Closed { reason });
+    }
+}
+
+/// What an error during the handshake says, with the text that a failed hello carries.
+fn refusal(error: &ErrorMessage) -> String {
+    let text = String::from_utf8_lossy(&error.data.0);
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    match error.error {
+        ErrorType::HelloFailed(code) => format!("the peer refused the hello ({}): {text}", code.name()),
+        other => format!("the peer answered the handshake with an error: {other:?}"),
+    }
+}
