@@ -1,0 +1,103 @@
+//! The test bed: hosts in namespaces, switches in one more, joined by veth pairs.
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use weir_testing::{Namespace, Running, run, wait_until};
+
+/// How long a switch or controller may take until it is ready.
+const READY: Duration = Duration::from_secs(10);
+
+/// The weir command under test.
+pub(crate) fn weir() -> &'static str {
+    env!("CARGO_BIN_EXE_weir")
+}
+
+/// A namespace for switches and two hosts `10.9.0.1` and `10.9.0.2` (`fd09::1`, `fd09::2`) whose veths end there as `pa`
+/// and `pb`.
+pub(crate) struct Bed {
+    pub(crate) switches: Namespace,
+    pub(crate) a: Namespace,
+    pub(crate) b: Namespace,
+}
+
+/// Addresses of host B.
+pub(crate) const B4: &str = "10.9.0.2";
+pub(crate) const B6: &str = "fd09::2";
+
+impl Bed {
+    pub(crate) fn new() -> Bed {
+        let bed = Bed { switches: Namespace::new(), a: Namespace::new(), b: Namespace::new() };
+        for (number, host, end) in [(1, &bed.a, "pa"), (2, &bed.b, "pb")] {
+            host.join("eth0", &bed.switches, end);
+            run(host.command("sysctl").args(["-qw", "net.ipv6.conf.eth0.disable_ipv6=0"]));
+            host.ip(&format!("addr add 10.9.0.{number}/24 dev eth0"));
+            host.ip(&format!("addr add fd09::{number}/64 dev eth0 nodad"));
+        }
+        bed
+    }
+
+    /// A veth pair between two switches.
+    pub(crate) fn trunk(&self, one: &str, other: &str) {
+        self.switches.join(one, &self.switches, other);
+    }
+
+    /// Starts `weir switch ARGUMENTS` among the switches and waits until it says that it is ready. `{kind}` in an argument
+    /// is left to the caller.
+    pub(crate) fn switch(&self, arguments: &[&str]) -> Running {
+        let mut command = self.switches.command(weir());
+        command.arg("switch").args(arguments);
+        ready(command)
+    }
+
+    /// Starts `weir controller ARGUMENTS` among the switches and waits until it is ready.
+    pub(crate) fn controller(&self, arguments: &[&str]) -> Running {
+        let mut command = self.switches.command(weir());
+        command.arg("controller").args(arguments);
+        ready(command)
+    }
+
+    /// Runs a program among the switches; its output.
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> String {
+        run(self.switches.command(program).args(arguments))
+    }
+
+    /// Whether A gets an answer from `address` within `tries` seconds.
+    pub(crate) fn reaches(&self, address: &str, tries: u32) -> bool {
+        (0..tries).any(|_| ping(&self.a, address, 1))
+    }
+}
+
+/// Whether `count` echo requests to `address` are all answered.
+pub(crate) fn ping(from: &Namespace, address: &str, count: u32) -> bool {
+    let mut command = from.command("ping");
+    command.args(["-q", "-i", "0.05", "-W", "1", "-c", &count.to_string(), address]);
+    let output = command.stdin(Stdio::null()).output().expect("ping starts");
+    String::from_utf8_lossy(&output.stdout).contains(&format!("{count} received"))
+}
+
+/// Starts a command and waits for the first line it prints.
+pub(crate) fn ready(mut command: Command) -> Running {
+    let mut process = Running::start(command.stdout(Stdio::piped()));
+    let stdout = process.stdout().expect("piped");
+    let (line_out, line_in) = std::sync::mpsc::channel();
+    // Goes on reading, so that the process never blocks on a full pipe; ends with it.
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let _ = line_out.send(line);
+        }
+    });
+    let first = line_in.recv_timeout(READY);
+    assert!(first.is_ok(), "{command:?} was not ready within {READY:?}; exited: {:?}", process.exited());
+    process
+}
+
+/// iperf3 from A to B: the summary that `-J` prints, as JSON.
+pub(crate) fn iperf(bed: &Bed, arguments: &[&str]) -> serde_json::Value {
+    let mut server = bed.b.command("iperf3");
+    let server = Running::start(server.args(["-s", "-1", "-p", "5201"]).stdout(Stdio::null()));
+    let listening = || run(bed.b.command("ss").args(["-ltn"])).contains(":5201");
+    assert!(wait_until(READY, listening), "iperf3 does not listen");
+    let output = run(bed.a.command("iperf3").args(["-J", "-p", "5201", "-c", B4]).args(arguments));
+    server.stop();
+    serde_json::from_str(&output).expect("iperf3 prints JSON")
+}

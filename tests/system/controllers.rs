@@ -1,0 +1,65 @@
+//! Other projects' controllers drive weir, and weir's controller drives Open vSwitch: the ping test of the reference data's
+//! `interop-ping.sh`, three hosts and all pings between them.
+use crate::bed::weir;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The script's switches and controllers share nothing, but each run takes both cores.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn our_switch() -> String {
+    let ports = r#"n=0; a=; for p in $OF_PORTS; do n=$((n+1)); a="$a --port $n=af_packet:$p"; done;"#;
+    format!(
+        r#"{ports} exec {} switch --dpid 0x$OF_DPID --controller tcp:$OF_CTL --control-socket $INTEROP_TMP/weir.sock $a"#,
+        weir()
+    )
+}
+
+fn our_controller(version: &str) -> String {
+    format!("exec {} controller --listen tcp:$OF_CTL --versions {version}", weir())
+}
+
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn all_pings(version: &str, switch: &str, controller: &str) {
+    let programs = ["ip", "ping", "python3", "ss", "ethtool", "ovs-vsctl", "ovs-testcontroller"];
+    let Some(script) = weir_testing::shared("conformance/tools/interop-ping.sh") else { return };
+    if !weir_testing::root() || !weir_testing::programs(&programs) {
+        return;
+    }
+    let _turn = one_at_a_time();
+    let output = Command::new("bash").arg(script).args([version, switch, controller]).output().expect("bash starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("pings 6/6"), "{text}");
+}
+
+#[test]
+fn os_ken_drives_our_switch_in_1_3() {
+    all_pings("13", &our_switch(), "osken");
+}
+
+#[test]
+fn os_ken_drives_our_switch_in_1_0() {
+    all_pings("10", &format!("{} ", our_switch()), "osken");
+}
+
+#[test]
+fn faucet_drives_our_switch() {
+    all_pings("13", &our_switch(), "faucet");
+}
+
+#[test]
+fn ovs_testcontroller_drives_our_switch() {
+    for version in ["13", "10"] {
+        all_pings(version, &our_switch(), "testcontroller");
+    }
+}
+
+#[test]
+fn our_controller_drives_open_vswitch() {
+    for (number, version) in [("13", "1.3"), ("10", "1.0")] {
+        all_pings(number, "ovs", &our_controller(version));
+    }
+}

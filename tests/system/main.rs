@@ -1,0 +1,10 @@
+//! The built `weir` command against real programs: kernel hosts, Open vSwitch's tools, other projects' controllers.
+//!
+//! Each test makes its own network namespaces and takes everything down again; what cannot run here is skipped aloud
+//! (see weir-testing).
+mod bed;
+mod chain;
+mod controllers;
+mod failures;
+mod ofctl;
+mod quickstart;
