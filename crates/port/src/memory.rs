@@ -1,0 +1,314 @@
+//! Ports joined in memory: what one end transmits the other receives, without the kernel and without copying.
+//!
+//! Each direction is a lock-free ring with one writer and one reader, so the two ends may be driven by two threads. A full
+//! ring drops and counts (`tx_full`), like any queue; an end whose peer was dropped has no link. A wake-up costs a system
+//! call only when the reader said ([`Port::arm`]) that it is about to sleep.
+use crate::event::EventFd;
+use crate::spec::synthetic_mac;
+use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex};
+use weir_packet::frame::MAX_FRAME;
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// Frames that a ring holds if nothing else is said: some milliseconds of small frames.
+pub const DEFAULT_CAPACITY: usize = 4096;
+/// Most frames a ring can be asked to hold.
+pub const MAX_CAPACITY: usize = 1 << 20;
+
+/// Two ends joined to each other, each holding at most `capacity` frames (at least one, at most [`MAX_CAPACITY`]) that the
+/// other has not received yet. They are called `memory:a` and `memory:b`; see [`MemoryPort::named`].
+///
+/// # Errors
+/// The process has no descriptor left.
+pub fn pair(capacity: usize) -> io::Result<(MemoryPort, MemoryPort)> {
+    let capacity = capacity.clamp(1, MAX_CAPACITY);
+    let (to_b, from_a) = RingBuffer::new(capacity);
+    let (to_a, from_b) = RingBuffer::new(capacity);
+    let (wake_a, wake_b) = (Arc::new(Wake::new()?), Arc::new(Wake::new()?));
+    let a = MemoryPort::new("a", (to_b, from_b), (wake_a.clone(), wake_b.clone()));
+    let b = MemoryPort::new("b", (to_a, from_a), (wake_b, wake_a));
+    Ok((a, b))
+}
+
+/// One end of a [`pair`].
+#[derive(Debug)]
+pub struct MemoryPort {
+    info: PortInfo,
+    to_peer: Producer<Frame>,
+    from_peer: Consumer<Frame>,
+    wake: Arc<Wake>,
+    peer_wake: Arc<Wake>,
+    counters: Counters,
+}
+
+/// How the writer of a ring wakes its reader.
+#[derive(Debug)]
+struct Wake {
+    asleep: AtomicBool,
+    event: EventFd,
+}
+
+impl Wake {
+    fn new() -> io::Result<Wake> {
+        Ok(Wake { asleep: AtomicBool::new(false), event: EventFd::new()? })
+    }
+
+    /// Wakes the reader if it sleeps. Called after the frames are in the ring: the fence orders them before the flag is
+    /// read, [`MemoryPort::arm`] does the reverse, so one of the two sees the other.
+    fn notify(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
+            self.event.signal();
+        }
+    }
+}
+
+impl MemoryPort {
+    fn new(name: &str, rings: (Producer<Frame>, Consumer<Frame>), wakes: (Arc<Wake>, Arc<Wake>)) -> Self {
+        let info = PortInfo { spec: String::new(), name: String::new(), mac: Default::default(), mtu: MTU };
+        let (to_peer, from_peer) = rings;
+        let (wake, peer_wake) = wakes;
+        MemoryPort { info, to_peer, from_peer, wake, peer_wake, counters: Counters::default() }.named(name)
+    }
+
+    /// The same end under another name, from which its Ethernet address is derived.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.info.spec = format!("memory:{name}");
+        self.info.name = name.to_owned();
+        self.info.mac = synthetic_mac(&self.info.spec);
+        self
+    }
+
+    /// Whether the other end is gone.
+    fn is_cut(&self) -> bool {
+        self.to_peer.is_abandoned()
+    }
+}
+
+/// Memory carries whatever fits a frame.
+#[expect(clippy::cast_possible_truncation, reason = "a constant that fits")]
+const MTU: u32 = (MAX_FRAME - 14) as u32;
+
+impl Port for MemoryPort {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(
+        &mut self,
+        _now: Instant,
+        _pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        let count = self.from_peer.slots().min(max);
+        let Ok(chunk) = self.from_peer.read_chunk(count) else { return Ok(()) };
+        let before = batch.len();
+        batch.extend(chunk);
+        self.counters.rx_packets += count as u64;
+        self.counters.rx_bytes += bytes_of(&batch[before..]);
+        Ok(())
+    }
+
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        if frames.is_empty() {
+            return Ok(());
+        }
+        let cut = self.is_cut();
+        for frame in frames.drain(..) {
+            let bytes = frame.len() as u64;
+            match if cut { Err(PushError::Full(frame)) } else { self.to_peer.push(frame) } {
+                Ok(()) => {
+                    self.counters.tx_packets += 1;
+                    self.counters.tx_bytes += bytes;
+                }
+                Err(PushError::Full(frame)) => {
+                    *(if cut { &mut self.counters.tx_errors } else { &mut self.counters.tx_full }) += 1;
+                    pool.give(frame);
+                }
+            }
+        }
+        self.peer_wake.notify();
+        Ok(())
+    }
+
+    fn arm(&mut self) -> Ready {
+        self.wake.event.drain();
+        self.wake.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.from_peer.is_empty() {
+            return Ready::OnDescriptor;
+        }
+        self.wake.asleep.store(false, Ordering::Relaxed);
+        Ready::Now
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.wake.event.as_fd())
+    }
+
+    fn link(&mut self) -> LinkState {
+        LinkState { up: !self.is_cut(), speed: None }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl Drop for MemoryPort {
+    /// Wakes the peer, so that it sees its link go down.
+    fn drop(&mut self) {
+        self.peer_wake.event.signal();
+    }
+}
+
+fn bytes_of(frames: &[Frame]) -> u64 {
+    frames.iter().map(|frame| frame.len() as u64).sum()
+}
+
+/// Ends waiting for their other end, by name: `memory:NAME` written twice in one process makes a pair.
+#[derive(Debug, Default)]
+pub struct Hub {
+    waiting: Mutex<HashMap<String, MemoryPort>>,
+}
+
+/// Most names waiting in a hub.
+const MAX_WAITING: usize = 4096;
+
+impl Hub {
+    /// The first end of `name`, or, asked again, the second; asked a third time, the first of a new pair. An end whose peer
+    /// was dropped meanwhile is not waited for any more.
+    ///
+    /// # Errors
+    /// The process has no descriptor left, or too many names wait.
+    pub fn open(&self, name: &str, capacity: usize) -> io::Result<MemoryPort> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        waiting.retain(|_, end| !end.is_cut());
+        if let Some(second) = waiting.remove(name) {
+            return Ok(second);
+        }
+        if waiting.len() >= MAX_WAITING {
+            return Err(io::Error::other(format!("{MAX_WAITING} memory ports wait for their other end")));
+        }
+        let (first, second) = pair(capacity)?;
+        waiting.insert(name.to_owned(), second.named(&format!("{name}-2")));
+        Ok(first.named(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(count: usize) -> Vec<Frame> {
+        (0..count).map(|i| Frame::from_bytes(&[u8::try_from(i % 256).unwrap(); 60])).collect()
+    }
+
+    fn receive(port: &mut MemoryPort, max: usize) -> Vec<Frame> {
+        let mut batch = Vec::new();
+        port.receive(Instant::ZERO, &mut FramePool::default(), &mut batch, max).unwrap();
+        batch
+    }
+
+    fn send(port: &mut MemoryPort, count: usize) {
+        port.transmit(Instant::ZERO, &mut FramePool::default(), &mut frames(count)).unwrap();
+    }
+
+    #[test]
+    fn frames_arrive_in_order_without_a_copy() {
+        let (mut a, mut b) = pair(8).unwrap();
+        let mut sent = frames(3);
+        let places: Vec<_> = sent.iter().map(|frame| frame.bytes().as_ptr()).collect();
+        a.transmit(Instant::ZERO, &mut FramePool::default(), &mut sent).unwrap();
+        assert!(sent.is_empty());
+        let mut got = receive(&mut b, 2);
+        got.extend(receive(&mut b, 2));
+        assert_eq!(got.iter().map(|frame| frame.bytes().as_ptr()).collect::<Vec<_>>(), places);
+        assert_eq!((a.counters().tx_packets, a.counters().tx_bytes), (3, 180));
+        assert_eq!((b.counters().rx_packets, b.counters().rx_bytes), (3, 180));
+        assert!(receive(&mut a, 8).is_empty());
+    }
+
+    #[test]
+    fn a_full_ring_drops_and_counts() {
+        let (mut a, mut b) = pair(4).unwrap();
+        send(&mut a, 6);
+        assert_eq!((a.counters().tx_packets, a.counters().tx_full), (4, 2));
+        assert_eq!(receive(&mut b, 100).len(), 4);
+        send(&mut a, 1);
+        assert_eq!(receive(&mut b, 100).len(), 1);
+    }
+
+    #[test]
+    fn a_dropped_peer_takes_the_link_down_and_wakes() {
+        let (mut a, mut b) = pair(4).unwrap();
+        send(&mut a, 1);
+        assert_eq!(b.arm(), Ready::Now);
+        assert_eq!(receive(&mut b, 9).len(), 1);
+        assert_eq!(b.arm(), Ready::OnDescriptor);
+        send(&mut a, 1);
+        drop(a);
+        assert!(b.wake.event.drain());
+        assert_eq!(receive(&mut b, 9).len(), 1, "what was sent before still arrives");
+        assert!(!b.link().up);
+        send(&mut b, 2);
+        assert_eq!(b.counters().tx_errors, 2);
+        assert_eq!(b.arm(), Ready::OnDescriptor, "a cut link must not keep its engine awake");
+    }
+
+    #[test]
+    fn only_a_sleeper_is_woken() {
+        let (mut a, mut b) = pair(4).unwrap();
+        send(&mut a, 1);
+        assert!(!b.wake.event.drain(), "nobody slept");
+        receive(&mut b, 9);
+        assert_eq!(b.arm(), Ready::OnDescriptor);
+        send(&mut a, 1);
+        send(&mut a, 1);
+        assert!(b.wake.event.drain());
+    }
+
+    /// A reader that sleeps whenever it may, against a writer in another thread: a lost wake-up would time out.
+    #[test]
+    fn no_wake_up_is_lost() {
+        const FRAMES: u64 = 20_000;
+        let (mut a, mut b) = pair(16).unwrap();
+        let writer = std::thread::spawn(move || {
+            while a.counters().tx_packets < FRAMES {
+                send(&mut a, 1);
+                if a.counters().tx_packets.is_multiple_of(64) {
+                    std::thread::yield_now();
+                }
+            }
+            a
+        });
+        while b.counters().rx_packets < FRAMES {
+            if receive(&mut b, 4).is_empty() && b.arm() == Ready::OnDescriptor {
+                assert!(crate::event::wait_readable(b.fd().unwrap(), 10_000), "woken within ten seconds");
+            }
+        }
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_name_written_twice_is_a_pair() {
+        let hub = Hub::default();
+        let mut first = hub.open("patch", 4).unwrap();
+        let mut second = hub.open("patch", 4).unwrap();
+        send(&mut first, 1);
+        assert_eq!(receive(&mut second, 9).len(), 1);
+        assert_ne!(first.info().mac, second.info().mac);
+        let third = hub.open("patch", 4).unwrap();
+        drop(third);
+        let mut fresh = hub.open("patch", 4).unwrap();
+        assert!(fresh.link().up, "the end left behind by `third` is not given out");
+    }
+}

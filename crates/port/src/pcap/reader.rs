@@ -1,0 +1,192 @@
+//! Reading pcap and pcapng files.
+use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use weir_packet::frame::MAX_FRAME;
+use weir_packet::{Frame, FramePool};
+
+/// Longest block of a file that can be read.
+const BUFFER: usize = 1 << 20;
+/// Most interfaces in a section of a pcapng file.
+const MAX_INTERFACES: usize = 4096;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// A capture file being read, from its beginning to its end, with constant memory.
+pub struct Reader {
+    blocks: Box<dyn PcapReaderIterator + Send>,
+    /// Interfaces of the section being read; the only one of a pcap file.
+    interfaces: Vec<Interface>,
+    skipped: u64,
+    ended: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    ethernet: bool,
+    /// Units of its timestamps in a second.
+    resolution: u64,
+    /// Seconds to add to its timestamps.
+    offset_s: i64,
+}
+
+/// The file breaks off or holds what no capture holds; frames before that were given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("damaged capture: {0}")]
+pub struct Damaged(String);
+
+impl Reader {
+    /// Opens a capture.
+    ///
+    /// # Errors
+    /// The file cannot be opened, is no capture, or (kind [`io::ErrorKind::InvalidData`]) its first interface is not
+    /// Ethernet.
+    pub fn open(path: &Path) -> io::Result<Reader> {
+        let file = File::open(path)?;
+        let blocks = pcap_parser::create_reader(BUFFER, file).map_err(|error| not_a_capture(&error))?;
+        let mut reader = Reader { blocks, interfaces: Vec::new(), skipped: 0, ended: false };
+        reader.expect_ethernet()?;
+        Ok(reader)
+    }
+
+    /// The next Ethernet frame and its time in nanoseconds since 1970, or `None` at the end. Frames longer than
+    /// [`MAX_FRAME`] or of other kinds are passed over, see [`Reader::skipped`].
+    ///
+    /// # Errors
+    /// [`Damaged`] once; then the file counts as ended.
+    pub fn next(&mut self, pool: &mut FramePool) -> Result<Option<(u64, Frame)>, Damaged> {
+        while !self.ended {
+            if let Some(found) = self.step(Some(pool))? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Records passed over so far: not Ethernet, or too long.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Reads on to the first interface's description and checks it.
+    fn expect_ethernet(&mut self) -> io::Result<()> {
+        let invalid = |problem: String| io::Error::new(io::ErrorKind::InvalidData, problem);
+        while self.interfaces.is_empty() && !self.ended {
+            self.step(None).map_err(|damaged| invalid(damaged.to_string()))?;
+        }
+        match self.interfaces.first() {
+            Some(interface) if !interface.ethernet => Err(invalid(
+                "found a capture of another link type, expected Ethernet (link type 1); capture on an Ethernet interface, \
+                 not on `any`"
+                    .into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads one block; a frame if it holds one and there is a pool to put it in.
+    fn step(&mut self, pool: Option<&mut FramePool>) -> Result<Option<(u64, Frame)>, Damaged> {
+        let (consumed, found) = match self.blocks.next() {
+            Ok((consumed, block)) => (consumed, read_block(block, &mut self.interfaces, &mut self.skipped, pool)),
+            Err(PcapError::Eof) => {
+                self.ended = true;
+                return Ok(None);
+            }
+            Err(PcapError::Incomplete(_)) => return self.refill().map(|()| None),
+            Err(error) => {
+                self.ended = true;
+                return Err(damaged(&error));
+            }
+        };
+        self.blocks.consume(consumed);
+        Ok(found)
+    }
+
+    /// Reads more of the file. Nothing more although it has not ended: a block is longer than the buffer.
+    fn refill(&mut self) -> Result<(), Damaged> {
+        let before = self.blocks.data().len();
+        let refilled = self.blocks.refill().map_err(|error| damaged(&error));
+        let stuck = self.blocks.data().len() == before && !self.blocks.reader_exhausted();
+        self.ended = stuck || refilled.is_err();
+        if stuck { Err(Damaged(format!("a block is longer than {BUFFER} bytes"))) } else { refilled }
+    }
+}
+
+/// Takes in what a block says; a frame if it holds one that can be used.
+fn read_block(
+    block: PcapBlockOwned<'_>,
+    interfaces: &mut Vec<Interface>,
+    skipped: &mut u64,
+    pool: Option<&mut FramePool>,
+) -> Option<(u64, Frame)> {
+    let frame = |interface: Option<Interface>, units: u64, bytes: &[u8]| {
+        let usable = interface.filter(|interface| interface.ethernet && bytes.len() <= MAX_FRAME);
+        let (Some(interface), Some(pool)) = (usable, pool) else {
+            *skipped += 1;
+            return None;
+        };
+        let mut frame = pool.take(bytes.len());
+        frame.assign(bytes);
+        Some((interface.time_ns(units), frame))
+    };
+    match block {
+        PcapBlockOwned::LegacyHeader(header) => {
+            let resolution = if header.is_nanosecond_precision() { NS_PER_S } else { 1_000_000 };
+            interfaces.push(Interface { ethernet: header.network == Linktype::ETHERNET, resolution, offset_s: 0 });
+            None
+        }
+        PcapBlockOwned::Legacy(record) => {
+            let interface = interfaces.first().copied();
+            let resolution = interface.map_or(1, |interface| interface.resolution);
+            let units = u64::from(record.ts_sec) * resolution + u64::from(record.ts_usec);
+            frame(interface, units, record.data)
+        }
+        PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            interfaces.clear();
+            None
+        }
+        PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
+            if interfaces.len() < MAX_INTERFACES {
+                interfaces.push(Interface {
+                    ethernet: description.linktype == Linktype::ETHERNET,
+                    resolution: description.ts_resolution().filter(|units| *units > 0).unwrap_or(1_000_000),
+                    offset_s: description.ts_offset(),
+                });
+            }
+            None
+        }
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let interface = usize::try_from(packet.if_id).ok().and_then(|id| interfaces.get(id)).copied();
+            let units = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            frame(interface, units, packet.packet_data())
+        }
+        PcapBlockOwned::NG(Block::SimplePacket(packet)) => frame(interfaces.first().copied(), 0, packet.packet_data()),
+        PcapBlockOwned::NG(_) => None,
+    }
+}
+
+impl Interface {
+    /// Nanoseconds since 1970 of a timestamp in this interface's units.
+    fn time_ns(&self, units: u64) -> u64 {
+        let ns = i128::from(units) * i128::from(NS_PER_S) / i128::from(self.resolution);
+        let ns = ns + i128::from(self.offset_s) * i128::from(NS_PER_S);
+        u64::try_from(ns.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
+fn not_a_capture(error: &PcapError<&[u8]>) -> io::Error {
+    match error {
+        PcapError::ReadError => io::Error::other("the file cannot be read"),
+        _ => io::Error::new(io::ErrorKind::InvalidData, "found no pcap or pcapng header, expected a capture file"),
+    }
+}
+
+fn damaged(error: &PcapError<&[u8]>) -> Damaged {
+    Damaged(match error {
+        PcapError::UnexpectedEof => "the file ends in the middle of a record".into(),
+        PcapError::ReadError => "the file cannot be read".into(),
+        PcapError::BufferTooSmall => format!("a record claims to be longer than {BUFFER} bytes"),
+        _ => "a record has a wrong header".into(),
+    })
+}

@@ -1,0 +1,314 @@
+//! A link's rate, delay and buffer around any port.
+//!
+//! Each direction is a queue in front of a wire: a frame waits until the wire is free, takes its bytes' time at the rate,
+//! and arrives a delay later. Times are computed from those of the frames before it, not from when the engine looked, so
+//! that a late engine delays single frames but never lowers the rate. A frame that would have to wait in a full buffer is
+//! dropped and counted: `tx_full` toward the port, `rx_missed` from it. Only waiting bytes count against the buffer, so a
+//! frame of any length passes an idle link.
+//!
+//! Super-frames ([`weir_packet::frame::Offload`]) count the bytes they have, not those of the segments they become.
+use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+use weir_packet::{Frame, FramePool};
+use weir_units::{Bps, ByteSize, Instant};
+
+/// Buffer of a link with a rate if nothing else is said.
+pub const DEFAULT_BUFFER: ByteSize = ByteSize(256_000);
+/// Most frames on one direction of a link, waiting or under way; more are dropped as if the buffer were full.
+pub const MAX_FRAMES: usize = 65_536;
+
+/// What one direction of a link does to frames. By default nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Its rate; none: frames take no time.
+    pub rate: Option<Bps>,
+    /// Time from a frame's last bit sent to the frame received.
+    pub delay: Duration,
+    /// Bytes that wait for the rate at most; none: [`DEFAULT_BUFFER`].
+    pub buffer: Option<ByteSize>,
+}
+
+impl Shape {
+    /// Whether frames pass untouched.
+    pub fn is_none(&self) -> bool {
+        self.rate.is_none() && self.delay.is_zero()
+    }
+}
+
+/// A port behind a link.
+pub struct Link {
+    port: Box<dyn Port>,
+    egress: Wire,
+    ingress: Wire,
+    /// Frames due, on their way into or out of the port; kept to reuse its room.
+    due: Vec<Frame>,
+}
+
+impl Link {
+    /// Puts `egress` in front of what is transmitted to `port` and `ingress` behind what is received from it.
+    pub fn new(port: Box<dyn Port>, egress: Shape, ingress: Shape) -> Link {
+        Link { port, egress: Wire::new(egress), ingress: Wire::new(ingress), due: Vec::new() }
+    }
+
+    /// Hands frames whose time has come to the port.
+    fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+        self.egress.take_due(now, usize::MAX, &mut self.due);
+        if self.due.is_empty() { Ok(()) } else { self.port.transmit(now, pool, &mut self.due) }
+    }
+}
+
+impl Port for Link {
+    fn info(&self) -> &PortInfo {
+        self.port.info()
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        self.flush(now, pool)?;
+        self.port.receive(now, pool, &mut self.due, max)?;
+        self.ingress.send(now, pool, &mut self.due);
+        self.ingress.take_due(now, max, batch);
+        Ok(())
+    }
+
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        self.egress.send(now, pool, frames);
+        self.flush(now, pool)
+    }
+
+    fn arm(&mut self) -> Ready {
+        self.port.arm()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.port.fd()
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        [self.egress.next_due(), self.ingress.next_due(), self.port.next_wake()].into_iter().flatten().min()
+    }
+
+    fn link(&mut self) -> LinkState {
+        let link = self.port.link();
+        LinkState { speed: self.egress.shape.rate.or(link.speed), ..link }
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.port.counters();
+        counters.tx_full += self.egress.dropped;
+        counters.rx_missed += self.ingress.dropped;
+        // What was dropped or still waits here has not reached the engine yet.
+        counters.rx_packets =
+            counters.rx_packets.saturating_sub(self.ingress.dropped + self.ingress.frames.len() as u64);
+        counters.rx_bytes = counters.rx_bytes.saturating_sub(self.ingress.dropped_bytes + self.ingress.held_bytes);
+        counters
+    }
+}
+
+/// One direction of a link.
+struct Wire {
+    shape: Shape,
+    buffer_bytes: u64,
+    /// When the wire has sent everything it was given.
+    free_at: Instant,
+    /// Frames waiting or under way, in order.
+    frames: VecDeque<OnWire>,
+    /// How many of `frames`, from the front, the wire has begun to send.
+    begun: usize,
+    /// Bytes of those it has not begun to send.
+    waiting_bytes: u64,
+    held_bytes: u64,
+    dropped: u64,
+    dropped_bytes: u64,
+}
+
+/// A frame on a wire.
+struct OnWire {
+    begins: Instant,
+    arrives: Instant,
+    frame: Frame,
+}
+
+impl Wire {
+    fn new(shape: Shape) -> Wire {
+        Wire {
+            shape,
+            buffer_bytes: shape.buffer.unwrap_or(DEFAULT_BUFFER).0,
+            free_at: Instant::ZERO,
+            frames: VecDeque::new(),
+            begun: 0,
+            waiting_bytes: 0,
+            held_bytes: 0,
+            dropped: 0,
+            dropped_bytes: 0,
+        }
+    }
+
+    /// Takes frames in, and drops those that would overfill the buffer.
+    fn send(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) {
+        self.advance(now);
+        for frame in frames.drain(..) {
+            let bytes = frame.len() as u64;
+            let waits = self.free_at > now && self.waiting_bytes + bytes > self.buffer_bytes;
+            if waits || self.frames.len() >= MAX_FRAMES {
+                self.dropped += 1;
+                self.dropped_bytes += bytes;
+                pool.give(frame);
+            } else {
+                self.push(now, frame);
+            }
+        }
+    }
+
+    fn push(&mut self, now: Instant, frame: Frame) {
+        let bytes = frame.len() as u64;
+        let begins = self.free_at.max(now);
+        self.free_at = begins + self.shape.rate.map_or(Duration::ZERO, |rate| rate.time_of(bytes));
+        self.held_bytes += bytes;
+        self.waiting_bytes += bytes;
+        self.frames.push_back(OnWire { begins, arrives: self.free_at + self.shape.delay, frame });
+        self.advance(now);
+    }
+
+    /// Takes the frames that the wire has begun to send out of the buffer.
+    fn advance(&mut self, now: Instant) {
+        while let Some(next) = self.frames.get(self.begun)
+            && next.begins <= now
+        {
+            self.waiting_bytes -= next.frame.len() as u64;
+            self.begun += 1;
+        }
+    }
+
+    /// Appends at most `max` frames that have arrived by `now`.
+    fn take_due(&mut self, now: Instant, max: usize, into: &mut Vec<Frame>) {
+        self.advance(now);
+        for _ in 0..max {
+            if self.next_due().is_none_or(|due| due > now) {
+                return;
+            }
+            let Some(arrived) = self.frames.pop_front() else { return };
+            self.begun -= 1;
+            self.held_bytes -= arrived.frame.len() as u64;
+            into.push(arrived.frame);
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.frames.front().map(|next| next.arrives)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{self, MemoryPort};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn at(time: Duration) -> Instant {
+        Instant::ZERO + time
+    }
+
+    /// A link around one end of a memory pair, and the other end.
+    fn link(egress: Shape, ingress: Shape) -> (Link, MemoryPort) {
+        let (near, far) = memory::pair(1024).unwrap();
+        (Link::new(Box::new(near), egress, ingress), far)
+    }
+
+    fn frames(count: usize, bytes: usize) -> Vec<Frame> {
+        (0..count).map(|_| Frame::from_bytes(&vec![0; bytes])).collect()
+    }
+
+    fn send(port: &mut dyn Port, now: Duration, count: usize, bytes: usize) {
+        port.transmit(at(now), &mut FramePool::default(), &mut frames(count, bytes)).unwrap();
+    }
+
+    fn receive(port: &mut dyn Port, now: Duration) -> usize {
+        let mut batch = Vec::new();
+        port.receive(at(now), &mut FramePool::default(), &mut batch, 1000).unwrap();
+        batch.len()
+    }
+
+    /// 8 Mbit/s: a frame of 1000 bytes takes one millisecond.
+    const SLOW: Shape = Shape { rate: Some(Bps(8_000_000)), delay: Duration::ZERO, buffer: Some(ByteSize(3000)) };
+
+    #[test]
+    fn frames_leave_at_the_rate_and_arrive_a_delay_later() {
+        let (mut link, mut far) = link(Shape { delay: 10 * MS, ..SLOW }, Shape::default());
+        send(&mut link, Duration::ZERO, 2, 1000);
+        assert_eq!(link.next_wake(), Some(at(11 * MS)));
+        receive(&mut link, 11 * MS - Duration::from_nanos(1));
+        assert_eq!(receive(&mut far, Duration::ZERO), 0);
+        receive(&mut link, 11 * MS);
+        assert_eq!(receive(&mut far, Duration::ZERO), 1);
+        assert_eq!(link.next_wake(), Some(at(12 * MS)));
+        receive(&mut link, 40 * MS);
+        assert_eq!((receive(&mut far, Duration::ZERO), link.next_wake()), (1, None));
+    }
+
+    #[test]
+    fn a_late_engine_does_not_lower_the_rate() {
+        let (mut link, mut far) = link(SLOW, Shape::default());
+        send(&mut link, Duration::ZERO, 3, 1000);
+        receive(&mut link, MS * 5 / 2);
+        assert_eq!(receive(&mut far, Duration::ZERO), 2);
+        assert_eq!(link.next_wake(), Some(at(3 * MS)));
+    }
+
+    #[test]
+    fn a_full_buffer_drops_the_tail() {
+        let (mut link, mut far) = link(SLOW, Shape::default());
+        send(&mut link, Duration::ZERO, 6, 1000);
+        assert_eq!(link.counters().tx_full, 2, "one under way, three wait, two are dropped");
+        send(&mut link, MS, 2, 1000);
+        assert_eq!(link.counters().tx_full, 3, "one place became free");
+        receive(&mut link, 100 * MS);
+        assert_eq!(receive(&mut far, Duration::ZERO), 5);
+        assert_eq!(link.counters().tx_packets, 5);
+    }
+
+    #[test]
+    fn an_idle_link_passes_a_frame_longer_than_its_buffer() {
+        let (mut link, mut far) = link(SLOW, Shape::default());
+        send(&mut link, Duration::ZERO, 1, 9000);
+        receive(&mut link, 9 * MS);
+        assert_eq!((receive(&mut far, Duration::ZERO), link.counters().tx_full), (1, 0));
+    }
+
+    #[test]
+    fn received_frames_are_shaped_and_counted_when_they_arrive() {
+        let (mut link, mut far) = link(Shape::default(), SLOW);
+        send(&mut far, Duration::ZERO, 5, 1000);
+        assert_eq!(receive(&mut link, Duration::ZERO), 0);
+        assert_eq!((link.counters().rx_packets, link.counters().rx_bytes), (0, 0));
+        assert_eq!(link.counters().rx_missed, 1);
+        assert_eq!(receive(&mut link, 2 * MS), 2);
+        assert_eq!((link.counters().rx_packets, link.counters().rx_bytes), (2, 2000));
+    }
+
+    #[test]
+    fn pure_delay_keeps_order_and_is_bounded() {
+        let (mut link, _far) = link(Shape::default(), Shape::default());
+        assert!(link.egress.shape.is_none());
+        link.egress = Wire::new(Shape { delay: MS, ..Shape::default() });
+        send(&mut link, Duration::ZERO, MAX_FRAMES + 10, 60);
+        assert_eq!((link.egress.frames.len(), link.counters().tx_full), (MAX_FRAMES, 10));
+        assert_eq!(link.egress.waiting_bytes, 0, "without a rate nothing waits");
+    }
+
+    #[test]
+    fn a_cut_wire_ends_the_link() {
+        let (mut link, far) = link(SLOW, SLOW);
+        assert_eq!(link.link(), LinkState { up: true, speed: SLOW.rate });
+        drop(far);
+        assert!(!link.link().up);
+    }
+}

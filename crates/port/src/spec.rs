@@ -1,0 +1,281 @@
+//! Ports as users write them: `KIND:NAME[,option=value...]`.
+//!
+//! [`PortSpec`] reads the text, [`open`] makes the port. Options of a kind are described in its module; every kind also
+//! takes those of [`crate::wrap`], which shape, trace or break a port. Values cannot hold a comma.
+use crate::{Port, PortError, memory, null, pcap, wrap};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::LazyLock;
+use weir_packet::MacAddr;
+
+/// A kind of port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A network interface through AF_XDP sockets.
+    AfXdp,
+    /// A network interface through a packet socket.
+    AfPacket,
+    /// A network interface that the port makes, for the host's own traffic.
+    Tap,
+    /// Capture files.
+    Pcap,
+    /// Discards, and optionally invents, frames.
+    Null,
+    /// The other end of the same name in this process.
+    Memory,
+}
+
+impl Kind {
+    /// All kinds with the names users write.
+    pub const ALL: [(Kind, &'static str); 6] = [
+        (Kind::AfXdp, "af_xdp"),
+        (Kind::AfPacket, "af_packet"),
+        (Kind::Tap, "tap"),
+        (Kind::Pcap, "pcap"),
+        (Kind::Null, "null"),
+        (Kind::Memory, "memory"),
+    ];
+}
+
+/// A port as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortSpec {
+    /// Its kind.
+    pub kind: Kind,
+    /// The name behind the kind; empty if options follow at once.
+    pub name: String,
+    /// What follows the name.
+    pub options: Options,
+}
+
+/// Options of a port: `option=value`, each at most once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    spec: String,
+    values: Vec<(String, String)>,
+}
+
+impl FromStr for PortSpec {
+    type Err = PortError;
+
+    fn from_str(text: &str) -> Result<Self, PortError> {
+        let error = |problem: String| PortError::Spec { spec: text.to_owned(), problem };
+        let (kind, rest) = text.split_once(':').ok_or_else(|| error(format!("expected KIND:NAME; {}", kinds(text))))?;
+        let kind = Kind::ALL.iter().find(|(_, name)| *name == kind).ok_or_else(|| error(kinds(kind)))?.0;
+        let mut parts = rest.split(',').peekable();
+        let name = parts.next_if(|first| !first.contains('=')).unwrap_or_default().to_owned();
+        let mut options = Options { spec: text.to_owned(), values: Vec::new() };
+        for part in parts {
+            options.add(part)?;
+        }
+        Ok(PortSpec { kind, name, options })
+    }
+}
+
+impl fmt::Display for PortSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.options.spec)
+    }
+}
+
+impl Options {
+    /// No options, for a port that nobody wrote down.
+    pub fn none(spec: &str) -> Options {
+        Options { spec: spec.to_owned(), values: Vec::new() }
+    }
+
+    /// The whole specification as the user wrote it.
+    pub fn spec(&self) -> &str {
+        &self.spec
+    }
+
+    /// The text of an option.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of an option; `expected` says in errors what it should be.
+    ///
+    /// # Errors
+    /// [`PortError::Spec`] if it cannot be read.
+    pub fn get<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, PortError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        match text.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(self.error(format!("option {name}: found `{text}`, expected {expected}"))),
+        }
+    }
+
+    /// The value of an option that is on or off.
+    ///
+    /// # Errors
+    /// [`PortError::Spec`] if it is neither.
+    pub fn flag(&self, name: &str, default: bool) -> Result<bool, PortError> {
+        match self.text(name) {
+            None => Ok(default),
+            Some("on" | "1" | "yes" | "true") => Ok(true),
+            Some("off" | "0" | "no" | "false") => Ok(false),
+            Some(text) => Err(self.error(format!("option {name}: found `{text}`, expected on or off"))),
+        }
+    }
+
+    /// Refuses options that are neither in `known` nor a wrapper's. Every kind calls this first.
+    ///
+    /// # Errors
+    /// [`PortError::Spec`] naming the option, the nearest known one, and all of them.
+    pub fn expect_only(&self, known: &[&'static str]) -> Result<(), PortError> {
+        let known = || known.iter().copied().chain(wrap::OPTIONS);
+        let Some((wrong, _)) = self.values.iter().find(|(key, _)| !known().any(|name| name == key)) else {
+            return Ok(());
+        };
+        let all: Vec<&str> = known().collect();
+        let hint = nearest(wrong, known()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
+        Err(self.error(format!("no option `{wrong}`{hint}; options are {}", all.join(", "))))
+    }
+
+    /// An error about this specification: what was found, what was expected, what to do.
+    pub fn error(&self, problem: impl Into<String>) -> PortError {
+        PortError::Spec { spec: self.spec.clone(), problem: problem.into() }
+    }
+
+    fn add(&mut self, part: &str) -> Result<(), PortError> {
+        let Some((key, value)) = part.split_once('=').filter(|(key, _)| !key.is_empty()) else {
+            return Err(self.error(format!("found `{part}`, expected option=value")));
+        };
+        if self.text(key).is_some() {
+            return Err(self.error(format!("option {key} is given twice")));
+        }
+        self.values.push((key.to_owned(), value.to_owned()));
+        Ok(())
+    }
+}
+
+/// Opens a port.
+///
+/// # Errors
+/// The specification is wrong, or the system refuses.
+pub fn open(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
+    let (name, options) = (spec.name.as_str(), &spec.options);
+    let port: Box<dyn Port> = match spec.kind {
+        Kind::Pcap => Box::new(pcap::PcapPort::open(name, options)?),
+        Kind::Null => Box::new(null::NullPort::open(name, options)?),
+        Kind::Memory => Box::new(open_memory(name, options)?),
+        Kind::AfXdp | Kind::AfPacket | Kind::Tap => {
+            return Err(options.error("this kind of port is not built in"));
+        }
+    };
+    wrap::wrap(port, options)
+}
+
+/// `memory:NAME[,capacity=FRAMES]`: the other end is the next `memory:NAME` opened in this process.
+fn open_memory(name: &str, options: &Options) -> Result<memory::MemoryPort, PortError> {
+    static HUB: LazyLock<memory::Hub> = LazyLock::new(memory::Hub::default);
+    options.expect_only(&["capacity"])?;
+    if name.is_empty() {
+        return Err(options.error("expected memory:NAME, the same NAME for both ends"));
+    }
+    let capacity: usize = options.get("capacity", "a number of frames")?.unwrap_or(memory::DEFAULT_CAPACITY);
+    if !(1..=memory::MAX_CAPACITY).contains(&capacity) {
+        return Err(options.error(format!("option capacity: expected 1 to {} frames", memory::MAX_CAPACITY)));
+    }
+    HUB.open(name, capacity).map_err(|source| PortError::System {
+        spec: options.spec.clone(),
+        tried: "make a memory port".into(),
+        source,
+        advice: String::new(),
+    })
+}
+
+/// A locally administered Ethernet address for a port that has none of its own: the same for the same text, in every run
+/// (FNV-1a).
+pub fn synthetic_mac(text: &str) -> MacAddr {
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let [_, _, _, b, c, d, e, f] = (hash ^ (hash >> 24)).to_be_bytes();
+    MacAddr([0x02, b, c, d, e, f])
+}
+
+/// What is said about an unknown kind.
+fn kinds(found: &str) -> String {
+    let names = Kind::ALL.map(|(_, name)| name);
+    let hint = nearest(found, names.into_iter()).map(|near| format!(", perhaps {near}")).unwrap_or_default();
+    format!("no kind `{found}`{hint}; kinds are {}", names.join(", "))
+}
+
+/// The known word nearest to `found`, if it is near: at most one edit in three letters.
+fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.map(|word| (distance(found, word), word)).min()?;
+    (near.0 * 3 <= near.1.len().max(found.len())).then_some(near.1)
+}
+
+/// Edits between two words (Levenshtein), row by row.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().take(64).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, right) in b.iter().enumerate() {
+            let change = diagonal + usize::from(left != *right);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        match text.parse::<PortSpec>().and_then(|spec| open(&spec)) {
+            Ok(_) => panic!("{text} was accepted"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        let spec: PortSpec = "af_packet:eth0,csum=finish".parse().unwrap();
+        assert_eq!((spec.kind, spec.name.as_str()), (Kind::AfPacket, "eth0"));
+        assert_eq!(spec.options.text("csum"), Some("finish"));
+        assert_eq!(spec.to_string(), "af_packet:eth0,csum=finish");
+        let spec: PortSpec = "pcap:in=a.pcap,out=/tmp/b=c.pcap".parse().unwrap();
+        assert_eq!((spec.name.as_str(), spec.options.text("out")), ("", Some("/tmp/b=c.pcap")));
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        let all = "kinds are af_xdp, af_packet, tap, pcap, null, memory";
+        assert_eq!(problem("afxdp:eth0"), format!("port afxdp:eth0: no kind `afxdp`, perhaps af_xdp; {all}"));
+        assert_eq!(problem("dpdk:0"), format!("port dpdk:0: no kind `dpdk`; {all}"));
+        assert_eq!(problem("eth0"), format!("port eth0: expected KIND:NAME; no kind `eth0`; {all}"));
+        assert_eq!(problem("null:,rx"), "port null:,rx: found `rx`, expected option=value");
+        assert_eq!(problem("null:,rx=on,rx=on"), "port null:,rx=on,rx=on: option rx is given twice");
+        assert_eq!(problem("null:,rx=maybe"), "port null:,rx=maybe: option rx: found `maybe`, expected on or off");
+        let wrong = problem("null:,sice=60");
+        assert!(
+            wrong.starts_with("port null:,sice=60: no option `sice`, perhaps size; options are rx, size"),
+            "{wrong}"
+        );
+        assert!(problem("memory:").contains("the same NAME for both ends"));
+        assert!(problem("memory:x,capacity=0").contains("1 to 1048576 frames"));
+    }
+
+    #[test]
+    fn memory_ports_meet_by_name() {
+        let spec: PortSpec = "memory:spec-test,capacity=4".parse().unwrap();
+        let mut first = open(&spec).unwrap();
+        assert!(first.link().up);
+        drop(open(&spec).unwrap());
+        assert!(!first.link().up);
+    }
+
+    #[test]
+    fn synthetic_addresses_are_local_and_differ() {
+        let (a, b) = (synthetic_mac("memory:a"), synthetic_mac("memory:b"));
+        assert_ne!(a, b);
+        assert_eq!(a.0[0], 2);
+    }
+}

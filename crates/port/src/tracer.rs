@@ -1,0 +1,104 @@
+//! Records every frame of any port, in both directions, in a capture file, and says so in the log at level `trace`.
+use crate::pcap::Writer;
+use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use std::os::fd::BorrowedFd;
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// A port that is recorded.
+pub struct Tracer {
+    port: Box<dyn Port>,
+    capture: Writer,
+}
+
+impl Tracer {
+    /// Records `port`'s frames: received ones as the engine gets them, transmitted ones as it gives them.
+    pub fn new(port: Box<dyn Port>, capture: Writer) -> Tracer {
+        Tracer { port, capture }
+    }
+
+    fn record(&mut self, now: Instant, direction: &str, frames: &[Frame]) {
+        for frame in frames {
+            tracing::trace!(port = self.port.info().name, bytes = frame.len(), "{direction}");
+            if let Err(error) = self.capture.write(now, frame.bytes()) {
+                tracing::warn!(port = self.port.info().name, %error, "the capture ends here: it cannot be written");
+            }
+        }
+    }
+}
+
+impl Port for Tracer {
+    fn info(&self) -> &PortInfo {
+        self.port.info()
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        let before = batch.len();
+        self.port.receive(now, pool, batch, max)?;
+        self.record(now, "received", &batch[before..]);
+        Ok(())
+    }
+
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        self.record(now, "transmitted", frames);
+        self.port.transmit(now, pool, frames)
+    }
+
+    fn arm(&mut self) -> Ready {
+        self.port.arm()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.port.fd()
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.port.next_wake()
+    }
+
+    /// Also writes out what was recorded, so that readers of the file see it soon.
+    fn link(&mut self) -> LinkState {
+        self.capture.flush();
+        self.port.link()
+    }
+
+    fn counters(&self) -> Counters {
+        self.port.counters()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory;
+    use crate::pcap::Reader;
+
+    #[test]
+    fn both_directions_are_in_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.pcap");
+        let (near, mut far) = memory::pair(8).unwrap();
+        let (mut pool, mut batch) = (FramePool::default(), Vec::new());
+        let mut port = Tracer::new(Box::new(near), Writer::create(&path).unwrap());
+        let frame = |byte| Frame::from_bytes(&[byte; 60]);
+        port.transmit(Instant::from_nanos(5), &mut pool, &mut vec![frame(1), frame(2)]).unwrap();
+        far.transmit(Instant::ZERO, &mut pool, &mut vec![frame(3)]).unwrap();
+        port.receive(Instant::from_nanos(9), &mut pool, &mut batch, 8).unwrap();
+        assert_eq!(batch.len(), 1);
+        assert!(port.link().up);
+        let mut reader = Reader::open(&path).unwrap();
+        let mut seen = Vec::new();
+        while let Some((time_ns, frame)) = reader.next(&mut pool).unwrap() {
+            seen.push((time_ns, frame.bytes()[0]));
+        }
+        let start = seen[0].0;
+        let seen: Vec<_> = seen.iter().map(|(time_ns, byte)| (time_ns - start, *byte)).collect();
+        assert_eq!(seen, [(0, 1), (0, 2), (4, 3)]);
+    }
+}
