@@ -3,15 +3,20 @@
 //! A [`Port`] is driven by one engine thread: it receives into and transmits from batches of frames, never blocks, and says
 //! how to wait for it. Each kind has a module; [`spec`] reads `KIND:NAME` and opens the right one; wrappers around any port
 //! shape, trace or break it.
+pub mod af_packet;
+mod ethtool;
 pub mod event;
 pub mod fault;
+mod interface;
 pub mod memory;
 pub mod null;
 pub mod pcap;
 pub mod shaper;
 pub mod spec;
+mod sys;
 pub mod tracer;
 pub mod traits;
+mod virtio;
 mod wrap;
 
 pub use spec::{PortSpec, open};

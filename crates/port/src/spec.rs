@@ -2,7 +2,7 @@
 //!
 //! [`PortSpec`] reads the text, [`open`] makes the port. Options of a kind are described in its module; every kind also
 //! takes those of [`crate::wrap`], which shape, trace or break a port. Values cannot hold a comma.
-use crate::{Port, PortError, memory, null, pcap, wrap};
+use crate::{Port, PortError, af_packet, memory, null, pcap, wrap};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -160,7 +160,8 @@ pub fn open(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
         Kind::Pcap => Box::new(pcap::PcapPort::open(name, options)?),
         Kind::Null => Box::new(null::NullPort::open(name, options)?),
         Kind::Memory => Box::new(open_memory(name, options)?),
-        Kind::AfXdp | Kind::AfPacket | Kind::Tap => {
+        Kind::AfPacket => Box::new(af_packet::AfPacket::open(name, options)?),
+        Kind::AfXdp | Kind::Tap => {
             return Err(options.error("this kind of port is not built in"));
         }
     };
@@ -204,7 +205,7 @@ fn kinds(found: &str) -> String {
 }
 
 /// The known word nearest to `found`, if it is near: at most one edit in three letters.
-fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(found: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = known.map(|word| (distance(found, word), word)).min()?;
     (near.0 * 3 <= near.1.len().max(found.len())).then_some(near.1)
 }

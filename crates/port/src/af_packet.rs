@@ -1,0 +1,249 @@
+//! `af_packet:NAME[,offload=on|off]`: a network interface through a packet socket.
+//!
+//! The port for bulk traffic of hosts on the same machine: with `offload=on` (the default) checksums and segmentation that
+//! the sending host left undone travel with the frame, through weir, to the receiving interface, so TCP moves super-frames
+//! of 64 KiB. Every frame is received whatever its address; VLAN tags that the kernel takes out are put back.
+//!
+//! With `offload=off` each frame is finished in software as it comes in, so that every frame weir handles, counts and
+//! captures is one that a wire could carry.
+//!
+//! A frame that a host left unfinished stays so on its way through veth pairs: a capture on the receiving host shows its
+//! checksum as wrong, as it does for any two hosts that Linux joins.
+use crate::ethtool::SwitchedOff;
+use crate::interface::{Interface, refused};
+use crate::spec::Options;
+use crate::sys::messages::{ReceiveSlots, Received, SendSlots};
+use crate::sys::{Plain as _, errno, socket};
+use crate::{Counters, LinkState, Port, PortError, PortInfo};
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use weir_packet::{Frame, FramePool, offload};
+use weir_units::Instant;
+
+/// Bytes the kernel may hold for weir before it drops frames: 10,000 small ones or 100 super-frames.
+const RECEIVE_BUFFER: i32 = 8 << 20;
+/// How often in a row a full device queue is tried again before the rest of the batch is dropped.
+const RETRIES_MAX: u32 = 3;
+/// Merged frames cannot be forwarded as they came.
+const OFF: [&str; 1] = ["rx-lro"];
+
+/// A network interface through a packet socket.
+pub struct AfPacket {
+    info: PortInfo,
+    interface: Arc<Interface>,
+    socket: OwnedFd,
+    /// Whether unfinished frames are handed on as they are.
+    hand_on: bool,
+    slots: Box<ReceiveSlots>,
+    sending: Box<SendSlots>,
+    finished: Vec<Frame>,
+    counters: Counters,
+    /// Frames the kernel dropped: reading its counter sets it to zero, so they are summed here.
+    missed: Cell<u64>,
+    _settings: Option<SwitchedOff>,
+}
+
+impl AfPacket {
+    /// Opens a port on the interface `name` of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// There is no such interface, or a capability is missing (`CAP_NET_RAW`).
+    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+        options.expect_only(&["offload"])?;
+        let hand_on = options.flag("offload", true)?;
+        let interface = Arc::new(Interface::find(name, options)?);
+        let info = interface.describe(options)?;
+        let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_RAW");
+        // Protocol 0: nothing is received before the socket is bound to the one interface.
+        let socket = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(failed("open a packet socket"))?;
+        configure(socket.as_fd()).map_err(failed("set up the packet socket"))?;
+        attach(socket.as_fd(), interface.index()).map_err(failed("bind the packet socket to the interface"))?;
+        Ok(AfPacket {
+            info,
+            _settings: SwitchedOff::new(&interface, &OFF).map_err(|error| settings_kept(name, &error)).ok(),
+            interface,
+            socket,
+            hand_on,
+            slots: ReceiveSlots::new(),
+            sending: SendSlots::new(),
+            finished: Vec::new(),
+            counters: Counters::default(),
+            missed: Cell::new(0),
+        })
+    }
+
+    /// Puts a received frame into `batch`, or counts why not.
+    fn accept(&mut self, received: Received, pool: &mut FramePool, batch: &mut Vec<Frame>) {
+        let Some(mut frame) = received.frame else {
+            self.counters.rx_errors += 1;
+            return;
+        };
+        if let Some((protocol, control)) = received.vlan
+            && !put_tag(&mut frame, protocol, control)
+        {
+            self.counters.rx_errors += 1;
+            return pool.give(frame);
+        }
+        let length = frame.len() as u64;
+        if self.hand_on || frame.offload.is_none() {
+            batch.push(frame);
+        } else if !offload::finish(frame, pool, batch) {
+            self.counters.rx_errors += 1;
+            return;
+        }
+        self.counters.rx_packets += 1;
+        self.counters.rx_bytes += length;
+    }
+
+    /// Sends all frames as far as they go, and counts.
+    fn send(&mut self, frames: &[Frame]) -> Result<(), PortError> {
+        let mut sent = 0;
+        let mut retries = 0;
+        while sent < frames.len() {
+            match self.sending.send(self.socket.as_fd(), &frames[sent..]) {
+                Ok(count) => {
+                    self.counters.tx_packets += count as u64;
+                    self.counters.tx_bytes += frames[sent..sent + count].iter().map(|f| f.len() as u64).sum::<u64>();
+                    sent += count;
+                    retries = 0;
+                }
+                Err(error) => match errno(&error) {
+                    libc::EINTR => {}
+                    libc::ENOBUFS | libc::EAGAIN if retries < RETRIES_MAX => retries += 1,
+                    libc::ENOBUFS | libc::EAGAIN => {
+                        self.counters.tx_full += (frames.len() - sent) as u64;
+                        return Ok(());
+                    }
+                    libc::EMSGSIZE => {
+                        self.counters.tx_too_long += 1;
+                        sent += 1;
+                    }
+                    libc::ENETDOWN | libc::ENXIO | libc::ENODEV => {
+                        self.counters.tx_errors += (frames.len() - sent) as u64;
+                        return self.check_device();
+                    }
+                    // The frame itself is refused, for instance since its offload does not fit its headers.
+                    _ => {
+                        self.counters.tx_errors += 1;
+                        sent += 1;
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// An interface that is down comes back; one that vanished does not.
+    fn check_device(&self) -> Result<(), PortError> {
+        if self.interface.exists() { Ok(()) } else { Err(PortError::Gone { spec: self.info.spec.clone() }) }
+    }
+}
+
+impl Port for AfPacket {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(
+        &mut self,
+        _now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        match self.slots.receive(self.socket.as_fd(), pool, max) {
+            Ok(count) => {
+                for slot in 0..count {
+                    let received = self.slots.take(slot);
+                    self.accept(received, pool, batch);
+                }
+                Ok(())
+            }
+            Err(error) => match errno(&error) {
+                libc::EAGAIN | libc::EINTR => Ok(()),
+                // A frame of a kind that the header in front cannot describe, such as a tunnel's super-frame.
+                libc::EINVAL => {
+                    self.counters.rx_errors += 1;
+                    Ok(())
+                }
+                _ => self.check_device(),
+            },
+        }
+    }
+
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        if !self.hand_on && frames.iter().any(|frame| !frame.offload.is_none()) {
+            for frame in frames.drain(..) {
+                self.counters.tx_errors += u64::from(!offload::finish(frame, pool, &mut self.finished));
+            }
+            frames.append(&mut self.finished);
+        }
+        let result = self.send(frames);
+        frames.drain(..).for_each(|frame| pool.give(frame));
+        result
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.socket.as_fd())
+    }
+
+    fn link(&mut self) -> LinkState {
+        self.interface.link()
+    }
+
+    fn counters(&self) -> Counters {
+        let kernel: Option<libc::tpacket_stats> =
+            socket::get(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS).ok();
+        self.missed.set(self.missed.get() + kernel.map_or(0, |stats| u64::from(stats.tp_drops)));
+        Counters { rx_missed: self.missed.get(), ..self.counters }
+    }
+}
+
+/// Options that must be set before the first frame is received.
+fn configure(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on = |option| socket::set(socket, libc::SOL_PACKET, option, &1i32);
+    on(libc::PACKET_VNET_HDR)?;
+    on(libc::PACKET_AUXDATA)?;
+    on(libc::PACKET_IGNORE_OUTGOING)?;
+    // Straight to the driver: weir does its own queueing.
+    on(libc::PACKET_QDISC_BYPASS)?;
+    // Without CAP_NET_ADMIN the limit net.core.rmem_max holds.
+    socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)
+        .or_else(|_| socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER))
+}
+
+/// Binds to the interface and takes every frame, whatever its address. The kernel undoes both when the socket closes.
+fn attach(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
+    let mut address = libc::sockaddr_ll::zeroed();
+    address.sll_family = u16::try_from(libc::AF_PACKET).unwrap_or(0);
+    address.sll_protocol = u16::try_from(libc::ETH_P_ALL).unwrap_or(0).to_be();
+    address.sll_ifindex = index;
+    socket::bind(socket, &address)?;
+    promiscuous(socket, index)
+}
+
+/// Makes an interface take every frame for as long as the packet socket is open.
+pub(crate) fn promiscuous(socket: BorrowedFd<'_>, index: i32) -> io::Result<()> {
+    let mut membership = libc::packet_mreq::zeroed();
+    membership.mr_ifindex = index;
+    membership.mr_type = u16::try_from(libc::PACKET_MR_PROMISC).unwrap_or(0);
+    socket::set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+}
+
+/// Puts a VLAN tag behind the addresses; whether there was room.
+fn put_tag(frame: &mut Frame, protocol: u16, control: u16) -> bool {
+    if frame.len() < 12 || frame.insert(12, 4).is_err() {
+        return false;
+    }
+    let tag = &mut frame.bytes_mut()[12..16];
+    tag[..2].copy_from_slice(&protocol.to_be_bytes());
+    tag[2..].copy_from_slice(&control.to_be_bytes());
+    true
+}
+
+/// Says that an interface keeps its settings; the port works without, only not for every driver.
+pub(crate) fn settings_kept(name: &str, error: &io::Error) {
+    tracing::warn!(interface = name, %error, "cannot switch off receive offloads; merged or untagged frames may be seen");
+}

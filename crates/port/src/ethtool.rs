@@ -1,0 +1,246 @@
+//! Settings of a network interface: its rate, how many queues it has, and features that must be off while weir uses it.
+use crate::interface::Interface;
+use crate::sys::Plain;
+use std::io;
+use std::sync::Arc;
+use weir_units::Bps;
+
+/// The most features (bits) Linux has, in words of 32; it has 64 or so today.
+const FEATURE_WORDS: usize = 8;
+/// The longest name of a feature, with its zero byte (`ETH_GSTRING_LEN`).
+const NAME_LENGTH: usize = 32;
+const SPEED_UNKNOWN: u32 = u32::MAX;
+
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GFEATURES: u32 = 0x3a;
+const ETHTOOL_SFEATURES: u32 = 0x3b;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
+const ETH_SS_FEATURES: u32 = 4;
+
+/// The rate an interface runs at, if it has one.
+pub(crate) fn speed(interface: &Interface) -> Option<Bps> {
+    // Without room for link modes the kernel answers with the fixed part, which is all that is needed here.
+    let mut settings = LinkSettings { command: ETHTOOL_GLINKSETTINGS, ..LinkSettings::zeroed() };
+    interface.ethtool(&mut settings).ok()?;
+    if settings.mode_words < 0 {
+        // The first answer only tells how many words to ask for; a second one has the speed.
+        let mode_words = settings.mode_words.checked_neg()?;
+        settings = LinkSettings { command: ETHTOOL_GLINKSETTINGS, mode_words, ..LinkSettings::zeroed() };
+        interface.ethtool(&mut settings).ok()?;
+    }
+    let known = settings.speed != 0 && settings.speed != SPEED_UNKNOWN;
+    known.then(|| Bps(u64::from(settings.speed) * 1_000_000))
+}
+
+/// How many receive queues an interface uses; 1 if it does not say.
+pub(crate) fn receive_queues(interface: &Interface) -> u32 {
+    let mut channels = Channels { command: ETHTOOL_GCHANNELS, ..Channels::zeroed() };
+    match interface.ethtool(&mut channels) {
+        Ok(()) => (channels.receive + channels.combined).max(1),
+        Err(_) => 1,
+    }
+}
+
+/// Features of an interface that were on, and are off until this is dropped. Features that were off, or that the driver
+/// does not let change, are left alone. Two ports on one interface are no use case: the first to close restores.
+#[derive(Debug)]
+pub(crate) struct SwitchedOff {
+    interface: Arc<Interface>,
+    features: Features,
+}
+
+/// A set of features, by the numbers the running kernel gives them.
+type Features = [u32; FEATURE_WORDS];
+
+impl SwitchedOff {
+    /// Switches off those of `names` that are on and can be changed, and reads back; what stays on is logged.
+    pub(crate) fn new(interface: &Arc<Interface>, names: &[&str]) -> io::Result<Self> {
+        let named = numbers_of(interface, names)?;
+        let state = FeatureState::read(interface)?;
+        let features = intersection(&named, &intersection(&state.active(), &state.available()));
+        let guard = SwitchedOff { interface: Arc::clone(interface), features };
+        set(interface, &features, false)?;
+        let left = intersection(&named, &FeatureState::read(interface)?.active());
+        if left.iter().any(|&word| word != 0) {
+            tracing::warn!(
+                interface = interface.name(),
+                ?names,
+                "some features stay on: the driver does not change them"
+            );
+        }
+        Ok(guard)
+    }
+}
+
+impl Drop for SwitchedOff {
+    fn drop(&mut self) {
+        if let Err(error) = set(&self.interface, &self.features, true)
+            && self.interface.exists()
+        {
+            tracing::warn!(interface = self.interface.name(), %error, "cannot restore the interface's features");
+        }
+    }
+}
+
+/// Switches features on or off; nothing to do for none.
+fn set(interface: &Interface, features: &Features, on: bool) -> io::Result<()> {
+    if features.iter().all(|&word| word == 0) {
+        return Ok(());
+    }
+    // The kernel takes only as many words as it has itself, which reading tells.
+    let size = FeatureState::read(interface)?.size;
+    let mut request = FeatureRequest { command: ETHTOOL_SFEATURES, size, ..FeatureRequest::zeroed() };
+    for (block, &word) in request.blocks.iter_mut().zip(features) {
+        *block = RequestBlock { valid: word, requested: if on { word } else { 0 } };
+    }
+    interface.ethtool(&mut request)
+}
+
+/// The features called `names`, as far as the kernel knows them.
+fn numbers_of(interface: &Interface, names: &[&str]) -> io::Result<Features> {
+    let mut features = [0; FEATURE_WORDS];
+    for (number, name) in feature_names(interface)?.iter().enumerate() {
+        if names.contains(&name.as_str()) {
+            features[number / 32] |= 1 << (number % 32);
+        }
+    }
+    Ok(features)
+}
+
+/// The names of all features, in the order of their numbers.
+fn feature_names(interface: &Interface) -> io::Result<Vec<String>> {
+    let mut info = SetInfo { command: ETHTOOL_GSSET_INFO, mask: 1 << ETH_SS_FEATURES, ..SetInfo::zeroed() };
+    interface.ethtool(&mut info)?;
+    let count = usize::try_from(info.count).unwrap_or(usize::MAX);
+    if count > FEATURE_WORDS * 32 {
+        // The kernel would write more names than there is room for.
+        return Err(io::Error::other(format!("the kernel has {count} features, more than weir knows of")));
+    }
+    let mut strings = Box::new(Strings {
+        command: ETHTOOL_GSTRINGS,
+        string_set: ETH_SS_FEATURES,
+        length: info.count,
+        ..Strings::zeroed()
+    });
+    interface.ethtool(&mut *strings)?;
+    let text =
+        |bytes: &[u8; NAME_LENGTH]| bytes.iter().take_while(|&&byte| byte != 0).map(|&byte| byte as char).collect();
+    Ok(strings.names.iter().take(count).map(text).collect())
+}
+
+fn intersection(a: &Features, b: &Features) -> Features {
+    std::array::from_fn(|word| a[word] & b[word])
+}
+
+/// `struct ethtool_gfeatures`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct FeatureState {
+    command: u32,
+    size: u32,
+    blocks: [StateBlock; FEATURE_WORDS],
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct StateBlock {
+    available: u32,
+    _requested: u32,
+    active: u32,
+    _never_changed: u32,
+}
+
+impl FeatureState {
+    fn read(interface: &Interface) -> io::Result<Self> {
+        let size = u32::try_from(FEATURE_WORDS).unwrap_or(0);
+        let mut state = FeatureState { command: ETHTOOL_GFEATURES, size, ..FeatureState::zeroed() };
+        interface.ethtool(&mut state)?;
+        Ok(state)
+    }
+
+    fn active(&self) -> Features {
+        self.blocks.map(|block| block.active)
+    }
+
+    fn available(&self) -> Features {
+        self.blocks.map(|block| block.available)
+    }
+}
+
+/// `struct ethtool_sfeatures`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct FeatureRequest {
+    command: u32,
+    size: u32,
+    blocks: [RequestBlock; FEATURE_WORDS],
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RequestBlock {
+    valid: u32,
+    requested: u32,
+}
+
+/// `struct ethtool_sset_info` with room for one count.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct SetInfo {
+    command: u32,
+    _reserved: u32,
+    mask: u64,
+    count: u32,
+}
+
+/// `struct ethtool_gstrings` with room for all features there can be.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Strings {
+    command: u32,
+    string_set: u32,
+    length: u32,
+    names: [[u8; NAME_LENGTH]; FEATURE_WORDS * 32],
+}
+
+/// `struct ethtool_link_settings` with room behind it for the link modes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct LinkSettings {
+    command: u32,
+    speed: u32,
+    /// Duplex, port, address, negotiation, MDIO, crossing (two).
+    _fixed: [u8; 7],
+    mode_words: i8,
+    _rest: [u8; 4],
+    _reserved: [u32; 7],
+    /// Three masks of at most 127 words.
+    _modes: [u32; 3 * 127],
+}
+
+/// `struct ethtool_channels`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Channels {
+    command: u32,
+    _max: [u32; 4],
+    receive: u32,
+    _transmit: u32,
+    _other: u32,
+    combined: u32,
+}
+
+// SAFETY: integers, in the layout of the kernel's structure.
+unsafe impl Plain for LinkSettings {}
+// SAFETY: integers, in the layout of the kernel's structure.
+unsafe impl Plain for Channels {}
+// SAFETY: integers, in the layout of the kernel's structure.
+unsafe impl Plain for FeatureState {}
+// SAFETY: integers, in the layout of the kernel's structure.
+unsafe impl Plain for FeatureRequest {}
+// SAFETY: integers, in the layout of the kernel's structure.
+unsafe impl Plain for SetInfo {}
+// SAFETY: integers, in the layout of the kernel's structure.
+unsafe impl Plain for Strings {}

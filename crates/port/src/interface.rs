@@ -1,0 +1,136 @@
+//! A network interface of the machine: finding it, and asking about it.
+use crate::spec::{Options, nearest};
+use crate::sys::{errno, ioctl, ioctl::InterfaceRequest, socket};
+use crate::{LinkState, PortError, PortInfo, ethtool};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use weir_packet::MacAddr;
+
+/// Bytes that a frame may be longer than the MTU: an Ethernet header and one VLAN tag, as Linux counts.
+pub(crate) const LINK_HEADER_MAX: usize = 18;
+
+/// An interface of the network namespace in which it was looked up, whatever namespace its user is in later.
+#[derive(Debug)]
+pub(crate) struct Interface {
+    socket: OwnedFd,
+    name: String,
+    index: i32,
+}
+
+impl Interface {
+    /// Finds an interface.
+    ///
+    /// # Errors
+    /// There is none (the message names those there are), or it does not carry Ethernet frames.
+    pub(crate) fn find(name: &str, options: &Options) -> Result<Self, PortError> {
+        let kind = options.spec().split(':').next().unwrap_or_default();
+        if name.is_empty() {
+            return Err(options.error(format!("expected {kind}:NAME with the name of a network interface")));
+        }
+        let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)
+            .map_err(|source| refused(options, "open a socket", source, ""))?;
+        let mut interface = Interface { socket, name: name.to_owned(), index: 0 };
+        match interface.ask(libc::SIOCGIFINDEX) {
+            Ok(answer) => interface.index = answer.integer(),
+            Err(source) if errno(&source) == libc::ENODEV || source.kind() == io::ErrorKind::InvalidInput => {
+                return Err(options.error(no_such_interface(name)));
+            }
+            Err(source) => return Err(refused(options, "look up the interface", source, "")),
+        }
+        let answer = interface.ask(libc::SIOCGIFHWADDR);
+        let answer = answer.map_err(|source| refused(options, "read the interface's address", source, ""))?;
+        let (kind, _) = answer.hardware_address();
+        if !matches!(kind, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) {
+            return Err(options.error(format!("{name} does not carry Ethernet frames (its link type is {kind})")));
+        }
+        Ok(interface)
+    }
+
+    /// Its index in its namespace.
+    pub(crate) fn index(&self) -> i32 {
+        self.index
+    }
+
+    /// Its name when it was looked up.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a port on it is.
+    ///
+    /// # Errors
+    /// It vanished.
+    pub(crate) fn describe(&self, options: &Options) -> Result<PortInfo, PortError> {
+        let failed = |source| refused(options, "read the interface's settings", source, "");
+        let (_, mac) = self.ask(libc::SIOCGIFHWADDR).map_err(failed)?.hardware_address();
+        let mtu = self.ask(libc::SIOCGIFMTU).map_err(failed)?.integer();
+        Ok(PortInfo {
+            spec: options.spec().to_owned(),
+            name: self.name.clone(),
+            mac: MacAddr(mac),
+            mtu: u32::try_from(mtu).unwrap_or(0),
+        })
+    }
+
+    /// Whether it is still there: the index is asked for, since the name may be another interface's by now.
+    pub(crate) fn exists(&self) -> bool {
+        let Some(mut request) = InterfaceRequest::new("-") else { return false };
+        request.set_integer(self.index);
+        request.send(self.socket.as_fd(), libc::SIOCGIFNAME).is_ok()
+    }
+
+    /// Whether it is up with a carrier, and its rate.
+    pub(crate) fn link(&self) -> LinkState {
+        const RUNNING: i32 = libc::IFF_UP | libc::IFF_RUNNING;
+        let up = self.ask(libc::SIOCGIFFLAGS).is_ok_and(|answer| answer.flags() & RUNNING == RUNNING);
+        LinkState { up, speed: if up { ethtool::speed(self) } else { None } }
+    }
+
+    /// Sets it up.
+    pub(crate) fn set_up(&self) -> io::Result<()> {
+        let mut request = self.ask(libc::SIOCGIFFLAGS)?;
+        request.set_flags(request.flags() | libc::IFF_UP);
+        request.send(self.socket.as_fd(), libc::SIOCSIFFLAGS)
+    }
+
+    /// Sends an ethtool command about it.
+    pub(crate) fn ethtool<T: crate::sys::Plain>(&self, command: &mut T) -> io::Result<()> {
+        self.request()?.ethtool(self.socket.as_fd(), command)
+    }
+
+    fn ask(&self, request: libc::Ioctl) -> io::Result<InterfaceRequest> {
+        let mut structure = self.request()?;
+        structure.send(self.socket.as_fd(), request)?;
+        Ok(structure)
+    }
+
+    fn request(&self) -> io::Result<InterfaceRequest> {
+        InterfaceRequest::new(&self.name).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+    }
+}
+
+/// What is said about an interface that is not there.
+fn no_such_interface(name: &str) -> String {
+    let mut names = ioctl::interface_names();
+    let near = nearest(name, names.iter().map(String::as_str));
+    let hint = near.map(|near| format!(", perhaps {near}")).unwrap_or_default();
+    names.truncate(32);
+    format!("no interface `{name}` in this network namespace{hint}; there are {}", names.join(", "))
+}
+
+/// A refusal of the system with what to do about it. `capability` is what the call needs (`CAP_NET_RAW`), empty if none.
+pub(crate) fn refused(options: &Options, tried: &str, source: io::Error, capability: &str) -> PortError {
+    let advice = match errno(&source) {
+        libc::EPERM | libc::EACCES if !capability.is_empty() => needs(capability),
+        libc::EMFILE => "; raise the limit of open files (ulimit -n)".to_owned(),
+        _ => String::new(),
+    };
+    PortError::System { spec: options.spec().to_owned(), tried: tried.to_owned(), source, advice }
+}
+
+/// How to get a capability.
+fn needs(capability: &str) -> String {
+    let program = std::env::current_exe().map_or_else(|_| "weir".to_owned(), |path| path.display().to_string());
+    let lower = capability.to_lowercase().replace(" and ", ",");
+    format!("; it needs {capability}: run as root (sudo), or once: sudo setcap {lower}+ep {program}")
+}

@@ -1,0 +1,116 @@
+//! Requests about network interfaces.
+use super::{Plain, check};
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+/// What the kernel is told or tells about an interface.
+#[derive(Clone, Copy)]
+pub(crate) struct InterfaceRequest(libc::ifreq);
+
+impl InterfaceRequest {
+    /// A request about the interface `name`; `None` if no interface can be called so.
+    pub(crate) fn new(name: &str) -> Option<Self> {
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+            return None;
+        }
+        // SAFETY: ifreq is plain data: a name and a union of integers, addresses and one pointer, which may be null.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from.cast_signed();
+        }
+        Some(InterfaceRequest(request))
+    }
+
+    /// Sends a request of which the kernel reads and writes only the structure itself.
+    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, request: libc::Ioctl) -> io::Result<()> {
+        // SAFETY: the structure is writable; callers use this for requests without a pointer in the union.
+        check(unsafe { libc::ioctl(socket.as_raw_fd(), request, &raw mut self.0) })?;
+        Ok(())
+    }
+
+    /// Sends a SIOCETHTOOL request: the kernel reads and fills in `command`.
+    pub(crate) fn ethtool<T: Plain>(&mut self, socket: BorrowedFd<'_>, command: &mut T) -> io::Result<()> {
+        self.0.ifr_ifru.ifru_data = (&raw mut *command).cast();
+        // SAFETY: `command` is writable during the call, and each caller's type is at least as long as what its command
+        // number (and the lengths inside) makes the kernel write.
+        let result = check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut self.0) });
+        self.0.ifr_ifru.ifru_data = std::ptr::null_mut();
+        result.map(drop)
+    }
+
+    /// The flags (`IFF_UP`...) after SIOCGIFFLAGS.
+    pub(crate) fn flags(&self) -> i32 {
+        // SAFETY: every pattern of bytes is a value of this union field.
+        i32::from(unsafe { self.0.ifr_ifru.ifru_flags })
+    }
+
+    /// Sets the flags for SIOCSIFFLAGS or TUNSETIFF. Only the low 16 bits have a place.
+    #[expect(clippy::cast_possible_truncation, reason = "all flags there are fit in 16 bits")]
+    pub(crate) fn set_flags(&mut self, flags: i32) {
+        self.0.ifr_ifru.ifru_flags = flags as libc::c_short;
+    }
+
+    /// The index after SIOCGIFINDEX, or the MTU after SIOCGIFMTU.
+    pub(crate) fn integer(&self) -> i32 {
+        // SAFETY: every pattern of bytes is a value of this union field.
+        unsafe { self.0.ifr_ifru.ifru_ifindex }
+    }
+
+    /// Sets the index for SIOCGIFNAME, or the MTU for SIOCSIFMTU.
+    pub(crate) fn set_integer(&mut self, value: i32) {
+        self.0.ifr_ifru.ifru_ifindex = value;
+    }
+
+    /// The hardware address after SIOCGIFHWADDR, and its type (`ARPHRD_ETHER`...).
+    pub(crate) fn hardware_address(&self) -> (u16, [u8; 6]) {
+        // SAFETY: every pattern of bytes is a value of this union field.
+        let address = unsafe { self.0.ifr_ifru.ifru_hwaddr };
+        let mut bytes = [0; 6];
+        for (to, from) in bytes.iter_mut().zip(address.sa_data) {
+            *to = from.cast_unsigned();
+        }
+        (address.sa_family, bytes)
+    }
+
+    /// The name, as asked for or as the kernel filled it in.
+    pub(crate) fn name(&self) -> String {
+        let bytes: Vec<u8> = self.0.ifr_name.iter().map(|c| c.cast_unsigned()).take_while(|&byte| byte != 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// An ioctl(2) whose argument is a number.
+pub(crate) fn with_number(file: BorrowedFd<'_>, request: libc::Ioctl, number: u32) -> io::Result<()> {
+    // SAFETY: callers use this for requests whose argument is a number, so no memory is touched.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), request, libc::c_ulong::from(number)) })?;
+    Ok(())
+}
+
+/// An ioctl(2) whose argument is a pointer to a number that the kernel reads.
+pub(crate) fn with_number_at(file: BorrowedFd<'_>, request: libc::Ioctl, number: i32) -> io::Result<()> {
+    // SAFETY: the kernel reads one int, which lives during the call.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), request, &raw const number) })?;
+    Ok(())
+}
+
+/// Names of the interfaces there are.
+pub(crate) fn interface_names() -> Vec<String> {
+    let mut names = Vec::new();
+    // SAFETY: gives null or a list that ends with index 0 and is ours until freed below.
+    let list = unsafe { libc::if_nameindex() };
+    if list.is_null() {
+        return names;
+    }
+    for at in 0.. {
+        // SAFETY: the list ends with index 0, where the loop stops.
+        let entry = unsafe { *list.add(at) };
+        if entry.if_index == 0 {
+            break;
+        }
+        // SAFETY: each entry before the last has a name that ends with a zero byte.
+        names.push(unsafe { std::ffi::CStr::from_ptr(entry.if_name) }.to_string_lossy().into_owned());
+    }
+    // SAFETY: the list came from if_nameindex and is not used any more.
+    unsafe { libc::if_freenameindex(list) };
+    names
+}

@@ -1,0 +1,221 @@
+//! Receiving and sending many frames by one system call, each with its virtio header, without copying super-frames.
+use super::check;
+use crate::virtio;
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use weir_packet::{Frame, FramePool, frame::MAX_FRAME};
+
+/// Frames per system call. More saves nothing measurable, and every receive slot holds a super-frame's buffer.
+pub(crate) const BATCH: usize = 32;
+
+/// Room for one control message with a `tpacket_auxdata`.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// Slots for received frames. Each has an ordinary buffer, followed in the message's vector by a super-frame's buffer from
+/// where the ordinary one ends. So an ordinary frame touches only a small buffer, and of a super-frame only what lies in the
+/// small buffer is copied, into the gap left for it.
+pub(crate) struct ReceiveSlots {
+    small: Vec<Frame>,
+    large: Vec<Frame>,
+    virtio: [virtio::Header; BATCH],
+    control: [Control; BATCH],
+    vectors: [[libc::iovec; 3]; BATCH],
+    headers: [libc::mmsghdr; BATCH],
+}
+
+// SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it.
+unsafe impl Send for ReceiveSlots {}
+
+/// What the kernel said about a received frame beside its bytes.
+pub(crate) struct Received {
+    /// The frame with its offload; `None` if it was longer than any buffer or its header nonsense.
+    pub(crate) frame: Option<Frame>,
+    /// The VLAN tag that the kernel took out: protocol identifier and tag control information.
+    pub(crate) vlan: Option<(u16, u16)>,
+}
+
+impl ReceiveSlots {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(ReceiveSlots {
+            small: vec![Frame::default(); BATCH],
+            large: vec![Frame::default(); BATCH],
+            virtio: [virtio::Header::default(); BATCH],
+            control: [Control([0; 64]); BATCH],
+            vectors: [[empty_vector(); 3]; BATCH],
+            headers: [empty_message(); BATCH],
+        })
+    }
+
+    /// Receives at most `max` frames (and at most [`BATCH`]) into the first slots; how many.
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, pool: &mut FramePool, max: usize) -> io::Result<usize> {
+        let count = max.min(BATCH);
+        for slot in 0..count {
+            self.prepare(slot, pool);
+        }
+        let headers = self.headers.as_mut_ptr();
+        // SAFETY: the first `count` headers point to vectors, and these to buffers, that `prepare` just took from fields of
+        // `self`, which is borrowed mutably during the call; their lengths are the buffers'.
+        check(unsafe {
+            libc::recvmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT, std::ptr::null_mut())
+        })
+    }
+
+    /// Makes a slot ready: takes buffers if its own went with a frame, and points the message at them.
+    fn prepare(&mut self, slot: usize, pool: &mut FramePool) {
+        let (small, large) = (&mut self.small[slot], &mut self.large[slot]);
+        if small.room() == 0 {
+            *small = pool.take(0);
+        }
+        if large.room() == 0 {
+            *large = pool.take(MAX_FRAME);
+        }
+        let ordinary = small.receive_buffer();
+        let behind = large.receive_buffer().get_mut(ordinary.len()..).unwrap_or_default();
+        self.vectors[slot] = [vector(&mut self.virtio[slot].0), vector(ordinary), vector(behind)];
+        let header = &mut self.headers[slot].msg_hdr;
+        header.msg_iov = self.vectors[slot].as_mut_ptr();
+        header.msg_iovlen = 3;
+        header.msg_control = self.control[slot].0.as_mut_ptr().cast();
+        header.msg_controllen = 64;
+        header.msg_flags = 0;
+    }
+
+    /// Takes the frame out of a slot that was received into.
+    pub(crate) fn take(&mut self, slot: usize) -> Received {
+        let message = &self.headers[slot];
+        let whole = message.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
+        let length = usize::try_from(message.msg_len).unwrap_or(0).checked_sub(virtio::Header::LENGTH);
+        let vlan = auxiliary_data(&message.msg_hdr).and_then(vlan_of);
+        let frame = length.filter(|_| whole).and_then(|length| {
+            let offload = self.virtio[slot].offload()?;
+            let mut frame = self.assemble(slot, length);
+            frame.offload = offload;
+            Some(frame)
+        });
+        Received { frame, vlan }
+    }
+
+    /// The frame of `length` bytes in a slot: its small buffer, or the large one with the small one's bytes in front.
+    fn assemble(&mut self, slot: usize, length: usize) -> Frame {
+        let ordinary = self.small[slot].room();
+        if length <= ordinary {
+            let mut frame = std::mem::take(&mut self.small[slot]);
+            frame.received(length);
+            return frame;
+        }
+        let mut frame = std::mem::take(&mut self.large[slot]);
+        frame.receive_buffer()[..ordinary].copy_from_slice(self.small[slot].receive_buffer());
+        frame.received(length);
+        frame
+    }
+
+    /// Gives all buffers back.
+    pub(crate) fn give_back(&mut self, pool: &mut FramePool) {
+        for frame in self.small.iter_mut().chain(&mut self.large) {
+            pool.give(std::mem::take(frame));
+        }
+    }
+}
+
+/// Slots for frames to be sent.
+pub(crate) struct SendSlots {
+    virtio: [virtio::Header; BATCH],
+    vectors: [[libc::iovec; 2]; BATCH],
+    headers: [libc::mmsghdr; BATCH],
+}
+
+// SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it.
+unsafe impl Send for SendSlots {}
+
+impl SendSlots {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(SendSlots {
+            virtio: [virtio::Header::default(); BATCH],
+            vectors: [[empty_vector(); 2]; BATCH],
+            headers: [empty_message(); BATCH],
+        })
+    }
+
+    /// Sends the first of `frames`, at most [`BATCH`]; how many went, at least one. The error is the first frame's.
+    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, frames: &[Frame]) -> io::Result<usize> {
+        let count = frames.len().min(BATCH);
+        for (slot, frame) in frames.iter().take(BATCH).enumerate() {
+            self.virtio[slot] = virtio::Header::of(frame);
+            self.vectors[slot] = [constant_vector(&self.virtio[slot].0), constant_vector(frame.bytes())];
+            let header = &mut self.headers[slot].msg_hdr;
+            header.msg_iov = self.vectors[slot].as_mut_ptr();
+            header.msg_iovlen = 2;
+        }
+        let headers = self.headers.as_mut_ptr();
+        // SAFETY: the first `count` headers point to vectors of `self`, and these to headers of `self` and to `frames`, all
+        // borrowed during the call; sending only reads through the vectors.
+        check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT) })
+    }
+}
+
+/// Reads one frame behind a virtio header from a descriptor that gives a frame per read, as TUN does.
+pub(crate) fn read_frame(
+    file: BorrowedFd<'_>,
+    header: &mut virtio::Header,
+    parts: [&mut [u8]; 2],
+) -> io::Result<usize> {
+    let [first, second] = parts;
+    let vectors = [vector(&mut header.0), vector(first), vector(second)];
+    // SAFETY: the vectors point to three buffers that are borrowed mutably during the call.
+    let result = unsafe { libc::readv(file.as_raw_fd(), vectors.as_ptr(), 3) };
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes one frame behind its virtio header.
+pub(crate) fn write_frame(file: BorrowedFd<'_>, frame: &Frame) -> io::Result<()> {
+    let header = virtio::Header::of(frame);
+    let vectors = [constant_vector(&header.0), constant_vector(frame.bytes())];
+    // SAFETY: the vectors point to two buffers that are borrowed during the call, which only reads them.
+    let result = unsafe { libc::writev(file.as_raw_fd(), vectors.as_ptr(), 2) };
+    usize::try_from(result).map(drop).map_err(|_| io::Error::last_os_error())
+}
+
+/// What the kernel put beside a frame because of `PACKET_AUXDATA`.
+fn auxiliary_data(header: &libc::msghdr) -> Option<libc::tpacket_auxdata> {
+    // SAFETY: the header's control pointer and length describe what recvmmsg just wrote.
+    let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref()? };
+    let long_enough = control.cmsg_len >= size_of::<libc::cmsghdr>() + size_of::<libc::tpacket_auxdata>();
+    if control.cmsg_level != libc::SOL_PACKET || control.cmsg_type != libc::PACKET_AUXDATA || !long_enough {
+        return None;
+    }
+    // SAFETY: a control message of this type holds this structure (its length was just checked), maybe unaligned.
+    Some(unsafe { libc::CMSG_DATA(control).cast::<libc::tpacket_auxdata>().read_unaligned() })
+}
+
+/// The VLAN tag that the kernel took out of the frame.
+fn vlan_of(data: libc::tpacket_auxdata) -> Option<(u16, u16)> {
+    const ETHERTYPE_VLAN: u16 = 0x8100;
+    let has = |flag| data.tp_status & flag != 0;
+    let protocol = if has(libc::TP_STATUS_VLAN_TPID_VALID) { data.tp_vlan_tpid } else { ETHERTYPE_VLAN };
+    has(libc::TP_STATUS_VLAN_VALID).then_some((protocol, data.tp_vlan_tci))
+}
+
+fn vector(bytes: &mut [u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
+}
+
+/// A vector for sending: the kernel only reads through it, though its type says otherwise.
+fn constant_vector(bytes: &[u8]) -> libc::iovec {
+    libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+}
+
+fn empty_vector() -> libc::iovec {
+    libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }
+}
+
+fn empty_message() -> libc::mmsghdr {
+    // SAFETY: integers and pointers, which may be null.
+    unsafe { std::mem::zeroed() }
+}
+
+/// A number of messages, at most [`BATCH`], as the kernel takes it.
+fn count_of(count: usize) -> libc::c_uint {
+    libc::c_uint::try_from(count).unwrap_or(0)
+}

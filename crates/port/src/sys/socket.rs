@@ -1,0 +1,52 @@
+//! Sockets and their options.
+use super::{Plain, check, length_of, owned};
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+
+// SAFETY: integers.
+unsafe impl Plain for libc::packet_mreq {}
+// SAFETY: integers.
+unsafe impl Plain for libc::tpacket_stats {}
+// SAFETY: integers.
+unsafe impl Plain for libc::sockaddr_ll {}
+// SAFETY: integers.
+unsafe impl Plain for libc::sockaddr_xdp {}
+
+/// Opens a non-blocking socket that programs started later do not inherit.
+pub(crate) fn open(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
+    // SAFETY: socket(2) takes integers.
+    owned(unsafe { libc::socket(domain, kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, protocol) })
+}
+
+/// setsockopt(2).
+pub(crate) fn set<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
+    let value: *const T = value;
+    // SAFETY: `value` is readable for the length given.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.cast(), length_of::<T>()) })?;
+    Ok(())
+}
+
+/// getsockopt(2). What an older kernel does not know of `T` stays zero.
+pub(crate) fn get<T: Plain>(socket: BorrowedFd<'_>, level: i32, option: i32) -> io::Result<T> {
+    let mut value = T::zeroed();
+    let mut length = length_of::<T>();
+    // SAFETY: `value` is writable for the length given, and plain data, whatever is written.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut value).cast(), &raw mut length) })?;
+    Ok(value)
+}
+
+/// bind(2).
+pub(crate) fn bind<T: Plain>(socket: BorrowedFd<'_>, address: &T) -> io::Result<()> {
+    let address: *const T = address;
+    // SAFETY: `address` is readable for the length given.
+    check(unsafe { libc::bind(socket.as_raw_fd(), address.cast(), length_of::<T>()) })?;
+    Ok(())
+}
+
+/// The error a socket holds, which is forgotten by reading it.
+pub(crate) fn pending_error(socket: BorrowedFd<'_>) -> io::Result<()> {
+    match get::<i32>(socket, libc::SOL_SOCKET, libc::SO_ERROR)? {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}

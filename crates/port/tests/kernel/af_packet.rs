@@ -1,0 +1,167 @@
+//! Packet sockets.
+use crate::bed::{Bed, SOON, features, frame, open, receive, send};
+use weir_packet::FramePool;
+use weir_port::PortError;
+use weir_testing::{Namespace, root, wait_until};
+
+#[test]
+fn frames_pass_unchanged_each_way() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new();
+    let mut pool = FramePool::default();
+    let mut host = open(&bed.a, "af_packet:a0").unwrap();
+    let mut port = open(&bed.switch, "af_packet:s0").unwrap();
+    assert_eq!(port.info().spec, "af_packet:s0");
+    assert_eq!((port.info().name.as_str(), port.info().mtu), ("s0", 1500));
+    for (mark, payload) in [(1, 46), (2, 1), (3, 1500)] {
+        let sent = frame(&[0x88, 0xb5], mark, payload);
+        send(&mut *host, &mut pool, &sent);
+        let got = receive(&mut *port, &mut pool, |got| got.bytes().get(14) == Some(&mark)).expect("arrives");
+        assert_eq!(got.bytes(), sent);
+        assert!(got.offload.is_none());
+        send(&mut *port, &mut pool, &sent);
+        let got = receive(&mut *host, &mut pool, |got| got.bytes().get(14) == Some(&mark)).expect("arrives");
+        assert_eq!(got.bytes(), sent);
+    }
+    let (counted, other) = (port.counters(), host.counters());
+    assert_eq!((counted.tx_packets, counted.tx_bytes), (3, 3 * 14 + 46 + 1 + 1500));
+    assert!(other.rx_packets >= 3 && counted.rx_packets >= 3);
+    assert_eq!(counted.tx_dropped() + counted.rx_errors + counted.rx_missed, 0);
+}
+
+#[test]
+fn vlan_tags_are_kept() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new();
+    let mut pool = FramePool::default();
+    let mut host = open(&bed.a, "af_packet:a0").unwrap();
+    let mut port = open(&bed.switch, "af_packet:s0").unwrap();
+    for tags in [&[0x81, 0, 0x20, 5][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9], &[0x81, 0, 0, 0]] {
+        let sent = frame(&[tags, &[0x88, 0xb5]].concat(), 7, 60);
+        send(&mut *host, &mut pool, &sent);
+        let got = receive(&mut *port, &mut pool, |got| got.bytes().ends_with(&[7; 60])).expect("arrives");
+        assert_eq!(got.bytes(), sent);
+    }
+}
+
+#[test]
+fn hosts_with_offloads_talk_through() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new();
+    let forwarder = bed.forward("af_packet:s0", "af_packet:s1");
+    bed.ping();
+    bed.tcp("10.77.0.2", 20_000_000);
+    bed.tcp("fd77::2", 20_000_000);
+    let outcome = forwarder.stop();
+    outcome.result.unwrap();
+    let [first, second] = outcome.counters;
+    // Super-frames pass: far fewer frames than segments.
+    assert!(first.rx_bytes > 40_000_000 && first.rx_bytes / first.rx_packets > 3000, "{first:?}");
+    assert_eq!((first.tx_errors, first.tx_too_long, second.tx_errors, second.tx_too_long), (0, 0, 0, 0));
+    assert_eq!(first.rx_packets, second.tx_packets + second.tx_dropped());
+}
+
+#[test]
+fn too_long_and_down_are_counted() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new();
+    let mut pool = FramePool::default();
+    let mut port = open(&bed.switch, "af_packet:s0").unwrap();
+    send(&mut *port, &mut pool, &frame(&[0x88, 0xb5], 1, 3000));
+    assert_eq!(port.counters().tx_too_long, 1);
+    assert!(port.link().up);
+    bed.switch.ip("link set s0 down");
+    assert!(!port.link().up);
+    send(&mut *port, &mut pool, &frame(&[0x88, 0xb5], 1, 46));
+    assert_eq!(port.counters().tx_errors, 1);
+    // It works again when the link does.
+    bed.switch.ip("link set s0 up");
+    assert!(wait_until(SOON, || port.link().up));
+    let mut host = open(&bed.a, "af_packet:a0").unwrap();
+    send(&mut *host, &mut pool, &frame(&[0x88, 0xb5], 9, 46));
+    let found = wait_until(SOON, || {
+        let mut batch = Vec::new();
+        port.receive(weir_units::Instant::ZERO, &mut pool, &mut batch, 32).expect("still there");
+        batch.iter().any(|frame| frame.bytes().ends_with(&[9; 46]))
+    });
+    assert!(found, "a frame arrives after the link came back");
+}
+
+#[test]
+fn lost_frames_are_counted_once() {
+    if !root() {
+        return;
+    }
+    // Without IPv6, and so without frames of the kernel's own.
+    let (near, far) = (Namespace::new(), Namespace::new());
+    near.join("s0", &far, "a0");
+    let mut pool = FramePool::default();
+    let mut host = open(&far, "af_packet:a0").unwrap();
+    let mut port = open(&near, "af_packet:s0").unwrap();
+    for _ in 0..40_000 {
+        send(&mut *host, &mut pool, &frame(&[0x88, 0xb5], 1, 1000));
+    }
+    let mut got = 0;
+    wait_until(SOON, || {
+        let mut batch = Vec::new();
+        port.receive(weir_units::Instant::ZERO, &mut pool, &mut batch, 64).unwrap();
+        got += batch.len() as u64;
+        batch.is_empty()
+    });
+    let counters = port.counters();
+    assert!(counters.rx_missed > 0, "{counters:?}");
+    assert_eq!(counters.rx_packets, got);
+    assert_eq!(host.counters().tx_packets, got + counters.rx_missed);
+    assert_eq!(port.counters(), counters);
+}
+
+#[test]
+fn a_vanished_device_is_noticed() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new();
+    let forwarder = bed.forward("af_packet:s0", "af_packet:s1");
+    bed.ping();
+    bed.switch.ip("link del s0");
+    assert!(wait_until(SOON, || forwarder.ended()));
+    let error = forwarder.stop().result.expect_err("the port is gone");
+    assert!(matches!(error, PortError::Gone { .. }), "{error}");
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new();
+    let before = (features(&bed.switch, "s0"), crate::bed::details(&bed.switch, "s0"));
+    let port = open(&bed.switch, "af_packet:s0").unwrap();
+    assert!(crate::bed::details(&bed.switch, "s0").contains("promiscuity 1"));
+    drop(port);
+    assert_eq!(before, (features(&bed.switch, "s0"), crate::bed::details(&bed.switch, "s0")));
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    if !root() {
+        return;
+    }
+    let namespace = Namespace::new();
+    namespace.ip("link add tenant0 type veth peer name tenant1");
+    let message = |spec: &str| open(&namespace, spec).err().expect("refused").to_string();
+    assert_eq!(
+        message("af_packet:tenent0"),
+        "port af_packet:tenent0: no interface `tenent0` in this network namespace, perhaps tenant0; there are lo, tenant1, tenant0"
+    );
+    assert!(message("af_packet:").contains("expected af_packet:NAME"), "{}", message("af_packet:"));
+    assert!(message("af_packet:tenant0,ofload=on").contains("perhaps offload"));
+}

@@ -1,0 +1,221 @@
+//! What the tests run on: two host namespaces joined to a switch namespace, and a forwarder between two ports.
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_packet::{Frame, FramePool};
+use weir_port::{Counters, Port, PortError, PortSpec};
+use weir_testing::{Namespace, run, wait_until};
+use weir_units::Instant;
+
+/// How long tests wait for what should come at once.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
+
+/// Hosts `a` (interface a0, 10.77.0.1, fd77::1) and `b` (b0, .2), joined to s0 and s1 of the switch namespace.
+pub(crate) struct Bed {
+    pub(crate) a: Namespace,
+    pub(crate) b: Namespace,
+    pub(crate) switch: Namespace,
+}
+
+impl Bed {
+    pub(crate) fn new() -> Bed {
+        let bed = Bed { a: Namespace::new(), b: Namespace::new(), switch: Namespace::new() };
+        bed.switch.join("s0", &bed.a, "a0");
+        bed.switch.join("s1", &bed.b, "b0");
+        for (host, device, last) in [(&bed.a, "a0", 1), (&bed.b, "b0", 2)] {
+            run(host.command("sysctl").args(["-qw", &format!("net.ipv6.conf.{device}.disable_ipv6=0")]));
+            host.ip(&format!("addr add 10.77.0.{last}/24 dev {device}"));
+            host.ip(&format!("addr add fd77::{last}/64 dev {device} nodad"));
+        }
+        bed
+    }
+
+    /// Forwards between two ports opened in the switch namespace, on a thread of its own.
+    pub(crate) fn forward(&self, first: &str, second: &str) -> Forwarder {
+        Forwarder::start(&self.switch, [first.to_owned(), second.to_owned()])
+    }
+
+    /// Pings from a to b, over IPv4 and IPv6.
+    pub(crate) fn ping(&self) {
+        run(self.a.command("ping").args(["-c", "3", "-i", "0.05", "-W", "2", "10.77.0.2"]));
+        run(self.a.command("ping").args(["-c", "3", "-i", "0.05", "-W", "2", "fd77::2"]));
+    }
+
+    /// Moves `bytes` over one TCP connection from a to b and back again, checks them, and says how long it took.
+    pub(crate) fn tcp(&self, address: &str, bytes: usize) -> Duration {
+        let (ready, listening) = mpsc::channel();
+        let address = address.to_owned();
+        let server_address = address.clone();
+        let server = within(&self.b, move || {
+            let listener = TcpListener::bind((server_address.as_str(), 5001)).unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            limit(&stream);
+            let mut got = vec![0; bytes];
+            stream.read_exact(&mut got).unwrap();
+            stream.write_all(&got).unwrap();
+        });
+        let client = within(&self.a, move || {
+            listening.recv_timeout(SOON).unwrap();
+            let start = std::time::SystemTime::now();
+            let peer = (address.parse::<std::net::IpAddr>().unwrap(), 5001).into();
+            let mut stream = TcpStream::connect_timeout(&peer, SOON).expect("TCP connects");
+            limit(&stream);
+            let sent: Vec<u8> = (0..bytes).map(|at| (at * 31 % 251) as u8).collect();
+            stream.write_all(&sent).unwrap();
+            let mut got = vec![0; bytes];
+            stream.read_exact(&mut got).unwrap();
+            assert!(got == sent, "the bytes that came back differ");
+            start.elapsed().unwrap_or_default()
+        });
+        let took = client.join().expect("client");
+        server.join().expect("server");
+        took
+    }
+}
+
+fn limit(stream: &TcpStream) {
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+}
+
+/// Runs `work` on a thread that lives in `namespace`.
+pub(crate) fn within<T: Send + 'static>(
+    namespace: &Namespace,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let file = std::fs::File::open(format!("/run/netns/{}", namespace.name())).expect("the namespace is there");
+    std::thread::spawn(move || {
+        // SAFETY: setns(2) takes two integers; it changes this thread only.
+        let result = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+        assert_eq!(result, 0, "setns: {}", std::io::Error::last_os_error());
+        work()
+    })
+}
+
+/// Opens a port in a namespace.
+pub(crate) fn open(namespace: &Namespace, spec: &str) -> Result<Box<dyn Port>, PortError> {
+    let spec = spec.to_owned();
+    within(namespace, move || weir_port::open(&spec.parse::<PortSpec>()?)).join().expect("opening a port")
+}
+
+/// Waits for frames from a port until `wanted` says that one is the one.
+pub(crate) fn receive(port: &mut dyn Port, pool: &mut FramePool, wanted: impl Fn(&Frame) -> bool) -> Option<Frame> {
+    let mut found = None;
+    wait_until(SOON, || {
+        let mut batch = Vec::new();
+        port.receive(Instant::ZERO, pool, &mut batch, 64).expect("the port works");
+        found = batch.into_iter().find(&wanted);
+        found.is_some()
+    });
+    found
+}
+
+/// Sends one frame.
+pub(crate) fn send(port: &mut dyn Port, pool: &mut FramePool, bytes: &[u8]) {
+    port.transmit(Instant::ZERO, pool, &mut vec![Frame::from_bytes(bytes)]).expect("the port works");
+}
+
+/// A frame for tests: addresses, type, and a payload told apart by `mark`.
+pub(crate) fn frame(ethertype: &[u8], mark: u8, payload: usize) -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 0, 0xb, 2, 0, 0, 0, 0, 0xa];
+    bytes.extend_from_slice(ethertype);
+    bytes.resize(bytes.len() + payload, mark);
+    bytes
+}
+
+/// What an interface's features are (`ethtool -k`), to be compared before and after.
+pub(crate) fn features(namespace: &Namespace, device: &str) -> String {
+    run(namespace.command("ethtool").args(["-k", device]))
+}
+
+/// What `ip -d link` says about an interface, without what changes by itself.
+pub(crate) fn details(namespace: &Namespace, device: &str) -> String {
+    run(Command::new("ip").args(["-d", "-n", namespace.name(), "link", "show", device]))
+}
+
+/// Two ports and a thread that forwards between them, sleeping on their descriptors.
+pub(crate) struct Forwarder {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Outcome>>,
+}
+
+/// How a forwarder ended.
+pub(crate) struct Outcome {
+    pub(crate) counters: [Counters; 2],
+    pub(crate) result: Result<(), PortError>,
+}
+
+impl Forwarder {
+    fn start(namespace: &Namespace, specs: [String; 2]) -> Forwarder {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let (ready, opened) = mpsc::channel();
+        let thread = within(namespace, move || {
+            let mut ports = specs.map(|spec| {
+                let opened = spec.parse::<PortSpec>().and_then(|spec| weir_port::open(&spec));
+                opened.unwrap_or_else(|error| panic!("{error}"))
+            });
+            ready.send(()).unwrap();
+            let result = forward(&mut ports, &seen);
+            Outcome { counters: ports.map(|port| port.counters()), result }
+        });
+        opened.recv_timeout(SOON).expect("the ports open");
+        Forwarder { stop, thread: Some(thread) }
+    }
+
+    /// Stops it, or joins it if it stopped by itself.
+    pub(crate) fn stop(mut self) -> Outcome {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().expect("stopped once").join().expect("the forwarder does not panic")
+    }
+
+    /// Whether it stopped by itself.
+    pub(crate) fn ended(&self) -> bool {
+        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn forward(ports: &mut [Box<dyn Port>; 2], stop: &AtomicBool) -> Result<(), PortError> {
+    let mut pool = FramePool::default();
+    let mut batch = Vec::new();
+    let mut idle = 0u64;
+    while !stop.load(Ordering::Relaxed) {
+        idle += 1;
+        for from in 0..2 {
+            ports[from].receive(Instant::from_nanos(idle * 1_000_000), &mut pool, &mut batch, 64)?;
+            if !batch.is_empty() {
+                ports[1 - from].transmit(Instant::from_nanos(idle * 1_000_000), &mut pool, &mut batch)?;
+            }
+        }
+        let ready = ports.iter_mut().any(|port| port.arm() == weir_port::Ready::Now);
+        if !ready {
+            sleep_on(ports);
+        }
+    }
+    Ok(())
+}
+
+fn sleep_on(ports: &[Box<dyn Port>; 2]) {
+    let mut polls = [0, 1].map(|at| libc::pollfd {
+        fd: ports[at].fd().expect("kernel ports have descriptors").as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    // SAFETY: the pointer and the count describe `polls`.
+    unsafe { libc::poll(polls.as_mut_ptr(), 2, 50) };
+}

@@ -1,0 +1,3 @@
+//! Kernel ports against the kernel: network namespaces, veth pairs, real ping and TCP. Needs root.
+mod af_packet;
+mod bed;
