@@ -3,6 +3,9 @@
 //! Reading order: [`key`] (what a table sees), [`field`] (names and places of the bits), [`frame`] (bytes on a port),
 //! [`mod@parse`] (from one to the other), [`edit`] (what actions do to a frame).
 mod bytes;
+pub mod checksum;
+pub mod craft;
+mod datagram;
 pub mod edit;
 pub mod field;
 pub mod frame;

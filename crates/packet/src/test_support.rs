@@ -1,6 +1,9 @@
 //! What several modules' tests share.
-use crate::field::{Prerequisite, VLAN_PRESENT, eth_type};
-use crate::{Field, FlowKey};
+use crate::craft::{Craft, TcpHeader};
+use crate::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
+use crate::{Field, FlowKey, MacAddr};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 /// Whether a packet with this key has `field`, as its prerequisite says.
 pub(crate) fn applies(field: Field, key: &FlowKey) -> bool {
@@ -18,4 +21,45 @@ pub(crate) fn applies(field: Field, key: &FlowKey) -> bool {
             kind == eth_type::IPV6 && proto == 58 && types.iter().any(|t| u128::from(*t) == key.get(Field::Icmpv6Type))
         }
     }
+}
+
+/// Frames of every shape there is a header for, checksums right.
+pub(crate) fn any_craft() -> impl Strategy<Value = Craft> {
+    let link = (vec((any::<bool>(), 0u16..4096, 0u8..8), 0..3), vec((0u32..1 << 20, 0u8..8, any::<u8>()), 0..3));
+    let network = (0u8..3, any::<u32>(), any::<u32>(), any::<u128>(), any::<u128>(), any::<u8>(), any::<u8>());
+    let transport = (0u8..6, any::<[u16; 2]>(), any::<[u32; 3]>(), vec(any::<u8>(), 0..80));
+    (link, network, transport).prop_map(|((tags, labels), network, (transport, [a, b], [x, y, z], payload))| {
+        let (kind, src4, dst4, src6, dst6, traffic_class, ttl) = network;
+        let mut craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
+        for (outer, vid, pcp) in tags {
+            craft = craft.vlan(if outer { eth_type::QINQ } else { eth_type::VLAN }, vid, pcp);
+        }
+        for (label, tc, ttl) in labels {
+            craft = craft.mpls(label, tc, ttl);
+        }
+        craft = match kind {
+            0 => craft.ipv4(src4.into(), dst4.into()),
+            1 => craft.ipv6(src6.into(), dst6.into()),
+            _ => return craft.arp(a, (MacAddr([2; 6]), src4.into()), (MacAddr([4; 6]), dst4.into())),
+        };
+        let [flags, icmp_type, rest @ ..] = z.to_be_bytes();
+        craft = match transport {
+            0 => craft.udp(a, b),
+            1 => craft.tcp(TcpHeader { source: a, destination: b, sequence: x, acknowledgment: y, flags, window: 512 }),
+            2 => craft.sctp(a, b),
+            3 => craft.icmp(icmp_type, 0, [0, 0, rest[0], rest[1]]),
+            4 => craft.icmp(if icmp_type & 1 == 0 { 135 } else { 136 }, 0, [0; 4]).payload(&nd_body(x)),
+            _ => craft.ip_proto(ip_proto::ESP),
+        };
+        let craft = if transport == 4 { craft } else { craft.payload(&payload) };
+        craft.ttl(ttl).traffic_class(traffic_class)
+    })
+}
+
+/// A target and both link-layer address options.
+fn nd_body(salt: u32) -> Vec<u8> {
+    let mut body = vec![0xfe; 12];
+    body.extend(salt.to_be_bytes());
+    body.extend([1, 1, 2, 0, 0, 0, 0, 1, 2, 1, 2, 0, 0, 0, 0, 2]);
+    body
 }

@@ -1,0 +1,185 @@
+//! Checksums: the Internet's (RFC 1071), its incremental update (RFC 1624), SCTP's CRC32c (RFC 9260, appendix A), and
+//! [`verify`] for a whole frame.
+use crate::bytes::{read, read_u16};
+use crate::datagram::Datagram;
+use crate::parse::ip::ipv4_header;
+use crate::parse::{Network, Transport};
+
+/// A running one's complement sum of 16-bit numbers in network byte order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sum(u64);
+
+impl Sum {
+    /// A sum that continues from a folded one.
+    #[must_use]
+    pub fn from_folded(sum: u16) -> Sum {
+        Sum(sum.into())
+    }
+
+    /// Adds bytes that begin at an even offset; an odd last byte counts as if a zero followed, so only the last part of
+    /// what is summed may have one.
+    #[must_use]
+    pub fn add(mut self, bytes: &[u8]) -> Sum {
+        // 32-bit numbers fold to the same as their halves (2^16 is 1 modulo 2^16 - 1), and 2^32 of them fit in 64 bits.
+        let (words, rest) = bytes.as_chunks::<4>();
+        self.0 += words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum::<u64>();
+        let mut last = [0; 4];
+        last[..rest.len()].copy_from_slice(rest);
+        self.0 += u64::from(u32::from_be_bytes(last));
+        self
+    }
+
+    /// Adds one number.
+    #[must_use]
+    pub fn add_u32(self, number: u32) -> Sum {
+        Sum(self.0 + u64::from(number))
+    }
+
+    /// Takes out `old` and puts in `new`, of the same length, at an even offset (RFC 1624, equation 3).
+    #[must_use]
+    pub fn replace(self, old: &[u8], new: &[u8]) -> Sum {
+        Sum(self.0 + u64::from(!Sum::default().add(old).fold())).add(new)
+    }
+
+    /// The sum as a 16-bit number: what a partial checksum field holds.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the loop ends below 2^16")]
+    pub fn fold(self) -> u16 {
+        let mut sum = self.0;
+        while sum >> 16 != 0 {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+
+    /// What a checksum field holds: the sum's complement.
+    #[must_use]
+    pub fn checksum(self) -> u16 {
+        !self.fold()
+    }
+}
+
+/// The checksum after `old` became `new` (RFC 1624): right if it was right, as wrong as before if it was wrong.
+#[must_use]
+pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
+    Sum::from_folded(!checksum).replace(old, new).checksum()
+}
+
+/// CRC32c (Castagnoli).
+#[must_use]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    !crc32c_continue(!0, bytes)
+}
+
+/// The register after `bytes`, which starts as all ones and ends complemented.
+fn crc32c_continue(register: u32, bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = crc32c_table();
+    bytes.iter().fold(register, |crc, byte| TABLE[usize::from(crc.to_le_bytes()[0] ^ byte)] ^ crc >> 8)
+}
+
+const fn crc32c_table() -> [u32; 256] {
+    /// The Castagnoli polynomial, lowest power first.
+    const POLYNOMIAL: u32 = 0x82f6_3b78;
+    let mut table = [0; 256];
+    let mut index: u32 = 0;
+    while index < 256 {
+        let mut crc = index;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = crc >> 1 ^ if crc & 1 == 1 { POLYNOMIAL } else { 0 };
+            bit += 1;
+        }
+        table[index as usize] = crc;
+        index += 1;
+    }
+    table
+}
+
+/// What the checksum field of an SCTP packet is to hold: the CRC32c of the packet with zeros there, lowest byte first.
+pub(crate) fn sctp_checksum(packet: &[u8]) -> Option<[u8; 4]> {
+    let (header, rest) = packet.split_at_checked(12)?;
+    let register = crc32c_continue(crc32c_continue(!0, &header[..8]), &[0; 4]);
+    Some((!crc32c_continue(register, rest)).to_le_bytes())
+}
+
+/// Which checksum of a frame is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadChecksum {
+    /// The IPv4 header's.
+    #[error("the IPv4 header checksum is wrong")]
+    Ipv4Header,
+    /// The transport header's.
+    #[error("the {0:?} checksum is wrong")]
+    Transport(Transport),
+}
+
+/// Checks a frame's checksums, also behind MPLS and PBB. What cannot be checked passes: what is not IP, fragments, packets
+/// cut short, UDP without checksum, a routing header whose last destination is unknown.
+///
+/// # Errors
+/// The first checksum that is wrong.
+pub fn verify(frame: &[u8]) -> Result<(), BadChecksum> {
+    let Some(datagram) = Datagram::innermost(frame) else { return Ok(()) };
+    if datagram.network == Network::Ipv4 && !ipv4_header_is_right(frame, datagram.network_at) {
+        return Err(BadChecksum::Ipv4Header);
+    }
+    match datagram.transport {
+        Some((transport, at))
+            if datagram.whole && transport_is_right(frame, &datagram, transport, at) == Some(false) =>
+        {
+            Err(BadChecksum::Transport(transport))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn ipv4_header_is_right(frame: &[u8], at: usize) -> bool {
+    ipv4_header(frame, at).is_none_or(|(header, _)| {
+        let bytes = usize::from(header[0] & 15) * 4;
+        Sum::default().add(&frame[at..at + bytes]).checksum() == 0
+    })
+}
+
+/// Whether the checksum is right; nothing if it cannot be said.
+fn transport_is_right(frame: &[u8], datagram: &Datagram, transport: Transport, at: usize) -> Option<bool> {
+    let packet = frame.get(at..datagram.end)?;
+    let pseudo_header = match transport {
+        Transport::Sctp => return Some(read(packet, 8)? == sctp_checksum(packet)?),
+        Transport::Udp if read_u16(packet, 6)? == 0 => return None,
+        Transport::Icmpv4 => Sum::default(),
+        _ => datagram.pseudo_header(frame, packet.len())?,
+    };
+    Some(pseudo_header.add(packet).checksum() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn published_values() {
+        // RFC 1071, section 3, and RFC 3720, B.4.
+        assert_eq!(Sum::default().add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).fold(), 0xddf2);
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        // RFC 1624, section 4: the case where the older formula gave 0xffff.
+        assert_eq!(updated(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
+    }
+
+    proptest! {
+        #[test]
+        fn an_update_equals_a_new_sum(
+            mut bytes in proptest::collection::vec(any::<u8>(), 8..64), at in 0usize..3, new in any::<[u8; 4]>()
+        ) {
+            // A sum of zero has two forms; in headers it never is zero.
+            bytes[0] |= 1;
+            let before = Sum::default().add(&bytes).checksum();
+            let place = at * 2 + 2..at * 2 + 6;
+            prop_assume!(place.end <= bytes.len());
+            let after = updated(before, &bytes[place.clone()], &new);
+            bytes[place].copy_from_slice(&new);
+            prop_assert_eq!(after, Sum::default().add(&bytes).checksum());
+        }
+    }
+}

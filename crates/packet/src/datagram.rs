@@ -1,0 +1,127 @@
+//! Where the IP packet in a frame lies, also behind MPLS and PBB, where the flow key does not look.
+use crate::bytes::{read, read_u16};
+use crate::checksum::Sum;
+use crate::field::eth_type;
+use crate::parse::ip::{Chain, extension_headers, ipv4_header, ipv6_header};
+use crate::parse::{Layers, Network, Parsed, Transport, behind_link, parse};
+use crate::{Field, PortNo};
+
+/// Label stack entries and backbone headers looked behind.
+const MAX_ENCAPSULATIONS: usize = 16;
+
+/// An IP packet in a frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Datagram {
+    /// IPv4 or IPv6.
+    pub(crate) network: Network,
+    pub(crate) network_at: usize,
+    pub(crate) transport: Option<(Transport, usize)>,
+    /// Where it ends: what follows is padding.
+    pub(crate) end: usize,
+    /// Whether all of its transport segment is here: it is no fragment and not cut short.
+    pub(crate) whole: bool,
+}
+
+impl Datagram {
+    /// The packet whose headers `layers` tells of.
+    pub(crate) fn outermost(frame: &[u8], layers: &Layers) -> Option<Datagram> {
+        let (network, at) = layers.network?;
+        let at = usize::from(at);
+        let (stated, fragment) = match network {
+            Network::Arp => return None,
+            Network::Ipv4 => (at + usize::from(read_u16(frame, at + 2)?), read_u16(frame, at + 6)? & 0x3fff != 0),
+            Network::Ipv6 => {
+                let frag = ipv6_chain(frame, at).map(|chain| chain.frag);
+                (at + 40 + usize::from(read_u16(frame, at + 4)?), frag != Some(0))
+            }
+        };
+        let transport = layers.transport.map(|(kind, at)| (kind, usize::from(at)));
+        let end = stated.min(frame.len());
+        Some(Datagram { network, network_at: at, transport, end, whole: !fragment && stated == end })
+    }
+
+    /// The packet in the frame, behind whatever else there is.
+    pub(crate) fn innermost(frame: &[u8]) -> Option<Datagram> {
+        let mut start = 0;
+        for _ in 0..MAX_ENCAPSULATIONS {
+            let inner = frame.get(start..)?;
+            let parsed = parse(inner, PortNo::ANY).ok()?;
+            let link_end = 14 + 4 * usize::from(parsed.layers.vlan_tags);
+            if let Some(at) = parsed.layers.mpls {
+                return behind_labels(inner, at.into()).map(|datagram| datagram.moved(start));
+            } else if parsed.key.get(Field::EthType) == eth_type::PBB.into() {
+                start += link_end + 4;
+            } else {
+                return Datagram::outermost(inner, &parsed.layers).map(|datagram| datagram.moved(start));
+            }
+        }
+        None
+    }
+
+    fn moved(self, by: usize) -> Datagram {
+        Datagram {
+            network_at: self.network_at + by,
+            transport: self.transport.map(|(kind, at)| (kind, at + by)),
+            end: self.end + by,
+            ..self
+        }
+    }
+
+    /// The sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1) for a transport segment of `length` bytes; nothing if the
+    /// packet's last destination, which it holds, is not to be found.
+    pub(crate) fn pseudo_header(&self, frame: &[u8], length: usize) -> Option<Sum> {
+        let (at, length) = (self.network_at, u32::try_from(length).ok()?);
+        let (addresses, proto) = match self.network {
+            Network::Arp => return None,
+            Network::Ipv4 => (Sum::default().add(&read::<8>(frame, at + 12)?), *frame.get(at + 9)?),
+            Network::Ipv6 => {
+                let chain = ipv6_chain(frame, at)?;
+                let destination = match chain.routing {
+                    None => read(frame, at + 24)?,
+                    Some(routing) => last_destination(frame, routing)?,
+                };
+                (Sum::default().add(&read::<16>(frame, at + 8)?).add(&destination), chain.proto)
+            }
+        };
+        Some(addresses.add_u32(proto.into()).add_u32(length))
+    }
+}
+
+/// The extension headers of the IPv6 packet at `at`.
+pub(crate) fn ipv6_chain(frame: &[u8], at: usize) -> Option<Chain> {
+    let (_, end) = ipv6_header(frame, at)?;
+    extension_headers(&frame[..end], at)
+}
+
+/// The IP packet behind the label stack at `at`; that it is one is told by its version and lengths.
+fn behind_labels(frame: &[u8], mut at: usize) -> Option<Datagram> {
+    for _ in 0..MAX_ENCAPSULATIONS {
+        let [_, _, bottom, _] = read(frame, at)?;
+        at += 4;
+        if bottom & 1 != 0 {
+            let mut parsed = Parsed::default();
+            behind_link(frame, at, ip_type(frame, at)?, &mut parsed);
+            return Datagram::outermost(frame, &parsed.layers);
+        }
+    }
+    None
+}
+
+/// The EtherType of the IP header at `at`, if there is one.
+pub(crate) fn ip_type(frame: &[u8], at: usize) -> Option<u16> {
+    match frame.get(at)? >> 4 {
+        4 => ipv4_header(frame, at).map(|_| eth_type::IPV4),
+        6 => ipv6_header(frame, at).map(|_| eth_type::IPV6),
+        _ => None,
+    }
+}
+
+/// Where the packet with the routing header at `at` goes in the end: the last address of types 0 and 2 (RFC 8200, 4.4;
+/// RFC 6275, 6.4), the first listed of a segment routing header (RFC 8754, 2). Other types are not known.
+fn last_destination(frame: &[u8], at: usize) -> Option<[u8; 16]> {
+    match read(frame, at)? {
+        [_, length, 0 | 2, _] => read(frame, at + 8 + (usize::from(length) / 2).checked_sub(1)? * 16),
+        [_, length, 4, _] if length >= 2 => read(frame, at + 8),
+        _ => None,
+    }
+}

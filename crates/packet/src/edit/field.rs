@@ -1,0 +1,167 @@
+//! Set-field.
+use super::rewrite::{Bits, Part, cover, write_ipv4, write_segment};
+use super::{Edited, tag};
+use crate::bytes::{read, write};
+use crate::datagram::ipv6_chain;
+use crate::parse::transport::nd_fields;
+use crate::parse::{Network, Transport};
+use crate::{Field, Frame, Layers};
+
+/// Writes `value` (low bits) to a header field of the packet; nothing if the packet has no such header. Pipeline fields
+/// (`in_port`, `metadata`, `tunnel_id`) are not in the frame, and some fields only tell how it is built: nothing for those
+/// either ([`Field::is_settable`]).
+///
+/// Setting `ip_proto` adjusts the checksum of the transport header that was there, whose pseudo header holds the number.
+pub fn set_field(frame: &mut Frame, layers: &Layers, field: Field, value: u128) -> Edited {
+    let bytes = value.to_be_bytes();
+    let done = set(frame, layers, field, value, &bytes[16 - field.bytes()..]);
+    match (done, field) {
+        (None, _) => Edited::Nothing,
+        (_, Field::EthType | Field::IpProto | Field::Icmpv6Type | Field::Icmpv6Code) => Edited::Moved,
+        _ => Edited::InPlace,
+    }
+}
+
+/// As [`set_field`], `bytes` being the value in as many bytes as the field takes.
+fn set(frame: &mut Frame, layers: &Layers, field: Field, value: u128, bytes: &[u8]) -> Option<()> {
+    use Transport::{Icmpv4, Icmpv6, Sctp, Tcp, Udp};
+    match field {
+        Field::EthDst => write(frame.bytes_mut(), 0, bytes).then_some(()),
+        Field::EthSrc => write(frame.bytes_mut(), 6, bytes).then_some(()),
+        Field::EthType => {
+            let at = tag::type_field(frame.bytes(), layers)?.at;
+            write(frame.bytes_mut(), at, bytes).then_some(())
+        }
+        Field::VlanVid | Field::VlanPcp | Field::PbbIsid | Field::PbbUca => {
+            tag_bits(frame, layers, field)?.write(frame, value)
+        }
+        Field::MplsLabel | Field::MplsTc | Field::MplsBos => tag_bits(frame, layers, field)?.write(frame, value),
+        Field::IpDscp | Field::IpEcn => set_traffic_class(frame, layers, field, value),
+        Field::IpProto => set_proto(frame, layers, bytes[0]),
+        Field::Ipv4Src => set_ipv4_address(frame, layers, 12, bytes),
+        Field::Ipv4Dst => set_ipv4_address(frame, layers, 16, bytes),
+        Field::Ipv6Src => set_ipv6_address(frame, layers, 8, bytes),
+        Field::Ipv6Dst => set_ipv6_address(frame, layers, 24, bytes),
+        Field::Ipv6Flabel => Bits { at: network(layers, Network::Ipv6)?, shift: 0, width: 20 }.write(frame, value),
+        Field::TcpSrc => set_port(frame, layers, Tcp, 0, bytes),
+        Field::TcpDst => set_port(frame, layers, Tcp, 2, bytes),
+        Field::UdpSrc => set_port(frame, layers, Udp, 0, bytes),
+        Field::UdpDst => set_port(frame, layers, Udp, 2, bytes),
+        Field::SctpSrc => set_port(frame, layers, Sctp, 0, bytes),
+        Field::SctpDst => set_port(frame, layers, Sctp, 2, bytes),
+        Field::Icmpv4Type => set_icmp(frame, layers, Icmpv4, 0, bytes[0]),
+        Field::Icmpv4Code => set_icmp(frame, layers, Icmpv4, 1, bytes[0]),
+        Field::Icmpv6Type => set_icmp(frame, layers, Icmpv6, 0, bytes[0]),
+        Field::Icmpv6Code => set_icmp(frame, layers, Icmpv6, 1, bytes[0]),
+        Field::ArpOp => set_arp(frame, layers, 6, bytes),
+        Field::ArpSha => set_arp(frame, layers, 8, bytes),
+        Field::ArpSpa => set_arp(frame, layers, 14, bytes),
+        Field::ArpTha => set_arp(frame, layers, 18, bytes),
+        Field::ArpTpa => set_arp(frame, layers, 24, bytes),
+        Field::Ipv6NdTarget | Field::Ipv6NdSll | Field::Ipv6NdTll => set_nd(frame, layers, field, bytes),
+        Field::InPort | Field::InPhyPort | Field::Metadata | Field::TunnelId => None,
+        Field::Ipv6Exthdr | Field::TcpFlags | Field::IpFrag => None,
+    }
+}
+
+/// Where the field of a VLAN tag, label stack entry or I-TAG lies.
+fn tag_bits(frame: &Frame, layers: &Layers, field: Field) -> Option<Bits> {
+    let (at, shift) = match field {
+        Field::VlanVid | Field::VlanPcp if layers.vlan_tags == 0 => return None,
+        // The tag's TPID is the number's high half.
+        Field::VlanVid => return Some(Bits { at: 12, shift: 0, width: 12 }),
+        Field::VlanPcp => (12, 13),
+        Field::MplsLabel => (usize::from(layers.mpls?), 12),
+        Field::MplsTc => (usize::from(layers.mpls?), 9),
+        Field::MplsBos => (usize::from(layers.mpls?), 8),
+        Field::PbbIsid => (tag::service_tag(frame.bytes(), layers)?, 0),
+        Field::PbbUca => (tag::service_tag(frame.bytes(), layers)?, 27),
+        _ => return None,
+    };
+    Some(Bits { at, shift, width: field.bits() })
+}
+
+/// Where the network header lies, if it is of this kind.
+fn network(layers: &Layers, wanted: Network) -> Option<usize> {
+    layers.network.filter(|(kind, _)| *kind == wanted).map(|(_, at)| at.into())
+}
+
+/// The transport header's kind is `wanted`.
+fn transport(layers: &Layers, wanted: Transport) -> Option<usize> {
+    layers.transport.filter(|(kind, _)| *kind == wanted).map(|(_, at)| at.into())
+}
+
+fn set_traffic_class(frame: &mut Frame, layers: &Layers, field: Field, value: u128) -> Option<()> {
+    let (network, at) = layers.network?;
+    let at = usize::from(at);
+    let low = if network == Network::Ipv4 { 16 } else { 20 };
+    let shift = if field == Field::IpDscp { low + 2 } else { low };
+    let bits = Bits { at, shift, width: field.bits() };
+    match network {
+        Network::Arp => None,
+        Network::Ipv4 => write_ipv4(frame, at, 0, bits.replaced(frame, value)?.1).map(|_| ()),
+        Network::Ipv6 => bits.write(frame, value),
+    }
+}
+
+/// In IPv6, what names the transport is the last extension header.
+fn set_proto(frame: &mut Frame, layers: &Layers, proto: u8) -> Option<()> {
+    let (network, at) = layers.network?;
+    let at = usize::from(at);
+    let old = match network {
+        Network::Arp => return None,
+        Network::Ipv4 => {
+            let ttl = *frame.bytes().get(at + 8)?;
+            write_ipv4(frame, at, 8, [ttl, proto])?[1]
+        }
+        Network::Ipv6 => {
+            let chain = ipv6_chain(frame.bytes(), at)?;
+            write(frame.bytes_mut(), chain.proto_at, &[proto]).then_some(chain.proto)?
+        }
+    };
+    cover(frame, layers, Part::PseudoHeader, &[0, old], &[0, proto])
+}
+
+fn set_ipv4_address(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
+    let new: [u8; 4] = bytes.try_into().ok()?;
+    let old = write_ipv4(frame, network(layers, Network::Ipv4)?, offset, new)?;
+    cover(frame, layers, Part::PseudoHeader, &old, &new)
+}
+
+fn set_ipv6_address(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
+    let at = network(layers, Network::Ipv6)?;
+    let old: [u8; 16] = read(frame.bytes(), at + offset)?;
+    // The checksum knows only the last destination, which the routing header holds.
+    let on_the_way = offset == 24 && ipv6_chain(frame.bytes(), at).is_some_and(|chain| chain.routing.is_some());
+    write(frame.bytes_mut(), at + offset, bytes).then_some(())?;
+    if on_the_way { Some(()) } else { cover(frame, layers, Part::PseudoHeader, &old, bytes) }
+}
+
+fn set_port(frame: &mut Frame, layers: &Layers, kind: Transport, offset: usize, bytes: &[u8]) -> Option<()> {
+    transport(layers, kind)?;
+    write_segment(frame, layers, offset, bytes)
+}
+
+/// Type (`offset` 0) or code (1), which share a 16-bit number.
+fn set_icmp(frame: &mut Frame, layers: &Layers, kind: Transport, offset: usize, value: u8) -> Option<()> {
+    let mut both: [u8; 2] = read(frame.bytes(), transport(layers, kind)?)?;
+    *both.get_mut(offset)? = value;
+    write_segment(frame, layers, 0, &both)
+}
+
+fn set_arp(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
+    let at = network(layers, Network::Arp)?;
+    write(frame.bytes_mut(), at + offset, bytes).then_some(())
+}
+
+fn set_nd(frame: &mut Frame, layers: &Layers, field: Field, bytes: &[u8]) -> Option<()> {
+    let at = transport(layers, Transport::Icmpv6)?;
+    let (_, end) = crate::parse::ip::ipv6_header(frame.bytes(), network(layers, Network::Ipv6)?)?;
+    let nd = nd_fields(&frame.bytes()[..end], at)?;
+    let offset = match field {
+        Field::Ipv6NdTarget => 8,
+        _ if field == nd.link_field => nd.link_address? - at,
+        _ => return None,
+    };
+    write_segment(frame, layers, offset, bytes)
+}

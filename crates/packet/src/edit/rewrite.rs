@@ -1,0 +1,114 @@
+//! Writing bytes that checksums cover.
+use crate::bytes::{read_u16, write};
+use crate::checksum::{Sum, sctp_checksum, updated};
+use crate::datagram::Datagram;
+use crate::parse::Transport;
+use crate::{Frame, Layers};
+
+/// What a change touches, for a transport checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The network header's addresses or protocol.
+    PseudoHeader,
+    /// The transport header or what follows.
+    Segment,
+}
+
+/// Some bits of the 32-bit number at an offset.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bits {
+    pub(super) at: usize,
+    pub(super) shift: u32,
+    pub(super) width: u32,
+}
+
+impl Bits {
+    /// The number's four bytes now, and with the low `width` bits of `value` in place.
+    #[expect(clippy::cast_possible_truncation, reason = "only the low `width` bits count, at most 24")]
+    pub(super) fn replaced(self, frame: &Frame, value: u128) -> Option<([u8; 4], [u8; 4])> {
+        let old: [u8; 4] = crate::bytes::read(frame.bytes(), self.at)?;
+        let mask = (1 << self.width) - 1;
+        let new = u32::from_be_bytes(old) & !(mask << self.shift) | (value as u32 & mask) << self.shift;
+        Some((old, new.to_be_bytes()))
+    }
+
+    /// Writes them where no checksum covers them.
+    pub(super) fn write(self, frame: &mut Frame, value: u128) -> Option<()> {
+        let (_, new) = self.replaced(frame, value)?;
+        write(frame.bytes_mut(), self.at, &new).then_some(())
+    }
+}
+
+/// Writes `new` at the even offset `offset` of the IPv4 header at `at` and updates its checksum; gives what was there.
+pub(super) fn write_ipv4<const N: usize>(frame: &mut Frame, at: usize, offset: usize, new: [u8; N]) -> Option<[u8; N]> {
+    let bytes = frame.bytes_mut();
+    let old = crate::bytes::read(bytes, at + offset)?;
+    let checksum = updated(read_u16(bytes, at + 10)?, &old, &new);
+    let done = write(bytes, at + 10, &checksum.to_be_bytes()) && write(bytes, at + offset, &new);
+    done.then_some(old)
+}
+
+/// Writes `new` at `offset` bytes into the transport header, an even number, and updates its checksum.
+pub(super) fn write_segment(frame: &mut Frame, layers: &Layers, offset: usize, new: &[u8]) -> Option<()> {
+    let (kind, at) = layers.transport?;
+    let place = usize::from(at) + offset;
+    if kind == Transport::Sctp {
+        return write_sctp(frame, layers, place, new);
+    }
+    let mut old = [0; 16];
+    let old = old.get_mut(..new.len())?;
+    old.copy_from_slice(frame.bytes().get(place..place + new.len())?);
+    write(frame.bytes_mut(), place, new).then_some(())?;
+    cover(frame, layers, Part::Segment, old, new)
+}
+
+/// Updates the transport checksum, if there is one and it covers the part, after `old` became `new`.
+pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: Part, old: &[u8], new: &[u8]) -> Option<()> {
+    let Some((kind, at)) = layers.transport else { return Some(()) };
+    let field = usize::from(at)
+        + match (kind, part) {
+            (Transport::Tcp, _) => 16,
+            (Transport::Udp, _) => 6,
+            (Transport::Icmpv6, _) | (Transport::Icmpv4, Part::Segment) => 2,
+            (Transport::Icmpv4, Part::PseudoHeader) | (Transport::Sctp, _) => return Some(()),
+        };
+    let before = read_u16(frame.bytes(), field)?;
+    let after = match (is_partial(frame, at), part) {
+        (true, Part::PseudoHeader) => Sum::from_folded(before).replace(old, new).fold(),
+        (true, Part::Segment) => before,
+        (false, _) => updated_in(kind, before, old, new),
+    };
+    write(frame.bytes_mut(), field, &after.to_be_bytes()).then_some(())
+}
+
+/// UDP says "no checksum" by zero, and zero by its other form (RFC 768).
+fn updated_in(kind: Transport, before: u16, old: &[u8], new: &[u8]) -> u16 {
+    match (kind, before) {
+        (Transport::Udp, 0) => 0,
+        (Transport::Udp, _) => match updated(before, old, new) {
+            0 => 0xffff,
+            after => after,
+        },
+        _ => updated(before, old, new),
+    }
+}
+
+/// Whether the checksum of the transport header at `at` is left to the port.
+fn is_partial(frame: &Frame, at: u16) -> bool {
+    frame.offload.checksum.is_some_and(|partial| partial.start == at)
+}
+
+/// As [`write_segment`] for SCTP. A checksum that was wrong stays wrong by the same difference.
+fn write_sctp(frame: &mut Frame, layers: &Layers, place: usize, new: &[u8]) -> Option<()> {
+    let (_, at) = layers.transport?;
+    let segment = Datagram::outermost(frame.bytes(), layers).filter(|datagram| datagram.whole);
+    let range = segment.map(|datagram| usize::from(at)..datagram.end).filter(|_| !is_partial(frame, at));
+    let checksum = |frame: &Frame| range.clone().and_then(|range| sctp_checksum(frame.bytes().get(range)?));
+    let before = checksum(frame);
+    write(frame.bytes_mut(), place, new).then_some(())?;
+    if let (Some(before), Some(after)) = (before, checksum(frame)) {
+        let field = frame.bytes_mut().get_mut(usize::from(at) + 8..usize::from(at) + 12)?;
+        field.iter_mut().zip(before.iter().zip(after)).for_each(|(byte, (before, after))| *byte ^= before ^ after);
+    }
+    Some(())
+}

@@ -1,0 +1,126 @@
+//! Pushing and popping VLAN tags, MPLS label stack entries and PBB service tags (OpenFlow 1.3.5, 5.12).
+use super::{EditError, Edited, ttl};
+use crate::bytes::{read, read_u16, read_u32, write};
+use crate::field::eth_type;
+use crate::parse::MIN_ETH_TYPE;
+use crate::{Frame, Layers};
+
+/// What PBB puts in front of a customer's frame: addresses, type and I-TAG.
+const PBB_BYTES: usize = 18;
+/// The bottom-of-stack bit of a label stack entry.
+const BOTTOM: u32 = 0x100;
+
+/// Where a frame says what follows its link header.
+pub(super) struct TypeField {
+    pub(super) at: usize,
+    /// Where the length lies of an IEEE 802.3 frame, whose type is in its SNAP header.
+    length_at: Option<usize>,
+}
+
+/// The field behind the VLAN tags that `eth_type` is read from; none in IEEE 802.3 without SNAP.
+pub(super) fn type_field(frame: &[u8], layers: &Layers) -> Option<TypeField> {
+    let at = 12 + 4 * usize::from(layers.vlan_tags);
+    if read_u16(frame, at)? >= MIN_ETH_TYPE {
+        return Some(TypeField { at, length_at: None });
+    }
+    let snap = read(frame, at + 2)? == [0xaa, 0xaa, 0x03, 0, 0, 0];
+    snap.then_some(TypeField { at: at + 8, length_at: Some(at) })
+}
+
+/// Where the I-TAG's four bytes lie, behind PBB's type; a whole customer Ethernet header follows.
+pub(super) fn service_tag(frame: &[u8], layers: &Layers) -> Option<usize> {
+    let at = type_field(frame, layers)?.at;
+    let is_there = read_u16(frame, at)? == eth_type::PBB && read::<16>(frame, at + 2).is_some();
+    is_there.then_some(at + 2)
+}
+
+/// Pushes a VLAN tag of EtherType `tpid` in front of others, its id and priority copied from the outermost tag or zero
+/// (OpenFlow 1.3.5, 5.12.1).
+///
+/// # Errors
+/// [`EditError::TooLong`].
+pub fn push_vlan(frame: &mut Frame, layers: &Layers, tpid: u16) -> Result<Edited, EditError> {
+    if frame.len() < 14 {
+        return Ok(Edited::Nothing);
+    }
+    let tci = if layers.vlan_tags > 0 { read_u16(frame.bytes(), 14).unwrap_or(0) } else { 0 };
+    frame.insert(12, 4)?;
+    write(frame.bytes_mut(), 12, &tpid.to_be_bytes());
+    write(frame.bytes_mut(), 14, &tci.to_be_bytes());
+    Ok(Edited::Moved)
+}
+
+/// Pops the outermost VLAN tag.
+pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> Edited {
+    if layers.vlan_tags == 0 || frame.len() < 18 {
+        return Edited::Nothing;
+    }
+    frame.remove(12, 4);
+    Edited::Moved
+}
+
+/// Pushes an MPLS label stack entry of EtherType `eth_type` behind the Ethernet and VLAN headers, its label, TC and TTL
+/// copied from the outermost entry, or the TTL from IP, else zero.
+///
+/// # Errors
+/// [`EditError::TooLong`].
+pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
+    let Some(field) = type_field(frame.bytes(), layers) else { return Ok(Edited::Nothing) };
+    let entry = match layers.mpls.and_then(|at| read_u32(frame.bytes(), at.into())) {
+        Some(outermost) => outermost & !BOTTOM,
+        None => BOTTOM | u32::from(ttl::nw_ttl(frame.bytes(), layers).unwrap_or(0)),
+    };
+    let length = field.length_at.map(|at| (at, read_u16(frame.bytes(), at).map_or(MIN_ETH_TYPE, |length| length + 4)));
+    if length.is_some_and(|(_, length)| length >= MIN_ETH_TYPE) {
+        return Err(EditError::TooLong);
+    }
+    frame.insert(field.at + 2, 4)?;
+    let bytes = frame.bytes_mut();
+    write(bytes, field.at, &eth_type.to_be_bytes());
+    write(bytes, field.at + 2, &entry.to_be_bytes());
+    if let Some((at, length)) = length {
+        write(bytes, at, &length.to_be_bytes());
+    }
+    Ok(Edited::Moved)
+}
+
+/// Pops the outermost MPLS label stack entry; `eth_type` names what is under it.
+pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
+    let (Some(at), Some(field)) = (layers.mpls, type_field(frame.bytes(), layers)) else { return Edited::Nothing };
+    let length = field.length_at.and_then(|at| Some((at, read_u16(frame.bytes(), at)?.saturating_sub(4))));
+    frame.remove(at.into(), 4);
+    write(frame.bytes_mut(), field.at, &eth_type.to_be_bytes());
+    if let Some((at, length)) = length {
+        write(frame.bytes_mut(), at, &length.to_be_bytes());
+    }
+    Edited::Moved
+}
+
+/// Pushes a PBB header of EtherType `eth_type` in front of the frame: its addresses are copied to the backbone's, the service
+/// id from the outermost I-TAG or zero, the priority from the outermost VLAN tag or zero (OpenFlow 1.3.5, 5.12.1). VLAN
+/// tags stay the customer's.
+///
+/// # Errors
+/// [`EditError::TooLong`].
+pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
+    let Some(addresses) = read::<12>(frame.bytes(), 0) else { return Ok(Edited::Nothing) };
+    let service =
+        service_tag(frame.bytes(), layers).and_then(|at| read_u32(frame.bytes(), at)).unwrap_or(0) & 0xff_ffff;
+    let vlan = if layers.vlan_tags > 0 { read_u16(frame.bytes(), 14).unwrap_or(0) } else { 0 };
+    let tag = u32::from(vlan >> 13) << 29 | service;
+    frame.insert(0, PBB_BYTES)?;
+    let bytes = frame.bytes_mut();
+    write(bytes, 0, &addresses);
+    write(bytes, 12, &eth_type.to_be_bytes());
+    write(bytes, 14, &tag.to_be_bytes());
+    Ok(Edited::Moved)
+}
+
+/// Pops the PBB header: the customer's addresses become the frame's. Backbone VLAN tags stay (OpenFlow 1.3.5, 7.2.5).
+pub fn pop_pbb(frame: &mut Frame, layers: &Layers) -> Edited {
+    let Some(tag) = service_tag(frame.bytes(), layers) else { return Edited::Nothing };
+    let Some(customer) = read::<12>(frame.bytes(), tag + 4) else { return Edited::Nothing };
+    write(frame.bytes_mut(), 0, &customer);
+    frame.remove(tag - 2, PBB_BYTES);
+    Edited::Moved
+}

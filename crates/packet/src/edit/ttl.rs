@@ -1,0 +1,131 @@
+//! Actions on TTLs: IPv4's, IPv6's hop limit, MPLS's.
+use super::rewrite::write_ipv4;
+use super::{EditError, Edited};
+use crate::bytes::write;
+use crate::datagram::ip_type;
+use crate::field::eth_type;
+use crate::parse::Network;
+use crate::{Frame, Layers};
+
+/// A header with a TTL, and where it lies.
+#[derive(Debug, Clone, Copy)]
+enum Header {
+    Mpls(usize),
+    Ipv4(usize),
+    Ipv6(usize),
+}
+
+impl Header {
+    fn ttl(self, frame: &[u8]) -> Option<u8> {
+        frame.get(self.ttl_at()).copied()
+    }
+
+    fn ttl_at(self) -> usize {
+        match self {
+            Header::Mpls(at) => at + 3,
+            Header::Ipv4(at) => at + 8,
+            Header::Ipv6(at) => at + 7,
+        }
+    }
+
+    fn set_ttl(self, frame: &mut Frame, ttl: u8) -> Option<()> {
+        match self {
+            Header::Ipv4(at) => {
+                let proto = *frame.bytes().get(at + 9)?;
+                write_ipv4(frame, at, 8, [ttl, proto]).map(|_| ())
+            }
+            _ => write(frame.bytes_mut(), self.ttl_at(), &[ttl]).then_some(()),
+        }
+    }
+
+    fn network(layers: &Layers) -> Option<Header> {
+        match layers.network? {
+            (Network::Ipv4, at) => Some(Header::Ipv4(at.into())),
+            (Network::Ipv6, at) => Some(Header::Ipv6(at.into())),
+            (Network::Arp, _) => None,
+        }
+    }
+
+    fn mpls(layers: &Layers) -> Option<Header> {
+        layers.mpls.map(|at| Header::Mpls(at.into()))
+    }
+
+    /// The header behind an MPLS entry: the next entry, or below the bottom what looks like IP.
+    fn behind(frame: &[u8], entry: usize) -> Option<Header> {
+        let next = entry + 4;
+        if frame.get(entry + 2)? & 1 == 0 {
+            return frame.get(next + 3).map(|_| Header::Mpls(next));
+        }
+        match ip_type(frame, next)? {
+            eth_type::IPV4 => Some(Header::Ipv4(next)),
+            _ => Some(Header::Ipv6(next)),
+        }
+    }
+}
+
+/// The TTL of the packet's IP header, if it has one that is not behind MPLS.
+pub(super) fn nw_ttl(frame: &[u8], layers: &Layers) -> Option<u8> {
+    Header::network(layers)?.ttl(frame)
+}
+
+/// Sets the TTL of the outermost MPLS entry.
+pub fn set_mpls_ttl(frame: &mut Frame, layers: &Layers, ttl: u8) -> Edited {
+    set(frame, Header::mpls(layers), ttl)
+}
+
+/// Takes one off the TTL of the outermost MPLS entry.
+///
+/// # Errors
+/// [`EditError::TtlExpired`] if it was 0 or 1.
+pub fn dec_mpls_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
+    decrement(frame, Header::mpls(layers))
+}
+
+/// Sets the IPv4 TTL or IPv6 hop limit.
+pub fn set_nw_ttl(frame: &mut Frame, layers: &Layers, ttl: u8) -> Edited {
+    set(frame, Header::network(layers), ttl)
+}
+
+/// Takes one off the IPv4 TTL or IPv6 hop limit.
+///
+/// # Errors
+/// [`EditError::TtlExpired`] if it was 0 or 1.
+pub fn dec_nw_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
+    decrement(frame, Header::network(layers))
+}
+
+/// Copies the TTL from the next-to-outermost header with a TTL to the outermost (OpenFlow 1.3.5, 5.12): between MPLS entries or
+/// from IP to MPLS; IP in IP is not looked into.
+pub fn copy_ttl_out(frame: &mut Frame, layers: &Layers) -> Edited {
+    copy(frame, layers, |outer, inner| (inner, outer))
+}
+
+/// Copies the TTL from the outermost header with a TTL to the next, as [`copy_ttl_out`] does the other way.
+pub fn copy_ttl_in(frame: &mut Frame, layers: &Layers) -> Edited {
+    copy(frame, layers, |outer, inner| (outer, inner))
+}
+
+fn set(frame: &mut Frame, header: Option<Header>, ttl: u8) -> Edited {
+    let done = header.and_then(|header| header.set_ttl(frame, ttl));
+    if done.is_some() { Edited::InPlace } else { Edited::Nothing }
+}
+
+fn decrement(frame: &mut Frame, header: Option<Header>) -> Result<Edited, EditError> {
+    let Some(header) = header else { return Ok(Edited::Nothing) };
+    match header.ttl(frame.bytes()) {
+        None => Ok(Edited::Nothing),
+        Some(0 | 1) => Err(EditError::TtlExpired),
+        Some(ttl) => Ok(set(frame, Some(header), ttl - 1)),
+    }
+}
+
+/// Copies a TTL between the outermost MPLS entry and the header behind it; `direction` gives (from, to).
+fn copy(frame: &mut Frame, layers: &Layers, direction: fn(Header, Header) -> (Header, Header)) -> Edited {
+    let Some(at) = layers.mpls.map(usize::from) else { return Edited::Nothing };
+    let Some(inner) = Header::behind(frame.bytes(), at) else { return Edited::Nothing };
+    let (from, to) = direction(Header::Mpls(at), inner);
+    match from.ttl(frame.bytes()) {
+        Some(ttl) => set(frame, Some(to), ttl),
+        None => Edited::Nothing,
+    }
+}
