@@ -1,5 +1,10 @@
 //! Between messages and bytes, in any version.
-use crate::model::{ErrorType, Message, Version};
+use crate::model::error::BadRequest;
+use crate::model::{Body, ErrorType, Message, Version};
+use crate::wire::{Decoded, Encoded, Reader, Writer, error, hello};
+use crate::{v10, v13};
+
+pub use crate::wire::split_reply;
 
 /// Bytes of a message header (OpenFlow 1.3.5, 7.1.1).
 pub const HEADER_BYTES: usize = 8;
@@ -19,8 +24,9 @@ pub struct Header {
 
 impl Header {
     /// Reads a header; `None` while fewer than eight bytes are there.
-    pub fn read(_bytes: &[u8]) -> Option<Header> {
-        todo!()
+    pub fn read(bytes: &[u8]) -> Option<Header> {
+        let [version, kind, l1, l0, xid @ ..] = *bytes.first_chunk::<HEADER_BYTES>()?;
+        Some(Header { version, kind, length: u16::from_be_bytes([l1, l0]), xid: u32::from_be_bytes(xid) })
     }
 }
 
@@ -44,19 +50,74 @@ pub struct EncodeError {
     pub what: String,
 }
 
+/// Types of messages that are alike in every version.
+pub(crate) mod kind {
+    pub(crate) const HELLO: u8 = 0;
+    pub(crate) const ERROR: u8 = 1;
+    pub(crate) const ECHO_REQUEST: u8 = 2;
+    pub(crate) const ECHO_REPLY: u8 = 3;
+}
+
 /// Decodes one whole message (`bytes` ends where its header says); its version is the header's. A hello and an error are
 /// decoded whatever the version (OpenFlow 1.3.5, 7.5.1).
 ///
 /// # Errors
 /// What to answer the sender with.
-pub fn decode(_bytes: &[u8]) -> Result<Message, DecodeError> {
-    todo!()
+pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
+    let mut reader = Reader::new(bytes, "header", BadRequest::BadLen);
+    let Some(header) = Header::read(reader.take(HEADER_BYTES)?) else { unreachable!("eight bytes were taken") };
+    if usize::from(header.length) != bytes.len() {
+        let reason = format_args!("found length {} on a message of {} bytes", header.length, bytes.len());
+        return Err(Reader::new(&[], "header", BadRequest::BadLen).error(BadRequest::BadLen, reason));
+    }
+    let body = decode_body(header, &mut reader)?;
+    reader.finish()?;
+    Ok(Message { xid: header.xid, body })
+}
+
+fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
+    let version = Version::from_number(header.version);
+    Ok(match (header.kind, version) {
+        (kind::HELLO, _) => Body::Hello(hello::decode(reader)?),
+        (kind::ERROR, _) => Body::Error(error::decode(reader, header.version)?),
+        (_, None) => {
+            let reason = format!("found version {}, expected 1 (1.0) or 4 (1.3)", header.version);
+            return Err(Reader::new(&[], "header", BadRequest::BadLen).error(BadRequest::BadVersion, reason));
+        }
+        (kind::ECHO_REQUEST, _) => Body::EchoRequest(reader.rest()),
+        (kind::ECHO_REPLY, _) => Body::EchoReply(reader.rest()),
+        (kind, Some(Version::V10)) => v10::decode(kind, reader)?,
+        (kind, Some(Version::V13)) => v13::decode(kind, reader)?,
+    })
 }
 
 /// Encodes a message, appending it to `out`.
 ///
 /// # Errors
 /// When the version has no such message, field, action, ..., or it would exceed 65535 bytes; `out` is as it was.
-pub fn encode(_message: &Message, _version: Version, _out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    todo!()
+pub fn encode(message: &Message, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    let start = out.len();
+    let encoded = encode_message(message, version, &mut Writer::new(out, version));
+    if encoded.is_err() {
+        out.truncate(start);
+    }
+    encoded
+}
+
+fn encode_message(message: &Message, version: Version, writer: &mut Writer<'_>) -> Encoded {
+    writer.u8(version as u8);
+    writer.u8(match version {
+        Version::V10 => v10::kind(&message.body).map_err(|what| writer.cannot(what))?,
+        Version::V13 => v13::kind(&message.body),
+    });
+    writer.u16(0);
+    writer.u32(message.xid);
+    match (&message.body, version) {
+        (Body::Hello(hello), _) => hello::encode(hello, writer)?,
+        (Body::Error(message), _) => error::encode(message, version, writer),
+        (Body::EchoRequest(data) | Body::EchoReply(data), _) => writer.bytes(&data.0),
+        (body, Version::V10) => v10::encode(body, writer)?,
+        (body, Version::V13) => v13::encode(body, writer)?,
+    }
+    writer.set_length(2, 0)
 }

@@ -4,7 +4,10 @@
 pub mod codec;
 pub mod model;
 pub mod session;
+mod v10;
+mod v13;
+mod wire;
 
-pub use codec::{DecodeError, EncodeError, decode, encode};
+pub use codec::{DecodeError, EncodeError, decode, encode, split_reply};
 pub use model::{Body, Message, Version};
 pub use session::Session;

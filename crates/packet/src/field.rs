@@ -307,9 +307,12 @@ impl Field {
         self.info().place.bits
     }
 
-    /// Width in whole bytes, as an OXM value carries it (OpenFlow 1.3.5, 7.2.3.7).
+    /// Width in whole bytes, as an OXM value carries it (OpenFlow 1.3.5, 7.2.3.7): labels of 20 bits take four.
     pub const fn bytes(self) -> usize {
-        self.bits().div_ceil(8) as usize
+        match self.bits() {
+            20 => 4,
+            bits => bits.div_ceil(8) as usize,
+        }
     }
 
     /// The value or mask with all of the field's bits set.

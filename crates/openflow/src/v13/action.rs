@@ -1,0 +1,214 @@
+//! Actions (OpenFlow 1.3.5, 7.2.5).
+//!
+//! 1.0's own actions are sent as what Open vSwitch sends for them: set-fields of the field that 1.0 means. Ports are TCP's
+//! unless the match says UDP or SCTP; the type-of-service byte becomes its DSCP bits. They differ from 1.0's on packets that
+//! lack the field: 1.0 pushes a VLAN tag and leaves others alone, a 1.3 switch may refuse such an entry. `enqueue` becomes
+//! set-queue and output, and the queue stays set for outputs that follow.
+use super::oxm;
+use crate::model::action::Action;
+use crate::model::error::BadAction;
+use crate::model::{GroupId, MatchField, PortNo};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use weir_packet::Field;
+use weir_packet::field::{VLAN_PRESENT, ip_proto};
+
+const OUTPUT: u16 = 0;
+const COPY_TTL_OUT: u16 = 11;
+const COPY_TTL_IN: u16 = 12;
+const SET_MPLS_TTL: u16 = 15;
+const DEC_MPLS_TTL: u16 = 16;
+const PUSH_VLAN: u16 = 17;
+const POP_VLAN: u16 = 18;
+const PUSH_MPLS: u16 = 19;
+const POP_MPLS: u16 = 20;
+const SET_QUEUE: u16 = 21;
+const GROUP: u16 = 22;
+const SET_NW_TTL: u16 = 23;
+const DEC_NW_TTL: u16 = 24;
+const SET_FIELD: u16 = 25;
+const PUSH_PBB: u16 = 26;
+const POP_PBB: u16 = 27;
+const EXPERIMENTER: u16 = 0xffff;
+
+/// One action.
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
+    let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
+    let length = action.left();
+    if !length.is_multiple_of(8) {
+        return Err(action.error(BadAction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
+    }
+    let kind = action.u16()?;
+    action.skip(2)?;
+    let decoded = match kind {
+        SET_FIELD => return decode_set_field(&mut action),
+        EXPERIMENTER => Action::Experimenter { id: action.u32()?, data: action.rest() },
+        OUTPUT => {
+            let output = Action::Output { port: PortNo(action.u32()?), max_len: action.u16()? };
+            action.skip(6)?;
+            output
+        }
+        kind => {
+            let argument = action.array()?;
+            small(kind, argument).ok_or_else(|| {
+                action.error(BadAction::BadType, format_args!("found action type {kind}, which 1.3 does not have"))
+            })?
+        }
+    };
+    action.finish()?;
+    Ok(decoded)
+}
+
+/// An action of eight bytes: its type, and an argument of at most four.
+fn small(kind: u16, argument: [u8; 4]) -> Option<Action> {
+    let [byte, second, ..] = argument;
+    let short = u16::from_be_bytes([byte, second]);
+    let long = u32::from_be_bytes(argument);
+    Some(match kind {
+        COPY_TTL_OUT => Action::CopyTtlOut,
+        COPY_TTL_IN => Action::CopyTtlIn,
+        SET_MPLS_TTL => Action::SetMplsTtl(byte),
+        DEC_MPLS_TTL => Action::DecMplsTtl,
+        PUSH_VLAN => Action::PushVlan(short),
+        POP_VLAN => Action::PopVlan,
+        PUSH_MPLS => Action::PushMpls(short),
+        POP_MPLS => Action::PopMpls(short),
+        SET_QUEUE => Action::SetQueue(long),
+        GROUP => Action::Group(GroupId(long)),
+        SET_NW_TTL => Action::SetNwTtl(byte),
+        DEC_NW_TTL => Action::DecNwTtl,
+        PUSH_PBB => Action::PushPbb(short),
+        POP_PBB => Action::PopPbb,
+        _ => return None,
+    })
+}
+
+/// A field weir does not know stays raw, for the switch to refuse.
+fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
+    action.rename("set-field");
+    let entry = oxm::decode_entry(action, BadAction::BadSetLen.into())?;
+    let left = action.left();
+    if left >= 8 {
+        return Err(action.error(BadAction::BadSetLen, format_args!("found {left} bytes of padding, expected below 8")));
+    }
+    match entry {
+        MatchField::Known { field, value, mask: None } if value <= field.all_ones() => {
+            Ok(Action::SetField { field, value })
+        }
+        MatchField::Known { field, value, mask: None } => {
+            let reason = format!("found {value:#x} for {field}, which has {} bits", field.bits());
+            Err(action.error(BadAction::BadSetArgument, reason))
+        }
+        MatchField::Known { field, mask: Some(mask), .. } => {
+            let reason = format!("found a mask {mask:#x} for {field}, which 1.3 does not allow");
+            Err(action.error(BadAction::BadSetType, reason))
+        }
+        MatchField::Raw(raw) => Ok(Action::SetFieldRaw(raw)),
+    }
+}
+
+/// Writes a list of actions; `proto` is the `ip_proto` that the entry matches, if it does.
+pub(crate) fn encode_list(actions: &[Action], proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+    actions.iter().try_for_each(|action| encode(action, proto, writer))
+}
+
+fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+    match *action {
+        Action::Output { port, max_len } => output(port, max_len, writer),
+        Action::Group(group) => long(GROUP, group.0, writer),
+        Action::SetQueue(queue) => long(SET_QUEUE, queue, writer),
+        Action::CopyTtlOut => long(COPY_TTL_OUT, 0, writer),
+        Action::CopyTtlIn => long(COPY_TTL_IN, 0, writer),
+        Action::SetMplsTtl(ttl) => byte(SET_MPLS_TTL, ttl, writer),
+        Action::DecMplsTtl => long(DEC_MPLS_TTL, 0, writer),
+        Action::SetNwTtl(ttl) => byte(SET_NW_TTL, ttl, writer),
+        Action::DecNwTtl => long(DEC_NW_TTL, 0, writer),
+        Action::PushVlan(eth_type) => short(PUSH_VLAN, eth_type, writer),
+        Action::PopVlan => long(POP_VLAN, 0, writer),
+        Action::PushMpls(eth_type) => short(PUSH_MPLS, eth_type, writer),
+        Action::PopMpls(eth_type) => short(POP_MPLS, eth_type, writer),
+        Action::PushPbb(eth_type) => short(PUSH_PBB, eth_type, writer),
+        Action::PopPbb => long(POP_PBB, 0, writer),
+        Action::SetField { field, value } => return set_field(field, value, writer),
+        Action::SetVlanVid(vid) => return set_field(Field::VlanVid, vid | VLAN_PRESENT, writer),
+        Action::SetVlanPcp(pcp) => return set_field(Field::VlanPcp, pcp, writer),
+        Action::SetNwSrc(address) => return set_field(Field::Ipv4Src, address, writer),
+        Action::SetNwDst(address) => return set_field(Field::Ipv4Dst, address, writer),
+        Action::SetNwTos(tos) => return set_field(Field::IpDscp, tos >> 2, writer),
+        Action::SetTpSrc(port) => return set_field(source_port(proto), port, writer),
+        Action::SetTpDst(port) => return set_field(destination_port(proto), port, writer),
+        Action::Enqueue { port, queue } => {
+            long(SET_QUEUE, queue, writer);
+            output(port, 0, writer);
+        }
+        Action::Experimenter { id, ref data } => return experimenter(id, &data.0, writer),
+        Action::SetFieldRaw(ref raw) => return padded(SET_FIELD, writer, |writer| oxm::encode_raw(raw, writer)),
+    }
+    Ok(())
+}
+
+const fn source_port(proto: Option<u8>) -> Field {
+    match proto {
+        Some(ip_proto::UDP) => Field::UdpSrc,
+        Some(ip_proto::SCTP) => Field::SctpSrc,
+        _ => Field::TcpSrc,
+    }
+}
+
+const fn destination_port(proto: Option<u8>) -> Field {
+    match proto {
+        Some(ip_proto::UDP) => Field::UdpDst,
+        Some(ip_proto::SCTP) => Field::SctpDst,
+        _ => Field::TcpDst,
+    }
+}
+
+fn output(port: PortNo, max_len: u16, writer: &mut Writer<'_>) {
+    writer.u16(OUTPUT);
+    writer.u16(16);
+    writer.u32(port.0);
+    writer.u16(max_len);
+    writer.zeros(6);
+}
+
+fn long(kind: u16, argument: u32, writer: &mut Writer<'_>) {
+    writer.u16(kind);
+    writer.u16(8);
+    writer.u32(argument);
+}
+
+fn short(kind: u16, argument: u16, writer: &mut Writer<'_>) {
+    long(kind, u32::from(argument) << 16, writer);
+}
+
+fn byte(kind: u16, argument: u8, writer: &mut Writer<'_>) {
+    long(kind, u32::from(argument) << 24, writer);
+}
+
+fn set_field(field: Field, value: impl Into<u128>, writer: &mut Writer<'_>) -> Encoded {
+    let value = value.into();
+    if value > field.all_ones() {
+        return Err(writer.cannot(format!("{value:#x} in {field}, which has {} bits", field.bits())));
+    }
+    padded(SET_FIELD, writer, |writer| oxm::encode_field(field, value, None, writer))
+}
+
+fn experimenter(id: u32, data: &[u8], writer: &mut Writer<'_>) -> Encoded {
+    if !data.len().is_multiple_of(8) {
+        return Err(writer.cannot(format!("an experimenter action of {} bytes: not a multiple of 8", data.len() + 8)));
+    }
+    padded(EXPERIMENTER, writer, |writer| {
+        writer.u32(id);
+        writer.bytes(data);
+        Ok(())
+    })
+}
+
+/// An action of any length, filled up to a multiple of eight bytes.
+fn padded(kind: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
+    let start = writer.at();
+    writer.u16(kind);
+    writer.u16(0);
+    body(writer)?;
+    writer.pad_from(start);
+    writer.set_length(start + 2, start)
+}

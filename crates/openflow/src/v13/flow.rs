@@ -1,0 +1,187 @@
+//! Flow-mod, flow-removed, and what multipart messages say of flow entries (OpenFlow 1.3.5, 7.3.4.2, 7.4.2, 7.3.5.2).
+use super::{instruction, oxm};
+use crate::model::error::{BadInstruction, BadRequest, FlowModFailed};
+use crate::model::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
+use crate::model::multipart::{FlowRequest, FlowStats};
+use crate::model::{GroupId, Match, PortNo, TableId};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use weir_packet::Field;
+
+/// Commands in order of their numbers.
+const COMMANDS: [FlowCommand; 5] =
+    [FlowCommand::Add, FlowCommand::Modify, FlowCommand::ModifyStrict, FlowCommand::Delete, FlowCommand::DeleteStrict];
+
+/// The command of a number, which both versions share.
+pub(crate) fn command(number: u16, reader: &Reader<'_>) -> Decoded<FlowCommand> {
+    COMMANDS
+        .get(usize::from(number))
+        .copied()
+        .ok_or_else(|| reader.error(FlowModFailed::BadCommand, format_args!("found command {number}, expected 0 to 4")))
+}
+
+/// The command's number.
+pub(crate) fn command_number(command: FlowCommand) -> u8 {
+    command as u8
+}
+
+/// Why an entry went, which both versions share.
+pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<FlowRemovedReason> {
+    Ok(match reader.u8()? {
+        0 => FlowRemovedReason::IdleTimeout,
+        1 => FlowRemovedReason::HardTimeout,
+        2 => FlowRemovedReason::Delete,
+        3 => FlowRemovedReason::GroupDelete,
+        other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 to 3"))),
+    })
+}
+
+/// The `ip_proto` that a match asks for: it says which ports 1.0's actions mean.
+fn proto(matching: &Match) -> Option<u8> {
+    matching.get(Field::IpProto).and_then(|(value, _)| u8::try_from(value).ok())
+}
+
+fn decode_instructions(reader: &mut Reader<'_>) -> Decoded<Vec<crate::model::Instruction>> {
+    let left = reader.left();
+    reader.part(left, "instructions", BadInstruction::BadLen)?.list(instruction::decode)
+}
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
+    let (cookie, cookie_mask, table) = (reader.u64()?, reader.u64()?, TableId(reader.u8()?));
+    let number = reader.u8()?;
+    let command = command(number.into(), reader)?;
+    let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
+    let buffer_id = reader.buffer_id()?;
+    let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));
+    let flags = FlowFlags(reader.u16()?);
+    reader.skip(2)?;
+    Ok(FlowMod {
+        cookie,
+        cookie_mask,
+        table,
+        command,
+        idle_timeout,
+        hard_timeout,
+        priority,
+        buffer_id,
+        out_port,
+        out_group,
+        flags,
+        matching: oxm::decode_match(reader)?,
+        instructions: decode_instructions(reader)?,
+    })
+}
+
+pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
+    if flow.flags.contains(FlowFlags::EMERG) {
+        return Err(writer.cannot("an emergency flow entry, which only 1.0 has"));
+    }
+    writer.u64(flow.cookie);
+    writer.u64(flow.cookie_mask);
+    writer.u8(flow.table.0);
+    writer.u8(command_number(flow.command));
+    writer.u16(flow.idle_timeout);
+    writer.u16(flow.hard_timeout);
+    writer.u16(flow.priority);
+    writer.buffer_id(flow.buffer_id);
+    writer.u32(flow.out_port.0);
+    writer.u32(flow.out_group.0);
+    writer.u16(flow.flags.0);
+    writer.zeros(2);
+    oxm::encode_match(&flow.matching, writer)?;
+    instruction::encode_list(&flow.instructions, proto(&flow.matching), writer)
+}
+
+pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+    Ok(FlowRemoved {
+        cookie: reader.u64()?,
+        priority: reader.u16()?,
+        reason: decode_reason(reader)?,
+        table: TableId(reader.u8()?),
+        duration_sec: reader.u32()?,
+        duration_nsec: reader.u32()?,
+        idle_timeout: reader.u16()?,
+        hard_timeout: reader.u16()?,
+        packet_count: reader.u64()?,
+        byte_count: reader.u64()?,
+        matching: oxm::decode_match(reader)?,
+    })
+}
+
+pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+    writer.u64(removed.cookie);
+    writer.u16(removed.priority);
+    writer.u8(removed.reason as u8);
+    writer.u8(removed.table.0);
+    writer.u32(removed.duration_sec);
+    writer.u32(removed.duration_nsec);
+    writer.u16(removed.idle_timeout);
+    writer.u16(removed.hard_timeout);
+    writer.u64(removed.packet_count);
+    writer.u64(removed.byte_count);
+    oxm::encode_match(&removed.matching, writer)
+}
+
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
+    let table = TableId(reader.u8()?);
+    reader.skip(3)?;
+    let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));
+    reader.skip(4)?;
+    let (cookie, cookie_mask) = (reader.u64()?, reader.u64()?);
+    Ok(FlowRequest { table, out_port, out_group, cookie, cookie_mask, matching: oxm::decode_match(reader)? })
+}
+
+pub(crate) fn encode_request(request: &FlowRequest, writer: &mut Writer<'_>) -> Encoded {
+    writer.u8(request.table.0);
+    writer.zeros(3);
+    writer.u32(request.out_port.0);
+    writer.u32(request.out_group.0);
+    writer.zeros(4);
+    writer.u64(request.cookie);
+    writer.u64(request.cookie_mask);
+    oxm::encode_match(&request.matching, writer)
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+    let mut entry = reader.element("flow statistics", 0, 56, BadRequest::BadLen)?;
+    entry.skip(2)?;
+    let table = TableId(entry.u8()?);
+    entry.skip(1)?;
+    let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
+    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
+    let flags = FlowFlags(entry.u16()?);
+    entry.skip(4)?;
+    Ok(FlowStats {
+        table,
+        duration_sec,
+        duration_nsec,
+        priority,
+        idle_timeout,
+        hard_timeout,
+        flags,
+        cookie: entry.u64()?,
+        packet_count: entry.u64()?,
+        byte_count: entry.u64()?,
+        matching: oxm::decode_match(&mut entry)?,
+        instructions: decode_instructions(&mut entry)?,
+    })
+}
+
+pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u8(stats.table.0);
+    writer.zeros(1);
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+    writer.u16(stats.priority);
+    writer.u16(stats.idle_timeout);
+    writer.u16(stats.hard_timeout);
+    writer.u16(stats.flags.0);
+    writer.zeros(4);
+    writer.u64(stats.cookie);
+    writer.u64(stats.packet_count);
+    writer.u64(stats.byte_count);
+    oxm::encode_match(&stats.matching, writer)?;
+    instruction::encode_list(&stats.instructions, proto(&stats.matching), writer)?;
+    writer.set_length(start, start)
+}

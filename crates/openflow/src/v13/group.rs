@@ -1,0 +1,126 @@
+//! Groups and their statistics (OpenFlow 1.3.5, 7.3.4.3, 7.3.5.9 to 7.3.5.11).
+use super::action;
+use crate::model::error::{BadAction, BadRequest, GroupModFailed};
+use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
+use crate::model::{GroupId, PortNo};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<GroupMod> {
+    let (command, kind) = (reader.u16()?, reader.u8()?);
+    reader.skip(1)?;
+    Ok(GroupMod { command, kind, group: GroupId(reader.u32()?), buckets: reader.list(decode_bucket)? })
+}
+
+pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
+    writer.u16(group.command);
+    writer.u8(group.kind);
+    writer.zeros(1);
+    writer.u32(group.group.0);
+    group.buckets.iter().try_for_each(|bucket| encode_bucket(bucket, writer))
+}
+
+fn decode_bucket(reader: &mut Reader<'_>) -> Decoded<Bucket> {
+    let mut part = reader.element("bucket", 0, 16, GroupModFailed::BadBucket)?;
+    part.skip(2)?;
+    let (weight, watch_port, watch_group) = (part.u16()?, PortNo(part.u32()?), GroupId(part.u32()?));
+    part.skip(4)?;
+    let left = part.left();
+    let actions = part.part(left, "actions", BadAction::BadLen)?.list(action::decode)?;
+    Ok(Bucket { weight, watch_port, watch_group, actions })
+}
+
+fn encode_bucket(bucket: &Bucket, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u16(bucket.weight);
+    writer.u32(bucket.watch_port.0);
+    writer.u32(bucket.watch_group.0);
+    writer.zeros(4);
+    action::encode_list(&bucket.actions, None, writer)?;
+    writer.set_length(start, start)
+}
+
+/// A group's number, as multipart requests carry it.
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<GroupId> {
+    let group = GroupId(reader.u32()?);
+    reader.skip(4)?;
+    Ok(group)
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<GroupStats> {
+    let mut part = reader.element("group statistics", 0, 40, BadRequest::BadLen)?;
+    part.skip(4)?;
+    let (group, ref_count) = (GroupId(part.u32()?), part.u32()?);
+    part.skip(4)?;
+    Ok(GroupStats {
+        group,
+        ref_count,
+        packet_count: part.u64()?,
+        byte_count: part.u64()?,
+        duration_sec: part.u32()?,
+        duration_nsec: part.u32()?,
+        buckets: part.list(decode_counters)?,
+    })
+}
+
+/// Packets and bytes, of a bucket or a meter's band.
+pub(crate) fn decode_counters(reader: &mut Reader<'_>) -> Decoded<(u64, u64)> {
+    Ok((reader.u64()?, reader.u64()?))
+}
+
+pub(crate) fn encode_counters(counters: &[(u64, u64)], writer: &mut Writer<'_>) {
+    for (packets, bytes) in counters {
+        writer.u64(*packets);
+        writer.u64(*bytes);
+    }
+}
+
+pub(crate) fn encode_stats(stats: &GroupStats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.zeros(4);
+    writer.u32(stats.group.0);
+    writer.u32(stats.ref_count);
+    writer.zeros(4);
+    writer.u64(stats.packet_count);
+    writer.u64(stats.byte_count);
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+    encode_counters(&stats.buckets, writer);
+    writer.set_length(start, start)
+}
+
+pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<GroupDesc> {
+    let mut part = reader.element("group description", 0, 8, BadRequest::BadLen)?;
+    part.skip(2)?;
+    let kind = part.u8()?;
+    part.skip(1)?;
+    Ok(GroupDesc { kind, group: GroupId(part.u32()?), buckets: part.list(decode_bucket)? })
+}
+
+pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u8(desc.kind);
+    writer.zeros(1);
+    writer.u32(desc.group.0);
+    desc.buckets.iter().try_for_each(|bucket| encode_bucket(bucket, writer))?;
+    writer.set_length(start, start)
+}
+
+pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<GroupFeatures> {
+    let (types, capabilities) = (reader.u32()?, reader.u32()?);
+    let mut words = [0; 8];
+    for word in &mut words {
+        *word = reader.u32()?;
+    }
+    let [a, b, c, d, actions @ ..] = words;
+    Ok(GroupFeatures { types, capabilities, max_groups: [a, b, c, d], actions })
+}
+
+pub(crate) fn encode_features(features: &GroupFeatures, writer: &mut Writer<'_>) {
+    writer.u32(features.types);
+    writer.u32(features.capabilities);
+    for word in features.max_groups.into_iter().chain(features.actions) {
+        writer.u32(word);
+    }
+}

@@ -1,0 +1,100 @@
+//! Instructions (OpenFlow 1.3.5, 7.2.4).
+use super::action;
+use crate::model::action::Instruction;
+use crate::model::error::{BadAction, BadInstruction};
+use crate::model::{MeterId, TableId};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+const GOTO_TABLE: u16 = 1;
+const WRITE_METADATA: u16 = 2;
+const WRITE_ACTIONS: u16 = 3;
+const APPLY_ACTIONS: u16 = 4;
+const CLEAR_ACTIONS: u16 = 5;
+const METER: u16 = 6;
+const EXPERIMENTER: u16 = 0xffff;
+
+/// One instruction.
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Instruction> {
+    let mut part = reader.element("instruction", 2, 8, BadInstruction::BadLen)?;
+    let length = part.left();
+    if !length.is_multiple_of(8) {
+        return Err(part.error(BadInstruction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
+    }
+    let kind = part.u16()?;
+    part.skip(2)?;
+    let decoded = match kind {
+        GOTO_TABLE => {
+            let table = TableId(part.u8()?);
+            part.skip(3)?;
+            Instruction::GotoTable(table)
+        }
+        WRITE_METADATA => {
+            part.skip(4)?;
+            Instruction::WriteMetadata { metadata: part.u64()?, mask: part.u64()? }
+        }
+        WRITE_ACTIONS => Instruction::WriteActions(actions(&mut part)?),
+        APPLY_ACTIONS => Instruction::ApplyActions(actions(&mut part)?),
+        CLEAR_ACTIONS => {
+            part.skip(4)?;
+            Instruction::ClearActions
+        }
+        METER => Instruction::Meter(MeterId(part.u32()?)),
+        EXPERIMENTER => Instruction::Experimenter { id: part.u32()?, data: part.rest() },
+        kind => {
+            let reason = format!("found instruction type {kind}, which 1.3 does not have");
+            return Err(part.error(BadInstruction::UnknownInst, reason));
+        }
+    };
+    part.finish()?;
+    Ok(decoded)
+}
+
+fn actions(part: &mut Reader<'_>) -> Decoded<Vec<crate::model::Action>> {
+    part.skip(4)?;
+    let left = part.left();
+    part.part(left, "actions", BadAction::BadLen)?.list(action::decode)
+}
+
+/// Writes a list of instructions; `proto` is the `ip_proto` that the entry matches, if it does.
+pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+    instructions.iter().try_for_each(|instruction| encode(instruction, proto, writer))
+}
+
+fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(match instruction {
+        Instruction::GotoTable(_) => GOTO_TABLE,
+        Instruction::WriteMetadata { .. } => WRITE_METADATA,
+        Instruction::WriteActions(_) => WRITE_ACTIONS,
+        Instruction::ApplyActions(_) => APPLY_ACTIONS,
+        Instruction::ClearActions => CLEAR_ACTIONS,
+        Instruction::Meter(_) => METER,
+        Instruction::Experimenter { .. } => EXPERIMENTER,
+    });
+    writer.u16(0);
+    match instruction {
+        Instruction::GotoTable(table) => {
+            writer.u8(table.0);
+            writer.zeros(3);
+        }
+        Instruction::WriteMetadata { metadata, mask } => {
+            writer.zeros(4);
+            writer.u64(*metadata);
+            writer.u64(*mask);
+        }
+        Instruction::WriteActions(actions) | Instruction::ApplyActions(actions) => {
+            writer.zeros(4);
+            action::encode_list(actions, proto, writer)?;
+        }
+        Instruction::ClearActions => writer.zeros(4),
+        Instruction::Meter(meter) => writer.u32(meter.0),
+        Instruction::Experimenter { id, data } => {
+            writer.u32(*id);
+            writer.bytes(&data.0);
+        }
+    }
+    if !(writer.at() - start).is_multiple_of(8) {
+        return Err(writer.cannot("an experimenter instruction whose length is not a multiple of 8"));
+    }
+    writer.set_length(start + 2, start)
+}

@@ -1,0 +1,145 @@
+//! Meters and their statistics (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 to 7.3.5.14).
+use super::group::{decode_counters, encode_counters};
+use crate::model::MeterId;
+use crate::model::error::{BadRequest, MeterModFailed};
+use crate::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+const DROP: u16 = 1;
+const DSCP_REMARK: u16 = 2;
+const EXPERIMENTER: u16 = 0xffff;
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<MeterMod> {
+    Ok(MeterMod {
+        command: reader.u16()?,
+        flags: reader.u16()?,
+        meter: MeterId(reader.u32()?),
+        bands: reader.list(decode_band)?,
+    })
+}
+
+pub(crate) fn encode_mod(meter: &MeterMod, writer: &mut Writer<'_>) -> Encoded {
+    writer.u16(meter.command);
+    writer.u16(meter.flags);
+    writer.u32(meter.meter.0);
+    meter.bands.iter().try_for_each(|band| encode_band(band, writer))
+}
+
+fn decode_band(reader: &mut Reader<'_>) -> Decoded<Band> {
+    let mut part = reader.element("meter band", 2, 12, MeterModFailed::BadBand)?;
+    let kind = part.u16()?;
+    part.skip(2)?;
+    let (rate, burst_size) = (part.u32()?, part.u32()?);
+    let kind = match kind {
+        DROP => {
+            part.skip(4)?;
+            BandKind::Drop
+        }
+        DSCP_REMARK => {
+            let prec_level = part.u8()?;
+            part.skip(3)?;
+            BandKind::DscpRemark { prec_level }
+        }
+        EXPERIMENTER => BandKind::Experimenter { id: part.u32()?, data: part.rest() },
+        kind => BandKind::Unknown { kind, data: part.rest() },
+    };
+    part.finish()?;
+    Ok(Band { rate, burst_size, kind })
+}
+
+fn encode_band(band: &Band, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(match band.kind {
+        BandKind::Drop => DROP,
+        BandKind::DscpRemark { .. } => DSCP_REMARK,
+        BandKind::Experimenter { .. } => EXPERIMENTER,
+        BandKind::Unknown { kind, .. } => kind,
+    });
+    writer.u16(0);
+    writer.u32(band.rate);
+    writer.u32(band.burst_size);
+    match &band.kind {
+        BandKind::Drop => writer.zeros(4),
+        BandKind::DscpRemark { prec_level } => {
+            writer.u8(*prec_level);
+            writer.zeros(3);
+        }
+        BandKind::Experimenter { id, data } => {
+            writer.u32(*id);
+            writer.bytes(&data.0);
+        }
+        BandKind::Unknown { data, .. } => writer.bytes(&data.0),
+    }
+    writer.set_length(start + 2, start)
+}
+
+/// A meter's number, as multipart requests carry it.
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MeterId> {
+    let meter = MeterId(reader.u32()?);
+    reader.skip(4)?;
+    Ok(meter)
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<MeterStats> {
+    let mut part = reader.element("meter statistics", 4, 40, BadRequest::BadLen)?;
+    let meter = MeterId(part.u32()?);
+    part.skip(8)?;
+    Ok(MeterStats {
+        meter,
+        flow_count: part.u32()?,
+        packet_in_count: part.u64()?,
+        byte_in_count: part.u64()?,
+        duration_sec: part.u32()?,
+        duration_nsec: part.u32()?,
+        bands: part.list(decode_counters)?,
+    })
+}
+
+pub(crate) fn encode_stats(stats: &MeterStats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u32(stats.meter.0);
+    writer.zeros(8);
+    writer.u32(stats.flow_count);
+    writer.u64(stats.packet_in_count);
+    writer.u64(stats.byte_in_count);
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+    encode_counters(&stats.bands, writer);
+    writer.set_length(start + 4, start)
+}
+
+pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Decoded<MeterConfig> {
+    let mut part = reader.element("meter configuration", 0, 8, BadRequest::BadLen)?;
+    part.skip(2)?;
+    Ok(MeterConfig { flags: part.u16()?, meter: MeterId(part.u32()?), bands: part.list(decode_band)? })
+}
+
+pub(crate) fn encode_config(config: &MeterConfig, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u16(config.flags);
+    writer.u32(config.meter.0);
+    config.bands.iter().try_for_each(|band| encode_band(band, writer))?;
+    writer.set_length(start, start)
+}
+
+pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<MeterFeatures> {
+    let features = MeterFeatures {
+        max_meter: reader.u32()?,
+        band_types: reader.u32()?,
+        capabilities: reader.u32()?,
+        max_bands: reader.u8()?,
+        max_color: reader.u8()?,
+    };
+    reader.skip(2)?;
+    Ok(features)
+}
+
+pub(crate) fn encode_features(features: &MeterFeatures, writer: &mut Writer<'_>) {
+    writer.u32(features.max_meter);
+    writer.u32(features.band_types);
+    writer.u32(features.capabilities);
+    writer.u8(features.max_bands);
+    writer.u8(features.max_color);
+    writer.zeros(2);
+}

@@ -1,0 +1,163 @@
+//! Multipart requests and replies (OpenFlow 1.3.5, 7.3.5).
+use super::{flow, group, meter, port, queue, table};
+use crate::model::error::BadRequest;
+use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
+use crate::model::{PortNo, Version};
+use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
+
+const DESC: u16 = 0;
+const FLOW: u16 = 1;
+const AGGREGATE: u16 = 2;
+const TABLE: u16 = 3;
+const PORT_STATS: u16 = 4;
+const QUEUE: u16 = 5;
+const GROUP: u16 = 6;
+const GROUP_DESC: u16 = 7;
+const GROUP_FEATURES: u16 = 8;
+const METER: u16 = 9;
+const METER_CONFIG: u16 = 10;
+const METER_FEATURES: u16 = 11;
+const TABLE_FEATURES: u16 = 12;
+const PORT_DESC: u16 = 13;
+const EXPERIMENTER: u16 = 0xffff;
+
+fn decode_head(reader: &mut Reader<'_>) -> Decoded<(u16, bool)> {
+    let head = multipart::decode_head(reader)?;
+    reader.skip(4)?;
+    Ok(head)
+}
+
+fn encode_head(kind: u16, more: bool, writer: &mut Writer<'_>) {
+    multipart::encode_head(kind, more, writer);
+    writer.zeros(4);
+}
+
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
+    let (kind, more) = decode_head(reader)?;
+    let body = match kind {
+        DESC => RequestBody::Desc,
+        FLOW => RequestBody::Flow(flow::decode_request(reader)?),
+        AGGREGATE => RequestBody::Aggregate(flow::decode_request(reader)?),
+        TABLE => RequestBody::Table,
+        PORT_STATS => RequestBody::PortStats(queue::decode_config_request(reader)?),
+        QUEUE => RequestBody::Queue { port: PortNo(reader.u32()?), queue: reader.u32()? },
+        GROUP => RequestBody::Group(group::decode_request(reader)?),
+        GROUP_DESC => RequestBody::GroupDesc,
+        GROUP_FEATURES => RequestBody::GroupFeatures,
+        METER => RequestBody::Meter(meter::decode_request(reader)?),
+        METER_CONFIG => RequestBody::MeterConfig(meter::decode_request(reader)?),
+        METER_FEATURES => RequestBody::MeterFeatures,
+        TABLE_FEATURES => RequestBody::TableFeatures(reader.list(table::decode_features)?),
+        PORT_DESC => RequestBody::PortDesc,
+        EXPERIMENTER => RequestBody::Experimenter(opaque::decode(reader, Version::V13)?),
+        kind => {
+            let reason = format!("found multipart type {kind}, which 1.3 does not have");
+            return Err(reader.error(BadRequest::BadMultipart, reason));
+        }
+    };
+    Ok(MultipartRequest { more, body })
+}
+
+pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
+    let kind = match request.body {
+        RequestBody::Desc => DESC,
+        RequestBody::Flow(_) => FLOW,
+        RequestBody::Aggregate(_) => AGGREGATE,
+        RequestBody::Table => TABLE,
+        RequestBody::PortStats(_) => PORT_STATS,
+        RequestBody::Queue { .. } => QUEUE,
+        RequestBody::Group(_) => GROUP,
+        RequestBody::GroupDesc => GROUP_DESC,
+        RequestBody::GroupFeatures => GROUP_FEATURES,
+        RequestBody::Meter(_) => METER,
+        RequestBody::MeterConfig(_) => METER_CONFIG,
+        RequestBody::MeterFeatures => METER_FEATURES,
+        RequestBody::TableFeatures(_) => TABLE_FEATURES,
+        RequestBody::PortDesc => PORT_DESC,
+        RequestBody::Experimenter(_) => EXPERIMENTER,
+    };
+    encode_head(kind, request.more, writer);
+    let mut number = |number: u32| {
+        writer.u32(number);
+        writer.zeros(4);
+    };
+    match &request.body {
+        RequestBody::PortStats(port) => number(port.0),
+        RequestBody::Group(group) => number(group.0),
+        RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => number(meter.0),
+        RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::encode_request(request, writer)?,
+        RequestBody::Queue { port, queue } => {
+            writer.u32(port.0);
+            writer.u32(*queue);
+        }
+        RequestBody::TableFeatures(tables) => tables.iter().try_for_each(|t| table::encode_features(t, writer))?,
+        RequestBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
+        _ => (),
+    }
+    Ok(())
+}
+
+pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
+    let (kind, more) = decode_head(reader)?;
+    let body = match kind {
+        DESC => ReplyBody::Desc(multipart::decode_desc(reader)?),
+        FLOW => ReplyBody::Flow(reader.list(flow::decode_stats)?),
+        AGGREGATE => ReplyBody::Aggregate(multipart::decode_aggregate(reader)?),
+        TABLE => ReplyBody::Table(reader.list(table::decode_stats)?),
+        PORT_STATS => ReplyBody::PortStats(reader.list(port::decode_stats)?),
+        QUEUE => ReplyBody::Queue(reader.list(queue::decode_stats)?),
+        GROUP => ReplyBody::Group(reader.list(group::decode_stats)?),
+        GROUP_DESC => ReplyBody::GroupDesc(reader.list(group::decode_desc)?),
+        GROUP_FEATURES => ReplyBody::GroupFeatures(group::decode_features(reader)?),
+        METER => ReplyBody::Meter(reader.list(meter::decode_stats)?),
+        METER_CONFIG => ReplyBody::MeterConfig(reader.list(meter::decode_config)?),
+        METER_FEATURES => ReplyBody::MeterFeatures(meter::decode_features(reader)?),
+        TABLE_FEATURES => ReplyBody::TableFeatures(reader.list(table::decode_features)?),
+        PORT_DESC => ReplyBody::PortDesc(reader.list(port::decode_desc)?),
+        EXPERIMENTER => ReplyBody::Experimenter(opaque::decode(reader, Version::V13)?),
+        kind => {
+            let reason = format!("found multipart type {kind}, which 1.3 does not have");
+            return Err(reader.error(BadRequest::BadMultipart, reason));
+        }
+    };
+    Ok(MultipartReply { more, body })
+}
+
+pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
+    let kind = match reply.body {
+        ReplyBody::Desc(_) => DESC,
+        ReplyBody::Flow(_) => FLOW,
+        ReplyBody::Aggregate(_) => AGGREGATE,
+        ReplyBody::Table(_) => TABLE,
+        ReplyBody::PortStats(_) => PORT_STATS,
+        ReplyBody::Queue(_) => QUEUE,
+        ReplyBody::Group(_) => GROUP,
+        ReplyBody::GroupDesc(_) => GROUP_DESC,
+        ReplyBody::GroupFeatures(_) => GROUP_FEATURES,
+        ReplyBody::Meter(_) => METER,
+        ReplyBody::MeterConfig(_) => METER_CONFIG,
+        ReplyBody::MeterFeatures(_) => METER_FEATURES,
+        ReplyBody::TableFeatures(_) => TABLE_FEATURES,
+        ReplyBody::PortDesc(_) => PORT_DESC,
+        ReplyBody::Experimenter(_) => EXPERIMENTER,
+    };
+    encode_head(kind, reply.more, writer);
+    match &reply.body {
+        ReplyBody::Desc(desc) => multipart::encode_desc(desc, writer),
+        ReplyBody::Flow(list) => list.iter().try_for_each(|stats| flow::encode_stats(stats, writer))?,
+        ReplyBody::Aggregate(stats) => multipart::encode_aggregate(stats, writer),
+        ReplyBody::Table(list) => list.iter().for_each(|stats| table::encode_stats(stats, writer)),
+        ReplyBody::PortStats(list) => list.iter().for_each(|stats| port::encode_stats(stats, writer)),
+        ReplyBody::Queue(list) => list.iter().for_each(|stats| queue::encode_stats(stats, writer)),
+        ReplyBody::Group(list) => list.iter().try_for_each(|stats| group::encode_stats(stats, writer))?,
+        ReplyBody::GroupDesc(list) => list.iter().try_for_each(|desc| group::encode_desc(desc, writer))?,
+        ReplyBody::GroupFeatures(features) => group::encode_features(features, writer),
+        ReplyBody::Meter(list) => list.iter().try_for_each(|stats| meter::encode_stats(stats, writer))?,
+        ReplyBody::MeterConfig(list) => list.iter().try_for_each(|config| meter::encode_config(config, writer))?,
+        ReplyBody::MeterFeatures(features) => meter::encode_features(features, writer),
+        ReplyBody::TableFeatures(list) => list.iter().try_for_each(|t| table::encode_features(t, writer))?,
+        ReplyBody::PortDesc(list) => list.iter().for_each(|desc| port::encode_desc(desc, writer)),
+        ReplyBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Matches as lists of type-length-value entries (OpenFlow 1.3.5, 7.2.3).
+//!
+//! Known fields are those of the `OFPXMC_OPENFLOW_BASIC` class that 1.3 has, and three that it lacks, in the form that its
+//! users send them: `tcp_flags` as the Open Networking Foundation's extension for 1.3 (what Open vSwitch and os-ken send),
+//! `pbb_uca` as its extension 256, and `ip_frag` as Nicira's (what Open vSwitch sends). Everything else stays raw.
+use crate::model::error::{BadMatch, ErrorType};
+use crate::model::matching::RawField;
+use crate::model::multipart::OxmId;
+use crate::model::{Match, MatchField};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use weir_packet::Field;
+
+/// `OFPMT_OXM`.
+const MATCH_OXM: u16 = 1;
+/// `OFPXMC_NXM_1`: Nicira's fields.
+const NXM_1: u16 = 0x0001;
+/// `OFPXMC_OPENFLOW_BASIC`.
+const BASIC: u16 = 0x8000;
+/// `OFPXMC_EXPERIMENTER`: the experimenter's number comes before the value.
+const EXPERIMENTER: u16 = 0xffff;
+/// The Open Networking Foundation's number.
+const ONF: u32 = 0x4f4e_4600;
+/// `NXM_NX_IP_FRAG`.
+const NX_IP_FRAG: u8 = 26;
+/// `ONFOXM_ET_TCP_FLAGS`.
+const ONF_TCP_FLAGS: u8 = 42;
+/// `ONFOXM_ET_PBB_UCA` of extension 256, which has field number 0 and its own number behind the experimenter's.
+const ONF_PBB_UCA: [u8; 6] = [0x4f, 0x4e, 0x46, 0x00, 0x0a, 0x00];
+
+/// The header of an entry, and what stands between it and the value: the experimenter's number.
+struct Head {
+    class: u16,
+    number: u8,
+    prefix: &'static [u8],
+}
+
+const fn head(field: Field) -> Head {
+    match field {
+        Field::IpFrag => Head { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
+        Field::TcpFlags => Head { class: EXPERIMENTER, number: ONF_TCP_FLAGS, prefix: ONF_PBB_UCA.split_at(4).0 },
+        Field::PbbUca => Head { class: EXPERIMENTER, number: 0, prefix: &ONF_PBB_UCA },
+        // The numbers of the basic class are the fields' own.
+        basic => Head { class: BASIC, number: basic as u8, prefix: &[] },
+    }
+}
+
+/// The field of an entry's header and payload.
+fn field_of(class: u16, number: u8, payload: &[u8]) -> Option<Field> {
+    let field = match class {
+        BASIC => Field::from_oxm(number)?,
+        NXM_1 if number == NX_IP_FRAG => Field::IpFrag,
+        EXPERIMENTER if number == ONF_TCP_FLAGS => Field::TcpFlags,
+        EXPERIMENTER if number == 0 => Field::PbbUca,
+        _ => return None,
+    };
+    let head = head(field);
+    (head.class == class && payload.starts_with(head.prefix)).then_some(field)
+}
+
+/// A whole match with its header and padding.
+pub(crate) fn decode_match(reader: &mut Reader<'_>) -> Decoded<Match> {
+    let mut fields = reader.element("match", 2, 4, BadMatch::BadLen)?;
+    let length = fields.left();
+    let kind = fields.u16()?;
+    if kind != MATCH_OXM {
+        return Err(fields.error(BadMatch::BadType, format_args!("found match type {kind}, expected 1 (OXM)")));
+    }
+    fields.skip(2)?;
+    let fields = fields.list(|fields| decode_entry(fields, BadMatch::BadLen.into()))?;
+    // A flow entry is useless without its padding, but whoever left it out would be told of the instructions otherwise.
+    let padding = length.next_multiple_of(8) - length;
+    reader.part(padding, "match padding", BadMatch::BadLen)?;
+    Ok(Match { fields })
+}
+
+/// Writes a match with its header and padding.
+pub(crate) fn encode_match(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(MATCH_OXM);
+    writer.u16(0);
+    for entry in &matching.fields {
+        match entry {
+            MatchField::Known { field, value, mask } => encode_field(*field, *value, *mask, writer)?,
+            MatchField::Raw(raw) => encode_raw(raw, writer)?,
+        }
+    }
+    writer.set_length(start + 2, start)?;
+    writer.pad_from(start);
+    Ok(())
+}
+
+/// One entry. A known field whose length is wrong is the error `bad_length`.
+pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> Decoded<MatchField> {
+    let at = reader.at();
+    let (class, tail) = (reader.u16()?, reader.u8()?);
+    let (number, has_mask) = (tail >> 1, tail & 1 != 0);
+    let length = usize::from(reader.u8()?);
+    let mut payload = reader.part(length, "field", bad_length)?;
+    let bytes = payload.rest();
+    let Some(field) = field_of(class, number, &bytes.0) else {
+        return Ok(MatchField::Raw(RawField { class, number, has_mask, payload: bytes }));
+    };
+    let data = &bytes.0[head(field).prefix.len()..];
+    let expected = field.bytes() * if has_mask { 2 } else { 1 };
+    if data.len() != expected {
+        let found = data.len();
+        let reason = format!("byte {at}: {field}: found {found} bytes of value and mask, expected {expected}");
+        return Err(crate::codec::DecodeError { error: bad_length, reason });
+    }
+    let (value, mask) = data.split_at(field.bytes());
+    Ok(MatchField::Known { field, value: number_of(value), mask: has_mask.then(|| number_of(mask)) })
+}
+
+/// A big-endian number of up to 16 bytes.
+fn number_of(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+}
+
+/// Writes an entry of a known field.
+pub(crate) fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
+    let width = field.bytes();
+    let largest = u128::MAX >> (128 - 8 * width);
+    if let Some(wrong) = [Some(value), mask].into_iter().flatten().find(|number| *number > largest) {
+        return Err(writer.cannot(format!("{wrong:#x} in {field}, whose value has {width} bytes")));
+    }
+    let Head { class, number, prefix } = head(field);
+    let length = prefix.len() + width * if mask.is_some() { 2 } else { 1 };
+    writer.u16(class);
+    writer.u8(number << 1 | u8::from(mask.is_some()));
+    #[expect(clippy::cast_possible_truncation, reason = "at most 6 + 2 * 16")]
+    writer.u8(length as u8);
+    writer.bytes(prefix);
+    for number in [Some(value), mask].into_iter().flatten() {
+        writer.bytes(&number.to_be_bytes()[16 - width..]);
+    }
+    Ok(())
+}
+
+/// Writes an entry as it came.
+pub(crate) fn encode_raw(raw: &RawField, writer: &mut Writer<'_>) -> Encoded {
+    let Ok(length) = u8::try_from(raw.payload.0.len()) else {
+        return Err(writer.cannot(format!("a field of {} bytes, at most 255 fit", raw.payload.0.len())));
+    };
+    writer.u16(raw.class);
+    writer.u8(raw.number << 1 | u8::from(raw.has_mask));
+    writer.u8(length);
+    writer.bytes(&raw.payload.0);
+    Ok(())
+}
+
+/// A header alone, as table features list them.
+pub(crate) fn decode_id(reader: &mut Reader<'_>) -> Decoded<OxmId> {
+    let (class, tail, length) = (reader.u16()?, reader.u8()?, reader.u8()?);
+    let experimenter = if class == EXPERIMENTER { Some(reader.u32()?) } else { None };
+    Ok(OxmId { class, number: tail >> 1, has_mask: tail & 1 != 0, length, experimenter })
+}
+
+pub(crate) fn encode_id(id: &OxmId, writer: &mut Writer<'_>) -> Encoded {
+    if (id.class == EXPERIMENTER) != id.experimenter.is_some() {
+        return Err(writer.cannot("a field id whose class and experimenter disagree"));
+    }
+    writer.u16(id.class);
+    writer.u8(id.number << 1 | u8::from(id.has_mask));
+    writer.u8(id.length);
+    if let Some(experimenter) = id.experimenter {
+        writer.u32(experimenter);
+    }
+    Ok(())
+}
+
+impl OxmId {
+    /// The header of a field's entry as 1.3 carries it, for table features. None for `pbb_uca`, whose number does not fit a
+    /// header.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 4 + 2 * 16")]
+    pub fn of(field: Field, has_mask: bool) -> Option<OxmId> {
+        let Head { class, number, prefix } = head(field);
+        let length = (prefix.len() + field.bytes() * if has_mask { 2 } else { 1 }) as u8;
+        let experimenter = (class == EXPERIMENTER).then_some(ONF);
+        (field != Field::PbbUca).then_some(OxmId { class, number, has_mask, length, experimenter })
+    }
+
+    /// The field whose header this is, if weir knows it.
+    pub fn field(&self) -> Option<Field> {
+        let prefix = self.experimenter.map(u32::to_be_bytes);
+        field_of(self.class, self.number, prefix.as_ref().map_or(&[], |id| &id[..]))
+    }
+}

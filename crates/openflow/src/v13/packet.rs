@@ -1,0 +1,56 @@
+//! Packet-in and packet-out (OpenFlow 1.3.5, 7.4.1 and 7.3.7).
+use super::{action, oxm};
+use crate::model::error::{BadAction, BadRequest};
+use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
+use crate::model::{PortNo, TableId};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
+    Ok(match reader.u8()? {
+        0 => PacketInReason::NoMatch,
+        1 => PacketInReason::Action,
+        2 => PacketInReason::InvalidTtl,
+        other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 to 2"))),
+    })
+}
+
+pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
+    let (buffer_id, total_len) = (reader.buffer_id()?, reader.u16()?);
+    let (reason, table, cookie) = (decode_reason(reader)?, TableId(reader.u8()?), reader.u64()?);
+    let matching = oxm::decode_match(reader)?;
+    reader.skip(2)?;
+    Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
+}
+
+pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
+    writer.buffer_id(packet.buffer_id);
+    writer.u16(packet.total_len);
+    writer.u8(packet.reason as u8);
+    writer.u8(packet.table.0);
+    writer.u64(packet.cookie);
+    oxm::encode_match(&packet.matching, writer)?;
+    writer.zeros(2);
+    writer.bytes(&packet.data.0);
+    Ok(())
+}
+
+pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
+    let (buffer_id, in_port) = (reader.buffer_id()?, PortNo(reader.u32()?));
+    let length = reader.u16()?;
+    reader.skip(6)?;
+    let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
+    Ok(PacketOut { buffer_id, in_port, actions, data: reader.rest() })
+}
+
+pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {
+    writer.buffer_id(packet.buffer_id);
+    writer.u32(packet.in_port.0);
+    let place = writer.at();
+    writer.u16(0);
+    writer.zeros(6);
+    let actions = writer.at();
+    action::encode_list(&packet.actions, None, writer)?;
+    writer.set_length(place, actions)?;
+    writer.bytes(&packet.data.0);
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Ports and their statistics (OpenFlow 1.3.5, 7.2.1, 7.4.3, 7.3.4.3, 7.3.5.6).
+use crate::model::port::{PortMod, PortStats, PortStatus};
+use crate::model::{PortDesc, PortNo};
+use crate::wire::{Decoded, Reader, Writer, port};
+
+const NAME_BYTES: usize = 16;
+
+pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
+    let port_no = PortNo(reader.u32()?);
+    reader.skip(4)?;
+    let hw_addr = reader.mac()?;
+    reader.skip(2)?;
+    Ok(PortDesc {
+        port_no,
+        hw_addr,
+        name: reader.text(NAME_BYTES)?,
+        config: reader.u32()?,
+        state: reader.u32()?,
+        curr: reader.u32()?,
+        advertised: reader.u32()?,
+        supported: reader.u32()?,
+        peer: reader.u32()?,
+        curr_speed: reader.u32()?,
+        max_speed: reader.u32()?,
+    })
+}
+
+pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) {
+    writer.u32(desc.port_no.0);
+    writer.zeros(4);
+    writer.mac(desc.hw_addr);
+    writer.zeros(2);
+    writer.text(&desc.name, NAME_BYTES);
+    for word in [desc.config, desc.state, desc.curr, desc.advertised, desc.supported, desc.peer] {
+        writer.u32(word);
+    }
+    writer.u32(desc.curr_speed);
+    writer.u32(desc.max_speed);
+}
+
+pub(crate) fn decode_status(reader: &mut Reader<'_>) -> Decoded<PortStatus> {
+    let reason = port::decode_reason(reader)?;
+    reader.skip(7)?;
+    Ok(PortStatus { reason, desc: decode_desc(reader)? })
+}
+
+pub(crate) fn encode_status(status: &PortStatus, writer: &mut Writer<'_>) {
+    writer.u8(status.reason as u8);
+    writer.zeros(7);
+    encode_desc(&status.desc, writer);
+}
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
+    let port_no = PortNo(reader.u32()?);
+    reader.skip(4)?;
+    let hw_addr = reader.mac()?;
+    reader.skip(2)?;
+    let (config, mask, advertise) = (reader.u32()?, reader.u32()?, reader.u32()?);
+    reader.skip(4)?;
+    Ok(PortMod { port_no, hw_addr, config, mask, advertise })
+}
+
+pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) {
+    writer.u32(port.port_no.0);
+    writer.zeros(4);
+    writer.mac(port.hw_addr);
+    writer.zeros(2);
+    writer.u32(port.config);
+    writer.u32(port.mask);
+    writer.u32(port.advertise);
+    writer.zeros(4);
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<PortStats> {
+    let port_no = PortNo(reader.u32()?);
+    reader.skip(4)?;
+    let counters = port::decode_counters(reader, port_no)?;
+    Ok(PortStats { duration_sec: reader.u32()?, duration_nsec: reader.u32()?, ..counters })
+}
+
+pub(crate) fn encode_stats(stats: &PortStats, writer: &mut Writer<'_>) {
+    writer.u32(stats.port_no.0);
+    writer.zeros(4);
+    port::encode_counters(stats, writer);
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+}

@@ -1,0 +1,64 @@
+//! Queues and their statistics (OpenFlow 1.3.5, 7.3.6, 7.2.2, 7.3.5.8).
+use crate::model::PortNo;
+use crate::model::error::BadRequest;
+use crate::model::queue::{QueueConfig, QueueConfigReply, QueueStats};
+use crate::wire::{Decoded, Encoded, Reader, Writer, queue};
+
+pub(crate) fn decode_config_request(reader: &mut Reader<'_>) -> Decoded<PortNo> {
+    let port = PortNo(reader.u32()?);
+    reader.skip(4)?;
+    Ok(port)
+}
+
+pub(crate) fn encode_config_request(port: PortNo, writer: &mut Writer<'_>) {
+    writer.u32(port.0);
+    writer.zeros(4);
+}
+
+pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Decoded<QueueConfigReply> {
+    Ok(QueueConfigReply { port: decode_config_request(reader)?, queues: reader.list(decode_queue)? })
+}
+
+fn decode_queue(reader: &mut Reader<'_>) -> Decoded<QueueConfig> {
+    let mut part = reader.element("queue", 8, 16, BadRequest::BadLen)?;
+    let (queue, port) = (part.u32()?, PortNo(part.u32()?));
+    part.skip(8)?;
+    Ok(QueueConfig { queue, port, properties: part.list(queue::decode_property)? })
+}
+
+pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut Writer<'_>) -> Encoded {
+    encode_config_request(reply.port, writer);
+    for queue in &reply.queues {
+        let start = writer.at();
+        writer.u32(queue.queue);
+        writer.u32(queue.port.0);
+        writer.zeros(8);
+        for property in &queue.properties {
+            queue::encode_property(property, writer)?;
+        }
+        writer.set_length(start + 8, start)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
+    Ok(QueueStats {
+        port: PortNo(reader.u32()?),
+        queue: reader.u32()?,
+        tx_bytes: reader.u64()?,
+        tx_packets: reader.u64()?,
+        tx_errors: reader.u64()?,
+        duration_sec: reader.u32()?,
+        duration_nsec: reader.u32()?,
+    })
+}
+
+pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut Writer<'_>) {
+    writer.u32(stats.port.0);
+    writer.u32(stats.queue);
+    writer.u64(stats.tx_bytes);
+    writer.u64(stats.tx_packets);
+    writer.u64(stats.tx_errors);
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+}

@@ -1,0 +1,38 @@
+//! Controller roles and asynchronous configuration (OpenFlow 1.3.5, 7.3.9 and 7.3.10).
+use crate::model::role::{AsyncConfig, Role, RoleMessage};
+use crate::wire::{Decoded, Reader, Writer};
+
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
+    let role = match reader.u32()? {
+        0 => Role::NoChange,
+        1 => Role::Equal,
+        2 => Role::Master,
+        3 => Role::Slave,
+        other => Role::Unknown(other),
+    };
+    reader.skip(4)?;
+    Ok(RoleMessage { role, generation_id: reader.u64()? })
+}
+
+pub(crate) fn encode(message: &RoleMessage, writer: &mut Writer<'_>) {
+    writer.u32(match message.role {
+        Role::NoChange => 0,
+        Role::Equal => 1,
+        Role::Master => 2,
+        Role::Slave => 3,
+        Role::Unknown(other) => other,
+    });
+    writer.zeros(4);
+    writer.u64(message.generation_id);
+}
+
+pub(crate) fn decode_async(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
+    let mut pair = || Ok([reader.u32()?, reader.u32()?]);
+    Ok(AsyncConfig { packet_in: pair()?, port_status: pair()?, flow_removed: pair()? })
+}
+
+pub(crate) fn encode_async(config: &AsyncConfig, writer: &mut Writer<'_>) {
+    for bitmap in [config.packet_in, config.port_status, config.flow_removed].concat() {
+        writer.u32(bitmap);
+    }
+}

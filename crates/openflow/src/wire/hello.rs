@@ -1,0 +1,76 @@
+//! Hello (OpenFlow 1.3.5, 7.5.1): understood whatever the version, since it is what agrees on one.
+use super::{Decoded, Encoded, Reader, Writer};
+use crate::model::Hello;
+use crate::model::error::HelloFailed;
+
+const VERSION_BITMAP: u16 = 1;
+
+/// Elements that are not understood are skipped, as the specification demands; so is whatever follows a broken one, because
+/// to versions before 1.3.1 a hello's body means nothing.
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Hello> {
+    let mut hello = Hello::default();
+    while let Ok(element) = element(reader) {
+        hello.versions = hello.versions.or(element);
+    }
+    reader.rest();
+    Ok(hello)
+}
+
+/// One element: the versions, if it is a bitmap of them.
+fn element(reader: &mut Reader<'_>) -> Decoded<Option<Vec<u8>>> {
+    let mut element = reader.element("hello element", 2, 4, HelloFailed::Incompatible)?;
+    let kind = element.u16()?;
+    let length = element.u16()?;
+    // The last element's padding may be missing.
+    let padding = usize::from(length).next_multiple_of(8) - usize::from(length);
+    reader.skip(padding.min(reader.left()))?;
+    if kind != VERSION_BITMAP {
+        return Ok(None);
+    }
+    let mut versions = Vec::new();
+    // A version is a byte in the header, so only 256 bits can mean something.
+    for first in (0..=u8::MAX).step_by(32) {
+        let Ok(bitmap) = element.u32() else { break };
+        versions.extend((0..32).filter(|bit| bitmap & 1 << bit != 0).map(|bit| first + bit));
+    }
+    Ok(Some(versions))
+}
+
+pub(crate) fn encode(hello: &Hello, writer: &mut Writer<'_>) -> Encoded {
+    let Some(versions) = &hello.versions else { return Ok(()) };
+    let words = versions.iter().max().map_or(1, |highest| usize::from(*highest) / 32 + 1);
+    let start = writer.at();
+    writer.u16(VERSION_BITMAP);
+    writer.u16(0);
+    for word in 0..words {
+        let here = versions.iter().filter(|version| usize::from(**version) / 32 == word);
+        writer.u32(here.fold(0, |bitmap, version| bitmap | 1 << (version % 32)));
+    }
+    writer.set_length(start + 2, start)?;
+    writer.pad_from(start);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::error::BadRequest;
+
+    fn decoded(bytes: &[u8]) -> Option<Vec<u8>> {
+        decode(&mut Reader::new(bytes, "hello", BadRequest::BadLen)).unwrap().versions
+    }
+
+    #[test]
+    fn bitmaps_are_found_between_other_elements() {
+        assert_eq!(decoded(&[]), None);
+        assert_eq!(decoded(&[0, 9, 0, 5, 1, 0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0x12]), Some(vec![1, 4]));
+        assert_eq!(decoded(&[0, 1, 0, 12, 0, 0, 0, 2, 0, 0, 0, 1]), Some(vec![1, 32]));
+    }
+
+    #[test]
+    fn garbage_says_nothing() {
+        for bytes in [&[1][..], &[0, 1, 0, 3], &[0, 1, 0, 99, 0, 0, 0, 2], &[0xff; 40]] {
+            assert_eq!(decoded(bytes), None, "{bytes:?}");
+        }
+    }
+}

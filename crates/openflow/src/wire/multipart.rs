@@ -1,0 +1,51 @@
+//! What multipart (1.0: statistics) messages share: the flag, the description, the aggregate
+//! (OpenFlow 1.3.5, 7.3.5; OpenFlow 1.0.0, 5.3.5).
+use super::{Decoded, Reader, Writer};
+use crate::model::multipart::{AggregateStats, Desc};
+
+/// `OFPMPF_REQ_MORE` and `OFPMPF_REPLY_MORE`.
+const MORE: u16 = 1;
+/// Bytes of a description's texts, and of its serial number.
+const DESC_BYTES: usize = 256;
+const SERIAL_BYTES: usize = 32;
+
+/// Type and flag.
+pub(crate) fn decode_head(reader: &mut Reader<'_>) -> Decoded<(u16, bool)> {
+    Ok((reader.u16()?, reader.u16()? & MORE != 0))
+}
+
+pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut Writer<'_>) {
+    writer.u16(kind);
+    writer.u16(if more { MORE } else { 0 });
+}
+
+pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<Desc> {
+    Ok(Desc {
+        mfr_desc: reader.text(DESC_BYTES)?,
+        hw_desc: reader.text(DESC_BYTES)?,
+        sw_desc: reader.text(DESC_BYTES)?,
+        serial_num: reader.text(SERIAL_BYTES)?,
+        dp_desc: reader.text(DESC_BYTES)?,
+    })
+}
+
+pub(crate) fn encode_desc(desc: &Desc, writer: &mut Writer<'_>) {
+    writer.text(&desc.mfr_desc, DESC_BYTES);
+    writer.text(&desc.hw_desc, DESC_BYTES);
+    writer.text(&desc.sw_desc, DESC_BYTES);
+    writer.text(&desc.serial_num, SERIAL_BYTES);
+    writer.text(&desc.dp_desc, DESC_BYTES);
+}
+
+pub(crate) fn decode_aggregate(reader: &mut Reader<'_>) -> Decoded<AggregateStats> {
+    let stats = AggregateStats { packet_count: reader.u64()?, byte_count: reader.u64()?, flow_count: reader.u32()? };
+    reader.skip(4)?;
+    Ok(stats)
+}
+
+pub(crate) fn encode_aggregate(stats: &AggregateStats, writer: &mut Writer<'_>) {
+    writer.u64(stats.packet_count);
+    writer.u64(stats.byte_count);
+    writer.u32(stats.flow_count);
+    writer.zeros(4);
+}

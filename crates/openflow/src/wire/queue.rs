@@ -1,0 +1,56 @@
+//! Queue properties (OpenFlow 1.3.5, 7.2.2; OpenFlow 1.0.0, 5.2.2), which both versions lay out alike.
+use super::{Decoded, Encoded, Reader, Writer};
+use crate::model::error::BadRequest;
+use crate::model::queue::QueueProperty;
+
+const MIN_RATE: u16 = 1;
+const MAX_RATE: u16 = 2;
+const EXPERIMENTER: u16 = 0xffff;
+
+pub(crate) fn decode_property(reader: &mut Reader<'_>) -> Decoded<QueueProperty> {
+    let mut property = reader.element("queue property", 2, 8, BadRequest::BadLen)?;
+    let kind = property.u16()?;
+    property.skip(6)?;
+    let decoded = match kind {
+        MIN_RATE => QueueProperty::MinRate(rate(&mut property)?),
+        MAX_RATE => QueueProperty::MaxRate(rate(&mut property)?),
+        EXPERIMENTER => {
+            let id = property.u32()?;
+            property.skip(4)?;
+            QueueProperty::Experimenter { id, data: property.rest() }
+        }
+        kind => QueueProperty::Unknown { kind, data: property.rest() },
+    };
+    property.finish()?;
+    Ok(decoded)
+}
+
+fn rate(property: &mut Reader<'_>) -> Decoded<u16> {
+    let rate = property.u16()?;
+    property.skip(6)?;
+    Ok(rate)
+}
+
+pub(crate) fn encode_property(property: &QueueProperty, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(match property {
+        QueueProperty::MinRate(_) => MIN_RATE,
+        QueueProperty::MaxRate(_) => MAX_RATE,
+        QueueProperty::Experimenter { .. } => EXPERIMENTER,
+        QueueProperty::Unknown { kind, .. } => *kind,
+    });
+    writer.zeros(6);
+    match property {
+        QueueProperty::MinRate(rate) | QueueProperty::MaxRate(rate) => {
+            writer.u16(*rate);
+            writer.zeros(6);
+        }
+        QueueProperty::Experimenter { id, data } => {
+            writer.u32(*id);
+            writer.zeros(4);
+            writer.bytes(&data.0);
+        }
+        QueueProperty::Unknown { data, .. } => writer.bytes(&data.0),
+    }
+    writer.set_length(start + 2, start)
+}

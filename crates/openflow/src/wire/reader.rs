@@ -1,0 +1,189 @@
+//! Reads big-endian fields from a message without ever reaching past its end.
+use super::Decoded;
+use crate::codec::DecodeError;
+use crate::model::{BufferId, Bytes, ErrorType};
+use std::fmt::Display;
+use weir_packet::MacAddr;
+
+/// What is left of a message, or of one part of it.
+///
+/// It knows what it reads and which error its shortness is, so that the code that reads fields only says which fields.
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    /// Offset in the message of the first byte left.
+    at: usize,
+    what: &'static str,
+    short: ErrorType,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `bytes`, the `what`; `short` is the error when it ends too early or too late.
+    pub(crate) fn new(bytes: &'a [u8], what: &'static str, short: impl Into<ErrorType>) -> Self {
+        Reader { bytes, at: 0, what, short: short.into() }
+    }
+
+    /// Offset in the message of the next byte.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Calls what is read from now on `what`.
+    pub(crate) fn rename(&mut self, what: &'static str) {
+        self.what = what;
+    }
+
+    /// An error at the next byte.
+    pub(crate) fn error(&self, error: impl Into<ErrorType>, reason: impl Display) -> DecodeError {
+        DecodeError { error: error.into(), reason: format!("byte {}: {}: {reason}", self.at, self.what) }
+    }
+
+    /// The next `count` bytes.
+    pub(crate) fn take(&mut self, count: usize) -> Decoded<&'a [u8]> {
+        let Some((taken, left)) = self.bytes.split_at_checked(count) else {
+            return Err(self.error(self.short, format_args!("found {} bytes more, expected {count}", self.left())));
+        };
+        self.bytes = left;
+        self.at += count;
+        Ok(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Decoded<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    pub(crate) fn u8(&mut self) -> Decoded<u8> {
+        self.array().map(u8::from_be_bytes)
+    }
+
+    pub(crate) fn u16(&mut self) -> Decoded<u16> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Decoded<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Decoded<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    pub(crate) fn mac(&mut self) -> Decoded<MacAddr> {
+        self.array().map(MacAddr)
+    }
+
+    pub(crate) fn buffer_id(&mut self) -> Decoded<Option<BufferId>> {
+        Ok(Some(self.u32()?).filter(|id| *id != super::NO_BUFFER_ID).map(BufferId))
+    }
+
+    /// Padding, whatever it holds: "unused bytes are ignored by the receiver" (OpenFlow 1.3.5, 7).
+    pub(crate) fn skip(&mut self, count: usize) -> Decoded<()> {
+        self.take(count).map(|_| ())
+    }
+
+    /// Text in a field of `count` bytes, up to its first zero byte.
+    pub(crate) fn text(&mut self, count: usize) -> Decoded<String> {
+        let field = self.take(count)?;
+        let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// Everything left.
+    pub(crate) fn rest(&mut self) -> Bytes {
+        let rest = std::mem::take(&mut self.bytes);
+        self.at += rest.len();
+        Bytes(rest.to_vec())
+    }
+
+    /// The next `count` bytes as a part of its own, whose shortness is `short`.
+    pub(crate) fn part(&mut self, count: usize, what: &'static str, short: impl Into<ErrorType>) -> Decoded<Self> {
+        let mut part = Reader { bytes: self.bytes, at: self.at, what, short: short.into() };
+        part.bytes = part.take(count)?;
+        part.at = self.at;
+        self.skip(count)?;
+        Ok(part)
+    }
+
+    /// A part that carries its own length, in 16 bits `length_at` bytes from its start; it has at least `least` bytes.
+    pub(crate) fn element(
+        &mut self,
+        what: &'static str,
+        length_at: usize,
+        least: usize,
+        short: impl Into<ErrorType>,
+    ) -> Decoded<Self> {
+        let short = short.into();
+        let head = Reader { bytes: self.bytes, at: self.at, what, short }.take(length_at + 2)?;
+        let length = usize::from(u16::from_be_bytes([head[length_at], head[length_at + 1]]));
+        if length < least {
+            let reason = format!("found length {length}, expected at least {least}");
+            return Err(Reader { bytes: self.bytes, at: self.at, what, short }.error(short, reason));
+        }
+        self.part(length, what, short)
+    }
+
+    /// Reads to the end with `read`, which takes at least a byte each time or fails.
+    pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Decoded<T>) -> Decoded<Vec<T>> {
+        let mut list = Vec::new();
+        while !self.is_empty() {
+            list.push(read(self)?);
+        }
+        Ok(list)
+    }
+
+    /// Checks that nothing is left.
+    pub(crate) fn finish(&self) -> Decoded<()> {
+        match self.left() {
+            0 => Ok(()),
+            left => Err(self.error(self.short, format_args!("found {left} bytes more, expected none"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::error::{BadAction, BadRequest};
+
+    #[test]
+    fn errors_say_where() {
+        let mut reader = Reader::new(&[0, 1, 0, 9, 7], "echo", BadRequest::BadLen);
+        assert_eq!(reader.u8().unwrap(), 0);
+        let error = reader.u64().unwrap_err();
+        assert_eq!(
+            (error.error, &*error.reason),
+            (BadRequest::BadLen.into(), "byte 1: echo: found 4 bytes more, expected 8")
+        );
+        let error = reader.finish().unwrap_err();
+        assert_eq!(error.reason, "byte 1: echo: found 4 bytes more, expected none");
+    }
+
+    #[test]
+    fn elements_keep_to_their_length() {
+        let bytes = [0, 1, 0, 5, 7, 0, 2, 0, 9];
+        let mut reader = Reader::new(&bytes, "list", BadRequest::BadLen);
+        let mut first = reader.element("action", 2, 4, BadAction::BadLen).unwrap();
+        first.skip(4).unwrap();
+        assert_eq!((first.at(), first.u8().unwrap(), first.is_empty()), (4, 7, true));
+        let error = reader.element("action", 2, 4, BadAction::BadLen).err().unwrap();
+        assert_eq!(error.reason, "byte 5: action: found 4 bytes more, expected 9");
+        let error = reader.element("action", 2, 10, BadAction::BadLen).err().unwrap();
+        assert_eq!(error.reason, "byte 5: action: found length 9, expected at least 10");
+    }
+
+    #[test]
+    fn text_ends_at_its_first_zero() {
+        let mut reader = Reader::new(b"p1\0x\xff\xff", "name", BadRequest::BadLen);
+        assert_eq!(reader.text(4).unwrap(), "p1");
+        assert_eq!(reader.text(2).unwrap(), "\u{fffd}\u{fffd}");
+    }
+}

@@ -1,0 +1,110 @@
+//! Writes big-endian fields of a message.
+use super::{Encoded, NO_BUFFER_ID};
+use crate::codec::EncodeError;
+use crate::model::{BufferId, Version};
+use weir_packet::MacAddr;
+
+/// A message being written behind whatever the buffer holds already.
+pub(crate) struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
+    version: Version,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(out: &'a mut Vec<u8>, version: Version) -> Self {
+        let start = out.len();
+        Writer { out, start, version }
+    }
+
+    /// Bytes written so far: the place of the next one.
+    pub(crate) fn at(&self) -> usize {
+        self.out.len() - self.start
+    }
+
+    /// Says that the version cannot carry `what`.
+    pub(crate) fn cannot(&self, what: impl Into<String>) -> EncodeError {
+        EncodeError { version: self.version, what: what.into() }
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.out.push(value);
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    pub(crate) fn mac(&mut self, mac: MacAddr) {
+        self.bytes(&mac.0);
+    }
+
+    pub(crate) fn buffer_id(&mut self, id: Option<BufferId>) {
+        self.u32(id.map_or(NO_BUFFER_ID, |id| id.0));
+    }
+
+    pub(crate) fn zeros(&mut self, count: usize) {
+        self.out.resize(self.out.len() + count, 0);
+    }
+
+    /// Zeros up to a multiple of eight bytes from `since`.
+    pub(crate) fn pad_from(&mut self, since: usize) {
+        self.zeros((self.at() - since).next_multiple_of(8) - (self.at() - since));
+    }
+
+    /// Text in a field of `count` bytes, cut at a character so that at least one zero byte ends it.
+    pub(crate) fn text(&mut self, text: &str, count: usize) {
+        let cut = text.floor_char_boundary(count - 1);
+        self.bytes(&text.as_bytes()[..cut]);
+        self.zeros(count - cut);
+    }
+
+    /// Writes into the 16 bits at `place` how many bytes were written since `since`.
+    pub(crate) fn set_length(&mut self, place: usize, since: usize) -> Encoded {
+        let length = self.at() - since;
+        let Ok(length) = u16::try_from(length) else {
+            return Err(self.cannot(format!("{length} bytes in one part, at most 65535 fit")));
+        };
+        self.out[self.start + place..][..2].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_and_padding_count_from_the_part() {
+        let mut out = vec![9];
+        let mut writer = Writer::new(&mut out, Version::V13);
+        writer.u16(7);
+        let part = writer.at();
+        writer.u16(0);
+        writer.text("eth0", 4);
+        writer.pad_from(part);
+        writer.set_length(part, part).unwrap();
+        assert_eq!(out, [9, 0, 7, 0, 8, b'e', b't', b'h', 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused() {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, Version::V13);
+        writer.zeros(65536);
+        let error = writer.set_length(0, 0).unwrap_err();
+        assert_eq!(error.to_string(), "OpenFlow 1.3 cannot carry 65536 bytes in one part, at most 65535 fit");
+    }
+}

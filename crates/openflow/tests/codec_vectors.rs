@@ -1,0 +1,52 @@
+//! Messages that other implementations encoded: decoding and encoding gives their bytes back.
+use std::path::{Path, PathBuf};
+use weir_openflow::model::Version;
+use weir_openflow::{decode, encode};
+
+/// A directory of the files shared between projects, if this machine has them; `WEIR_REQUIRE_SHARED` makes them a must.
+fn shared(path: &str) -> Option<PathBuf> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    if directory.is_dir() {
+        return Some(directory);
+    }
+    assert!(std::env::var_os("WEIR_REQUIRE_SHARED").is_none(), "{} is not there", directory.display());
+    println!("skipped: {} is not there", directory.display());
+    None
+}
+
+/// Name and bytes of each message in a directory whose name begins with `prefix`.
+fn messages(directory: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut messages: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "packet"))
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .filter(|(name, _)| name.starts_with(prefix))
+        .collect();
+    messages.sort();
+    messages
+}
+
+/// What differs after decoding and encoding, if anything.
+fn difference(name: &str, bytes: &[u8]) -> Option<String> {
+    let message = match decode(bytes) {
+        Ok(message) => message,
+        Err(error) => return Some(format!("{name}: {error}")),
+    };
+    let version = Version::from_number(bytes[0]).unwrap();
+    let mut again = Vec::new();
+    if let Err(error) = encode(&message, version, &mut again) {
+        return Some(format!("{name}: {error}"));
+    }
+    (again != bytes).then(|| format!("{name}: {message:?}\n  {bytes:02x?}\n  {again:02x?}"))
+}
+
+#[test]
+fn bytes_come_back() {
+    let Some(directory) = shared("data/external/rules/openflow/wire") else { return };
+    for (prefix, least) in [("of13_", 96)] {
+        let messages = messages(&directory, prefix);
+        assert!(messages.len() >= least, "{} messages of {prefix}", messages.len());
+        let differences: Vec<_> = messages.iter().filter_map(|(name, bytes)| difference(name, bytes)).collect();
+        assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+    }
+}
