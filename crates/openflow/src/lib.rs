@@ -4,6 +4,7 @@
 pub mod codec;
 pub mod model;
 pub mod session;
+pub mod text;
 mod v10;
 mod v13;
 mod wire;

@@ -118,7 +118,8 @@ impl Match {
         Ok(())
     }
 
-    fn has_prerequisite(&self, field: Field) -> bool {
+    /// Whether the match has what `field` needs beside it (OpenFlow 1.3.5, table 12).
+    pub(crate) fn has_prerequisite(&self, field: Field) -> bool {
         let exact =
             |field: Field| self.get(field).filter(|(_, mask)| *mask == field.all_ones()).map(|(value, _)| value);
         let eth_in = |types: &[u16]| exact(Field::EthType).is_some_and(|t| types.iter().any(|x| u128::from(*x) == t));

@@ -1,0 +1,93 @@
+//! Actions and instructions, to text: the spelling of `ovs-ofctl`.
+use super::{action, field_value, raw};
+use crate::model::{Action, Instruction, PortNo, Version};
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use weir_packet::{Field, MacAddr};
+
+/// Writes a list of actions; `drop` if it is empty.
+pub(super) fn write_actions(actions: &[Action], version: Version) -> String {
+    if actions.is_empty() {
+        return "drop".into();
+    }
+    let texts: Vec<String> = actions.iter().map(|action| write_action(action, version)).collect();
+    texts.join(",")
+}
+
+/// Writes instructions in the order in which they are executed; `drop` if they do nothing.
+pub(super) fn write_instructions(instructions: &[Instruction], version: Version) -> String {
+    let mut ordered: Vec<&Instruction> = instructions.iter().collect();
+    ordered.sort_by_key(|instruction| action::rank(instruction));
+    let texts: Vec<String> = ordered.into_iter().filter_map(|one| write_instruction(one, version)).collect();
+    if texts.is_empty() { "drop".into() } else { texts.join(",") }
+}
+
+fn write_instruction(instruction: &Instruction, version: Version) -> Option<String> {
+    Some(match instruction {
+        Instruction::GotoTable(table) => format!("goto_table:{}", table.0),
+        Instruction::WriteMetadata { metadata, mask: u64::MAX } => format!("write_metadata:{metadata:#x}"),
+        Instruction::WriteMetadata { metadata, mask } => format!("write_metadata:{metadata:#x}/{mask:#x}"),
+        Instruction::WriteActions(actions) => format!("write_actions({})", write_actions(actions, version)),
+        Instruction::ApplyActions(actions) if actions.is_empty() => return None,
+        Instruction::ApplyActions(actions) => write_actions(actions, version),
+        Instruction::ClearActions => "clear_actions".into(),
+        Instruction::Meter(meter) => format!("meter:{}", meter.0),
+        Instruction::Experimenter { id, data } => format!("experimenter_instruction({id:#x},{})", raw::hex(&data.0)),
+    })
+}
+
+/// Writes one action.
+#[expect(clippy::cast_possible_truncation, reason = "an Ethernet address has 48 bits")]
+fn write_action(action: &Action, version: Version) -> String {
+    match action {
+        Action::Output { port: PortNo::CONTROLLER, max_len } => format!("CONTROLLER:{max_len}"),
+        Action::Output { port, .. } => output_text(*port),
+        Action::Group(group) => format!("group:{}", group.0),
+        Action::SetQueue(queue) => format!("set_queue:{queue}"),
+        Action::CopyTtlOut => "copy_ttl_out".into(),
+        Action::CopyTtlIn => "copy_ttl_in".into(),
+        Action::SetMplsTtl(ttl) => format!("set_mpls_ttl({ttl})"),
+        Action::DecMplsTtl => "dec_mpls_ttl".into(),
+        Action::SetNwTtl(ttl) => format!("mod_nw_ttl:{ttl}"),
+        Action::DecNwTtl => "dec_ttl".into(),
+        Action::PushVlan(eth_type) => format!("push_vlan:0x{eth_type:04x}"),
+        Action::PopVlan if version == Version::V10 => "strip_vlan".into(),
+        Action::PopVlan => "pop_vlan".into(),
+        Action::PushMpls(eth_type) => format!("push_mpls:0x{eth_type:04x}"),
+        Action::PopMpls(eth_type) => format!("pop_mpls:0x{eth_type:04x}"),
+        Action::PushPbb(eth_type) => format!("push_pbb:0x{eth_type:04x}"),
+        Action::PopPbb => "pop_pbb".into(),
+        Action::SetField { field: Field::EthSrc, value } if version == Version::V10 => {
+            format!("mod_dl_src:{}", MacAddr::from_bits(*value as u64))
+        }
+        Action::SetField { field: Field::EthDst, value } if version == Version::V10 => {
+            format!("mod_dl_dst:{}", MacAddr::from_bits(*value as u64))
+        }
+        Action::SetField { field, value } => {
+            format!("set_field:{}->{}", field_value::set_text(*field, *value), field_value::set_name(*field))
+        }
+        Action::SetVlanVid(vid) => format!("mod_vlan_vid:{vid}"),
+        Action::SetVlanPcp(pcp) => format!("mod_vlan_pcp:{pcp}"),
+        Action::SetNwSrc(address) => format!("mod_nw_src:{}", Ipv4Addr::from_bits(*address)),
+        Action::SetNwDst(address) => format!("mod_nw_dst:{}", Ipv4Addr::from_bits(*address)),
+        Action::SetNwTos(tos) => format!("mod_nw_tos:{tos}"),
+        Action::SetTpSrc(port) => format!("mod_tp_src:{port}"),
+        Action::SetTpDst(port) => format!("mod_tp_dst:{port}"),
+        Action::Enqueue { port, queue } => format!("enqueue:{port}:{queue}"),
+        Action::Experimenter { id, data } => format!("experimenter({id:#x},{})", raw::hex(&data.0)),
+        Action::SetFieldRaw(field) => format!("set_field:{}->{}", raw::hex(&field.payload.0), raw::name(field)),
+    }
+}
+
+/// A reserved port is its name alone. `ANY` is no port that anything goes to: it keeps the word in front.
+fn output_text(port: PortNo) -> String {
+    match port {
+        PortNo::ANY => "output:ANY".into(),
+        port if port > PortNo::MAX && port >= PortNo::IN_PORT => port.to_string(),
+        port => {
+            let mut text = String::from("output:");
+            let _ = write!(text, "{port}");
+            text
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is wrong with a text, where, and what would be right.
+use std::fmt;
+
+/// Longest piece of the text that a message repeats, in characters.
+const MAX_FOUND: usize = 40;
+
+/// A text that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    /// Bytes from the text's start to what is wrong.
+    pub position: usize,
+    /// What stands there; empty at the text's end.
+    pub found: String,
+    /// What should stand there, or what is wrong with it.
+    pub expected: String,
+    /// The known name nearest to an unknown one.
+    pub nearest: Option<&'static str>,
+}
+
+impl ParseError {
+    pub(super) fn new(position: usize, found: &str, expected: impl Into<String>) -> ParseError {
+        let mut short: String = found.chars().take(MAX_FOUND).collect();
+        if short.len() < found.len() {
+            short.push_str("...");
+        }
+        ParseError { position, found: short, expected: expected.into(), nearest: None }
+    }
+
+    /// An unknown name: suggests the nearest of `known`.
+    pub(super) fn unknown(
+        position: usize,
+        found: &str,
+        expected: &str,
+        known: impl IntoIterator<Item = &'static str>,
+    ) -> ParseError {
+        ParseError { nearest: nearest(found, known), ..ParseError::new(position, found, expected) }
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = self.position + 1;
+        match self.found.as_str() {
+            "" => write!(f, "column {column}: found nothing, expected {}", self.expected)?,
+            found => write!(f, "column {column}: found `{found}`, expected {}", self.expected)?,
+        }
+        self.nearest.map_or(Ok(()), |name| write!(f, "; did you mean `{name}`?"))
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// The known name that takes the fewest changes to reach from `found`, if that is no more than a third of it.
+fn nearest(found: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+    let found = found.to_ascii_lowercase();
+    if found.len() > MAX_FOUND {
+        return None;
+    }
+    let near = known.into_iter().map(|name| (changes(found.as_bytes(), name.as_bytes()), name));
+    let limit = (found.len() / 3).max(1);
+    near.filter(|(changes, _)| *changes <= limit).min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment distance).
+fn changes(a: &[u8], b: &[u8]) -> usize {
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let known = ["nw_src", "nw_dst", "dl_dst"];
+        assert_eq!(nearest("nw_dts", known), Some("nw_dst"));
+        assert_eq!(nearest("NW_SRC", known), Some("nw_src"));
+        assert_eq!(nearest("nonsense", known), None);
+        assert_eq!(nearest("", known), None);
+    }
+
+    #[test]
+    fn long_pieces_are_cut() {
+        let error = ParseError::new(3, &"x".repeat(1000), "less");
+        assert_eq!(error.to_string(), format!("column 4: found `{}...`, expected less", "x".repeat(40)));
+    }
+}

@@ -1,0 +1,178 @@
+//! Matches, to text: the order and spelling of `ovs-ofctl`.
+use super::{field_value, matching, raw};
+use crate::model::{Match, MatchField};
+use std::fmt::Write as _;
+use weir_packet::Field;
+use weir_packet::field::VLAN_PRESENT;
+
+/// A match while it is written: the fields not yet written, and the text.
+struct Writer<'a> {
+    left: Vec<&'a MatchField>,
+    text: String,
+}
+
+/// Writes a match, fields separated by commas; empty if it matches everything.
+pub(super) fn write(matching: &Match) -> String {
+    let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
+    let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
+    writer.protocol(matching);
+    for field in [Field::TunnelId, Field::Metadata, Field::InPort, Field::InPhyPort] {
+        writer.field(field, field_value::set_name(field));
+    }
+    writer.vlan();
+    writer.field(Field::EthSrc, "dl_src");
+    writer.field(Field::EthDst, "dl_dst");
+    writer.field(Field::EthType, "dl_type");
+    for (field, name) in [(Field::Ipv4Src, "nw_src"), (Field::Ipv4Dst, "nw_dst")] {
+        if matching.has_prerequisite(field) {
+            writer.field(field, name);
+        }
+    }
+    writer.fields(&[Field::Ipv6Src, Field::Ipv6Dst, Field::Ipv6Flabel, Field::ArpSpa, Field::ArpTpa]);
+    writer.fields(if arp { &[Field::ArpOp, Field::ArpSha, Field::ArpTha] } else { &[Field::IpProto] });
+    writer.type_of_service();
+    writer.fields(&[Field::IpEcn, Field::MplsLabel, Field::MplsTc, Field::MplsBos]);
+    writer.field(Field::IpFrag, "nw_frag");
+    writer.transport(matching);
+    writer.fields(&[Field::Ipv6NdTarget, Field::Ipv6NdSll, Field::Ipv6NdTll, Field::TcpFlags]);
+    writer.others();
+    writer.text
+}
+
+/// The word for the protocol, and how many of `eth_type` and `ip_proto` it stands for.
+fn protocol(matching: &Match) -> Option<(&'static str, usize)> {
+    let exact = |field| matching.get(field).filter(|(_, mask)| *mask == Field::all_ones(field)).map(|(value, _)| value);
+    let eth = exact(Field::EthType)?;
+    let proto = exact(Field::IpProto);
+    // PBB has no word in ovs-ofctl; `ipv4` is another word for `ip`.
+    let words = matching::PROTOCOLS.into_iter().filter(|(name, _, _)| !matches!(*name, "pbb" | "ipv4"));
+    let same_eth: Vec<_> = words.filter(|(_, word_eth, _)| u128::from(*word_eth) == eth).collect();
+    let both = same_eth.iter().find(|(_, _, p)| p.is_some() && p.map(u128::from) == proto);
+    both.map(|(name, _, _)| (*name, 2)).or(same_eth.first().map(|(name, _, _)| (*name, 1)))
+}
+
+impl<'a> Writer<'a> {
+    fn put(&mut self, key: &str, value: &str) {
+        let comma = if self.text.is_empty() { "" } else { "," };
+        let equals = if value.is_empty() { "" } else { "=" };
+        let _ = write!(self.text, "{comma}{key}{equals}{value}");
+    }
+
+    /// Takes a field that is still to be written.
+    fn take(&mut self, wanted: Field) -> Option<(u128, Option<u128>)> {
+        let at =
+            self.left.iter().position(|entry| matches!(entry, MatchField::Known { field, .. } if *field == wanted))?;
+        match self.left.remove(at) {
+            MatchField::Known { value, mask, .. } => Some((*value, *mask)),
+            MatchField::Raw(_) => None,
+        }
+    }
+
+    fn field(&mut self, field: Field, name: &str) {
+        if let Some((value, mask)) = self.take(field) {
+            self.put(name, &field_value::match_text(field, value, mask));
+        }
+    }
+
+    fn fields(&mut self, fields: &[Field]) {
+        for field in fields {
+            self.field(*field, field_value::set_name(*field));
+        }
+    }
+
+    fn protocol(&mut self, matching: &Match) {
+        if let Some((name, count)) = protocol(matching) {
+            self.put(name, "");
+            for field in [Field::EthType, Field::IpProto].into_iter().take(count) {
+                self.take(field);
+            }
+        }
+    }
+
+    /// The tag as `dl_vlan` and `dl_vlan_pcp` where these say it, otherwise as bits of the whole tag.
+    fn vlan(&mut self) {
+        let present = u128::from(VLAN_PRESENT);
+        let vid = self.take(Field::VlanVid).map(|(value, mask)| (value, mask.unwrap_or(Field::VlanVid.all_ones())));
+        let pcp = self.take(Field::VlanPcp).map(|(value, _)| value);
+        match (vid, pcp) {
+            (None, None) => {}
+            (Some((value, 0x1fff)), pcp) if value & present != 0 => {
+                self.put("dl_vlan", &(value & 0xfff).to_string());
+                if let Some(pcp) = pcp {
+                    self.put("dl_vlan_pcp", &pcp.to_string());
+                }
+            }
+            (Some((0x1000, 0x1000)), Some(pcp)) => self.put("dl_vlan_pcp", &pcp.to_string()),
+            (None, Some(pcp)) => self.put("vlan_pcp", &pcp.to_string()),
+            (Some((value, mask)), pcp) => {
+                let value = value | pcp.unwrap_or(0) << 13;
+                let mask = mask | if pcp.is_some() { 0xe000 } else { 0 };
+                self.put("vlan_tci", &format!("0x{value:04x}/0x{mask:04x}"));
+            }
+        }
+    }
+
+    fn type_of_service(&mut self) {
+        if let Some((dscp, _)) = self.take(Field::IpDscp) {
+            self.put("nw_tos", &(dscp << 2).to_string());
+        }
+    }
+
+    /// Ports as `tp_src` and `tp_dst`, ICMP's type and code as `icmp_type` and `icmp_code`, where the protocol's word tells
+    /// which are meant.
+    fn transport(&mut self, matching: &Match) {
+        const FIELDS: [(Field, &str); 10] = [
+            (Field::TcpSrc, "tp_src"),
+            (Field::TcpDst, "tp_dst"),
+            (Field::UdpSrc, "tp_src"),
+            (Field::UdpDst, "tp_dst"),
+            (Field::SctpSrc, "tp_src"),
+            (Field::SctpDst, "tp_dst"),
+            (Field::Icmpv4Type, "icmp_type"),
+            (Field::Icmpv4Code, "icmp_code"),
+            (Field::Icmpv6Type, "icmp_type"),
+            (Field::Icmpv6Code, "icmp_code"),
+        ];
+        for (field, name) in FIELDS {
+            if matching.has_prerequisite(field) {
+                self.field(field, name);
+            }
+        }
+    }
+
+    /// What has no place of its own: a field whose prerequisites are not matched, a field weir does not know.
+    fn others(&mut self) {
+        for entry in std::mem::take(&mut self.left) {
+            match entry {
+                MatchField::Known { field, value, mask } => {
+                    self.put(field.name(), &field_value::match_text(*field, *value, *mask));
+                }
+                MatchField::Raw(field) => self.put(&raw::name(field), &raw::hex(&field.payload.0)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_packet::field::{eth_type, ip_proto};
+
+    #[test]
+    fn fields_come_in_the_order_of_ovs() {
+        let matching = Match::any()
+            .with(Field::TcpDst, 80_u16)
+            .with(Field::InPort, 1_u32)
+            .with(Field::IpProto, ip_proto::TCP)
+            .with(Field::EthType, eth_type::IPV4)
+            .with(Field::VlanVid, VLAN_PRESENT | 5)
+            .with_masked(Field::Ipv4Dst, 0x0a00_0000_u32, 0xff00_0000_u32);
+        assert_eq!(write(&matching), "tcp,in_port=1,dl_vlan=5,nw_dst=10.0.0.0/8,tp_dst=80");
+    }
+
+    #[test]
+    fn a_field_without_its_prerequisite_keeps_its_own_name() {
+        let matching = Match::any().with(Field::TcpDst, 80_u16).with(Field::VlanPcp, 3_u8).with(Field::Ipv4Src, 1_u32);
+        assert_eq!(write(&matching), "vlan_pcp=3,tcp_dst=80,ipv4_src=0.0.0.1");
+    }
+}

@@ -1,0 +1,79 @@
+//! The text that people write and read: flow entries, matches and actions like `ovs-ofctl`'s, in both directions, and
+//! messages like `ovs-ofctl ofp-print`'s.
+//!
+//! Where Open vSwitch has a spelling, it is used, and tests compare with it. What it lacks has a spelling of its own:
+//! `push_pbb`, `pop_pbb`, `copy_ttl_in`, `copy_ttl_out`, `experimenter(NUMBER,HEX)`, and `raw_CLASS_NUMBER=HEX` for fields
+//! that weir does not know. Port numbers are OpenFlow 1.3's: 65534 is an ordinary port, the local one is `local`.
+mod action;
+mod action_text;
+mod error;
+mod field_value;
+mod flow;
+mod match_text;
+mod matching;
+mod number;
+mod raw;
+mod scan;
+
+pub use error::ParseError;
+pub use flow::{DEFAULT_PRIORITY, format_flow, parse_flow};
+
+use crate::model::{Action, Instruction, Match, Version};
+
+/// Longest text that is read, in bytes: twice what the longest message needs.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// Reads a match, such as `tcp,in_port=1,nw_dst=10.0.0.0/8,tp_dst=80`.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn parse_match(text: &str) -> Result<Match, ParseError> {
+    check_length(text)?;
+    let mut scanner = scan::Scanner::new(text, 0);
+    let mut items = Vec::new();
+    while let Some(item) = scanner.next()? {
+        items.push(item);
+    }
+    matching::build(&items)
+}
+
+/// Writes a match in the order and spelling of `ovs-ofctl`; empty if it matches everything.
+pub fn format_match(matching: &Match) -> String {
+    match_text::write(matching)
+}
+
+/// Reads actions, such as `push_vlan:0x8100,set_field:4197->vlan_vid,output:2`; `drop` is none.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn parse_actions(text: &str) -> Result<Vec<Action>, ParseError> {
+    check_length(text)?;
+    action::parse_actions(text, 0)
+}
+
+/// Writes actions; `drop` if there are none. `version` decides between spellings: 1.0's `strip_vlan` is 1.3's `pop_vlan`.
+pub fn format_actions(actions: &[Action], version: Version) -> String {
+    action_text::write_actions(actions, version)
+}
+
+/// Reads actions and instructions, such as `output:2,goto_table:3`. Actions alone are one apply-actions; the instructions
+/// come in the order of their execution.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn parse_instructions(text: &str) -> Result<Vec<Instruction>, ParseError> {
+    check_length(text)?;
+    action::parse_instructions(text, 0)
+}
+
+/// Writes instructions in the order of their execution; `drop` if they do nothing.
+pub fn format_instructions(instructions: &[Instruction], version: Version) -> String {
+    action_text::write_instructions(instructions, version)
+}
+
+fn check_length(text: &str) -> Result<(), ParseError> {
+    if text.len() <= MAX_TEXT {
+        return Ok(());
+    }
+    Err(ParseError::new(0, text, format!("at most {MAX_TEXT} bytes of text")))
+}
