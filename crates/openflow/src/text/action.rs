@@ -174,7 +174,6 @@ fn nested(item: &Item<'_>) -> Result<Vec<Action>, ParseError> {
     parse_actions(item.value.unwrap_or_default(), item.value_at)
 }
 
-#[expect(clippy::too_many_lines, reason = "one line for each action's name")]
 fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
     let wrong = |expected: String| item.wrong(expected);
     let value = |expected: &str| item.value(expected);

@@ -32,7 +32,7 @@ readers!(u8, u16, u32, u64);
 /// Reads bytes written as pairs of hexadecimal digits.
 pub(super) fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let expected = "pairs of hexadecimal digits";
-    if text.len() % 2 != 0 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+    if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(expected.into());
     }
     let pair = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| expected.to_owned());
