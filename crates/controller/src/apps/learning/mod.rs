@@ -1,0 +1,358 @@
+//! A learning switch on OpenFlow 1.0 and 1.3, aware of VLANs, with tenants kept apart.
+//!
+//! - Purpose: every station reaches every other of its VLAN, without anybody saying where they are. The first packet of a
+//!   pair of stations comes to the controller, later ones match an entry in the switch.
+//! - Parameters: [`LearningConfig`], with ranges and defaults.
+//! - With access ports configured, two VLANs share switches and trunks and never see each other's frames, even if their
+//!   stations have the same addresses. Frames of a VLAN are untagged on its access ports and tagged on every other port.
+//! - Entries match `in_port`, VLAN, `eth_src` and `eth_dst`: so a station is always learned before its frames match, and one
+//!   that moves is noticed with its first frame; its old entries go before new ones come. Without a MAC address in the match a
+//!   moved station would go unnoticed.
+//! - Not there: loops are not broken; the links between switches must form a tree.
+//! - Counters: [`Counters`].
+//! - Source: IEEE 802.1Q-2022, 8.7 and 8.8 (learning, ageing, the filtering database).
+mod addresses;
+mod entries;
+mod ports;
+#[cfg(test)]
+mod tests;
+
+use crate::{App, ConnectionId, Outbox};
+use addresses::{Addresses, Left};
+use entries::Flow;
+use ports::{Change, Ports, Vlan};
+use std::collections::HashMap;
+use std::time::Duration;
+use weir_openflow::model::multipart::{MultipartReply, ReplyBody};
+use weir_openflow::model::port::{PortStatus, PortStatusReason};
+use weir_openflow::model::{Action, Body, FeaturesReply, PacketIn, PortDesc, PortNo};
+use weir_openflow::{Message, Version};
+use weir_packet::{Field, MacAddr, parse};
+use weir_units::Instant;
+
+/// Most VLANs of a switch in which stations are learned; packets of further ones are flooded.
+const MAX_VLANS: usize = 128;
+/// Most aged addresses forgotten with one packet: bounds the time a packet takes.
+const EXPIRE_AT_ONCE: usize = 16;
+/// LLDP's EtherType (IEEE 802.1AB-2016, 8.3): its frames are for the switch, wherever they are sent.
+const ETH_TYPE_LLDP: u128 = 0x88cc;
+
+/// How a learning switch behaves. `..LearningConfig::default()` fills in what is not said.
+#[derive(Debug, Clone)]
+pub struct LearningConfig {
+    /// Access ports: (datapath id, port) to VLAN id, `1..=4094`. With none, VLANs are told apart by tag only. Default: none.
+    pub access: HashMap<(u64, PortNo), u16>,
+    /// Time without a packet after which an entry goes, in whole seconds up to 65535; zero for never. Default: 60 s.
+    pub idle_timeout: Duration,
+    /// Priority of entries, above 0. Default: 100.
+    pub priority: u16,
+    /// Most stations known per switch and VLAN; one more pushes out the one not seen for longest. Default: 4096.
+    pub max_addresses: usize,
+    /// Time after which a station that sent nothing to the controller is forgotten, with its entries. Default: 300 s.
+    pub max_age: Duration,
+}
+
+impl Default for LearningConfig {
+    fn default() -> Self {
+        LearningConfig {
+            access: HashMap::new(),
+            idle_timeout: Duration::from_secs(60),
+            priority: 100,
+            max_addresses: 4096,
+            max_age: Duration::from_secs(300),
+        }
+    }
+}
+
+/// What a learning switch counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Stations learned.
+    pub learned: u64,
+    /// Stations that moved to another port.
+    pub moved: u64,
+    /// Stations forgotten because of their age.
+    pub aged: u64,
+    /// Stations pushed out of a full table.
+    pub pushed_out: u64,
+    /// Packets sent to all ports of their VLAN.
+    pub flooded: u64,
+    /// Packets dropped: no whole Ethernet header, or no input port.
+    pub drop_malformed: u64,
+    /// Packets dropped: a group address as source.
+    pub drop_multicast_source: u64,
+    /// Packets dropped: for the switch itself, as bridge protocols and LLDP are (IEEE 802.1Q-2022, table 8-1).
+    pub drop_reserved: u64,
+    /// Packets dropped: tagged on an access port.
+    pub drop_tagged: u64,
+    /// Packets dropped: the destination is on the port they came from.
+    pub drop_same_port: u64,
+    /// Packets dropped: the switch neither kept them nor sent all of them.
+    pub drop_truncated: u64,
+    /// Packets dropped: no other port carries their VLAN.
+    pub drop_no_port: u64,
+    /// Packets whose source was not learned: too many VLANs.
+    pub unlearned_vlans: u64,
+    /// Ports left aside: too many on a switch.
+    pub ports_left_aside: u64,
+    /// Errors from switches.
+    pub errors: u64,
+}
+
+/// The learning switch application.
+#[derive(Debug)]
+pub struct Learning {
+    config: LearningConfig,
+    switches: HashMap<ConnectionId, Switch>,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Switch {
+    version: Version,
+    ports: Ports,
+    vlans: HashMap<Vlan, Addresses>,
+}
+
+/// What is dropped.
+enum Dropped {
+    /// This packet.
+    Packet,
+    /// Every packet of the flow, for a while.
+    Flow(Flow),
+}
+
+impl Learning {
+    /// A learning switch that knows no station yet.
+    pub fn new(config: LearningConfig) -> Learning {
+        Learning { config, switches: HashMap::new(), counters: Counters::default() }
+    }
+
+    /// What was counted since the start, over all switches.
+    pub fn count(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl App for Learning {
+    fn switch_up(
+        &mut self,
+        _now: Instant,
+        switch: ConnectionId,
+        version: Version,
+        features: &FeaturesReply,
+        out: &mut Outbox,
+    ) {
+        let of_this = self.config.access.iter().filter(|((dpid, _), _)| *dpid == features.datapath_id);
+        let access = of_this.map(|((_, port), vlan)| (*port, *vlan)).collect();
+        let ports = Ports::new(version, access, !self.config.access.is_empty());
+        self.switches.insert(switch, Switch { version, ports, vlans: HashMap::new() });
+        self.learn_ports(switch, &features.ports);
+        send(switch, entries::setup(version, features.n_buffers), out);
+    }
+
+    fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut Outbox) {
+        match message.body {
+            Body::PacketIn(packet) => self.packet_in(now, switch, packet, out),
+            Body::PortStatus(status) => self.port_status(switch, &status, out),
+            Body::MultipartReply(MultipartReply { body: ReplyBody::PortDesc(ports), .. }) => {
+                self.learn_ports(switch, &ports);
+            }
+            Body::Error(_) => self.counters.errors += 1,
+            _ => {}
+        }
+    }
+
+    fn switch_down(&mut self, _now: Instant, switch: ConnectionId) {
+        self.switches.remove(&switch);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let c = &self.counters;
+        vec![
+            ("learned", c.learned),
+            ("moved", c.moved),
+            ("aged", c.aged),
+            ("pushed_out", c.pushed_out),
+            ("flooded", c.flooded),
+            ("drop_malformed", c.drop_malformed),
+            ("drop_multicast_source", c.drop_multicast_source),
+            ("drop_reserved", c.drop_reserved),
+            ("drop_tagged", c.drop_tagged),
+            ("drop_same_port", c.drop_same_port),
+            ("drop_truncated", c.drop_truncated),
+            ("drop_no_port", c.drop_no_port),
+            ("unlearned_vlans", c.unlearned_vlans),
+            ("ports_left_aside", c.ports_left_aside),
+            ("errors", c.errors),
+        ]
+    }
+}
+
+/// Ports.
+impl Learning {
+    fn learn_ports(&mut self, id: ConnectionId, ports: &[PortDesc]) {
+        if let Some(switch) = self.switches.get_mut(&id) {
+            let changes = ports.iter().map(|desc| switch.ports.set(desc));
+            self.counters.ports_left_aside += changes.filter(|change| *change == Change::TooMany).count() as u64;
+        }
+    }
+
+    fn port_status(&mut self, id: ConnectionId, status: &PortStatus, out: &mut Outbox) {
+        let Some(switch) = self.switches.get_mut(&id) else {
+            return;
+        };
+        let port = status.desc.port_no;
+        let change = if status.reason == PortStatusReason::Delete {
+            switch.ports.remove(port);
+            Change::Down
+        } else {
+            switch.ports.set(&status.desc)
+        };
+        match change {
+            Change::Up => {}
+            Change::TooMany => self.counters.ports_left_aside += 1,
+            Change::Down => {
+                switch.vlans.values_mut().for_each(|addresses| addresses.forget_port(port));
+                send(id, entries::forget_port(port), out);
+            }
+        }
+    }
+}
+
+/// Packets.
+impl Learning {
+    fn packet_in(&mut self, now: Instant, id: ConnectionId, packet: PacketIn, out: &mut Outbox) {
+        let in_port = packet.in_port();
+        let (entry, actions) = match self.decide(now, id, &packet, out) {
+            Ok((entry, actions)) => (entry, actions),
+            Err(Dropped::Packet) => (None, Vec::new()),
+            Err(Dropped::Flow(flow)) => (Some(entries::drop_for_a_while(&flow, self.config.priority)), Vec::new()),
+        };
+        send(id, entry, out);
+        let forwarded = !actions.is_empty();
+        match entries::packet_out(packet, in_port.unwrap_or(PortNo::CONTROLLER), actions) {
+            Some(body) => send(id, [body], out),
+            None if forwarded => self.counters.drop_truncated += 1,
+            None => {}
+        }
+    }
+
+    /// What to do with a packet: an entry for the next ones like it, and the actions for itself.
+    fn decide(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        packet: &PacketIn,
+        out: &mut Outbox,
+    ) -> Result<(Option<Body>, Vec<Action>), Dropped> {
+        let flow = self.admit(id, packet)?;
+        self.learn(now, id, &flow, out);
+        let Some(switch) = self.switches.get_mut(&id) else {
+            return Err(Dropped::Packet);
+        };
+        let known = if flow.dst.is_multicast() { None } else { switch.port_of(flow.vlan, flow.dst) };
+        let Some(port) = known else {
+            let actions = switch.ports.flood(flow.vlan, flow.tag, flow.in_port);
+            let counter = if actions.is_empty() { &mut self.counters.drop_no_port } else { &mut self.counters.flooded };
+            *counter += 1;
+            return Ok((None, actions));
+        };
+        if port == flow.in_port {
+            self.counters.drop_same_port += 1;
+            return Err(Dropped::Flow(flow));
+        }
+        let actions = switch.ports.send(flow.vlan, flow.tag, port);
+        switch.mark_used(&flow);
+        let entry = entries::forward(&flow, self.config.priority, self.config.idle_timeout, actions.clone());
+        Ok((Some(entry), actions))
+    }
+
+    /// The flow of a packet, if it is one to be forwarded at all.
+    #[expect(clippy::cast_possible_truncation, reason = "MAC addresses have 48 bits, VLAN ids 12")]
+    fn admit(&mut self, id: ConnectionId, packet: &PacketIn) -> Result<Flow, Dropped> {
+        let parsed = packet.in_port().and_then(|in_port| Some((in_port, parse(&packet.data.0, in_port).ok()?)));
+        let (Some((in_port, parsed)), Some(switch)) = (parsed, self.switches.get(&id)) else {
+            self.counters.drop_malformed += 1;
+            return Err(Dropped::Packet);
+        };
+        let mac = |field| MacAddr::from_bits(parsed.key.get(field) as u64);
+        let (src, dst) = (mac(Field::EthSrc), mac(Field::EthDst));
+        if src.is_multicast() {
+            self.counters.drop_multicast_source += 1;
+            return Err(Dropped::Packet);
+        }
+        if is_reserved(dst) || parsed.key.get(Field::EthType) == ETH_TYPE_LLDP {
+            self.counters.drop_reserved += 1;
+            return Err(Dropped::Packet);
+        }
+        let tag = (parsed.layers.vlan_tags > 0).then(|| parsed.key.get(Field::VlanVid) as u16 & 0xfff);
+        let vlan = switch.ports.vlan_of(in_port, tag);
+        let flow = Flow { in_port, tag, vlan: vlan.unwrap_or(0), src, dst };
+        if vlan.is_none() {
+            self.counters.drop_tagged += 1;
+            return Err(Dropped::Flow(flow));
+        }
+        Ok(flow)
+    }
+
+    fn learn(&mut self, now: Instant, id: ConnectionId, flow: &Flow, out: &mut Outbox) {
+        let Some(switch) = self.switches.get_mut(&id) else {
+            return;
+        };
+        let aged = switch.expire(flow.vlan, now - self.config.max_age);
+        self.counters.aged += aged.len() as u64;
+        let Some(addresses) = switch.addresses(flow.vlan, self.config.max_addresses) else {
+            self.counters.unlearned_vlans += 1;
+            return;
+        };
+        let learned = addresses.learn(now, flow.src, flow.in_port);
+        self.counters.learned += u64::from(learned.new);
+        self.counters.moved += u64::from(learned.moved.is_some());
+        self.counters.pushed_out += u64::from(learned.pushed_out.is_some());
+        for left in aged.into_iter().chain(learned.moved).chain(learned.pushed_out).filter(|left| left.used) {
+            send(id, entries::forget_station(switch.version, flow.vlan, left.mac, left.port), out);
+        }
+    }
+}
+
+impl Switch {
+    fn port_of(&self, vlan: Vlan, mac: MacAddr) -> Option<PortNo> {
+        self.vlans.get(&vlan)?.port_of(mac)
+    }
+
+    fn mark_used(&mut self, flow: &Flow) {
+        if let Some(addresses) = self.vlans.get_mut(&flow.vlan) {
+            addresses.mark_used(flow.src);
+            addresses.mark_used(flow.dst);
+        }
+    }
+
+    /// Forgets some stations of a VLAN that were not seen since `before`.
+    fn expire(&mut self, vlan: Vlan, before: Instant) -> Vec<Left> {
+        let Some(addresses) = self.vlans.get_mut(&vlan) else {
+            return Vec::new();
+        };
+        std::iter::from_fn(|| addresses.expire(before)).take(EXPIRE_AT_ONCE).collect()
+    }
+
+    /// The stations of a VLAN; of a further one than [`MAX_VLANS`] only in the place of one that has none.
+    fn addresses(&mut self, vlan: Vlan, max: usize) -> Option<&mut Addresses> {
+        if self.vlans.len() >= MAX_VLANS && !self.vlans.contains_key(&vlan) {
+            self.vlans.retain(|_, addresses| !addresses.is_empty());
+            if self.vlans.len() >= MAX_VLANS {
+                return None;
+            }
+        }
+        Some(self.vlans.entry(vlan).or_insert_with(|| Addresses::new(max)))
+    }
+}
+
+/// Whether bridges keep frames to this address to themselves (IEEE 802.1Q-2022, table 8-1).
+fn is_reserved(mac: MacAddr) -> bool {
+    mac.0[..5] == [0x01, 0x80, 0xc2, 0, 0] && mac.0[5] < 0x10
+}
+
+fn send(switch: ConnectionId, bodies: impl IntoIterator<Item = Body>, out: &mut Outbox) {
+    out.extend(bodies.into_iter().map(|body| (switch, Message { xid: 0, body })));
+}

@@ -1,0 +1,199 @@
+//! The ports of one switch: which are there, which VLAN each belongs to, and how frames look on each.
+//!
+//! An access port belongs to one VLAN; its frames are untagged. On any other port, a trunk, the tag says which VLAN a frame
+//! belongs to; a frame without one belongs to the untagged VLAN, which no access port is in.
+use std::collections::{BTreeMap, HashMap};
+use weir_openflow::Version;
+use weir_openflow::model::port::bits;
+use weir_openflow::model::{Action, PortDesc, PortNo};
+use weir_packet::Field;
+use weir_packet::field::{VLAN_PRESENT, eth_type};
+
+/// Most ports of a switch that are kept; further ones are not flooded to.
+pub(super) const MAX_PORTS: usize = 8192;
+
+/// A VLAN id; 0 is the untagged VLAN.
+pub(super) type Vlan = u16;
+/// The VLAN tag a frame carries: its id, which is 0 in a tag that only carries a priority (IEEE 802.1Q-2022, 9.6).
+pub(super) type Tag = Option<u16>;
+
+/// The ports of one switch.
+#[derive(Debug)]
+pub(super) struct Ports {
+    version: Version,
+    access: HashMap<PortNo, Vlan>,
+    /// Whether any switch has access ports: then floods go to listed ports only.
+    tenants: bool,
+    /// Ports that frames can leave by when flooded.
+    floodable: BTreeMap<PortNo, bool>,
+}
+
+/// What became of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Frames can pass.
+    Up,
+    /// No frame passes any more.
+    Down,
+    /// There are too many ports to keep it.
+    TooMany,
+}
+
+impl Ports {
+    pub(super) fn new(version: Version, access: HashMap<PortNo, Vlan>, tenants: bool) -> Ports {
+        Ports { version, access, tenants, floodable: BTreeMap::new() }
+    }
+
+    /// A port is as `desc` says now.
+    pub(super) fn set(&mut self, desc: &PortDesc) -> Change {
+        let up = desc.config & bits::PORT_DOWN == 0 && desc.state & bits::LINK_DOWN == 0;
+        let flood = up && desc.config & (bits::NO_FLOOD | bits::NO_FWD) == 0;
+        if self.floodable.len() >= MAX_PORTS && !self.floodable.contains_key(&desc.port_no) {
+            return Change::TooMany;
+        }
+        self.floodable.insert(desc.port_no, flood);
+        if up { Change::Up } else { Change::Down }
+    }
+
+    /// A port went away.
+    pub(super) fn remove(&mut self, port: PortNo) {
+        self.floodable.remove(&port);
+    }
+
+    /// The VLAN of a frame that came in on `port`; none for a tagged frame on an access port: a station does not choose its
+    /// VLAN.
+    pub(super) fn vlan_of(&self, port: PortNo, tag: Tag) -> Option<Vlan> {
+        match (self.access.get(&port), tag) {
+            (Some(vlan), None | Some(0)) => Some(*vlan),
+            (Some(_), Some(_)) => None,
+            (None, tag) => Some(tag.unwrap_or(0)),
+        }
+    }
+
+    /// Actions that send a frame of `vlan`, which carries `tag` now, out of one port.
+    pub(super) fn send(&self, vlan: Vlan, tag: Tag, port: PortNo) -> Vec<Action> {
+        self.send_all(vlan, tag, vec![port])
+    }
+
+    /// Actions that send a frame to every port of its VLAN but the one it came in on.
+    pub(super) fn flood(&self, vlan: Vlan, tag: Tag, in_port: PortNo) -> Vec<Action> {
+        if !self.tenants {
+            return vec![Action::output(PortNo::FLOOD)];
+        }
+        let others = self.floodable.iter().filter(|(port, flood)| **flood && **port != in_port);
+        let members = others.map(|(port, _)| *port).filter(|port| self.carries(*port, vlan));
+        self.send_all(vlan, tag, members.collect())
+    }
+
+    /// Whether frames of `vlan` may leave by `port`. The switch's own network stack is in a VLAN only if it was put there.
+    fn carries(&self, port: PortNo, vlan: Vlan) -> bool {
+        match self.access.get(&port) {
+            Some(access) => *access == vlan,
+            None => port.is_ordinary(),
+        }
+    }
+
+    /// Outputs, first where the frame leaves as it is, then, changed once, where it must look different.
+    fn send_all(&self, vlan: Vlan, tag: Tag, ports: Vec<PortNo>) -> Vec<Action> {
+        let (unchanged, changed): (Vec<_>, Vec<_>) = ports.into_iter().partition(|port| self.fits(*port, vlan, tag));
+        let mut actions: Vec<_> = unchanged.into_iter().map(Action::output).collect();
+        if let Some(first) = changed.first() {
+            actions.extend(self.retag(vlan, tag, self.access.contains_key(first)));
+            actions.extend(changed.into_iter().map(Action::output));
+        }
+        actions
+    }
+
+    /// Whether a frame that carries `tag` looks right on `port`.
+    fn fits(&self, port: PortNo, vlan: Vlan, tag: Tag) -> bool {
+        let id = tag.unwrap_or(0);
+        if self.access.contains_key(&port) { id == 0 } else { id == vlan }
+    }
+
+    /// Actions that take the tag off for access ports, or put the VLAN's on for trunks.
+    fn retag(&self, vlan: Vlan, tag: Tag, to_access: bool) -> Vec<Action> {
+        let set = Action::SetField { field: Field::VlanVid, value: u128::from(VLAN_PRESENT | vlan) };
+        match (to_access, self.version, tag) {
+            (true, ..) => vec![Action::PopVlan],
+            (false, Version::V10, _) => vec![Action::SetVlanVid(vlan)],
+            (false, Version::V13, Some(_)) => vec![set],
+            (false, Version::V13, None) => vec![Action::PushVlan(eth_type::VLAN), set],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_packet::MacAddr;
+
+    fn desc(port: u32, config: u32, state: u32) -> PortDesc {
+        PortDesc {
+            port_no: PortNo(port),
+            hw_addr: MacAddr::default(),
+            name: format!("p{port}"),
+            config,
+            state,
+            curr: 0,
+            advertised: 0,
+            supported: 0,
+            peer: 0,
+            curr_speed: 0,
+            max_speed: 0,
+        }
+    }
+
+    /// Ports 1 and 2 in VLAN 10, 3 in VLAN 20, 4 and 5 trunks.
+    fn tenants(version: Version) -> Ports {
+        let access = [(1, 10), (2, 10), (3, 20)].map(|(port, vlan)| (PortNo(port), vlan)).into();
+        let mut ports = Ports::new(version, access, true);
+        for port in 1..=5 {
+            assert_eq!(ports.set(&desc(port, 0, 0)), Change::Up);
+        }
+        ports
+    }
+
+    #[test]
+    fn floods_stay_in_the_vlan_and_are_tagged_on_trunks_only() {
+        let ports = tenants(Version::V13);
+        let out = |port| Action::output(PortNo(port));
+        let push = Action::PushVlan(0x8100);
+        let set = Action::SetField { field: Field::VlanVid, value: 0x100a };
+        assert_eq!(ports.flood(10, None, PortNo(1)), [out(2), push, set.clone(), out(4), out(5)]);
+        assert_eq!(ports.flood(10, Some(0), PortNo(1)), [out(2), set, out(4), out(5)]);
+        assert_eq!(ports.flood(10, Some(10), PortNo(4)), [out(5), Action::PopVlan, out(1), out(2)]);
+        assert_eq!(ports.flood(30, Some(30), PortNo(4)), [out(5)]);
+        assert_eq!(ports.flood(0, None, PortNo(4)), [out(5)]);
+        let ports = tenants(Version::V10);
+        assert_eq!(ports.flood(20, None, PortNo(3)), [Action::SetVlanVid(20), out(4), out(5)]);
+    }
+
+    #[test]
+    fn ports_that_are_down_or_not_to_be_flooded_are_left_out() {
+        let mut ports = tenants(Version::V13);
+        assert_eq!(ports.set(&desc(4, 0, bits::LINK_DOWN)), Change::Down);
+        assert_eq!(ports.set(&desc(2, bits::NO_FLOOD, 0)), Change::Up);
+        ports.remove(PortNo(1));
+        assert_eq!(ports.flood(10, Some(10), PortNo(5)), []);
+    }
+
+    #[test]
+    fn a_station_cannot_choose_its_vlan() {
+        let ports = tenants(Version::V13);
+        assert_eq!(ports.vlan_of(PortNo(1), None), Some(10));
+        assert_eq!(ports.vlan_of(PortNo(1), Some(0)), Some(10));
+        assert_eq!(ports.vlan_of(PortNo(1), Some(20)), None);
+        assert_eq!(ports.vlan_of(PortNo(4), Some(20)), Some(20));
+        assert_eq!(ports.vlan_of(PortNo(4), None), Some(0));
+    }
+
+    #[test]
+    fn a_switch_that_invents_ports_is_bounded() {
+        let mut ports = Ports::new(Version::V13, HashMap::new(), true);
+        for port in 1..=u32::try_from(MAX_PORTS).unwrap() {
+            ports.set(&desc(port, 0, 0));
+        }
+        assert_eq!(ports.set(&desc(99_999, 0, 0)), Change::TooMany);
+        assert_eq!(ports.set(&desc(1, 0, bits::LINK_DOWN)), Change::Down);
+    }
+}

@@ -1,0 +1,2 @@
+//! Applications.
+pub mod learning;

@@ -1,0 +1,69 @@
+//! Where switches connect.
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// The TCP port that IANA gave to OpenFlow.
+const OPENFLOW_TCP_PORT: u16 = 6653;
+
+/// An address to listen on: `tcp:IP[:PORT]` or `unix:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Listen {
+    /// Over TCP; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// Over a Unix socket, made with permissions 0600.
+    Unix(PathBuf),
+}
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || format!("found `{text}`, expected tcp:IP[:PORT] or unix:PATH, such as tcp:127.0.0.1:6653");
+        match text.split_once(':') {
+            Some(("tcp", rest)) => address(rest).map(Listen::Tcp).ok_or_else(error),
+            Some(("unix", path)) if !path.is_empty() => Ok(Listen::Unix(path.into())),
+            _ => Err(error()),
+        }
+    }
+}
+
+/// `IP`, `IP:PORT`, `[IPv6]` or `[IPv6]:PORT`.
+fn address(text: &str) -> Option<SocketAddr> {
+    if let Ok(whole) = text.parse() {
+        return Some(whole);
+    }
+    let host = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    Some((host.parse::<IpAddr>().ok()?, OPENFLOW_TCP_PORT).into())
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Listen::Tcp(address) => write!(f, "tcp:{address}"),
+            Listen::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_printed() {
+        for (text, whole) in [
+            ("tcp:127.0.0.1:6653", "tcp:127.0.0.1:6653"),
+            ("tcp:0.0.0.0", "tcp:0.0.0.0:6653"),
+            ("tcp:[::1]:7", "tcp:[::1]:7"),
+            ("tcp:::1", "tcp:[::1]:6653"),
+            ("unix:/run/weir/controller.sock", "unix:/run/weir/controller.sock"),
+        ] {
+            assert_eq!(text.parse::<Listen>().unwrap().to_string(), whole);
+        }
+        for wrong in ["", "6653", "tcp:", "tcp:localhost:6653", "unix:", "ssl:127.0.0.1:6653"] {
+            assert!(wrong.parse::<Listen>().unwrap_err().contains("expected tcp:IP[:PORT]"), "{wrong}");
+        }
+    }
+}
