@@ -19,7 +19,7 @@ impl Sum {
     /// Adds bytes that begin at an even offset; an odd last byte counts as if a zero followed, so only the last part of
     /// what is summed may have one.
     #[must_use]
-    pub fn add(mut self, bytes: &[u8]) -> Sum {
+    pub fn plus(mut self, bytes: &[u8]) -> Sum {
         // 32-bit numbers fold to the same as their halves (2^16 is 1 modulo 2^16 - 1), and 2^32 of them fit in 64 bits.
         let (words, rest) = bytes.as_chunks::<4>();
         self.0 += words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum::<u64>();
@@ -31,14 +31,14 @@ impl Sum {
 
     /// Adds one number.
     #[must_use]
-    pub fn add_u32(self, number: u32) -> Sum {
+    pub fn plus_u32(self, number: u32) -> Sum {
         Sum(self.0 + u64::from(number))
     }
 
     /// Takes out `old` and puts in `new`, of the same length, at an even offset (RFC 1624, equation 3).
     #[must_use]
     pub fn replace(self, old: &[u8], new: &[u8]) -> Sum {
-        Sum(self.0 + u64::from(!Sum::default().add(old).fold())).add(new)
+        Sum(self.0 + u64::from(!Sum::default().plus(old).fold())).plus(new)
     }
 
     /// The sum as a 16-bit number: what a partial checksum field holds.
@@ -136,7 +136,7 @@ pub fn verify(frame: &[u8]) -> Result<(), BadChecksum> {
 fn ipv4_header_is_right(frame: &[u8], at: usize) -> bool {
     ipv4_header(frame, at).is_none_or(|(header, _)| {
         let bytes = usize::from(header[0] & 15) * 4;
-        Sum::default().add(&frame[at..at + bytes]).checksum() == 0
+        Sum::default().plus(&frame[at..at + bytes]).checksum() == 0
     })
 }
 
@@ -149,7 +149,7 @@ fn transport_is_right(frame: &[u8], datagram: &Datagram, transport: Transport, a
         Transport::Icmpv4 => Sum::default(),
         _ => datagram.pseudo_header(frame, packet.len())?,
     };
-    Some(pseudo_header.add(packet).checksum() == 0)
+    Some(pseudo_header.plus(packet).checksum() == 0)
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn published_values() {
         // RFC 1071, section 3, and RFC 3720, B.4.
-        assert_eq!(Sum::default().add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).fold(), 0xddf2);
+        assert_eq!(Sum::default().plus(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).fold(), 0xddf2);
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
         // RFC 1624, section 4: the case where the older formula gave 0xffff.
@@ -174,12 +174,12 @@ mod tests {
         ) {
             // A sum of zero has two forms; in headers it never is zero.
             bytes[0] |= 1;
-            let before = Sum::default().add(&bytes).checksum();
+            let before = Sum::default().plus(&bytes).checksum();
             let place = at * 2 + 2..at * 2 + 6;
             prop_assume!(place.end <= bytes.len());
             let after = updated(before, &bytes[place.clone()], &new);
             bytes[place].copy_from_slice(&new);
-            prop_assert_eq!(after, Sum::default().add(&bytes).checksum());
+            prop_assert_eq!(after, Sum::default().plus(&bytes).checksum());
         }
     }
 }

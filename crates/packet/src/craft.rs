@@ -200,7 +200,7 @@ impl Craft {
         packet.extend(length(20 + segment.len()));
         packet.extend([0, 0, 0x40, 0, self.ttl, proto, 0, 0]);
         packet.extend(addresses);
-        let checksum = Sum::default().add(&packet).checksum();
+        let checksum = Sum::default().plus(&packet).checksum();
         packet[10..12].copy_from_slice(&checksum.to_be_bytes());
         packet.extend(segment);
         packet
@@ -237,9 +237,9 @@ impl Craft {
         }
         let pseudo_header = match proto {
             ip_proto::ICMP => Sum::default(),
-            _ => Sum::default().add(addresses).add_u32(proto.into()).add(&length(segment.len())),
+            _ => Sum::default().plus(addresses).plus_u32(proto.into()).plus(&length(segment.len())),
         };
-        let checksum = match pseudo_header.add(&segment).checksum() {
+        let checksum = match pseudo_header.plus(&segment).checksum() {
             0 if proto == ip_proto::UDP => 0xffff,
             checksum => checksum,
         };

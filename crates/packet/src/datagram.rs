@@ -73,17 +73,17 @@ impl Datagram {
         let (at, length) = (self.network_at, u32::try_from(length).ok()?);
         let (addresses, proto) = match self.network {
             Network::Arp => return None,
-            Network::Ipv4 => (Sum::default().add(&read::<8>(frame, at + 12)?), *frame.get(at + 9)?),
+            Network::Ipv4 => (Sum::default().plus(&read::<8>(frame, at + 12)?), *frame.get(at + 9)?),
             Network::Ipv6 => {
                 let chain = ipv6_chain(frame, at)?;
                 let destination = match chain.routing {
                     None => read(frame, at + 24)?,
                     Some(routing) => last_destination(frame, routing)?,
                 };
-                (Sum::default().add(&read::<16>(frame, at + 8)?).add(&destination), chain.proto)
+                (Sum::default().plus(&read::<16>(frame, at + 8)?).plus(&destination), chain.proto)
             }
         };
-        Some(addresses.add_u32(proto.into()).add_u32(length))
+        Some(addresses.plus_u32(proto.into()).plus_u32(length))
     }
 }
 

@@ -1,0 +1,65 @@
+//! Doing in software what a frame's sender left to the port.
+//!
+//! What the sender states is not trusted: headers are found by parsing, and a statement that does not fit them condemns the
+//! frame. Jumbograms ("big TCP", more than 65535 bytes of IP) are not cut.
+mod segment;
+
+use crate::checksum::{Sum, sctp_checksum};
+use crate::datagram::Datagram;
+use crate::frame::PartialChecksum;
+use crate::parse::Transport;
+use crate::{Frame, FramePool};
+
+pub use segment::MAX_SEGMENTS;
+
+/// Completes a partial transport checksum and cuts a super-frame into segments, appending the finished frame(s) to `out`;
+/// buffers come from and go to `pool`. A frame with nothing left to do is appended as it is. A frame whose offload
+/// does not fit its headers (a hostile or damaged sender), or that would make more than [`MAX_SEGMENTS`], is dropped: `false`.
+pub fn finish(mut frame: Frame, pool: &mut FramePool, out: &mut Vec<Frame>) -> bool {
+    let done = match (frame.offload.segmentation, frame.offload.checksum) {
+        (Some(segmentation), _) => {
+            let done = segment::cut(&frame, segmentation, pool, out);
+            pool.give(frame);
+            return done.is_some();
+        }
+        (None, Some(partial)) => complete(&mut frame, partial),
+        (None, None) => Some(()),
+    };
+    match done {
+        Some(()) => {
+            frame.offload.checksum = None;
+            out.push(frame);
+        }
+        None => pool.give(frame),
+    }
+    done.is_some()
+}
+
+/// Completes the checksum of what begins at `partial.start`: SCTP's is a CRC, any other the Internet's, with the pseudo
+/// header's sum already in its field. Padding behind the IP packet does not count.
+fn complete(frame: &mut Frame, partial: PartialChecksum) -> Option<()> {
+    let (start, offset) = (usize::from(partial.start), usize::from(partial.offset));
+    let datagram = Datagram::innermost(frame.bytes());
+    let (kind, end) = match datagram {
+        Some(Datagram { transport: Some((kind, at)), end, .. }) if at == start => (Some(kind), end),
+        _ => (None, frame.len()),
+    };
+    let segment = frame.bytes_mut().get_mut(start..end)?;
+    if kind == Some(Transport::Sctp) && offset == 8 {
+        let checksum = sctp_checksum(segment)?;
+        segment[8..12].copy_from_slice(&checksum);
+        return Some(());
+    }
+    segment.get(offset..offset + 2)?;
+    let checksum = nonzero(Sum::default().plus(segment).checksum());
+    segment[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
+    Some(())
+}
+
+/// Zero in its other form: UDP takes the first one for "no checksum", and to the others both are the same.
+fn nonzero(checksum: u16) -> u16 {
+    if checksum == 0 { 0xffff } else { checksum }
+}
+
+#[cfg(test)]
+mod tests;

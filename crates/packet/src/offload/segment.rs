@@ -1,0 +1,145 @@
+//! Cutting super-frames: TCP segmentation, and UDP datagrams of equal length (Linux's `UDP_SEGMENT`).
+use super::nonzero;
+use crate::bytes::{read_u16, read_u32, write};
+use crate::checksum::Sum;
+use crate::datagram::Datagram;
+use crate::frame::{Segmentation, SegmentationKind};
+use crate::parse::{Network, Transport};
+use crate::{Frame, FramePool};
+
+/// Frames made from one at most: 64 KiB at Linux's smallest TCP segment size, 48 bytes, make 1366.
+pub const MAX_SEGMENTS: usize = 1400;
+
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const CWR: u8 = 0x80;
+
+/// How a super-frame is laid out.
+struct Super<'a> {
+    frame: &'a [u8],
+    datagram: Datagram,
+    transport: Transport,
+    transport_at: usize,
+    /// All headers, repeated in each segment.
+    headers: usize,
+    /// Whether the sender wants a transport checksum.
+    checksummed: bool,
+}
+
+/// Cuts `frame` and appends the segments to `out`; nothing is appended if it does not fit what it is stated to be.
+pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out: &mut Vec<Frame>) -> Option<()> {
+    let whole = Super::of(frame, stated.kind)?;
+    let payload = frame.bytes().get(whole.headers..whole.datagram.end)?;
+    let segment_bytes = usize::from(stated.segment_bytes);
+    if segment_bytes == 0 || payload.len().div_ceil(segment_bytes) > MAX_SEGMENTS {
+        return None;
+    }
+    let first = out.len();
+    let mut offset = 0;
+    // A frame without payload is one segment without payload.
+    loop {
+        let bytes = segment_bytes.min(payload.len() - offset);
+        let last = offset + bytes == payload.len();
+        let mut segment = pool.take(whole.headers + bytes);
+        segment.assign(&frame.bytes()[..whole.headers]);
+        let is_made = segment.append(&payload[offset..offset + bytes]).is_ok();
+        let place = Place { index: out.len() - first, offset, last };
+        let done = whole.fix_headers(segment.bytes_mut(), place).filter(|()| is_made);
+        out.push(segment);
+        if done.is_none() {
+            out.drain(first..).for_each(|segment| pool.give(segment));
+            return None;
+        }
+        if last {
+            return Some(());
+        }
+        offset += bytes;
+    }
+}
+
+/// Which segment one is.
+#[derive(Clone, Copy)]
+struct Place {
+    index: usize,
+    /// Payload bytes before it.
+    offset: usize,
+    last: bool,
+}
+
+impl<'a> Super<'a> {
+    fn of(frame: &'a Frame, kind: SegmentationKind) -> Option<Super<'a>> {
+        let checksummed = frame.offload.checksum.is_some();
+        let frame = frame.bytes();
+        let datagram = Datagram::innermost(frame).filter(|datagram| datagram.whole)?;
+        let (transport, transport_at) = datagram.transport?;
+        let header_bytes = match (kind, datagram.network, transport) {
+            (SegmentationKind::Tcpv4 { .. }, Network::Ipv4, Transport::Tcp)
+            | (SegmentationKind::Tcpv6 { .. }, Network::Ipv6, Transport::Tcp) => {
+                usize::from(frame.get(transport_at + 12)? >> 4) * 4
+            }
+            (SegmentationKind::Udp, _, Transport::Udp) => 8,
+            _ => return None,
+        };
+        let headers = transport_at + header_bytes;
+        let fits = headers <= datagram.end && (transport == Transport::Udp || header_bytes >= 20);
+        let has_checksum = transport == Transport::Tcp || checksummed || read_u16(frame, transport_at + 6)? != 0;
+        fits.then_some(Super { frame, datagram, transport, transport_at, headers, checksummed: has_checksum })
+    }
+
+    /// Writes what differs from segment to segment, then checksums.
+    fn fix_headers(&self, segment: &mut [u8], place: Place) -> Option<()> {
+        self.fix_network(segment, place)?;
+        match self.transport {
+            Transport::Tcp => self.fix_tcp(segment, place)?,
+            _ => self.write_length(segment, self.transport_at + 4, self.transport_at)?,
+        }
+        self.fix_checksum(segment)
+    }
+
+    /// The 16-bit length of all behind `from`, at `at`.
+    fn write_length(&self, segment: &mut [u8], at: usize, from: usize) -> Option<()> {
+        let length = u16::try_from(segment.len() - from).ok()?;
+        write(segment, at, &length.to_be_bytes()).then_some(())
+    }
+
+    /// The length; in IPv4 also an identification one up from the segment before, and the checksum.
+    fn fix_network(&self, segment: &mut [u8], place: Place) -> Option<()> {
+        let at = self.datagram.network_at;
+        if self.datagram.network == Network::Ipv6 {
+            return self.write_length(segment, at + 4, at + 40);
+        }
+        let identification = read_u16(self.frame, at + 4)?.wrapping_add(u16::try_from(place.index).ok()?);
+        write(segment, at + 4, &identification.to_be_bytes());
+        self.write_length(segment, at + 2, at)?;
+        write(segment, at + 10, &[0, 0]);
+        let header = segment.get(at..at + usize::from(*segment.get(at)? & 15) * 4)?;
+        let checksum = Sum::default().plus(header).checksum();
+        write(segment, at + 10, &checksum.to_be_bytes()).then_some(())
+    }
+
+    /// The sequence number; FIN and PSH only in the last segment, CWR only in the first (RFC 3168, 6.1.2), as Linux does.
+    fn fix_tcp(&self, segment: &mut [u8], place: Place) -> Option<()> {
+        let at = self.transport_at;
+        let sequence = read_u32(self.frame, at + 4)?.wrapping_add(u32::try_from(place.offset).ok()?);
+        write(segment, at + 4, &sequence.to_be_bytes());
+        let flags = segment.get_mut(at + 13)?;
+        if !place.last {
+            *flags &= !(FIN | PSH);
+        }
+        if place.index > 0 {
+            *flags &= !CWR;
+        }
+        Some(())
+    }
+
+    fn fix_checksum(&self, segment: &mut [u8]) -> Option<()> {
+        let field = self.transport_at + if self.transport == Transport::Tcp { 16 } else { 6 };
+        write(segment, field, &[0, 0]);
+        if !self.checksummed {
+            return Some(());
+        }
+        let length = segment.len() - self.transport_at;
+        let sum = self.datagram.pseudo_header(segment, length)?.plus(segment.get(self.transport_at..)?);
+        write(segment, field, &nonzero(sum.checksum()).to_be_bytes()).then_some(())
+    }
+}
