@@ -1,10 +1,48 @@
 //! The datapath: ports, flow tables and the OpenFlow agent in front of them, without sockets, threads or clock.
 //!
 //! It is given frames, messages and `now`; it returns frames to send, messages for controllers and when to wake it.
-use serde::Serialize;
-use weir_openflow::model::{FlowMod, PortDesc, PortNo};
+//!
+//! Reading order: `pipeline` (a packet's way), `execute` (what actions do), `table` and `shape` (entries, and how one is found),
+//! `flow_mod` (how entries change), `agent` (messages). What the pipeline does to the world goes through `effects`: `live` does it,
+//! `trace` writes it down.
+mod action_set;
+mod agent;
+mod buffers;
+mod channels;
+mod drops;
+mod effects;
+mod execute;
+mod flow_mod;
+mod live;
+mod normal;
+mod packet;
+mod pipeline;
+mod ports;
+mod program;
+mod shape;
+mod table;
+mod timeouts;
+mod trace;
+mod validate;
+
+pub use drops::{DropReason, Drops};
+pub use ports::MAX_PORTS;
+pub use trace::{Trace, TraceStep};
+
+use action_set::ActionSet;
+use buffers::Buffers;
+use channels::Channels;
+use flow_mod::Tables;
+use live::{Live, Plane};
+use normal::Learned;
+use packet::Packet;
+use ports::Ports;
+use table::{FlowTable, TableCounters};
+use timeouts::Timers;
+use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
+use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo};
 use weir_openflow::{Message, Version};
-use weir_packet::{Frame, FramePool};
+use weir_packet::{Field, Frame, FramePool, parse};
 use weir_units::Instant;
 
 /// What a datapath is and its limits.
@@ -18,7 +56,7 @@ pub struct DatapathConfig {
     pub n_tables: u8,
     /// Most entries in each table; beyond it a flow-mod is refused with `OFPFMFC_TABLE_FULL`.
     pub max_entries: u32,
-    /// Packets kept for packet-in at most; the oldest makes room.
+    /// Packets kept for packet-in at most, for up to ten seconds; the oldest makes room.
     pub n_buffers: u32,
     /// Learned addresses of output NORMAL at most; the oldest makes room.
     pub max_learned: usize,
@@ -63,7 +101,8 @@ pub enum FailMode {
 /// What a datapath wants done. Reused from batch to batch; the engine empties it.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// Frames to transmit, for ports that have some, in the order they go out.
+    /// Frames to transmit, for ports that have some, in the order they go out. An engine that drains the frames and leaves the
+    /// lists in place saves their memory.
     pub frames: Vec<(PortNo, Vec<Frame>)>,
     /// Messages for channels.
     pub messages: Vec<(ChannelId, Message)>,
@@ -71,103 +110,232 @@ pub struct Output {
     pub port_admin: Vec<(PortNo, bool)>,
 }
 
-/// Why packets were dropped in the datapath.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[allow(missing_docs, reason = "each counts what its name says")]
-pub struct Drops {
-    pub too_short: u64,
-    pub table_miss: u64,
-    pub no_action: u64,
-    pub ttl_expired: u64,
-    pub port_down: u64,
-    pub no_recv: u64,
-    pub no_fwd: u64,
-    pub unknown_port: u64,
-    pub no_controller: u64,
-    pub in_port_only: u64,
-    pub too_long: u64,
-    pub fragment: u64,
+impl Output {
+    /// Adds a frame for a port, whose list is probably at `hint`; says where it is.
+    #[inline]
+    fn send(&mut self, port: PortNo, frame: Frame, hint: usize) -> usize {
+        let at = match self.frames.get(hint) {
+            Some((hinted, _)) if *hinted == port => hint,
+            _ => self.list_of(port),
+        };
+        self.frames[at].1.push(frame);
+        at
+    }
+
+    fn list_of(&mut self, port: PortNo) -> usize {
+        self.frames.iter().position(|(listed, _)| *listed == port).unwrap_or_else(|| {
+            self.frames.push((port, Vec::new()));
+            self.frames.len() - 1
+        })
+    }
 }
 
 /// See the crate's page.
 #[derive(Debug)]
-pub struct Datapath {}
+pub struct Datapath {
+    config: DatapathConfig,
+    tables: Vec<FlowTable>,
+    timers: Timers,
+    plane: Plane,
+    /// Memory for action sets.
+    set: ActionSet,
+    fail_mode: FailMode,
+    /// Whether IP fragments are dropped (`OFPC_FRAG_DROP`).
+    drops_fragments: bool,
+}
+
+/// Entries, and addresses, that one call of [`Datapath::expire`] looks at.
+const EXPIRE_MOST: usize = 1024;
 
 impl Datapath {
-    /// An empty datapath without ports or entries.
-    pub fn new(_config: DatapathConfig) -> Datapath {
-        todo!()
+    /// An empty datapath without ports or entries. `n_tables` beyond its limits is brought within them.
+    pub fn new(config: DatapathConfig) -> Datapath {
+        let config = DatapathConfig { n_tables: config.n_tables.clamp(1, 254), ..config };
+        let plane = Plane {
+            ports: Ports::new(),
+            counters: (0..config.n_tables).map(|_| TableCounters::default()).collect(),
+            drops: Drops::default(),
+            learned: Learned::new(config.max_learned),
+            buffers: Buffers::new(config.n_buffers),
+            channels: Channels::default(),
+        };
+        Datapath {
+            tables: (0..config.n_tables).map(|_| FlowTable::new()).collect(),
+            timers: Timers::default(),
+            plane,
+            set: ActionSet::default(),
+            fail_mode: FailMode::Secure,
+            drops_fragments: false,
+            config,
+        }
     }
-    /// Adds a port; tells channels. # Errors: the number is not ordinary (or LOCAL) or is taken.
-    pub fn add_port(&mut self, _now: Instant, _desc: PortDesc, _out: &mut Output) -> Result<(), String> {
-        todo!()
+
+    /// Adds a port; tells channels.
+    ///
+    /// # Errors
+    /// The number is not ordinary (or LOCAL) or is taken, or there are [`MAX_PORTS`] ports.
+    pub fn add_port(&mut self, now: Instant, desc: PortDesc, out: &mut Output) -> Result<(), String> {
+        let number = desc.port_no;
+        self.plane.ports.add(now, desc)?;
+        if let Some(port) = self.plane.ports.get(number) {
+            self.tell_port(PortStatusReason::Add, port.desc.clone(), out);
+        }
+        Ok(())
     }
+
     /// Removes a port; tells channels. Whether it was there.
-    pub fn remove_port(&mut self, _now: Instant, _port: PortNo, _out: &mut Output) -> bool {
-        todo!()
+    pub fn remove_port(&mut self, _now: Instant, port: PortNo, out: &mut Output) -> bool {
+        let Some(desc) = self.plane.ports.remove(port) else { return false };
+        self.plane.learned.forget_port(port);
+        self.tell_port(PortStatusReason::Delete, desc, out);
+        true
     }
+
     /// States whether a port has link, and at what rate (kbit/s); tells channels on change.
-    pub fn set_link(&mut self, _now: Instant, _port: PortNo, _up: bool, _speed_kbps: u32, _out: &mut Output) {
-        todo!()
+    pub fn set_link(&mut self, _now: Instant, port: PortNo, up: bool, speed_kbps: u32, out: &mut Output) {
+        let changed = self.plane.ports.change(port, |desc| {
+            desc.state = desc.state & !bits::LINK_DOWN | if up { 0 } else { bits::LINK_DOWN };
+            desc.curr_speed = speed_kbps;
+            desc.max_speed = desc.max_speed.max(speed_kbps);
+        });
+        if let Some(desc) = changed {
+            if !up {
+                self.plane.learned.forget_port(port);
+            }
+            self.tell_port(PortStatusReason::Modify, desc, out);
+        }
     }
-    /// The ports, as controllers see them.
+
+    /// The ports, as controllers see them, in order of their numbers.
     pub fn ports(&self) -> Vec<PortDesc> {
-        todo!()
+        self.plane.ports.iter().map(|port| port.desc.clone()).collect()
     }
+
     /// Runs frames that came in on one port through the pipeline. `frames` is empty afterwards; buffers that go nowhere are
     /// given to `pool`.
     pub fn process(
         &mut self,
-        _now: Instant,
-        _in_port: PortNo,
-        _frames: &mut Vec<Frame>,
-        _pool: &mut FramePool,
-        _out: &mut Output,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
     ) {
-        todo!()
+        let is_standalone = self.is_standalone();
+        let drops_fragments = self.drops_fragments;
+        let mut live = Live::new(now, &self.tables, &mut self.plane, pool, out);
+        if let Err(reason) = live.plane.ports.may_receive(in_port) {
+            return frames.drain(..).for_each(|frame| live.refuse(frame, reason));
+        }
+        for frame in frames.drain(..) {
+            let Ok(parsed) = parse(frame.bytes(), in_port) else {
+                live.refuse(frame, DropReason::TooShort);
+                continue;
+            };
+            if drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
+                live.refuse(frame, DropReason::Fragment);
+                continue;
+            }
+            let mut packet = Packet::new(frame, &parsed, in_port);
+            if is_standalone {
+                execute::normal(&mut packet, &mut live);
+            } else {
+                pipeline::run(live.tables, &mut packet, &mut self.set, &mut live);
+            }
+            packet.finish(&mut live);
+        }
     }
+
     /// A channel is up and speaks `version`.
-    pub fn channel_up(&mut self, _now: Instant, _channel: ChannelId, _version: Version) {
-        todo!()
+    pub fn channel_up(&mut self, _now: Instant, channel: ChannelId, version: Version) {
+        self.plane.channels.up(channel, version);
     }
+
     /// A channel ended.
-    pub fn channel_down(&mut self, _now: Instant, _channel: ChannelId) {
-        todo!()
+    pub fn channel_down(&mut self, _now: Instant, channel: ChannelId) {
+        self.plane.channels.down(channel);
     }
-    /// What to do with no channel.
-    pub fn set_fail_mode(&mut self, _mode: FailMode) {
-        todo!()
+
+    /// What to do with no channel; secure until said otherwise.
+    pub fn set_fail_mode(&mut self, mode: FailMode) {
+        self.fail_mode = mode;
     }
+
     /// Handles a controller's message; replies and errors go to `out`.
     pub fn handle(
         &mut self,
-        _now: Instant,
-        _channel: ChannelId,
-        _message: Message,
-        _pool: &mut FramePool,
-        _out: &mut Output,
+        now: Instant,
+        channel: ChannelId,
+        message: Message,
+        pool: &mut FramePool,
+        out: &mut Output,
     ) {
-        todo!()
+        agent::handle(self, now, channel, message, pool, out);
     }
-    /// Applies a flow-mod from configuration or tests. # Errors: as the agent would answer.
-    pub fn flow_mod(&mut self, _now: Instant, _flow: &FlowMod) -> Result<(), weir_openflow::model::ErrorType> {
-        todo!()
+
+    /// Applies a flow-mod from configuration or tests, in the manner of 1.3. Nobody is told of entries it removes, and its
+    /// buffer is not looked at.
+    ///
+    /// # Errors
+    /// As the agent would answer.
+    pub fn flow_mod(&mut self, now: Instant, flow: &FlowMod) -> Result<(), ErrorType> {
+        self.tables().apply(now, flow, Version::V13, &mut Vec::new())
     }
-    /// Removes entries whose time is up, at most a bounded number per call; says when to call again at the latest.
-    pub fn expire(&mut self, _now: Instant, _out: &mut Output) -> Option<Instant> {
-        todo!()
+
+    /// Removes entries whose time is up, at most a bounded number per call; says when to call again at the latest (at once,
+    /// if there may be more).
+    pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
+        let mut gone = Vec::new();
+        let entries = self.tables().expire(now, EXPIRE_MOST, &mut gone);
+        self.tell_removed(gone, out);
+        let buffers = self.plane.buffers.expire(now);
+        let learned = self.plane.learned.expire(now, EXPIRE_MOST);
+        [entries, buffers, learned].into_iter().flatten().min()
     }
+
     /// Counters of a port, from the engine's, right before they are asked for.
-    pub fn set_port_counters(&mut self, _port: PortNo, _counters: PortCounters) {
-        todo!()
+    pub fn set_port_counters(&mut self, port: PortNo, counters: PortCounters) {
+        self.plane.ports.set_counters(port, counters);
     }
+
     /// Drops by reason since the start.
     pub fn drops(&self) -> Drops {
-        todo!()
+        self.plane.drops
     }
+
     /// What would happen to a packet: tables, entries, actions, outputs; changes nothing (no counters, no learning).
-    pub fn trace(&self, _now: Instant, _in_port: PortNo, _frame: &[u8]) -> Trace {
-        todo!()
+    pub fn trace(&self, now: Instant, in_port: PortNo, frame: &[u8]) -> Trace {
+        trace::trace(self, now, in_port, frame)
+    }
+
+    fn is_standalone(&self) -> bool {
+        self.fail_mode == FailMode::Standalone && self.plane.channels.is_empty()
+    }
+
+    fn tables(&mut self) -> Tables<'_> {
+        Tables {
+            tables: &mut self.tables,
+            counters: &mut self.plane.counters,
+            timers: &mut self.timers,
+            max_entries: self.config.max_entries as usize,
+        }
+    }
+
+    /// Sends a message of the switch's own accord to channels.
+    fn tell<'a>(channels: impl Iterator<Item = &'a channels::Channel>, body: &Body, out: &mut Output) {
+        out.messages.extend(channels.map(|channel| (channel.id, Message { xid: 0, body: body.clone() })));
+    }
+
+    fn tell_port(&self, reason: PortStatusReason, desc: PortDesc, out: &mut Output) {
+        let channels = self.plane.channels.that(|channel| channel.wants_port_status(reason as u32));
+        Self::tell(channels, &Body::PortStatus(PortStatus { reason, desc }), out);
+    }
+
+    fn tell_removed(&self, gone: Vec<FlowRemoved>, out: &mut Output) {
+        for removed in gone {
+            let channels = self.plane.channels.that(|channel| channel.wants_flow_removed(removed.reason as u32));
+            Self::tell(channels, &Body::FlowRemoved(removed.clone()), out);
+        }
     }
 }
 
@@ -185,7 +353,3 @@ pub struct PortCounters {
     pub tx_errors: u64,
     pub rx_over_err: u64,
 }
-
-/// What happened to a traced packet; `Display` for people, `Serialize` for programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Trace {}

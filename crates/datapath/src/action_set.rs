@@ -1,0 +1,77 @@
+//! The action set: what a packet gathers on its way through the tables, run at the end in the specification's order.
+use weir_openflow::model::Action;
+
+/// An action set (OpenFlow 1.3.5, 5.10): at most one action of each type, and one set-field for each field.
+#[derive(Debug, Default)]
+pub(crate) struct ActionSet {
+    /// Ascending by rank.
+    actions: Vec<(u16, Action)>,
+}
+
+impl ActionSet {
+    /// Empties the set; its memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.actions.clear();
+    }
+
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.actions.is_empty()
+    }
+
+    /// Adds actions, each in place of the one of its type.
+    pub(crate) fn write(&mut self, actions: &[Action]) {
+        for action in actions {
+            let rank = rank(action);
+            match self.actions.binary_search_by_key(&rank, |(rank, _)| *rank) {
+                Ok(at) => self.actions[at].1 = action.clone(),
+                Err(at) => self.actions.insert(at, (rank, action.clone())),
+            }
+        }
+    }
+
+    /// The actions, in the order they are executed.
+    pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.actions.iter().map(|(_, action)| action)
+    }
+}
+
+/// Where an action comes in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). One rank, one type.
+pub(crate) fn rank(action: &Action) -> u16 {
+    const FIELDS: u16 = 20;
+    const BEHIND_FIELDS: u16 = FIELDS + 256;
+    match action {
+        // 1. copy TTL inwards
+        Action::CopyTtlIn => 0,
+        // 2. pop
+        Action::PopVlan => 1,
+        Action::PopMpls(_) => 2,
+        Action::PopPbb => 3,
+        // 3-5. push
+        Action::PushMpls(_) => 4,
+        Action::PushPbb(_) => 5,
+        Action::PushVlan(_) => 6,
+        // 6. copy TTL outwards
+        Action::CopyTtlOut => 7,
+        // 7. decrement TTL
+        Action::DecMplsTtl => 8,
+        Action::DecNwTtl => 9,
+        // 8. set; 1.0's actions come only in action lists, but each has a rank of its own all the same
+        Action::SetMplsTtl(_) => 10,
+        Action::SetNwTtl(_) => 11,
+        Action::SetVlanVid(_) => 12,
+        Action::SetVlanPcp(_) => 13,
+        Action::SetNwSrc(_) => 14,
+        Action::SetNwDst(_) => 15,
+        Action::SetNwTos(_) => 16,
+        Action::SetTpSrc(_) => 17,
+        Action::SetTpDst(_) => 18,
+        Action::SetField { field, .. } => FIELDS + *field as u16,
+        // 9. queue
+        Action::SetQueue(_) => BEHIND_FIELDS,
+        // 10, 11. group, output; refused before they get here: the rest
+        Action::Group(_) => BEHIND_FIELDS + 1,
+        Action::Output { .. } | Action::Enqueue { .. } => BEHIND_FIELDS + 2,
+        Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 3,
+    }
+}

@@ -1,0 +1,41 @@
+//! What the switch says of itself.
+use crate::Datapath;
+use weir_openflow::Version;
+use weir_openflow::model::FeaturesReply;
+use weir_openflow::model::features::capability;
+use weir_openflow::model::multipart::Desc;
+
+/// 1.0's actions, by number: all twelve (OpenFlow 1.0.0, 5.2.4).
+const V10_ACTIONS: u32 = 0xfff;
+
+impl Datapath {
+    pub(super) fn features(&self, version: Version) -> FeaturesReply {
+        let shared = capability::FLOW_STATS | capability::TABLE_STATS | capability::PORT_STATS;
+        let reply = FeaturesReply {
+            datapath_id: self.config.datapath_id,
+            n_buffers: self.config.n_buffers,
+            n_tables: self.config.n_tables,
+            capabilities: shared,
+            ..FeaturesReply::default()
+        };
+        match version {
+            Version::V13 => reply,
+            Version::V10 => FeaturesReply {
+                capabilities: shared | capability::ARP_MATCH_IP,
+                actions: V10_ACTIONS,
+                ports: self.ports(),
+                ..reply
+            },
+        }
+    }
+
+    pub(super) fn desc(&self) -> Desc {
+        Desc {
+            mfr_desc: "weir project".into(),
+            hw_desc: "weir software switch".into(),
+            sw_desc: concat!("weir ", env!("CARGO_PKG_VERSION")).into(),
+            serial_num: "None".into(),
+            dp_desc: self.config.name.clone(),
+        }
+    }
+}

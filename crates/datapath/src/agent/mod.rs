@@ -1,0 +1,166 @@
+//! The OpenFlow agent: what each message of a controller does and how it is answered.
+mod features;
+mod multipart;
+mod packet_out;
+mod port_mod;
+mod settings;
+mod table_features;
+
+use crate::channels::Channel;
+use crate::{ChannelId, Datapath, Output};
+use weir_openflow::model::error::{BadRequest, ErrorMessage, GroupModFailed, MeterModFailed, QueueOpFailed};
+use weir_openflow::model::group::GroupMod;
+use weir_openflow::model::meter::MeterMod;
+use weir_openflow::model::queue::QueueConfigReply;
+use weir_openflow::model::role::Role;
+use weir_openflow::model::{Body, ErrorType, FlowMod, GroupId, Message, MeterId, PortNo};
+use weir_openflow::{Version, codec};
+use weir_packet::FramePool;
+use weir_units::Instant;
+
+/// Bytes of a wrong message that its error carries (OpenFlow 1.3.5, 7.4.4: at least 64).
+const ERROR_DATA_BYTES: usize = 64;
+
+/// A message being handled.
+struct Request<'a> {
+    now: Instant,
+    channel: ChannelId,
+    version: Version,
+    xid: u32,
+    pool: &'a mut FramePool,
+    out: &'a mut Output,
+}
+
+impl Request<'_> {
+    fn reply(&mut self, body: Body) {
+        self.out.messages.push((self.channel, Message { xid: self.xid, body }));
+    }
+}
+
+/// See [`Datapath::handle`].
+pub(crate) fn handle(
+    datapath: &mut Datapath,
+    now: Instant,
+    channel: ChannelId,
+    message: Message,
+    pool: &mut FramePool,
+    out: &mut Output,
+) {
+    // A channel that is not up (any more) gets no answer.
+    let Some(Channel { version, .. }) = datapath.plane.channels.get(channel) else { return };
+    let mut request = Request { now, channel, version: *version, xid: message.xid, pool, out };
+    if let Err(error) = datapath.answer(&message.body, &mut request) {
+        let version = request.version;
+        request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
+    }
+}
+
+/// The first bytes of a message as it came.
+fn start_of(message: &Message, version: Version) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What decoded also encodes; if it did not, the error still says what is wrong.
+    let _ = codec::encode(message, version, &mut bytes);
+    bytes.truncate(ERROR_DATA_BYTES);
+    bytes
+}
+
+impl Datapath {
+    fn answer(&mut self, body: &Body, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        if changes_state(body) && self.role_of(request.channel) == Role::Slave {
+            return Err(BadRequest::IsSlave.into());
+        }
+        match body {
+            Body::FeaturesRequest => request.reply(Body::FeaturesReply(self.features(request.version))),
+            Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
+            Body::SetConfig(config) => return self.set_switch_config(*config, request),
+            Body::FlowMod(flow) => return self.handle_flow_mod(flow, request),
+            Body::PacketOut(packet) => return self.packet_out(packet, request),
+            Body::PortMod(change) => return self.port_mod(change, request),
+            Body::TableMod(change) => return self.table_mod(*change),
+            Body::GroupMod(change) => return group_mod(change),
+            Body::MeterMod(change) => return meter_mod(change),
+            Body::MultipartRequest(asked) => return self.multipart(&asked.body, request),
+            // Every message is handled to its end before the next: there is nothing to wait for.
+            Body::BarrierRequest => request.reply(Body::BarrierReply),
+            Body::EchoRequest(data) => request.reply(Body::EchoReply(data.clone())),
+            Body::QueueGetConfigRequest(port) => {
+                self.known_port(*port)?;
+                request.reply(Body::QueueGetConfigReply(QueueConfigReply { port: *port, queues: Vec::new() }));
+            }
+            Body::RoleRequest(asked) => return self.role_request(*asked, request),
+            Body::GetAsyncRequest => request.reply(Body::GetAsyncReply(self.async_config(request.channel))),
+            Body::SetAsync(config) => self.set_async_config(request.channel, *config),
+            Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
+            // Not questions: nothing to answer.
+            Body::Hello(_) | Body::Error(_) | Body::EchoReply(_) => {}
+            // Only switches send these.
+            Body::FeaturesReply(_)
+            | Body::GetConfigReply(_)
+            | Body::PacketIn(_)
+            | Body::FlowRemoved(_)
+            | Body::PortStatus(_)
+            | Body::MultipartReply(_)
+            | Body::BarrierReply
+            | Body::QueueGetConfigReply(_)
+            | Body::RoleReply(_)
+            | Body::GetAsyncReply(_) => return Err(BadRequest::BadType.into()),
+        }
+        Ok(())
+    }
+
+    fn handle_flow_mod(&mut self, flow: &FlowMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        let mut gone = Vec::new();
+        self.tables().apply(request.now, flow, request.version, &mut gone)?;
+        self.tell_removed(gone, request.out);
+        use weir_openflow::model::FlowCommand::{Delete, DeleteStrict};
+        match flow.buffer_id {
+            Some(buffer) if !matches!(flow.command, Delete | DeleteStrict) => self.release(buffer, request),
+            _ => Ok(()),
+        }
+    }
+
+    /// That a queue message's port is there, or all are meant.
+    fn known_port(&self, port: PortNo) -> Result<(), ErrorType> {
+        let is_known = port == PortNo::ANY || self.plane.ports.get(port).is_some();
+        if is_known { Ok(()) } else { Err(QueueOpFailed::BadPort.into()) }
+    }
+}
+
+/// Whether a message changes the switch, which slaves may not (OpenFlow 1.3.5, 6.3.6).
+fn changes_state(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::FlowMod(_)
+            | Body::PacketOut(_)
+            | Body::PortMod(_)
+            | Body::TableMod(_)
+            | Body::GroupMod(_)
+            | Body::MeterMod(_)
+    )
+}
+
+const ADD: u16 = 0;
+const MODIFY: u16 = 1;
+const DELETE: u16 = 2;
+
+/// There is room for no group yet: none can be added, and deleting is done before it is asked for.
+fn group_mod(change: &GroupMod) -> Result<(), ErrorType> {
+    match change.command {
+        ADD if change.group > GroupId::MAX => Err(GroupModFailed::InvalidGroup.into()),
+        ADD => Err(GroupModFailed::OutOfGroups.into()),
+        MODIFY => Err(GroupModFailed::UnknownGroup.into()),
+        DELETE => Ok(()),
+        _ => Err(GroupModFailed::BadCommand.into()),
+    }
+}
+
+/// There is room for no meter yet, as for groups.
+fn meter_mod(change: &MeterMod) -> Result<(), ErrorType> {
+    match change.command {
+        ADD if change.meter > MeterId::MAX => Err(MeterModFailed::InvalidMeter.into()),
+        ADD => Err(MeterModFailed::OutOfMeters.into()),
+        MODIFY => Err(MeterModFailed::UnknownMeter.into()),
+        DELETE => Ok(()),
+        _ => Err(MeterModFailed::BadCommand.into()),
+    }
+}

@@ -1,0 +1,114 @@
+//! Statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
+use super::Request;
+use crate::Datapath;
+use crate::flow_mod::{Filter, select};
+use weir_openflow::codec;
+use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed, TableFeaturesFailed};
+use weir_openflow::model::group::GroupFeatures;
+use weir_openflow::model::meter::MeterFeatures;
+use weir_openflow::model::multipart::{AggregateStats, FlowRequest, FlowStats, ReplyBody, RequestBody, TableStats};
+use weir_openflow::model::queue::ALL_QUEUES;
+use weir_openflow::model::{Body, ErrorType, MeterId, PortNo, TableId};
+use weir_units::Instant;
+
+/// 1.0's wildcards: all of them (`OFPFW_ALL`).
+const V10_WILDCARDS: u32 = (1 << 22) - 1;
+
+impl Datapath {
+    pub(super) fn multipart(&mut self, asked: &RequestBody, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        let now = request.now;
+        let body = match asked {
+            RequestBody::Desc => ReplyBody::Desc(self.desc()),
+            RequestBody::Flow(asked) => ReplyBody::Flow(self.flow_stats(now, asked)?),
+            RequestBody::Aggregate(asked) => ReplyBody::Aggregate(self.aggregate_stats(asked)?),
+            RequestBody::Table => ReplyBody::Table(self.table_stats()),
+            RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
+            RequestBody::PortDesc => ReplyBody::PortDesc(self.ports()),
+            RequestBody::TableFeatures(wanted) if wanted.is_empty() => ReplyBody::TableFeatures(self.table_features()),
+            // Tables are as they are.
+            RequestBody::TableFeatures(_) => return Err(TableFeaturesFailed::Eperm.into()),
+            RequestBody::Queue { port, queue } => {
+                self.known_port(*port)?;
+                if *queue != ALL_QUEUES {
+                    return Err(QueueOpFailed::BadQueue.into());
+                }
+                ReplyBody::Queue(Vec::new())
+            }
+            RequestBody::Group(_) => ReplyBody::Group(Vec::new()),
+            RequestBody::GroupDesc => ReplyBody::GroupDesc(Vec::new()),
+            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(NO_GROUPS),
+            RequestBody::Meter(MeterId::ALL) => ReplyBody::Meter(Vec::new()),
+            RequestBody::MeterConfig(MeterId::ALL) => ReplyBody::MeterConfig(Vec::new()),
+            RequestBody::Meter(_) | RequestBody::MeterConfig(_) => return Err(MeterModFailed::UnknownMeter.into()),
+            RequestBody::MeterFeatures => ReplyBody::MeterFeatures(NO_METERS),
+            RequestBody::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
+        };
+        for part in codec::split_reply(body, request.version) {
+            request.reply(Body::MultipartReply(part));
+        }
+        Ok(())
+    }
+
+    fn filter(&self, asked: &FlowRequest) -> Result<Filter, ErrorType> {
+        if asked.table != TableId::ALL && asked.table.0 >= self.config.n_tables {
+            return Err(BadRequest::BadTableId.into());
+        }
+        Filter::of_request(asked)
+    }
+
+    fn flow_stats(&self, now: Instant, asked: &FlowRequest) -> Result<Vec<FlowStats>, ErrorType> {
+        let filter = self.filter(asked)?;
+        let counters = &self.plane.counters;
+        let entries = select(&self.tables, &filter);
+        Ok(entries.map(|(table, id, entry)| entry.stats(now, table, counters[usize::from(table)].of(id))).collect())
+    }
+
+    fn aggregate_stats(&self, asked: &FlowRequest) -> Result<AggregateStats, ErrorType> {
+        let filter = self.filter(asked)?;
+        let sum = select(&self.tables, &filter).fold(AggregateStats::default(), |sum, (table, id, _)| {
+            let counter = self.plane.counters[usize::from(table)].of(id);
+            AggregateStats {
+                packet_count: sum.packet_count + counter.packets,
+                byte_count: sum.byte_count + counter.bytes,
+                flow_count: sum.flow_count + 1,
+            }
+        });
+        Ok(sum)
+    }
+
+    fn table_stats(&self) -> Vec<TableStats> {
+        let tables = (0..).map(TableId).zip(self.tables.iter().zip(&self.plane.counters));
+        let stats = tables.map(|(table, (entries, counters))| TableStats {
+            table,
+            name: table_name(table),
+            wildcards: V10_WILDCARDS,
+            max_entries: self.config.max_entries,
+            active_count: u32::try_from(entries.len()).unwrap_or(u32::MAX),
+            lookup_count: counters.lookups,
+            matched_count: counters.matches,
+        });
+        stats.collect()
+    }
+
+    fn port_stats(
+        &self,
+        now: Instant,
+        wanted: PortNo,
+    ) -> Result<Vec<weir_openflow::model::port::PortStats>, ErrorType> {
+        if wanted == PortNo::ANY {
+            return Ok(self.plane.ports.iter().map(|port| port.stats(now)).collect());
+        }
+        let port = self.plane.ports.get(wanted).ok_or(BadRequest::BadPort)?;
+        Ok(vec![port.stats(now)])
+    }
+}
+
+/// A table's name, as in messages.
+pub(super) fn table_name(table: TableId) -> String {
+    format!("table{table}")
+}
+
+/// There are no groups and no meters yet.
+const NO_GROUPS: GroupFeatures = GroupFeatures { types: 0, capabilities: 0, max_groups: [0; 4], actions: [0; 4] };
+const NO_METERS: MeterFeatures =
+    MeterFeatures { max_meter: 0, band_types: 0, capabilities: 0, max_bands: 0, max_color: 0 };

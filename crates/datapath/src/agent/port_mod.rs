@@ -1,0 +1,38 @@
+//! Changing a port's configuration (OpenFlow 1.3.5, 7.3.4.3).
+use super::Request;
+use crate::Datapath;
+use weir_openflow::Version;
+use weir_openflow::model::ErrorType;
+use weir_openflow::model::error::PortModFailed;
+use weir_openflow::model::port::{PortMod, PortStatusReason, bits};
+
+/// What can be configured in both versions.
+const BOTH: u32 = bits::PORT_DOWN | bits::NO_RECV | bits::NO_FWD | bits::NO_PACKET_IN;
+/// What 1.0 can configure besides. There is no spanning tree, so that switching it off changes nothing.
+const V10: u32 = BOTH | bits::NO_FLOOD | bits::NO_STP | bits::NO_RECV_STP;
+
+impl Datapath {
+    pub(super) fn port_mod(&mut self, change: &PortMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        let port = self.plane.ports.get(change.port_no).ok_or(PortModFailed::BadPort)?;
+        if port.desc.hw_addr != change.hw_addr {
+            return Err(PortModFailed::BadHwAddr.into());
+        }
+        let known = if request.version == Version::V10 { V10 } else { BOTH };
+        if (change.mask | change.config) & !known != 0 {
+            return Err(PortModFailed::BadConfig.into());
+        }
+        if change.advertise != 0 && change.advertise != port.desc.advertised {
+            return Err(PortModFailed::BadAdvertise.into());
+        }
+        let was_down = port.desc.config & bits::PORT_DOWN;
+        let changed = self.plane.ports.change(change.port_no, |desc| {
+            desc.config = desc.config & !change.mask | change.config & change.mask;
+        });
+        let Some(desc) = changed else { return Ok(()) };
+        if desc.config & bits::PORT_DOWN != was_down {
+            request.out.port_admin.push((desc.port_no, was_down != 0));
+        }
+        self.tell_port(PortStatusReason::Modify, desc, request.out);
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Configuration of the switch, and of what a channel is told.
+use super::Request;
+use crate::{ChannelId, Datapath};
+use weir_openflow::Version;
+use weir_openflow::model::config::TableMod;
+use weir_openflow::model::error::{RoleRequestFailed, SwitchConfigFailed, TableModFailed};
+use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
+use weir_openflow::model::{Body, ErrorType, SwitchConfig, TableId};
+
+/// `OFPC_FRAG_*`: the two lowest bits of the switch configuration's flags.
+const FRAGMENT_BITS: u16 = 0b11;
+const FRAGMENT_NORMAL: u16 = 0;
+const FRAGMENT_DROP: u16 = 1;
+/// Bits of a table's configuration that once said what a miss does (`OFPTC_DEPRECATED_MASK`): accepted, without effect.
+const TABLE_DEPRECATED: u32 = 3;
+
+impl Datapath {
+    pub(super) fn switch_config(&self, channel: ChannelId) -> SwitchConfig {
+        SwitchConfig {
+            flags: if self.drops_fragments { FRAGMENT_DROP } else { FRAGMENT_NORMAL },
+            miss_send_len: self.plane.channels.get(channel).map_or(0, |channel| channel.miss_send_len),
+        }
+    }
+
+    /// How fragments are handled holds for the switch, how much of a missed packet is sent for the channel. Reassembly is
+    /// refused: features do not promise it. 1.0 has no error for that; there it changes nothing.
+    pub(super) fn set_switch_config(
+        &mut self,
+        config: SwitchConfig,
+        request: &mut Request<'_>,
+    ) -> Result<(), ErrorType> {
+        let fragments = config.flags & FRAGMENT_BITS;
+        let is_known = config.flags == fragments && fragments <= FRAGMENT_DROP;
+        if !is_known && request.version != Version::V10 {
+            return Err(SwitchConfigFailed::BadFlags.into());
+        }
+        if fragments <= FRAGMENT_DROP {
+            self.drops_fragments = fragments == FRAGMENT_DROP;
+        }
+        if let Some(channel) = self.plane.channels.get_mut(request.channel) {
+            channel.miss_send_len = config.miss_send_len;
+        }
+        Ok(())
+    }
+
+    pub(super) fn table_mod(&mut self, change: TableMod) -> Result<(), ErrorType> {
+        if change.table != TableId::ALL && change.table.0 >= self.config.n_tables {
+            return Err(TableModFailed::BadTable.into());
+        }
+        if change.config & !TABLE_DEPRECATED != 0 { Err(TableModFailed::BadConfig.into()) } else { Ok(()) }
+    }
+
+    pub(super) fn role_of(&self, channel: ChannelId) -> Role {
+        self.plane.channels.get(channel).map_or(Role::Equal, |channel| channel.role)
+    }
+
+    pub(super) fn role_request(&mut self, asked: RoleMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        if matches!(asked.role, Role::Unknown(_)) {
+            return Err(RoleRequestFailed::BadRole.into());
+        }
+        let held = self.plane.channels.request_role(request.channel, asked);
+        request.reply(Body::RoleReply(held.map_err(|_| ErrorType::from(RoleRequestFailed::Stale))?));
+        Ok(())
+    }
+
+    pub(super) fn async_config(&self, channel: ChannelId) -> AsyncConfig {
+        const NOTHING: AsyncConfig = AsyncConfig { packet_in: [0; 2], port_status: [0; 2], flow_removed: [0; 2] };
+        self.plane.channels.get(channel).map_or(NOTHING, |channel| channel.asynchronous)
+    }
+
+    pub(super) fn set_async_config(&mut self, channel: ChannelId, config: AsyncConfig) {
+        if let Some(channel) = self.plane.channels.get_mut(channel) {
+            channel.asynchronous = config;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Packets kept in the switch while a controller decides (OpenFlow 1.3.5, 7.4.1: `buffer_id`).
+//!
+//! Numbers are given in sequence, and a ring of `n_buffers` holds the packets: when it is full, the oldest makes room. A
+//! controller that never answers holds no more than that, and not for longer than [`MAX_AGE`].
+use crate::ChannelId;
+use std::time::Duration;
+use weir_openflow::model::error::{BadRequest, ErrorType};
+use weir_openflow::model::{BufferId, PortNo};
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// How long a packet is kept: longer than a controller may take, short enough to give memory back.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(10);
+/// The number that says "not kept" (`OFP_NO_BUFFER`).
+const NO_BUFFER: u32 = u32::MAX;
+
+/// A packet that is kept.
+#[derive(Debug)]
+struct Kept {
+    channel: ChannelId,
+    in_port: PortNo,
+    frame: Frame,
+    since: Instant,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    /// A packet's number modulo the length is its place.
+    ring: Vec<Option<Kept>>,
+    /// Numbers given so far; the number of the next packet.
+    next: u32,
+    /// The oldest number that may still hold a packet.
+    oldest: u32,
+}
+
+impl Buffers {
+    /// Keeps at most `count` packets; with none, packets go to controllers whole.
+    pub(crate) fn new(count: u32) -> Buffers {
+        Buffers { ring: (0..count).map(|_| None).collect(), next: 0, oldest: 0 }
+    }
+
+    /// Keeps a packet for a channel; `None` when nothing is kept at all.
+    pub(crate) fn keep(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        in_port: PortNo,
+        frame: Frame,
+        pool: &mut FramePool,
+    ) -> Option<BufferId> {
+        if self.ring.is_empty() {
+            pool.give(frame);
+            return None;
+        }
+        if self.next == NO_BUFFER {
+            self.restart(pool);
+        }
+        let number = self.next;
+        self.next += 1;
+        let place = self.place(number);
+        if let Some(old) = self.ring[place].replace(Kept { channel, in_port, frame, since: now }) {
+            pool.give(old.frame);
+        }
+        Some(BufferId(number))
+    }
+
+    /// Takes a channel's packet out: its input port and the frame.
+    ///
+    /// # Errors
+    /// `OFPBRC_BUFFER_EMPTY` for a packet taken before, `OFPBRC_BUFFER_UNKNOWN` for any other number.
+    pub(crate) fn take(&mut self, channel: ChannelId, id: BufferId) -> Result<(PortNo, Frame), ErrorType> {
+        if id.0 >= self.next || (self.next - id.0) as usize > self.ring.len() {
+            return Err(BadRequest::BufferUnknown.into());
+        }
+        let place = self.place(id.0);
+        match &self.ring[place] {
+            None => Err(BadRequest::BufferEmpty.into()),
+            Some(kept) if kept.channel != channel => Err(BadRequest::BufferUnknown.into()),
+            Some(_) => self.ring[place].take().map(|k| (k.in_port, k.frame)).ok_or(BadRequest::BufferEmpty.into()),
+        }
+    }
+
+    /// Gives up packets kept for too long; says when the next one will be.
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<Instant> {
+        let length = u32::try_from(self.ring.len()).unwrap_or(u32::MAX);
+        self.oldest = self.oldest.max(self.next.saturating_sub(length));
+        while self.oldest < self.next {
+            let place = self.place(self.oldest);
+            if let Some(kept) = &self.ring[place] {
+                let end = kept.since + MAX_AGE;
+                if end > now {
+                    return Some(end);
+                }
+                // The buffer is freed, not pooled: nothing waits for it.
+                self.ring[place] = None;
+            }
+            self.oldest += 1;
+        }
+        None
+    }
+
+    fn place(&self, number: u32) -> usize {
+        number as usize % self.ring.len()
+    }
+
+    /// All numbers are used up: begins again, without the packets kept.
+    fn restart(&mut self, pool: &mut FramePool) {
+        self.ring.iter_mut().filter_map(Option::take).for_each(|kept| pool.give(kept.frame));
+        (self.next, self.oldest) = (0, 0);
+    }
+}

@@ -1,0 +1,117 @@
+//! The control channels that are up, and who of them is told what.
+use crate::ChannelId;
+use weir_openflow::Version;
+use weir_openflow::model::PacketInReason;
+use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
+
+/// Bytes of a missed packet that go to the controller until it says otherwise (`OFP_DEFAULT_MISS_SEND_LEN`).
+const DEFAULT_MISS_SEND_LEN: u16 = 128;
+
+/// What is told until a controller says otherwise, as in Open vSwitch: everything to masters and equals except packets whose TTL is
+/// used up; to slaves only changes of ports.
+const DEFAULT_ASYNC: AsyncConfig = AsyncConfig {
+    packet_in: [1 << PacketInReason::NoMatch as u32 | 1 << PacketInReason::Action as u32, 0],
+    port_status: [0b111, 0b111],
+    flow_removed: [0b1111, 0],
+};
+
+/// A channel that is up.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) id: ChannelId,
+    pub(crate) version: Version,
+    pub(crate) miss_send_len: u16,
+    pub(crate) role: Role,
+    pub(crate) asynchronous: AsyncConfig,
+}
+
+/// The channels that are up.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    list: Vec<Channel>,
+    /// The newest election a master or slave request carried (OpenFlow 1.3.5, 6.3.6).
+    generation: Option<u64>,
+}
+
+/// A role request older than one seen before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stale;
+
+impl Channels {
+    pub(crate) fn up(&mut self, id: ChannelId, version: Version) {
+        self.down(id);
+        self.list.push(Channel {
+            id,
+            version,
+            miss_send_len: DEFAULT_MISS_SEND_LEN,
+            role: Role::Equal,
+            asynchronous: DEFAULT_ASYNC,
+        });
+    }
+
+    pub(crate) fn down(&mut self, id: ChannelId) {
+        self.list.retain(|channel| channel.id != id);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(crate) fn get(&self, id: ChannelId) -> Option<&Channel> {
+        self.list.iter().find(|channel| channel.id == id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+        self.list.iter_mut().find(|channel| channel.id == id)
+    }
+
+    /// The channels whose configuration lets something through.
+    pub(crate) fn that(&self, wants: impl Fn(&Channel) -> bool) -> impl Iterator<Item = &Channel> {
+        self.list.iter().filter(move |channel| wants(channel))
+    }
+
+    /// Gives a channel a role; says what it holds then (OpenFlow 1.3.5, 6.3.6).
+    pub(crate) fn request_role(&mut self, id: ChannelId, request: RoleMessage) -> Result<RoleMessage, Stale> {
+        if matches!(request.role, Role::Master | Role::Slave) {
+            #[expect(clippy::cast_possible_wrap, reason = "the specification compares the wrapping distance's sign")]
+            let is_older = |newest: u64| (request.generation_id.wrapping_sub(newest) as i64) < 0;
+            if self.generation.is_some_and(is_older) {
+                return Err(Stale);
+            }
+            self.generation = Some(request.generation_id);
+        }
+        for channel in &mut self.list {
+            match request.role {
+                Role::NoChange | Role::Unknown(_) => {}
+                role if channel.id == id => channel.role = role,
+                // There is one master: the former becomes slave.
+                Role::Master if channel.role == Role::Master => channel.role = Role::Slave,
+                _ => {}
+            }
+        }
+        let role = self.get(id).map_or(Role::Equal, |channel| channel.role);
+        Ok(RoleMessage { role, generation_id: self.generation.unwrap_or(u64::MAX) })
+    }
+}
+
+impl Channel {
+    /// Whether a packet-in for `reason` is wanted.
+    pub(crate) fn wants_packet_in(&self, reason: PacketInReason) -> bool {
+        self.allows(self.asynchronous.packet_in, reason as u32)
+    }
+
+    /// Whether port-status messages of a reason's number are wanted.
+    pub(crate) fn wants_port_status(&self, reason: u32) -> bool {
+        self.allows(self.asynchronous.port_status, reason)
+    }
+
+    /// Whether flow-removed messages of a reason's number are wanted.
+    pub(crate) fn wants_flow_removed(&self, reason: u32) -> bool {
+        self.allows(self.asynchronous.flow_removed, reason)
+    }
+
+    fn allows(&self, [ours, slaves]: [u32; 2], reason: u32) -> bool {
+        let allowed = if self.role == Role::Slave { slaves } else { ours };
+        allowed >> reason & 1 != 0
+    }
+}

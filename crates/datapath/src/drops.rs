@@ -1,0 +1,67 @@
+//! Why packets are dropped in the datapath: each reason once, with its counter and its words.
+use serde::Serialize;
+
+/// Declares the reasons: the enum, the struct of counters, and the words for people.
+macro_rules! reasons {
+    ($($variant:ident $field:ident $text:literal,)*) => {
+        /// Why a packet, or one of its copies, was dropped.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        #[allow(missing_docs, reason = "`text` says it")]
+        pub enum DropReason { $($variant,)* }
+
+        impl DropReason {
+            /// The reason in words.
+            pub const fn text(self) -> &'static str {
+                match self { $(DropReason::$variant => $text,)* }
+            }
+        }
+
+        /// Packets dropped in the datapath, by reason. A packet sent to several ports counts once for each that it does not reach.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+        #[allow(missing_docs, reason = "each counts what `DropReason::text` says")]
+        pub struct Drops { $(pub $field: u64,)* }
+
+        impl Drops {
+            /// Counts `packets` dropped for `reason`.
+            pub fn count(&mut self, reason: DropReason, packets: u64) {
+                match reason { $(DropReason::$variant => self.$field += packets,)* }
+            }
+
+            /// Packets dropped for any reason.
+            pub fn total(&self) -> u64 {
+                0 $(+ self.$field)*
+            }
+
+            /// The counters that are not zero, with their reasons.
+            pub fn counted(&self) -> Vec<(DropReason, u64)> {
+                let all = [$((DropReason::$variant, self.$field),)*];
+                all.into_iter().filter(|(_, count)| *count > 0).collect()
+            }
+        }
+    };
+}
+
+reasons! {
+    TooShort too_short "shorter than an Ethernet header",
+    TableMiss table_miss "no entry matched",
+    NoAction no_action "the entries that matched send it nowhere",
+    TtlExpired ttl_expired "its TTL is used up",
+    PortDown port_down "the port is down or has no link",
+    NoRecv no_recv "the port's configuration drops what it receives",
+    NoFwd no_fwd "the port's configuration drops what is sent to it",
+    UnknownPort unknown_port "no such port",
+    NoController no_controller "no controller takes it",
+    NoPacketIn no_packet_in "the input port's configuration keeps its packets from controllers",
+    InPortOnly in_port_only "it would leave only by the port it came in on",
+    TooLong too_long "pushing headers would make it too long",
+    Fragment fragment "the switch is configured to drop IP fragments",
+    Reserved reserved "its destination is reserved for the link and not forwarded by NORMAL",
+    BadOffload bad_offload "its offload does not fit its headers",
+}
+
+impl std::fmt::Display for DropReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}

@@ -1,0 +1,55 @@
+//! What the pipeline does to the world outside a packet. The live switch does it; a trace writes it down. So both run the same pipeline.
+use crate::DropReason;
+use crate::normal::Forward;
+use crate::packet::Packet;
+use crate::ports::Ports;
+use crate::shape::EntryId;
+use crate::table::FlowEntry;
+use weir_openflow::model::{Action, PacketInReason, PortNo};
+use weir_packet::Frame;
+
+/// Why and from where a packet goes to the controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Table of the entry.
+    pub(crate) table: u8,
+    /// The entry's cookie; all ones when no entry in particular sends it.
+    pub(crate) cookie: u64,
+    /// Why an output to the controller is one.
+    pub(crate) reason: PacketInReason,
+}
+
+/// The cookie that says "no entry in particular" (OpenFlow 1.3.5, 7.4.1).
+pub(crate) const NO_COOKIE: u64 = u64::MAX;
+
+/// See the module's page.
+pub(crate) trait Effects {
+    /// The ports there are.
+    fn ports(&self) -> &Ports;
+    /// A packet of `bytes` was looked up in a table.
+    fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize);
+    /// An action is about to be run.
+    fn acting(&mut self, _action: &Action) {}
+    /// A copy of a frame leaves.
+    fn send_copy(&mut self, port: PortNo, frame: &Frame);
+    /// A frame leaves.
+    fn send(&mut self, port: PortNo, frame: Frame);
+    /// A frame's buffer is free.
+    fn recycle(&mut self, frame: Frame);
+    /// A packet goes to controllers, with at most `max_len` bytes.
+    ///
+    /// # Errors
+    /// Nobody takes it.
+    fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason>;
+    /// A packet matched no entry of a table; some controllers take those.
+    ///
+    /// # Errors
+    /// Nobody takes it.
+    fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason>;
+    /// Output NORMAL: where to; learns on the way.
+    fn normal(&mut self, packet: &mut Packet) -> Forward;
+    /// Output TABLE: a copy of the packet runs through the pipeline from its start.
+    fn resubmit(&mut self, packet: &mut Packet);
+    /// A packet, or one of its copies, was dropped.
+    fn dropped(&mut self, reason: DropReason);
+}

@@ -1,0 +1,192 @@
+//! Running actions on a packet (OpenFlow 1.3.5, 5.12; OpenFlow 1.0.0, 3.3).
+use crate::DropReason;
+use crate::effects::{Effects, Origin};
+use crate::normal::Forward;
+use crate::packet::Packet;
+use std::ops::ControlFlow;
+use weir_openflow::model::action::NO_BUFFER;
+use weir_openflow::model::{Action, PacketInReason, PortNo};
+use weir_packet::edit::{self, EditError};
+use weir_packet::field::{VLAN_PRESENT, eth_type};
+use weir_packet::parse::{Network, Transport};
+use weir_packet::{Field, Frame, Layers};
+
+/// Runs actions in order. `Break`: the packet's way ends here (it was dropped or handed to the controller).
+pub(crate) fn run<'a>(
+    actions: impl IntoIterator<Item = &'a Action>,
+    packet: &mut Packet,
+    origin: Origin,
+    fx: &mut impl Effects,
+) -> ControlFlow<()> {
+    for action in actions {
+        fx.acting(action);
+        if let Err(problem) = act(action, packet, origin, fx) {
+            give_up(problem, packet, origin, fx);
+            return ControlFlow::Break(());
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> Result<(), EditError> {
+    match *action {
+        Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
+        // Queues come with the fabric; until then every queue is the port's only one.
+        Action::Enqueue { port, .. } => output(port, 0, packet, origin, fx),
+        Action::SetQueue(_) => {}
+        Action::SetField { field, value } => packet.set(field, value, fx),
+        Action::PushVlan(tpid) => {
+            packet.try_edit(fx, |frame, layers| edit::push_vlan(frame, layers, tpid))?;
+        }
+        Action::PushMpls(kind) => {
+            packet.try_edit(fx, |frame, layers| edit::push_mpls(frame, layers, kind))?;
+        }
+        Action::PushPbb(kind) => {
+            packet.try_edit(fx, |frame, layers| edit::push_pbb(frame, layers, kind))?;
+        }
+        Action::DecMplsTtl => {
+            packet.try_edit(fx, edit::dec_mpls_ttl)?;
+        }
+        Action::DecNwTtl => {
+            packet.try_edit(fx, edit::dec_nw_ttl)?;
+        }
+        Action::PopVlan => drop(packet.edit(fx, edit::pop_vlan)),
+        Action::PopPbb => drop(packet.edit(fx, edit::pop_pbb)),
+        Action::PopMpls(kind) => drop(packet.edit(fx, |frame, layers| edit::pop_mpls(frame, layers, kind))),
+        Action::SetMplsTtl(ttl) => drop(packet.edit(fx, |frame, layers| edit::set_mpls_ttl(frame, layers, ttl))),
+        Action::SetNwTtl(ttl) => drop(packet.edit(fx, |frame, layers| edit::set_nw_ttl(frame, layers, ttl))),
+        Action::CopyTtlOut => drop(packet.edit(fx, edit::copy_ttl_out)),
+        Action::CopyTtlIn => drop(packet.edit(fx, edit::copy_ttl_in)),
+        Action::SetVlanVid(_)
+        | Action::SetVlanPcp(_)
+        | Action::SetNwSrc(_)
+        | Action::SetNwDst(_)
+        | Action::SetNwTos(_)
+        | Action::SetTpSrc(_)
+        | Action::SetTpDst(_) => set_as_in_v10(action, packet, fx)?,
+        // Validation lets none of these in.
+        Action::Group(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
+    }
+    Ok(())
+}
+
+/// 1.0's set actions: they push a missing VLAN tag, and leave alone what has no such header.
+fn set_as_in_v10(action: &Action, packet: &mut Packet, fx: &mut impl Effects) -> Result<(), EditError> {
+    match *action {
+        Action::SetVlanVid(vid) => {
+            push_missing_tag(packet, fx)?;
+            packet.set(Field::VlanVid, u128::from(vid & 0xfff | VLAN_PRESENT), fx);
+        }
+        Action::SetVlanPcp(pcp) => {
+            push_missing_tag(packet, fx)?;
+            packet.set(Field::VlanPcp, u128::from(pcp & 7), fx);
+        }
+        Action::SetNwSrc(address) if is_ipv4(packet) => packet.set(Field::Ipv4Src, address.into(), fx),
+        Action::SetNwDst(address) if is_ipv4(packet) => packet.set(Field::Ipv4Dst, address.into(), fx),
+        Action::SetNwTos(tos) => packet.set(Field::IpDscp, u128::from(tos >> 2), fx),
+        Action::SetTpSrc(port) => {
+            if let Some((source, _)) = port_fields(packet) {
+                packet.set(source, port.into(), fx);
+            }
+        }
+        Action::SetTpDst(port) => {
+            if let Some((_, destination)) = port_fields(packet) {
+                packet.set(destination, port.into(), fx);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn push_missing_tag(packet: &mut Packet, fx: &mut impl Effects) -> Result<(), EditError> {
+    if packet.layers().vlan_tags == 0 {
+        packet.try_edit(fx, |frame: &mut Frame, layers: &Layers| edit::push_vlan(frame, layers, eth_type::VLAN))?;
+    }
+    Ok(())
+}
+
+fn is_ipv4(packet: &mut Packet) -> bool {
+    matches!(packet.layers().network, Some((Network::Ipv4, _)))
+}
+
+/// The fields of the packet's source and destination port.
+fn port_fields(packet: &mut Packet) -> Option<(Field, Field)> {
+    match packet.layers().transport?.0 {
+        Transport::Tcp => Some((Field::TcpSrc, Field::TcpDst)),
+        Transport::Udp => Some((Field::UdpSrc, Field::UdpDst)),
+        Transport::Sctp => Some((Field::SctpSrc, Field::SctpDst)),
+        Transport::Icmpv4 | Transport::Icmpv6 => None,
+    }
+}
+
+/// An action could not be done: the packet is dropped, or offered to controllers if its TTL is used up.
+#[cold]
+fn give_up(problem: EditError, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+    let fate = match problem {
+        EditError::TooLong => Err(DropReason::TooLong),
+        EditError::TtlExpired => {
+            let origin = Origin { reason: PacketInReason::InvalidTtl, ..origin };
+            fx.punt(packet, origin, NO_BUFFER).map_err(|_| DropReason::TtlExpired)
+        }
+    };
+    match fate {
+        Ok(()) => packet.punted(),
+        Err(reason) => packet.dropped(reason, fx),
+    }
+}
+
+/// Sends the packet to a port, which may be a reserved one (OpenFlow 1.3.5, 4.5).
+#[inline]
+fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+    match port {
+        PortNo::CONTROLLER => match fx.punt(packet, origin, max_len) {
+            Ok(()) => packet.punted(),
+            Err(reason) => packet.dropped(reason, fx),
+        },
+        PortNo::ALL => spread(packet, fx, |fx| fx.ports().all()),
+        PortNo::FLOOD => spread(packet, fx, |fx| fx.ports().flood()),
+        PortNo::NORMAL => normal(packet, fx),
+        PortNo::TABLE => {
+            fx.resubmit(packet);
+            packet.punted();
+        }
+        PortNo::IN_PORT => send(packet.in_port, packet, fx),
+        // Only IN_PORT sends back (OpenFlow 1.3.5, 4.5).
+        port if port == packet.in_port => packet.dropped(DropReason::InPortOnly, fx),
+        port => send(port, packet, fx),
+    }
+}
+
+/// Output NORMAL, also what a switch in standalone mode does.
+pub(crate) fn normal(packet: &mut Packet, fx: &mut impl Effects) {
+    match fx.normal(packet) {
+        Forward::To(port) if port == packet.in_port => packet.dropped(DropReason::InPortOnly, fx),
+        Forward::To(port) => send(port, packet, fx),
+        Forward::Flood => spread(packet, fx, |fx| fx.ports().flood()),
+        Forward::Reserved => packet.dropped(DropReason::Reserved, fx),
+    }
+}
+
+fn send(port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
+    match fx.ports().may_send(port) {
+        Ok(()) => packet.send_to(port, fx),
+        Err(reason) => packet.dropped(reason, fx),
+    }
+}
+
+/// Sends the packet to every port of a list but the one it came in on.
+fn spread<E: Effects>(packet: &mut Packet, fx: &mut E, ports: fn(&E) -> &[PortNo]) {
+    let mut sent = false;
+    // By index: sending needs `fx` whole. The list does not change meanwhile.
+    for at in 0..ports(fx).len() {
+        let port = ports(fx)[at];
+        if port != packet.in_port {
+            packet.send_to(port, fx);
+            sent = true;
+        }
+    }
+    if !sent {
+        packet.dropped(DropReason::InPortOnly, fx);
+    }
+}

@@ -1,0 +1,287 @@
+//! Applying flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
+use crate::action_set;
+use crate::program::Program;
+use crate::shape::{EntryId, WordMatches};
+use crate::table::{FlowCounter, FlowEntry, FlowTable, TableCounters};
+use crate::timeouts::{Timer, Timers};
+use crate::validate::{self, Known, Place};
+use std::sync::Arc;
+use weir_openflow::Version;
+use weir_openflow::model::error::FlowModFailed;
+use weir_openflow::model::multipart::FlowRequest;
+use weir_openflow::model::{
+    ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, PortNo, TableId,
+};
+use weir_packet::{FlowKey, FlowMask};
+use weir_units::Instant;
+
+/// The tables with everything that changes with them.
+pub(crate) struct Tables<'a> {
+    pub(crate) tables: &'a mut [FlowTable],
+    pub(crate) counters: &'a mut [TableCounters],
+    pub(crate) timers: &'a mut Timers,
+    /// Most entries of a table.
+    pub(crate) max_entries: usize,
+}
+
+/// Which entries a message is about.
+pub(crate) struct Filter {
+    table: TableId,
+    words: WordMatches,
+    /// Only this priority and exactly this match; otherwise matches at least as specific.
+    strict: Option<u16>,
+    cookie: u64,
+    cookie_mask: u64,
+    out_port: PortNo,
+    out_group: GroupId,
+}
+
+/// Flags that weir knows; 1.0's emergency entries are refused on their own.
+const FLAGS: u16 = 0b1_1111;
+
+impl Tables<'_> {
+    /// Applies a flow-mod in the manner of a version; `gone` is told of entries that ask for it.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(crate) fn apply(
+        &mut self,
+        now: Instant,
+        flow: &FlowMod,
+        version: Version,
+        gone: &mut Vec<FlowRemoved>,
+    ) -> Result<(), ErrorType> {
+        let (key, mask) = flow.matching.key_and_mask()?;
+        let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
+        let is_one_table = usize::from(flow.table.0) < self.tables.len();
+        if !(is_one_table || is_delete && flow.table == TableId::ALL) {
+            return Err(FlowModFailed::BadTableId.into());
+        }
+        let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
+        let words = WordMatches::new(&key, &mask);
+        let filter = Filter {
+            table: flow.table,
+            words: words.clone(),
+            strict: is_strict.then_some(flow.priority),
+            cookie: flow.cookie,
+            cookie_mask: flow.cookie_mask,
+            // Only deletes are filtered by what entries do (OpenFlow 1.3.5, 6.4).
+            out_port: if is_delete { flow.out_port } else { PortNo::ANY },
+            out_group: if is_delete { flow.out_group } else { GroupId::ANY },
+        };
+        if is_delete {
+            self.delete(now, &filter, gone);
+            return Ok(());
+        }
+        check_flags(flow.flags)?;
+        let program = self.compile(flow, version, key, mask)?;
+        if flow.command == FlowCommand::Add {
+            return self.add(now, flow, version, words, program);
+        }
+        let found = self.modify(now, flow, version, &filter, &program);
+        // 1.0 adds what it does not find to modify.
+        if !found && version == Version::V10 {
+            return self.add(now, flow, version, words, program);
+        }
+        Ok(())
+    }
+
+    fn compile(
+        &self,
+        flow: &FlowMod,
+        version: Version,
+        key: FlowKey,
+        mask: FlowMask,
+    ) -> Result<Arc<Program>, ErrorType> {
+        let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
+        let program = Program::compile(&flow.instructions, flow.table.0, n_tables)?;
+        let known = Known::new(key, mask);
+        validate::actions(program.apply.iter().flat_map(|list| list.iter()), &known, Place::Entry, version)?;
+        // The set runs in an order of its own: it is checked in that.
+        let mut set: Vec<_> = program.write.iter().flat_map(|list| list.iter()).collect();
+        set.sort_by_key(|action| action_set::rank(action));
+        validate::actions(set, &known, Place::Entry, version)?;
+        Ok(Arc::new(program))
+    }
+
+    fn add(
+        &mut self,
+        now: Instant,
+        flow: &FlowMod,
+        version: Version,
+        words: WordMatches,
+        program: Arc<Program>,
+    ) -> Result<(), ErrorType> {
+        let table = &mut self.tables[usize::from(flow.table.0)];
+        let overlaps = |entry: &FlowEntry| entry.priority == flow.priority && entry.words.overlaps(&words);
+        if flow.flags.contains(FlowFlags::CHECK_OVERLAP) && table.iter().any(|(_, entry)| overlaps(entry)) {
+            return Err(FlowModFailed::Overlap.into());
+        }
+        let same = table.find(&words, flow.priority);
+        if same.is_none() && table.len() >= self.max_entries {
+            return Err(FlowModFailed::TableFull.into());
+        }
+        let counters = &mut self.counters[usize::from(flow.table.0)];
+        // 1.0 has no flag for it and always starts anew.
+        let resets = version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
+        let counter = same.map(|id| counters.of(id)).filter(|_| !resets).unwrap_or_default();
+        let entry = FlowEntry {
+            matching: flow.matching.clone(),
+            words,
+            priority: flow.priority,
+            cookie: flow.cookie,
+            flags: flow.flags,
+            idle_timeout: flow.idle_timeout,
+            hard_timeout: flow.hard_timeout,
+            created: now,
+            stamp: self.timers.stamp(),
+            program,
+        };
+        let timer = entry.deadline(now).map(|(at, _)| (at, entry.stamp));
+        let id = match same {
+            Some(id) => {
+                let replaced = table.get_mut(id).map(|old| std::mem::replace(old, entry));
+                self.forget_timer(replaced.as_ref());
+                id
+            }
+            None => table.insert(entry),
+        };
+        self.counters[usize::from(flow.table.0)].start(id, FlowCounter { used: now, ..counter });
+        if let Some((at, stamp)) = timer {
+            self.timers.start(Timer { at, stamp, table: flow.table.0, id });
+        }
+        Ok(())
+    }
+
+    /// Gives the filtered entries new instructions; whether there were any.
+    fn modify(
+        &mut self,
+        now: Instant,
+        flow: &FlowMod,
+        version: Version,
+        filter: &Filter,
+        program: &Arc<Program>,
+    ) -> bool {
+        let found = self.select(filter);
+        for (table, id) in &found {
+            let Some(entry) = self.tables[usize::from(*table)].get_mut(*id) else { continue };
+            entry.program = program.clone();
+            if version == Version::V10 {
+                entry.cookie = flow.cookie;
+            }
+            if flow.flags.contains(FlowFlags::RESET_COUNTS) {
+                let counters = &mut self.counters[usize::from(*table)];
+                let used = counters.of(*id).used.min(now);
+                counters.start(*id, FlowCounter { used, ..FlowCounter::default() });
+            }
+        }
+        !found.is_empty()
+    }
+
+    fn delete(&mut self, now: Instant, filter: &Filter, gone: &mut Vec<FlowRemoved>) {
+        for (table, id) in self.select(filter) {
+            self.remove(now, table, id, FlowRemovedReason::Delete, gone);
+        }
+    }
+
+    /// Removes an entry.
+    fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<FlowRemoved>) {
+        let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
+        if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
+            let counter = self.counters[usize::from(table)].of(id);
+            gone.push(entry.removed(now, table, reason, counter));
+        }
+        self.forget_timer(Some(&entry));
+    }
+
+    fn forget_timer(&mut self, entry: Option<&FlowEntry>) {
+        if entry.is_some_and(|entry| entry.deadline(Instant::ZERO).is_some()) {
+            let tables = &*self.tables;
+            self.timers.gone(|timer| is_live(tables, timer));
+        }
+    }
+
+    /// Removes entries whose time is up, looking at no more than `most` timers; says when to call again.
+    pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<FlowRemoved>) -> Option<Instant> {
+        for _ in 0..most {
+            let Some(timer) = self.timers.pop_due(now) else { break };
+            if !is_live(self.tables, &timer) {
+                self.timers.was_stale();
+                continue;
+            }
+            let used = self.counters[usize::from(timer.table)].of(timer.id).used;
+            let entry = self.tables[usize::from(timer.table)].get(timer.id);
+            match entry.and_then(|entry| entry.deadline(used)) {
+                Some((at, reason)) if at <= now => {
+                    // Its timer was taken: there is none left to forget.
+                    let entry = self.tables[usize::from(timer.table)].remove(timer.id);
+                    let counter = self.counters[usize::from(timer.table)].of(timer.id);
+                    let told = entry.filter(|entry| entry.flags.contains(FlowFlags::SEND_FLOW_REM));
+                    gone.extend(told.map(|entry| entry.removed(now, timer.table, reason, counter)));
+                }
+                Some((at, _)) => self.timers.start(Timer { at, ..timer }),
+                None => {}
+            }
+        }
+        self.timers.next()
+    }
+
+    fn select(&self, filter: &Filter) -> Vec<(u8, EntryId)> {
+        select(self.tables, filter).map(|(table, id, _)| (table, id)).collect()
+    }
+}
+
+/// The entries that a filter lets through.
+pub(crate) fn select<'a>(
+    tables: &'a [FlowTable],
+    filter: &'a Filter,
+) -> impl Iterator<Item = (u8, EntryId, &'a FlowEntry)> {
+    let wanted = move |table: &u8| filter.table == TableId::ALL || filter.table.0 == *table;
+    let tables = (0_u8..).zip(tables).filter(move |(table, _)| wanted(table));
+    tables.flat_map(move |(number, table)| {
+        let by_index = filter.strict.map(|priority| table.find(&filter.words, priority));
+        let one = by_index.flatten().and_then(|id| Some((id, table.get(id)?)));
+        let all = by_index.is_none().then(|| table.iter()).into_iter().flatten();
+        one.into_iter().chain(all).filter(move |(_, entry)| filter.lets(entry)).map(move |(id, e)| (number, id, e))
+    })
+}
+
+impl Filter {
+    /// The filter of a statistics request.
+    ///
+    /// # Errors
+    /// The match is wrong.
+    pub(crate) fn of_request(request: &FlowRequest) -> Result<Filter, ErrorType> {
+        let (key, mask) = request.matching.key_and_mask()?;
+        Ok(Filter {
+            table: request.table,
+            words: WordMatches::new(&key, &mask),
+            strict: None,
+            cookie: request.cookie,
+            cookie_mask: request.cookie_mask,
+            out_port: request.out_port,
+            out_group: request.out_group,
+        })
+    }
+
+    fn lets(&self, entry: &FlowEntry) -> bool {
+        (entry.cookie ^ self.cookie) & self.cookie_mask == 0
+            && (self.strict.is_some() || entry.words.is_within(&self.words))
+            && (self.out_port == PortNo::ANY || entry.program.outputs_to(self.out_port))
+            // There are no groups yet: no entry outputs to one.
+            && self.out_group == GroupId::ANY
+    }
+}
+
+fn is_live(tables: &[FlowTable], timer: &Timer) -> bool {
+    let entry = tables.get(usize::from(timer.table)).and_then(|table| table.get(timer.id));
+    entry.is_some_and(|entry| entry.stamp == timer.stamp)
+}
+
+fn check_flags(flags: FlowFlags) -> Result<(), ErrorType> {
+    if flags.contains(FlowFlags::EMERG) {
+        // There is no emergency cache, so none of its entries fits (as Open vSwitch answers).
+        return Err(FlowModFailed::TableFull.into());
+    }
+    if flags.0 & !FLAGS != 0 { Err(FlowModFailed::BadFlags.into()) } else { Ok(()) }
+}

@@ -1,0 +1,191 @@
+//! The effects of packets in the live switch: counters, frames to send, messages to controllers.
+use crate::action_set::ActionSet;
+use crate::buffers::Buffers;
+use crate::channels::{Channel, Channels};
+use crate::effects::{Effects, NO_COOKIE, Origin};
+use crate::normal::{Forward, Learned};
+use crate::packet::Packet;
+use crate::ports::Ports;
+use crate::shape::EntryId;
+use crate::table::{FlowEntry, FlowTable, TableCounters};
+use crate::{ChannelId, DropReason, Drops, Output, pipeline};
+use weir_openflow::Version;
+use weir_openflow::model::action::NO_BUFFER;
+use weir_openflow::model::{Body, Match, Message, PacketIn, PacketInReason, PortNo, TableId};
+use weir_packet::{Field, Frame, FramePool, offload, parse};
+use weir_units::Instant;
+
+/// What packets change: everything but the tables.
+#[derive(Debug)]
+pub(crate) struct Plane {
+    pub(crate) ports: Ports,
+    /// By table.
+    pub(crate) counters: Vec<TableCounters>,
+    pub(crate) drops: Drops,
+    pub(crate) learned: Learned,
+    pub(crate) buffers: Buffers,
+    pub(crate) channels: Channels,
+}
+
+/// The live switch while it handles a batch or a message.
+pub(crate) struct Live<'a> {
+    pub(crate) now: Instant,
+    pub(crate) tables: &'a [FlowTable],
+    pub(crate) plane: &'a mut Plane,
+    pub(crate) pool: &'a mut FramePool,
+    pub(crate) out: &'a mut Output,
+    /// Where the last output's port is in `out.frames`: packets of a batch often leave together.
+    last: usize,
+}
+
+impl<'a> Live<'a> {
+    pub(crate) fn new(
+        now: Instant,
+        tables: &'a [FlowTable],
+        plane: &'a mut Plane,
+        pool: &'a mut FramePool,
+        out: &'a mut Output,
+    ) -> Live<'a> {
+        Live { now, tables, plane, pool, out, last: 0 }
+    }
+
+    /// Drops a frame before it was a packet.
+    pub(crate) fn refuse(&mut self, frame: Frame, reason: DropReason) {
+        self.dropped(reason);
+        self.pool.give(frame);
+    }
+
+    /// Offers a packet to the channels that `wants` picks; each says how many bytes it gets at most.
+    fn punt_to(
+        &mut self,
+        packet: &Packet,
+        origin: Origin,
+        wants: impl Fn(&Channel) -> Option<u16>,
+    ) -> Result<(), DropReason> {
+        if self.plane.ports.get(packet.in_port).is_some_and(|port| !port.allows_packet_in()) {
+            return Err(DropReason::NoPacketIn);
+        }
+        let is_wanted = |channel: &Channel| channel.wants_packet_in(origin.reason) && wants(channel).is_some();
+        let takers: Vec<(ChannelId, u16)> =
+            self.plane.channels.that(is_wanted).map(|c| (c.id, wants(c).unwrap_or(0))).collect();
+        if takers.is_empty() {
+            return Err(DropReason::NoController);
+        }
+        if packet.frame.offload.is_none() {
+            takers.iter().for_each(|taker| self.packet_in(packet, &packet.frame, origin, *taker));
+            return Ok(());
+        }
+        // A controller cannot finish what a sender left to the port.
+        let mut finished = Vec::new();
+        let copy = self.pool.copy(&packet.frame);
+        if !offload::finish(copy, self.pool, &mut finished) {
+            return Err(DropReason::BadOffload);
+        }
+        for frame in finished {
+            takers.iter().for_each(|taker| self.packet_in(packet, &frame, origin, *taker));
+            self.pool.give(frame);
+        }
+        Ok(())
+    }
+
+    /// Sends one packet-in. The packet is kept unless the channel asked for all of it.
+    fn packet_in(&mut self, packet: &Packet, frame: &Frame, origin: Origin, (channel, max_len): (ChannelId, u16)) {
+        let buffer_id = if max_len == NO_BUFFER {
+            None
+        } else {
+            let copy = self.pool.copy(frame);
+            self.plane.buffers.keep(self.now, channel, packet.in_port, copy, self.pool)
+        };
+        let sent = if buffer_id.is_some() { usize::from(max_len) } else { MAX_PACKET_IN }.min(frame.len());
+        let body = PacketIn {
+            buffer_id,
+            total_len: u16::try_from(frame.len()).unwrap_or(u16::MAX),
+            reason: origin.reason,
+            table: TableId(origin.table),
+            cookie: origin.cookie,
+            matching: pipeline_fields(packet),
+            data: frame.bytes()[..sent].to_vec().into(),
+        };
+        self.out.messages.push((channel, Message { xid: 0, body: Body::PacketIn(body) }));
+    }
+}
+
+/// Most bytes of a packet in a packet-in: the message has at most 64 KiB, its header and match included.
+const MAX_PACKET_IN: usize = 65_535 - 128;
+
+/// The fields that travel with a packet (OpenFlow 1.3.5, 7.4.1): those that are zero are left out.
+fn pipeline_fields(packet: &Packet) -> Match {
+    let in_port = Match::any().with(Field::InPort, packet.in_port.0);
+    [Field::Metadata, Field::TunnelId].into_iter().fold(in_port, |fields, field| match packet.pipeline_field(field) {
+        0 => fields,
+        value => fields.with(field, value),
+    })
+}
+
+impl Effects for Live<'_> {
+    fn ports(&self) -> &Ports {
+        &self.plane.ports
+    }
+
+    #[inline]
+    fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
+        let Some(counters) = self.plane.counters.get_mut(usize::from(table)) else { return };
+        counters.lookups += 1;
+        if let Some((id, _)) = found {
+            counters.matches += 1;
+            if let Some(flow) = counters.flows.get_mut(id.index()) {
+                flow.packets += 1;
+                flow.bytes += bytes as u64;
+                flow.used = self.now;
+            }
+        }
+    }
+
+    fn send_copy(&mut self, port: PortNo, frame: &Frame) {
+        let copy = self.pool.copy(frame);
+        self.send(port, copy);
+    }
+
+    #[inline]
+    fn send(&mut self, port: PortNo, frame: Frame) {
+        self.last = self.out.send(port, frame, self.last);
+    }
+
+    fn recycle(&mut self, frame: Frame) {
+        self.pool.give(frame);
+    }
+
+    #[cold]
+    fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason> {
+        self.punt_to(packet, origin, |_| Some(max_len))
+    }
+
+    /// Only 1.0 sends packets without an entry to the controller; 1.3 wants a table-miss entry for that. With channels of both
+    /// versions, those of 1.0 get them: what Open vSwitch does.
+    #[cold]
+    fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason> {
+        let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::NoMatch };
+        let taken = self.punt_to(packet, origin, |c| (c.version == Version::V10).then_some(c.miss_send_len));
+        taken.map_err(|reason| if reason == DropReason::NoController { DropReason::TableMiss } else { reason })
+    }
+
+    fn normal(&mut self, packet: &mut Packet) -> Forward {
+        let in_port = packet.in_port;
+        let key = packet.key();
+        self.plane.learned.learn(self.now, in_port, key);
+        self.plane.learned.forward(self.now, key)
+    }
+
+    fn resubmit(&mut self, packet: &mut Packet) {
+        let frame = self.pool.copy(&packet.frame);
+        // It was parsed when it came; edits leave at least the Ethernet header.
+        let Ok(parsed) = parse(frame.bytes(), packet.in_port) else { return self.refuse(frame, DropReason::TooShort) };
+        let mut copy = Packet::new(frame, &parsed, packet.in_port);
+        pipeline::run(self.tables, &mut copy, &mut ActionSet::default(), self);
+        copy.finish(self);
+    }
+
+    fn dropped(&mut self, reason: DropReason) {
+        self.plane.drops.count(reason, 1);
+    }
+}

@@ -1,0 +1,129 @@
+//! Output NORMAL: a learning bridge with VLANs, every port a trunk (IEEE 802.1Q-2018, 8.7 and 8.8).
+//!
+//! Addresses age after [`MAX_AGE`]. There are at most `max` of them; when there is no more room, one not heard for long makes it:
+//! they are gone through in order of learning, and those heard since get a second chance, so that neither learning nor
+//! making room ever looks at all of them.
+use foldhash::{HashMap, HashMapExt};
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_openflow::model::PortNo;
+use weir_packet::{Field, FlowKey};
+use weir_units::Instant;
+
+/// How long an address is known without being heard (IEEE 802.1Q-2018, 8.8.3: ageing time).
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(300);
+
+/// A station in a VLAN: id above, address in the low 48 bits.
+type Station = u64;
+
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    port: PortNo,
+    at: Instant,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct Learned {
+    stations: HashMap<Station, Heard>,
+    /// Every station once (some no longer known), with when it was last known to be heard.
+    order: VecDeque<(Instant, Station)>,
+    max: usize,
+}
+
+/// Where NORMAL sends a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forward {
+    /// To this port; not if the packet came in there.
+    To(PortNo),
+    /// To every port but the one it came in on.
+    Flood,
+    /// Nowhere: its destination is reserved for protocols of the link (IEEE 802.1Q-2018, 8.6.3).
+    Reserved,
+}
+
+impl Learned {
+    /// Knows at most `max` stations.
+    pub(crate) fn new(max: usize) -> Learned {
+        Learned { stations: HashMap::new(), order: VecDeque::new(), max }
+    }
+
+    /// Learns from where a packet comes.
+    pub(crate) fn learn(&mut self, now: Instant, in_port: PortNo, key: &FlowKey) {
+        const GROUP: u64 = 1 << 40;
+        let station = station(key, Field::EthSrc);
+        let usable = in_port.is_ordinary() || in_port == PortNo::LOCAL;
+        if station & GROUP != 0 || !usable || self.max == 0 {
+            return;
+        }
+        if let Some(heard) = self.stations.get_mut(&station) {
+            *heard = Heard { port: in_port, at: now };
+            return;
+        }
+        if self.stations.len() >= self.max {
+            self.make_room();
+        }
+        self.stations.insert(station, Heard { port: in_port, at: now });
+        self.order.push_back((now, station));
+    }
+
+    /// Where a packet goes.
+    pub(crate) fn forward(&self, now: Instant, key: &FlowKey) -> Forward {
+        const RESERVED: u64 = 0x0180_c200_0000;
+        let address = address(key, Field::EthDst);
+        if address & !0xf == RESERVED {
+            return Forward::Reserved;
+        }
+        match self.stations.get(&station(key, Field::EthDst)) {
+            Some(heard) if now.since(heard.at) < MAX_AGE => Forward::To(heard.port),
+            _ => Forward::Flood,
+        }
+    }
+
+    /// Forgets what was heard on a port.
+    pub(crate) fn forget_port(&mut self, port: PortNo) {
+        self.stations.retain(|_, heard| heard.port != port);
+        self.order.retain(|(_, station)| self.stations.contains_key(station));
+    }
+
+    /// Forgets stations not heard for [`MAX_AGE`], looking at no more than `most`; says when to look again.
+    pub(crate) fn expire(&mut self, now: Instant, most: usize) -> Option<Instant> {
+        for _ in 0..most {
+            let (at, station) = *self.order.front()?;
+            if now.since(at) < MAX_AGE {
+                return Some(at + MAX_AGE);
+            }
+            self.order.pop_front();
+            self.keep_if(station, |heard| now.since(heard.at) < MAX_AGE);
+        }
+        self.order.front().map(|(at, _)| *at + MAX_AGE)
+    }
+
+    /// Forgets the station that was learned first and not heard since; ends, since each station gets one second chance.
+    fn make_room(&mut self) {
+        while self.stations.len() >= self.max {
+            let Some((at, station)) = self.order.pop_front() else { return };
+            self.keep_if(station, |heard| heard.at > at);
+        }
+    }
+
+    /// Puts a station taken from the front of the order to its back, or forgets it.
+    fn keep_if(&mut self, station: Station, keep: impl Fn(&Heard) -> bool) {
+        match self.stations.get(&station) {
+            Some(heard) if keep(heard) => self.order.push_back((heard.at, station)),
+            _ => drop(self.stations.remove(&station)),
+        }
+    }
+}
+
+/// A packet's source or destination in its VLAN; untagged and priority-tagged packets are in VLAN 0.
+fn station(key: &FlowKey, field: Field) -> Station {
+    #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
+    let vlan = key.get(Field::VlanVid) as u64 & 0xfff;
+    vlan << 48 | address(key, field)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "48 bits")]
+fn address(key: &FlowKey, field: Field) -> u64 {
+    key.get(field) as u64
+}

@@ -1,0 +1,143 @@
+//! A packet on its way through the pipeline: the frame, its flow key, and an output that waits.
+use crate::DropReason;
+use crate::effects::Effects;
+use weir_openflow::model::PortNo;
+use weir_packet::edit::{self, EditError, Edited};
+use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse};
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    pub(crate) frame: Frame,
+    /// Up to date unless `stale`.
+    key: FlowKey,
+    layers: Layers,
+    pub(crate) in_port: PortNo,
+    /// Headers came or went since the frame was parsed.
+    stale: bool,
+    /// The port the packet goes to as it is now. The copy is made only when something else happens to it first, so that the last
+    /// output of all moves the frame.
+    waiting: Option<PortNo>,
+    /// Whether it was sent, handed to a controller, or dropped for a reason.
+    settled: bool,
+}
+
+impl Packet {
+    /// A packet that came in on `in_port`.
+    pub(crate) fn new(frame: Frame, parsed: &Parsed, in_port: PortNo) -> Packet {
+        Packet { frame, key: parsed.key, layers: parsed.layers, in_port, stale: false, waiting: None, settled: false }
+    }
+
+    /// The flow key of the packet as it is now.
+    #[inline]
+    pub(crate) fn key(&mut self) -> &FlowKey {
+        self.refresh();
+        &self.key
+    }
+
+    /// The header offsets of the packet as it is now.
+    pub(crate) fn layers(&mut self) -> Layers {
+        self.refresh();
+        self.layers
+    }
+
+    /// The fields that travel with the packet, not in it. Up to date without parsing.
+    pub(crate) fn pipeline_field(&self, field: Field) -> u128 {
+        self.key.get(field)
+    }
+
+    /// Replaces the metadata bits in `mask`.
+    pub(crate) fn write_metadata(&mut self, value: u64, mask: u64) {
+        let word = &mut self.key.words[Field::Metadata.place().word];
+        *word = *word & !mask | value & mask;
+    }
+
+    /// Sends the packet as it is now to a port that may be sent to.
+    pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
+        self.flush(fx);
+        self.waiting = Some(port);
+        self.settled = true;
+    }
+
+    /// States that the packet, or one of its copies, was dropped.
+    pub(crate) fn dropped(&mut self, reason: DropReason, fx: &mut impl Effects) {
+        self.settled = true;
+        fx.dropped(reason);
+    }
+
+    /// States that a controller was given the packet.
+    pub(crate) fn punted(&mut self) {
+        self.settled = true;
+    }
+
+    /// Ends the packet's way: the waiting output gets the frame, or nobody.
+    pub(crate) fn finish(mut self, fx: &mut impl Effects) {
+        match self.waiting.take() {
+            Some(port) => fx.send(port, self.frame),
+            None => {
+                if !self.settled {
+                    fx.dropped(DropReason::NoAction);
+                }
+                fx.recycle(self.frame);
+            }
+        }
+    }
+
+    /// Sets a field of the packet; nothing if it has no such header.
+    pub(crate) fn set(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
+        if field == Field::TunnelId {
+            return self.key.set(field, value);
+        }
+        let edited = self.edit(fx, |frame, layers| edit::set_field(frame, layers, field, value));
+        if edited == Edited::InPlace {
+            self.key.set(field, value);
+        }
+    }
+
+    /// Edits the frame.
+    pub(crate) fn edit(&mut self, fx: &mut impl Effects, edit: impl FnOnce(&mut Frame, &Layers) -> Edited) -> Edited {
+        self.flush(fx);
+        self.refresh();
+        let edited = edit(&mut self.frame, &self.layers);
+        self.stale |= edited == Edited::Moved;
+        edited
+    }
+
+    /// Edits the frame, if that is possible.
+    pub(crate) fn try_edit(
+        &mut self,
+        fx: &mut impl Effects,
+        edit: impl FnOnce(&mut Frame, &Layers) -> Result<Edited, EditError>,
+    ) -> Result<Edited, EditError> {
+        self.flush(fx);
+        self.refresh();
+        let edited = edit(&mut self.frame, &self.layers)?;
+        self.stale |= edited == Edited::Moved;
+        Ok(edited)
+    }
+
+    /// Sends the waiting copy: the packet is about to change.
+    fn flush(&mut self, fx: &mut impl Effects) {
+        if let Some(port) = self.waiting.take() {
+            fx.send_copy(port, &self.frame);
+        }
+    }
+
+    #[inline]
+    fn refresh(&mut self) {
+        if self.stale {
+            self.parse_again();
+        }
+    }
+
+    #[cold]
+    fn parse_again(&mut self) {
+        self.stale = false;
+        // An edit leaves at least the Ethernet header.
+        let Ok(mut parsed) = parse(self.frame.bytes(), self.in_port) else { return };
+        for field in [Field::Metadata, Field::TunnelId, Field::InPort, Field::InPhyPort] {
+            parsed.key.set(field, self.key.get(field));
+        }
+        (self.key, self.layers) = (parsed.key, parsed.layers);
+    }
+}

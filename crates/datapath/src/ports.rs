@@ -1,0 +1,167 @@
+//! The ports of a datapath: what controllers see of them, and which of them a packet may leave by.
+use crate::{DropReason, PortCounters};
+use foldhash::{HashMap, HashMapExt};
+use weir_openflow::model::port::{PortStats, bits};
+use weir_openflow::model::{PortDesc, PortNo};
+use weir_units::Instant;
+
+/// Most ports of a datapath: OpenFlow 1.0 lists them all in one message of at most 64 KiB, 48 bytes each.
+pub const MAX_PORTS: usize = 1024;
+
+/// A port.
+#[derive(Debug)]
+pub(crate) struct PortState {
+    pub(crate) desc: PortDesc,
+    counters: PortCounters,
+    added: Instant,
+}
+
+/// The ports, by number.
+#[derive(Debug)]
+pub(crate) struct Ports {
+    states: HashMap<PortNo, PortState>,
+    /// All numbers, ascending.
+    order: Vec<PortNo>,
+    /// Ports that ALL sends to, ascending: usable ones.
+    all: Vec<PortNo>,
+    /// Ports that FLOOD and NORMAL send to: those of `all` without NO_FLOOD.
+    flood: Vec<PortNo>,
+}
+
+impl Ports {
+    pub(crate) fn new() -> Ports {
+        Ports { states: HashMap::new(), order: Vec::new(), all: Vec::new(), flood: Vec::new() }
+    }
+
+    pub(crate) fn get(&self, port: PortNo) -> Option<&PortState> {
+        self.states.get(&port)
+    }
+
+    /// The ports in order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PortState> {
+        self.order.iter().filter_map(|port| self.states.get(port))
+    }
+
+    /// Adds a port.
+    ///
+    /// # Errors
+    /// Its number is no port's or taken, or there are too many.
+    pub(crate) fn add(&mut self, now: Instant, mut desc: PortDesc) -> Result<(), String> {
+        let number = desc.port_no;
+        if !number.is_ordinary() && number != PortNo::LOCAL {
+            return Err(format!("port {}: found number {number}, expected 1 to {} or LOCAL", desc.name, PortNo::MAX.0));
+        }
+        if let Some(holder) = self.states.get(&number) {
+            let holder = &holder.desc.name;
+            return Err(format!("port {}: number {number} is taken by {holder}; use another number", desc.name));
+        }
+        if self.states.len() == MAX_PORTS {
+            return Err(format!("port {}: there are already {MAX_PORTS} ports, the most a datapath has", desc.name));
+        }
+        set_live(&mut desc);
+        self.states.insert(number, PortState { desc, counters: PortCounters::default(), added: now });
+        self.relist();
+        Ok(())
+    }
+
+    /// Removes a port.
+    pub(crate) fn remove(&mut self, port: PortNo) -> Option<PortDesc> {
+        let removed = self.states.remove(&port)?;
+        self.relist();
+        Some(removed.desc)
+    }
+
+    /// Changes a port's description; returns it if that changed anything.
+    pub(crate) fn change(&mut self, port: PortNo, change: impl FnOnce(&mut PortDesc)) -> Option<PortDesc> {
+        let state = self.states.get_mut(&port)?;
+        let before = state.desc.clone();
+        change(&mut state.desc);
+        set_live(&mut state.desc);
+        let changed = (state.desc != before).then(|| state.desc.clone());
+        self.relist();
+        changed
+    }
+
+    pub(crate) fn set_counters(&mut self, port: PortNo, counters: PortCounters) {
+        if let Some(state) = self.states.get_mut(&port) {
+            state.counters = counters;
+        }
+    }
+
+    /// Whether packets that come in on a port are taken.
+    pub(crate) fn may_receive(&self, port: PortNo) -> Result<(), DropReason> {
+        let config = self.states.get(&port).ok_or(DropReason::UnknownPort)?.desc.config;
+        match config {
+            config if config & bits::PORT_DOWN != 0 => Err(DropReason::PortDown),
+            config if config & bits::NO_RECV != 0 => Err(DropReason::NoRecv),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether packets may be sent to a port.
+    pub(crate) fn may_send(&self, port: PortNo) -> Result<(), DropReason> {
+        self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send()
+    }
+
+    /// Ports that ALL sends to; a packet's input port is to be left out.
+    pub(crate) fn all(&self) -> &[PortNo] {
+        &self.all
+    }
+
+    /// Ports that FLOOD sends to; a packet's input port is to be left out.
+    pub(crate) fn flood(&self) -> &[PortNo] {
+        &self.flood
+    }
+
+    fn relist(&mut self) {
+        self.order = self.states.keys().copied().collect();
+        self.order.sort_unstable();
+        let usable = |port: &&PortNo| self.states[*port].may_send().is_ok();
+        self.all = self.order.iter().filter(usable).copied().collect();
+        let floods = |port: &&PortNo| self.states[*port].desc.config & bits::NO_FLOOD == 0;
+        self.flood = self.all.iter().filter(floods).copied().collect();
+    }
+}
+
+impl PortState {
+    fn may_send(&self) -> Result<(), DropReason> {
+        if self.desc.config & bits::PORT_DOWN != 0 || self.desc.state & bits::LINK_DOWN != 0 {
+            return Err(DropReason::PortDown);
+        }
+        if self.desc.config & bits::NO_FWD != 0 { Err(DropReason::NoFwd) } else { Ok(()) }
+    }
+
+    /// Whether its packets may go to controllers.
+    pub(crate) fn allows_packet_in(&self) -> bool {
+        self.desc.config & bits::NO_PACKET_IN == 0
+    }
+
+    /// Its statistics. Alignment errors, CRC errors and collisions are not kept: no port kind of weir learns of them.
+    pub(crate) fn stats(&self, now: Instant) -> PortStats {
+        let (duration_sec, duration_nsec) = crate::table::duration(now, self.added);
+        let counters = &self.counters;
+        PortStats {
+            port_no: self.desc.port_no,
+            rx_packets: counters.rx_packets,
+            tx_packets: counters.tx_packets,
+            rx_bytes: counters.rx_bytes,
+            tx_bytes: counters.tx_bytes,
+            rx_dropped: counters.rx_dropped,
+            tx_dropped: counters.tx_dropped,
+            rx_errors: counters.rx_errors,
+            tx_errors: counters.tx_errors,
+            rx_frame_err: u64::MAX,
+            rx_over_err: counters.rx_over_err,
+            rx_crc_err: u64::MAX,
+            collisions: u64::MAX,
+            duration_sec,
+            duration_nsec,
+        }
+    }
+}
+
+/// A port is live when it is up and has link (OpenFlow 1.3.5, 7.2.1: `OFPPS_LIVE`).
+fn set_live(desc: &mut PortDesc) {
+    let is_live = desc.config & bits::PORT_DOWN == 0 && desc.state & bits::LINK_DOWN == 0;
+    desc.state = desc.state & !bits::LIVE | if is_live { bits::LIVE } else { 0 };
+}

@@ -1,0 +1,71 @@
+//! What an entry does, as the pipeline runs it: its instructions sorted into the order of execution (OpenFlow 1.3.5, 5.9).
+use std::sync::Arc;
+use weir_openflow::model::error::BadInstruction;
+use weir_openflow::model::{Action, ErrorType, Instruction, PortNo, TableId};
+
+/// Compiled instructions. Entries that one flow-mod changes share them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Program {
+    /// Actions run at once; absent and empty differ only in flow statistics.
+    pub(crate) apply: Option<Arc<[Action]>>,
+    /// Whether the action set is emptied, before `write`.
+    pub(crate) clear: bool,
+    /// Actions put into the action set.
+    pub(crate) write: Option<Arc<[Action]>>,
+    /// New bits of the metadata, and which bits are new.
+    pub(crate) metadata: Option<(u64, u64)>,
+    /// The table that comes next; without one the action set is run.
+    pub(crate) goto: Option<u8>,
+}
+
+impl Program {
+    /// Compiles the instructions of an entry of `table`.
+    ///
+    /// # Errors
+    /// Instructions that weir does not have, that come twice, or that go to no later table.
+    pub(crate) fn compile(list: &[Instruction], table: u8, n_tables: u8) -> Result<Program, ErrorType> {
+        let mut program = Program::default();
+        for instruction in list {
+            let repeated = match instruction {
+                Instruction::ApplyActions(actions) => program.apply.replace(actions.as_slice().into()).is_some(),
+                Instruction::WriteActions(actions) => program.write.replace(actions.as_slice().into()).is_some(),
+                Instruction::ClearActions => std::mem::replace(&mut program.clear, true),
+                Instruction::WriteMetadata { metadata, mask } => program.metadata.replace((*metadata, *mask)).is_some(),
+                Instruction::GotoTable(TableId(next)) if *next > table && *next < n_tables => {
+                    program.goto.replace(*next).is_some()
+                }
+                Instruction::GotoTable(_) => return Err(BadInstruction::BadTableId.into()),
+                Instruction::Meter(_) => return Err(BadInstruction::UnsupInst.into()),
+                Instruction::Experimenter { .. } => return Err(BadInstruction::BadExperimenter.into()),
+            };
+            // At most one of each type (OpenFlow 1.3.5, 5.9); the version has no code of its own for it.
+            if repeated {
+                return Err(BadInstruction::UnsupInst.into());
+            }
+        }
+        Ok(program)
+    }
+
+    /// The instructions, in the order they are executed.
+    pub(crate) fn instructions(&self) -> Vec<Instruction> {
+        let apply = self.apply.as_deref().map(|actions| Instruction::ApplyActions(actions.to_vec()));
+        let clear = self.clear.then_some(Instruction::ClearActions);
+        let write = self.write.as_deref().map(|actions| Instruction::WriteActions(actions.to_vec()));
+        let metadata = self.metadata.map(|(metadata, mask)| Instruction::WriteMetadata { metadata, mask });
+        let goto = self.goto.map(|table| Instruction::GotoTable(TableId(table)));
+        [apply, clear, write, metadata, goto].into_iter().flatten().collect()
+    }
+
+    /// Every action, run at once or at the end.
+    pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.apply.iter().chain(&self.write).flat_map(|actions| actions.iter())
+    }
+
+    /// Whether some action outputs to `port`.
+    pub(crate) fn outputs_to(&self, wanted: PortNo) -> bool {
+        self.actions().any(|action| match action {
+            Action::Output { port, .. } | Action::Enqueue { port, .. } => *port == wanted,
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! The reference classifier: entries in order of priority, compared one after the other.
+//!
+//! A lookup costs in proportion to the entries of higher priority than the one found; adding and removing an entry does not depend
+//! on how many there are, only (by a binary search) on how many priorities are in use.
+use super::{Classifier, EntryId, WordMatches};
+use weir_packet::FlowKey;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(crate) struct Linear {
+    /// Highest priority first; none empty.
+    groups: Vec<Group>,
+    /// By entry: its place among its group's candidates.
+    places: Vec<u32>,
+}
+
+/// The entries of one priority.
+#[derive(Debug)]
+struct Group {
+    priority: u16,
+    candidates: Vec<Candidate>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    id: EntryId,
+    words: WordMatches,
+}
+
+impl Classifier for Linear {
+    fn insert(&mut self, id: EntryId, priority: u16, words: WordMatches) {
+        let at = self.find(priority).unwrap_or_else(|at| {
+            self.groups.insert(at, Group { priority, candidates: Vec::new() });
+            at
+        });
+        if self.places.len() <= id.index() {
+            self.places.resize(id.index() + 1, 0);
+        }
+        let candidates = &mut self.groups[at].candidates;
+        self.places[id.index()] = u32::try_from(candidates.len()).expect("no more candidates than entry ids");
+        candidates.push(Candidate { id, words });
+    }
+
+    fn remove(&mut self, id: EntryId, priority: u16) {
+        let Ok(at) = self.find(priority) else { return };
+        let candidates = &mut self.groups[at].candidates;
+        let place = self.places[id.index()];
+        candidates.swap_remove(place as usize);
+        if let Some(moved) = candidates.get(place as usize) {
+            self.places[moved.id.index()] = place;
+        }
+        if candidates.is_empty() {
+            self.groups.remove(at);
+        }
+    }
+
+    #[inline]
+    fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
+        let candidates = self.groups.iter().flat_map(|group| &group.candidates);
+        candidates.into_iter().find(|candidate| candidate.words.matches(key)).map(|candidate| candidate.id)
+    }
+}
+
+impl Linear {
+    fn find(&self, priority: u16) -> Result<usize, usize> {
+        self.groups.binary_search_by(|group| priority.cmp(&group.priority))
+    }
+}

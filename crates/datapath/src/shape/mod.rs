@@ -1,0 +1,80 @@
+//! Classifiers: data structures that find the highest-priority entry a packet matches.
+//!
+//! [`linear`] is the obvious one and the reference that every faster one must agree with.
+pub(crate) mod linear;
+
+use std::sync::Arc;
+use weir_packet::{FlowKey, FlowMask};
+
+/// An entry's place in its table; used again after the entry is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EntryId(pub(crate) u32);
+
+impl EntryId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a match demands of one word of the flow key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct WordMatch {
+    /// Which word.
+    pub(crate) word: u8,
+    /// Its bits that count; not zero.
+    pub(crate) mask: u64,
+    /// What they must be; zero elsewhere.
+    pub(crate) value: u64,
+}
+
+/// A match as tables compare it: the words it looks at, ascending. Two matches are the same when these are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct WordMatches(Arc<[WordMatch]>);
+
+impl WordMatches {
+    /// The words of `key` that count in `mask`.
+    pub(crate) fn new(key: &FlowKey, mask: &FlowMask) -> WordMatches {
+        let words = (0_u8..).zip(key.words.iter().zip(&mask.words));
+        let counting = words.filter(|(_, (_, mask))| **mask != 0);
+        WordMatches(
+            counting.map(|(word, (value, mask))| WordMatch { word, mask: *mask, value: value & mask }).collect(),
+        )
+    }
+
+    /// Whether a packet with this flow key matches.
+    #[inline]
+    pub(crate) fn matches(&self, key: &FlowKey) -> bool {
+        self.0.iter().all(|m| key.words[usize::from(m.word)] & m.mask == m.value)
+    }
+
+    /// Whether everything matches.
+    pub(crate) fn is_any(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether some packet matches both.
+    pub(crate) fn overlaps(&self, other: &WordMatches) -> bool {
+        self.0.iter().all(|a| {
+            let same_word = other.0.iter().find(|b| b.word == a.word);
+            same_word.is_none_or(|b| (a.value ^ b.value) & a.mask & b.mask == 0)
+        })
+    }
+
+    /// Whether every packet that matches `self` matches `wider` too, field by field (OpenFlow 1.3.5, 6.4: non-strict).
+    pub(crate) fn is_within(&self, wider: &WordMatches) -> bool {
+        wider.0.iter().all(|w| {
+            self.0.iter().any(|m| m.word == w.word && m.mask & w.mask == w.mask && m.value & w.mask == w.value)
+        })
+    }
+}
+
+/// Finds the entry of the highest priority that a packet matches. Among several of the same priority any is right
+/// (OpenFlow 1.3.5, 5.3).
+pub(crate) trait Classifier {
+    /// Adds an entry; `id` is not in yet.
+    fn insert(&mut self, id: EntryId, priority: u16, words: WordMatches);
+    /// Removes an entry that is in, with its priority.
+    fn remove(&mut self, id: EntryId, priority: u16);
+    /// The entry that a packet matches.
+    fn lookup(&self, key: &FlowKey) -> Option<EntryId>;
+}

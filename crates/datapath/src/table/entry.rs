@@ -1,0 +1,112 @@
+//! A flow entry, and what packets count for it.
+use crate::program::Program;
+use crate::shape::WordMatches;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_openflow::model::flow::FlowFlags;
+use weir_openflow::model::multipart::FlowStats;
+use weir_openflow::model::{FlowRemoved, FlowRemovedReason, Match, TableId};
+use weir_units::Instant;
+
+/// A flow entry (OpenFlow 1.3.5, 5.2).
+#[derive(Debug)]
+pub(crate) struct FlowEntry {
+    /// The match as the controller wrote it, for statistics.
+    pub(crate) matching: Match,
+    /// The match as tables compare it.
+    pub(crate) words: WordMatches,
+    pub(crate) priority: u16,
+    pub(crate) cookie: u64,
+    pub(crate) flags: FlowFlags,
+    pub(crate) idle_timeout: u16,
+    pub(crate) hard_timeout: u16,
+    /// When it was added.
+    pub(crate) created: Instant,
+    /// Tells this entry from others that were or will be in its place: a timer of a former one does not end it.
+    pub(crate) stamp: u64,
+    pub(crate) program: Arc<Program>,
+}
+
+/// Packets and bytes of an entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FlowCounter {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// When the last packet came, or the entry.
+    pub(crate) used: Instant,
+}
+
+impl FlowEntry {
+    /// Whether it is its table's table-miss entry (OpenFlow 1.3.5, 5.4).
+    pub(crate) fn is_table_miss(&self) -> bool {
+        self.priority == 0 && self.words.is_any()
+    }
+
+    /// When it ends if no packet comes, and why.
+    pub(crate) fn deadline(&self, used: Instant) -> Option<(Instant, FlowRemovedReason)> {
+        let after = |seconds: u16, from: Instant| (seconds != 0).then(|| from + Duration::from_secs(seconds.into()));
+        let hard = after(self.hard_timeout, self.created).map(|at| (at, FlowRemovedReason::HardTimeout));
+        let idle = after(self.idle_timeout, used).map(|at| (at, FlowRemovedReason::IdleTimeout));
+        match (hard, idle) {
+            (Some(hard), Some(idle)) => Some(if idle.0 < hard.0 { idle } else { hard }),
+            (hard, idle) => hard.or(idle),
+        }
+    }
+
+    /// Packets and bytes as they are reported: all ones where the entry is not to be counted (OpenFlow 1.3.5, 7.3.5.2).
+    pub(crate) fn reported(&self, counter: FlowCounter) -> (u64, u64) {
+        let shown = |count, flag| if self.flags.contains(flag) { u64::MAX } else { count };
+        (shown(counter.packets, FlowFlags::NO_PKT_COUNTS), shown(counter.bytes, FlowFlags::NO_BYT_COUNTS))
+    }
+
+    /// The message that says it is gone.
+    pub(crate) fn removed(
+        &self,
+        now: Instant,
+        table: u8,
+        reason: FlowRemovedReason,
+        counter: FlowCounter,
+    ) -> FlowRemoved {
+        let (packet_count, byte_count) = self.reported(counter);
+        let (duration_sec, duration_nsec) = duration(now, self.created);
+        FlowRemoved {
+            cookie: self.cookie,
+            priority: self.priority,
+            reason,
+            table: TableId(table),
+            duration_sec,
+            duration_nsec,
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            packet_count,
+            byte_count,
+            matching: self.matching.clone(),
+        }
+    }
+
+    /// Its statistics.
+    pub(crate) fn stats(&self, now: Instant, table: u8, counter: FlowCounter) -> FlowStats {
+        let (packet_count, byte_count) = self.reported(counter);
+        let (duration_sec, duration_nsec) = duration(now, self.created);
+        FlowStats {
+            table: TableId(table),
+            duration_sec,
+            duration_nsec,
+            priority: self.priority,
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            flags: self.flags,
+            cookie: self.cookie,
+            packet_count,
+            byte_count,
+            matching: self.matching.clone(),
+            instructions: self.program.instructions(),
+        }
+    }
+}
+
+/// Whole seconds and remaining nanoseconds since `from`, as messages carry them.
+pub(crate) fn duration(now: Instant, from: Instant) -> (u32, u32) {
+    let span = now.since(from);
+    (u32::try_from(span.as_secs()).unwrap_or(u32::MAX), span.subsec_nanos())
+}

@@ -1,0 +1,107 @@
+//! A flow table: its entries, the index that strict operations use, and the classifier that packets use.
+mod entry;
+
+pub(crate) use entry::{FlowCounter, FlowEntry, duration};
+
+use crate::shape::linear::Linear;
+use crate::shape::{Classifier, EntryId, WordMatches};
+use foldhash::{HashMap, HashMapExt};
+use weir_packet::FlowKey;
+
+/// See the module's page. Packets only read it; their counters lie in [`TableCounters`], so that workers can share one table
+/// and count each for itself.
+#[derive(Debug)]
+pub(crate) struct FlowTable {
+    entries: Vec<Option<FlowEntry>>,
+    /// Places of `entries` without an entry.
+    free: Vec<EntryId>,
+    /// By match and priority.
+    strict: HashMap<(WordMatches, u16), EntryId>,
+    classifier: Linear,
+}
+
+/// What packets count in a table.
+#[derive(Debug, Default)]
+pub(crate) struct TableCounters {
+    /// Packets looked up.
+    pub(crate) lookups: u64,
+    /// Packets that matched an entry.
+    pub(crate) matches: u64,
+    /// By entry.
+    pub(crate) flows: Vec<FlowCounter>,
+}
+
+impl FlowTable {
+    pub(crate) fn new() -> FlowTable {
+        FlowTable { entries: Vec::new(), free: Vec::new(), strict: HashMap::new(), classifier: Linear::default() }
+    }
+
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.strict.len()
+    }
+
+    /// The entry that a packet matches.
+    #[inline]
+    pub(crate) fn lookup(&self, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
+        let id = self.classifier.lookup(key)?;
+        Some((id, self.get(id)?))
+    }
+
+    /// An entry by its place.
+    #[inline]
+    pub(crate) fn get(&self, id: EntryId) -> Option<&FlowEntry> {
+        self.entries.get(id.index())?.as_ref()
+    }
+
+    /// An entry by its place, to change what it does; match and priority must stay.
+    pub(crate) fn get_mut(&mut self, id: EntryId) -> Option<&mut FlowEntry> {
+        self.entries.get_mut(id.index())?.as_mut()
+    }
+
+    /// The entry with exactly this match and priority.
+    pub(crate) fn find(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
+        self.strict.get(&(words.clone(), priority)).copied()
+    }
+
+    /// All entries.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (EntryId, &FlowEntry)> {
+        (0..).map(EntryId).zip(&self.entries).filter_map(|(id, entry)| Some((id, entry.as_ref()?)))
+    }
+
+    /// Adds an entry; none with its match and priority is there.
+    pub(crate) fn insert(&mut self, entry: FlowEntry) -> EntryId {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            EntryId(u32::try_from(self.entries.len() - 1).expect("max_entries has 32 bits"))
+        });
+        self.strict.insert((entry.words.clone(), entry.priority), id);
+        self.classifier.insert(id, entry.priority, entry.words.clone());
+        self.entries[id.index()] = Some(entry);
+        id
+    }
+
+    /// Removes an entry.
+    pub(crate) fn remove(&mut self, id: EntryId) -> Option<FlowEntry> {
+        let entry = self.entries.get_mut(id.index())?.take()?;
+        self.strict.remove(&(entry.words.clone(), entry.priority));
+        self.classifier.remove(id, entry.priority);
+        self.free.push(id);
+        Some(entry)
+    }
+}
+
+impl TableCounters {
+    /// Starts an entry's counters.
+    pub(crate) fn start(&mut self, id: EntryId, counter: FlowCounter) {
+        if self.flows.len() <= id.index() {
+            self.flows.resize(id.index() + 1, FlowCounter::default());
+        }
+        self.flows[id.index()] = counter;
+    }
+
+    /// An entry's counters.
+    pub(crate) fn of(&self, id: EntryId) -> FlowCounter {
+        self.flows.get(id.index()).copied().unwrap_or_default()
+    }
+}

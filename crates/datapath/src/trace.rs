@@ -1,0 +1,223 @@
+//! What would happen to a packet, written down instead of done.
+use crate::action_set::ActionSet;
+use crate::channels::Channel;
+use crate::effects::{Effects, Origin};
+use crate::normal::Forward;
+use crate::packet::Packet;
+use crate::ports::Ports;
+use crate::shape::EntryId;
+use crate::table::FlowEntry;
+use crate::validate::Known;
+use crate::{Datapath, DropReason, execute, pipeline};
+use serde::Serialize;
+use std::fmt;
+use weir_openflow::Version;
+use weir_openflow::model::{Action, PacketInReason, PortNo};
+use weir_packet::{Field, FlowKey, FlowMask, Frame, key::WORDS, parse};
+use weir_units::Instant;
+
+/// What happened to a traced packet; `Display` for people, `Serialize` for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trace {
+    /// The packet's fields that are not zero, as `name=value`.
+    pub packet: Vec<String>,
+    /// What happened, in order.
+    pub steps: Vec<TraceStep>,
+    /// Ports that it, or a copy of it, was sent to.
+    pub outputs: Vec<PortNo>,
+    /// Whether controllers were given it.
+    pub to_controller: bool,
+    /// Why it, or a copy of it, was dropped.
+    pub drops: Vec<DropReason>,
+}
+
+/// One thing that happened to a traced packet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceStep {
+    /// It was looked up in a table and matched an entry.
+    Matched {
+        /// The table.
+        table: u8,
+        /// The entry, in the form flow dumps have.
+        entry: String,
+    },
+    /// It was looked up in a table and matched nothing.
+    Missed {
+        /// The table.
+        table: u8,
+    },
+    /// It was forwarded as in a switch without controller.
+    Standalone,
+    /// An action was run.
+    Action(String),
+    /// It left.
+    Sent {
+        /// The port.
+        port: PortNo,
+        /// Its fields when it left.
+        packet: Vec<String>,
+    },
+    /// It went to controllers.
+    Punted {
+        /// Why.
+        reason: PacketInReason,
+    },
+    /// It, or a copy, was dropped.
+    Dropped(DropReason),
+}
+
+/// See [`Datapath::trace`].
+pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8]) -> Trace {
+    let mut tracer = Tracer::new(datapath, now);
+    if let Err(reason) = datapath.plane.ports.may_receive(in_port) {
+        tracer.dropped(reason);
+        return tracer.trace;
+    }
+    let frame = Frame::from_bytes(bytes);
+    let Ok(parsed) = parse(frame.bytes(), in_port) else {
+        tracer.dropped(DropReason::TooShort);
+        return tracer.trace;
+    };
+    tracer.trace.packet = fields(&parsed.key);
+    if datapath.drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
+        tracer.dropped(DropReason::Fragment);
+        return tracer.trace;
+    }
+    let mut packet = Packet::new(frame, &parsed, in_port);
+    if datapath.is_standalone() {
+        tracer.step(TraceStep::Standalone);
+        execute::normal(&mut packet, &mut tracer);
+    } else {
+        pipeline::run(&datapath.tables, &mut packet, &mut ActionSet::default(), &mut tracer);
+    }
+    packet.finish(&mut tracer);
+    tracer.trace
+}
+
+/// Effects that are written down.
+struct Tracer<'a> {
+    datapath: &'a Datapath,
+    now: Instant,
+    trace: Trace,
+}
+
+impl<'a> Tracer<'a> {
+    fn new(datapath: &'a Datapath, now: Instant) -> Tracer<'a> {
+        let trace = Trace {
+            packet: Vec::new(),
+            steps: Vec::new(),
+            outputs: Vec::new(),
+            to_controller: false,
+            drops: Vec::new(),
+        };
+        Tracer { datapath, now, trace }
+    }
+
+    fn step(&mut self, step: TraceStep) {
+        self.trace.steps.push(step);
+    }
+
+    /// Writes down that controllers get a packet, if some of them take it.
+    fn offer(
+        &mut self,
+        packet: &Packet,
+        reason: PacketInReason,
+        otherwise: DropReason,
+        takes: impl Fn(&Channel) -> bool,
+    ) -> Result<(), DropReason> {
+        let plane = &self.datapath.plane;
+        if plane.ports.get(packet.in_port).is_some_and(|port| !port.allows_packet_in()) {
+            return Err(DropReason::NoPacketIn);
+        }
+        if plane.channels.that(|channel| channel.wants_packet_in(reason) && takes(channel)).next().is_none() {
+            return Err(otherwise);
+        }
+        self.trace.to_controller = true;
+        self.step(TraceStep::Punted { reason });
+        Ok(())
+    }
+}
+
+impl Effects for Tracer<'_> {
+    fn ports(&self) -> &Ports {
+        &self.datapath.plane.ports
+    }
+
+    fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, _bytes: usize) {
+        self.step(match found {
+            Some((_, entry)) => TraceStep::Matched { table, entry: entry_text(entry) },
+            None => TraceStep::Missed { table },
+        });
+    }
+
+    fn acting(&mut self, action: &Action) {
+        self.step(TraceStep::Action(action_text(action)));
+    }
+
+    fn send_copy(&mut self, port: PortNo, frame: &Frame) {
+        let packet = parse(frame.bytes(), port).map(|parsed| fields(&parsed.key)).unwrap_or_default();
+        self.trace.outputs.push(port);
+        self.step(TraceStep::Sent { port, packet });
+    }
+
+    fn send(&mut self, port: PortNo, frame: Frame) {
+        self.send_copy(port, &frame);
+    }
+
+    fn recycle(&mut self, _frame: Frame) {}
+
+    fn punt(&mut self, packet: &Packet, origin: Origin, _max_len: u16) -> Result<(), DropReason> {
+        self.offer(packet, origin.reason, DropReason::NoController, |_| true)
+    }
+
+    fn punt_miss(&mut self, packet: &Packet, _table: u8) -> Result<(), DropReason> {
+        self.offer(packet, PacketInReason::NoMatch, DropReason::TableMiss, |channel| channel.version == Version::V10)
+    }
+
+    fn normal(&mut self, packet: &mut Packet) -> Forward {
+        self.datapath.plane.learned.forward(self.now, packet.key())
+    }
+
+    /// Only packet-outs resubmit; none is traced.
+    fn resubmit(&mut self, _packet: &mut Packet) {}
+
+    fn dropped(&mut self, reason: DropReason) {
+        self.trace.drops.push(reason);
+        self.step(TraceStep::Dropped(reason));
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "packet: {}", self.packet.join(","))?;
+        for step in &self.steps {
+            match step {
+                TraceStep::Matched { table, entry } => writeln!(f, "table {table}: {entry}")?,
+                TraceStep::Missed { table } => writeln!(f, "table {table}: no entry matches")?,
+                TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
+                TraceStep::Action(action) => writeln!(f, "  {action}")?,
+                TraceStep::Sent { port, packet } => writeln!(f, "  -> port {port}: {}", packet.join(","))?,
+                TraceStep::Punted { reason } => writeln!(f, "  -> controller: {reason:?}")?,
+                TraceStep::Dropped(reason) => writeln!(f, "  dropped: {reason}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The fields of a packet that are not zero, where two share their bits the one that the packet has.
+fn fields(key: &FlowKey) -> Vec<String> {
+    let known = Known::new(*key, FlowMask { words: [u64::MAX; WORDS] });
+    let there = Field::ALL.into_iter().filter(|field| known.has(field.prerequisite()) && key.get(*field) != 0);
+    there.map(|field| format!("{field}={:#x}", key.get(field))).collect()
+}
+
+/// An entry in the form flow dumps have.
+fn entry_text(entry: &FlowEntry) -> String {
+    format!("priority={} {:?} {:?}", entry.priority, entry.matching, entry.program.instructions())
+}
+
+fn action_text(action: &Action) -> String {
+    format!("{action:?}")
+}

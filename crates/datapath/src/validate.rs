@@ -1,0 +1,185 @@
+//! Whether actions make sense before a packet meets them (OpenFlow 1.3.5, 5.12, 6.4 and 7.2.5).
+//!
+//! [`Known`] is what is certain about the packets the actions will see: it starts with the entry's match and follows each
+//! action, so that `push_vlan, set_field:vlan_vid` is right and `set_field:tcp_dst` without a match on TCP is not.
+use weir_openflow::Version;
+use weir_openflow::model::error::BadAction;
+use weir_openflow::model::{Action, ErrorType, PortNo};
+use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
+use weir_packet::{Field, FlowKey, FlowMask};
+
+/// What is certain about a packet.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    key: FlowKey,
+    mask: FlowMask,
+    vlan: Vlan,
+}
+
+/// Whether the packet has a VLAN tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vlan {
+    Present,
+    /// It may have none.
+    Absent,
+    /// One was popped: there may be another behind it, which a match cannot tell. Allowed.
+    Popped,
+}
+
+/// Where actions stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a flow entry's action list or set.
+    Entry,
+    /// In a packet-out, which may output to TABLE.
+    PacketOut,
+}
+
+impl Known {
+    /// What a match, or a whole packet with every bit in `mask`, makes certain.
+    pub(crate) fn new(key: FlowKey, mask: FlowMask) -> Known {
+        let tag = u128::from(VLAN_PRESENT);
+        let is_tagged = key.get(Field::VlanVid) & mask.get(Field::VlanVid) & tag != 0;
+        Known { key, mask, vlan: if is_tagged { Vlan::Present } else { Vlan::Absent } }
+    }
+
+    fn exact(&self, field: Field) -> Option<u128> {
+        (self.mask.get(field) == field.all_ones()).then(|| self.key.get(field))
+    }
+
+    fn is(&self, field: Field, values: &[u16]) -> bool {
+        self.exact(field).is_some_and(|value| values.iter().any(|v| u128::from(*v) == value))
+    }
+
+    fn is_ip(&self) -> bool {
+        self.is(Field::EthType, &[eth_type::IPV4, eth_type::IPV6])
+    }
+
+    fn is_mpls(&self) -> bool {
+        self.is(Field::EthType, &[eth_type::MPLS, eth_type::MPLS_MULTICAST])
+    }
+
+    /// Whether a field with this prerequisite is certainly there.
+    pub(crate) fn has(&self, prerequisite: Prerequisite) -> bool {
+        let icmp = |kind, proto: u8| self.is(Field::EthType, &[kind]) && self.is(Field::IpProto, &[proto.into()]);
+        match prerequisite {
+            Prerequisite::None | Prerequisite::InPort => true,
+            Prerequisite::VlanPresent => self.vlan != Vlan::Absent,
+            Prerequisite::EthType(types) => self.is(Field::EthType, types),
+            Prerequisite::IpProto(number) => self.is_ip() && self.is(Field::IpProto, &[number.into()]),
+            Prerequisite::Icmpv4 => icmp(eth_type::IPV4, ip_proto::ICMP),
+            Prerequisite::Icmpv6 => icmp(eth_type::IPV6, ip_proto::ICMPV6),
+            Prerequisite::Icmpv6Type(types) => {
+                let kind = self.exact(Field::Icmpv6Type);
+                icmp(eth_type::IPV6, ip_proto::ICMPV6)
+                    && kind.is_some_and(|kind| types.iter().any(|t| u128::from(*t) == kind))
+            }
+        }
+    }
+
+    fn set(&mut self, field: Field, value: u128) {
+        self.key.set(field, value);
+        self.mask.set(field, field.all_ones());
+    }
+
+    /// The packet's type changed: nothing is known of what follows.
+    fn set_eth_type(&mut self, kind: u16) {
+        self.set(Field::EthType, kind.into());
+        self.mask.set(Field::IpProto, 0);
+    }
+}
+
+/// Checks actions in the order they will be run, for packets of which `known` is certain.
+///
+/// # Errors
+/// `OFPET_BAD_ACTION` with the code that fits. 1.0 leaves alone what a packet does not have instead of asking for a match on it.
+pub(crate) fn actions<'a>(
+    list: impl IntoIterator<Item = &'a Action>,
+    known: &Known,
+    place: Place,
+    version: Version,
+) -> Result<(), ErrorType> {
+    let mut known = known.clone();
+    for action in list {
+        argument(action, place)?;
+        let is_consistent = follow(action, &mut known);
+        if !is_consistent && version != Version::V10 {
+            return Err(BadAction::MatchInconsistent.into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks what an action says by itself.
+fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
+    let problem = match *action {
+        Action::Output { port, .. } if !is_output(port, place) => BadAction::BadOutPort,
+        Action::Enqueue { port, .. } if !port.is_ordinary() && port != PortNo::IN_PORT && port != PortNo::LOCAL => {
+            BadAction::BadOutPort
+        }
+        Action::Group(_) => BadAction::BadOutGroup,
+        Action::PushVlan(tpid) if tpid != eth_type::VLAN && tpid != eth_type::QINQ => BadAction::BadArgument,
+        Action::PushMpls(kind) if kind != eth_type::MPLS && kind != eth_type::MPLS_MULTICAST => BadAction::BadArgument,
+        Action::PushPbb(kind) if kind != eth_type::PBB => BadAction::BadArgument,
+        Action::SetField { field, .. } if !field.is_settable() => BadAction::BadSetType,
+        Action::SetField { field, value } if value & !field.all_ones() != 0 => BadAction::BadSetArgument,
+        // A tag's absence cannot be set (OpenFlow 1.3.5, 7.2.5: OFPVID_PRESENT must be set).
+        Action::SetField { field: Field::VlanVid, value } if value & u128::from(VLAN_PRESENT) == 0 => {
+            BadAction::BadSetArgument
+        }
+        Action::SetVlanVid(vid) if vid > 0xfff => BadAction::BadArgument,
+        Action::SetVlanPcp(pcp) if pcp > 7 => BadAction::BadArgument,
+        Action::SetNwTos(tos) if tos & 3 != 0 => BadAction::BadArgument,
+        Action::Experimenter { .. } => BadAction::BadExperimenter,
+        Action::SetFieldRaw(_) => BadAction::BadSetType,
+        _ => return Ok(()),
+    };
+    Err(problem.into())
+}
+
+/// Whether packets can be output to a port. It need not exist yet: until it does, packets for it are dropped and counted.
+fn is_output(port: PortNo, place: Place) -> bool {
+    match port {
+        PortNo::TABLE => place == Place::PacketOut,
+        PortNo::IN_PORT | PortNo::NORMAL | PortNo::FLOOD | PortNo::ALL | PortNo::CONTROLLER | PortNo::LOCAL => true,
+        port => port.is_ordinary(),
+    }
+}
+
+/// Whether an action fits what is known of the packet; notes what is known behind it.
+fn follow(action: &Action, known: &mut Known) -> bool {
+    match *action {
+        Action::PushVlan(_) | Action::SetVlanVid(_) | Action::SetVlanPcp(_) => {
+            known.vlan = Vlan::Present;
+            true
+        }
+        Action::PopVlan => std::mem::replace(&mut known.vlan, Vlan::Popped) != Vlan::Absent,
+        Action::PushMpls(kind) | Action::PushPbb(kind) => {
+            known.set_eth_type(kind);
+            true
+        }
+        Action::PopPbb => {
+            let was_pbb = known.is(Field::EthType, &[eth_type::PBB]);
+            known.mask.set(Field::EthType, 0);
+            was_pbb
+        }
+        Action::PopMpls(kind) => {
+            let was_mpls = known.is_mpls();
+            known.set_eth_type(kind);
+            was_mpls
+        }
+        Action::SetMplsTtl(_) | Action::DecMplsTtl => known.is_mpls(),
+        Action::SetNwTtl(_) | Action::DecNwTtl => known.is_ip(),
+        Action::SetField { field: Field::VlanVid, .. } => known.vlan != Vlan::Absent,
+        Action::SetField { field: Field::EthType, value } => {
+            known.set(Field::EthType, value);
+            true
+        }
+        Action::SetField { field, value } => {
+            let fits = known.has(field.prerequisite());
+            known.set(field, value);
+            fits
+        }
+        _ => true,
+    }
+}
