@@ -4,6 +4,7 @@
 //! how to wait for it. Each kind has a module; [`spec`] reads `KIND:NAME` and opens the right one; wrappers around any port
 //! shape, trace or break it.
 pub mod af_packet;
+pub mod af_xdp;
 mod ethtool;
 pub mod event;
 pub mod fault;

@@ -50,3 +50,23 @@ pub(crate) fn pending_error(socket: BorrowedFd<'_>) -> io::Result<()> {
         code => Err(io::Error::from_raw_os_error(code)),
     }
 }
+
+/// Asks an AF_XDP socket to send what is in its transmit ring.
+pub(crate) fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: no data and no address are given, so no pointer is read.
+    let result =
+        unsafe { libc::sendto(socket.as_raw_fd(), std::ptr::null(), 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// One descriptor that is readable when any of `sockets` is, or holds an error.
+pub(crate) fn any_of<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<OwnedFd> {
+    // SAFETY: epoll_create1(2) takes an integer.
+    let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+    for socket in sockets {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: 0 };
+        // SAFETY: `event` is readable during the call.
+        check(unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, socket.as_raw_fd(), &raw mut event) })?;
+    }
+    Ok(epoll)
+}

@@ -66,7 +66,7 @@ impl Bed {
             let peer = (address.parse::<std::net::IpAddr>().unwrap(), 5001).into();
             let mut stream = TcpStream::connect_timeout(&peer, SOON).expect("TCP connects");
             limit(&stream);
-            let sent: Vec<u8> = (0..bytes).map(|at| (at * 31 % 251) as u8).collect();
+            let sent: Vec<u8> = (0..bytes).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect();
             stream.write_all(&sent).unwrap();
             let mut got = vec![0; bytes];
             stream.read_exact(&mut got).unwrap();

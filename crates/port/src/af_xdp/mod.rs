@@ -1,0 +1,279 @@
+//! `af_xdp:NAME[,mode=native|generic]`: a network interface through AF_XDP sockets.
+//!
+//! The port for packets per second: about twice those of [`crate::af_packet`], taken in the driver (native mode) or, where
+//! the driver cannot, right behind it (generic mode). Every receive queue of the interface has a socket, so no frame takes
+//! another way; frames are sent through the first. All frames of the interface are taken: the host's own network stack
+//! sees none while the port is open.
+//!
+//! AF_XDP has no offloads. What hosts behind a veth leave undone is recognised ([`checksum`]) and travels on with the frame;
+//! what is to be sent is finished in software. So TCP works with the hosts' settings as they are; its bulk rate is below
+//! `af_packet`'s. In native mode the kernel itself stops the veth peer from making super-frames while the port is open.
+//!
+//! A VLAN tag that a host's VLAN interface leaves to the veth (`ethtool -k`: `tx-vlan-offload: on`) is not in the bytes that
+//! XDP sees and is lost: switch it off on the host's end, or use `af_packet`.
+mod checksum;
+mod program;
+mod queue;
+
+use crate::ethtool::{self, SwitchedOff};
+use crate::interface::{Interface, LINK_HEADER_MAX, refused};
+use crate::spec::Options;
+use crate::sys::{Plain as _, errno, socket};
+use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, af_packet};
+use program::{Mode, Program};
+use queue::{Queue, Received};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+use weir_packet::frame::{Frame, FramePool};
+use weir_packet::offload;
+use weir_units::Instant;
+
+/// Bytes the kernel keeps free in front of each received frame (`XDP_PACKET_HEADROOM`).
+const KERNEL_HEADROOM: usize = 256;
+/// Chunks for frames of an ordinary MTU, and for longer frames.
+const SMALL_CHUNK: u32 = 2048;
+const LARGE_CHUNK: u32 = 4096;
+/// How often a port that is polled without sleep looks whether its device is still there.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+/// XDP sees frames as the driver gives them: tags must not have been taken out nor frames merged.
+const OFF: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "rx-gro-hw"];
+/// A type that no frame has (RFC 1701's reserved): the packet socket that watches the device receives nothing.
+const NO_FRAMES: u16 = 0xffff;
+
+/// A network interface through AF_XDP sockets.
+pub struct AfXdp {
+    info: PortInfo,
+    frame_max: usize,
+    // Dropped in this order: no more frames are redirected, then the sockets go, then the settings come back.
+    program: Program,
+    queues: Vec<Queue>,
+    _settings: Option<SwitchedOff>,
+    interface: Arc<Interface>,
+    /// Tells of the device going down or away, and holds its promiscuous mode.
+    watch: OwnedFd,
+    readable: OwnedFd,
+    check_at: Instant,
+    first_queue: usize,
+    finished: Vec<Frame>,
+    counters: Counters,
+}
+
+impl AfXdp {
+    /// Opens a port on the interface `name` of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// There is no such interface, it cannot do what was asked for, or a capability is missing (`CAP_NET_ADMIN`,
+    /// `CAP_NET_RAW`, `CAP_BPF`).
+    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+        options.expect_only(&["mode"])?;
+        let mode = mode(options)?;
+        let interface = Arc::new(Interface::find(name, options)?);
+        let info = interface.describe(options)?;
+        let queue_count = ethtool::receive_queues(&interface);
+        let watch =
+            watch(&interface).map_err(|source| refused(options, "watch the interface", source, "CAP_NET_RAW"))?;
+        let settings = SwitchedOff::new(&interface, &OFF).map_err(|error| af_packet::settings_kept(name, &error)).ok();
+        let program = Program::attach(&interface, queue_count, mode, options)?;
+        let chunk = chunk(&info, program.mode);
+        let queues = (0..queue_count)
+            .map(|number| open_queue(&interface, &program, number, chunk))
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(|source| no_socket(options, name, source))?;
+        let sockets = queues.iter().map(Queue::socket).chain([watch.as_fd()]);
+        let readable = socket::any_of(sockets).map_err(|source| refused(options, "wait for frames", source, ""))?;
+        Ok(AfXdp {
+            frame_max: info.mtu as usize + LINK_HEADER_MAX,
+            info,
+            program,
+            queues,
+            _settings: settings,
+            interface,
+            watch,
+            readable,
+            check_at: Instant::ZERO,
+            first_queue: 0,
+            finished: Vec::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// `native` or `generic`.
+    pub fn mode(&self) -> &'static str {
+        match self.program.mode {
+            Mode::Native => "native",
+            Mode::Generic => "generic",
+        }
+    }
+
+    /// Counts a received frame and notes what its sender left undone.
+    fn accept(&mut self, received: Received, pool: &mut FramePool, batch: &mut Vec<Frame>) {
+        let Received::Frame(mut frame) = received else {
+            self.counters.rx_errors += 1;
+            return;
+        };
+        let Some(offload) = checksum::left_undone(frame.bytes(), self.frame_max, self.info.mtu as usize) else {
+            self.counters.rx_errors += 1;
+            return pool.give(frame);
+        };
+        frame.offload = offload;
+        self.counters.rx_packets += 1;
+        self.counters.rx_bytes += frame.len() as u64;
+        batch.push(frame);
+    }
+
+    /// Puts frames into the transmit ring, sending when it is full.
+    fn send(&mut self, frames: &[Frame]) -> io::Result<()> {
+        // What an interface that is down left in the ring goes when it is up again; no more is added to it.
+        if self.queues[0].has_unsent() && !self.kick()? {
+            self.counters.tx_errors += frames.len() as u64;
+            return Ok(());
+        }
+        let longest = self.frame_max.min(self.queues[0].transmit_max());
+        for frame in frames {
+            if frame.len() > longest {
+                self.counters.tx_too_long += 1;
+            } else if frame.is_empty() {
+                self.counters.tx_errors += 1;
+            } else if self.queues[0].enqueue(frame.bytes()) || (self.kick()? && self.queues[0].enqueue(frame.bytes())) {
+                self.counters.tx_packets += 1;
+                self.counters.tx_bytes += frame.len() as u64;
+            } else {
+                self.counters.tx_full += 1;
+            }
+        }
+        self.kick().map(drop)
+    }
+
+    /// Sends what waits; whether the interface is up.
+    fn kick(&mut self) -> io::Result<bool> {
+        let sent = self.queues[0].send()?;
+        self.counters.tx_packets -= sent.dropped;
+        self.counters.tx_bytes -= sent.dropped_bytes;
+        self.counters.tx_full += sent.dropped;
+        Ok(!sent.down)
+    }
+
+    /// An interface that is down comes back; one that vanished does not.
+    fn check_device(&self) -> Result<(), PortError> {
+        if self.interface.exists() { Ok(()) } else { Err(PortError::Gone { spec: self.info.spec.clone() }) }
+    }
+}
+
+impl Port for AfXdp {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        let mut left = max;
+        for at in 0..self.queues.len() {
+            // Each queue is first in turn, so that a busy one does not starve the others.
+            let at = (self.first_queue + at) % self.queues.len();
+            while left > 0
+                && let Some(received) = self.queues[at].next(pool)
+            {
+                left -= 1;
+                self.accept(received, pool, batch);
+            }
+            self.queues[at].release();
+        }
+        self.first_queue = (self.first_queue + 1) % self.queues.len();
+        if left == max && now >= self.check_at {
+            self.check_at = now + CHECK_INTERVAL;
+            if socket::pending_error(self.watch.as_fd()).is_err() {
+                return self.check_device();
+            }
+        }
+        Ok(())
+    }
+
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        if frames.iter().any(|frame| !frame.offload.is_none()) {
+            for frame in frames.drain(..) {
+                self.counters.tx_errors += u64::from(!offload::finish(frame, pool, &mut self.finished));
+            }
+            frames.append(&mut self.finished);
+        }
+        let result = self.send(frames);
+        frames.drain(..).for_each(|frame| pool.give(frame));
+        result.or_else(|_| self.check_device())
+    }
+
+    fn arm(&mut self) -> Ready {
+        if self.queues[0].has_unsent() {
+            // An error shows when frames are received or sent next.
+            let _ = self.kick();
+        }
+        self.check_at = Instant::ZERO;
+        if self.queues.iter().any(Queue::has_received) { Ready::Now } else { Ready::OnDescriptor }
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.readable.as_fd())
+    }
+
+    fn link(&mut self) -> LinkState {
+        self.interface.link()
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { rx_missed: self.queues.iter().map(Queue::missed).sum(), ..self.counters }
+    }
+}
+
+/// The mode that the user asks for; `None`: the best there is.
+fn mode(options: &Options) -> Result<Option<Mode>, PortError> {
+    match options.text("mode") {
+        None | Some("auto") => Ok(None),
+        Some("native") => Ok(Some(Mode::Native)),
+        Some("generic") => Ok(Some(Mode::Generic)),
+        Some(other) => Err(options.error(format!("option mode: found `{other}`, expected native, generic or auto"))),
+    }
+}
+
+/// Chunks that hold a frame of the interface; the largest there are for the super-frames that generic mode sees.
+fn chunk(info: &PortInfo, mode: Mode) -> u32 {
+    let fits = info.mtu as usize + LINK_HEADER_MAX + KERNEL_HEADROOM <= SMALL_CHUNK as usize;
+    if fits && mode == Mode::Native { SMALL_CHUNK } else { LARGE_CHUNK }
+}
+
+/// A queue with its socket, which gets the queue's frames from now on.
+fn open_queue(interface: &Interface, program: &Program, number: u32, chunk: u32) -> io::Result<Queue> {
+    let queue = Queue::open(interface.index(), number, chunk)?;
+    program.set_socket(number, queue.socket())?;
+    Ok(queue)
+}
+
+/// A packet socket that receives nothing, holds promiscuous mode and an error once the device is down or gone.
+fn watch(interface: &Interface) -> io::Result<OwnedFd> {
+    let watch = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+    let mut address = libc::sockaddr_ll::zeroed();
+    address.sll_family = u16::try_from(libc::AF_PACKET).unwrap_or(0);
+    address.sll_protocol = NO_FRAMES;
+    address.sll_ifindex = interface.index();
+    socket::bind(watch.as_fd(), &address)?;
+    af_packet::promiscuous(watch.as_fd(), interface.index())?;
+    Ok(watch)
+}
+
+fn no_socket(options: &Options, name: &str, source: io::Error) -> PortError {
+    let advice = match errno(&source) {
+        libc::EPERM | libc::EACCES => return refused(options, "open an AF_XDP socket", source, "CAP_NET_RAW"),
+        libc::ENOBUFS | libc::ENOMEM => {
+            "; its memory is locked: raise the limit (ulimit -l unlimited) or give weir CAP_IPC_LOCK".to_owned()
+        }
+        libc::EBUSY => format!("; another program uses AF_XDP on {name}"),
+        libc::EAFNOSUPPORT => format!("; this kernel has no AF_XDP, try --port N=af_packet:{name}"),
+        _ => format!("; try --port N=af_packet:{name}"),
+    };
+    let tried = "open an AF_XDP socket".to_owned();
+    PortError::System { spec: options.spec().to_owned(), tried, source, advice }
+}

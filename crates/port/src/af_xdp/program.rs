@@ -1,0 +1,110 @@
+//! The XDP program that takes all frames of an interface to AF_XDP sockets.
+use crate::PortError;
+use crate::interface::{Interface, refused};
+use crate::spec::Options;
+use crate::sys::bpf::{self, Instruction};
+use crate::sys::errno;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+/// Where in the kernel frames are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// In the driver, before the kernel makes a socket buffer.
+    Native,
+    /// Behind the driver: works with every interface, slower.
+    Generic,
+}
+
+impl Mode {
+    /// The flag of `BPF_LINK_CREATE` (`XDP_FLAGS_...`).
+    fn flag(self) -> u32 {
+        match self {
+            Mode::Generic => 1 << 1,
+            Mode::Native => 1 << 2,
+        }
+    }
+}
+
+/// The program, attached until this is dropped (or the process dies: the kernel closes the descriptor).
+pub(super) struct Program {
+    pub(super) mode: Mode,
+    _link: OwnedFd,
+    map: OwnedFd,
+}
+
+const CAPABILITIES: &str = "CAP_NET_ADMIN and CAP_BPF";
+
+impl Program {
+    /// Attaches the program in the mode asked for; without one, in native mode if the interface can.
+    pub(super) fn attach(
+        interface: &Interface,
+        queues: u32,
+        mode: Option<Mode>,
+        options: &Options,
+    ) -> Result<Self, PortError> {
+        let failed = |tried: &'static str| move |source| refused(options, tried, source, CAPABILITIES);
+        let map = bpf::create_socket_map(queues).map_err(failed("create a map of AF_XDP sockets"))?;
+        let program = bpf::load(&instructions(map.as_fd())).map_err(failed("load the XDP program"))?;
+        let attach = |mode: Mode| bpf::attach(program.as_fd(), interface.index(), mode.flag());
+        let (mode, link) = match mode {
+            Some(mode) => (mode, attach(mode)),
+            None => match attach(Mode::Native) {
+                Err(error) if errno(&error) != libc::EBUSY && errno(&error) != libc::EPERM => {
+                    tracing::warn!(
+                        port = options.spec(),
+                        %error,
+                        "no driver mode here: using the slower generic mode (mode=generic says so without this warning)"
+                    );
+                    (Mode::Generic, attach(Mode::Generic))
+                }
+                link => (Mode::Native, link),
+            },
+        };
+        match link {
+            Ok(link) => Ok(Program { mode, _link: link, map }),
+            Err(source) => Err(not_attached(options, interface.name(), mode, source)),
+        }
+    }
+
+    /// Sends the frames of a queue to its socket from now on.
+    pub(super) fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        bpf::set_socket(self.map.as_fd(), queue, socket)
+    }
+}
+
+/// `return bpf_redirect_map(&map, context->rx_queue_index, XDP_PASS)`: frames of a queue without socket go to the kernel.
+fn instructions(map: BorrowedFd<'_>) -> [Instruction; 6] {
+    use std::os::fd::AsRawFd as _;
+    const LOAD_WORD: u8 = 0x61;
+    const LOAD_IMMEDIATE_64: u8 = 0x18;
+    const MOVE_IMMEDIATE: u8 = 0xb7;
+    const CALL: u8 = 0x85;
+    const EXIT: u8 = 0x95;
+    const RX_QUEUE_INDEX: i16 = 16;
+    const XDP_PASS: i32 = 2;
+    const REDIRECT_MAP: i32 = 51;
+    let instruction = |code, registers, offset, immediate| Instruction { code, registers, offset, immediate };
+    [
+        instruction(LOAD_WORD, 0x12, RX_QUEUE_INDEX, 0),
+        // Source register 1 says that the number is a map's descriptor.
+        instruction(LOAD_IMMEDIATE_64, 0x11, 0, map.as_raw_fd()),
+        instruction(0, 0, 0, 0),
+        instruction(MOVE_IMMEDIATE, 0x03, 0, XDP_PASS),
+        instruction(CALL, 0, 0, REDIRECT_MAP),
+        instruction(EXIT, 0, 0, 0),
+    ]
+}
+
+fn not_attached(options: &Options, name: &str, mode: Mode, source: io::Error) -> PortError {
+    let advice = match (errno(&source), mode) {
+        (libc::EPERM | libc::EACCES, _) => return refused(options, "attach the XDP program", source, CAPABILITIES),
+        (libc::EBUSY, _) => format!(
+            "; another program is attached to {name}: see `ip link show {name}`, detach it with `ip link set {name} xdp off`"
+        ),
+        (_, Mode::Native) => format!("; try mode=generic, or --port N=af_packet:{name}"),
+        (_, Mode::Generic) => format!("; try --port N=af_packet:{name}"),
+    };
+    let tried = format!("attach the XDP program in {mode:?} mode").to_lowercase().replace("xdp", "XDP");
+    PortError::System { spec: options.spec().to_owned(), tried, source, advice }
+}

@@ -1,0 +1,266 @@
+//! One queue of an interface: an AF_XDP socket with its frames and rings.
+use crate::sys::ring::{Consumer, FrameMemory, Kind, Producer, Ring};
+use crate::sys::{Plain as _, errno, pause, socket};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
+use weir_packet::frame::{Frame, FramePool, MAX_FRAME};
+
+/// Frames the kernel may hold for weir before it drops.
+const RECEIVE_FRAMES: u32 = 2048;
+/// Frames that may wait to be sent.
+const TRANSMIT_FRAMES: u32 = 1024;
+/// How often in a row sending is tried again without a frame having gone.
+const RETRIES_MAX: u32 = 3;
+/// Frames the kernel sends per call, where it can be told (Linux 6.18): fewer calls.
+const SEND_BUDGET: u32 = 256;
+const XDP_MAX_TX_SKB_BUDGET: i32 = 9;
+/// Bytes of sent frames that their receivers may hold, so that sending does not stop for them.
+const SEND_BUFFER: i32 = 8 << 20;
+/// How long to wait, in all about a second, for the kernel to let go of a queue that was closed a moment ago.
+const BUSY_WAIT: Duration = Duration::from_millis(20);
+const BUSY_RETRIES: u32 = 50;
+
+/// A frame continues in the next descriptor.
+const CONTINUED: u32 = libc::XDP_PKT_CONTD;
+
+/// An AF_XDP socket bound to a queue, in copy mode.
+pub(super) struct Queue {
+    fill: Producer<u64>,
+    completion: Consumer<u64>,
+    receive: Consumer<libc::xdp_desc>,
+    transmit: Producer<libc::xdp_desc>,
+    memory: FrameMemory,
+    /// Addresses of chunks that hold nothing, for sending.
+    free: Vec<u64>,
+    chunk: u32,
+    /// Whether frames may span several chunks.
+    several: bool,
+    /// What continued frames have brought so far; the rest of one that is too long is skipped.
+    partial: Partial,
+    socket: OwnedFd,
+}
+
+/// Where in a frame of several chunks receiving is.
+enum Partial {
+    None,
+    Growing(Frame),
+    Skipping,
+}
+
+/// A frame, or why there is none.
+pub(super) enum Received {
+    Frame(Frame),
+    /// A frame that no buffer is long enough for.
+    TooLong,
+}
+
+/// How sending went.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sent {
+    /// Frames, and their bytes, that the device dropped though they were handed to the kernel.
+    pub(super) dropped: u64,
+    pub(super) dropped_bytes: u64,
+    /// The interface is down.
+    pub(super) down: bool,
+}
+
+impl Queue {
+    /// Makes a socket for queue `number` with chunks of `chunk` bytes, and binds it.
+    pub(super) fn open(interface: i32, number: u32, chunk: u32) -> io::Result<Self> {
+        let socket = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
+        let fd = socket.as_fd();
+        let chunks = RECEIVE_FRAMES + TRANSMIT_FRAMES;
+        let memory = FrameMemory::new(chunks as usize * chunk as usize)?;
+        memory.register(fd, chunk)?;
+        let mut queue = Queue {
+            fill: Producer::new(Ring::new(fd, Kind::Fill, RECEIVE_FRAMES)?),
+            completion: Consumer::new(Ring::new(fd, Kind::Completion, TRANSMIT_FRAMES)?),
+            receive: Consumer::new(Ring::new(fd, Kind::Receive, RECEIVE_FRAMES)?),
+            transmit: Producer::new(Ring::new(fd, Kind::Transmit, TRANSMIT_FRAMES)?),
+            memory,
+            free: (RECEIVE_FRAMES..chunks).map(|at| u64::from(at) * u64::from(chunk)).collect(),
+            chunk,
+            several: false,
+            partial: Partial::None,
+            socket,
+        };
+        (0..RECEIVE_FRAMES).for_each(|at| queue.fill.push(u64::from(at) * u64::from(chunk)));
+        queue.fill.publish();
+        queue.several = bind(queue.socket.as_fd(), interface, number)?;
+        // Both only make sending smoother; older kernels and smaller capability sets do without.
+        let _ = socket::set(queue.socket.as_fd(), libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET);
+        let _ = socket::set(queue.socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER);
+        Ok(queue)
+    }
+
+    /// The socket, readable when frames came.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether frames came.
+    pub(super) fn has_received(&self) -> bool {
+        self.receive.has_entry()
+    }
+
+    /// Whether frames wait to be sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.transmit.waiting() > 0
+    }
+
+    /// The next frame that came. Call [`Queue::release`] after the last of a batch.
+    pub(super) fn next(&mut self, pool: &mut FramePool) -> Option<Received> {
+        loop {
+            let descriptor = self.receive.pop()?;
+            let last = descriptor.options & CONTINUED == 0;
+            let length = descriptor.len as usize;
+            let bytes = self.memory.bytes(descriptor.addr, length).unwrap_or_default();
+            let received = match (&mut self.partial, last) {
+                (Partial::None, true) => Some(whole(bytes, pool)),
+                (partial, last) => partial.add(bytes, last, pool),
+            };
+            // The address points behind the kernel's headroom; the chunk begins where chunks do.
+            self.fill.push(descriptor.addr & !u64::from(self.chunk - 1));
+            if received.is_some() {
+                return received;
+            }
+        }
+    }
+
+    /// Gives the chunks of received frames back to the kernel.
+    pub(super) fn release(&mut self) {
+        self.receive.release();
+        self.fill.publish();
+    }
+
+    /// Puts a frame into the transmit ring; whether there was room. Call [`Queue::send`] after the last of a batch.
+    pub(super) fn enqueue(&mut self, bytes: &[u8]) -> bool {
+        let chunk = self.chunk as usize;
+        let count = bytes.len().div_ceil(chunk);
+        if self.free.len() < count || (self.transmit.free() as usize) < count {
+            return false;
+        }
+        let mut rest = bytes.chunks(chunk).peekable();
+        while let Some(part) = rest.next() {
+            let Some(address) = self.free.pop() else { return false };
+            if let Some(place) = self.memory.bytes(address, part.len()) {
+                place.copy_from_slice(part);
+            }
+            let mut descriptor = libc::xdp_desc::zeroed();
+            descriptor.addr = address;
+            descriptor.len = u32::try_from(part.len()).unwrap_or(0);
+            descriptor.options = if rest.peek().is_some() { CONTINUED } else { 0 };
+            self.transmit.push(descriptor);
+        }
+        true
+    }
+
+    /// The longest frame that can be sent.
+    pub(super) fn transmit_max(&self) -> usize {
+        if self.several { MAX_FRAME } else { self.chunk as usize }
+    }
+
+    /// Asks the kernel to send what was put into the transmit ring. A call sends a few dozen frames, so it is called until
+    /// all have gone or none goes any more; those are asked for again with the next batch.
+    pub(super) fn send(&mut self) -> io::Result<Sent> {
+        let mut sent = Sent::default();
+        let mut retries = 0;
+        self.transmit.publish();
+        while self.transmit.waiting() > 0 && retries <= RETRIES_MAX {
+            let before = self.transmit.taken();
+            match socket::kick(self.socket.as_fd()) {
+                Ok(()) => {}
+                Err(error) => match errno(&error) {
+                    libc::EAGAIN | libc::ENOBUFS | libc::EINTR => {}
+                    libc::EBUSY => {
+                        sent.dropped += 1;
+                        sent.dropped_bytes += u64::from(self.transmit.last_taken().len);
+                    }
+                    libc::ENETDOWN => {
+                        sent.down = true;
+                        break;
+                    }
+                    _ => return Err(error),
+                },
+            }
+            retries = if self.transmit.taken() == before { retries + 1 } else { 0 };
+        }
+        self.reclaim();
+        Ok(sent)
+    }
+
+    /// Takes the chunks of sent frames back.
+    fn reclaim(&mut self) {
+        while let Some(address) = self.completion.pop() {
+            self.free.push(address & !u64::from(self.chunk - 1));
+        }
+        self.completion.release();
+    }
+
+    /// Frames the kernel dropped since nobody took them in time, or since they were longer than a chunk.
+    pub(super) fn missed(&self) -> u64 {
+        let stats: io::Result<libc::xdp_statistics> =
+            socket::get(self.socket.as_fd(), libc::SOL_XDP, libc::XDP_STATISTICS);
+        stats.map_or(0, |stats| stats.rx_dropped + stats.rx_ring_full)
+    }
+}
+
+impl Partial {
+    /// Adds a part of a frame; the frame, once whole.
+    fn add(&mut self, bytes: &[u8], last: bool, pool: &mut FramePool) -> Option<Received> {
+        *self = match std::mem::replace(self, Partial::None) {
+            Partial::None => Partial::Growing(pool.take(MAX_FRAME)).with(bytes, pool),
+            partial => partial.with(bytes, pool),
+        };
+        if !last {
+            return None;
+        }
+        match std::mem::replace(self, Partial::None) {
+            Partial::Growing(frame) => Some(Received::Frame(frame)),
+            _ => Some(Received::TooLong),
+        }
+    }
+
+    fn with(self, bytes: &[u8], pool: &mut FramePool) -> Self {
+        match self {
+            Partial::Growing(mut frame) => match frame.append(bytes) {
+                Ok(()) => Partial::Growing(frame),
+                Err(_) => {
+                    pool.give(frame);
+                    Partial::Skipping
+                }
+            },
+            other => other,
+        }
+    }
+}
+
+/// A frame that came in one chunk.
+fn whole(bytes: &[u8], pool: &mut FramePool) -> Received {
+    let mut frame = pool.take(bytes.len());
+    frame.assign(bytes);
+    Received::Frame(frame)
+}
+
+/// Binds to a queue; whether frames may span several chunks, which kernels before 6.6 do not know.
+fn bind(socket: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<bool> {
+    let mut address = libc::sockaddr_xdp::zeroed();
+    address.sxdp_family = u16::try_from(libc::AF_XDP).unwrap_or(0);
+    address.sxdp_ifindex = interface.cast_unsigned();
+    address.sxdp_queue_id = queue;
+    let mut several = true;
+    let mut tries = 0;
+    loop {
+        address.sxdp_flags = libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP | if several { libc::XDP_USE_SG } else { 0 };
+        match socket::bind(socket, &address) {
+            Ok(()) => return Ok(several),
+            Err(error) if errno(&error) == libc::EINVAL && several => several = false,
+            Err(error) if errno(&error) == libc::EBUSY && tries < BUSY_RETRIES => {
+                tries += 1;
+                pause(BUSY_WAIT);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

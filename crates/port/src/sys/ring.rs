@@ -1,0 +1,240 @@
+//! Memory shared with the kernel: the frames of an AF_XDP socket and the rings that pass them back and forth.
+use super::{Plain, socket};
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+// SAFETY: integers.
+unsafe impl Plain for libc::xdp_umem_reg {}
+// SAFETY: integers.
+unsafe impl Plain for libc::xdp_mmap_offsets {}
+// SAFETY: integers.
+unsafe impl Plain for libc::xdp_statistics {}
+// SAFETY: integers.
+unsafe impl Plain for libc::xdp_desc {}
+// SAFETY: an integer.
+unsafe impl Plain for u64 {}
+
+/// A mapping of memory, unmapped when dropped.
+struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: memory may be used from any thread; who uses it is governed by the owners below, which are not shared.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(length: usize, flags: i32, file: i32, offset: libc::off_t) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is in use.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file, offset) };
+        match NonNull::new(start.cast::<u8>()) {
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Mapping { start, length }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The address of a `T` at `offset` that `count` of them fit behind.
+    fn at<T>(&self, offset: u64, count: usize) -> io::Result<NonNull<T>> {
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = count.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
+        if end.is_none_or(|end| end > self.length) || offset % align_of::<T>() != 0 {
+            return Err(io::Error::other("the kernel's ring offsets lie outside the ring"));
+        }
+        // SAFETY: the range was just checked to lie inside the mapping.
+        Ok(unsafe { self.start.byte_add(offset) }.cast())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and its owner, which lent all pointers into it, is going away.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
+
+/// The frames of a socket, in chunks of one size.
+pub(crate) struct FrameMemory {
+    mapping: Mapping,
+}
+
+impl FrameMemory {
+    /// Memory of `bytes`, a multiple of the page size.
+    pub(crate) fn new(bytes: usize) -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        Ok(FrameMemory { mapping: Mapping::new(bytes, flags, -1, 0)? })
+    }
+
+    /// Hands the memory to a socket, in chunks of `chunk` bytes.
+    pub(crate) fn register(&self, socket: BorrowedFd<'_>, chunk: u32) -> io::Result<()> {
+        let mut request = libc::xdp_umem_reg::zeroed();
+        request.addr = self.mapping.start.as_ptr() as u64;
+        request.len = self.mapping.length as u64;
+        request.chunk_size = chunk;
+        socket::set(socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &request)
+    }
+
+    /// The bytes at an address that the kernel gave back or that is free; `None` if they are not inside.
+    pub(crate) fn bytes(&mut self, address: u64, length: usize) -> Option<&mut [u8]> {
+        let start = self.mapping.at::<u8>(address, length).ok()?;
+        // SAFETY: inside the mapping, and borrowed through `self`. The kernel writes to frames in the fill ring and reads
+        // from those in the transmit ring only; a frame whose address the caller has is in neither.
+        Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), length) })
+    }
+}
+
+/// One of a socket's four rings.
+pub(crate) struct Ring<T> {
+    _mapping: Mapping,
+    producer: NonNull<AtomicU32>,
+    consumer: NonNull<AtomicU32>,
+    entries: NonNull<T>,
+    size: u32,
+    _entries: PhantomData<T>,
+}
+
+// SAFETY: the pointers are into the mapping, which goes along.
+unsafe impl<T: Send> Send for Ring<T> {}
+
+/// Which ring: the socket option that sizes it, and where it is mapped.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Receive,
+    Transmit,
+    Fill,
+    Completion,
+}
+
+impl<T: Plain> Ring<T> {
+    /// Makes a ring of `size` entries, a power of two.
+    pub(crate) fn new(socket: BorrowedFd<'_>, kind: Kind, size: u32) -> io::Result<Self> {
+        let (option, page) = match kind {
+            Kind::Receive => (libc::XDP_RX_RING, libc::XDP_PGOFF_RX_RING),
+            Kind::Transmit => (libc::XDP_TX_RING, libc::XDP_PGOFF_TX_RING),
+            Kind::Fill => {
+                (libc::XDP_UMEM_FILL_RING, libc::off_t::try_from(libc::XDP_UMEM_PGOFF_FILL_RING).unwrap_or(0))
+            }
+            Kind::Completion => (
+                libc::XDP_UMEM_COMPLETION_RING,
+                libc::off_t::try_from(libc::XDP_UMEM_PGOFF_COMPLETION_RING).unwrap_or(0),
+            ),
+        };
+        socket::set(socket, libc::SOL_XDP, option, &size)?;
+        let offsets: libc::xdp_mmap_offsets = socket::get(socket, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
+        let offsets = match kind {
+            Kind::Receive => offsets.rx,
+            Kind::Transmit => offsets.tx,
+            Kind::Fill => offsets.fr,
+            Kind::Completion => offsets.cr,
+        };
+        let bytes = usize::try_from(offsets.desc).unwrap_or(usize::MAX).saturating_add(size as usize * size_of::<T>());
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        let mapping = Mapping::new(bytes, flags, socket.as_raw_fd(), page)?;
+        Ok(Ring {
+            producer: mapping.at(offsets.producer, 1)?,
+            consumer: mapping.at(offsets.consumer, 1)?,
+            entries: mapping.at(offsets.desc, size as usize)?,
+            _mapping: mapping,
+            size,
+            _entries: PhantomData,
+        })
+    }
+
+    fn counter(&self, at: NonNull<AtomicU32>) -> &AtomicU32 {
+        // SAFETY: `at` is one of the ring's two counters, checked to be in the mapping; the kernel, too, uses it atomically.
+        unsafe { at.as_ref() }
+    }
+
+    fn entry(&self, number: u32) -> *mut T {
+        // SAFETY: the number is taken modulo the size (a power of two), for which room was checked.
+        unsafe { self.entries.as_ptr().add((number & (self.size - 1)) as usize) }
+    }
+}
+
+/// A ring that weir writes and the kernel reads.
+pub(crate) struct Producer<T> {
+    ring: Ring<T>,
+    /// Entries written so far, published or not.
+    written: u32,
+}
+
+impl<T: Plain> Producer<T> {
+    pub(crate) fn new(ring: Ring<T>) -> Self {
+        Producer { ring, written: 0 }
+    }
+
+    /// Entries the kernel has taken.
+    pub(crate) fn taken(&self) -> u32 {
+        self.ring.counter(self.ring.consumer).load(Ordering::Acquire)
+    }
+
+    /// Entries that the kernel has yet to take.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.written.wrapping_sub(self.taken())
+    }
+
+    /// Entries there is room for.
+    pub(crate) fn free(&self) -> u32 {
+        self.ring.size.saturating_sub(self.waiting())
+    }
+
+    /// Writes an entry; the caller has asked whether one is free.
+    pub(crate) fn push(&mut self, entry: T) {
+        // SAFETY: inside the ring; the kernel does not read it before it is published.
+        unsafe { self.ring.entry(self.written).write(entry) };
+        self.written = self.written.wrapping_add(1);
+    }
+
+    /// Shows the kernel what was written.
+    pub(crate) fn publish(&mut self) {
+        self.ring.counter(self.ring.producer).store(self.written, Ordering::Release);
+    }
+
+    /// The entry that the kernel took last.
+    pub(crate) fn last_taken(&self) -> T {
+        // SAFETY: inside the ring, plain data whatever is there, and the kernel only reads it.
+        unsafe { self.ring.entry(self.taken().wrapping_sub(1)).read() }
+    }
+}
+
+/// A ring that the kernel writes and weir reads.
+pub(crate) struct Consumer<T> {
+    ring: Ring<T>,
+    /// Entries read so far, released or not.
+    read: u32,
+    /// Entries that were there when last looked: the kernel's counter is looked at once for a batch, not for each.
+    seen: u32,
+}
+
+impl<T: Plain> Consumer<T> {
+    pub(crate) fn new(ring: Ring<T>) -> Self {
+        Consumer { ring, read: 0, seen: 0 }
+    }
+
+    /// Whether there is an entry to be read.
+    pub(crate) fn has_entry(&self) -> bool {
+        self.ring.counter(self.ring.producer).load(Ordering::Acquire) != self.read
+    }
+
+    /// Reads an entry, if there is one.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.read == self.seen {
+            self.seen = self.ring.counter(self.ring.producer).load(Ordering::Acquire);
+            if self.read == self.seen {
+                return None;
+            }
+        }
+        // SAFETY: inside the ring, plain data; the kernel does not write it before it is released.
+        let entry = unsafe { self.ring.entry(self.read).read() };
+        self.read = self.read.wrapping_add(1);
+        Some(entry)
+    }
+
+    /// Gives the room of what was read back to the kernel.
+    pub(crate) fn release(&mut self) {
+        self.ring.counter(self.ring.consumer).store(self.read, Ordering::Release);
+    }
+}
