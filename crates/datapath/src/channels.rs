@@ -53,8 +53,14 @@ impl Channels {
         self.list.retain(|channel| channel.id != id);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+    /// Whether a controller is there; tools that connected to the switch are none ([`ChannelId::FIRST_PASSIVE`]).
+    pub(crate) fn have_controller(&self) -> bool {
+        self.list.iter().any(|channel| channel.id < ChannelId::FIRST_PASSIVE)
+    }
+
+    /// The version a channel speaks, if it is up.
+    pub(crate) fn version(&self, id: ChannelId) -> Option<Version> {
+        if id == ChannelId::LOCAL { Some(Version::V13) } else { self.get(id).map(|channel| channel.version) }
     }
 
     pub(crate) fn get(&self, id: ChannelId) -> Option<&Channel> {

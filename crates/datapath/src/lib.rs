@@ -309,7 +309,7 @@ impl Datapath {
     }
 
     fn is_standalone(&self) -> bool {
-        self.fail_mode == FailMode::Standalone && self.plane.channels.is_empty()
+        self.fail_mode == FailMode::Standalone && !self.plane.channels.have_controller()
     }
 
     fn tables(&mut self) -> Tables<'_> {

@@ -1,4 +1,6 @@
 //! What a switch is made of.
+use crate::socket::SocketFile;
+use serde::Deserialize;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use weir_datapath::{DatapathConfig, FailMode};
 use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
-use weir_port::{Port, PortError};
+use weir_port::{Port, PortError, PortSpec};
 
 /// The TCP port that IANA gave to OpenFlow.
 pub const OPENFLOW_TCP_PORT: u16 = 6653;
@@ -25,7 +27,7 @@ pub struct SwitchConfig {
     /// Where it lets controllers and tools connect.
     pub listeners: Vec<ListenTarget>,
     /// Where it listens for `weir ctl`; nowhere if absent.
-    pub control_socket: Option<PathBuf>,
+    pub control_socket: Option<SocketFile>,
     /// How its OpenFlow sessions behave.
     pub session: SessionConfig,
     /// How long the engine polls without finding anything before it sleeps. More costs CPU time, less costs a wake-up
@@ -66,7 +68,55 @@ impl PortConfig {
     pub fn new(number: PortNo, port: Box<dyn Port>) -> PortConfig {
         PortConfig { number: Some(number), port, reopen: None }
     }
+
+    /// Opens a port as the user wrote it; if its device goes and comes back, so does the port.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open(argument: PortArgument) -> Result<PortConfig, PortError> {
+        let PortArgument { number, spec } = argument;
+        let port = weir_port::open(&spec)?;
+        Ok(PortConfig { number, port, reopen: Some(Box::new(move || weir_port::open(&spec))) })
+    }
 }
+
+/// A port as users write it: `[N=]KIND:NAME[,option=value...]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortArgument {
+    /// Its number; none for the lowest free one.
+    pub number: Option<PortNo>,
+    /// The rest.
+    pub spec: PortSpec,
+}
+
+impl FromStr for PortArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (number, spec) = match text.split_once('=') {
+            Some((number, spec)) if !number.contains(':') => (Some(port_number(number)?), spec),
+            _ => (None, text),
+        };
+        Ok(PortArgument { number, spec: spec.parse().map_err(|error: PortError| error.to_string())? })
+    }
+}
+
+fn port_number(text: &str) -> Result<PortNo, String> {
+    let number = text.parse().ok().map(PortNo).filter(|number| number.is_ordinary());
+    number.ok_or_else(|| format!("found port number `{text}`, expected 1 to {} as in 1=af_packet:eth0", PortNo::MAX.0))
+}
+
+/// Gives a type that is written as text its place in files.
+macro_rules! deserialize_from_text {
+    ($($type:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+deserialize_from_text!(PortArgument, ControllerTarget, ListenTarget);
 
 /// A controller to connect to: `tcp:IP[:PORT]` or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -165,6 +215,18 @@ mod tests {
         }
         for text in ["ptcp:6654:127.0.0.1", "ptcp:0:0.0.0.0", "ptcp:6653:[::1]", "punix:/run/s.sock"] {
             assert_eq!(text.parse::<ListenTarget>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn ports_have_numbers_or_not() {
+        let numbered: PortArgument = "3=null:x".parse().unwrap();
+        assert_eq!((numbered.number, numbered.spec.to_string().as_str()), (Some(PortNo(3)), "null:x"));
+        let free: PortArgument = "pcap:in=a.pcap".parse().unwrap();
+        assert_eq!((free.number, free.spec.to_string().as_str()), (None, "pcap:in=a.pcap"));
+        for (wrong, reason) in [("0=null:x", "1 to"), ("x=null:x", "`x`"), ("1=", "KIND:NAME"), ("1=nul:x", "null")] {
+            let error = wrong.parse::<PortArgument>().unwrap_err();
+            assert!(error.contains(reason), "{error}");
         }
     }
 

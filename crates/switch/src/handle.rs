@@ -1,12 +1,22 @@
 //! A running switch, as its owner sees it.
 use crate::config::{ListenTarget, PortConfig, SwitchConfig};
+use crate::control::{self, Control, Order, Registry, Start};
+use crate::ctl::server::Server;
+use crate::engine::Engine;
+use crate::engine::inbox::{EngineClient, inbox};
 use crate::snapshot::Snapshot;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::thread::JoinHandle;
 use tokio::io::{AsyncRead, AsyncWrite};
-use weir_datapath::Trace;
+use tokio::sync::{mpsc, watch};
+use weir_datapath::{Datapath, Trace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
+use weir_packet::Frame;
 use weir_port::PortError;
+use weir_units::SystemClock;
 
 /// Why a switch could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -18,10 +28,16 @@ pub enum SwitchError {
     Port(#[from] PortError),
     #[error("port {number}: {problem}")]
     PortNumber { number: PortNo, problem: String },
-    #[error("control socket {path}: a switch that is running uses it; stop it or choose another --control-socket")]
+    #[error("no port `{found}`; there are: {ports}")]
+    NoPort { found: String, ports: String },
+    #[error("socket {path}: a switch that is running uses it; stop that one, or choose another path")]
     SocketInUse { path: String },
     #[error("flow-mod refused: {0:?}")]
     FlowMod(ErrorType),
+    #[error("{0}")]
+    Request(String),
+    #[error("too many requests wait; try again")]
+    Busy,
     #[error("the switch has stopped")]
     Stopped,
 }
@@ -34,40 +50,106 @@ impl Switch {
     ///
     /// # Errors
     /// A port number is taken, a listener's address is in use, the system has no thread left; nothing stays behind.
-    pub fn start(_config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
-        todo!()
+    pub fn start(config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
+        // Everything that can fail comes first; what was made by then is unmade by its drop.
+        let (listeners, addresses) = control::listen(&config.listeners)?;
+        let (stop_requested, stop_requests) = watch::channel(false);
+        let name = config.datapath.name.clone();
+        let identity = Identity { name: name.clone(), datapath_id: config.datapath.datapath_id };
+        let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
+        let (engine, inbox) = inbox().map_err(system("making the engine's wake-up"))?;
+        let absent = Arc::new(AtomicUsize::new(0));
+        let clock = SystemClock::start();
+        let mut worker = Engine::new(
+            Datapath::new(config.datapath),
+            config.fail_mode,
+            config.spin,
+            clock,
+            inbox,
+            Arc::clone(&absent),
+        );
+        for port in config.ports {
+            worker.add_port(port)?;
+        }
+        let (stopping, stop) = watch::channel(false);
+        let (orders, orders_in) = mpsc::unbounded_channel();
+        let control = Control {
+            engine: engine.clone(),
+            registry: Arc::default(),
+            session: config.session,
+            clock,
+            stopping: stop,
+        };
+        let registry = Arc::clone(&control.registry);
+        let start = Start { controllers: config.controllers, listeners, ctl, orders: orders_in, absent };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(system("starting the control thread's runtime"))?;
+        let mut handle = SwitchHandle {
+            identity,
+            addresses,
+            engine,
+            registry,
+            orders,
+            stop_requests,
+            stopping,
+            engine_thread: None,
+            control_thread: None,
+        };
+        handle.engine_thread = Some(spawn(format!("{name}-engine"), move || worker.run())?);
+        handle.control_thread = Some(spawn(format!("{name}-control"), move || {
+            runtime.block_on(control::run(control, start));
+        })?);
+        Ok(handle)
     }
+}
+
+/// What a switch is called.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    pub(crate) name: String,
+    pub(crate) datapath_id: u64,
 }
 
 /// A running switch. Its methods wait for the engine (microseconds) and may be called from any thread; when it is dropped
 /// the switch stops.
-pub struct SwitchHandle {}
+pub struct SwitchHandle {
+    identity: Identity,
+    addresses: Vec<ListenTarget>,
+    engine: EngineClient,
+    registry: Arc<Registry>,
+    orders: mpsc::UnboundedSender<Order>,
+    stop_requests: watch::Receiver<bool>,
+    stopping: watch::Sender<bool>,
+    engine_thread: Option<JoinHandle<()>>,
+    control_thread: Option<JoinHandle<()>>,
+}
 
 impl SwitchHandle {
     /// The switch's name.
     pub fn name(&self) -> &str {
-        todo!()
+        &self.identity.name
     }
 
     /// Where it listens, with the TCP ports it got.
     pub fn listeners(&self) -> &[ListenTarget] {
-        todo!()
+        &self.addresses
     }
 
     /// Adds a port and tells controllers; gives its number.
     ///
     /// # Errors
     /// The number is taken or not that of an ordinary port.
-    pub fn add_port(&self, _port: PortConfig) -> Result<PortNo, SwitchError> {
-        todo!()
+    pub fn add_port(&self, port: PortConfig) -> Result<PortNo, SwitchError> {
+        self.engine.call(|engine| engine.add_port(port))?
     }
 
     /// Removes a port, closes it and tells controllers.
     ///
     /// # Errors
     /// There is no such port.
-    pub fn remove_port(&self, _number: PortNo) -> Result<(), SwitchError> {
-        todo!()
+    pub fn remove_port(&self, number: PortNo) -> Result<(), SwitchError> {
+        // What was there is dropped here: closing a device may take the kernel a while.
+        self.engine.call(move |engine| engine.remove_port(number).ok_or_else(|| engine.no_port(number)))?.map(drop)
     }
 
     /// Makes a control channel of a stream to a controller, in this process (`tokio::io::duplex`) or anywhere. It ends with
@@ -75,11 +157,11 @@ impl SwitchHandle {
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
-    pub fn connect_stream<S>(&self, _stream: S) -> Result<(), SwitchError>
+    pub fn connect_stream<S>(&self, stream: S) -> Result<(), SwitchError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        todo!()
+        self.orders.send(Order::Stream(Box::new(stream))).map_err(|_| SwitchError::Stopped)
     }
 
     /// The switch as it is now.
@@ -87,38 +169,72 @@ impl SwitchHandle {
     /// # Errors
     /// [`SwitchError::Stopped`].
     pub fn snapshot(&self) -> Result<Snapshot, SwitchError> {
-        todo!()
+        let engine = self.engine.call(Engine::snapshot)?;
+        Ok(Snapshot::new(&self.identity, engine, &self.registry))
     }
 
     /// Flow entries with their counters.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
-    pub fn flows(&self, _request: FlowRequest) -> Result<Vec<FlowStats>, SwitchError> {
-        todo!()
+    pub fn flows(&self, request: FlowRequest) -> Result<Vec<FlowStats>, SwitchError> {
+        self.engine.call(|engine| engine.flows(request))
     }
 
     /// Adds, modifies or deletes flow entries.
     ///
     /// # Errors
     /// What a controller would be answered.
-    pub fn flow_mod(&self, _flow: FlowMod) -> Result<(), SwitchError> {
-        todo!()
+    pub fn flow_mod(&self, flow: FlowMod) -> Result<(), SwitchError> {
+        self.engine.call(move |engine| engine.flow_mod(&flow))?
     }
 
     /// What would happen to a frame that came in on a port; changes nothing.
     ///
     /// # Errors
-    /// [`SwitchError::Stopped`].
-    pub fn trace(&self, _in_port: PortNo, _frame: &[u8]) -> Result<Trace, SwitchError> {
-        todo!()
+    /// There is no such port.
+    pub fn trace(&self, in_port: PortNo, frame: &[u8]) -> Result<Trace, SwitchError> {
+        let frame = Frame::from_bytes(frame);
+        self.engine.call(move |engine| engine.trace(in_port, &frame))?
     }
 
     /// Waits until somebody asks the switch to stop through its control socket.
     pub async fn stop_requested(&self) {
-        todo!()
+        let mut requests = self.stop_requests.clone();
+        if requests.wait_for(|stop| *stop).await.is_err() {
+            // There is no control socket: nobody can ask.
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Stops the switch: closes channels, closes ports (which restores their devices), removes sockets, joins its threads.
     pub fn stop(self) {}
+}
+
+impl Drop for SwitchHandle {
+    fn drop(&mut self) {
+        // The engine goes on until the channels have ended: their last messages count.
+        let _ = self.stopping.send(true);
+        join(self.control_thread.take(), &self.identity.name);
+        if self.engine_thread.is_some() {
+            // Fails when the engine has ended by itself, which the join reports.
+            let _ = self.engine.call(Engine::stop);
+        }
+        join(self.engine_thread.take(), &self.identity.name);
+    }
+}
+
+fn join(thread: Option<JoinHandle<()>>, name: &str) {
+    if thread.is_some_and(|thread| thread.join().is_err()) {
+        tracing::error!("{name}: a thread of the switch panicked; its message is above");
+    }
+}
+
+fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, SwitchError> {
+    std::thread::Builder::new().name(name).spawn(run).map_err(system("starting a thread"))
+}
+
+fn system(tried: &str) -> impl Fn(io::Error) -> SwitchError + use<> {
+    let tried = tried.to_owned();
+    move |source| SwitchError::System { tried: tried.clone(), source, advice: String::new() }
 }

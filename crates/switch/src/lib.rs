@@ -2,11 +2,17 @@
 //!
 //! [`Switch::start`] is the way in, for the daemon and for labs that embed switches; the [`SwitchHandle`] it gives is the
 //! way to everything else. Reading order: [`config`] (what a switch is made of), [`handle`] (what can be asked of it),
-//! `engine` (the packet path), `control` (the channels).
+//! `engine` (the packet path), `control` (the channels), [`ctl`] (the control socket).
 pub mod config;
+mod control;
+pub mod ctl;
+mod engine;
 pub mod handle;
+pub mod privileges;
 pub mod snapshot;
+mod socket;
 
-pub use config::{ControllerTarget, ListenTarget, PortConfig, SwitchConfig};
+pub use config::{ControllerTarget, ListenTarget, PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
 pub use snapshot::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot, TableSnapshot};
+pub use socket::SocketFile;

@@ -1,4 +1,7 @@
 //! What a switch looks like at one moment: what `weir ctl show` prints and labs report.
+use crate::control::Registry;
+use crate::engine::EngineSnapshot;
+use crate::handle::Identity;
 use serde::{Deserialize, Serialize};
 use weir_openflow::model::PortNo;
 use weir_port::Counters;
@@ -95,6 +98,20 @@ pub enum ChannelState {
 }
 
 impl Snapshot {
+    pub(crate) fn new(identity: &Identity, engine: EngineSnapshot, registry: &Registry) -> Snapshot {
+        let (channels, packet_ins_dropped) = registry.snapshot();
+        Snapshot {
+            name: identity.name.clone(),
+            datapath_id: identity.datapath_id,
+            uptime_s: engine.uptime_s,
+            ports: engine.ports,
+            tables: engine.tables,
+            channels,
+            drops: engine.drops,
+            packet_ins_dropped,
+        }
+    }
+
     /// Number of channels that are up.
     pub fn channels_up(&self) -> usize {
         self.channels.iter().filter(|channel| matches!(channel.state, ChannelState::Up { .. })).count()

@@ -1,9 +1,277 @@
-//! `weir ctl`.
+//! `weir ctl`: asks a running switch through its control socket.
+use comfy_table::{CellAlignment, Table, presets};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::ExitCode;
+use weir_switch::ctl::{self, Client, FlowVerb, Flows, Request, Traced};
+use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot};
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The switch's name or its control socket's path [default: the only switch that runs]
+    #[arg(long, alias = "switch", value_name = "NAME|PATH", global = true)]
+    socket: Option<String>,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
 
-pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    todo!()
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Ports, tables, control channels, drops
+    Show,
+    /// Open and add a port
+    AddPort {
+        /// N=KIND:NAME[,option=value...]; without N= the lowest free number
+        #[arg(value_name = "N=KIND:NAME")]
+        port: String,
+    },
+    /// Remove and close a port
+    DelPort {
+        /// Its number or name
+        #[arg(value_name = "N|NAME")]
+        port: String,
+    },
+    /// Flow entries with their counters
+    DumpFlows {
+        /// Which, such as table=0,ip,nw_dst=10.0.0.0/8
+        #[arg(default_value = "", hide_default_value = true)]
+        filter: String,
+    },
+    /// Add a flow entry
+    AddFlow {
+        /// Such as priority=10,in_port=1,actions=output:2
+        flow: String,
+    },
+    /// Change the actions of flow entries
+    ModFlows {
+        /// Which, and their new actions
+        flow: String,
+        /// Only the entry with just this match and priority
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Delete flow entries
+    DelFlows {
+        /// Which; all if nothing is said
+        #[arg(default_value = "", hide_default_value = true)]
+        flow: String,
+        /// Only the entry with just this match and priority
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Ports that are there, with their counters
+    DumpPorts,
+    /// What was dropped where, and what the control channels carried
+    Counters,
+    /// What would happen to a packet
+    Trace {
+        /// The port it comes in on, by number or name
+        in_port: String,
+        /// The frame in hexadecimal, or a description such as tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80
+        packet: String,
+    },
+    /// Stop the switch
+    Stop,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let path = ctl::find(args.socket.as_deref()).map_err(anyhow::Error::msg)?;
+    let answer = Client::connect(&path)?.ask(&args.command.request())?;
+    let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
+    // A reader that has seen enough (`| head`) closes the pipe: no error.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Command {
+    fn request(&self) -> Request {
+        match self {
+            Command::Show | Command::DumpPorts | Command::Counters => Request::Show,
+            Command::AddPort { port } => Request::AddPort { port: port.clone() },
+            Command::DelPort { port } => Request::DelPort { port: port.clone() },
+            Command::DumpFlows { filter } => Request::DumpFlows { filter: filter.clone() },
+            Command::AddFlow { flow } => flow_mod(FlowVerb::Add, flow),
+            Command::ModFlows { flow, strict: false } => flow_mod(FlowVerb::Modify, flow),
+            Command::ModFlows { flow, strict: true } => flow_mod(FlowVerb::ModifyStrict, flow),
+            Command::DelFlows { flow, strict: false } => flow_mod(FlowVerb::Delete, flow),
+            Command::DelFlows { flow, strict: true } => flow_mod(FlowVerb::DeleteStrict, flow),
+            Command::Trace { in_port, packet } => Request::Trace { in_port: in_port.clone(), packet: packet.clone() },
+            Command::Stop => Request::Stop,
+        }
+    }
+
+    /// The answer for programs.
+    fn json(&self, answer: Value) -> anyhow::Result<Value> {
+        Ok(match self {
+            Command::DumpPorts => serde_json::json!(present(&read::<Snapshot>(answer)?)),
+            Command::Counters => counters_json(&read(answer)?),
+            _ => answer,
+        })
+    }
+
+    /// The answer for people.
+    fn text(&self, answer: Value) -> anyhow::Result<String> {
+        Ok(match self {
+            Command::Show => show(&read(answer)?),
+            Command::DumpPorts => port_counters(&present(&read::<Snapshot>(answer)?)),
+            Command::Counters => counters(&read(answer)?),
+            Command::DumpFlows { .. } => flows(&read(answer)?),
+            Command::Trace { .. } => format!("{}\n", read::<Traced>(answer)?.text.trim_end()),
+            Command::AddPort { .. } => format!("port {} is added\n", answer["added"]),
+            Command::DelPort { .. } => format!("port {} is removed\n", answer["removed"]),
+            Command::Stop => "the switch stops\n".to_owned(),
+            Command::AddFlow { .. } | Command::ModFlows { .. } | Command::DelFlows { .. } => String::new(),
+        })
+    }
+}
+
+fn flow_mod(command: FlowVerb, flow: &str) -> Request {
+    Request::FlowMod { command, flow: flow.to_owned() }
+}
+
+fn read<T: DeserializeOwned>(answer: Value) -> anyhow::Result<T> {
+    Ok(serde_json::from_value(answer)?)
+}
+
+/// Ports whose devices are there.
+fn present(snapshot: &Snapshot) -> Vec<&PortSnapshot> {
+    snapshot.ports.iter().filter(|port| port.present).collect()
+}
+
+fn show(switch: &Snapshot) -> String {
+    let mut text = format!(
+        "switch {}, dpid {:#018x}, up {:.1} s, {} flow entries\n",
+        switch.name,
+        switch.datapath_id,
+        switch.uptime_s,
+        switch.entries()
+    );
+    let mut ports = table(&["port", "name", "kind", "address", "link", "rate"], &[0]);
+    for port in &switch.ports {
+        let link = match (port.present, port.link_up) {
+            (false, _) => "gone, waited for",
+            (true, true) => "up",
+            (true, false) => "down",
+        };
+        let rate = port.speed_bps.map_or_else(|| "-".to_owned(), |bps| weir_units::Bps(bps).to_string());
+        ports.add_row([&port.number.to_string(), &port.name, &port.spec, &port.mac, link, &rate]);
+    }
+    let _ = writeln!(text, "\n{ports}");
+    if !switch.tables.is_empty() {
+        let mut tables = table(&["table", "entries", "lookups", "matches"], &[0, 1, 2, 3]);
+        for row in &switch.tables {
+            tables.add_row(
+                [row.table.into(), u64::from(row.entries), row.lookups, row.matches].map(|n: u64| n.to_string()),
+            );
+        }
+        let _ = writeln!(text, "\n{tables}");
+    }
+    let _ = write!(text, "\n{}", channels(&switch.channels));
+    text + &drops(switch)
+}
+
+fn channels(channels: &[ChannelSnapshot]) -> String {
+    if channels.is_empty() {
+        return "no control channels\n".to_owned();
+    }
+    let header = ["channel", "state", "received", "sent", "packet-ins dropped", "last error"];
+    let mut rows = table(&header, &[2, 3, 4]);
+    for channel in channels {
+        let state = match &channel.state {
+            ChannelState::Connecting => "connecting".to_owned(),
+            ChannelState::Handshake => "handshake".to_owned(),
+            ChannelState::Up { version } => format!("up, OpenFlow {version}"),
+        };
+        rows.add_row([
+            &channel.target,
+            &state,
+            &channel.received.to_string(),
+            &channel.sent.to_string(),
+            &channel.packet_ins_dropped.to_string(),
+            channel.last_error.as_deref().unwrap_or("-"),
+        ]);
+    }
+    format!("{rows}\n")
+}
+
+fn drops(switch: &Snapshot) -> String {
+    let mut reasons: Vec<_> =
+        switch.drops.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
+    if switch.packet_ins_dropped > 0 {
+        reasons.push(format!("packet-ins no controller took {}", switch.packet_ins_dropped));
+    }
+    if reasons.is_empty() { "\nno drops\n".to_owned() } else { format!("\ndropped: {}\n", reasons.join(", ")) }
+}
+
+fn port_counters(ports: &[&PortSnapshot]) -> String {
+    let header = [
+        "port",
+        "name",
+        "rx packets",
+        "rx bytes",
+        "missed",
+        "errors",
+        "tx packets",
+        "tx bytes",
+        "full",
+        "too long",
+        "errors",
+    ];
+    let mut rows = table(&header, &[0, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    for port in ports {
+        let c = &port.counters;
+        let counted = [
+            c.rx_packets,
+            c.rx_bytes,
+            c.rx_missed,
+            c.rx_errors,
+            c.tx_packets,
+            c.tx_bytes,
+            c.tx_full,
+            c.tx_too_long,
+            c.tx_errors,
+        ];
+        let names = [port.number.to_string(), port.name.clone()];
+        rows.add_row(names.into_iter().chain(counted.map(|count| count.to_string())));
+    }
+    format!("{rows}\n")
+}
+
+fn counters(switch: &Snapshot) -> String {
+    format!("{}\n{}{}", port_counters(&present(switch)), channels(&switch.channels), drops(switch))
+}
+
+fn counters_json(switch: &Snapshot) -> Value {
+    serde_json::json!({
+        "ports": present(switch),
+        "tables": switch.tables,
+        "channels": switch.channels,
+        "drops": switch.drops.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "packet_ins_dropped": switch.packet_ins_dropped,
+    })
+}
+
+fn flows(found: &Flows) -> String {
+    let mut text: String = found.flows.iter().map(|flow| format!("{}\n", flow.text)).collect();
+    if found.left_out > 0 {
+        let _ = writeln!(text, "... and {} more; say which you want to see", found.left_out);
+    }
+    text
+}
+
+/// A table without lines, numbers to the right.
+fn table(header: &[&str], numbers: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    for column in numbers {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
 }

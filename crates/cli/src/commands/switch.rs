@@ -1,9 +1,315 @@
-//! `weir switch`.
+//! `weir switch`: the daemon.
+use anyhow::{Context, anyhow, bail};
+use serde::Deserialize;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use weir_datapath::{DatapathConfig, FailMode};
+use weir_switch::privileges::{self, User};
+use weir_switch::{
+    ControllerTarget, ListenTarget, PortArgument, PortConfig, SocketFile, Switch, SwitchConfig, SwitchError,
+    SwitchHandle, ctl,
+};
+use weir_units::Span;
+
+/// Name of a switch that is not given one; a second one is `weir-2`.
+const NAME: &str = "weir";
+/// Switches without a name on one machine at most.
+const MAX_UNNAMED: u32 = 1000;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Read settings from a TOML file: the long options' names and values, repeatable ones as lists. Options given here
+    /// win; ports, controllers and listeners given here replace the file's
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
 
-pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    todo!()
+/// What can be said on the command line and in a file.
+#[derive(clap::Args, Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct Settings {
+    /// Name, also that of the control socket [default: weir, or the first of weir-2, weir-3, ... that is free]
+    #[arg(long)]
+    name: Option<String>,
+    /// Datapath id in hexadecimal [default: the Ethernet address of the first port]
+    #[arg(long, value_name = "HEX")]
+    dpid: Option<DatapathId>,
+    /// A port: N=KIND:NAME[,option=value...], without N= the lowest free number; kinds are af_xdp, af_packet, tap, pcap,
+    /// null, memory. Repeatable
+    #[arg(long, value_name = "N=KIND:NAME")]
+    port: Vec<PortArgument>,
+    /// A controller to connect to: tcp:IP[:PORT] or unix:PATH. Repeatable
+    #[arg(long, value_name = "tcp:IP:PORT")]
+    controller: Vec<ControllerTarget>,
+    /// Where controllers and tools such as ovs-ofctl may connect: ptcp:[PORT][:IP] (127.0.0.1 if no IP is given) or
+    /// punix:PATH. Repeatable
+    #[arg(long, value_name = "ptcp:PORT")]
+    listen: Vec<ListenTarget>,
+    /// Without a controller: keep to the tables, or forward as a learning bridge [default: secure]
+    #[arg(long, value_enum)]
+    fail_mode: Option<Mode>,
+    /// Number of flow tables, 1 to 254 [default: 64]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=254))]
+    tables: Option<u8>,
+    /// Flow entries in each table at most [default: 1000000]
+    #[arg(long, value_name = "N")]
+    max_entries: Option<u32>,
+    /// Where to listen for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
+    #[arg(long, value_name = "PATH")]
+    control_socket: Option<PathBuf>,
+    /// User to become once the ports are open; the capabilities to add ports later are kept
+    #[arg(long)]
+    user: Option<String>,
+    /// How long to poll without finding anything before sleeping; more costs CPU time, less costs latency [default: 30us]
+    #[arg(long, value_name = "TIME")]
+    spin: Option<Span>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Mode {
+    Secure,
+    Standalone,
+}
+
+/// A datapath's number as people write it: hexadecimal, with or without `0x`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+struct DatapathId(u64);
+
+impl FromStr for DatapathId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let found = u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
+        found.map(DatapathId).ok_or_else(|| format!("found `{text}`, expected up to 16 hexadecimal digits"))
+    }
+}
+
+impl TryFrom<String> for DatapathId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let settings = match &args.config {
+        Some(path) => args.settings.over(Settings::read(path)?),
+        None => args.settings,
+    };
+    settings.check()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(settings))
+}
+
+async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
+    // Before anything that a signal would have to undo.
+    let mut signals = Signals::new()?;
+    let user = settings.user.as_deref().map(User::find).transpose().map_err(anyhow::Error::msg)?;
+    let ports = open_ports(&settings.port)?;
+    privileges::reduce(user).map_err(anyhow::Error::msg)?;
+    let (name, socket) = settings.control_socket()?;
+    let path = socket.path().to_owned();
+    let config = settings.into_config(name, ports, socket);
+    let controllers = config.controllers.clone();
+    let dpid = config.datapath.datapath_id;
+    let switch = Switch::start(config)?;
+    say_ready(&switch, dpid, &controllers, &path)?;
+    let reason = tokio::select! {
+        name = signals.next() => name,
+        () = switch.stop_requested() => "weir ctl stop",
+    };
+    tracing::info!("{}: stopping: {reason}", switch.name());
+    switch.stop();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line for people and for programs that wait for it.
+fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerTarget], socket: &Path) -> anyhow::Result<()> {
+    let snapshot = switch.snapshot()?;
+    let ports = snapshot.ports.iter().map(|port| format!("{}={}", port.number, port.spec));
+    let mut line = format!("weir switch {} is ready: dpid={dpid:#018x} ports={}", switch.name(), list(ports));
+    if !switch.listeners().is_empty() {
+        line += &format!(" listen={}", list(switch.listeners().iter().map(ToString::to_string)));
+    }
+    if !controllers.is_empty() {
+        line += &format!(" controllers={}", list(controllers.iter().map(ToString::to_string)));
+    }
+    let mut stdout = std::io::stdout().lock();
+    // Whoever started the switch may have gone: no reason to stop.
+    let _ = writeln!(stdout, "{line} control={}", socket.display());
+    let _ = stdout.flush();
+    Ok(())
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<_> = items.collect();
+    if items.is_empty() { "none".to_owned() } else { items.join(",") }
+}
+
+fn open_ports(ports: &[PortArgument]) -> anyhow::Result<Vec<PortConfig>> {
+    // Those with numbers first, so that the others get what they leave free.
+    let mut ports = ports.to_vec();
+    ports.sort_by_key(|port| port.number.is_none());
+    ports.into_iter().map(|port| Ok(PortConfig::open(port)?)).collect()
+}
+
+impl Settings {
+    fn read(path: &Path) -> anyhow::Result<Settings> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+        toml::from_str(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            anyhow!("{}:{line}: {}", path.display(), error.message())
+        })
+    }
+
+    /// These settings, and the file's where nothing is said.
+    fn over(self, file: Settings) -> Settings {
+        fn list<T>(here: Vec<T>, file: Vec<T>) -> Vec<T> {
+            if here.is_empty() { file } else { here }
+        }
+        Settings {
+            name: self.name.or(file.name),
+            dpid: self.dpid.or(file.dpid),
+            port: list(self.port, file.port),
+            controller: list(self.controller, file.controller),
+            listen: list(self.listen, file.listen),
+            fail_mode: self.fail_mode.or(file.fail_mode),
+            tables: self.tables.or(file.tables),
+            max_entries: self.max_entries.or(file.max_entries),
+            control_socket: self.control_socket.or(file.control_socket),
+            user: self.user.or(file.user),
+            spin: self.spin.or(file.spin),
+        }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if self.tables.is_some_and(|tables| !(1..=254).contains(&tables)) {
+            bail!("tables: found {}, expected 1 to 254", self.tables.unwrap_or_default());
+        }
+        let mut numbers: Vec<_> = self.port.iter().filter_map(|port| port.number).collect();
+        numbers.sort();
+        match numbers.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => bail!("port number {} is given twice", pair[0]),
+            None => Ok(()),
+        }
+    }
+
+    /// The name, and the socket that goes with it.
+    fn control_socket(&self) -> Result<(String, SocketFile), SwitchError> {
+        if let Some(path) = &self.control_socket {
+            return Ok((self.name.clone().unwrap_or_else(|| NAME.to_owned()), SocketFile::bind(path)?));
+        }
+        if let Some(name) = &self.name {
+            return Ok((name.clone(), SocketFile::bind(&ctl::default_path(name)?)?));
+        }
+        let names = (2..=MAX_UNNAMED).map(|number| format!("{NAME}-{number}"));
+        let mut last = Err(SwitchError::Busy);
+        for name in std::iter::once(NAME.to_owned()).chain(names) {
+            last = SocketFile::bind(&ctl::default_path(&name)?).map(|socket| (name, socket));
+            if !matches!(last, Err(SwitchError::SocketInUse { .. })) {
+                break;
+            }
+        }
+        last
+    }
+
+    fn into_config(self, name: String, ports: Vec<PortConfig>, socket: SocketFile) -> SwitchConfig {
+        let defaults = (DatapathConfig::default(), SwitchConfig::default());
+        let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
+        let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
+        SwitchConfig {
+            datapath: DatapathConfig {
+                datapath_id: dpid.unwrap_or(defaults.0.datapath_id),
+                name,
+                n_tables: self.tables.unwrap_or(defaults.0.n_tables),
+                max_entries: self.max_entries.unwrap_or(defaults.0.max_entries),
+                ..defaults.0
+            },
+            fail_mode: match self.fail_mode {
+                Some(Mode::Standalone) => FailMode::Standalone,
+                Some(Mode::Secure) | None => FailMode::Secure,
+            },
+            ports,
+            controllers: self.controller,
+            listeners: self.listen,
+            control_socket: Some(socket),
+            spin: self.spin.map_or(defaults.1.spin, |spin| spin.0),
+            ..defaults.1
+        }
+    }
+}
+
+/// The signals that end the switch.
+struct Signals([(Signal, &'static str); 3]);
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals([
+            (signal(SignalKind::terminate())?, "SIGTERM"),
+            (signal(SignalKind::interrupt())?, "SIGINT"),
+            (signal(SignalKind::hangup())?, "SIGHUP"),
+        ]))
+    }
+
+    async fn next(&mut self) -> &'static str {
+        let [terminate, interrupt, hangup] = &mut self.0;
+        tokio::select! {
+            _ = terminate.0.recv() => terminate.1,
+            _ = interrupt.0.recv() => interrupt.1,
+            _ = hangup.0.recv() => hangup.1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> anyhow::Result<Settings> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::fs::write(file.path(), text)?;
+        Settings::read(file.path())
+    }
+
+    #[test]
+    fn a_file_says_what_flags_say_and_flags_win() {
+        let file = "name = 's1'\ndpid = '0x2a'\nport = ['1=null:a', 'null:b']\ncontroller = ['tcp:127.0.0.1:6653']\n\
+                    listen = ['ptcp:6654']\nfail-mode = 'standalone'\ntables = 8\nspin = '50us'\n";
+        let flags = Settings { dpid: Some(DatapathId(7)), tables: Some(9), ..Settings::default() };
+        let merged = flags.over(settings(file).unwrap());
+        assert_eq!((merged.name.as_deref(), merged.dpid.unwrap().0, merged.tables), (Some("s1"), 7, Some(9)));
+        assert_eq!((merged.port.len(), merged.controller.len(), merged.listen.len()), (2, 1, 1));
+        assert!(matches!(merged.fail_mode, Some(Mode::Standalone)));
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_named_with_its_line() {
+        for (text, line, problem) in [
+            ("name = 's1'\ntabels = 3\n", ":2:", "unknown field `tabels`"),
+            ("\n\nport = ['1=nul:a']\n", ":3:", "nul"),
+            ("listen = ['6654']\n", ":1:", "expected ptcp:"),
+            ("dpid = 'xyz'\n", ":1:", "hexadecimal"),
+            ("fail-mode = 'open'\n", ":1:", "standalone"),
+            ("name = \n", ":1:", ""),
+        ] {
+            let error = settings(text).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(line) && error.contains(problem), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn impossible_settings_are_refused() {
+        let twice = "port = ['1=null:a', '1=null:b']";
+        assert!(settings(twice).unwrap().check().unwrap_err().to_string().contains("given twice"));
+        assert!(settings("tables = 255").unwrap().check().is_err());
+    }
 }

@@ -6,7 +6,6 @@ mod port_mod;
 mod settings;
 mod table_features;
 
-use crate::channels::Channel;
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::model::error::{BadRequest, ErrorMessage, GroupModFailed, MeterModFailed, QueueOpFailed};
 use weir_openflow::model::group::GroupMod;
@@ -47,8 +46,8 @@ pub(crate) fn handle(
     out: &mut Output,
 ) {
     // A channel that is not up (any more) gets no answer.
-    let Some(Channel { version, .. }) = datapath.plane.channels.get(channel) else { return };
-    let mut request = Request { now, channel, version: *version, xid: message.xid, pool, out };
+    let Some(version) = datapath.plane.channels.version(channel) else { return };
+    let mut request = Request { now, channel, version, xid: message.xid, pool, out };
     if let Err(error) = datapath.answer(&message.body, &mut request) {
         let version = request.version;
         request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));

@@ -1,0 +1,122 @@
+//! Messages on their way from the engine to a controller: bounded by kind, so that one that does not read costs the switch
+//! neither memory nor time.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use tokio::sync::mpsc;
+use weir_openflow::{Body, Message};
+
+/// Packet-ins kept for a controller at most; beyond, they are dropped and counted.
+pub(crate) const MAX_PACKET_INS: usize = 1024;
+/// Flow-removed and port-status messages kept at most; beyond, they are dropped and counted.
+pub(crate) const MAX_NOTICES: usize = 16_384;
+/// Replies waiting for a controller from which on nothing more is read from it.
+pub(crate) const PAUSE_REPLIES: usize = 256;
+/// Replies waiting beyond which a request is not carried out any more and the channel is closed. A channel pauses at
+/// [`PAUSE_REPLIES`]; only requests that were on their way, each with a long answer, get here.
+pub(crate) const MAX_REPLIES: usize = 4096;
+
+/// What the engine puts on a channel's queue.
+#[derive(Debug)]
+pub(crate) enum ToChannel {
+    /// To be sent.
+    Message(Message),
+    /// To be closed, for this reason.
+    Close(&'static str),
+}
+
+/// What a channel carried and lost, over all its connections.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) received: AtomicU64,
+    pub(crate) sent: AtomicU64,
+    pub(crate) packet_ins_dropped: AtomicU64,
+    pub(crate) notices_dropped: AtomicU64,
+}
+
+/// How much waits for a controller on one connection.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    packet_ins: AtomicUsize,
+    notices: AtomicUsize,
+    replies: AtomicUsize,
+    carried: Arc<Carried>,
+}
+
+/// The engine's end of a channel's queue.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    queue: mpsc::UnboundedSender<ToChannel>,
+    backlog: Arc<Backlog>,
+}
+
+/// Makes the queue to a channel: unbounded itself, bounded by what [`Outbox::send`] lets in.
+pub(crate) fn outbox(backlog: Arc<Backlog>) -> (Outbox, mpsc::UnboundedReceiver<ToChannel>) {
+    let (queue, receiver) = mpsc::unbounded_channel();
+    (Outbox { queue, backlog }, receiver)
+}
+
+impl Outbox {
+    /// Queues a message, or drops and counts it.
+    pub(crate) fn send(&self, message: Message) {
+        let carried = &self.backlog.carried;
+        let (waiting, dropped, max) = match kind(&message.body) {
+            Kind::PacketIn => (&self.backlog.packet_ins, &carried.packet_ins_dropped, MAX_PACKET_INS),
+            Kind::Notice => (&self.backlog.notices, &carried.notices_dropped, MAX_NOTICES),
+            // Bounded by `is_overrun`: the parts of one reply are not torn apart.
+            Kind::Reply => (&self.backlog.replies, &carried.notices_dropped, usize::MAX),
+        };
+        if waiting.load(Relaxed) >= max {
+            dropped.fetch_add(1, Relaxed);
+            return;
+        }
+        waiting.fetch_add(1, Relaxed);
+        // A channel that has just ended does not need it.
+        let _ = self.queue.send(ToChannel::Message(message));
+    }
+
+    /// Whether so many replies wait that no request is to be carried out.
+    pub(crate) fn is_overrun(&self) -> bool {
+        self.backlog.replies.load(Relaxed) >= MAX_REPLIES
+    }
+
+    /// Ends the channel.
+    pub(crate) fn close(&self, reason: &'static str) {
+        let _ = self.queue.send(ToChannel::Close(reason));
+    }
+}
+
+impl Backlog {
+    /// Nothing waits; what is lost is counted in `carried`.
+    pub(crate) fn new(carried: Arc<Carried>) -> Backlog {
+        Backlog { packet_ins: 0.into(), notices: 0.into(), replies: 0.into(), carried }
+    }
+
+    /// A message left the queue.
+    pub(crate) fn taken(&self, message: &Message) {
+        let waiting = match kind(&message.body) {
+            Kind::PacketIn => &self.packet_ins,
+            Kind::Notice => &self.notices,
+            Kind::Reply => &self.replies,
+        };
+        waiting.fetch_sub(1, Relaxed);
+    }
+
+    /// Whether the controller is to read before more is read from it.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.replies.load(Relaxed) >= PAUSE_REPLIES
+    }
+}
+
+enum Kind {
+    PacketIn,
+    Notice,
+    Reply,
+}
+
+fn kind(body: &Body) -> Kind {
+    match body {
+        Body::PacketIn(_) => Kind::PacketIn,
+        Body::FlowRemoved(_) | Body::PortStatus(_) => Kind::Notice,
+        _ => Kind::Reply,
+    }
+}

@@ -1,0 +1,206 @@
+//! One control channel: a stream, the session on it, and the two bounded queues to and from the engine.
+//!
+//! From the controller: a piece is read only when the messages of the one before are in the engine's inbox, so one that
+//! floods is read at the engine's pace, and TCP tells it. To the controller: the session's output is written as far as the
+//! stream takes it, and filled from the queue only up to [`OUTPUT_BYTES`]; what waits beyond waits in the queue, whose
+//! bounds drop and count ([`super::backlog`]).
+use super::backlog::{Backlog, ToChannel, outbox};
+use super::registry::ChannelInfo;
+use super::{Control, stopped};
+use crate::engine::inbox::FromChannel;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::{mpsc, watch};
+use weir_datapath::ChannelId;
+use weir_openflow::model::Version;
+use weir_openflow::session::{Event, SendError, Session};
+use weir_units::{Clock, Instant, SystemClock};
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
+/// Bytes of output from which on the queue is not taken from.
+const OUTPUT_BYTES: usize = 256 * 1024;
+/// Time in which a controller must take some of what is written for it.
+const STALL_TIME: Duration = Duration::from_secs(10);
+/// Time for the last bytes when the channel ends.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// Anything that bytes can be exchanged over.
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Whether the session had come up.
+    pub(crate) was_up: bool,
+}
+
+/// Runs a channel over `stream` until either side ends it.
+pub(crate) async fn run<S: ByteStream>(control: Control, stream: S, info: Arc<ChannelInfo>, id: ChannelId) -> Ended {
+    info.connected();
+    let (reader, writer) = tokio::io::split(stream);
+    let backlog = Arc::new(Backlog::new(Arc::clone(&info.carried)));
+    let (outbox, queue) = outbox(Arc::clone(&backlog));
+    let clock = control.clock;
+    let mut channel = Channel {
+        session: Session::switch(control.session.clone(), clock.now()),
+        stopping: control.stopping.clone(),
+        wrote_at: clock.now(),
+        waiting: VecDeque::new(),
+        outbox: Some(outbox),
+        version: None,
+        control,
+        info,
+        id,
+        clock,
+        backlog,
+        queue,
+    };
+    let reason = channel.exchange(reader, writer).await;
+    channel.end(&reason).await
+}
+
+struct Channel {
+    control: Control,
+    info: Arc<ChannelInfo>,
+    id: ChannelId,
+    clock: SystemClock,
+    session: Session,
+    stopping: watch::Receiver<bool>,
+    backlog: Arc<Backlog>,
+    /// Messages from the engine.
+    queue: mpsc::UnboundedReceiver<ToChannel>,
+    /// Messages for the engine, at most those of one piece read.
+    waiting: VecDeque<FromChannel>,
+    /// The engine's end of `queue`, until it has it.
+    outbox: Option<super::backlog::Outbox>,
+    version: Option<Version>,
+    /// When the controller last took bytes, or there were some to take again.
+    wrote_at: Instant,
+}
+
+impl Channel {
+    /// Carries messages until the channel ends; says why.
+    async fn exchange<S: ByteStream>(&mut self, mut reader: ReadHalf<S>, mut writer: WriteHalf<S>) -> String {
+        let mut piece = vec![0; READ_BYTES];
+        let mut had_output = false;
+        let reason = loop {
+            if let Some(reason) = self.take_events() {
+                break reason;
+            }
+            let may_read = self.waiting.is_empty() && !self.backlog.is_paused();
+            let has_output = !self.session.output().is_empty();
+            if has_output && !had_output {
+                self.wrote_at = self.clock.now();
+            }
+            had_output = has_output;
+            let may_fill = self.session.output().len() < OUTPUT_BYTES;
+            let deadline = self.deadline(has_output);
+            tokio::select! {
+                () = stopped(&mut self.stopping) => break "the switch stops".to_owned(),
+                sent = self.control.engine.send(&mut self.waiting), if !self.waiting.is_empty() => {
+                    if sent.is_err() {
+                        break "the switch stops".to_owned();
+                    }
+                }
+                read = reader.read(&mut piece), if may_read => match read {
+                    Ok(0) => break "the controller closed the connection".to_owned(),
+                    Ok(bytes) => self.session.receive(self.clock.now(), &piece[..bytes]),
+                    Err(error) => break error.to_string(),
+                },
+                wrote = writer.write(self.session.output()), if has_output => match wrote {
+                    Ok(bytes) => self.wrote(bytes),
+                    Err(error) => break error.to_string(),
+                },
+                message = self.queue.recv(), if may_fill => {
+                    if let Some(reason) = message.and_then(|first| self.fill(first)) {
+                        break reason.to_owned();
+                    }
+                }
+                () = tokio::time::sleep(deadline) => {
+                    self.session.poll(self.clock.now());
+                    if has_output && self.clock.now().since(self.wrote_at) >= STALL_TIME {
+                        break format!("it took nothing for {STALL_TIME:?}");
+                    }
+                }
+            }
+        };
+        // Errors of the handshake, and replies that are there already, still go out.
+        let _ = tokio::time::timeout(LINGER, async {
+            let _ = writer.write_all(self.session.output()).await;
+            let _ = writer.shutdown().await;
+        })
+        .await;
+        reason
+    }
+
+    /// Moves what the session understood to the engine's queue; the reason if it ended.
+    fn take_events(&mut self) -> Option<String> {
+        while let Some(event) = self.session.next_event() {
+            match event {
+                Event::Up { version, .. } => {
+                    self.version = Some(version);
+                    self.info.up(version);
+                    tracing::info!("{}: up, OpenFlow {}", self.info.target(), version.name());
+                    self.waiting.extend(self.outbox.take().map(|outbox| FromChannel::Up(self.id, version, outbox)));
+                }
+                Event::Message(message) => {
+                    self.info.carried.received.fetch_add(1, Relaxed);
+                    self.waiting.push_back(FromChannel::Message(self.id, message));
+                }
+                Event::Closed { reason } => return Some(reason),
+            }
+        }
+        None
+    }
+
+    /// How long nothing needs to be looked at.
+    fn deadline(&self, has_output: bool) -> Duration {
+        let now = self.clock.now();
+        let stalled = if has_output { self.wrote_at + STALL_TIME } else { Instant::FAR };
+        self.session.deadline().unwrap_or(Instant::FAR).min(stalled).since(now).min(Duration::from_secs(3600))
+    }
+
+    fn wrote(&mut self, bytes: usize) {
+        self.session.output().drain(..bytes);
+        self.wrote_at = self.clock.now();
+    }
+
+    /// Gives the session messages up to the bound on its output; the reason if the engine ends the channel.
+    fn fill(&mut self, first: ToChannel) -> Option<&'static str> {
+        let mut next = Some(first);
+        while let Some(order) = next {
+            let message = match order {
+                ToChannel::Message(message) => message,
+                ToChannel::Close(reason) => return Some(reason),
+            };
+            self.backlog.taken(&message);
+            match self.session.send(&message) {
+                Ok(()) => drop(self.info.carried.sent.fetch_add(1, Relaxed)),
+                // A notice that this version cannot say is not for this controller.
+                Err(SendError::Encode(error)) => tracing::debug!("{}: {error}", self.info.target()),
+                Err(error) => tracing::debug!("{}: {error}", self.info.target()),
+            }
+            next = (self.session.output().len() < OUTPUT_BYTES).then(|| self.queue.try_recv().ok()).flatten();
+        }
+        None
+    }
+
+    /// Tells the engine and those who look.
+    async fn end(mut self, reason: &str) -> Ended {
+        let was_up = self.version.is_some();
+        let engine_knows = was_up && self.outbox.is_none();
+        self.info.down(reason);
+        tracing::info!("{}: down: {reason}", self.info.target());
+        if engine_knows {
+            // Messages that came before the end count: a controller may send flow-mods and close.
+            self.waiting.push_back(FromChannel::Down(self.id));
+            while !self.waiting.is_empty() && self.control.engine.send(&mut self.waiting).await.is_ok() {}
+        }
+        Ended { was_up }
+    }
+}

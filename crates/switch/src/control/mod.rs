@@ -1,0 +1,104 @@
+//! The control thread: channels to controllers, the control socket, ports that are waited for. It only ever waits; what it
+//! finds goes to the engine through its inbox.
+pub(crate) mod backlog;
+mod channel;
+mod connect;
+mod listen;
+mod registry;
+mod reopen;
+
+use crate::config::{ControllerTarget, ListenTarget};
+use crate::engine::inbox::EngineClient;
+use crate::handle::SwitchError;
+use channel::ByteStream;
+pub(crate) use registry::Registry;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use tokio::sync::{mpsc, watch};
+use weir_openflow::session::SessionConfig;
+use weir_units::SystemClock;
+
+/// Channels at once at most, those being connected included; beyond, a listener refuses.
+pub(crate) const MAX_CHANNELS: usize = 256;
+
+/// What all tasks of the control thread share.
+#[derive(Clone)]
+pub(crate) struct Control {
+    pub(crate) engine: EngineClient,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) session: SessionConfig,
+    pub(crate) clock: SystemClock,
+    /// Becomes true when the switch stops.
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+/// What the control thread is told while it runs.
+pub(crate) enum Order {
+    /// To make a channel of a stream.
+    Stream(Box<dyn ByteStream>),
+}
+
+/// What the control thread starts with.
+pub(crate) struct Start {
+    pub(crate) controllers: Vec<ControllerTarget>,
+    pub(crate) listeners: Vec<listen::Listener>,
+    pub(crate) ctl: Option<crate::ctl::server::Server>,
+    pub(crate) orders: mpsc::UnboundedReceiver<Order>,
+    /// Number of ports waited for.
+    pub(crate) absent: Arc<AtomicUsize>,
+}
+
+/// Opens the listeners; gives them and their addresses, with the TCP ports they got.
+///
+/// # Errors
+/// An address is in use or not this machine's.
+pub(crate) fn listen(targets: &[ListenTarget]) -> Result<(Vec<listen::Listener>, Vec<ListenTarget>), SwitchError> {
+    targets
+        .iter()
+        .map(|target| {
+            listen::Listener::open(target).map(|listener| {
+                let address = listener.target().clone();
+                (listener, address)
+            })
+        })
+        .collect()
+}
+
+/// Runs until the switch stops.
+pub(crate) async fn run(control: Control, mut start: Start) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for target in start.controllers {
+        tasks.spawn(connect::keep_connected(control.clone(), target));
+    }
+    for listener in start.listeners {
+        tasks.spawn(listen::serve(control.clone(), listener));
+    }
+    if let Some(server) = start.ctl {
+        tasks.spawn(server.serve(control.clone()));
+    }
+    tasks.spawn(reopen::watch(control.clone(), start.absent));
+    let mut stopping = control.stopping.clone();
+    loop {
+        tokio::select! {
+            () = stopped(&mut stopping) => break,
+            order = start.orders.recv() => match order {
+                Some(Order::Stream(stream)) => {
+                    let info = control.registry.add("in-process".to_owned());
+                    let task = channel::run(control.clone(), stream, info.clone(), control.registry.next_id(false));
+                    let registry = Arc::clone(&control.registry);
+                    tasks.spawn(async move { task.await; registry.remove(&info) });
+                }
+                None => break,
+            },
+            // Collects tasks that ended, so that the set does not grow.
+            Some(_) = tasks.join_next() => {}
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Waits until the switch stops.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error says that nobody is left to stop it: that is a stop, too.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,67 @@
+//! Asking a running switch, as `weir ctl` does.
+use super::{Reply, Request};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// Time an answer may take: dumping a full table takes a second or so.
+const ANSWER_TIME: Duration = Duration::from_secs(30);
+
+/// Why a switch gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum CtlError {
+    #[error("no switch answers at {path}: {source}{advice}")]
+    Connect { path: String, source: io::Error, advice: &'static str },
+    #[error("the switch stopped answering: {0}")]
+    Io(#[from] io::Error),
+    #[error("the switch's answer is not understood: {0}; is it of the same version?")]
+    Answer(#[from] serde_json::Error),
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A connection to a switch's control socket.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connects.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub fn connect(path: &Path) -> Result<Client, CtlError> {
+        let refused = |source: io::Error| CtlError::Connect {
+            path: path.display().to_string(),
+            advice: match source.kind() {
+                io::ErrorKind::PermissionDenied => "; only the user who runs the switch may ask it",
+                _ => "; is it running? `weir switch --control-socket` says where it listens",
+            },
+            source,
+        };
+        let stream = UnixStream::connect(path).map_err(refused)?;
+        stream.set_read_timeout(Some(ANSWER_TIME))?;
+        Ok(Client { stream: BufReader::new(stream) })
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// The switch refused, with its reason, or did not answer.
+    pub fn ask(&mut self, request: &Request) -> Result<serde_json::Value, CtlError> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        self.stream.get_mut().write_all(&line)?;
+        let mut answer = String::new();
+        if self.stream.read_line(&mut answer)? == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        match serde_json::from_str(&answer)? {
+            Reply::Ok(value) => Ok(value),
+            Reply::Error(problem) => Err(CtlError::Refused(problem)),
+        }
+    }
+}

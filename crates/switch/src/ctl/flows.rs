@@ -1,0 +1,110 @@
+//! Requests that have a text form: ports, flow entries, packets.
+use super::{Flow, FlowVerb, Flows, MAX_FLOWS, Request, Traced};
+use crate::config::{PortArgument, PortConfig};
+use crate::engine::inbox::EngineClient;
+use crate::handle::SwitchError;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use weir_openflow::model::multipart::{FlowRequest, FlowStats};
+use weir_openflow::model::{FlowCommand, Version};
+use weir_openflow::text;
+
+/// Carries out a request about ports, flow entries or packets.
+///
+/// # Errors
+/// The text is wrong, or the switch refuses.
+pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result<Value, SwitchError> {
+    match request {
+        Request::AddPort { port } => add_port(engine, &port).await,
+        Request::DumpFlows { filter } => dump(engine, &filter).await,
+        Request::FlowMod { command, flow } => {
+            let flow = text::parse_flow(&flow, command.into()).map_err(wrong)?;
+            engine.call_async(move |engine| engine.flow_mod(&flow)).await??;
+            Ok(json!({}))
+        }
+        Request::Trace { in_port, packet } => trace(engine, in_port, &packet).await,
+        Request::Show | Request::DelPort { .. } | Request::Stop => Err(wrong("not about flow entries")),
+    }
+}
+
+async fn add_port(engine: &EngineClient, port: &str) -> Result<Value, SwitchError> {
+    let argument: PortArgument = port.parse().map_err(wrong::<String>)?;
+    // Opening a device may take the kernel a while.
+    let opened = tokio::task::spawn_blocking(move || PortConfig::open(argument)).await;
+    let port = opened.map_err(wrong)??;
+    let number = engine.call_async(move |engine| engine.add_port(port)).await??;
+    Ok(json!({ "added": number }))
+}
+
+async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError> {
+    let request = if filter.is_empty() { FlowRequest::all() } else { request(filter)? };
+    let mut found = engine.call_async(move |engine| engine.flows(request)).await?;
+    let left_out = found.len().saturating_sub(MAX_FLOWS);
+    found.truncate(MAX_FLOWS);
+    let flows = found.iter().map(|flow| Flow { text: line(flow), entry: json!(flow) }).collect();
+    Ok(json!(Flows { flows, left_out }))
+}
+
+/// A filter is what a delete would be.
+fn request(filter: &str) -> Result<FlowRequest, SwitchError> {
+    let flow = text::parse_flow(filter, FlowCommand::Delete).map_err(wrong)?;
+    Ok(FlowRequest {
+        table: flow.table,
+        out_port: flow.out_port,
+        out_group: flow.out_group,
+        cookie: flow.cookie,
+        cookie_mask: flow.cookie_mask,
+        matching: flow.matching,
+    })
+}
+
+/// A flow entry with its counters, as `ovs-ofctl dump-flows` prints it.
+fn line(flow: &FlowStats) -> String {
+    let mut line = format!(
+        "cookie={:#x}, duration={}.{:03}s, table={}, n_packets={}, n_bytes={}",
+        flow.cookie,
+        flow.duration_sec,
+        flow.duration_nsec / 1_000_000,
+        flow.table,
+        flow.packet_count,
+        flow.byte_count
+    );
+    for (name, seconds) in [("idle_timeout", flow.idle_timeout), ("hard_timeout", flow.hard_timeout)] {
+        if seconds > 0 {
+            let _ = write!(line, ", {name}={seconds}");
+        }
+    }
+    let _ = write!(line, ", priority={}", flow.priority);
+    let matching = text::format_match(&flow.matching);
+    if !matching.is_empty() {
+        let _ = write!(line, ",{matching}");
+    }
+    let _ = write!(line, " actions={}", text::format_instructions(&flow.instructions, Version::V13));
+    line
+}
+
+async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<Value, SwitchError> {
+    let frame = super::packet::frame(packet).map_err(wrong)?;
+    let traced = engine.call_async(move |engine| {
+        let number = engine.find_port(&in_port)?;
+        engine.trace(number, &frame)
+    });
+    let trace = traced.await??;
+    Ok(json!(Traced { text: format!("{trace:#?}"), trace: json!(trace) }))
+}
+
+fn wrong<E: std::fmt::Display>(error: E) -> SwitchError {
+    SwitchError::Request(error.to_string())
+}
+
+impl From<FlowVerb> for FlowCommand {
+    fn from(verb: FlowVerb) -> FlowCommand {
+        match verb {
+            FlowVerb::Add => FlowCommand::Add,
+            FlowVerb::Modify => FlowCommand::Modify,
+            FlowVerb::ModifyStrict => FlowCommand::ModifyStrict,
+            FlowVerb::Delete => FlowCommand::Delete,
+            FlowVerb::DeleteStrict => FlowCommand::DeleteStrict,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The control socket: one JSON request per line, one JSON reply per line, over a Unix socket that only its owner can open.
+//!
+//! ```text
+//! > {"request":"del-port","port":"eth3"}
+//! < {"error":"no port `eth3`; there are: 1=eth1, 2=eth2"}
+//! ```
+mod client;
+mod flows;
+mod packet;
+mod path;
+pub(crate) mod server;
+
+pub use client::{Client, CtlError};
+pub use path::{default_path, find};
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a request's line at most.
+pub const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// Flow entries in one reply at most; a reply says how many it leaves out.
+pub const MAX_FLOWS: usize = 100_000;
+
+/// What can be asked of a running switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// The whole [`crate::Snapshot`].
+    Show,
+    /// Opens and adds a port; the reply is its number.
+    AddPort {
+        /// `[N=]KIND:NAME[,option=value...]`; without N the lowest free number.
+        port: String,
+    },
+    /// Removes a port.
+    DelPort {
+        /// Its number or name.
+        port: String,
+    },
+    /// Flow entries: [`Flows`].
+    DumpFlows {
+        /// Which, as `table=0,ip,nw_dst=10.0.0.0/8`; all if empty.
+        #[serde(default)]
+        filter: String,
+    },
+    /// Changes flow entries.
+    FlowMod {
+        /// How.
+        command: FlowVerb,
+        /// The flow, as `priority=10,ip,actions=output:2`.
+        flow: String,
+    },
+    /// What would happen to a packet: [`Traced`].
+    Trace {
+        /// The port it comes in on, by number or name.
+        in_port: String,
+        /// The frame in hexadecimal, or a description as `tcp,nw_src=10.0.0.1,tp_dst=80`.
+        packet: String,
+    },
+    /// Stops the switch; the reply comes before.
+    Stop,
+}
+
+/// What a flow-mod does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "named by the specification")]
+pub enum FlowVerb {
+    Add,
+    Modify,
+    ModifyStrict,
+    Delete,
+    DeleteStrict,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// It is done; what was asked for.
+    Ok(serde_json::Value),
+    /// It is not done, and why.
+    Error(String),
+}
+
+/// Flow entries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flows {
+    /// At most [`MAX_FLOWS`].
+    pub flows: Vec<Flow>,
+    /// Entries left out.
+    pub left_out: usize,
+}
+
+/// A flow entry in both forms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// As people read it.
+    pub text: String,
+    /// As programs do.
+    pub entry: serde_json::Value,
+}
+
+/// A traced packet in both forms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traced {
+    /// As people read it.
+    pub text: String,
+    /// As programs do.
+    pub trace: serde_json::Value,
+}

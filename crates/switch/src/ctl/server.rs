@@ -1,0 +1,135 @@
+//! The switch's end of the control socket.
+use super::{MAX_REQUEST_BYTES, Reply, Request};
+use crate::control::{Control, stopped};
+use crate::handle::{Identity, SwitchError};
+use crate::snapshot::Snapshot;
+use crate::socket::SocketFile;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::watch;
+
+/// Clients at once at most; beyond, they wait to be accepted.
+const MAX_CLIENTS: usize = 32;
+
+/// A control socket that nobody is served on yet.
+#[derive(Debug)]
+pub(crate) struct Server {
+    socket: SocketFile,
+    identity: Identity,
+    stop: watch::Sender<bool>,
+}
+
+/// What serving one client needs.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) control: Control,
+    pub(super) identity: Identity,
+    pub(super) stop: Arc<watch::Sender<bool>>,
+}
+
+impl Server {
+    /// Nobody is served yet; `stop` becomes true when a client asks the switch to stop.
+    pub(crate) fn new(socket: SocketFile, identity: Identity, stop: watch::Sender<bool>) -> Server {
+        Server { socket, identity, stop }
+    }
+
+    /// Serves clients until the switch stops, then removes the socket.
+    pub(crate) async fn serve(self, control: Control) {
+        let (listener, _file) = match self.socket.into_tokio() {
+            Ok(both) => both,
+            Err(error) => return tracing::error!("control socket: {error}"),
+        };
+        let mut stopping = control.stopping.clone();
+        let context = Context { control, identity: self.identity, stop: Arc::new(self.stop) };
+        let mut clients = tokio::task::JoinSet::new();
+        loop {
+            tokio::select! {
+                () = stopped(&mut stopping) => break,
+                Some(_) = clients.join_next() => {}
+                accepted = listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
+                    Ok((stream, _)) => drop(clients.spawn(client(context.clone(), stream))),
+                    Err(error) => {
+                        tracing::warn!("control socket: {error}");
+                        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    }
+                },
+            }
+        }
+        while clients.join_next().await.is_some() {}
+    }
+}
+
+/// Serves one client until it closes, sends a line too long, or the switch stops.
+async fn client(context: Context, stream: UnixStream) {
+    let mut stopping = context.control.stopping.clone();
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = (&mut stream).take(MAX_REQUEST_BYTES as u64 + 1);
+        let read = tokio::select! {
+            () = stopped(&mut stopping) => return,
+            read = limited.read_until(b'\n', &mut line) => read,
+        };
+        if !matches!(read, Ok(1..)) {
+            return;
+        }
+        let too_long = line.len() > MAX_REQUEST_BYTES;
+        let reply = if too_long {
+            Reply::Error(format!("the request is longer than {MAX_REQUEST_BYTES} bytes"))
+        } else {
+            answer(&context, &line).await
+        };
+        let written = tokio::select! {
+            () = stopped(&mut stopping) => return,
+            written = write(&mut stream, &reply) => written,
+        };
+        if written.is_err() || too_long {
+            return;
+        }
+    }
+}
+
+async fn write(stream: &mut BufReader<UnixStream>, reply: &Reply) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    stream.get_mut().write_all(&line).await
+}
+
+async fn answer(context: &Context, line: &[u8]) -> Reply {
+    let request = match serde_json::from_slice(line) {
+        Ok(request) => request,
+        Err(error) => return Reply::Error(format!("the request is not understood: {error}")),
+    };
+    match carry_out(context, request).await {
+        Ok(value) => Reply::Ok(value),
+        Err(error) => Reply::Error(error.to_string()),
+    }
+}
+
+async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchError> {
+    let engine = &context.control.engine;
+    match request {
+        Request::Show => {
+            let snapshot = engine.call_async(crate::engine::Engine::snapshot).await?;
+            Ok(json!(Snapshot::new(&context.identity, snapshot, &context.control.registry)))
+        }
+        Request::DelPort { port } => {
+            let removed = engine.call_async(move |engine| {
+                let number = engine.find_port(&port)?;
+                Ok::<_, SwitchError>((number, engine.remove_port(number)))
+            });
+            let (number, slot) = removed.await??;
+            // Closing a device may take the kernel a while.
+            let _ = tokio::task::spawn_blocking(move || drop(slot)).await;
+            Ok(json!({ "removed": number }))
+        }
+        Request::Stop => {
+            context.stop.send_replace(true);
+            Ok(json!({ "stopping": context.identity.name }))
+        }
+        other => super::flows::carry_out(engine, other).await,
+    }
+}

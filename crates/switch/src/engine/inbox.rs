@@ -1,0 +1,119 @@
+//! What the engine is given by other threads: calls from the switch's owner, messages from control channels.
+//!
+//! Two queues, so that a controller that floods fills only the channels' queue: there, each channel waits for its turn
+//! (tokio's queues are fair), and the owner's calls pass by.
+use super::{Engine, wake::Waker};
+use crate::control::backlog::Outbox;
+use crate::handle::SwitchError;
+use crossbeam_channel::{Receiver, Sender};
+use std::io;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use weir_datapath::ChannelId;
+use weir_openflow::{Message, Version};
+
+/// Calls waiting at most; who calls waits for its answer, so there are never more than callers.
+const MAX_CALLS: usize = 64;
+/// Messages from channels waiting at most; the channels' streams are not read beyond.
+const MAX_MESSAGES: usize = 1024;
+
+/// Something to be done on the engine's thread.
+pub(crate) type Call = Box<dyn FnOnce(&mut Engine) + Send>;
+
+/// What a control channel tells the engine.
+pub(crate) enum FromChannel {
+    /// It is up, and where its messages go.
+    Up(ChannelId, Version, Outbox),
+    /// The controller says something.
+    Message(ChannelId, Message),
+    /// It ended.
+    Down(ChannelId),
+}
+
+/// The engine's end.
+pub(crate) struct Inbox {
+    pub(crate) calls: Receiver<Call>,
+    pub(crate) messages: mpsc::Receiver<FromChannel>,
+    pub(crate) waker: Arc<Waker>,
+}
+
+/// The others' end.
+#[derive(Clone)]
+pub(crate) struct EngineClient {
+    calls: Sender<Call>,
+    messages: mpsc::Sender<FromChannel>,
+    waker: Arc<Waker>,
+}
+
+/// Makes both ends.
+///
+/// # Errors
+/// The process has no descriptor left.
+pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox)> {
+    let waker = Arc::new(Waker::new()?);
+    let (calls, calls_in) = crossbeam_channel::bounded(MAX_CALLS);
+    let (messages, messages_in) = mpsc::channel(MAX_MESSAGES);
+    let client = EngineClient { calls, messages, waker: Arc::clone(&waker) };
+    Ok((client, Inbox { calls: calls_in, messages: messages_in, waker }))
+}
+
+impl Inbox {
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.messages.is_empty()
+    }
+}
+
+impl EngineClient {
+    /// Runs `what` on the engine's thread and waits for its result.
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`].
+    pub(crate) fn call<R: Send + 'static>(
+        &self,
+        what: impl FnOnce(&mut Engine) -> R + Send + 'static,
+    ) -> Result<R, SwitchError> {
+        let (answer, answered) = crossbeam_channel::bounded(1);
+        let call: Call = Box::new(move |engine| drop(answer.send(what(engine))));
+        self.calls.send(call).map_err(|_| SwitchError::Stopped)?;
+        self.waker.wake();
+        answered.recv().map_err(|_| SwitchError::Stopped)
+    }
+
+    /// As [`EngineClient::call`], on the control thread.
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`]; [`SwitchError::Busy`] when too many wait.
+    pub(crate) async fn call_async<R: Send + 'static>(
+        &self,
+        what: impl FnOnce(&mut Engine) -> R + Send + 'static,
+    ) -> Result<R, SwitchError> {
+        let (answer, answered) = oneshot::channel();
+        let call: Call = Box::new(move |engine| drop(answer.send(what(engine))));
+        self.calls.try_send(call).map_err(|error| match error {
+            crossbeam_channel::TrySendError::Full(_) => SwitchError::Busy,
+            crossbeam_channel::TrySendError::Disconnected(_) => SwitchError::Stopped,
+        })?;
+        self.waker.wake();
+        answered.await.map_err(|_| SwitchError::Stopped)
+    }
+
+    /// Waits for room in the queue and puts the first of `messages` there, then as many as fit. The wait is what slows a
+    /// controller down to the engine's pace.
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`].
+    pub(crate) async fn send(&self, messages: &mut std::collections::VecDeque<FromChannel>) -> Result<(), SwitchError> {
+        // The permit is waited for before anything is taken, so that a cancelled wait loses nothing.
+        let permit = self.messages.reserve().await.map_err(|_| SwitchError::Stopped)?;
+        if let Some(first) = messages.pop_front() {
+            permit.send(first);
+        }
+        while let Ok(permit) = self.messages.try_reserve() {
+            let Some(next) = messages.pop_front() else { break };
+            permit.send(next);
+        }
+        self.waker.wake();
+        Ok(())
+    }
+}

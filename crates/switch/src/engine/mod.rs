@@ -1,0 +1,346 @@
+//! The packet path and the only owner of the datapath: one thread that takes frames from ports, runs them through the
+//! tables and transmits them (run to completion), carries out what controllers ask in between, and sleeps when there is
+//! nothing to do.
+//!
+//! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
+//! control messages for at most [`CONTROL_TIME`], then what is due.
+pub(crate) mod inbox;
+mod ports;
+mod requests;
+pub(crate) mod wake;
+
+use crate::control::backlog::Outbox;
+use crate::handle::SwitchError;
+use inbox::{FromChannel, Inbox};
+use ports::{Ports, Slot};
+pub(crate) use requests::EngineSnapshot;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use weir_datapath::{ChannelId, Datapath, FailMode, Output};
+use weir_openflow::model::PortNo;
+use weir_openflow::model::multipart::RequestBody;
+use weir_openflow::{Body, Message};
+use weir_packet::{Frame, FramePool};
+use weir_port::{Port, PortError};
+use weir_units::{Clock, Instant, SystemClock};
+
+use crate::config::{PortConfig, Reopen};
+
+/// Frames taken from a port at once: enough to share the cost of a round, few enough to stay in the first-level cache.
+const BURST: usize = 32;
+/// Control messages carried out in one round at most.
+const CONTROL_BATCH: usize = 64;
+/// Time spent on control messages in one round at most, counted when one is done: what forwarding waits.
+const CONTROL_TIME: Duration = Duration::from_micros(100);
+/// How often links are asked for.
+const LINK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A switch's engine; lives on its own thread.
+pub(crate) struct Engine {
+    clock: SystemClock,
+    datapath: Datapath,
+    ports: Ports,
+    inbox: Inbox,
+    channels: HashMap<ChannelId, Outbox>,
+    spin: Duration,
+    absent: Arc<AtomicUsize>,
+    pool: FramePool,
+    out: Output,
+    batch: Vec<Frame>,
+    expire_at: Instant,
+    links_at: Instant,
+    stopping: bool,
+}
+
+impl Engine {
+    /// An engine without ports. `absent` is kept at the number of ports waited for.
+    pub(crate) fn new(
+        datapath: Datapath,
+        fail_mode: FailMode,
+        spin: Duration,
+        clock: SystemClock,
+        inbox: Inbox,
+        absent: Arc<AtomicUsize>,
+    ) -> Engine {
+        let mut engine = Engine {
+            clock,
+            datapath,
+            ports: Ports::default(),
+            inbox,
+            channels: HashMap::new(),
+            spin,
+            absent,
+            pool: FramePool::default(),
+            out: Output::default(),
+            batch: Vec::with_capacity(BURST),
+            expire_at: Instant::ZERO,
+            links_at: Instant::ZERO,
+            stopping: false,
+        };
+        engine.datapath.set_fail_mode(fail_mode);
+        engine
+    }
+
+    /// Runs until [`Engine::stop`].
+    pub(crate) fn run(mut self) {
+        let mut busy_at = self.clock.now();
+        while !self.stopping {
+            let now = self.clock.now();
+            let mut worked = self.forward(now);
+            worked |= self.control(now);
+            self.keep_time(now);
+            if worked {
+                busy_at = now;
+            } else if now.since(busy_at) < self.spin {
+                std::hint::spin_loop();
+            } else {
+                self.sleep();
+            }
+        }
+    }
+
+    /// Ends [`Engine::run`] after this round.
+    pub(crate) fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    /// One burst from each port. Whether there was anything.
+    fn forward(&mut self, now: Instant) -> bool {
+        let mut worked = false;
+        for place in 0..self.ports.len() {
+            worked |= self.forward_from(place, now);
+        }
+        worked
+    }
+
+    fn forward_from(&mut self, place: usize, now: Instant) -> bool {
+        let slot = self.ports.at(place);
+        let Some(port) = slot.port.as_mut() else { return false };
+        let number = slot.number;
+        let mut result = port.receive(now, &mut self.pool, &mut self.batch, BURST);
+        if result.is_ok() && port.next_wake().is_some_and(|at| at <= now) {
+            // A port that holds frames back releases what is due.
+            result = port.transmit(now, &mut self.pool, &mut Vec::new());
+        }
+        let received = !self.batch.is_empty();
+        if received {
+            self.datapath.process(now, number, &mut self.batch, &mut self.pool, &mut self.out);
+            self.deliver(now);
+        }
+        if let Err(error) = result {
+            self.lose_port(now, number, &error);
+        }
+        received
+    }
+
+    /// Hands out what the datapath gave: frames to ports, messages to channels.
+    fn deliver(&mut self, now: Instant) {
+        let mut gone: Option<(PortNo, PortError)> = None;
+        for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
+            let port = self.ports.place(*number).and_then(|place| self.ports.at(place).port.as_mut());
+            match port {
+                Some(port) => {
+                    if let Err(error) = port.transmit(now, &mut self.pool, frames) {
+                        gone = Some((*number, error));
+                    }
+                }
+                // The port went in this very round.
+                None => frames.drain(..).for_each(|frame| self.pool.give(frame)),
+            }
+        }
+        for (channel, message) in self.out.messages.drain(..) {
+            if let Some(outbox) = self.channels.get(&channel) {
+                outbox.send(message);
+            }
+        }
+        for (number, up) in self.out.port_admin.drain(..) {
+            tracing::info!("port {number}: set {} by a controller", if up { "up" } else { "down" });
+        }
+        if let Some((number, error)) = gone {
+            self.lose_port(now, number, &error);
+        }
+    }
+
+    /// Calls and control messages, a bounded number. Whether there was anything.
+    fn control(&mut self, now: Instant) -> bool {
+        let mut worked = false;
+        while let Ok(call) = self.inbox.calls.try_recv() {
+            call(self);
+            worked = true;
+        }
+        for _ in 0..CONTROL_BATCH {
+            let Ok(message) = self.inbox.messages.try_recv() else { break };
+            self.take_message(now, message);
+            worked = true;
+            if self.clock.now().since(now) > CONTROL_TIME {
+                break;
+            }
+        }
+        if worked {
+            // New entries may have earlier deadlines than those known.
+            self.expire_at = now;
+        }
+        worked
+    }
+
+    fn take_message(&mut self, now: Instant, message: FromChannel) {
+        match message {
+            FromChannel::Up(channel, version, outbox) => {
+                self.channels.insert(channel, outbox);
+                self.datapath.channel_up(now, channel, version);
+            }
+            FromChannel::Down(channel) => {
+                if self.channels.remove(&channel).is_some() {
+                    self.datapath.channel_down(now, channel);
+                }
+            }
+            FromChannel::Message(channel, message) => self.message(now, channel, message),
+        }
+        self.deliver(now);
+    }
+
+    fn message(&mut self, now: Instant, channel: ChannelId, message: Message) {
+        let Some(outbox) = self.channels.get(&channel) else { return };
+        if outbox.is_overrun() {
+            outbox.close("it does not read its replies");
+            self.channels.remove(&channel);
+            self.datapath.channel_down(now, channel);
+            return;
+        }
+        if let Body::MultipartRequest(request) = &message.body
+            && matches!(request.body, RequestBody::PortStats(_))
+        {
+            self.count_ports();
+        }
+        self.datapath.handle(now, channel, message, &mut self.pool, &mut self.out);
+    }
+
+    /// Tells the datapath what the ports counted.
+    fn count_ports(&mut self) {
+        for slot in self.ports.iter() {
+            self.datapath.set_port_counters(slot.number, slot.counters());
+        }
+    }
+
+    /// What is due: expiring entries, links that changed.
+    fn keep_time(&mut self, now: Instant) {
+        if now >= self.expire_at {
+            self.expire_at = self.datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
+            self.deliver(now);
+        }
+        if now >= self.links_at {
+            self.links_at = now + LINK_INTERVAL;
+            self.ask_links(now);
+        }
+    }
+
+    fn ask_links(&mut self, now: Instant) {
+        for slot in self.ports.iter_mut() {
+            if let Some(link) = slot.link_change() {
+                tracing::info!("port {} ({}): link {}", slot.number, slot.spec(), if link.up { "up" } else { "down" });
+                self.datapath.set_link(now, slot.number, link.up, ports::speed_kbps(link), &mut self.out);
+            }
+        }
+        self.deliver(now);
+    }
+
+    /// Sleeps until there is something to do or something is due.
+    fn sleep(&mut self) {
+        self.inbox.waker.about_to_sleep();
+        // What came before the port or the sender knew that the engine sleeps is found here.
+        if self.inbox.is_empty() && !self.ports.arm() {
+            let due =
+                self.ports.open().filter_map(Port::next_wake).fold(self.expire_at.min(self.links_at), Instant::min);
+            let timeout = due.since(self.clock.now());
+            if !timeout.is_zero() {
+                self.inbox.waker.sleep(self.ports.open(), timeout);
+            }
+        }
+        self.inbox.waker.awake();
+    }
+
+    /// A port's device is gone: the others carry on.
+    fn lose_port(&mut self, now: Instant, number: PortNo, error: &PortError) {
+        let Some(place) = self.ports.place(number) else { return };
+        let slot = self.ports.at(place);
+        slot.port = None;
+        if slot.reopen.is_some() {
+            tracing::warn!("{error}; port {number} is waited for");
+            self.absent.fetch_add(1, Ordering::Relaxed);
+        } else {
+            tracing::warn!("{error}; port {number} is removed");
+            self.ports.remove(number);
+        }
+        self.datapath.remove_port(now, number, &mut self.out);
+        self.out.frames.retain(|(port, _)| *port != number);
+        self.deliver(now);
+    }
+}
+
+/// Adding and removing ports.
+impl Engine {
+    /// Adds a port; gives its number.
+    ///
+    /// # Errors
+    /// The number is taken, or not an ordinary port's; there are too many.
+    pub(crate) fn add_port(&mut self, config: PortConfig) -> Result<PortNo, SwitchError> {
+        let number = config.number.unwrap_or_else(|| self.ports.free_number());
+        let refused = |problem: String| SwitchError::PortNumber { number, problem };
+        if let Some(place) = self.ports.place(number) {
+            return Err(refused(format!("the number is taken by {}", self.ports.at(place).spec())));
+        }
+        if self.ports.len() >= ports::MAX_PORTS {
+            return Err(refused(format!("there are {} ports already, the most a switch has", ports::MAX_PORTS)));
+        }
+        let slot = Slot::new(number, config.port, config.reopen);
+        self.datapath.add_port(self.clock.now(), slot.desc(), &mut self.out).map_err(refused)?;
+        tracing::info!("port {number}: {}", slot.spec());
+        self.ports.insert(slot);
+        self.deliver(self.clock.now());
+        Ok(number)
+    }
+
+    /// Removes a port; gives what was there, to be closed by somebody who has time.
+    pub(crate) fn remove_port(&mut self, number: PortNo) -> Option<Slot> {
+        let slot = self.ports.remove(number)?;
+        if slot.port.is_none() {
+            self.absent.fetch_sub(1, Ordering::Relaxed);
+        }
+        let now = self.clock.now();
+        self.datapath.remove_port(now, number, &mut self.out);
+        self.out.frames.retain(|(port, _)| *port != number);
+        self.deliver(now);
+        tracing::info!("port {number}: removed");
+        Some(slot)
+    }
+
+    /// How to open the ports that are waited for; each is to be given back with [`Engine::put_back`].
+    pub(crate) fn absent_ports(&mut self) -> Vec<(PortNo, Reopen)> {
+        let absent = self.ports.iter_mut().filter(|slot| slot.port.is_none());
+        absent.filter_map(|slot| Some((slot.number, slot.reopen.take()?))).collect()
+    }
+
+    /// Ends an attempt to open a port again.
+    pub(crate) fn put_back(&mut self, number: PortNo, port: Option<Box<dyn Port>>, reopen: Reopen) {
+        // Removed while it was tried: what was opened is closed again.
+        let Some(place) = self.ports.place(number) else { return };
+        let slot = self.ports.at(place);
+        if slot.port.is_some() {
+            return;
+        }
+        let Some(port) = port else {
+            slot.reopen = Some(reopen);
+            return;
+        };
+        slot.put_back(port, reopen);
+        self.absent.fetch_sub(1, Ordering::Relaxed);
+        tracing::info!("port {number}: {} is back", slot.spec());
+        let now = self.clock.now();
+        if let Err(problem) = self.datapath.add_port(now, slot.desc(), &mut self.out) {
+            tracing::error!("port {number}: {problem}");
+        }
+        self.deliver(now);
+    }
+}

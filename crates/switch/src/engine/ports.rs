@@ -1,0 +1,191 @@
+//! The engine's ports: those that are there, and those it waits for.
+use crate::config::Reopen;
+use crate::snapshot::PortSnapshot;
+use weir_datapath::PortCounters;
+use weir_openflow::model::port::{bits, feature};
+use weir_openflow::model::{PortDesc, PortNo};
+use weir_port::{LinkState, Port, PortInfo};
+
+/// Ports of one switch at most: each is polled in turn.
+pub(crate) const MAX_PORTS: usize = 4096;
+
+/// One port.
+pub(crate) struct Slot {
+    /// Its number.
+    pub(crate) number: PortNo,
+    /// The open port; none while its device is gone.
+    pub(crate) port: Option<Box<dyn Port>>,
+    /// How to open it again.
+    pub(crate) reopen: Option<Reopen>,
+    info: PortInfo,
+    link: LinkState,
+}
+
+/// All ports, by number.
+#[derive(Default)]
+pub(crate) struct Ports {
+    slots: Vec<Slot>,
+}
+
+impl Slot {
+    /// A port that has just been opened.
+    pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<Reopen>) -> Slot {
+        let (info, link) = (port.info().clone(), port.link());
+        Slot { number, port: Some(port), reopen, info, link }
+    }
+
+    /// Puts the port back whose device had gone.
+    pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: Reopen) {
+        (self.info, self.link) = (port.info().clone(), port.link());
+        (self.port, self.reopen) = (Some(port), Some(reopen));
+    }
+
+    /// Kind and name as the user wrote them.
+    pub(crate) fn spec(&self) -> &str {
+        &self.info.spec
+    }
+
+    /// Name as controllers see it.
+    pub(crate) fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// Asks the port for its link; the new state if it changed.
+    pub(crate) fn link_change(&mut self) -> Option<LinkState> {
+        let link = self.port.as_mut()?.link();
+        let changed = link != self.link;
+        self.link = link;
+        changed.then_some(link)
+    }
+
+    /// The port as controllers see it.
+    pub(crate) fn desc(&self) -> PortDesc {
+        let speed = speed_kbps(self.link);
+        PortDesc {
+            port_no: self.number,
+            hw_addr: self.info.mac,
+            name: self.info.name.clone(),
+            config: 0,
+            state: if self.link.up { bits::LIVE } else { bits::LINK_DOWN },
+            curr: rate_feature(speed),
+            advertised: 0,
+            supported: 0,
+            peer: 0,
+            curr_speed: speed,
+            max_speed: speed,
+        }
+    }
+
+    /// Its counters, as the datapath reports them.
+    pub(crate) fn counters(&self) -> PortCounters {
+        let counters = self.port.as_ref().map(|port| port.counters()).unwrap_or_default();
+        PortCounters {
+            rx_packets: counters.rx_packets,
+            tx_packets: counters.tx_packets,
+            rx_bytes: counters.rx_bytes,
+            tx_bytes: counters.tx_bytes,
+            rx_dropped: counters.rx_missed,
+            tx_dropped: counters.tx_full + counters.tx_too_long,
+            rx_errors: counters.rx_errors,
+            tx_errors: counters.tx_errors,
+            rx_over_err: counters.rx_missed,
+        }
+    }
+
+    /// The port at this moment.
+    pub(crate) fn snapshot(&self) -> PortSnapshot {
+        PortSnapshot {
+            number: self.number,
+            name: self.info.name.clone(),
+            spec: self.info.spec.clone(),
+            mac: self.info.mac.to_string(),
+            present: self.port.is_some(),
+            link_up: self.port.is_some() && self.link.up,
+            speed_bps: self.link.speed.map(|rate| rate.0),
+            counters: self.port.as_ref().map(|port| port.counters()).unwrap_or_default(),
+        }
+    }
+}
+
+impl Ports {
+    /// Adds a port, keeping the order of numbers.
+    pub(crate) fn insert(&mut self, slot: Slot) {
+        let place = self.slots.partition_point(|other| other.number < slot.number);
+        self.slots.insert(place, slot);
+    }
+
+    /// Takes a port out.
+    pub(crate) fn remove(&mut self, number: PortNo) -> Option<Slot> {
+        self.place(number).map(|place| self.slots.remove(place))
+    }
+
+    /// Where the port with this number is.
+    pub(crate) fn place(&self, number: PortNo) -> Option<usize> {
+        self.slots.binary_search_by_key(&number, |slot| slot.number).ok()
+    }
+
+    /// The slot at a place.
+    pub(crate) fn at(&mut self, place: usize) -> &mut Slot {
+        &mut self.slots[place]
+    }
+
+    /// All slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter()
+    }
+
+    /// All slots, to be changed.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.slots.iter_mut()
+    }
+
+    /// The ports that are there.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &dyn Port> {
+        self.slots.iter().filter_map(|slot| slot.port.as_deref().map(|port| port as &dyn Port))
+    }
+
+    /// Number of slots.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The lowest number from 1 on that no port has.
+    pub(crate) fn free_number(&self) -> PortNo {
+        let taken = self.slots.iter().map(|slot| slot.number.0);
+        PortNo(taken.fold(1, |free, number| if number == free { free + 1 } else { free }))
+    }
+
+    /// The number of the port with this name.
+    pub(crate) fn number_of(&self, name: &str) -> Option<PortNo> {
+        self.slots.iter().find(|slot| slot.name() == name || slot.spec() == name).map(|slot| slot.number)
+    }
+
+    /// Asks every port for a wake-up; whether one has something now.
+    pub(crate) fn arm(&mut self) -> bool {
+        let mut ready = false;
+        for port in self.slots.iter_mut().filter_map(|slot| slot.port.as_mut()) {
+            ready |= port.arm() == weir_port::Ready::Now;
+        }
+        ready
+    }
+}
+
+/// The link's rate in kbit/s, 0 for none.
+pub(crate) fn speed_kbps(link: LinkState) -> u32 {
+    link.speed.map_or(0, |rate| u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX))
+}
+
+/// `OFPPF_*` of a rate.
+fn rate_feature(kbps: u32) -> u32 {
+    match kbps {
+        0 => 0,
+        10_000 => feature::FD_10MB,
+        100_000 => feature::FD_100MB,
+        1_000_000 => feature::FD_1GB,
+        10_000_000 => feature::FD_10GB,
+        40_000_000 => feature::FD_40GB,
+        100_000_000 => feature::FD_100GB,
+        1_000_000_000 => feature::FD_1TB,
+        _ => feature::OTHER,
+    }
+}

@@ -1,0 +1,121 @@
+//! What the switch's owner and its control socket ask the engine.
+use super::Engine;
+use crate::handle::SwitchError;
+use crate::snapshot::{PortSnapshot, TableSnapshot};
+use weir_datapath::{ChannelId, Trace};
+use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
+use weir_openflow::model::{FlowMod, MultipartRequest, PortNo};
+use weir_openflow::{Body, Message};
+use weir_packet::Frame;
+use weir_units::Clock;
+
+/// The engine's part of a snapshot.
+pub(crate) struct EngineSnapshot {
+    pub(crate) uptime_s: f64,
+    pub(crate) ports: Vec<PortSnapshot>,
+    pub(crate) tables: Vec<TableSnapshot>,
+    pub(crate) drops: Vec<(String, u64)>,
+}
+
+impl Engine {
+    /// The switch as it is now.
+    pub(crate) fn snapshot(&mut self) -> EngineSnapshot {
+        EngineSnapshot {
+            uptime_s: self.clock.now().as_secs_f64(),
+            ports: self.ports.iter().map(|slot| slot.snapshot()).collect(),
+            tables: self.tables(),
+            drops: self.drops(),
+        }
+    }
+
+    /// Flow entries with their counters.
+    pub(crate) fn flows(&mut self, request: FlowRequest) -> Vec<FlowStats> {
+        let parts = self.ask(RequestBody::Flow(request));
+        let flows = parts.into_iter().filter_map(|part| match part {
+            ReplyBody::Flow(flows) => Some(flows),
+            _ => None,
+        });
+        flows.flatten().collect()
+    }
+
+    /// Adds, modifies or deletes flow entries.
+    ///
+    /// # Errors
+    /// What a controller would be answered.
+    pub(crate) fn flow_mod(&mut self, flow: &FlowMod) -> Result<(), SwitchError> {
+        let now = self.clock.now();
+        self.datapath.flow_mod(now, flow).map_err(SwitchError::FlowMod)?;
+        self.expire_at = now;
+        Ok(())
+    }
+
+    /// What would happen to a frame.
+    ///
+    /// # Errors
+    /// There is no such port.
+    pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<Trace, SwitchError> {
+        if in_port.is_ordinary() && self.ports.place(in_port).is_none() {
+            return Err(self.no_port(in_port));
+        }
+        Ok(self.datapath.trace(self.clock.now(), in_port, frame.bytes()))
+    }
+
+    /// The number of a port given by number or name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn find_port(&self, text: &str) -> Result<PortNo, SwitchError> {
+        let by_number = text.parse().ok().map(PortNo).filter(|number| self.ports.place(*number).is_some());
+        by_number
+            .or_else(|| self.ports.number_of(text))
+            .ok_or_else(|| SwitchError::NoPort { found: text.to_owned(), ports: self.port_list() })
+    }
+
+    /// The error for a number that no port has.
+    pub(crate) fn no_port(&self, number: PortNo) -> SwitchError {
+        SwitchError::NoPort { found: number.to_string(), ports: self.port_list() }
+    }
+
+    fn port_list(&self) -> String {
+        let ports: Vec<String> = self.ports.iter().map(|slot| format!("{}={}", slot.number, slot.name())).collect();
+        if ports.is_empty() { "none".to_owned() } else { ports.join(", ") }
+    }
+
+    fn tables(&mut self) -> Vec<TableSnapshot> {
+        let parts = self.ask(RequestBody::Table);
+        let tables = parts.into_iter().flat_map(|part| match part {
+            ReplyBody::Table(tables) => tables,
+            _ => Vec::new(),
+        });
+        let seen = tables.filter(|table| table.active_count > 0 || table.lookup_count > 0);
+        seen.map(|table| TableSnapshot {
+            table: table.table.0,
+            entries: table.active_count,
+            lookups: table.lookup_count,
+            matches: table.matched_count,
+        })
+        .collect()
+    }
+
+    fn drops(&self) -> Vec<(String, u64)> {
+        let serde_json::Value::Object(drops) = serde_json::json!(self.datapath.drops()) else { return Vec::new() };
+        let counted = drops.into_iter().filter_map(|(reason, count)| Some((reason, count.as_u64()?)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Asks the datapath as a controller would; gives the parts of its reply.
+    fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
+        let now = self.clock.now();
+        let request = Message { xid: 0, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
+        self.datapath.handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.out);
+        let (local, others): (Vec<_>, Vec<_>) =
+            self.out.messages.drain(..).partition(|(channel, _)| *channel == ChannelId::LOCAL);
+        self.out.messages = others;
+        self.deliver(now);
+        let replies = local.into_iter().filter_map(|(_, message)| match message.body {
+            Body::MultipartReply(reply) => Some(reply.body),
+            _ => None,
+        });
+        replies.collect()
+    }
+}

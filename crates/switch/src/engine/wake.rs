@@ -1,0 +1,58 @@
+//! How an engine that sleeps is woken, and how it sleeps.
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::time::Duration;
+use weir_port::Port;
+use weir_port::event::EventFd;
+
+/// Wakes an engine: costs a system call only when it sleeps.
+#[derive(Debug)]
+pub(crate) struct Waker {
+    event: EventFd,
+    asleep: AtomicBool,
+}
+
+impl Waker {
+    /// # Errors
+    /// The process has no descriptor left.
+    pub(crate) fn new() -> io::Result<Waker> {
+        Ok(Waker { event: EventFd::new()?, asleep: AtomicBool::new(false) })
+    }
+
+    /// To be called after something was put where the engine looks for it.
+    pub(crate) fn wake(&self) {
+        // Pairs with the fence in `about_to_sleep`: either the engine sees what was put, or this sees it asleep.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
+            self.event.signal();
+        }
+    }
+
+    /// The engine says it will sleep. It must look once more for work after this, then sleep or call [`Waker::awake`].
+    pub(crate) fn about_to_sleep(&self) {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The engine does not sleep (any more).
+    pub(crate) fn awake(&self) {
+        if !self.asleep.swap(false, Ordering::Relaxed) {
+            // Somebody woke the engine: take the signal back, or the next sleep ends at once.
+            self.event.drain();
+        }
+    }
+
+    /// Sleeps until this is woken, a port has something, or `timeout` is over.
+    pub(crate) fn sleep<'a>(&self, ports: impl Iterator<Item = &'a dyn Port>, timeout: Duration) {
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN)];
+        fds.extend(ports.filter_map(Port::fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        // An interrupted or refused poll ends the sleep early: the engine looks, and sleeps again.
+        let _ = poll(&mut fds, Some(&timeout));
+    }
+}

@@ -1,0 +1,122 @@
+//! Unix sockets in the file system: made for their owner only, taken over from the dead, removed when done.
+use crate::handle::SwitchError;
+use rustix::fs::{FlockOperation, Mode, flock};
+use std::fs::File;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// A listening Unix socket and its file, which goes with it.
+#[derive(Debug)]
+pub struct SocketFile {
+    listener: Option<UnixListener>,
+    path: PathBuf,
+}
+
+impl SocketFile {
+    /// Listens on `path`, for the process's user only. A socket nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    /// [`SwitchError::SocketInUse`] if somebody listens there; the directory does not exist or is not writable.
+    pub fn bind(path: &Path) -> Result<SocketFile, SwitchError> {
+        let refused = |source: io::Error| SwitchError::System {
+            tried: format!("making the socket {}", path.display()),
+            advice: match source.kind() {
+                io::ErrorKind::NotFound => "; its directory does not exist".to_owned(),
+                io::ErrorKind::PermissionDenied => "; choose a directory you may write to".to_owned(),
+                io::ErrorKind::AddrInUse => "; a file that is not a socket is in the way".to_owned(),
+                _ => String::new(),
+            },
+            source,
+        };
+        // Held until the socket listens, so that no other switch takes it for a dead one's.
+        let _alone = lock(path).map_err(refused)?;
+        remove_dead(path)?;
+        // Nobody else can connect, not even before the permissions could be set.
+        let umask = rustix::process::umask(Mode::from_raw_mode(0o177));
+        let bound = UnixListener::bind(path);
+        rustix::process::umask(umask);
+        let listener = bound.map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        Ok(SocketFile { listener: Some(listener), path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The listener for tokio, and the file, to be kept as long.
+    ///
+    /// # Errors
+    /// There is no runtime.
+    pub(crate) fn into_tokio(mut self) -> io::Result<(tokio::net::UnixListener, SocketFile)> {
+        let listener = self.listener.take().ok_or(io::ErrorKind::NotConnected)?;
+        Ok((tokio::net::UnixListener::from_std(listener)?, self))
+    }
+}
+
+/// Locks the directory of `path` until the result is dropped.
+fn lock(path: &Path) -> io::Result<File> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = File::open(directory)?;
+    flock(&directory, FlockOperation::LockExclusive)?;
+    Ok(directory)
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Removes a socket that refuses connections: its process died without removing it.
+fn remove_dead(path: &Path) -> Result<(), SwitchError> {
+    match UnixStream::connect(path) {
+        Ok(_) => Err(SwitchError::SocketInUse { path: path.display().to_string() }),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && is_socket(path) => {
+            let _ = std::fs::remove_file(path);
+            Ok(())
+        }
+        // A backlog that is full: somebody is there.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(SwitchError::SocketInUse { path: path.display().to_string() })
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+fn is_socket(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn the_living_are_left_alone_and_the_dead_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.sock");
+        let first = SocketFile::bind(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let error = SocketFile::bind(&path).unwrap_err().to_string();
+        assert!(error.contains("a switch that is running uses it"), "{error}");
+        drop(first);
+        assert!(!path.exists());
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists(), "a killed process leaves its socket");
+        SocketFile::bind(&path).unwrap();
+    }
+
+    #[test]
+    fn files_that_are_not_sockets_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notes");
+        std::fs::write(&path, "mine").unwrap();
+        assert!(SocketFile::bind(&path).unwrap_err().to_string().contains("not a socket"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    }
+}
