@@ -267,7 +267,7 @@ fn flows(found: &Flows) -> String {
 /// A table without lines, numbers to the right.
 fn table(header: &[&str], numbers: &[usize]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header);
+    table.load_style(presets::NOTHING).set_header(header);
     for column in numbers {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -90,7 +90,7 @@ async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<V
         engine.trace(number, &frame)
     });
     let trace = traced.await??;
-    Ok(json!(Traced { text: format!("{trace:#?}"), trace: json!(trace) }))
+    Ok(json!(Traced { text: trace.to_string(), trace: json!(trace) }))
 }
 
 fn wrong<E: std::fmt::Display>(error: E) -> SwitchError {
