@@ -1,6 +1,9 @@
 use super::*;
 use crate::field::{ip_frag, ipv6_exthdr};
 
+mod oracle;
+mod traces;
+
 const MACS: &str = "020000000002 020000000001";
 
 fn bytes(hex: &str) -> Vec<u8> {

@@ -1,0 +1,191 @@
+//! What another parser, etherparse, says about a frame.
+use crate::field::{VLAN_PRESENT, ip_frag, ipv6_exthdr};
+use crate::test_support::any_craft;
+use crate::{Field, PortNo, parse};
+use etherparse::{
+    ArpHardwareId, EtherType, Ipv6ExtensionSlice, LinkExtSlice, LinkSlice, NetSlice, SlicedPacket, TransportSlice,
+};
+use proptest::prelude::*;
+
+type Fields = Vec<(Field, u128)>;
+
+/// Checks that parsing finds what etherparse finds; how many fields were compared. What etherparse refuses, or reads
+/// differently on purpose, is not compared.
+pub(super) fn compare(frame: &[u8]) -> usize {
+    let Some(expected) = expected(frame) else { return 0 };
+    let key = parse(frame, PortNo(1)).unwrap().key;
+    for (field, value) in &expected {
+        assert_eq!(key.get(*field), *value, "{field} of {frame:02x?}");
+    }
+    expected.len()
+}
+
+fn expected(frame: &[u8]) -> Option<Fields> {
+    let packet = SlicedPacket::from_ethernet(frame).ok()?;
+    let mut fields = link(&packet)?;
+    match &packet.net {
+        None => {}
+        Some(NetSlice::Ipv4(ip)) => {
+            let header = ip.header();
+            let offset = header.fragments_offset().value();
+            let frag = frag(header.more_fragments() || offset != 0, offset != 0);
+            fields.extend([
+                (Field::Ipv4Src, u32::from(header.source_addr()).into()),
+                (Field::Ipv4Dst, u32::from(header.destination_addr()).into()),
+                (Field::IpDscp, header.dcp().value().into()),
+                (Field::IpEcn, header.ecn().value().into()),
+                (Field::IpProto, header.protocol().0.into()),
+                (Field::IpFrag, frag.into()),
+            ]);
+            // It reads on behind an authentication header, which is IPv6's business to OpenFlow.
+            if ip.extensions().auth.is_some() {
+                return Some(fields);
+            }
+        }
+        Some(NetSlice::Ipv6(ip)) => fields.extend(ipv6(ip)?),
+        Some(NetSlice::Arp(arp)) => {
+            let kind = (arp.hw_addr_type(), arp.proto_addr_type(), arp.hw_addr_size(), arp.proto_addr_size());
+            if kind == (ArpHardwareId::ETHERNET, EtherType::IPV4, 6, 4) {
+                fields.extend([
+                    (Field::ArpOp, arp.operation().0.into()),
+                    (Field::ArpSha, number(arp.sender_hw_addr())),
+                    (Field::ArpSpa, number(arp.sender_protocol_addr())),
+                    (Field::ArpTha, number(arp.target_hw_addr())),
+                    (Field::ArpTpa, number(arp.target_protocol_addr())),
+                ]);
+            }
+        }
+    }
+    match (&packet.net, &packet.transport) {
+        // It reads ICMP of the other version's number, which OpenFlow has no fields for.
+        (Some(NetSlice::Ipv6(_)), Some(TransportSlice::Icmpv4(_))) => {}
+        (Some(NetSlice::Ipv4(_)), Some(TransportSlice::Icmpv6(_))) => {}
+        (_, found) => fields.extend(found.iter().flat_map(transport)),
+    }
+    Some(fields)
+}
+
+fn link(packet: &SlicedPacket<'_>) -> Option<Fields> {
+    let Some(LinkSlice::Ethernet2(ethernet)) = &packet.link else { return None };
+    let mut eth_type = ethernet.ether_type().0;
+    let mut fields =
+        vec![(Field::EthDst, number(&ethernet.destination())), (Field::EthSrc, number(&ethernet.source()))];
+    for (index, extension) in packet.link_exts.iter().enumerate() {
+        let LinkExtSlice::Vlan(tag) = extension else { return None };
+        // It takes the number that Q-in-Q had before its standard for a tag's.
+        if eth_type == 0x9100 {
+            return None;
+        }
+        if index == 0 {
+            fields.push((Field::VlanVid, (tag.vlan_identifier().value() | VLAN_PRESENT).into()));
+            fields.push((Field::VlanPcp, tag.priority_code_point().value().into()));
+        }
+        eth_type = tag.ether_type().0;
+    }
+    // It stops at three tags, and takes an 802.3 length for a type.
+    if eth_type < 0x600 || [0x8100, 0x88a8].contains(&eth_type) {
+        return None;
+    }
+    fields.push((Field::EthType, eth_type.into()));
+    Some(fields)
+}
+
+fn ipv6(ip: &etherparse::Ipv6Slice<'_>) -> Option<Fields> {
+    let header = ip.header();
+    // It takes a length of zero for "up to the end of the frame".
+    if header.payload_length() == 0 && !ip.payload().payload.is_empty() {
+        return None;
+    }
+    let (mut exthdr, mut fragment) = (0, (false, false));
+    for extension in ip.extensions().clone() {
+        exthdr |= match &extension {
+            Ipv6ExtensionSlice::HopByHop(_) => ipv6_exthdr::HOP,
+            Ipv6ExtensionSlice::Routing(_) => ipv6_exthdr::ROUTER,
+            Ipv6ExtensionSlice::Fragment(header) => {
+                let later = header.fragment_offset().value() != 0;
+                fragment = (later || header.more_fragments(), later);
+                ipv6_exthdr::FRAG
+            }
+            Ipv6ExtensionSlice::DestinationOptions(_) => ipv6_exthdr::DEST,
+            Ipv6ExtensionSlice::Authentication(_) => ipv6_exthdr::AUTH,
+        };
+    }
+    let mut fields = vec![
+        (Field::Ipv6Src, number(&header.source())),
+        (Field::Ipv6Dst, number(&header.destination())),
+        (Field::Ipv6Flabel, header.flow_label().value().into()),
+        (Field::IpDscp, header.dscp().value().into()),
+        (Field::IpEcn, header.ecn().value().into()),
+        (Field::IpFrag, frag(fragment.0, fragment.1).into()),
+    ];
+    let proto = ip.payload().ip_number.0;
+    // It has no bits for these two, nor for the order of headers.
+    if !fragment.1 && ![50, 59].contains(&proto) {
+        fields.push((Field::IpProto, proto.into()));
+        let order = ipv6_exthdr::UNSEQ | ipv6_exthdr::UNREP;
+        let ours = parse(
+            &[&[0; 12], &[0x86, 0xdd][..], header.slice(), ip.extensions().slice(), &[0; 20]].concat(),
+            PortNo(1),
+        );
+        assert_eq!(ours.unwrap().key.get(Field::Ipv6Exthdr) & !u128::from(order), exthdr.into());
+    }
+    Some(fields)
+}
+
+fn transport(transport: &TransportSlice<'_>) -> Fields {
+    match transport {
+        TransportSlice::Tcp(tcp) => vec![
+            (Field::TcpSrc, tcp.source_port().into()),
+            (Field::TcpDst, tcp.destination_port().into()),
+            (Field::TcpFlags, (u128::from(tcp.slice()[12]) & 0xf) << 8 | u128::from(tcp.slice()[13])),
+        ],
+        TransportSlice::Udp(udp) => {
+            vec![(Field::UdpSrc, udp.source_port().into()), (Field::UdpDst, udp.destination_port().into())]
+        }
+        TransportSlice::Icmpv4(icmp) => {
+            vec![(Field::Icmpv4Type, icmp.type_u8().into()), (Field::Icmpv4Code, icmp.code_u8().into())]
+        }
+        TransportSlice::Icmpv6(icmp) => {
+            vec![(Field::Icmpv6Type, icmp.type_u8().into()), (Field::Icmpv6Code, icmp.code_u8().into())]
+        }
+        TransportSlice::Igmp(_) => vec![],
+    }
+}
+
+fn frag(any: bool, later: bool) -> u64 {
+    (u64::from(any) * ip_frag::ANY) | (u64::from(later) * ip_frag::LATER)
+}
+
+fn number(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_etherparse(craft in any_craft()) {
+        let frame = craft.build();
+        // It refuses ICMP messages whose length does not fit their type.
+        prop_assert!(compare(&frame) >= 3 || SlicedPacket::from_ethernet(&frame).is_err());
+    }
+
+    #[test]
+    fn agrees_with_etherparse_on_damaged_frames(
+        craft in any_craft(), cut in 0usize..200, damage in proptest::collection::vec((12usize..100, any::<u8>()), 0..4)
+    ) {
+        let mut frame = craft.build();
+        frame.truncate(cut.max(14));
+        for (at, byte) in damage {
+            frame.get_mut(at).into_iter().for_each(|place| *place = byte);
+        }
+        compare(&frame);
+    }
+
+    #[test]
+    fn anything_parses(mut frame in proptest::collection::vec(any::<u8>(), 14..200), kind in 0usize..8) {
+        let kinds = [[0x08, 0x00], [0x86, 0xdd], [0x81, 0x00], [0x08, 0x06], [0x88, 0x47], [0x88, 0xe7], [0x00, 0x20]];
+        if let Some(kind) = kinds.get(kind) {
+            frame[12..14].copy_from_slice(kind);
+        }
+        compare(&frame);
+    }
+}
