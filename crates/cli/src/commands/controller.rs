@@ -1,9 +1,187 @@
-//! `weir controller`.
+//! `weir controller`: prints switches coming and going until a signal, then a summary.
+use anyhow::Context;
+use clap::ValueEnum;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+use weir_controller::apps::learning::{Learning, LearningConfig};
+use weir_controller::{Controller, ControllerConfig, Listen, Snapshot, SwitchEvent};
+use weir_openflow::Version;
+use weir_openflow::model::PortNo;
+use weir_openflow::session::SessionConfig;
+use weir_units::Span;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Where switches connect: tcp:IP[:PORT] or unix:PATH; may be repeated. The channel is not encrypted
+    #[arg(long, value_name = "ADDRESS", default_value = "tcp:127.0.0.1:6653")]
+    listen: Vec<Listen>,
+    /// What the controller does
+    #[arg(long, value_enum, default_value_t = AppName::Learning)]
+    app: AppName,
+    /// Puts a port into a VLAN, untagged: only ports of one VLAN reach each other, over trunks (all other ports) with a tag;
+    /// DPID is hexadecimal, as in 1:2=100; may be repeated
+    #[arg(long, value_name = "DPID:PORT=VLAN", value_parser = parse_access)]
+    access: Vec<Access>,
+    /// Time without a packet after which a flow entry goes; 0s for never
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_idle_timeout)]
+    idle_timeout: Span,
+    /// Most stations known per switch and VLAN
+    #[arg(long, value_name = "N", default_value_t = LearningConfig::default().max_addresses)]
+    max_addresses: usize,
+    /// OpenFlow versions spoken: 1.3, 1.0
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',', default_value = "1.3,1.0", value_parser = parse_version)]
+    versions: Vec<Version>,
+    /// Print one JSON object per line: switches coming and going, and last the summary
+    #[arg(long)]
+    json: bool,
+}
 
-pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    todo!()
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AppName {
+    /// Learning switch
+    Learning,
+}
+
+/// An access port and its VLAN.
+type Access = ((u64, PortNo), u16);
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let json = args.json;
+    let config = ControllerConfig {
+        listen: args.listen.clone(),
+        session: SessionConfig { versions: args.versions.clone(), ..SessionConfig::default() },
+        observer: Some(Box::new(move |event| say(&event_line(event, json)))),
+        ..ControllerConfig::default()
+    };
+    let AppName::Learning = args.app;
+    let app = Learning::new(learning_config(&args)?);
+    let signals =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
+    let controller = Controller::start(Box::new(app), config)?;
+    if !json {
+        say(&ready_line(&controller, &args.versions));
+    }
+    signals.block_on(end_signal())?;
+    say(&summary(&controller.stop(), json));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn learning_config(args: &Args) -> anyhow::Result<LearningConfig> {
+    let mut access = HashMap::new();
+    for ((dpid, port), vlan) in &args.access {
+        let earlier = access.insert((*dpid, *port), *vlan).filter(|earlier| earlier != vlan);
+        if let Some(earlier) = earlier {
+            anyhow::bail!("--access: port {port} of {dpid:x} is in VLANs {earlier} and {vlan}, expected one");
+        }
+    }
+    let max_addresses = args.max_addresses;
+    Ok(LearningConfig { access, idle_timeout: args.idle_timeout.0, max_addresses, ..LearningConfig::default() })
+}
+
+/// Waits for SIGINT, SIGTERM or SIGHUP.
+async fn end_signal() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    Ok(())
+}
+
+/// Prints a line at once. A reader that went away is no reason to end: switches still need the controller.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+fn ready_line(controller: &Controller, versions: &[Version]) -> String {
+    let addresses: Vec<_> = controller.addresses().iter().map(Listen::to_string).collect();
+    let versions: Vec<_> = versions.iter().map(|version| version.name()).collect();
+    format!("learning switch for OpenFlow {} listens on {}", versions.join(", "), addresses.join(", "))
+}
+
+fn event_line(event: &SwitchEvent, json: bool) -> String {
+    if json {
+        return serde_json::to_string(event).unwrap_or_else(|error| error.to_string());
+    }
+    match event {
+        SwitchEvent::Up(info) => {
+            format!("switch {:016x} up, OpenFlow {}, from {}", info.dpid, info.version.name(), info.peer)
+        }
+        SwitchEvent::Down { switch, reason } => format!("switch {:016x} down: {reason}", switch.dpid),
+        SwitchEvent::Refused { peer, reason } => format!("connection from {peer} refused: {reason}"),
+    }
+}
+
+fn summary(end: &Snapshot, json: bool) -> String {
+    if json {
+        return serde_json::to_string(end).unwrap_or_else(|error| error.to_string());
+    }
+    let c = &end.counters;
+    let mut text = format!(
+        "{} connections ({} refused), {} packet-ins, {} flow-mods, {} packet-outs, {} errors from switches",
+        c.connections, c.refused, c.packet_ins, c.flow_mods, c.packet_outs, c.errors
+    );
+    let dropped = [
+        ("not sent, switch does not read", c.dropped_full),
+        ("not sent, switch gone", c.dropped_gone),
+        ("not sent, not in its OpenFlow version", c.dropped_unencodable),
+    ];
+    let counted = end.app.iter().map(|(name, count)| (*name, *count));
+    for (name, count) in dropped.into_iter().chain(counted).filter(|(_, count)| *count > 0) {
+        let _ = write!(text, "\n  {name}: {count}");
+    }
+    text
+}
+
+fn parse_access(text: &str) -> Result<Access, String> {
+    let error = || format!("found `{text}`, expected DPID:PORT=VLAN with a VLAN from 1 to 4094, such as 1:2=100");
+    let (place, vlan) = text.split_once('=').ok_or_else(error)?;
+    let (dpid, port) = place.split_once(':').ok_or_else(error)?;
+    let dpid = u64::from_str_radix(dpid.strip_prefix("0x").unwrap_or(dpid), 16).map_err(|_| error())?;
+    let port = port.parse().map_err(|_| error())?;
+    let vlan = vlan.parse().ok().filter(|vlan| (1..=4094).contains(vlan)).ok_or_else(error)?;
+    Ok(((dpid, port), vlan))
+}
+
+fn parse_idle_timeout(text: &str) -> Result<Span, String> {
+    let expected = || format!("found `{text}`, expected whole seconds from 0s to 65535s, such as 60s");
+    let span: Span = text.parse().map_err(|_| expected())?;
+    let whole = span.0.subsec_nanos() == 0 && span.0.as_secs() <= u64::from(u16::MAX);
+    whole.then_some(span).ok_or_else(expected)
+}
+
+fn parse_version(text: &str) -> Result<Version, String> {
+    let known = [Version::V10, Version::V13].into_iter().find(|version| version.name() == text);
+    known.ok_or_else(|| format!("found `{text}`, expected 1.0 or 1.3"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_ports_are_read() {
+        assert_eq!(parse_access("1:2=100"), Ok(((1, PortNo(2)), 100)));
+        assert_eq!(parse_access("0xa5:3=4094"), Ok(((0xa5, PortNo(3)), 4094)));
+        for wrong in ["", "1:2", "1=2", "1:2=0", "1:2=4095", "1:x=5", "g:1=5", "1:2=-1"] {
+            assert!(parse_access(wrong).unwrap_err().contains("such as 1:2=100"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_and_versions_are_read() {
+        assert_eq!(parse_idle_timeout("2min").unwrap().0.as_secs(), 120);
+        for wrong in ["60", "0.5s", "65536s", ""] {
+            assert!(parse_idle_timeout(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_version("1.3"), Ok(Version::V13));
+        assert!(parse_version("1.5").unwrap_err().contains("expected 1.0 or 1.3"));
+    }
 }
