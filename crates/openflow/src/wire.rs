@@ -1,6 +1,7 @@
 //! What both versions' codecs are made of: bounds-checked reading, writing, and the parts whose layout they share.
 pub(crate) mod config;
 pub(crate) mod error;
+pub(crate) mod flow;
 pub(crate) mod hello;
 pub(crate) mod multipart;
 pub(crate) mod opaque;

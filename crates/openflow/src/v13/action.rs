@@ -8,7 +8,7 @@ use super::oxm;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
 use crate::model::{GroupId, MatchField, PortNo};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, Reader, Writer, port};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, ip_proto};
 
@@ -43,7 +43,8 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
         SET_FIELD => return decode_set_field(&mut action),
         EXPERIMENTER => Action::Experimenter { id: action.u32()?, data: action.rest() },
         OUTPUT => {
-            let output = Action::Output { port: PortNo(action.u32()?), max_len: action.u16()? };
+            let port = port::check_output(PortNo(action.u32()?), &action)?;
+            let output = Action::Output { port, max_len: action.u16()? };
             action.skip(6)?;
             output
         }

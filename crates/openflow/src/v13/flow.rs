@@ -1,39 +1,11 @@
 //! Flow-mod, flow-removed, and what multipart messages say of flow entries (OpenFlow 1.3.5, 7.3.4.2, 7.4.2, 7.3.5.2).
 use super::{instruction, oxm};
-use crate::model::error::{BadInstruction, BadRequest, FlowModFailed};
-use crate::model::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
+use crate::model::error::{BadInstruction, BadRequest};
+use crate::model::flow::{FlowFlags, FlowMod, FlowRemoved};
 use crate::model::multipart::{FlowRequest, FlowStats};
 use crate::model::{GroupId, Match, PortNo, TableId};
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 use weir_packet::Field;
-
-/// Commands in order of their numbers.
-const COMMANDS: [FlowCommand; 5] =
-    [FlowCommand::Add, FlowCommand::Modify, FlowCommand::ModifyStrict, FlowCommand::Delete, FlowCommand::DeleteStrict];
-
-/// The command of a number, which both versions share.
-pub(crate) fn command(number: u16, reader: &Reader<'_>) -> Decoded<FlowCommand> {
-    COMMANDS
-        .get(usize::from(number))
-        .copied()
-        .ok_or_else(|| reader.error(FlowModFailed::BadCommand, format_args!("found command {number}, expected 0 to 4")))
-}
-
-/// The command's number.
-pub(crate) fn command_number(command: FlowCommand) -> u8 {
-    command as u8
-}
-
-/// Why an entry went, which both versions share.
-pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<FlowRemovedReason> {
-    Ok(match reader.u8()? {
-        0 => FlowRemovedReason::IdleTimeout,
-        1 => FlowRemovedReason::HardTimeout,
-        2 => FlowRemovedReason::Delete,
-        3 => FlowRemovedReason::GroupDelete,
-        other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 to 3"))),
-    })
-}
 
 /// The `ip_proto` that a match asks for: it says which ports 1.0's actions mean.
 fn proto(matching: &Match) -> Option<u8> {
@@ -48,7 +20,7 @@ fn decode_instructions(reader: &mut Reader<'_>) -> Decoded<Vec<crate::model::Ins
 pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     let (cookie, cookie_mask, table) = (reader.u64()?, reader.u64()?, TableId(reader.u8()?));
     let number = reader.u8()?;
-    let command = command(number.into(), reader)?;
+    let command = flow::command(number.into(), reader)?;
     let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
     let buffer_id = reader.buffer_id()?;
     let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));
@@ -78,7 +50,7 @@ pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
     writer.u64(flow.cookie);
     writer.u64(flow.cookie_mask);
     writer.u8(flow.table.0);
-    writer.u8(command_number(flow.command));
+    writer.u8(flow.command as u8);
     writer.u16(flow.idle_timeout);
     writer.u16(flow.hard_timeout);
     writer.u16(flow.priority);
@@ -95,7 +67,7 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
     Ok(FlowRemoved {
         cookie: reader.u64()?,
         priority: reader.u16()?,
-        reason: decode_reason(reader)?,
+        reason: flow::decode_reason(reader)?,
         table: TableId(reader.u8()?),
         duration_sec: reader.u32()?,
         duration_nsec: reader.u32()?,

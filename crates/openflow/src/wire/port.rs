@@ -1,7 +1,7 @@
-//! What port messages share: the counters, and what happened to a port.
+//! What port messages share: the counters, what happened to a port, and which ports take packets.
 use super::{Decoded, Reader, Writer};
 use crate::model::PortNo;
-use crate::model::error::BadRequest;
+use crate::model::error::{BadAction, BadRequest};
 use crate::model::port::{PortStats, PortStatusReason};
 
 pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PortStatusReason> {
@@ -11,6 +11,14 @@ pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PortStatusReason
         2 => PortStatusReason::Modify,
         other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 to 2"))),
     })
+}
+
+/// Checks that packets can be sent to a port of this number: an ordinary one or one with a meaning.
+pub(crate) fn check_output(port: PortNo, reader: &Reader<'_>) -> Decoded<PortNo> {
+    if port.is_ordinary() || (PortNo::IN_PORT..=PortNo::LOCAL).contains(&port) {
+        return Ok(port);
+    }
+    Err(reader.error(BadAction::BadOutPort, format_args!("found output to port {port}, which is none")))
 }
 
 /// The twelve counters of port statistics (OpenFlow 1.3.5, 7.3.5.6; OpenFlow 1.0.0, 5.3.5).

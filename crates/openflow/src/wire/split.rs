@@ -7,7 +7,7 @@ use crate::model::{Body, Message, Version};
 const MAX_BYTES: usize = 65_535;
 
 /// Splits a reply of many entries into as many messages as it needs, in order, all but the last saying that more follow.
-/// There is always at least one. Entries that the version cannot carry (an entry of a second table in 1.0) are left out,
+/// There is always at least one. Entries that the version cannot carry (a flow entry that goes on to another table in 1.0) are left out,
 /// since a reply without them is of more use than none; a kind of reply that the version does not have comes back as it was,
 /// for encoding to refuse.
 pub fn split_reply(reply: ReplyBody, version: Version) -> Vec<MultipartReply> {

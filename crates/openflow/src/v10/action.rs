@@ -1,0 +1,181 @@
+//! Actions (OpenFlow 1.0.0, 5.2.4).
+//!
+//! A set-field of a field that 1.0 has an action for is sent as that action, as Open vSwitch does. They differ on packets
+//! that lack the field: 1.0 leaves those alone, or pushes a VLAN tag.
+use super::port;
+use crate::model::action::Action;
+use crate::model::error::BadAction;
+use crate::wire::{Decoded, Encoded, Reader, Writer, port::check_output};
+use weir_packet::field::VLAN_PRESENT;
+use weir_packet::{Field, MacAddr};
+
+const OUTPUT: u16 = 0;
+const SET_VLAN_VID: u16 = 1;
+const SET_VLAN_PCP: u16 = 2;
+const STRIP_VLAN: u16 = 3;
+const SET_DL_SRC: u16 = 4;
+const SET_DL_DST: u16 = 5;
+const SET_NW_SRC: u16 = 6;
+const SET_NW_DST: u16 = 7;
+const SET_NW_TOS: u16 = 8;
+const SET_TP_SRC: u16 = 9;
+const SET_TP_DST: u16 = 10;
+const ENQUEUE: u16 = 11;
+const VENDOR: u16 = 0xffff;
+
+/// The highest VLAN id and priority.
+const VID_MAX: u16 = 0x0fff;
+const PCP_MAX: u8 = 7;
+
+/// One action.
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
+    let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
+    let length = action.left();
+    if !length.is_multiple_of(8) {
+        return Err(action.error(BadAction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
+    }
+    let kind = action.u16()?;
+    action.skip(2)?;
+    let decoded = match kind {
+        OUTPUT => {
+            let port = check_output(port::decode_no(&mut action)?, &action)?;
+            Action::Output { port, max_len: action.u16()? }
+        }
+        SET_DL_SRC => set_mac(Field::EthSrc, &mut action)?,
+        SET_DL_DST => set_mac(Field::EthDst, &mut action)?,
+        ENQUEUE => {
+            let port = check_output(port::decode_no(&mut action)?, &action)?;
+            action.skip(6)?;
+            Action::Enqueue { port, queue: action.u32()? }
+        }
+        VENDOR => Action::Experimenter { id: action.u32()?, data: action.rest() },
+        kind => {
+            let argument = action.array()?;
+            small(kind, argument, &action)?
+        }
+    };
+    action.finish()?;
+    Ok(decoded)
+}
+
+fn set_mac(field: Field, action: &mut Reader<'_>) -> Decoded<Action> {
+    let mac = action.mac()?;
+    action.skip(6)?;
+    Ok(Action::set_mac(field, mac))
+}
+
+/// An action of eight bytes: its type, and an argument of at most four.
+fn small(kind: u16, argument: [u8; 4], action: &Reader<'_>) -> Decoded<Action> {
+    let [byte, second, ..] = argument;
+    let short = u16::from_be_bytes([byte, second]);
+    let long = u32::from_be_bytes(argument);
+    let too_large = |what, value: u16, most: u16| {
+        Err(action.error(BadAction::BadArgument, format_args!("found {what} {value}, expected at most {most}")))
+    };
+    match kind {
+        SET_VLAN_VID if short > VID_MAX => too_large("VLAN id", short, VID_MAX),
+        SET_VLAN_PCP if byte > PCP_MAX => too_large("VLAN priority", byte.into(), PCP_MAX.into()),
+        SET_VLAN_VID => Ok(Action::SetVlanVid(short)),
+        SET_VLAN_PCP => Ok(Action::SetVlanPcp(byte)),
+        STRIP_VLAN => Ok(Action::PopVlan),
+        SET_NW_SRC => Ok(Action::SetNwSrc(long)),
+        SET_NW_DST => Ok(Action::SetNwDst(long)),
+        SET_NW_TOS => Ok(Action::SetNwTos(byte)),
+        SET_TP_SRC => Ok(Action::SetTpSrc(short)),
+        SET_TP_DST => Ok(Action::SetTpDst(short)),
+        kind => {
+            Err(action.error(BadAction::BadType, format_args!("found action type {kind}, which 1.0 does not have")))
+        }
+    }
+}
+
+/// Writes a list of actions.
+pub(crate) fn encode_list(actions: &[Action], writer: &mut Writer<'_>) -> Encoded {
+    actions.iter().try_for_each(|action| encode(action, writer))
+}
+
+fn encode(action: &Action, writer: &mut Writer<'_>) -> Encoded {
+    match *action {
+        Action::Output { port, max_len } => {
+            head(OUTPUT, 8, writer);
+            port::encode_no(port, writer)?;
+            writer.u16(max_len);
+        }
+        Action::SetVlanVid(vid) => short(SET_VLAN_VID, vid, writer),
+        Action::SetVlanPcp(pcp) => byte(SET_VLAN_PCP, pcp, writer),
+        Action::PopVlan => long(STRIP_VLAN, 0, writer),
+        Action::SetNwSrc(address) => long(SET_NW_SRC, address, writer),
+        Action::SetNwDst(address) => long(SET_NW_DST, address, writer),
+        Action::SetNwTos(tos) => byte(SET_NW_TOS, tos, writer),
+        Action::SetTpSrc(port) => short(SET_TP_SRC, port, writer),
+        Action::SetTpDst(port) => short(SET_TP_DST, port, writer),
+        Action::Enqueue { port, queue } => {
+            head(ENQUEUE, 16, writer);
+            port::encode_no(port, writer)?;
+            writer.zeros(6);
+            writer.u32(queue);
+        }
+        Action::SetField { field, value } => return encode_set_field(field, value, writer),
+        Action::Experimenter { id, ref data } => return encode_vendor(id, &data.0, writer),
+        ref other => return Err(writer.cannot(format!("the action {other:?}"))),
+    }
+    Ok(())
+}
+
+/// A set-field, as the action of 1.0 that sets the field.
+#[expect(clippy::cast_possible_truncation, reason = "the value is checked against the field's width")]
+fn encode_set_field(field: Field, value: u128, writer: &mut Writer<'_>) -> Encoded {
+    if value > field.all_ones() {
+        return Err(writer.cannot(format!("{value:#x} in {field}, which has {} bits", field.bits())));
+    }
+    match field {
+        Field::EthSrc => mac(SET_DL_SRC, MacAddr::from_bits(value as u64), writer),
+        Field::EthDst => mac(SET_DL_DST, MacAddr::from_bits(value as u64), writer),
+        Field::VlanVid if value as u16 & VLAN_PRESENT != 0 => {
+            short(SET_VLAN_VID, value as u16 & VID_MAX, writer);
+        }
+        Field::VlanPcp => byte(SET_VLAN_PCP, value as u8, writer),
+        Field::Ipv4Src => long(SET_NW_SRC, value as u32, writer),
+        Field::Ipv4Dst => long(SET_NW_DST, value as u32, writer),
+        Field::IpDscp => byte(SET_NW_TOS, (value as u8) << 2, writer),
+        Field::TcpSrc | Field::UdpSrc | Field::SctpSrc => short(SET_TP_SRC, value as u16, writer),
+        Field::TcpDst | Field::UdpDst | Field::SctpDst => short(SET_TP_DST, value as u16, writer),
+        _ => return Err(writer.cannot(format!("setting {field} to {value:#x}"))),
+    }
+    Ok(())
+}
+
+fn encode_vendor(id: u32, data: &[u8], writer: &mut Writer<'_>) -> Encoded {
+    if !data.len().is_multiple_of(8) {
+        return Err(writer.cannot(format!("a vendor action of {} bytes: not a multiple of 8", data.len() + 8)));
+    }
+    let start = writer.at();
+    head(VENDOR, 0, writer);
+    writer.u32(id);
+    writer.bytes(data);
+    writer.set_length(start + 2, start)
+}
+
+fn head(kind: u16, length: u16, writer: &mut Writer<'_>) {
+    writer.u16(kind);
+    writer.u16(length);
+}
+
+fn long(kind: u16, argument: u32, writer: &mut Writer<'_>) {
+    head(kind, 8, writer);
+    writer.u32(argument);
+}
+
+fn short(kind: u16, argument: u16, writer: &mut Writer<'_>) {
+    long(kind, u32::from(argument) << 16, writer);
+}
+
+fn byte(kind: u16, argument: u8, writer: &mut Writer<'_>) {
+    long(kind, u32::from(argument) << 24, writer);
+}
+
+fn mac(kind: u16, address: MacAddr, writer: &mut Writer<'_>) {
+    head(kind, 16, writer);
+    writer.mac(address);
+    writer.zeros(6);
+}

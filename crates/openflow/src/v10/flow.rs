@@ -1,0 +1,202 @@
+//! Flow-mod, flow-removed, and what statistics say of flow entries (OpenFlow 1.0.0, 5.3.3, 5.4.2, 5.3.5).
+//!
+//! An entry has a list of actions, which is one apply-actions instruction. Flow-mods name no table: deletes mean every one,
+//! the rest the first.
+use super::{action, matching, port};
+use crate::model::error::{BadAction, BadRequest, FlowModFailed};
+use crate::model::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
+use crate::model::multipart::{FlowRequest, FlowStats};
+use crate::model::{Action, GroupId, Instruction, TableId};
+use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+
+/// `OFPFF_EMERG`, whose bit means something else in 1.3.
+const EMERG: u16 = 1 << 2;
+/// `OFPFF_SEND_FLOW_REM` and `OFPFF_CHECK_OVERLAP`, which are 1.3's.
+const SHARED_FLAGS: u16 = 3;
+
+fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
+    let flags = reader.u16()?;
+    if flags & !(SHARED_FLAGS | EMERG) != 0 {
+        return Err(reader.error(FlowModFailed::BadFlags, format_args!("found flags {flags:#x}, expected at most 0x7")));
+    }
+    let emergency = if flags & EMERG != 0 { FlowFlags::EMERG } else { FlowFlags::default() };
+    Ok(FlowFlags(flags & SHARED_FLAGS).with(emergency))
+}
+
+fn encode_flags(flags: FlowFlags, writer: &mut Writer<'_>) -> Encoded {
+    let foreign = flags.0 & !(SHARED_FLAGS | FlowFlags::EMERG.0);
+    if foreign != 0 {
+        return Err(writer.cannot(format!("the flow flags {foreign:#x}")));
+    }
+    writer.u16(flags.0 & SHARED_FLAGS | if flags.contains(FlowFlags::EMERG) { EMERG } else { 0 });
+    Ok(())
+}
+
+fn decode_actions(reader: &mut Reader<'_>) -> Decoded<Vec<Instruction>> {
+    let left = reader.left();
+    let actions = reader.part(left, "actions", BadAction::BadLen)?.list(action::decode)?;
+    Ok(if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] })
+}
+
+fn encode_actions(instructions: &[Instruction], writer: &mut Writer<'_>) -> Encoded {
+    let actions: &[Action] = match instructions {
+        [] => &[],
+        [Instruction::ApplyActions(actions)] => actions,
+        _ => return Err(writer.cannot("instructions other than one apply-actions")),
+    };
+    action::encode_list(actions, writer)
+}
+
+fn is_delete(command: FlowCommand) -> bool {
+    matches!(command, FlowCommand::Delete | FlowCommand::DeleteStrict)
+}
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
+    let (matching, cookie) = (matching::decode(reader)?, reader.u64()?);
+    let number = reader.u16()?;
+    let command = flow::command(number, reader)?;
+    Ok(FlowMod {
+        cookie,
+        cookie_mask: 0,
+        table: if is_delete(command) { TableId::ALL } else { TableId(0) },
+        command,
+        idle_timeout: reader.u16()?,
+        hard_timeout: reader.u16()?,
+        priority: reader.u16()?,
+        buffer_id: reader.buffer_id()?,
+        out_port: port::decode_no(reader)?,
+        out_group: GroupId::ANY,
+        flags: decode_flags(reader)?,
+        matching,
+        instructions: decode_actions(reader)?,
+    })
+}
+
+pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
+    check_mod(flow).map_err(|what| writer.cannot(what))?;
+    matching::encode(&flow.matching, writer)?;
+    writer.u64(flow.cookie);
+    writer.u16(flow.command as u16);
+    writer.u16(flow.idle_timeout);
+    writer.u16(flow.hard_timeout);
+    writer.u16(flow.priority);
+    writer.buffer_id(flow.buffer_id);
+    port::encode_no(flow.out_port, writer)?;
+    encode_flags(flow.flags, writer)?;
+    encode_actions(&flow.instructions, writer)
+}
+
+/// Says what 1.0 has no place for and would change what the flow-mod does. A table's number is only refused where it says
+/// more than 1.0 means: a switch of one table is sent the same deletes by either version.
+fn check_mod(flow: &FlowMod) -> Result<(), String> {
+    let delete = is_delete(flow.command);
+    if flow.table != TableId(0) && !(delete && flow.table == TableId::ALL) {
+        return Err(format!("a flow-mod of table {}", flow.table));
+    }
+    if flow.command != FlowCommand::Add && flow.cookie_mask != 0 {
+        return Err("a flow-mod of the entries with a cookie".to_owned());
+    }
+    if delete && flow.out_group != GroupId::ANY {
+        return Err("a delete of the entries that output to a group".to_owned());
+    }
+    Ok(())
+}
+
+pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+    let (matching, cookie, priority) = (matching::decode(reader)?, reader.u64()?, reader.u16()?);
+    let reason = flow::decode_reason(reader)?;
+    reader.skip(1)?;
+    let (duration_sec, duration_nsec, idle_timeout) = (reader.u32()?, reader.u32()?, reader.u16()?);
+    reader.skip(2)?;
+    Ok(FlowRemoved {
+        cookie,
+        priority,
+        reason,
+        table: TableId(0),
+        duration_sec,
+        duration_nsec,
+        idle_timeout,
+        hard_timeout: 0,
+        packet_count: reader.u64()?,
+        byte_count: reader.u64()?,
+        matching,
+    })
+}
+
+pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+    matching::encode(&removed.matching, writer)?;
+    writer.u64(removed.cookie);
+    writer.u16(removed.priority);
+    writer.u8(match removed.reason {
+        FlowRemovedReason::GroupDelete => FlowRemovedReason::Delete as u8,
+        reason => reason as u8,
+    });
+    writer.zeros(1);
+    writer.u32(removed.duration_sec);
+    writer.u32(removed.duration_nsec);
+    writer.u16(removed.idle_timeout);
+    writer.zeros(2);
+    writer.u64(removed.packet_count);
+    writer.u64(removed.byte_count);
+    Ok(())
+}
+
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
+    let (matching, table) = (matching::decode(reader)?, TableId(reader.u8()?));
+    reader.skip(1)?;
+    Ok(FlowRequest { table, out_port: port::decode_no(reader)?, matching, ..FlowRequest::all() })
+}
+
+pub(crate) fn encode_request(request: &FlowRequest, writer: &mut Writer<'_>) -> Encoded {
+    if request.cookie_mask != 0 || request.out_group != GroupId::ANY {
+        return Err(writer.cannot("a request for the entries with a cookie or a group"));
+    }
+    matching::encode(&request.matching, writer)?;
+    writer.u8(request.table.0);
+    writer.zeros(1);
+    port::encode_no(request.out_port, writer)
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+    let mut entry = reader.element("flow statistics", 0, 88, BadRequest::BadLen)?;
+    entry.skip(2)?;
+    let table = TableId(entry.u8()?);
+    entry.skip(1)?;
+    let matching = matching::decode(&mut entry)?;
+    let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
+    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
+    entry.skip(6)?;
+    Ok(FlowStats {
+        table,
+        duration_sec,
+        duration_nsec,
+        priority,
+        idle_timeout,
+        hard_timeout,
+        flags: FlowFlags::default(),
+        cookie: entry.u64()?,
+        packet_count: entry.u64()?,
+        byte_count: entry.u64()?,
+        matching,
+        instructions: decode_actions(&mut entry)?,
+    })
+}
+
+pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u8(stats.table.0);
+    writer.zeros(1);
+    matching::encode(&stats.matching, writer)?;
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+    writer.u16(stats.priority);
+    writer.u16(stats.idle_timeout);
+    writer.u16(stats.hard_timeout);
+    writer.zeros(6);
+    writer.u64(stats.cookie);
+    writer.u64(stats.packet_count);
+    writer.u64(stats.byte_count);
+    encode_actions(&stats.instructions, writer)?;
+    writer.set_length(start, start)
+}

@@ -1,0 +1,313 @@
+//! `ofp_match` (OpenFlow 1.0.0, 5.2.3): twelve fields at fixed places and a bitmap of those that do not matter.
+//!
+//! A field whose prerequisites are not matched is ignored, whatever it holds (OpenFlow 1.0.1, 3.4). The network fields mean
+//! IPv4's or ARP's by `dl_type`, the transport fields TCP's, UDP's, SCTP's or ICMP's by `nw_proto`; with IPv6, as in Open
+//! vSwitch, all but the addresses mean something. `nw_src` and `nw_dst` say how many low bits do not matter.
+use super::port;
+use crate::model::error::BadMatch;
+use crate::model::{Match, MatchField};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
+use weir_packet::{Field, MacAddr};
+
+const IN_PORT: u32 = 1 << 0;
+const DL_VLAN: u32 = 1 << 1;
+const DL_SRC: u32 = 1 << 2;
+const DL_DST: u32 = 1 << 3;
+const DL_TYPE: u32 = 1 << 4;
+const NW_PROTO: u32 = 1 << 5;
+const TP_SRC: u32 = 1 << 6;
+const TP_DST: u32 = 1 << 7;
+const NW_SRC_SHIFT: u32 = 8;
+const NW_DST_SHIFT: u32 = 14;
+/// Width of the two counts of bits: from 32 on, no bit of the address matters.
+const NW_COUNT: u32 = 0x3f;
+const DL_VLAN_PCP: u32 = 1 << 20;
+const NW_TOS: u32 = 1 << 21;
+/// `OFPFW_ALL`.
+const ALL: u32 = (1 << 22) - 1;
+/// `dl_vlan` of a packet without tag (`OFP_VLAN_NONE`).
+const VLAN_NONE: u16 = 0xffff;
+/// The VLAN id's bits.
+const VID_MASK: u16 = 0x0fff;
+
+/// The fields as they lie on the wire.
+#[derive(Default)]
+struct Layout {
+    wildcards: u32,
+    in_port: u16,
+    dl_src: MacAddr,
+    dl_dst: MacAddr,
+    dl_vlan: u16,
+    dl_vlan_pcp: u8,
+    dl_type: u16,
+    nw_tos: u8,
+    nw_proto: u8,
+    nw_src: u32,
+    nw_dst: u32,
+    tp_src: u16,
+    tp_dst: u16,
+}
+
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Match> {
+    let mut part = reader.part(40, "match", BadMatch::BadLen)?;
+    let layout = Layout::read(&mut part)?;
+    let mut fields = Match::any();
+    layout.add_ethernet(&mut fields);
+    layout.add_vlan(&mut fields);
+    layout.add_network(&mut fields);
+    layout.add_transport(&mut fields);
+    check_icmp(&fields, &part)?;
+    Ok(fields)
+}
+
+/// An ICMP type or code lies in 16 bits and has 8.
+fn check_icmp(fields: &Match, part: &Reader<'_>) -> Decoded<()> {
+    for field in [Field::Icmpv4Type, Field::Icmpv4Code, Field::Icmpv6Type, Field::Icmpv6Code] {
+        if let Some((value, _)) = fields.get(field).filter(|(value, _)| *value > field.all_ones()) {
+            return Err(part.error(BadMatch::BadValue, format_args!("found {field} {value}, expected at most 255")));
+        }
+    }
+    Ok(())
+}
+
+/// Which fields the transport fields are.
+fn transport(dl_type: u16, nw_proto: u8) -> Option<(Field, Field)> {
+    match (dl_type, nw_proto) {
+        (eth_type::IPV4 | eth_type::IPV6, ip_proto::TCP) => Some((Field::TcpSrc, Field::TcpDst)),
+        (eth_type::IPV4 | eth_type::IPV6, ip_proto::UDP) => Some((Field::UdpSrc, Field::UdpDst)),
+        (eth_type::IPV4 | eth_type::IPV6, ip_proto::SCTP) => Some((Field::SctpSrc, Field::SctpDst)),
+        (eth_type::IPV4, ip_proto::ICMP) => Some((Field::Icmpv4Type, Field::Icmpv4Code)),
+        (eth_type::IPV6, ip_proto::ICMPV6) => Some((Field::Icmpv6Type, Field::Icmpv6Code)),
+        _ => None,
+    }
+}
+
+impl Layout {
+    fn read(reader: &mut Reader<'_>) -> Decoded<Layout> {
+        let (wildcards, in_port) = (reader.u32()?, reader.u16()?);
+        let (dl_src, dl_dst) = (reader.mac()?, reader.mac()?);
+        let (dl_vlan, dl_vlan_pcp) = (reader.u16()?, reader.u8()?);
+        reader.skip(1)?;
+        let (dl_type, nw_tos, nw_proto) = (reader.u16()?, reader.u8()?, reader.u8()?);
+        reader.skip(2)?;
+        let (nw_src, nw_dst) = (reader.u32()?, reader.u32()?);
+        let (tp_src, tp_dst) = (reader.u16()?, reader.u16()?);
+        Ok(Layout {
+            wildcards,
+            in_port,
+            dl_src,
+            dl_dst,
+            dl_vlan,
+            dl_vlan_pcp,
+            dl_type,
+            nw_tos,
+            nw_proto,
+            nw_src,
+            nw_dst,
+            tp_src,
+            tp_dst,
+        })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.u32(self.wildcards);
+        writer.u16(self.in_port);
+        writer.mac(self.dl_src);
+        writer.mac(self.dl_dst);
+        writer.u16(self.dl_vlan);
+        writer.u8(self.dl_vlan_pcp);
+        writer.zeros(1);
+        writer.u16(self.dl_type);
+        writer.u8(self.nw_tos);
+        writer.u8(self.nw_proto);
+        writer.zeros(2);
+        writer.u32(self.nw_src);
+        writer.u32(self.nw_dst);
+        writer.u16(self.tp_src);
+        writer.u16(self.tp_dst);
+    }
+
+    fn matches(&self, wildcard: u32) -> bool {
+        self.wildcards & wildcard == 0
+    }
+
+    fn add_ethernet(&self, fields: &mut Match) {
+        let known = [
+            (IN_PORT, Field::InPort, u64::from(port::from_wire(self.in_port).0)),
+            (DL_DST, Field::EthDst, self.dl_dst.to_bits()),
+            (DL_SRC, Field::EthSrc, self.dl_src.to_bits()),
+            (DL_TYPE, Field::EthType, self.dl_type.into()),
+        ];
+        for (_, field, value) in known.into_iter().filter(|(wildcard, ..)| self.matches(*wildcard)) {
+            fields.fields.push(MatchField::Known { field, value: value.into(), mask: None });
+        }
+    }
+
+    /// A priority without id means any tag of that priority.
+    fn add_vlan(&self, fields: &mut Match) {
+        let vid = match (self.matches(DL_VLAN), self.matches(DL_VLAN_PCP)) {
+            (true, _) if self.dl_vlan == VLAN_NONE => {
+                return fields.fields.push(MatchField::Known { field: Field::VlanVid, value: 0, mask: None });
+            }
+            (true, _) => (self.dl_vlan & VID_MASK | VLAN_PRESENT, None),
+            (false, true) => (VLAN_PRESENT, Some(VLAN_PRESENT.into())),
+            (false, false) => return,
+        };
+        fields.fields.push(MatchField::Known { field: Field::VlanVid, value: vid.0.into(), mask: vid.1 });
+        if self.matches(DL_VLAN_PCP) {
+            let value = u128::from(self.dl_vlan_pcp & 7);
+            fields.fields.push(MatchField::Known { field: Field::VlanPcp, value, mask: None });
+        }
+    }
+
+    fn add_network(&self, fields: &mut Match) {
+        let mut add = |field, value: u8| {
+            fields.fields.push(MatchField::Known { field, value: value.into(), mask: None });
+        };
+        let addresses = match self.dl_type {
+            _ if !self.matches(DL_TYPE) => return,
+            eth_type::IPV4 => [Field::Ipv4Src, Field::Ipv4Dst],
+            eth_type::ARP | eth_type::RARP => [Field::ArpSpa, Field::ArpTpa],
+            // Of IPv6, 1.0 has no addresses.
+            eth_type::IPV6 => [Field::Ipv6Src, Field::Ipv6Dst],
+            _ => return,
+        };
+        let is_ip = addresses[0] != Field::ArpSpa;
+        if is_ip && self.matches(NW_TOS) {
+            add(Field::IpDscp, self.nw_tos >> 2);
+        }
+        if self.matches(NW_PROTO) {
+            add(if is_ip { Field::IpProto } else { Field::ArpOp }, self.nw_proto);
+        }
+        if self.dl_type != eth_type::IPV6 {
+            add_address(addresses[0], self.nw_src, self.wildcards >> NW_SRC_SHIFT, fields);
+            add_address(addresses[1], self.nw_dst, self.wildcards >> NW_DST_SHIFT, fields);
+        }
+    }
+
+    fn add_transport(&self, fields: &mut Match) {
+        if !self.matches(DL_TYPE | NW_PROTO) {
+            return;
+        }
+        let Some((source, destination)) = transport(self.dl_type, self.nw_proto) else { return };
+        for (wildcard, field, value) in [(TP_SRC, source, self.tp_src), (TP_DST, destination, self.tp_dst)] {
+            if self.matches(wildcard) {
+                fields.fields.push(MatchField::Known { field, value: value.into(), mask: None });
+            }
+        }
+    }
+
+    /// Takes over a field; none if 1.0 cannot say it.
+    #[expect(clippy::cast_possible_truncation, reason = "values were checked against their fields' widths")]
+    fn set(&mut self, field: Field, value: u128, mask: u128) -> Option<()> {
+        let exact = mask == field.all_ones();
+        match field {
+            Field::Ipv4Src | Field::ArpSpa => {
+                self.nw_src = value as u32;
+                self.count(NW_SRC_SHIFT, mask as u32)?;
+            }
+            Field::Ipv4Dst | Field::ArpTpa => {
+                self.nw_dst = value as u32;
+                self.count(NW_DST_SHIFT, mask as u32)?;
+            }
+            Field::VlanVid => self.set_vlan(value as u16, mask as u16)?,
+            _ if !exact => return None,
+            Field::InPort => {
+                self.in_port = port::to_wire(weir_packet::PortNo(value as u32))?;
+                self.wildcards &= !IN_PORT;
+            }
+            Field::EthDst => {
+                self.dl_dst = MacAddr::from_bits(value as u64);
+                self.wildcards &= !DL_DST;
+            }
+            Field::EthSrc => {
+                self.dl_src = MacAddr::from_bits(value as u64);
+                self.wildcards &= !DL_SRC;
+            }
+            Field::EthType => {
+                self.dl_type = value as u16;
+                self.wildcards &= !DL_TYPE;
+            }
+            Field::VlanPcp => {
+                self.dl_vlan_pcp = value as u8;
+                self.wildcards &= !DL_VLAN_PCP;
+            }
+            Field::IpDscp => {
+                self.nw_tos = (value as u8) << 2;
+                self.wildcards &= !NW_TOS;
+            }
+            Field::IpProto | Field::ArpOp => {
+                self.nw_proto = u8::try_from(value).ok()?;
+                self.wildcards &= !NW_PROTO;
+            }
+            Field::TcpSrc | Field::UdpSrc | Field::SctpSrc | Field::Icmpv4Type | Field::Icmpv6Type => {
+                self.tp_src = value as u16;
+                self.wildcards &= !TP_SRC;
+            }
+            Field::TcpDst | Field::UdpDst | Field::SctpDst | Field::Icmpv4Code | Field::Icmpv6Code => {
+                self.tp_dst = value as u16;
+                self.wildcards &= !TP_DST;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// No tag, or one with this id. Any tag at all can be said only with a priority; [`encode`] checks that.
+    fn set_vlan(&mut self, value: u16, mask: u16) -> Option<()> {
+        match (value, mask) {
+            (0, 0x1fff) => self.dl_vlan = VLAN_NONE,
+            (_, 0x1fff) => self.dl_vlan = value & VID_MASK,
+            (VLAN_PRESENT, VLAN_PRESENT) => return Some(()),
+            _ => return None,
+        }
+        self.wildcards &= !DL_VLAN;
+        Some(())
+    }
+
+    /// Sets how many low bits of an address do not matter; none if those that do are not the high ones.
+    fn count(&mut self, shift: u32, mask: u32) -> Option<()> {
+        let low = mask.trailing_zeros();
+        if mask.leading_ones() + low != 32 {
+            return None;
+        }
+        self.wildcards = self.wildcards & !(NW_COUNT << shift) | low << shift;
+        Some(())
+    }
+}
+
+/// Adds an address of which the low `wildcards & 0x3f` bits do not matter, unless none does.
+fn add_address(field: Field, address: u32, wildcards: u32, fields: &mut Match) {
+    let Some(mask) = u32::MAX.checked_shl(wildcards & NW_COUNT) else { return };
+    let value = u128::from(address & mask);
+    let mask = (mask != u32::MAX).then_some(mask.into());
+    fields.fields.push(MatchField::Known { field, value, mask });
+}
+
+/// Writes a match. What does not matter is zero; the counts of addresses that do not matter are 32 when `dl_type` is matched
+/// (as Open vSwitch has it), and all ones when it is not, so that a match of everything has `OFPFW_ALL`.
+pub(crate) fn encode(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
+    if let Err(error) = matching.key_and_mask() {
+        return Err(writer.cannot(format!("a match that is not valid: {error:?}")));
+    }
+    let mut layout = Layout { wildcards: ALL, ..Layout::default() };
+    if matching.get(Field::EthType).is_some() {
+        layout.wildcards &= !(31 << NW_SRC_SHIFT | 31 << NW_DST_SHIFT);
+    }
+    for entry in &matching.fields {
+        let MatchField::Known { field, value, mask } = entry else {
+            return Err(writer.cannot("a field unknown to weir"));
+        };
+        let mask = mask.unwrap_or(field.all_ones());
+        if mask != 0 && layout.set(*field, *value, mask).is_none() {
+            return Err(writer.cannot(format!("a match on {field} {value:#x}, mask {mask:#x}")));
+        }
+    }
+    if matching.get(Field::VlanVid).is_some_and(|(_, mask)| mask == VLAN_PRESENT.into()) && !layout.matches(DL_VLAN_PCP)
+    {
+        return Err(writer.cannot("a match on any VLAN tag without its priority"));
+    }
+    layout.write(writer);
+    Ok(())
+}

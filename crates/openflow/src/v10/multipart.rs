@@ -1,0 +1,107 @@
+//! Statistics requests and replies (OpenFlow 1.0.0, 5.3.5): 1.3's multipart messages, fewer of them.
+use super::{flow, port, queue, table};
+use crate::model::Version;
+use crate::model::error::BadRequest;
+use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
+use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
+
+const DESC: u16 = 0;
+const FLOW: u16 = 1;
+const AGGREGATE: u16 = 2;
+const TABLE: u16 = 3;
+const PORT_STATS: u16 = 4;
+const QUEUE: u16 = 5;
+const VENDOR: u16 = 0xffff;
+
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
+    let (kind, more) = multipart::decode_head(reader)?;
+    let body = match kind {
+        DESC => RequestBody::Desc,
+        FLOW => RequestBody::Flow(flow::decode_request(reader)?),
+        AGGREGATE => RequestBody::Aggregate(flow::decode_request(reader)?),
+        TABLE => RequestBody::Table,
+        PORT_STATS => {
+            let port = port::decode_no(reader)?;
+            reader.skip(6)?;
+            RequestBody::PortStats(port)
+        }
+        QUEUE => {
+            let (port, queue) = queue::decode_stats_request(reader)?;
+            RequestBody::Queue { port, queue }
+        }
+        VENDOR => RequestBody::Experimenter(opaque::decode(reader, Version::V10)?),
+        kind => {
+            let reason = format!("found statistics type {kind}, which 1.0 does not have");
+            return Err(reader.error(BadRequest::BadMultipart, reason));
+        }
+    };
+    Ok(MultipartRequest { more, body })
+}
+
+pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
+    let kind = match &request.body {
+        RequestBody::Desc => DESC,
+        RequestBody::Flow(_) => FLOW,
+        RequestBody::Aggregate(_) => AGGREGATE,
+        RequestBody::Table => TABLE,
+        RequestBody::PortStats(_) => PORT_STATS,
+        RequestBody::Queue { .. } => QUEUE,
+        RequestBody::Experimenter(_) => VENDOR,
+        _ => return Err(writer.cannot("this statistics request, which only 1.3 has")),
+    };
+    multipart::encode_head(kind, request.more, writer);
+    match &request.body {
+        RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::encode_request(request, writer),
+        RequestBody::PortStats(port) => {
+            port::encode_no(*port, writer)?;
+            writer.zeros(6);
+            Ok(())
+        }
+        RequestBody::Queue { port, queue } => queue::encode_stats_request(*port, *queue, writer),
+        RequestBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
+    let (kind, more) = multipart::decode_head(reader)?;
+    let body = match kind {
+        DESC => ReplyBody::Desc(multipart::decode_desc(reader)?),
+        FLOW => ReplyBody::Flow(reader.list(flow::decode_stats)?),
+        AGGREGATE => ReplyBody::Aggregate(multipart::decode_aggregate(reader)?),
+        TABLE => ReplyBody::Table(reader.list(table::decode_stats)?),
+        PORT_STATS => ReplyBody::PortStats(reader.list(port::decode_stats)?),
+        QUEUE => ReplyBody::Queue(reader.list(queue::decode_stats)?),
+        VENDOR => ReplyBody::Experimenter(opaque::decode(reader, Version::V10)?),
+        kind => {
+            let reason = format!("found statistics type {kind}, which 1.0 does not have");
+            return Err(reader.error(BadRequest::BadMultipart, reason));
+        }
+    };
+    Ok(MultipartReply { more, body })
+}
+
+pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
+    let kind = match &reply.body {
+        ReplyBody::Desc(_) => DESC,
+        ReplyBody::Flow(_) => FLOW,
+        ReplyBody::Aggregate(_) => AGGREGATE,
+        ReplyBody::Table(_) => TABLE,
+        ReplyBody::PortStats(_) => PORT_STATS,
+        ReplyBody::Queue(_) => QUEUE,
+        ReplyBody::Experimenter(_) => VENDOR,
+        _ => return Err(writer.cannot("this statistics reply, which only 1.3 has")),
+    };
+    multipart::encode_head(kind, reply.more, writer);
+    match &reply.body {
+        ReplyBody::Desc(desc) => multipart::encode_desc(desc, writer),
+        ReplyBody::Flow(list) => list.iter().try_for_each(|stats| flow::encode_stats(stats, writer))?,
+        ReplyBody::Aggregate(stats) => multipart::encode_aggregate(stats, writer),
+        ReplyBody::Table(list) => list.iter().for_each(|stats| table::encode_stats(stats, writer)),
+        ReplyBody::PortStats(list) => list.iter().try_for_each(|stats| port::encode_stats(stats, writer))?,
+        ReplyBody::Queue(list) => list.iter().try_for_each(|stats| queue::encode_stats(stats, writer))?,
+        ReplyBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer)?,
+        _ => (),
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! Packet-in and packet-out (OpenFlow 1.0.0, 5.4.1 and 5.3.6).
+use super::{action, port};
+use crate::model::error::{BadAction, BadRequest};
+use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
+use crate::model::{Match, PortNo, TableId};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use weir_packet::Field;
+
+/// Cookie of a packet-in that carries none.
+const NO_COOKIE: u64 = u64::MAX;
+
+pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
+    let (buffer_id, total_len, in_port) = (reader.buffer_id()?, reader.u16()?, port::decode_no(reader)?);
+    let reason = match reader.u8()? {
+        0 => PacketInReason::NoMatch,
+        1 => PacketInReason::Action,
+        other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 or 1"))),
+    };
+    reader.skip(1)?;
+    let matching = match in_port {
+        PortNo::ANY => Match::any(),
+        port => Match::any().with(Field::InPort, port.0),
+    };
+    let (table, cookie) = (TableId(0), NO_COOKIE);
+    Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
+}
+
+/// Leaves out what 1.0 has no place for: the table, the cookie, and all pipeline fields but the port.
+pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
+    writer.buffer_id(packet.buffer_id);
+    writer.u16(packet.total_len);
+    port::encode_no(packet.in_port().unwrap_or(PortNo::ANY), writer)?;
+    writer.u8(match packet.reason {
+        PacketInReason::NoMatch => 0,
+        // A TTL runs out in an action; 1.0 has none that counts it down, and no reason for it.
+        PacketInReason::Action | PacketInReason::InvalidTtl => 1,
+    });
+    writer.zeros(1);
+    writer.bytes(&packet.data.0);
+    Ok(())
+}
+
+pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
+    let (buffer_id, in_port, length) = (reader.buffer_id()?, port::decode_no(reader)?, reader.u16()?);
+    let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
+    Ok(PacketOut { buffer_id, in_port, actions, data: reader.rest() })
+}
+
+pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {
+    writer.buffer_id(packet.buffer_id);
+    port::encode_no(packet.in_port, writer)?;
+    let place = writer.at();
+    writer.u16(0);
+    action::encode_list(&packet.actions, writer)?;
+    writer.set_length(place, place + 2)?;
+    writer.bytes(&packet.data.0);
+    Ok(())
+}

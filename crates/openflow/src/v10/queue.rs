@@ -1,0 +1,87 @@
+//! Queues and their statistics (OpenFlow 1.0.0, 5.3.4, 5.2.2, 5.3.5).
+use super::port;
+use crate::model::PortNo;
+use crate::model::error::BadRequest;
+use crate::model::queue::{QueueConfig, QueueConfigReply, QueueStats};
+use crate::wire::{Decoded, Encoded, Reader, Writer, queue};
+
+pub(crate) fn decode_config_request(reader: &mut Reader<'_>) -> Decoded<PortNo> {
+    let port = port::decode_no(reader)?;
+    reader.skip(2)?;
+    Ok(port)
+}
+
+pub(crate) fn encode_config_request(port: PortNo, writer: &mut Writer<'_>) -> Encoded {
+    port::encode_no(port, writer)?;
+    writer.zeros(2);
+    Ok(())
+}
+
+pub(crate) fn decode_config(reader: &mut Reader<'_>) -> Decoded<QueueConfigReply> {
+    let port = port::decode_no(reader)?;
+    reader.skip(6)?;
+    Ok(QueueConfigReply { port, queues: reader.list(decode_queue)? })
+}
+
+fn decode_queue(reader: &mut Reader<'_>) -> Decoded<QueueConfig> {
+    let mut part = reader.element("queue", 4, 8, BadRequest::BadLen)?;
+    let queue = part.u32()?;
+    part.skip(4)?;
+    Ok(QueueConfig { queue, port: PortNo::ANY, properties: part.list(queue::decode_property)? })
+}
+
+pub(crate) fn encode_config(reply: &QueueConfigReply, writer: &mut Writer<'_>) -> Encoded {
+    port::encode_no(reply.port, writer)?;
+    writer.zeros(6);
+    for queue in &reply.queues {
+        let start = writer.at();
+        writer.u32(queue.queue);
+        writer.zeros(4);
+        for property in &queue.properties {
+            queue::encode_property(property, writer)?;
+        }
+        writer.set_length(start + 4, start)?;
+    }
+    Ok(())
+}
+
+/// Asks for every port with 1.0's `ALL` where 1.3 has `ANY`; so 1.0's `NONE` is `ALL` here, which no port has.
+fn swapped(port: PortNo) -> PortNo {
+    match port {
+        PortNo::ALL => PortNo::ANY,
+        PortNo::ANY => PortNo::ALL,
+        port => port,
+    }
+}
+
+pub(crate) fn decode_stats_request(reader: &mut Reader<'_>) -> Decoded<(PortNo, u32)> {
+    let port = decode_config_request(reader)?;
+    Ok((swapped(port), reader.u32()?))
+}
+
+pub(crate) fn encode_stats_request(port: PortNo, queue: u32, writer: &mut Writer<'_>) -> Encoded {
+    encode_config_request(swapped(port), writer)?;
+    writer.u32(queue);
+    Ok(())
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
+    Ok(QueueStats {
+        port: decode_config_request(reader)?,
+        queue: reader.u32()?,
+        tx_bytes: reader.u64()?,
+        tx_packets: reader.u64()?,
+        tx_errors: reader.u64()?,
+        duration_sec: 0,
+        duration_nsec: 0,
+    })
+}
+
+pub(crate) fn encode_stats(stats: &QueueStats, writer: &mut Writer<'_>) -> Encoded {
+    encode_config_request(stats.port, writer)?;
+    writer.u32(stats.queue);
+    writer.u64(stats.tx_bytes);
+    writer.u64(stats.tx_packets);
+    writer.u64(stats.tx_errors);
+    Ok(())
+}

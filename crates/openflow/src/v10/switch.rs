@@ -1,0 +1,28 @@
+//! What a switch says of itself (OpenFlow 1.0.0, 5.3.1).
+use super::port;
+use crate::model::FeaturesReply;
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<FeaturesReply> {
+    let (datapath_id, n_buffers, n_tables) = (reader.u64()?, reader.u32()?, reader.u8()?);
+    reader.skip(3)?;
+    Ok(FeaturesReply {
+        datapath_id,
+        n_buffers,
+        n_tables,
+        auxiliary_id: 0,
+        capabilities: reader.u32()?,
+        actions: reader.u32()?,
+        ports: reader.list(port::decode_desc)?,
+    })
+}
+
+pub(crate) fn encode_features(features: &FeaturesReply, writer: &mut Writer<'_>) -> Encoded {
+    writer.u64(features.datapath_id);
+    writer.u32(features.n_buffers);
+    writer.u8(features.n_tables);
+    writer.zeros(3);
+    writer.u32(features.capabilities);
+    writer.u32(features.actions);
+    features.ports.iter().try_for_each(|port| port::encode_desc(port, writer))
+}
