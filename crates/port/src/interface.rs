@@ -86,10 +86,24 @@ impl Interface {
         LinkState { up, speed: if up { ethtool::speed(self) } else { None } }
     }
 
+    /// Whether it is set up, with a carrier or not.
+    pub(crate) fn is_up(&self) -> bool {
+        self.ask(libc::SIOCGIFFLAGS).is_ok_and(|answer| answer.flags() & libc::IFF_UP != 0)
+    }
+
     /// Sets it up.
     pub(crate) fn set_up(&self) -> io::Result<()> {
+        self.change_flags(|flags| flags | libc::IFF_UP)
+    }
+
+    /// Sets it down.
+    pub(crate) fn set_down(&self) -> io::Result<()> {
+        self.change_flags(|flags| flags & !libc::IFF_UP)
+    }
+
+    fn change_flags(&self, change: impl Fn(i32) -> i32) -> io::Result<()> {
         let mut request = self.ask(libc::SIOCGIFFLAGS)?;
-        request.set_flags(request.flags() | libc::IFF_UP);
+        request.set_flags(change(request.flags()));
         request.send(self.socket.as_fd(), libc::SIOCSIFFLAGS)
     }
 

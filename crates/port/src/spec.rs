@@ -2,7 +2,7 @@
 //!
 //! [`PortSpec`] reads the text, [`open`] makes the port. Options of a kind are described in its module; every kind also
 //! takes those of [`crate::wrap`], which shape, trace or break a port. Values cannot hold a comma.
-use crate::{Port, PortError, af_packet, af_xdp, memory, null, pcap, wrap};
+use crate::{Port, PortError, af_packet, af_xdp, memory, null, pcap, tap, wrap};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -162,9 +162,7 @@ pub fn open(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
         Kind::Memory => Box::new(open_memory(name, options)?),
         Kind::AfPacket => Box::new(af_packet::AfPacket::open(name, options)?),
         Kind::AfXdp => Box::new(af_xdp::AfXdp::open(name, options)?),
-        Kind::Tap => {
-            return Err(options.error("this kind of port is not built in"));
-        }
+        Kind::Tap => Box::new(tap::Tap::open(name, options)?),
     };
     wrap::wrap(port, options)
 }

@@ -71,12 +71,6 @@ impl InterfaceRequest {
         }
         (address.sa_family, bytes)
     }
-
-    /// The name, as asked for or as the kernel filled it in.
-    pub(crate) fn name(&self) -> String {
-        let bytes: Vec<u8> = self.0.ifr_name.iter().map(|c| c.cast_unsigned()).take_while(|&byte| byte != 0).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
 }
 
 /// An ioctl(2) whose argument is a number.

@@ -13,12 +13,47 @@ pub(crate) const BATCH: usize = 32;
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Slots for received frames. Each has an ordinary buffer, followed in the message's vector by a super-frame's buffer from
-/// where the ordinary one ends. So an ordinary frame touches only a small buffer, and of a super-frame only what lies in the
-/// small buffer is copied, into the gap left for it.
+/// Buffers for one frame of whatever length: an ordinary one, followed by a super-frame's from where the ordinary one ends.
+/// So an ordinary frame touches only a small buffer, and of a super-frame only what lies in the small buffer is copied, into
+/// the gap left for it. Nothing is allocated per frame but what the pool lacks.
+#[derive(Default)]
+pub(crate) struct Slot {
+    small: Frame,
+    large: Frame,
+}
+
+impl Slot {
+    /// The buffers to receive into one after the other, taken from `pool` if the slot's own went with a frame.
+    pub(crate) fn buffers(&mut self, pool: &mut FramePool) -> [&mut [u8]; 2] {
+        if self.small.room() == 0 {
+            self.small = pool.take(0);
+        }
+        if self.large.room() == 0 {
+            self.large = pool.take(MAX_FRAME);
+        }
+        let ordinary = self.small.receive_buffer();
+        let behind = self.large.receive_buffer().get_mut(ordinary.len()..).unwrap_or_default();
+        [ordinary, behind]
+    }
+
+    /// The frame of `length` bytes that was received into [`Slot::buffers`].
+    pub(crate) fn take(&mut self, length: usize) -> Frame {
+        let ordinary = self.small.room();
+        if length <= ordinary {
+            let mut frame = std::mem::take(&mut self.small);
+            frame.received(length);
+            return frame;
+        }
+        let mut frame = std::mem::take(&mut self.large);
+        frame.receive_buffer()[..ordinary].copy_from_slice(self.small.receive_buffer());
+        frame.received(length);
+        frame
+    }
+}
+
+/// Slots for the frames of one call.
 pub(crate) struct ReceiveSlots {
-    small: Vec<Frame>,
-    large: Vec<Frame>,
+    slots: [Slot; BATCH],
     virtio: [virtio::Header; BATCH],
     control: [Control; BATCH],
     vectors: [[libc::iovec; 3]; BATCH],
@@ -39,8 +74,7 @@ pub(crate) struct Received {
 impl ReceiveSlots {
     pub(crate) fn new() -> Box<Self> {
         Box::new(ReceiveSlots {
-            small: vec![Frame::default(); BATCH],
-            large: vec![Frame::default(); BATCH],
+            slots: std::array::from_fn(|_| Slot::default()),
             virtio: [virtio::Header::default(); BATCH],
             control: [Control([0; 64]); BATCH],
             vectors: [[empty_vector(); 3]; BATCH],
@@ -62,17 +96,9 @@ impl ReceiveSlots {
         })
     }
 
-    /// Makes a slot ready: takes buffers if its own went with a frame, and points the message at them.
+    /// Makes a slot ready: points the message at its buffers.
     fn prepare(&mut self, slot: usize, pool: &mut FramePool) {
-        let (small, large) = (&mut self.small[slot], &mut self.large[slot]);
-        if small.room() == 0 {
-            *small = pool.take(0);
-        }
-        if large.room() == 0 {
-            *large = pool.take(MAX_FRAME);
-        }
-        let ordinary = small.receive_buffer();
-        let behind = large.receive_buffer().get_mut(ordinary.len()..).unwrap_or_default();
+        let [ordinary, behind] = self.slots[slot].buffers(pool);
         self.vectors[slot] = [vector(&mut self.virtio[slot].0), vector(ordinary), vector(behind)];
         let header = &mut self.headers[slot].msg_hdr;
         header.msg_iov = self.vectors[slot].as_mut_ptr();
@@ -90,32 +116,11 @@ impl ReceiveSlots {
         let vlan = auxiliary_data(&message.msg_hdr).and_then(vlan_of);
         let frame = length.filter(|_| whole).and_then(|length| {
             let offload = self.virtio[slot].offload()?;
-            let mut frame = self.assemble(slot, length);
+            let mut frame = self.slots[slot].take(length);
             frame.offload = offload;
             Some(frame)
         });
         Received { frame, vlan }
-    }
-
-    /// The frame of `length` bytes in a slot: its small buffer, or the large one with the small one's bytes in front.
-    fn assemble(&mut self, slot: usize, length: usize) -> Frame {
-        let ordinary = self.small[slot].room();
-        if length <= ordinary {
-            let mut frame = std::mem::take(&mut self.small[slot]);
-            frame.received(length);
-            return frame;
-        }
-        let mut frame = std::mem::take(&mut self.large[slot]);
-        frame.receive_buffer()[..ordinary].copy_from_slice(self.small[slot].receive_buffer());
-        frame.received(length);
-        frame
-    }
-
-    /// Gives all buffers back.
-    pub(crate) fn give_back(&mut self, pool: &mut FramePool) {
-        for frame in self.small.iter_mut().chain(&mut self.large) {
-            pool.give(std::mem::take(frame));
-        }
     }
 }
 

@@ -48,6 +48,11 @@ impl Bed {
 
     /// Moves `bytes` over one TCP connection from a to b and back again, checks them, and says how long it took.
     pub(crate) fn tcp(&self, address: &str, bytes: usize) -> Duration {
+        self.tcp_from(&self.a, address, bytes)
+    }
+
+    /// The same from any namespace to b.
+    pub(crate) fn tcp_from(&self, from: &Namespace, address: &str, bytes: usize) -> Duration {
         let (ready, listening) = mpsc::channel();
         let address = address.to_owned();
         let server_address = address.clone();
@@ -60,7 +65,7 @@ impl Bed {
             stream.read_exact(&mut got).unwrap();
             stream.write_all(&got).unwrap();
         });
-        let client = within(&self.a, move || {
+        let client = within(from, move || {
             listening.recv_timeout(SOON).unwrap();
             let start = std::time::SystemTime::now();
             let peer = (address.parse::<std::net::IpAddr>().unwrap(), 5001).into();

@@ -2,3 +2,5 @@
 mod af_packet;
 mod af_xdp;
 mod bed;
+mod link;
+mod tap;

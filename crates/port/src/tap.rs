@@ -1,0 +1,244 @@
+//! `tap:NAME[,offload=on|off]`: a network interface that the port makes, for traffic with the machine's own network stack.
+//!
+//! The interface is made when the port opens, set up, and deleted when the port closes. An existing persistent TAP
+//! interface (`ip tuntap add NAME mode tap`) is used and stays. With `offload=on` (the default) the machine leaves checksums
+//! and segmentation undone, and they travel with the frame, as in [`crate::af_packet`].
+use crate::interface::{Interface, LINK_HEADER_MAX, refused};
+use crate::link::Query;
+use crate::spec::Options;
+use crate::sys::errno;
+use crate::sys::ioctl::{self, InterfaceRequest};
+use crate::sys::messages::{Slot, read_frame, write_frame};
+use crate::{Counters, LinkState, Port, PortError, PortInfo, virtio};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use weir_packet::frame::{Frame, FramePool};
+use weir_packet::offload;
+use weir_units::Instant;
+
+/// What the machine may leave undone; older kernels do not know UDP segmentation.
+const OFFLOADS: u32 = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+const UDP_OFFLOADS: u32 = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+
+/// A TAP interface.
+pub struct Tap {
+    info: PortInfo,
+    frame_max: usize,
+    device: File,
+    interface: Interface,
+    hand_on: bool,
+    slot: Slot,
+    header: virtio::Header,
+    finished: Vec<Frame>,
+    counters: Counters,
+    query: Query,
+    /// Frames the kernel had dropped before the port was opened.
+    missed_before: u64,
+    /// The interface was there before and was down: it is left so.
+    set_down: bool,
+}
+
+impl Tap {
+    /// Makes the interface `name` in the calling thread's network namespace, or takes an existing persistent one.
+    ///
+    /// # Errors
+    /// The name is another kind of interface's or in use, or `CAP_NET_ADMIN` is missing.
+    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+        options.expect_only(&["offload"])?;
+        let hand_on = options.flag("offload", true)?;
+        let existed = Interface::find(name, options).ok();
+        let device = attach(name, options)?;
+        let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_ADMIN");
+        set_offloads(device.as_fd(), hand_on).map_err(failed("set the TAP interface's offloads"))?;
+        let interface = Interface::find(name, options)?;
+        let set_down = existed.is_some() && !interface.is_up();
+        interface.set_up().map_err(failed("set the TAP interface up"))?;
+        let info = interface.describe(options)?;
+        let query = Query::new(interface.index()).map_err(failed("open a netlink socket"))?;
+        Ok(Tap {
+            frame_max: info.mtu as usize + LINK_HEADER_MAX,
+            info,
+            device,
+            interface,
+            hand_on,
+            slot: Slot::default(),
+            header: virtio::Header::default(),
+            finished: Vec::new(),
+            counters: Counters::default(),
+            missed_before: query.statistics().map_or(0, |stats| stats.tx_dropped),
+            query,
+            set_down,
+        })
+    }
+
+    /// Reads one frame; `None` when there is none, and when it was counted instead.
+    fn read(&mut self, pool: &mut FramePool) -> io::Result<Option<Frame>> {
+        let length = read_frame(self.device.as_fd(), &mut self.header, self.slot.buffers(pool))?;
+        let frame = length.checked_sub(virtio::Header::LENGTH).zip(self.header.offload());
+        let Some((length, offload)) = frame else {
+            self.counters.rx_errors += 1;
+            return Ok(None);
+        };
+        let mut frame = self.slot.take(length);
+        frame.offload = offload;
+        Ok(Some(frame))
+    }
+
+    /// Puts a frame into `batch`, and counts.
+    fn accept(&mut self, frame: Frame, pool: &mut FramePool, batch: &mut Vec<Frame>) {
+        let length = frame.len() as u64;
+        if self.hand_on || frame.offload.is_none() {
+            batch.push(frame);
+        } else if !offload::finish(frame, pool, batch) {
+            self.counters.rx_errors += 1;
+            return;
+        }
+        self.counters.rx_packets += 1;
+        self.counters.rx_bytes += length;
+    }
+
+    /// Sends one frame, and counts; an error is the device's, not the frame's.
+    fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        if frame.len() > self.frame_max && frame.offload.segmentation.is_none() {
+            self.counters.tx_too_long += 1;
+            return Ok(());
+        }
+        match write_frame(self.device.as_fd(), frame) {
+            Ok(()) => {
+                self.counters.tx_packets += 1;
+                self.counters.tx_bytes += frame.len() as u64;
+                Ok(())
+            }
+            Err(error) => match errno(&error) {
+                libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EINTR => {
+                    self.counters.tx_full += 1;
+                    Ok(())
+                }
+                libc::EBADFD => {
+                    self.counters.tx_errors += 1;
+                    Err(error)
+                }
+                // EIO: the interface is down. EINVAL: the frame is refused.
+                _ => {
+                    self.counters.tx_errors += 1;
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    fn gone(&self) -> PortError {
+        PortError::Gone { spec: self.info.spec.clone() }
+    }
+}
+
+impl Port for Tap {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(
+        &mut self,
+        _now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        for _ in 0..max {
+            match self.read(pool) {
+                Ok(Some(frame)) => self.accept(frame, pool, batch),
+                Ok(None) => {}
+                Err(error) if errno(&error) == libc::EBADFD => return Err(self.gone()),
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        if !self.hand_on && frames.iter().any(|frame| !frame.offload.is_none()) {
+            for frame in frames.drain(..) {
+                self.counters.tx_errors += u64::from(!offload::finish(frame, pool, &mut self.finished));
+            }
+            frames.append(&mut self.finished);
+        }
+        let mut result = Ok(());
+        for frame in frames.drain(..) {
+            result = result.and(self.send(&frame));
+            pool.give(frame);
+        }
+        result.map_err(|_| self.gone())
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.device.as_fd())
+    }
+
+    fn link(&mut self) -> LinkState {
+        self.interface.link()
+    }
+
+    fn counters(&self) -> Counters {
+        let dropped = self.query.statistics().map_or(0, |stats| stats.tx_dropped);
+        Counters { rx_missed: dropped.saturating_sub(self.missed_before), ..self.counters }
+    }
+}
+
+impl Drop for Tap {
+    /// An interface that stays is left as one that nobody has attached to.
+    fn drop(&mut self) {
+        let _ = ioctl::with_number(self.device.as_fd(), libc::TUNSETOFFLOAD, 0);
+        if self.set_down {
+            let _ = self.interface.set_down();
+        }
+    }
+}
+
+/// Makes the interface or attaches to it.
+fn attach(name: &str, options: &Options) -> Result<File, PortError> {
+    let Some(mut request) = InterfaceRequest::new(name).filter(|_| !name.contains(['/', '%'])) else {
+        return Err(options.error("expected tap:NAME with a name of 1 to 15 characters"));
+    };
+    let device = open_device().map_err(|source| match errno(&source) {
+        libc::ENOENT | libc::ENODEV => PortError::System {
+            spec: options.spec().to_owned(),
+            tried: "open /dev/net/tun".into(),
+            source,
+            advice: "; the kernel's TUN/TAP driver is missing: modprobe tun".into(),
+        },
+        _ => refused(options, "open /dev/net/tun", source, "CAP_NET_ADMIN"),
+    })?;
+    request.set_flags(libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR);
+    match request.send(device.as_fd(), libc::TUNSETIFF) {
+        Ok(()) => Ok(device),
+        Err(source) => Err(not_attached(options, name, source)),
+    }
+}
+
+fn open_device() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")
+}
+
+fn not_attached(options: &Options, name: &str, source: io::Error) -> PortError {
+    let advice = match errno(&source) {
+        libc::EBUSY => format!("; another program is attached to {name}"),
+        libc::EINVAL => format!(
+            "; {name} is no single-queue TAP interface: choose a name that is not taken, or use af_packet:{name}"
+        ),
+        _ => return refused(options, "make the TAP interface", source, "CAP_NET_ADMIN"),
+    };
+    PortError::System { spec: options.spec().to_owned(), tried: "make the TAP interface".into(), source, advice }
+}
+
+fn set_offloads(device: BorrowedFd<'_>, on: bool) -> io::Result<()> {
+    let set = |offloads| ioctl::with_number(device, libc::TUNSETOFFLOAD, offloads);
+    // The header's length stays set on a persistent interface, whoever attaches.
+    let length = i32::try_from(virtio::Header::LENGTH).unwrap_or(i32::MAX);
+    ioctl::with_number_at(device, libc::TUNSETVNETHDRSZ, length)?;
+    if !on {
+        return set(0);
+    }
+    set(OFFLOADS | UDP_OFFLOADS).or_else(|_| set(OFFLOADS))
+}

@@ -1,0 +1,57 @@
+//! The monitor of links.
+use crate::bed::within;
+use std::time::Duration;
+use weir_port::event::wait_readable;
+use weir_port::link::{Event, Monitor};
+use weir_testing::{Namespace, root};
+
+/// Waits for an event that is wanted; others are passed over.
+fn wait_for(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
+    use std::os::fd::AsFd as _;
+    for _ in 0..100 {
+        while let Some(event) = monitor.next_event().unwrap() {
+            if wanted(&event) {
+                return event;
+            }
+        }
+        wait_readable(monitor.as_fd(), 100);
+    }
+    panic!("no such event in {:?}", Duration::from_secs(10));
+}
+
+#[test]
+fn links_come_change_and_go() {
+    if !root() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let mut monitor = within(&namespace, || Monitor::new().unwrap()).join().unwrap();
+    assert_eq!(monitor.next_event().unwrap(), None);
+    namespace.ip("link add v0 type veth peer name v1");
+    let made = wait_for(&mut monitor, |event| matches!(event, Event::Changed { name, .. } if name == "v0"));
+    let Event::Changed { index: v0, up: false, .. } = made else { panic!("{made:?}") };
+    namespace.ip("link set v0 up");
+    namespace.ip("link set v1 up");
+    let up = |event: &Event| matches!(event, Event::Changed { index, up: true, .. } if *index == v0);
+    wait_for(&mut monitor, up);
+    namespace.ip("link set v1 down");
+    wait_for(&mut monitor, |event| matches!(event, Event::Changed { index, up: false, .. } if *index == v0));
+    namespace.ip("link del v0");
+    let gone = wait_for(&mut monitor, |event| matches!(event, Event::Removed { .. }));
+    assert!(matches!(gone, Event::Removed { ref name, .. } if name == "v0" || name == "v1"), "{gone:?}");
+}
+
+#[test]
+fn what_was_missed_is_said() {
+    if !root() {
+        return;
+    }
+    let namespace = Namespace::new();
+    let mut monitor = within(&namespace, || Monitor::new().unwrap()).join().unwrap();
+    // Far more changes than a socket's buffer holds.
+    let changes: String = (0..600).map(|mtu| format!("link set lo mtu {}\n", 1000 + mtu)).collect();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), changes).unwrap();
+    namespace.ip(&format!("-batch {}", file.path().display()));
+    wait_for(&mut monitor, |event| *event == Event::Missed);
+}
