@@ -46,6 +46,12 @@ impl Reassembly {
         Next::Message(header, message)
     }
 
+    /// Bytes held.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.bytes.len() - self.start
+    }
+
     /// Forgets everything and gives the memory back.
     pub(super) fn clear(&mut self) {
         *self = Reassembly::default();
