@@ -1,0 +1,99 @@
+//! Any bytes as a frame: parsed, edited, finished. Beyond not panicking, what the functions promise is checked.
+//!
+//! The first sixteen bytes choose: four edits (which, two bytes of value), then the work left to the port (flags,
+//! start and offset of the checksum, segment length); the rest is the frame.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use weir_packet::edit::{self, Edited};
+use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
+use weir_packet::{Field, Frame, FramePool, Layers, Parsed, PortNo, checksum, offload};
+
+const EDITS: usize = 4;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, bytes)) = input.split_first_chunk::<16>() else { return };
+    let mut frame = Frame::from_bytes(bytes);
+    set_offload(&mut frame, &choice[3 * EDITS..]);
+    for edit in choice.chunks(3).take(EDITS) {
+        let Ok(before) = parse(&frame) else { return };
+        apply(
+            &mut frame,
+            &before,
+            edit[0],
+            u128::from_be_bytes([[edit[1], edit[2]]; 8].as_flattened().try_into().unwrap()),
+        );
+    }
+    finish(frame);
+});
+
+fn parse(frame: &Frame) -> Result<Parsed, impl std::fmt::Debug> {
+    weir_packet::parse(frame.bytes(), PortNo(1))
+}
+
+fn set_offload(frame: &mut Frame, choice: &[u8]) {
+    let [flags, start, offset, segment_bytes] = choice.try_into().unwrap();
+    let kind = match flags >> 1 & 3 {
+        0 => None,
+        1 => Some(SegmentationKind::Tcpv4 { ecn: true }),
+        2 => Some(SegmentationKind::Tcpv6 { ecn: true }),
+        _ => Some(SegmentationKind::Udp),
+    };
+    let checksum = PartialChecksum { start: u16::from(start), offset: u16::from(offset) };
+    frame.offload.checksum = (flags & 1 != 0).then_some(checksum);
+    let segment_bytes = u16::from(segment_bytes);
+    frame.offload.segmentation = kind.map(|kind| Segmentation { kind, segment_bytes, header_bytes: u16::from(start) });
+}
+
+/// Does an edit and checks what it says of itself.
+fn apply(frame: &mut Frame, before: &Parsed, which: u8, value: u128) {
+    let bytes = frame.bytes().to_vec();
+    let field = Field::ALL.get(usize::from(which)).copied();
+    let edited = match field {
+        Some(field) => edit::set_field(frame, &before.layers, field, value),
+        None => other_edit(frame, &before.layers, which - 43, value),
+    };
+    match (edited, field) {
+        (Edited::Nothing, _) => assert_eq!(frame.bytes(), bytes),
+        (Edited::InPlace, None) => assert_eq!(parse(frame).unwrap().layers, before.layers),
+        (Edited::InPlace, Some(field)) => {
+            let mut expected = *before;
+            let present = if field == Field::VlanVid { 0x1000 } else { 0 };
+            expected.key.set(field, value | present);
+            assert_eq!(parse(frame).unwrap(), expected, "{field}");
+        }
+        (Edited::Moved, _) => {}
+    }
+}
+
+fn other_edit(frame: &mut Frame, layers: &Layers, which: u8, value: u128) -> Edited {
+    let number = (value & 0xffff) as u16;
+    let ttl = (value & 0xff) as u8;
+    match which {
+        0 => edit::push_vlan(frame, layers, 0x88a8).unwrap(),
+        1 => edit::pop_vlan(frame, layers),
+        2 => edit::push_mpls(frame, layers, 0x8847).unwrap_or(Edited::Nothing),
+        3 => edit::pop_mpls(frame, layers, number),
+        4 => edit::push_pbb(frame, layers, 0x88e7).unwrap(),
+        5 => edit::pop_pbb(frame, layers),
+        6 => edit::copy_ttl_in(frame, layers),
+        7 => edit::copy_ttl_out(frame, layers),
+        8 => edit::set_nw_ttl(frame, layers, ttl),
+        9 => edit::set_mpls_ttl(frame, layers, ttl),
+        10 => edit::dec_nw_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        11 => edit::dec_mpls_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        _ => Edited::Nothing,
+    }
+}
+
+/// Segments have right checksums whatever they were cut from; nothing is left to do, and what is dropped leaves nothing.
+fn finish(frame: Frame) {
+    let segmented = frame.offload.segmentation.is_some();
+    let (mut pool, mut out) = (FramePool::default(), Vec::new());
+    let done = offload::finish(frame, &mut pool, &mut out);
+    assert!(done != out.is_empty() && out.len() <= offload::MAX_SEGMENTS);
+    for frame in &out {
+        assert!(frame.offload.is_none());
+        let right = checksum::verify(frame.bytes());
+        assert!(!segmented || right.is_ok(), "{right:?}");
+    }
+}
