@@ -110,3 +110,57 @@ impl Buffers {
         (self.next, self.oldest) = (0, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHANNEL: ChannelId = ChannelId(1);
+    const UNKNOWN: ErrorType = ErrorType::BadRequest(BadRequest::BufferUnknown);
+
+    fn keep(buffers: &mut Buffers, now: Instant, byte: u8) -> BufferId {
+        let frame = Frame::from_bytes(&[byte; 60]);
+        buffers.keep(now, CHANNEL, PortNo(3), frame, &mut FramePool::default()).unwrap()
+    }
+
+    #[test]
+    fn what_is_kept_is_taken_once_and_by_its_channel() {
+        let mut buffers = Buffers::new(4);
+        let id = keep(&mut buffers, Instant::ZERO, 7);
+        assert_eq!(buffers.take(ChannelId(2), id).unwrap_err(), UNKNOWN);
+        let (in_port, frame) = buffers.take(CHANNEL, id).unwrap();
+        assert_eq!((in_port, frame.bytes()), (PortNo(3), &[7; 60][..]));
+        assert_eq!(buffers.take(CHANNEL, id).unwrap_err(), BadRequest::BufferEmpty.into());
+        assert_eq!(buffers.take(CHANNEL, BufferId(id.0 + 1)).unwrap_err(), UNKNOWN);
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let mut buffers = Buffers::new(4);
+        let ids: Vec<BufferId> = (0..6).map(|byte| keep(&mut buffers, Instant::ZERO, byte)).collect();
+        let kept: Vec<bool> = ids.iter().map(|id| buffers.take(CHANNEL, *id).is_ok()).collect();
+        assert_eq!(kept, [false, false, true, true, true, true]);
+    }
+
+    #[test]
+    fn nothing_is_kept_for_ever() {
+        let mut buffers = Buffers::new(4);
+        let id = keep(&mut buffers, Instant::ZERO, 1);
+        let later = Instant::ZERO + Duration::from_secs(4);
+        let newer = keep(&mut buffers, later, 2);
+        assert_eq!(buffers.expire(later), Some(Instant::ZERO + MAX_AGE));
+        assert_eq!(buffers.expire(Instant::ZERO + MAX_AGE), Some(later + MAX_AGE));
+        assert!(buffers.take(CHANNEL, id).is_err());
+        assert!(buffers.take(CHANNEL, newer).is_ok());
+        assert_eq!(buffers.expire(later), None);
+    }
+
+    #[test]
+    fn numbers_begin_again_before_the_one_that_means_none() {
+        let mut buffers = Buffers::new(4);
+        buffers.next = NO_BUFFER - 1;
+        assert_eq!(keep(&mut buffers, Instant::ZERO, 1).0, NO_BUFFER - 1);
+        assert_eq!(keep(&mut buffers, Instant::ZERO, 1).0, 0);
+        assert_eq!(buffers.take(CHANNEL, BufferId(NO_BUFFER - 1)).unwrap_err(), UNKNOWN);
+    }
+}

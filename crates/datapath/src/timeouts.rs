@@ -67,3 +67,23 @@ impl Timers {
         self.stale = self.stale.saturating_sub(1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_of_entries_that_are_gone_do_not_pile_up() {
+        let mut timers = Timers::default();
+        let timer = |stamp| Timer { at: Instant::from_nanos(u64::MAX - stamp), stamp, table: 0, id: EntryId(0) };
+        timers.start(timer(0));
+        for _ in 0..100_000 {
+            let stamp = timers.stamp();
+            timers.start(timer(stamp));
+            timers.gone(|timer| timer.stamp == 0);
+        }
+        assert!(timers.heap.len() <= 2 * STALE_BORNE + 2, "{}", timers.heap.len());
+        timers.heap.retain(|Reverse(timer)| timer.stamp == 0);
+        assert_eq!(timers.pop_due(Instant::FAR), Some(timer(0)));
+    }
+}

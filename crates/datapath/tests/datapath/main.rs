@@ -1,3 +1,5 @@
 //! The datapath as its engine sees it: frames and messages in, frames and messages out.
+mod agent;
 mod bench;
+mod flow_mods;
 mod forwarding;

@@ -1,0 +1,161 @@
+//! What the pipeline costs per packet in memory alone, on one thread: `cargo bench -p weir-datapath`.
+//!
+//! As in the literature's "one flow" rows: 60-byte UDP frames are written within the receive burst of 32, run through entries
+//! read from data, counted, and given back where a port would transmit them. Each number is the best and the median of many
+//! windows; the spread says how quiet the machine was. Other traffic than the one stated (random flows, misses) is not measured here.
+use std::net::Ipv4Addr;
+use weir_datapath::{Datapath, DatapathConfig, Output};
+use weir_openflow::model::flow::FlowMod;
+use weir_openflow::model::{Action, Instruction, Match, PortDesc, PortNo, TableId};
+use weir_packet::craft::Craft;
+use weir_packet::field::eth_type;
+use weir_packet::{Field, Frame, FramePool, MacAddr};
+use weir_units::{Clock, Instant, SystemClock};
+
+/// Frames of a receive burst.
+const BURST: usize = 32;
+/// Bursts of a window: 65536 packets.
+const BURSTS: usize = 2048;
+/// Windows, of which the first warms up.
+const WINDOWS: usize = 61;
+
+fn main() {
+    // `cargo test` runs this too: then one window shows that it works.
+    let is_measuring = std::env::args().any(|argument| argument == "--bench");
+    let windows = if is_measuring { WINDOWS } else { 2 };
+    let ghz = tsc_ghz();
+    println!("{BURST} frames a burst, {} packets a window, {} windows", BURST * BURSTS, windows - 1);
+    for case in cases() {
+        let mut ns = measure(&case, windows);
+        ns.sort_by(f64::total_cmp);
+        let (best, median) = (ns[0], ns[ns.len() / 2]);
+        let cycles = ghz.map_or(String::new(), |ghz| format!(", {:.0} cycles at {ghz:.2} GHz", best * ghz));
+        println!("{:34} best {best:6.1} ns{cycles}, {:.1} Mpps; median {median:6.1} ns", case.name, 1e3 / best);
+    }
+}
+
+/// Entries to measure with.
+struct Case {
+    name: &'static str,
+    entries: Vec<FlowMod>,
+    /// Destination addresses that frames go through in turn.
+    addresses: u64,
+}
+
+fn cases() -> Vec<Case> {
+    let one = |name, matching, actions| Case { name, entries: vec![entry(0, 1, matching, actions)], addresses: 1 };
+    let output = || vec![Action::output(PortNo(2))];
+    let addresses = |count: u64| (0..count).map(move |n| Match::any().with(Field::EthDst, address(n).to_bits()));
+    let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
+    vec![
+        one("one entry, matching anything", Match::any(), output()),
+        one("in_port -> output", Match::any().with(Field::InPort, 1_u32), output()),
+        one("push_vlan, output", Match::any(), vec![Action::PushVlan(0x8100), Action::output(PortNo(2))]),
+        one(
+            "set both addresses, dec_ttl, output",
+            ipv4,
+            vec![
+                Action::set_mac(Field::EthSrc, address(90)),
+                Action::set_mac(Field::EthDst, address(91)),
+                Action::DecNwTtl,
+                Action::output(PortNo(2)),
+            ],
+        ),
+        one("NORMAL, flooded to one port", Match::any(), vec![Action::output(PortNo::NORMAL)]),
+        Case {
+            name: "16 destinations, linear",
+            entries: addresses(16).map(|matching| entry(0, 1, matching, output())).collect(),
+            addresses: 16,
+        },
+        Case {
+            name: "five tables",
+            entries: (0..5).map(|table| entry(table, 1, Match::any(), output())).collect(),
+            addresses: 1,
+        },
+    ]
+}
+
+/// An entry; in the first four of five tables it goes on to the next instead.
+fn entry(table: u8, priority: u16, matching: Match, actions: Vec<Action>) -> FlowMod {
+    FlowMod { table: TableId(table), ..FlowMod::add(priority, matching, vec![Instruction::ApplyActions(actions)]) }
+}
+
+fn measure(case: &Case, windows: usize) -> Vec<f64> {
+    let clock = SystemClock::start();
+    let mut datapath = datapath(case);
+    let (mut pool, mut out, mut burst) = (FramePool::default(), Output::default(), Vec::with_capacity(BURST));
+    let templates: Vec<Vec<u8>> = (0..case.addresses).map(frame_to).collect();
+    let mut turn = templates.iter().cycle();
+    let (mut sent, mut ns) = (0_usize, Vec::new());
+    for _ in 0..windows {
+        let start = clock.now();
+        for _ in 0..BURSTS {
+            burst.extend(turn.by_ref().take(BURST).map(|template| receive(&mut pool, template)));
+            datapath.process(start, PortNo(1), &mut burst, &mut pool, &mut out);
+            for (_, frames) in &mut out.frames {
+                sent += frames.len();
+                frames.drain(..).for_each(|frame| pool.give(frame));
+            }
+        }
+        let elapsed = clock.now().since(start);
+        ns.push(elapsed.as_secs_f64() * 1e9 / (BURST * BURSTS) as f64);
+    }
+    assert_eq!(sent, windows * BURST * BURSTS, "every packet leaves once");
+    ns.split_off(1)
+}
+
+fn receive(pool: &mut FramePool, template: &[u8]) -> Frame {
+    let mut frame = pool.take(template.len());
+    frame.receive_buffer()[..template.len()].copy_from_slice(template);
+    frame.received(template.len());
+    frame
+}
+
+fn datapath(case: &Case) -> Datapath {
+    let mut datapath = Datapath::new(DatapathConfig::default());
+    for number in [1, 2] {
+        datapath.add_port(Instant::ZERO, port(number), &mut Output::default()).expect("the port is new");
+    }
+    let last = case.entries.iter().map(|flow| flow.table.0).max().unwrap_or(0);
+    for flow in &case.entries {
+        let mut flow = flow.clone();
+        if flow.table.0 < last {
+            flow.instructions = vec![Instruction::GotoTable(TableId(flow.table.0 + 1))];
+        }
+        datapath.flow_mod(Instant::ZERO, &flow).expect("the entry is right");
+    }
+    datapath
+}
+
+fn port(number: u32) -> PortDesc {
+    PortDesc {
+        port_no: PortNo(number),
+        hw_addr: address(number.into()),
+        name: format!("p{number}"),
+        config: 0,
+        state: 0,
+        curr: 0,
+        advertised: 0,
+        supported: 0,
+        peer: 0,
+        curr_speed: 0,
+        max_speed: 0,
+    }
+}
+
+fn address(number: u64) -> MacAddr {
+    MacAddr::from_bits(0x0200_0000_0000 | number)
+}
+
+fn frame_to(number: u64) -> Vec<u8> {
+    let ethernet = Craft::ethernet(address(number), address(100));
+    let ipv4 = ethernet.ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    ipv4.udp(1000, 2000).payload(&[0; 18]).build()
+}
+
+/// The frequency that the processor's cycle counter runs at, as Linux measured it; absent where Linux does not say.
+fn tsc_ghz() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;
+    Some(line.split(':').nth(1)?.trim().parse::<f64>().ok()? / 1e3)
+}
