@@ -12,11 +12,14 @@ mod flow;
 mod match_text;
 mod matching;
 mod number;
+mod print;
 mod raw;
 mod scan;
 
 pub use error::ParseError;
 pub use flow::{DEFAULT_PRIORITY, format_flow, parse_flow};
+pub use print::flow::format_stats;
+pub use print::{Detail, print_bytes, print_message};
 
 use crate::model::{Action, Instruction, Match, Version};
 

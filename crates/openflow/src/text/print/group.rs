@@ -1,0 +1,98 @@
+//! Groups.
+use super::{Show, shape};
+use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
+use crate::model::{GroupId, PortNo};
+use crate::text::action_text::write_actions;
+use crate::text::flow::group_text;
+use std::fmt::Write as _;
+
+/// `OFPGT_*` by number (OpenFlow 1.3.5, 7.3.4.3).
+const KINDS: [&str; 4] = ["all", "select", "indirect", "ff"];
+const SELECT: u8 = 1;
+
+pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
+    let command = match group_mod.command {
+        0 => "ADD".into(),
+        1 => "MOD".into(),
+        2 => "DEL".into(),
+        other => format!("cmd:{other}"),
+    };
+    format!("\n {command} {}", group(group_mod.group, group_mod.kind, &group_mod.buckets, show))
+}
+
+pub(super) fn desc(desc: &GroupDesc, show: Show) -> String {
+    format!(" {}", group(desc.group, desc.kind, &desc.buckets, show))
+}
+
+fn group(group: GroupId, kind: u8, buckets: &[Bucket], show: Show) -> String {
+    let kind_name = KINDS.get(usize::from(kind)).map_or_else(|| kind.to_string(), |name| (*name).to_owned());
+    let head = format!("group_id={},type={kind_name}", group_text(group));
+    buckets.iter().fold(head, |text, one| text + &bucket(one, kind, show))
+}
+
+fn bucket(bucket: &Bucket, kind: u8, show: Show) -> String {
+    let mut text = String::from(",bucket=");
+    if bucket.weight != u16::from(kind == SELECT) {
+        let _ = write!(text, "weight:{},", bucket.weight);
+    }
+    if bucket.watch_port != PortNo::ANY {
+        let _ = write!(text, "watch_port:{},", bucket.watch_port);
+    }
+    if bucket.watch_group != GroupId::ANY {
+        let _ = write!(text, "watch_group:{},", group_text(bucket.watch_group));
+    }
+    let _ = write!(text, "actions={}", write_actions(&bucket.actions, show.version));
+    text
+}
+
+pub(super) fn stats(stats: &GroupStats) -> String {
+    let mut text = format!(" group_id={},", group_text(stats.group));
+    if stats.duration_sec != u32::MAX {
+        let _ = write!(text, "duration={},", shape::duration(stats.duration_sec, stats.duration_nsec));
+    }
+    let _ = write!(
+        text,
+        "ref_count={},packet_count={},byte_count={}",
+        stats.ref_count, stats.packet_count, stats.byte_count
+    );
+    for (at, (packets, bytes)) in stats.buckets.iter().enumerate() {
+        let _ = write!(text, ",bucket{at}:packet_count={packets},byte_count={bytes}");
+    }
+    text
+}
+
+/// Names of 1.3's action types by number, for group and table features; what has no number in OpenFlow 1.3 is empty.
+pub(super) const ACTIONS: shape::BitNames = &[
+    (1 << 0, "output"),
+    (1 << 22, "group"),
+    (1 << 25, "set_field"),
+    (1 << 18, "strip_vlan"),
+    (1 << 17, "push_vlan"),
+    (1 << 23, "mod_nw_ttl"),
+    (1 << 24, "dec_ttl"),
+    (1 << 15, "set_mpls_ttl"),
+    (1 << 16, "dec_mpls_ttl"),
+    (1 << 19, "push_mpls"),
+    (1 << 20, "pop_mpls"),
+    (1 << 21, "set_queue"),
+    (1 << 11, "copy_ttl_out"),
+    (1 << 12, "copy_ttl_in"),
+    (1 << 26, "push_pbb"),
+    (1 << 27, "pop_pbb"),
+];
+
+pub(super) fn features(features: &GroupFeatures) -> String {
+    let mut text = String::from("\n Group table:\n");
+    let _ = writeln!(text, "    Types:  {:#x}", features.types);
+    let _ = writeln!(text, "    Capabilities:  {:#x}", features.capabilities);
+    for (at, kind) in ["all", "select", "indirect", "fast failover"]
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| features.types & 1 << at != 0)
+    {
+        let actions = shape::bits(features.actions[at], ACTIONS);
+        let _ = write!(text, "    {kind} group:\n       max_groups={:#x}\n", features.max_groups[at]);
+        let _ = writeln!(text, "       actions: {actions}");
+    }
+    text
+}

@@ -1,0 +1,75 @@
+//! Meters.
+use super::shape::{self, duration};
+use crate::model::MeterId;
+use crate::model::meter::{Band, BandKind, MeterFeatures, MeterMod, MeterStats};
+use std::fmt::Write as _;
+
+/// `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
+const FLAGS: shape::BitNames = &[(1, "kbps"), (2, "pktps"), (4, "burst"), (8, "stats")];
+const BURST: u16 = 4;
+
+/// A meter's number, or the name of a reserved one.
+pub(super) fn number(meter: MeterId) -> String {
+    match meter {
+        MeterId::ALL => "all".into(),
+        MeterId::CONTROLLER => "controller".into(),
+        MeterId::SLOWPATH => "slowpath".into(),
+        MeterId(number) => number.to_string(),
+    }
+}
+
+pub(super) fn meter_mod(meter_mod: &MeterMod) -> String {
+    let command = match meter_mod.command {
+        0 => "ADD".into(),
+        1 => "MOD".into(),
+        2 => "DEL".into(),
+        other => format!("cmd:{other}"),
+    };
+    format!(" {command} {}", config(meter_mod.meter, meter_mod.flags, &meter_mod.bands))
+}
+
+/// A meter and its bands, each band on a line of its own.
+pub(super) fn config(meter: MeterId, flags: u16, bands: &[Band]) -> String {
+    let words = if flags == 0 { String::new() } else { shape::bits(flags.into(), FLAGS) + " " };
+    let head = format!("meter={} {words}bands=", number(meter));
+    bands.iter().fold(head, |text, band| format!("{text}\n{}", self::band(flags, band))) + "\n"
+}
+
+fn band(flags: u16, band: &Band) -> String {
+    let (kind, more) = match &band.kind {
+        BandKind::Drop => ("drop".into(), String::new()),
+        BandKind::DscpRemark { prec_level } => ("dscp_remark".into(), format!(" prec_level={prec_level}")),
+        BandKind::Experimenter { id, data } => {
+            ("experimenter".into(), format!(" id={id:#x} data={}", crate::text::raw::hex(&data.0)))
+        }
+        BandKind::Unknown { kind, data } => (kind.to_string(), format!(" data={}", crate::text::raw::hex(&data.0))),
+    };
+    let burst = if flags & BURST != 0 { format!(" burst_size={}", band.burst_size) } else { String::new() };
+    format!("type={kind} rate={}{burst}{more}", band.rate)
+}
+
+pub(super) fn stats(stats: &MeterStats) -> String {
+    let mut text = format!(
+        "meter:{} flow_count:{} packet_in_count:{} byte_in_count:{} duration:{} bands:\n",
+        number(stats.meter),
+        stats.flow_count,
+        stats.packet_in_count,
+        stats.byte_in_count,
+        duration(stats.duration_sec, stats.duration_nsec)
+    );
+    for (at, (packets, bytes)) in stats.bands.iter().enumerate() {
+        let _ = writeln!(text, "{at}: packet_count:{packets} byte_count:{bytes}");
+    }
+    text
+}
+
+pub(super) fn features(features: &MeterFeatures) -> String {
+    format!(
+        "\nmax_meter:{} max_bands:{} max_color:{}\nband_types: {}\ncapabilities: {}\n",
+        features.max_meter,
+        features.max_bands,
+        features.max_color,
+        shape::bits(features.band_types, &[(1 << 1, "drop"), (1 << 2, "dscp_remark")]),
+        shape::bits(features.capabilities, FLAGS)
+    )
+}

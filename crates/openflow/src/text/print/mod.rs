@@ -1,0 +1,182 @@
+//! Messages as `ovs-ofctl ofp-print` shows them.
+//!
+//! The layout is Open vSwitch 3.1's wherever it shows the message. It refuses some messages that weir reads: experimenters'
+//! messages, actions, bands and fields it does not know. Those are shown with their number and bytes.
+mod error;
+pub(super) mod flow;
+mod frame;
+mod group;
+mod meter;
+mod names;
+mod packet;
+mod port;
+mod queue;
+mod shape;
+mod switch;
+mod table;
+
+use crate::codec::{HEADER_BYTES, Header, decode};
+use crate::model::multipart::{ReplyBody, RequestBody};
+use crate::model::{Body, Message, Version};
+use std::fmt::Write as _;
+
+/// How much of a message is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Its fields, without the packets it carries.
+    Fields,
+    /// The headers of the packets it carries as well.
+    Packets,
+    /// The bytes of the packets it carries as well.
+    Bytes,
+}
+
+/// Messages that carry messages (errors) are followed so deep.
+const MAX_DEPTH: u8 = 4;
+
+/// What the parts of a message need to know to be shown.
+#[derive(Clone, Copy)]
+struct Show {
+    /// The wire version; 1.3's spelling for versions weir does not speak.
+    version: Version,
+    /// The wire version's number.
+    number: u8,
+    detail: Detail,
+    /// How many messages this one is still allowed to hold inside each other.
+    depth: u8,
+}
+
+/// Shows a message that came with `version` in its header (a hello or an error may come in any). Ends with a line break.
+pub fn print_message(message: &Message, version: u8, detail: Detail) -> String {
+    print_nested(message, version, detail, MAX_DEPTH)
+}
+
+/// Shows the bytes of one message, whether or not they can be understood. Ends with a line break.
+pub fn print_bytes(bytes: &[u8], detail: Detail) -> String {
+    print_bytes_nested(bytes, detail, MAX_DEPTH)
+}
+
+fn print_nested(message: &Message, version: u8, detail: Detail, depth: u8) -> String {
+    let show = Show { version: Version::from_number(version).unwrap_or(Version::V13), number: version, detail, depth };
+    let name = names::of_body(&message.body, show.version);
+    let mut text = names::head(&name, version, message.xid);
+    text.push_str(&body(&message.body, show));
+    // A message without anything to say ends at its colon.
+    text.truncate(text.trim_end_matches(['\n', ' ']).len());
+    text.push('\n');
+    text
+}
+
+fn print_bytes_nested(bytes: &[u8], detail: Detail, depth: u8) -> String {
+    let Some(header) = Header::read(bytes) else {
+        return match bytes.len() {
+            0 => "OpenFlow message is empty\n".into(),
+            length => {
+                let need = format!("OpenFlow message too short: {length} bytes of at least {HEADER_BYTES}\n");
+                need + &shape::hex_dump(bytes)
+            }
+        };
+    };
+    let length = usize::from(header.length);
+    let head = names::head(&names::of_bytes(header, bytes), header.version, header.xid);
+    if length > bytes.len() {
+        // What says that it has an unknown version is likely not a message at all.
+        let head = if Version::from_number(header.version).is_some() { head + "\n" } else { String::new() };
+        let note = format!("{head}(***truncated to {} bytes from {length}***)\n", bytes.len());
+        return note + &shape::hex_dump(bytes);
+    }
+    if length < bytes.len() {
+        let note = format!("{head}\n(***only uses {length} bytes out of {}***)\n", bytes.len());
+        return note + &shape::hex_dump(bytes);
+    }
+    match decode(bytes) {
+        Ok(message) => print_nested(&message, header.version, detail, depth),
+        Err(wrong) => {
+            let name = error::name(wrong.error);
+            format!("{head} ***decode error: {name}*** {wrong}\n{}", shape::hex_dump(bytes))
+        }
+    }
+}
+
+/// What stands behind the head's colon.
+fn body(body: &Body, show: Show) -> String {
+    match body {
+        Body::Hello(hello) => switch::hello(hello, show.number),
+        Body::Error(message) => error::message(message, show),
+        Body::EchoRequest(data) | Body::EchoReply(data) => {
+            format!(" {} bytes of payload\n{}", data.0.len(), shape::hex_dump(&data.0))
+        }
+        Body::Experimenter(message) => switch::experimenter(message),
+        Body::FeaturesReply(features) => switch::features(features, show),
+        Body::GetConfigReply(config) | Body::SetConfig(config) => switch::config(config),
+        Body::PacketIn(packet_in) => packet::packet_in(packet_in, show),
+        Body::FlowRemoved(removed) => flow::removed(removed),
+        Body::PortStatus(status) => port::status(status),
+        Body::PacketOut(packet_out) => packet::packet_out(packet_out, show),
+        Body::FlowMod(flow_mod) => flow::flow_mod(flow_mod, show),
+        Body::GroupMod(group_mod) => group::group_mod(group_mod, show),
+        Body::PortMod(port_mod) => port::port_mod(port_mod),
+        Body::TableMod(table_mod) => table::table_mod(table_mod),
+        Body::MultipartRequest(request) => more(request.more) + &self::request(&request.body),
+        Body::MultipartReply(reply) => more(reply.more) + &self::reply(&reply.body, show),
+        Body::QueueGetConfigRequest(port) => format!(" port={port}"),
+        Body::QueueGetConfigReply(reply) => queue::config(reply),
+        Body::RoleRequest(role) | Body::RoleReply(role) => switch::role(role),
+        Body::GetAsyncReply(config) | Body::SetAsync(config) => switch::async_config(config),
+        Body::MeterMod(meter_mod) => meter::meter_mod(meter_mod),
+        Body::FeaturesRequest
+        | Body::GetConfigRequest
+        | Body::BarrierRequest
+        | Body::BarrierReply
+        | Body::GetAsyncRequest => String::new(),
+    }
+}
+
+fn more(more: bool) -> String {
+    if more { " flags=[more]".into() } else { String::new() }
+}
+
+fn request(body: &RequestBody) -> String {
+    match body {
+        RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::request(request),
+        RequestBody::PortStats(port) => format!(" port_no={port}"),
+        RequestBody::Queue { port, queue } => queue::request(*port, *queue),
+        RequestBody::Group(group) => format!(" group_id={}", super::flow::group_text(*group)),
+        RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => format!(" meter={}", meter::number(*meter)),
+        RequestBody::TableFeatures(tables) => table::features(tables),
+        RequestBody::Experimenter(message) => switch::experimenter(message),
+        RequestBody::GroupDesc => " group_id=ALL".into(),
+        RequestBody::PortDesc => " port=ANY".into(),
+        RequestBody::Desc | RequestBody::Table | RequestBody::GroupFeatures | RequestBody::MeterFeatures => {
+            String::new()
+        }
+    }
+}
+
+fn reply(body: &ReplyBody, show: Show) -> String {
+    match body {
+        ReplyBody::Desc(desc) => switch::desc(desc),
+        ReplyBody::Flow(entries) => lines(entries, |entry| flow::stats(entry, show)),
+        ReplyBody::Aggregate(stats) => flow::aggregate(stats),
+        ReplyBody::Table(tables) => table::stats(tables, show),
+        ReplyBody::PortStats(ports) => port::stats(ports),
+        ReplyBody::Queue(queues) => queue::stats(queues),
+        ReplyBody::Group(groups) => lines(groups, group::stats),
+        ReplyBody::GroupDesc(groups) => lines(groups, |group| group::desc(group, show)),
+        ReplyBody::GroupFeatures(features) => group::features(features),
+        ReplyBody::Meter(meters) => lines(meters, meter::stats),
+        ReplyBody::MeterConfig(meters) => lines(meters, |meter| meter::config(meter.meter, meter.flags, &meter.bands)),
+        ReplyBody::MeterFeatures(features) => meter::features(features),
+        ReplyBody::TableFeatures(tables) => table::features(tables),
+        ReplyBody::PortDesc(ports) => format!("\n{}", port::descs(ports)),
+        ReplyBody::Experimenter(message) => switch::experimenter(message),
+    }
+}
+
+/// Each item on a line of its own, or more.
+fn lines<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    items.iter().fold(String::new(), |mut lines, item| {
+        let _ = write!(lines, "\n{}", text(item));
+        lines
+    })
+}

@@ -1,0 +1,172 @@
+//! Names of messages, and the line each starts with.
+use crate::codec::Header;
+use crate::model::multipart::{ReplyBody, RequestBody};
+use crate::model::{Body, Version};
+
+/// The start of a message's first line: `OFPT_HELLO (OF1.3) (xid=0x1):`. Version 1.0 is not named, as in `ovs-ofctl`.
+pub(super) fn head(name: &str, version: u8, xid: u32) -> String {
+    let version = match version {
+        1 => String::new(),
+        2..=6 => format!(" (OF1.{})", version - 1),
+        other => format!(" (OF 0x{other:02x})"),
+    };
+    format!("{name}{version} (xid={xid:#x}):")
+}
+
+/// A message's name.
+pub(super) fn of_body(body: &Body, version: Version) -> String {
+    let kind = match body {
+        Body::Hello(_) => "HELLO",
+        Body::Error(_) => "ERROR",
+        Body::EchoRequest(_) => "ECHO_REQUEST",
+        Body::EchoReply(_) => "ECHO_REPLY",
+        Body::Experimenter(_) if version == Version::V10 => "VENDOR",
+        Body::Experimenter(_) => "EXPERIMENTER",
+        Body::FeaturesRequest => "FEATURES_REQUEST",
+        Body::FeaturesReply(_) => "FEATURES_REPLY",
+        Body::GetConfigRequest => "GET_CONFIG_REQUEST",
+        Body::GetConfigReply(_) => "GET_CONFIG_REPLY",
+        Body::SetConfig(_) => "SET_CONFIG",
+        Body::PacketIn(_) => "PACKET_IN",
+        Body::FlowRemoved(_) => "FLOW_REMOVED",
+        Body::PortStatus(_) => "PORT_STATUS",
+        Body::PacketOut(_) => "PACKET_OUT",
+        Body::FlowMod(_) => "FLOW_MOD",
+        Body::GroupMod(_) => "GROUP_MOD",
+        Body::PortMod(_) => "PORT_MOD",
+        Body::TableMod(_) => "TABLE_MOD",
+        Body::MultipartRequest(request) => return format!("OFPST_{} request", of_request(&request.body)),
+        Body::MultipartReply(reply) => return format!("OFPST_{} reply", of_reply(&reply.body)),
+        Body::BarrierRequest => "BARRIER_REQUEST",
+        Body::BarrierReply => "BARRIER_REPLY",
+        Body::QueueGetConfigRequest(_) => "QUEUE_GET_CONFIG_REQUEST",
+        Body::QueueGetConfigReply(_) => "QUEUE_GET_CONFIG_REPLY",
+        Body::RoleRequest(_) => "ROLE_REQUEST",
+        Body::RoleReply(_) => "ROLE_REPLY",
+        Body::GetAsyncRequest => "GET_ASYNC_REQUEST",
+        Body::GetAsyncReply(_) => "GET_ASYNC_REPLY",
+        Body::SetAsync(_) => "SET_ASYNC",
+        Body::MeterMod(_) => "METER_MOD",
+    };
+    format!("OFPT_{kind}")
+}
+
+fn of_request(body: &RequestBody) -> &'static str {
+    match body {
+        RequestBody::Desc => "DESC",
+        RequestBody::Flow(_) => "FLOW",
+        RequestBody::Aggregate(_) => "AGGREGATE",
+        RequestBody::Table => "TABLE",
+        RequestBody::PortStats(_) => "PORT",
+        RequestBody::Queue { .. } => "QUEUE",
+        RequestBody::Group(_) => "GROUP",
+        RequestBody::GroupDesc => "GROUP_DESC",
+        RequestBody::GroupFeatures => "GROUP_FEATURES",
+        RequestBody::Meter(_) => "METER",
+        RequestBody::MeterConfig(_) => "METER_CONFIG",
+        RequestBody::MeterFeatures => "METER_FEATURES",
+        RequestBody::TableFeatures(_) => "TABLE_FEATURES",
+        RequestBody::PortDesc => "PORT_DESC",
+        RequestBody::Experimenter(_) => "EXPERIMENTER",
+    }
+}
+
+fn of_reply(body: &ReplyBody) -> &'static str {
+    match body {
+        ReplyBody::Desc(_) => "DESC",
+        ReplyBody::Flow(_) => "FLOW",
+        ReplyBody::Aggregate(_) => "AGGREGATE",
+        ReplyBody::Table(_) => "TABLE",
+        ReplyBody::PortStats(_) => "PORT",
+        ReplyBody::Queue(_) => "QUEUE",
+        ReplyBody::Group(_) => "GROUP",
+        ReplyBody::GroupDesc(_) => "GROUP_DESC",
+        ReplyBody::GroupFeatures(_) => "GROUP_FEATURES",
+        ReplyBody::Meter(_) => "METER",
+        ReplyBody::MeterConfig(_) => "METER_CONFIG",
+        ReplyBody::MeterFeatures(_) => "METER_FEATURES",
+        ReplyBody::TableFeatures(_) => "TABLE_FEATURES",
+        ReplyBody::PortDesc(_) => "PORT_DESC",
+        ReplyBody::Experimenter(_) => "EXPERIMENTER",
+    }
+}
+
+/// Message types by number, those of version 1.3 (OpenFlow 1.3.5, 7.1.1).
+const TYPES: [&str; 30] = [
+    "HELLO",
+    "ERROR",
+    "ECHO_REQUEST",
+    "ECHO_REPLY",
+    "EXPERIMENTER",
+    "FEATURES_REQUEST",
+    "FEATURES_REPLY",
+    "GET_CONFIG_REQUEST",
+    "GET_CONFIG_REPLY",
+    "SET_CONFIG",
+    "PACKET_IN",
+    "FLOW_REMOVED",
+    "PORT_STATUS",
+    "PACKET_OUT",
+    "FLOW_MOD",
+    "GROUP_MOD",
+    "PORT_MOD",
+    "TABLE_MOD",
+    "MULTIPART_REQUEST",
+    "MULTIPART_REPLY",
+    "BARRIER_REQUEST",
+    "BARRIER_REPLY",
+    "QUEUE_GET_CONFIG_REQUEST",
+    "QUEUE_GET_CONFIG_REPLY",
+    "ROLE_REQUEST",
+    "ROLE_REPLY",
+    "GET_ASYNC_REQUEST",
+    "GET_ASYNC_REPLY",
+    "SET_ASYNC",
+    "METER_MOD",
+];
+
+/// Multipart types by number (OpenFlow 1.3.5, 7.3.5; 1.0 has the first six).
+const PARTS: [&str; 14] = [
+    "DESC",
+    "FLOW",
+    "AGGREGATE",
+    "TABLE",
+    "PORT",
+    "QUEUE",
+    "GROUP",
+    "GROUP_DESC",
+    "GROUP_FEATURES",
+    "METER",
+    "METER_CONFIG",
+    "METER_FEATURES",
+    "TABLE_FEATURES",
+    "PORT_DESC",
+];
+
+/// The name of a message that may not be understood, from its header and, in a multipart message, the number behind it.
+pub(super) fn of_bytes(header: Header, bytes: &[u8]) -> String {
+    let unknown = || format!("OFPT_{}", header.kind);
+    let kind = match (header.version, header.kind) {
+        (1, 15) => "PORT_MOD",
+        (1, 16) => "MULTIPART_REQUEST",
+        (1, 17) => "MULTIPART_REPLY",
+        (1, 18) => "BARRIER_REQUEST",
+        (1, 19) => "BARRIER_REPLY",
+        (1, 20) => "QUEUE_GET_CONFIG_REQUEST",
+        (1, 21) => "QUEUE_GET_CONFIG_REPLY",
+        (1, 4) => "VENDOR",
+        (1, 22..) => return unknown(),
+        (_, kind) => match TYPES.get(usize::from(kind)) {
+            Some(name) => name,
+            None => return unknown(),
+        },
+    };
+    let part = bytes.get(8..10).map(|number| u16::from_be_bytes([number[0], number[1]]));
+    match (kind.strip_prefix("MULTIPART_"), part) {
+        (Some(way), Some(part)) => {
+            let name = PARTS.get(usize::from(part)).map_or_else(|| part.to_string(), |name| (*name).to_owned());
+            format!("OFPST_{name} {}", way.to_lowercase())
+        }
+        _ => format!("OFPT_{kind}"),
+    }
+}

@@ -1,0 +1,61 @@
+//! Queues of ports.
+use super::shape::{counter, duration};
+use crate::model::PortNo;
+use crate::model::queue::{ALL_QUEUES, QueueConfigReply, QueueProperty, QueueStats};
+use crate::text::raw;
+use std::fmt::Write as _;
+
+pub(super) fn request(port: PortNo, queue: u32) -> String {
+    format!(" port={port} queue={}", number(queue))
+}
+
+fn number(queue: u32) -> String {
+    if queue == ALL_QUEUES { "ALL".into() } else { queue.to_string() }
+}
+
+pub(super) fn config(reply: &QueueConfigReply) -> String {
+    let mut text = format!(" port={}\n", reply.port);
+    for queue in &reply.queues {
+        let _ = write!(text, "queue {}:", queue.queue);
+        for property in &queue.properties {
+            text.push_str(&self::property(property));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn property(property: &QueueProperty) -> String {
+    match property {
+        QueueProperty::MinRate(rate) => rate_text("min_rate", *rate),
+        QueueProperty::MaxRate(rate) => rate_text("max_rate", *rate),
+        QueueProperty::Experimenter { id, data } => format!(" experimenter:{id:#x}({})", raw::hex(&data.0)),
+        QueueProperty::Unknown { kind, data } => format!(" property:{kind}({})", raw::hex(&data.0)),
+    }
+}
+
+/// Tenths of a percent.
+fn rate_text(name: &str, rate: u16) -> String {
+    match rate {
+        0..=1000 => format!(" {name}:{}.{}%", rate / 10, rate % 10),
+        u16::MAX => String::new(),
+        _ => format!(" {name}:(disabled)"),
+    }
+}
+
+pub(super) fn stats(queues: &[QueueStats]) -> String {
+    let mut text = format!(" {} queues\n", queues.len());
+    for queue in queues {
+        let _ = write!(text, "  port {} queue {}: ", queue.port, number(queue.queue));
+        let counters = [("bytes", queue.tx_bytes), ("pkts", queue.tx_packets), ("errors", queue.tx_errors)];
+        for (name, value) in counters {
+            let _ = write!(text, "{name}={}, ", counter(value));
+        }
+        let lived = match (queue.duration_sec, queue.duration_nsec) {
+            (u32::MAX, _) => "?".into(),
+            (seconds, nanoseconds) => duration(seconds, nanoseconds),
+        };
+        let _ = writeln!(text, "duration={lived}");
+    }
+    text
+}

@@ -1,0 +1,129 @@
+//! What a switch says of itself and how it is configured.
+use super::{Show, port, shape};
+use crate::model::multipart::Desc;
+use crate::model::role::{AsyncConfig, Role, RoleMessage};
+use crate::model::{Experimenter, FeaturesReply, Hello, SwitchConfig, Version};
+use std::fmt::Write as _;
+
+/// A hello without bitmap stands for its header's version and those below.
+pub(super) fn hello(hello: &Hello, version: u8) -> String {
+    let versions = hello.versions.clone().unwrap_or_else(|| (1..=version).collect());
+    let versions: Vec<String> = versions.iter().map(|version| format!("0x{version:02x}")).collect();
+    format!("\n version bitmap: {}", versions.join(", "))
+}
+
+pub(super) fn experimenter(message: &Experimenter) -> String {
+    let kind = message.kind.map(|kind| format!(" type={kind}")).unwrap_or_default();
+    let data = &message.data.0;
+    format!(" experimenter={:#x}{kind} {} bytes of data\n{}", message.id, data.len(), shape::hex_dump(data))
+}
+
+const CAPABILITIES: shape::BitNames = &[
+    (1 << 0, "FLOW_STATS"),
+    (1 << 1, "TABLE_STATS"),
+    (1 << 2, "PORT_STATS"),
+    (1 << 3, "GROUP_STATS"),
+    (1 << 5, "IP_REASM"),
+    (1 << 6, "QUEUE_STATS"),
+    (1 << 8, "PORT_BLOCKED"),
+];
+
+const CAPABILITIES_10: shape::BitNames = &[
+    (1 << 0, "FLOW_STATS"),
+    (1 << 1, "TABLE_STATS"),
+    (1 << 2, "PORT_STATS"),
+    (1 << 3, "STP"),
+    (1 << 5, "IP_REASM"),
+    (1 << 6, "QUEUE_STATS"),
+    (1 << 7, "ARP_MATCH_IP"),
+];
+
+/// 1.0's actions, in the order in which `ovs-ofctl` names them.
+const ACTIONS_10: shape::BitNames = &[
+    (1 << 0, "output"),
+    (1 << 11, "enqueue"),
+    (1 << 1, "set_vlan_vid"),
+    (1 << 2, "set_vlan_pcp"),
+    (1 << 3, "strip_vlan"),
+    (1 << 4, "mod_dl_src"),
+    (1 << 5, "mod_dl_dst"),
+    (1 << 6, "mod_nw_src"),
+    (1 << 7, "mod_nw_dst"),
+    (1 << 8, "mod_nw_tos"),
+    (1 << 9, "mod_tp_src"),
+    (1 << 10, "mod_tp_dst"),
+];
+
+pub(super) fn features(features: &FeaturesReply, show: Show) -> String {
+    let is_10 = show.version == Version::V10;
+    let mut text = format!(
+        " dpid:{:016x}\nn_tables:{}, n_buffers:{}",
+        features.datapath_id, features.n_tables, features.n_buffers
+    );
+    if features.auxiliary_id != 0 {
+        let _ = write!(text, ", auxiliary_id:{}", features.auxiliary_id);
+    }
+    let names = if is_10 { CAPABILITIES_10 } else { CAPABILITIES };
+    let _ = writeln!(text, "\ncapabilities: {}", shape::bits(features.capabilities, names));
+    if is_10 {
+        let _ = writeln!(text, "actions: {}", shape::bits(features.actions, ACTIONS_10));
+        text.push_str(&port::descs(&features.ports));
+    }
+    text
+}
+
+pub(super) fn config(config: &SwitchConfig) -> String {
+    let fragments = ["normal", "drop", "reassemble", "<error>"][usize::from(config.flags & 3)];
+    let ttl = if config.flags & 4 != 0 { " invalid_ttl_to_controller" } else { "" };
+    let unknown = match config.flags & !7 {
+        0 => String::new(),
+        flags => format!(" ***unknown flags 0x{flags:04x}***"),
+    };
+    format!(" frags={fragments}{ttl}{unknown} miss_send_len={}", config.miss_send_len)
+}
+
+pub(super) fn desc(desc: &Desc) -> String {
+    let lines = [
+        ("Manufacturer", &desc.mfr_desc),
+        ("Hardware", &desc.hw_desc),
+        ("Software", &desc.sw_desc),
+        ("Serial Num", &desc.serial_num),
+        ("DP Description", &desc.dp_desc),
+    ];
+    lines.iter().fold("\n".to_owned(), |text, (name, value)| text + &format!("{name}: {}\n", shape::safe(value)))
+}
+
+pub(super) fn role(message: &RoleMessage) -> String {
+    let role = match message.role {
+        Role::NoChange => "nochange".to_owned(),
+        Role::Equal => "equal".into(),
+        Role::Master => "primary".into(),
+        Role::Slave => "secondary".into(),
+        Role::Unknown(number) => number.to_string(),
+    };
+    // Without a change or a rival, no generation counts.
+    let generation = match message.role {
+        Role::NoChange | Role::Equal if message.generation_id == 0 || message.generation_id == u64::MAX => {
+            String::new()
+        }
+        _ => format!(" generation_id={}", message.generation_id),
+    };
+    format!(" role={role}{generation}")
+}
+
+pub(super) fn async_config(config: &AsyncConfig) -> String {
+    let kinds: [(&str, [u32; 2], shape::BitNames); 3] = [
+        ("PACKET_IN", config.packet_in, &[(1, "no_match"), (2, "action"), (4, "invalid_ttl")]),
+        ("PORT_STATUS", config.port_status, &[(1, "add"), (2, "delete"), (4, "modify")]),
+        ("FLOW_REMOVED", config.flow_removed, &[(1, "idle"), (2, "hard"), (4, "delete"), (8, "group_delete")]),
+    ];
+    let mut text = String::new();
+    for (role, at) in [("primary", 0), ("secondary", 1)] {
+        let _ = write!(text, "\n {role}:");
+        for (kind, bits, names) in kinds {
+            let reasons = if bits[at] == 0 { "(off)".into() } else { shape::bits(bits[at], names) };
+            let _ = write!(text, "\n{kind:>16}: {reasons}");
+        }
+    }
+    text
+}
