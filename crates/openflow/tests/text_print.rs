@@ -37,7 +37,8 @@ fn is_foreign(ours: &str) -> bool {
 }
 
 /// Messages that Open vSwitch reads differently: why.
-const READ_DIFFERENTLY: [(&str, &str); 4] = [
+const READ_DIFFERENTLY: [(&str, &str); 5] = [
+    ("of10_1-6-", "it leaves out bits of a port's state that it does not know"),
     ("of13_4-39-", "it cuts a port's name at the first byte beyond ASCII"),
     ("of13_4-55-", "it does not see fields whose header has the length 0"),
     ("of13_4-56-", "it does not see fields whose header has the length 0"),

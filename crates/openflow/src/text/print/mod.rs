@@ -111,7 +111,7 @@ fn body(body: &Body, show: Show) -> String {
         Body::GetConfigReply(config) | Body::SetConfig(config) => switch::config(config),
         Body::PacketIn(packet_in) => packet::packet_in(packet_in, show),
         Body::FlowRemoved(removed) => flow::removed(removed),
-        Body::PortStatus(status) => port::status(status),
+        Body::PortStatus(status) => port::status(status, show),
         Body::PacketOut(packet_out) => packet::packet_out(packet_out, show),
         Body::FlowMod(flow_mod) => flow::flow_mod(flow_mod, show),
         Body::GroupMod(group_mod) => group::group_mod(group_mod, show),
@@ -168,7 +168,7 @@ fn reply(body: &ReplyBody, show: Show) -> String {
         ReplyBody::MeterConfig(meters) => lines(meters, |meter| meter::config(meter.meter, meter.flags, &meter.bands)),
         ReplyBody::MeterFeatures(features) => meter::features(features),
         ReplyBody::TableFeatures(tables) => table::features(tables),
-        ReplyBody::PortDesc(ports) => format!("\n{}", port::descs(ports)),
+        ReplyBody::PortDesc(ports) => format!("\n{}", port::descs(ports, show)),
         ReplyBody::Experimenter(message) => switch::experimenter(message),
     }
 }

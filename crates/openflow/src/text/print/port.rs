@@ -1,7 +1,8 @@
 //! Ports.
+use super::Show;
 use super::shape::{self, counter, duration};
-use crate::model::PortDesc;
 use crate::model::port::{PortMod, PortStats, PortStatus, PortStatusReason};
+use crate::model::{PortDesc, Version};
 use std::fmt::Write as _;
 
 const CONFIG: shape::BitNames = &[
@@ -39,13 +40,13 @@ const FEATURES: shape::BitNames = &[
 ];
 
 /// Ports in order of their numbers.
-pub(super) fn descs(ports: &[PortDesc]) -> String {
+pub(super) fn descs(ports: &[PortDesc], show: Show) -> String {
     let mut ordered: Vec<&PortDesc> = ports.iter().collect();
     ordered.sort_by_key(|port| port.port_no);
-    ordered.into_iter().map(desc).collect()
+    ordered.into_iter().map(|port| desc(port, show)).collect()
 }
 
-fn desc(port: &PortDesc) -> String {
+fn desc(port: &PortDesc, show: Show) -> String {
     let mut text = format!(" {}({}): addr:{}\n", port.port_no, shape::safe(&port.name), port.hw_addr);
     let _ = writeln!(text, "     config:     {}", shape::bits(port.config, CONFIG));
     let _ = writeln!(text, "     state:      {}", state(port.state));
@@ -58,26 +59,45 @@ fn desc(port: &PortDesc) -> String {
     for (name, bits) in features.into_iter().filter(|(_, bits)| *bits != 0) {
         let _ = writeln!(text, "     {name}{}", shape::bits(bits, FEATURES));
     }
-    let _ = writeln!(text, "     speed: {} Mbps now, {} Mbps max", port.curr_speed / 1000, port.max_speed / 1000);
+    let (now, max) = match show.version {
+        Version::V10 => (feature_mbps(port.curr), feature_mbps(port.supported)),
+        Version::V13 => (port.curr_speed / 1000, port.max_speed / 1000),
+    };
+    let _ = writeln!(text, "     speed: {now} Mbps now, {max} Mbps max");
     text
+}
+
+/// The highest rate among the features: all that 1.0 says of a port's speed.
+fn feature_mbps(features: u32) -> u32 {
+    const RATES: [(u32, u32); 7] = [
+        (1 << 9, 1_000_000),
+        (1 << 8, 100_000),
+        (1 << 7, 40_000),
+        (1 << 6, 10_000),
+        (3 << 4, 1000),
+        (3 << 2, 100),
+        (3, 10),
+    ];
+    RATES.into_iter().find(|(bits, _)| features & bits != 0).map_or(0, |(_, mbps)| mbps)
 }
 
 fn state(state: u32) -> String {
     let stp = STP[(state >> 8 & 3) as usize];
     let rest = state & !(3 << 8);
-    if stp.is_empty() || rest == 0 && !stp.is_empty() {
-        return if stp.is_empty() { shape::bits(rest, STATE) } else { stp.into() };
+    match (stp, rest) {
+        ("", _) => shape::bits(rest, STATE),
+        (_, 0) => stp.into(),
+        _ => format!("{stp} {}", shape::bits(rest, STATE)),
     }
-    format!("{stp} {}", shape::bits(rest, STATE))
 }
 
-pub(super) fn status(status: &PortStatus) -> String {
+pub(super) fn status(status: &PortStatus, show: Show) -> String {
     let reason = match status.reason {
         PortStatusReason::Add => "ADD",
         PortStatusReason::Delete => "DEL",
         PortStatusReason::Modify => "MOD",
     };
-    format!(" {reason}:{}", desc(&status.desc))
+    format!(" {reason}:{}", desc(&status.desc, show))
 }
 
 pub(super) fn port_mod(port_mod: &PortMod) -> String {

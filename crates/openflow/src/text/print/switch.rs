@@ -67,7 +67,7 @@ pub(super) fn features(features: &FeaturesReply, show: Show) -> String {
     let _ = writeln!(text, "\ncapabilities: {}", shape::bits(features.capabilities, names));
     if is_10 {
         let _ = writeln!(text, "actions: {}", shape::bits(features.actions, ACTIONS_10));
-        text.push_str(&port::descs(&features.ports));
+        text.push_str(&port::descs(&features.ports, show));
     }
     text
 }
