@@ -38,26 +38,26 @@ impl Datapath {
                 TableProperty::NextTables { miss, tables: next },
                 TableProperty::WriteActions { miss, ids: actions() },
                 TableProperty::ApplyActions { miss, ids: actions() },
-                TableProperty::Match(fields(|_| true)),
-                TableProperty::Wildcards(fields(|_| true)),
-                TableProperty::WriteSetField { miss, fields: fields(Field::is_settable) },
-                TableProperty::ApplySetField { miss, fields: fields(Field::is_settable) },
+                TableProperty::Match(fields(|_| true, Field::is_maskable)),
+                TableProperty::Wildcards(fields(|_| true, |_| false)),
+                TableProperty::WriteSetField { miss, fields: fields(Field::is_settable, |_| false) },
+                TableProperty::ApplySetField { miss, fields: fields(Field::is_settable, |_| false) },
             ],
         }
     }
 }
 
-/// The headers of OpenFlow 1.3's fields that `wanted` picks.
-fn fields(wanted: fn(Field) -> bool) -> Vec<OxmId> {
+/// The headers of OpenFlow 1.3's fields that `wanted` picks. A mask is said only where one is matched on: elsewhere it means
+/// nothing, and Open vSwitch refuses the whole reply.
+fn fields(wanted: fn(Field) -> bool, masked: fn(Field) -> bool) -> Vec<OxmId> {
     const LAST_OF_V13: u8 = Field::Ipv6Exthdr as u8;
     let numbered =
         Field::ALL.into_iter().filter(|field| wanted(*field)).filter_map(|field| Some((field, field.oxm()?)));
     let known = numbered.filter(|(_, number)| *number <= LAST_OF_V13);
-    known.map(|(field, number)| oxm(field, number)).collect()
+    known.map(|(field, number)| oxm(field, number, masked(field))).collect()
 }
 
-fn oxm(field: Field, number: u8) -> OxmId {
-    let has_mask = field.is_maskable();
+fn oxm(field: Field, number: u8, has_mask: bool) -> OxmId {
     let length = u8::try_from(field.bytes() << u8::from(has_mask)).unwrap_or(u8::MAX);
     OxmId { class: OPENFLOW_BASIC, number, has_mask, length, experimenter: None }
 }
