@@ -1,1 +1,17 @@
-//! emulator
+//! Labs: a scenario's switches, links and hosts brought to life, its traffic run, everything measured and taken down again.
+//!
+//! [`run`] is the way in. Hosts are network stacks in this process on memory ports, which needs no privilege, or network
+//! namespaces with real programs. Reading order: [`result`] (what comes out), `lab` (the run from start to end), `network`
+//! (switches, links, controller), `host` and `netns` (the two kinds of hosts).
+mod cancel;
+mod host;
+mod lab;
+mod measured;
+mod netns;
+mod network;
+pub mod result;
+
+pub use cancel::Cancel;
+pub use host::MAX_ADDRESSES;
+pub use lab::{LabError, Options, Progress, run};
+pub use result::LabResult;

@@ -1,6 +1,8 @@
 //! A descriptor that another thread makes readable: how engines and memory ports wake each other.
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 /// An `eventfd(2)`. All methods take `&self`: share it by reference or in an `Arc`.
 #[derive(Debug)]
@@ -12,27 +14,18 @@ impl EventFd {
     /// # Errors
     /// The process or the system has no descriptor left.
     pub fn new() -> io::Result<EventFd> {
-        // SAFETY: eventfd takes two integers and gives a new descriptor or -1.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new, so nobody else owns it.
-        Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(EventFd(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
     /// Makes the descriptor readable.
     pub fn signal(&self) {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: the pointer and length describe `one`. A full counter (EAGAIN) is readable already: nothing to do.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        // The one error there is, a full counter, means that it is readable already.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     /// Makes it unreadable again; whether it was readable.
     pub fn drain(&self) -> bool {
-        let mut count = [0u8; 8];
-        // SAFETY: the pointer and length describe `count`; an unreadable descriptor answers EAGAIN at once.
-        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) == 8 }
+        rustix::io::read(&self.0, &mut [0; 8]).is_ok()
     }
 }
 
@@ -42,12 +35,17 @@ impl AsFd for EventFd {
     }
 }
 
-/// Waits until `fd` is readable, at most `timeout_ms` milliseconds; whether it is. For tests and simple loops: engines
-/// wait on many descriptors at once.
-pub fn wait_readable(fd: BorrowedFd<'_>, timeout_ms: i32) -> bool {
-    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: the pointer describes one pollfd that outlives the call.
-    unsafe { libc::poll(&mut poll, 1, timeout_ms) > 0 }
+/// Waits until `fd` is readable, at most `timeout_ms` milliseconds; whether it is.
+pub fn wait_readable(fd: BorrowedFd<'_>, timeout_ms: u32) -> bool {
+    wait_any(&[fd], Some(Duration::from_millis(timeout_ms.into())))
+}
+
+/// Sleeps until one of `fds` is readable, at most `timeout` (none: without end); whether one is. May return early.
+pub fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> bool {
+    let mut fds: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    // More seconds than the kernel takes are as good as no limit.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    poll(&mut fds, timeout.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]

@@ -1,0 +1,77 @@
+//! Stopping a lab from outside.
+use crossbeam_channel::{Receiver, RecvTimeoutError, Select, Sender, bounded};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Stops a lab, from a signal handler's thread for example. Copies stop the same lab.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    /// Dropped to cancel: every receiver sees that at once, and ever after.
+    open: Arc<Mutex<Option<Sender<()>>>>,
+    closed: Receiver<()>,
+}
+
+impl Cancel {
+    /// Nothing is cancelled yet.
+    pub fn new() -> Cancel {
+        let (open, closed) = bounded(0);
+        Cancel { open: Arc::new(Mutex::new(Some(open))), closed }
+    }
+
+    /// Asks the lab to stop: traffic ends, what was measured is reported as partial, everything is cleaned up.
+    pub fn cancel(&self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Whether the lab was asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.wait(Duration::ZERO)
+    }
+
+    /// Waits for at most `limit`; whether the lab was asked to stop.
+    pub(crate) fn wait(&self, limit: Duration) -> bool {
+        self.closed.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Waits for a message, for at most `limit`; nothing on time-out or when the lab was asked to stop.
+    pub(crate) fn receive<T>(&self, messages: &Receiver<T>, limit: Duration) -> Option<T> {
+        let mut select = Select::new();
+        select.recv(&self.closed);
+        let message = select.recv(messages);
+        let ready = select.select_timeout(limit).ok()?;
+        if ready.index() == message {
+            return ready.recv(messages).ok();
+        }
+        // Completing the operation is the library's rule; that the sender is gone is the message.
+        let _ = ready.recv(&self.closed);
+        None
+    }
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Cancel::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossbeam_channel::unbounded;
+
+    #[test]
+    fn waiting_ends_when_cancelled() {
+        let cancel = Cancel::new();
+        let (send, messages) = unbounded();
+        assert!(!cancel.is_cancelled());
+        send.send(7).unwrap();
+        assert_eq!(cancel.receive(&messages, Duration::from_secs(60)), Some(7));
+        assert_eq!(cancel.receive(&messages, Duration::ZERO), None);
+        let other = cancel.clone();
+        let thread = std::thread::spawn(move || other.wait(Duration::from_secs(60)));
+        cancel.cancel();
+        assert!(thread.join().unwrap());
+        assert_eq!(cancel.receive(&messages, Duration::from_secs(60)), None);
+        assert!(cancel.clone().is_cancelled());
+    }
+}

@@ -1,0 +1,204 @@
+//! Hosts in this process: a network stack on a port, that answers ARP, neighbour discovery and ping, and does its share of
+//! the scenario's traffic.
+//!
+//! The stack is smoltcp's. A [`Host`] has no socket, thread or clock: [`Host::poll`] is told the time, does what is due and
+//! says when to be called again. [`engine`] drives hosts on threads.
+mod device;
+pub(crate) mod engine;
+mod ping;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+use crate::measured::Measured;
+use device::Device;
+use smoltcp::iface::{Config, Interface, SocketSet};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use weir_port::{Counters, Port, PortError, Ready};
+use weir_scenario::{IpNet, Scenario, TrafficKind};
+use weir_units::Instant;
+
+/// Most addresses of a host: what the network stack is built for.
+pub const MAX_ADDRESSES: usize = 8;
+/// Port of the first item of traffic at its receiver; the others follow.
+const FIRST_SERVER_PORT: u16 = 5001;
+/// Port of the first item of traffic at its sender.
+const FIRST_CLIENT_PORT: u16 = 40_001;
+
+/// A host.
+pub(crate) struct Host {
+    device: Device,
+    stack: Stack,
+    tasks: Vec<Running>,
+    gone: bool,
+}
+
+/// The network stack, as tasks use it.
+pub(crate) struct Stack {
+    pub(crate) interface: Interface,
+    pub(crate) sockets: SocketSet<'static>,
+}
+
+/// A host's share of an item of traffic.
+pub(crate) trait Task: Send {
+    /// Does what is due.
+    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next;
+    /// What was measured, at the end.
+    fn finish(self: Box<Self>) -> Measured;
+}
+
+/// When a task acts next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// At this time, or when a frame comes.
+    At(Instant),
+    /// When a frame comes.
+    OnFrame,
+    /// Never again: a sender that is through.
+    Done,
+}
+
+struct Running {
+    item: usize,
+    task: Box<dyn Task>,
+    done: bool,
+}
+
+/// The ends of a task's item of traffic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    /// Address that is sent to.
+    pub(crate) remote: IpAddr,
+    /// Port that is listened on; for pings the number that tells their answers apart.
+    pub(crate) server_port: u16,
+    /// Port that is sent from.
+    pub(crate) client_port: u16,
+}
+
+impl Host {
+    /// A host on `port` with these addresses (at most [`MAX_ADDRESSES`]); `seed` makes its choices repeatable.
+    pub(crate) fn new(port: Box<dyn Port>, mac: weir_packet::MacAddr, addresses: &[IpNet], seed: u64) -> Host {
+        let mut device = Device::new(port);
+        let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(mac.0)));
+        config.random_seed = seed;
+        let mut interface = Interface::new(config, &mut device, smoltcp::time::Instant::ZERO);
+        interface.update_ip_addrs(|own| {
+            for net in addresses.iter().take(MAX_ADDRESSES) {
+                // Cannot fail: not more than there is room for.
+                let _ = own.push(IpCidr::new(IpAddress::from(net.addr), net.prefix));
+            }
+        });
+        let stack = Stack { interface, sockets: SocketSet::new(Vec::new()) };
+        Host { device, stack, tasks: Vec::new(), gone: false }
+    }
+
+    /// Takes on this host's share of the scenario's traffic, whose times count from `start`.
+    pub(crate) fn start(&mut self, scenario: &Scenario, host: usize, start: Instant) {
+        for (item, traffic) in scenario.traffic.iter().enumerate() {
+            let offset = u16::try_from(item).unwrap_or(0);
+            let ends = Ends {
+                remote: traffic.address,
+                server_port: FIRST_SERVER_PORT + offset,
+                client_port: FIRST_CLIENT_PORT + offset,
+            };
+            let begin = start + traffic.start;
+            let task = if traffic.from == host {
+                client(&traffic.kind, ends, begin, &mut self.stack)
+            } else if traffic.to == host {
+                server(&traffic.kind, ends, &mut self.stack)
+            } else {
+                None
+            };
+            self.tasks.extend(task.map(|task| Running { item, task, done: false }));
+        }
+    }
+
+    /// Does what is due at `now`; items of traffic that were sent to their end go to `done`. Gives the time to be called
+    /// again, if no frame comes before.
+    pub(crate) fn poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {
+        match self.try_poll(now, done) {
+            Ok(next) => next,
+            Err(error) => {
+                if !self.gone {
+                    tracing::warn!(%error, "a host lost its port");
+                }
+                self.gone = true;
+                Instant::FAR
+            }
+        }
+    }
+
+    fn try_poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Result<Instant, PortError> {
+        let more = self.device.receive(now)?;
+        let time = smoltcp_time(now);
+        self.stack.interface.poll(time, &mut self.device, &mut self.stack.sockets);
+        let task_next = self.poll_tasks(now, done);
+        self.stack.interface.poll(time, &mut self.device, &mut self.stack.sockets);
+        self.device.flush(now)?;
+        let stack_next = self.stack.interface.poll_at(time, &self.stack.sockets).map(weir_time);
+        let wakes = [Some(task_next), stack_next, self.device.port.next_wake(), more.then_some(now)];
+        Ok(wakes.into_iter().flatten().min().unwrap_or(Instant::FAR))
+    }
+
+    fn poll_tasks(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {
+        let mut next = Instant::FAR;
+        for running in self.tasks.iter_mut().filter(|running| !running.done) {
+            match running.task.poll(now, &mut self.stack) {
+                Next::At(at) => next = next.min(at),
+                Next::OnFrame => {}
+                Next::Done => {
+                    running.done = true;
+                    done.push(running.item);
+                }
+            }
+        }
+        next
+    }
+
+    /// Ends all tasks; what each measured.
+    pub(crate) fn finish(self) -> (Vec<(usize, Measured)>, Counters) {
+        let measured = self.tasks.into_iter().map(|running| (running.item, running.task.finish())).collect();
+        (measured, self.device.port.counters())
+    }
+
+    /// As [`Port::arm`].
+    pub(crate) fn arm(&mut self) -> Ready {
+        if self.gone { Ready::OnDescriptor } else { self.device.port.arm() }
+    }
+
+    /// As [`Port::fd`].
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.device.port.fd().filter(|_| !self.gone)
+    }
+}
+
+fn client(kind: &TrafficKind, ends: Ends, begin: Instant, stack: &mut Stack) -> Option<Box<dyn Task>> {
+    Some(match *kind {
+        TrafficKind::Ping { count, interval } => Box::new(ping::Ping::new(ends, begin, count, interval, stack)),
+        TrafficKind::Tcp { duration } => Box::new(tcp::Client::new(ends, begin, duration, stack)),
+        TrafficKind::Udp { duration, rate, payload_bytes } => {
+            Box::new(udp::Client::new(ends, begin, duration, rate, payload_bytes, stack))
+        }
+    })
+}
+
+/// Pings are answered by the stack itself.
+fn server(kind: &TrafficKind, ends: Ends, stack: &mut Stack) -> Option<Box<dyn Task>> {
+    match kind {
+        TrafficKind::Ping { .. } => None,
+        TrafficKind::Tcp { .. } => Some(Box::new(tcp::Server::new(ends, stack))),
+        TrafficKind::Udp { .. } => Some(Box::new(udp::Server::new(ends, stack))),
+    }
+}
+
+/// smoltcp counts microseconds; a time in between is told as the one before.
+fn smoltcp_time(now: Instant) -> smoltcp::time::Instant {
+    smoltcp::time::Instant::from_micros(i64::try_from(now.as_nanos() / 1000).unwrap_or(i64::MAX))
+}
+
+fn weir_time(time: smoltcp::time::Instant) -> Instant {
+    Instant::from_nanos(u64::try_from(time.total_micros()).unwrap_or(0).saturating_mul(1000))
+}

@@ -1,0 +1,139 @@
+//! Sending echo requests.
+use super::{Ends, Next, Stack, Task};
+use crate::measured::Measured;
+use smoltcp::iface::SocketHandle;
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::socket::icmp;
+use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress};
+use std::net::IpAddr;
+use std::time::Duration;
+use weir_units::Instant;
+
+/// Payload of a request: when it was sent (8 bytes), its full number (8), and zeros up to what ping sends.
+const PAYLOAD_BYTES: usize = 56;
+/// Requests and answers that a socket holds.
+const QUEUE: usize = 64;
+/// How long the last answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A series of echo requests.
+pub(crate) struct Ping {
+    ends: Ends,
+    socket: SocketHandle,
+    begin: Instant,
+    count: u32,
+    interval: Duration,
+    /// Requests made so far.
+    made: u32,
+    /// Number of the next answer that is new; older ones are counted once each in `measured`.
+    seen: Seen,
+    measured: Measured,
+}
+
+impl Ping {
+    pub(crate) fn new(ends: Ends, begin: Instant, count: u32, interval: Duration, stack: &mut Stack) -> Ping {
+        let buffer = || icmp::PacketBuffer::new(vec![icmp::PacketMetadata::EMPTY; QUEUE], vec![0; QUEUE * 128]);
+        let mut socket = icmp::Socket::new(buffer(), buffer());
+        // Fails only for a socket that is bound already.
+        let _ = socket.bind(icmp::Endpoint::Ident(ends.server_port));
+        let measured = Measured { asked: u64::from(count), ..Measured::default() };
+        let socket = stack.sockets.add(socket);
+        Ping { ends, socket, begin, count, interval, made: 0, seen: Seen::new(count), measured }
+    }
+
+    fn due(&self) -> Instant {
+        self.begin + self.interval.saturating_mul(self.made)
+    }
+
+    /// Sends a request. One that the stack has no room for (its receiver's address is not known, most likely) counts as
+    /// sent and lost, as ping counts it.
+    fn send(&mut self, now: Instant, stack: &mut Stack) {
+        let number = self.made;
+        self.made += 1;
+        self.measured.sent += 1;
+        let mut payload = [0; PAYLOAD_BYTES];
+        payload[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
+        payload[8..16].copy_from_slice(&u64::from(number).to_be_bytes());
+        let request = self.request(stack, number, &payload);
+        let socket = stack.sockets.get_mut::<icmp::Socket<'_>>(self.socket);
+        // A full queue: see above.
+        let _ = socket.send_slice(&request, IpAddress::from(self.ends.remote));
+    }
+
+    /// The ICMP message of a request.
+    fn request(&self, stack: &Stack, number: u32, payload: &[u8]) -> Vec<u8> {
+        let (ident, seq_no) = (self.ends.server_port, u16::try_from(number & 0xffff).unwrap_or(0));
+        let mut bytes = vec![0; 8 + payload.len()];
+        let checksum = ChecksumCapabilities::default();
+        match self.ends.remote {
+            IpAddr::V4(_) => Icmpv4Repr::EchoRequest { ident, seq_no, data: payload }
+                .emit(&mut Icmpv4Packet::new_unchecked(&mut bytes), &checksum),
+            IpAddr::V6(remote) => {
+                let own = stack.interface.get_source_address_ipv6(&remote);
+                let repr = Icmpv6Repr::EchoRequest { ident, seq_no, data: payload };
+                repr.emit(&own, &remote, &mut Icmpv6Packet::new_unchecked(&mut bytes), &checksum);
+            }
+        }
+        bytes
+    }
+
+    fn take_answers(&mut self, now: Instant, stack: &mut Stack) {
+        let socket = stack.sockets.get_mut::<icmp::Socket<'_>>(self.socket);
+        while let Ok((answer, from)) = socket.recv() {
+            if from != IpAddress::from(self.ends.remote) {
+                continue;
+            }
+            // The stack has checked the message; behind its 8 bytes lies our payload.
+            let Some((sent, number)) = stamp(answer.get(8..).unwrap_or_default()) else { continue };
+            if self.seen.first_time(number) {
+                self.measured.received += 1;
+                self.measured.delays.record(now - sent);
+            }
+        }
+    }
+}
+
+/// Time and number at the start of a payload.
+pub(super) fn stamp(payload: &[u8]) -> Option<(Instant, u64)> {
+    let (time, rest) = payload.split_first_chunk::<8>()?;
+    let number = rest.first_chunk::<8>()?;
+    Some((Instant::from_nanos(u64::from_be_bytes(*time)), u64::from_be_bytes(*number)))
+}
+
+impl Task for Ping {
+    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+        self.take_answers(now, stack);
+        while self.made < self.count && self.due() <= now {
+            self.send(now, stack);
+        }
+        let all = self.measured.received == u64::from(self.count);
+        let patience = self.due() + PATIENCE;
+        match self.made < self.count {
+            true => Next::At(self.due()),
+            false if all || now >= patience => Next::Done,
+            false => Next::At(patience),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Measured {
+        self.measured
+    }
+}
+
+/// Which numbers were seen: a bit each.
+struct Seen(Vec<u64>);
+
+impl Seen {
+    fn new(count: u32) -> Seen {
+        Seen(vec![0; usize::try_from(count.div_ceil(64)).unwrap_or(0)])
+    }
+
+    fn first_time(&mut self, number: u64) -> bool {
+        let word = usize::try_from(number / 64).ok().and_then(|at| self.0.get_mut(at));
+        word.is_some_and(|word| {
+            let new = *word & (1 << (number % 64)) == 0;
+            *word |= 1 << (number % 64);
+            new
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! One TCP connection that sends as fast as it can, and the end that takes it.
+use super::{Ends, Next, Stack, Task};
+use crate::measured::Measured;
+use smoltcp::iface::SocketHandle;
+use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::wire::{IpAddress, IpEndpoint};
+use std::time::Duration;
+use weir_units::Instant;
+
+/// Bytes on their way at most: fits a link's default buffer, since the stack recovers slowly when a whole burst is lost (it
+/// has no selective acknowledgements). Over a long link it bounds the rate: 96 KiB in a round trip of 10 ms are 78 Mbit/s.
+const WINDOW_BYTES: usize = 96 << 10;
+/// What is sent: zeros, this many at once.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+/// How long the end of the connection is waited for after its time.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The end that connects and sends.
+pub(crate) struct Client {
+    ends: Ends,
+    socket: SocketHandle,
+    begin: Instant,
+    end: Instant,
+    started: bool,
+    measured: Measured,
+}
+
+impl Client {
+    pub(crate) fn new(ends: Ends, begin: Instant, duration: Duration, stack: &mut Stack) -> Client {
+        let socket = stack.sockets.add(new_socket());
+        Client { ends, socket, begin, end: begin + duration, started: false, measured: Measured::default() }
+    }
+
+    fn connect(&mut self, stack: &mut Stack) {
+        self.started = true;
+        let to = IpEndpoint::new(IpAddress::from(self.ends.remote), self.ends.server_port);
+        let socket = stack.sockets.get_mut::<Socket<'_>>(self.socket);
+        if let Err(error) = socket.connect(stack.interface.context(), to, self.ends.client_port) {
+            self.measured.problem = Some(format!("cannot connect: {error}"));
+        }
+    }
+}
+
+impl Task for Client {
+    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+        if now < self.begin {
+            return Next::At(self.begin);
+        }
+        if !self.started {
+            self.connect(stack);
+        }
+        let socket = stack.sockets.get_mut::<Socket<'_>>(self.socket);
+        if now < self.end && socket.is_active() {
+            while let Ok(taken @ 1..) = socket.send_slice(&ZEROS) {
+                self.measured.sent += taken as u64;
+            }
+            return Next::At(self.end);
+        }
+        if socket.state() == State::SynSent {
+            self.measured.problem = Some("no answer to the connection request".into());
+            socket.abort();
+        } else if now >= self.end + PATIENCE {
+            // What waits for a slow link after that much time is not waited for: the receiver has counted what came.
+            socket.abort();
+        }
+        socket.close();
+        if socket.is_active() && socket.state() != State::TimeWait {
+            return Next::At(self.end + PATIENCE);
+        }
+        if now < self.end && self.measured.problem.is_none() {
+            self.measured.problem = Some("the connection was refused or reset".into());
+        }
+        Next::Done
+    }
+
+    fn finish(mut self: Box<Self>) -> Measured {
+        self.measured.asked = self.measured.sent;
+        self.measured
+    }
+}
+
+/// The end that listens and receives.
+pub(crate) struct Server {
+    socket: SocketHandle,
+    first: Option<Instant>,
+    measured: Measured,
+}
+
+impl Server {
+    pub(crate) fn new(ends: Ends, stack: &mut Stack) -> Server {
+        let mut socket = new_socket();
+        // Fails only for port 0 or a socket that is open already.
+        let _ = socket.listen(ends.server_port);
+        Server { socket: stack.sockets.add(socket), first: None, measured: Measured::default() }
+    }
+}
+
+impl Task for Server {
+    fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
+        let socket = stack.sockets.get_mut::<Socket<'_>>(self.socket);
+        while let Ok(taken @ 1..) = socket.recv(|bytes| (bytes.len(), bytes.len())) {
+            self.measured.received += taken as u64;
+            self.measured.payload_bytes += taken as u64;
+            self.measured.span = now - *self.first.get_or_insert(now);
+        }
+        if socket.state() == State::CloseWait {
+            socket.close();
+        }
+        Next::OnFrame
+    }
+
+    fn finish(self: Box<Self>) -> Measured {
+        self.measured
+    }
+}
+
+fn new_socket() -> Socket<'static> {
+    let buffer = || SocketBuffer::new(vec![0; WINDOW_BYTES]);
+    let mut socket = Socket::new(buffer(), buffer());
+    socket.set_congestion_control(CongestionControl::Reno);
+    socket.set_nagle_enabled(false);
+    socket
+}

@@ -1,0 +1,119 @@
+//! Two hosts joined directly, in virtual time.
+use super::*;
+use std::time::Duration;
+use weir_port::memory;
+use weir_port::shaper::{Link, Shape};
+use weir_units::Bps;
+
+/// A scenario with hosts `a` and `b`, and this traffic from a to b.
+fn scenario(traffic: &str) -> Scenario {
+    let text = format!(
+        r#"
+        [[switch]]
+        name = "s"
+        [[host]]
+        name = "a"
+        switch = "s"
+        ip = ["10.0.0.1/24", "fd00::1/64"]
+        [[host]]
+        name = "b"
+        switch = "s"
+        ip = ["10.0.0.2/24", "fd00::2/64"]
+        [[traffic]]
+        from = "a"
+        to = "b"
+        {traffic}
+        "#
+    );
+    Scenario::parse(&text, "test").unwrap()
+}
+
+/// Runs the traffic over a link of this shape in both directions until `end`; gives what both ends measured together and
+/// when the sender was through.
+fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>) {
+    let scenario = scenario(traffic);
+    let (a, b) = memory::pair(4096).unwrap();
+    let ports: [Box<dyn Port>; 2] = [
+        Box::new(Link::new(Box::new(a), shape, Shape::default())),
+        Box::new(Link::new(Box::new(b), shape, Shape::default())),
+    ];
+    let mut hosts = Vec::new();
+    for (number, port) in ports.into_iter().enumerate() {
+        let own = &scenario.hosts[number];
+        let mut host = Host::new(port, own.mac, &own.ip, number as u64);
+        host.start(&scenario, number, Instant::ZERO);
+        hosts.push(host);
+    }
+    let mut now = Instant::ZERO;
+    let mut through = None;
+    while now < Instant::ZERO + end {
+        let mut done = Vec::new();
+        let next = hosts.iter_mut().map(|host| host.poll(now, &mut done)).min().unwrap();
+        if !done.is_empty() {
+            through = Some(now);
+        }
+        let frames = hosts.iter_mut().any(|host| host.arm() == Ready::Now);
+        // A microsecond is the stack's step.
+        now = if frames { now } else { next.max(now + Duration::from_micros(1)) };
+    }
+    let mut whole = Measured::default();
+    hosts.into_iter().flat_map(|host| host.finish().0).for_each(|(_, end)| whole.merge(end));
+    (whole, through)
+}
+
+fn delay(ms: u64) -> Shape {
+    Shape { delay: Duration::from_millis(ms), ..Shape::default() }
+}
+
+#[test]
+fn pings_are_answered_in_twice_the_delay() {
+    for ipv6 in ["", "ipv6 = true"] {
+        let traffic = format!("kind = \"ping\"\ncount = 5\ninterval = \"100ms\"\n{ipv6}");
+        let (measured, through) = run(&traffic, delay(5), Duration::from_secs(3));
+        assert_eq!((measured.asked, measured.sent, measured.received), (5, 5, 5), "{ipv6}");
+        let rtt = measured.delays.summary().unwrap();
+        // The first also waits for the address to be resolved: another round trip.
+        assert!((rtt.p50_us - 10_000.0).abs() < 100.0, "{rtt:?}");
+        assert!((rtt.max_us - 20_000.0).abs() < 200.0, "{rtt:?}");
+        let through = through.unwrap();
+        assert!(through < Instant::ZERO + Duration::from_millis(415), "{through:?}");
+    }
+}
+
+#[test]
+fn a_ping_without_answer_ends_after_its_patience() {
+    let (measured, through) =
+        run("kind = \"ping\"\ncount = 100\ninterval = \"1ms\"", delay(9000), Duration::from_secs(3));
+    assert_eq!((measured.sent, measured.received), (100, 0));
+    assert_eq!(through, Some(Instant::ZERO + Duration::from_millis(1100)));
+}
+
+#[test]
+fn datagrams_keep_their_rate_and_carry_their_delay() {
+    let traffic = "kind = \"udp\"\nrate = \"8.336Mbit/s\"\npayload = \"1000B\"\nduration = \"1s\"";
+    let (measured, _) = run(traffic, delay(2), Duration::from_secs(2));
+    // A frame has 1042 bytes: 1000 in a second.
+    assert_eq!((measured.asked, measured.sent, measured.received), (1000, 1000, 1000));
+    assert_eq!(measured.payload_bytes, 1_000_000);
+    assert!(measured.span > Duration::from_millis(990) && measured.span < Duration::from_millis(1000));
+    assert!((measured.delays.summary().unwrap().p50_us - 2000.0).abs() < 50.0);
+}
+
+#[test]
+fn tcp_fills_a_link() {
+    let shape = Shape { rate: Some(Bps(20_000_000)), ..delay(1) };
+    let (measured, through) = run("kind = \"tcp\"\nduration = \"2s\"", shape, Duration::from_secs(5));
+    let goodput = measured.payload_bytes as f64 * 8.0 / measured.span.as_secs_f64();
+    // 1460 of 1514 bytes are payload, and a slow start costs some.
+    assert!(goodput > 17e6 && goodput < 19.3e6, "{goodput}");
+    assert_eq!(measured.problem, None);
+    assert!(through.is_some());
+}
+
+#[test]
+fn tcp_without_answer_says_so() {
+    let (measured, through) = run("kind = \"tcp\"\nduration = \"1s\"", delay(9000), Duration::from_secs(4));
+    assert_eq!(measured.received, 0);
+    assert_eq!(measured.problem.as_deref(), Some("no answer to the connection request"));
+    assert!(through.is_some());
+}

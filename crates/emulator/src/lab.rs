@@ -1,0 +1,322 @@
+//! A run from its start to its end.
+use crate::host::engine::Engines;
+use crate::host::{Host, MAX_ADDRESSES};
+use crate::measured::Measured;
+use crate::network::{MEMORY_FRAMES, Network, port_drops, shaped};
+use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
+use crate::{Cancel, netns};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_port::{Port, PortError, memory};
+use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
+use weir_switch::SwitchError;
+use weir_units::{Clock, SystemClock};
+
+/// How long switches may take to come under control.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often something is looked at that cannot be waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How often progress is told.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+/// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long frames may be on their way after the last sender is through, beyond the delays of all links.
+const LINGER: Duration = Duration::from_millis(50);
+
+/// How a scenario is run.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Hosts are network namespaces instead of stacks in this process.
+    pub netns: bool,
+    /// Stops the run early.
+    pub cancel: Cancel,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Progress {
+    /// What is being done, before and after traffic.
+    Step(&'static str),
+    /// Traffic runs.
+    Traffic {
+        /// Items that are through.
+        done: usize,
+        /// All items.
+        items: usize,
+        /// Time since traffic began.
+        elapsed: Duration,
+        /// Time it will take.
+        expected: Duration,
+    },
+}
+
+/// Why a lab could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The scenario asks for something that a lab cannot give.
+    #[error("{0}")]
+    Scenario(String),
+    /// Something that the machine lacks.
+    #[error("{0}")]
+    Missing(String),
+    /// The system refused something.
+    #[error("cannot {tried}: {source}")]
+    System {
+        /// What was tried.
+        tried: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A program failed.
+    #[error("`{command}` failed: {said}")]
+    Command {
+        /// The command.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+    /// A port could not be opened.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// A switch could not be started or asked.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// Switches did not come under control in time.
+    #[error("after {0:?} not every switch is under control; is the controller of [controller] connect running?")]
+    Uncontrolled(Duration),
+}
+
+impl LabError {
+    /// For `map_err`: what was tried.
+    pub(crate) fn system(tried: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
+        let tried = tried.into();
+        move |source| LabError::System { tried, source }
+    }
+}
+
+/// Runs a scenario. `progress` is told how far it is, about ten times a second. When this returns, nothing of the lab is
+/// left: no thread, process, interface or namespace.
+///
+/// # Errors
+/// The lab could not be set up. Traffic that fails is no error but a result that did not pass.
+pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<LabResult, LabError> {
+    check(scenario)?;
+    progress(Progress::Step("making hosts"));
+    let clock = SystemClock::start();
+    let (done, finished) = unbounded();
+    let scenario = Arc::new(scenario.clone());
+    let (hosts, ports) = if options.netns {
+        let (hosts, ports) = netns::Hosts::make(&scenario)?;
+        (AnyHosts::Netns(hosts), ports)
+    } else {
+        let (hosts, ports) = memory_hosts(&scenario)?;
+        (
+            AnyHosts::Memory(Engines::start(hosts, clock, &done).map_err(LabError::system("start threads of hosts"))?),
+            ports,
+        )
+    };
+    progress(Progress::Step("starting switches"));
+    let network = Network::start(&scenario, ports)?;
+    let mut lab = Lab { scenario, clock, cancel: options.cancel.clone(), network, hosts, done, finished };
+    lab.await_control()?;
+    let (elapsed, through) = lab.traffic(progress);
+    progress(Progress::Step("cleaning up"));
+    lab.finish(elapsed, &through)
+}
+
+/// The switches' ends of hosts' links, one for each host.
+pub(crate) type SwitchPorts = Vec<Box<dyn Port>>;
+
+/// Hosts of one of the two kinds.
+enum AnyHosts {
+    Memory(Engines),
+    Netns(netns::Hosts),
+}
+
+/// A lab that is set up. Its parts are taken down in this order.
+struct Lab {
+    scenario: Arc<Scenario>,
+    clock: SystemClock,
+    cancel: Cancel,
+    network: Network,
+    hosts: AnyHosts,
+    done: Sender<usize>,
+    finished: Receiver<usize>,
+}
+
+impl Lab {
+    fn await_control(&self) -> Result<(), LabError> {
+        let deadline = self.clock.now() + CONTROL_TIMEOUT;
+        while !self.network.is_controlled(&self.scenario)? && !self.cancel.wait(LOOK_EVERY) {
+            if self.clock.now() >= deadline {
+                return Err(LabError::Uncontrolled(CONTROL_TIMEOUT));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the traffic; how long it took, and which items are through.
+    fn traffic(&mut self, progress: &mut dyn FnMut(Progress)) -> (Duration, Vec<bool>) {
+        let begin = self.clock.now();
+        let mut through = vec![false; self.scenario.traffic.len()];
+        if self.cancel.is_cancelled() {
+            return (Duration::ZERO, through);
+        }
+        match &mut self.hosts {
+            AnyHosts::Memory(engines) => engines.begin(&self.scenario, begin),
+            AnyHosts::Netns(hosts) => hosts.begin(&self.scenario, &self.cancel, &self.done),
+        }
+        let expected = self.scenario.traffic.iter().map(|item| item.start + length(item)).max().unwrap_or_default();
+        while through.contains(&false) && !self.cancel.is_cancelled() && self.clock.now() < begin + expected + GRACE {
+            if let Some(item) = self.cancel.receive(&self.finished, TELL_EVERY) {
+                through[item] = true;
+            }
+            let done = through.iter().filter(|done| **done).count();
+            let elapsed = self.clock.now() - begin;
+            progress(Progress::Traffic { done, items: through.len(), elapsed, expected });
+        }
+        let delays: Duration = self.scenario.links.iter().map(|link| link.spec.delay).sum();
+        let access = self.scenario.hosts.iter().map(|host| host.link.delay).max().unwrap_or_default();
+        self.cancel.wait(LINGER + delays + access * 2);
+        (self.clock.now() - begin, through)
+    }
+
+    fn finish(mut self, elapsed: Duration, through: &[bool]) -> Result<LabResult, LabError> {
+        let (switches, mut drops) = self.network.snapshot()?;
+        let mut measured: Vec<Measured> = self.scenario.traffic.iter().map(|_| Measured::default()).collect();
+        let mode = match &mut self.hosts {
+            AnyHosts::Memory(engines) => {
+                take_memory(engines, &self.scenario, &mut measured, &mut drops);
+                Mode::Memory
+            }
+            AnyHosts::Netns(hosts) => {
+                hosts.stop().into_iter().for_each(|(item, end)| measured[item].merge(end));
+                Mode::Netns
+            }
+        };
+        // Switches stop before the interfaces of their ports are removed.
+        let controller = self.network.stop();
+        drop(self.hosts);
+        let scenario = &self.scenario;
+        let item = |((item, measured), through): ((&Traffic, Measured), &bool)| {
+            traffic_result(scenario, item, measured, *through)
+        };
+        let traffic: Vec<TrafficResult> = scenario.traffic.iter().zip(measured).zip(through).map(item).collect();
+        let partial = through.contains(&false) && self.cancel.is_cancelled();
+        Ok(LabResult {
+            passed: !partial && traffic.iter().all(|item| item.ok),
+            partial,
+            setup: setup(scenario, mode, elapsed),
+            traffic,
+            switches,
+            controller,
+            drops,
+        })
+    }
+}
+
+/// What the schema allows but a lab cannot give.
+fn check(scenario: &Scenario) -> Result<(), LabError> {
+    if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
+        let problem =
+            format!("host {}: found {} addresses, expected at most {MAX_ADDRESSES}", host.name, host.ip.len());
+        return Err(LabError::Scenario(problem));
+    }
+    match looping_link(scenario) {
+        None => Ok(()),
+        Some([a, b]) => Err(LabError::Scenario(format!(
+            "link {a} - {b}: found a loop of links, expected a tree: a learning switch would send floods round it for ever"
+        ))),
+    }
+}
+
+/// The first link whose ends are joined already, by their names.
+fn looping_link(scenario: &Scenario) -> Option<[&str; 2]> {
+    // The group of joined switches that each is in; joining renames one group.
+    let mut group: Vec<usize> = (0..scenario.switches.len()).collect();
+    for link in &scenario.links {
+        let [a, b] = link.ends.map(|end| group[end.switch]);
+        if a == b {
+            return Some(link.ends.map(|end| scenario.switches[end.switch].name.as_str()));
+        }
+        group.iter_mut().filter(|number| **number == b).for_each(|number| *number = a);
+    }
+    None
+}
+
+/// How long an item of traffic takes.
+fn length(item: &Traffic) -> Duration {
+    match item.kind {
+        TrafficKind::Ping { count, interval } => interval.saturating_mul(count),
+        TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } => duration,
+    }
+}
+
+/// Hosts on memory ports, and the switches' ends of these.
+fn memory_hosts(scenario: &Scenario) -> Result<(Vec<Host>, SwitchPorts), LabError> {
+    let mut hosts = Vec::new();
+    let mut ports = Vec::new();
+    for (number, host) in scenario.hosts.iter().enumerate() {
+        let (near, far) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"))?;
+        ports.push(shaped(near.named(&host.name), &host.link));
+        let port = shaped(far.named(&format!("{}-eth0", host.name)), &host.link);
+        hosts.push(Host::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
+    }
+    Ok((hosts, ports))
+}
+
+/// Ends the hosts and takes over what they measured and dropped.
+fn take_memory(engines: &mut Engines, scenario: &Scenario, measured: &mut [Measured], drops: &mut Vec<Drop>) {
+    for finished in engines.stop() {
+        port_drops(&scenario.hosts[finished.host].name, &finished.counters, drops);
+        finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
+    }
+}
+
+fn setup(scenario: &Scenario, mode: Mode, elapsed: Duration) -> Setup {
+    Setup {
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        mode,
+        version: env!("CARGO_PKG_VERSION"),
+        release_build: !cfg!(debug_assertions),
+        machine: Machine::this(),
+        duration_s: elapsed.as_secs_f64(),
+    }
+}
+
+fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, through: bool) -> TrafficResult {
+    let reached = measured.received > 0;
+    let tcp = matches!(item.kind, TrafficKind::Tcp { .. });
+    let ping = matches!(item.kind, TrafficKind::Ping { .. });
+    let packets = |count: u64| (!tcp).then_some(count);
+    let lost = measured.sent.saturating_sub(measured.received);
+    let seconds = measured.span.as_secs_f64();
+    let delays = measured.delays.summary();
+    TrafficResult {
+        kind: if tcp {
+            "tcp"
+        } else if ping {
+            "ping"
+        } else {
+            "udp"
+        },
+        from: scenario.hosts[item.from].name.clone(),
+        to: scenario.hosts[item.to].name.clone(),
+        address: item.address,
+        expect: item.expect,
+        reached,
+        ok: reached == (item.expect == Expect::Reach),
+        partial: !through,
+        asked: packets(measured.asked),
+        sent: packets(measured.sent),
+        received: measured.received,
+        loss: packets(measured.sent).filter(|sent| *sent > 0).map(|sent| lost as f64 / sent as f64),
+        rtt: delays.filter(|_| ping),
+        delay: delays.filter(|_| !ping),
+        goodput_bps: (!ping && seconds > 0.0).then(|| measured.payload_bytes as f64 * 8.0 / seconds),
+        problem: measured.problem,
+    }
+}

@@ -1,0 +1,97 @@
+//! Hosts that are network namespaces, each with a veth pair to its switch, and real programs inside: ping and iperf3.
+//!
+//! Names hold the process id (`weir-4711-red-a`, `weir4711p0`), so that what a killed run left behind is told from what
+//! another run uses, and removed by the next. Everything is removed when [`Hosts`] is dropped, whatever the reason.
+mod namespaces;
+mod parse;
+mod programs;
+mod traffic;
+
+use crate::Cancel;
+use crate::lab::{LabError, SwitchPorts};
+use crate::measured::Measured;
+use crate::network::shape;
+use crossbeam_channel::Sender;
+use namespaces::Namespaces;
+use programs::Programs;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_port::PortSpec;
+use weir_port::shaper::Link;
+use weir_scenario::{Scenario, TrafficKind};
+
+/// How long programs may take to end after they were interrupted.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Hosts as namespaces.
+pub(crate) struct Hosts {
+    namespaces: Namespaces,
+    programs: Arc<Programs>,
+    threads: Vec<JoinHandle<(usize, Measured)>>,
+}
+
+impl Hosts {
+    /// Makes the scenario's hosts; and the switches' ends of their links.
+    ///
+    /// # Errors
+    /// A program or a privilege is missing, or the system refuses; nothing stays behind.
+    pub(crate) fn make(scenario: &Scenario) -> Result<(Hosts, SwitchPorts), LabError> {
+        let iperf = scenario.traffic.iter().any(|item| !matches!(item.kind, TrafficKind::Ping { .. }));
+        programs::check(iperf)?;
+        let mut namespaces = Namespaces::new();
+        let mut ports = SwitchPorts::new();
+        for host in &scenario.hosts {
+            let device = namespaces.add(host)?;
+            let port = weir_port::open(&format!("af_packet:{device}").parse::<PortSpec>()?)?;
+            let shape = shape(&host.link);
+            ports.push(if shape.is_none() { port } else { Box::new(Link::new(port, shape, shape)) });
+        }
+        Ok((Hosts { namespaces, programs: Arc::default(), threads: Vec::new() }, ports))
+    }
+
+    /// Begins the scenario's traffic, each item on a thread that waits for its programs.
+    pub(crate) fn begin(&mut self, scenario: &Arc<Scenario>, cancel: &Cancel, done: &Sender<usize>) {
+        for number in 0..scenario.traffic.len() {
+            let item = traffic::Item {
+                scenario: Arc::clone(scenario),
+                number,
+                namespaces: self.namespaces.names().clone(),
+                programs: Arc::clone(&self.programs),
+                cancel: cancel.clone(),
+            };
+            let done = done.clone();
+            let name = format!("weir-item-{number}");
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let measured = item.run();
+                // Nobody listens any more: the lab is ending.
+                let _ = done.send(number);
+                (number, measured)
+            });
+            match thread {
+                Ok(thread) => self.threads.push(thread),
+                Err(error) => tracing::error!(%error, "traffic item {number} is left out: no thread for it"),
+            }
+        }
+    }
+
+    /// Ends the programs; what each item measured.
+    pub(crate) fn stop(&mut self) -> Vec<(usize, Measured)> {
+        self.programs.interrupt();
+        // Interrupted programs write what they have; one that does not end is made to.
+        let mut waited = Duration::ZERO;
+        const STEP: Duration = Duration::from_millis(10);
+        while waited < PATIENCE && self.threads.iter().any(|thread| !thread.is_finished()) {
+            std::thread::park_timeout(STEP);
+            waited += STEP;
+        }
+        self.programs.kill();
+        self.threads.drain(..).filter_map(|thread| thread.join().ok()).collect()
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,161 @@
+//! Programs that are run: `ip` to its end, ping and iperf3 until they are through or interrupted.
+use crate::lab::LabError;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Checks that everything is there that a lab of namespaces needs.
+pub(super) fn check(iperf: bool) -> Result<(), LabError> {
+    let mut needed = vec![("ip", "iproute2"), ("ping", "iputils-ping"), ("setpriv", "util-linux")];
+    needed.extend(iperf.then_some(("iperf3", "iperf3")));
+    let missing: Vec<_> = needed.into_iter().filter(|(program, _)| !installed(program)).collect();
+    if !missing.is_empty() {
+        let (programs, packages): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
+        let (programs, packages) = (programs.join(", "), packages.join(" "));
+        return Err(LabError::Missing(format!(
+            "hosts in namespaces need {programs}: apt-get install {packages}, or run without --netns"
+        )));
+    }
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(LabError::Missing("hosts in namespaces need root: use sudo, or run without --netns".into()))
+}
+
+fn installed(program: &str) -> bool {
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    folders.iter().any(|folder| folder.join(program).exists())
+}
+
+/// Runs `ip` with these arguments and standard input.
+pub(super) fn ip(arguments: &[&str], input: &str) -> Result<(), LabError> {
+    run_ip(arguments, input).map(|_| ())
+}
+
+/// Runs `ip`; what it printed.
+pub(super) fn ip_output(arguments: &[&str]) -> Result<String, LabError> {
+    run_ip(arguments, "")
+}
+
+fn run_ip(arguments: &[&str], input: &str) -> Result<String, LabError> {
+    let mut command = Command::new("ip");
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command.spawn().and_then(|mut child| {
+        // A pipe holds more than the few lines of a batch; one that `ip` does not read to its end shows in its status.
+        let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
+        written.and(child.wait_with_output())
+    });
+    let output = output.map_err(LabError::system("run ip"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    Err(LabError::Command { command: format!("ip {}", arguments.join(" ")), said })
+}
+
+/// Programs that run, so that all can be ended at once.
+#[derive(Default)]
+pub(super) struct Programs(Mutex<Running>);
+
+#[derive(Default)]
+struct Running {
+    pids: Vec<Pid>,
+    /// No more programs are started.
+    ending: bool,
+}
+
+impl Programs {
+    /// Runs a program in a namespace to its end; its standard output, and what it said on standard error. Ends at once, with
+    /// nothing, when programs are being ended.
+    pub(super) fn run(&self, namespace: &str, arguments: &[String]) -> io::Result<(String, String)> {
+        let Some(mut child) = self.spawn(namespace, arguments)? else { return Ok(Default::default()) };
+        let (mut output, mut errors) = (String::new(), String::new());
+        // ping and iperf3 say at most a few lines on standard error: the pipe holds them.
+        let read = child.stdout.take().map_or(Ok(0), |mut stdout| stdout.read_to_string(&mut output));
+        let _ = child.stderr.take().map_or(Ok(0), |mut stderr| stderr.read_to_string(&mut errors));
+        self.reap(child);
+        read.map(|_| (output, errors.trim().to_owned()))
+    }
+
+    /// Starts a program in a namespace and waits until it prints a line that holds `ready`; nothing if it ended before.
+    pub(super) fn start_until(
+        &self,
+        namespace: &str,
+        arguments: &[String],
+        ready: &str,
+    ) -> io::Result<Option<Server<'_>>> {
+        let Some(mut child) = self.spawn(namespace, arguments)? else { return Ok(None) };
+        let stdout = child.stdout.take().map(BufReader::new);
+        let mut lines = stdout.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
+        let is_ready = lines.any(|line| line.contains(ready));
+        let server = Server { programs: self, child: Some(child), _output: Box::new(lines) };
+        Ok(is_ready.then_some(server))
+    }
+
+    /// Interrupts all that run, and lets no more start.
+    pub(super) fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Kills all that run, and lets no more start.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let mut running = self.running();
+        running.ending = true;
+        for pid in &running.pids {
+            // It may have ended already; its number is not free before it is reaped.
+            let _ = kill_process(*pid, signal);
+        }
+    }
+
+    /// `setpriv` has the kernel end the program should this process be killed.
+    fn spawn(&self, namespace: &str, arguments: &[String]) -> io::Result<Option<Child>> {
+        let mut running = self.running();
+        if running.ending {
+            return Ok(None);
+        }
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, "setpriv", "--pdeathsig", "KILL"]).args(arguments).env("LC_ALL", "C");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        running.pids.extend(pid(&child));
+        Ok(Some(child))
+    }
+
+    /// Waits for a program that has closed its output.
+    fn reap(&self, mut child: Child) {
+        // First off the list: a reaped program's number may be another's.
+        self.running().pids.retain(|other| Some(*other) != pid(&child));
+        let _ = child.wait();
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}
+
+/// A program in the background; killed when dropped.
+pub(super) struct Server<'a> {
+    programs: &'a Programs,
+    child: Option<Child>,
+    /// Kept open, so that the program can go on writing.
+    _output: Box<dyn Iterator<Item = String>>,
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            self.programs.reap(child);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Switches, the links between them, and their controller.
+use crate::lab::{LabError, SwitchPorts};
+use crate::result::{ControllerResult, Drop, SwitchResult};
+use std::collections::HashMap;
+use std::time::Duration;
+use weir_controller::apps::learning::{Learning, LearningConfig};
+use weir_controller::{Controller, ControllerConfig};
+use weir_datapath::{DatapathConfig, FailMode};
+use weir_openflow::Version;
+use weir_openflow::session::SessionConfig;
+use weir_packet::PortNo;
+use weir_port::shaper::{Link, Shape};
+use weir_port::{Counters, Port, memory};
+use weir_scenario::{Control, LinkSpec, OpenFlow, Scenario};
+use weir_switch::{ControllerTarget, PortConfig, Snapshot, Switch, SwitchConfig, SwitchHandle};
+
+/// Frames on their way between two memory ports: a burst of 64 kB of small frames, several times.
+pub(crate) const MEMORY_FRAMES: usize = 4096;
+/// How long switches poll before they sleep, when there is a core for each.
+const SPIN: Duration = Duration::from_micros(20);
+
+/// A running network. When it is dropped switches stop first, then the controller.
+pub(crate) struct Network {
+    switches: Vec<SwitchHandle>,
+    controller: Option<Controller>,
+    /// What is at the other end of each switch's ports.
+    peers: Vec<HashMap<PortNo, String>>,
+}
+
+impl Network {
+    /// Starts the scenario's switches, with `hosts[i]` as the switch's end of the link to host `i`, joined by its links and
+    /// under its controller.
+    pub(crate) fn start(scenario: &Scenario, hosts: SwitchPorts) -> Result<Network, LabError> {
+        let mut ports: Vec<Vec<PortConfig>> = scenario.switches.iter().map(|_| Vec::new()).collect();
+        let mut peers: Vec<HashMap<PortNo, String>> = scenario.switches.iter().map(|_| HashMap::new()).collect();
+        for (host, port) in scenario.hosts.iter().zip(hosts) {
+            ports[host.switch].push(PortConfig::new(PortNo(host.port), port));
+            peers[host.switch].insert(PortNo(host.port), format!("to {}", host.name));
+        }
+        for link in &scenario.links {
+            let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
+            let ends = link_ports(names, &link.spec)?;
+            for ((end, port), peer) in link.ends.iter().zip(ends).zip([names[1], names[0]]) {
+                ports[end.switch].push(PortConfig::new(PortNo(end.port), port));
+                peers[end.switch].insert(PortNo(end.port), format!("to {peer}"));
+            }
+        }
+        let controller = start_controller(scenario)?;
+        let mut network = Network { switches: Vec::new(), controller, peers };
+        for (switch, ports) in scenario.switches.iter().zip(ports) {
+            let handle = Switch::start(switch_config(scenario, switch, ports)?)?;
+            if let Some(controller) = &network.controller {
+                handle.connect_stream(controller.connect())?;
+            }
+            network.switches.push(handle);
+        }
+        Ok(network)
+    }
+
+    /// Whether every switch that has a controller is under its control.
+    pub(crate) fn is_controlled(&self, scenario: &Scenario) -> Result<bool, LabError> {
+        if scenario.control == Control::None {
+            return Ok(true);
+        }
+        // The embedded controller speaks OpenFlow 1.3 by a table-miss entry in each switch: once that is there, packets
+        // are seen.
+        let entry = matches!(scenario.control, Control::Embedded { openflow: OpenFlow::V13, .. });
+        for switch in &self.switches {
+            let snapshot = switch.snapshot()?;
+            if snapshot.channels_up() == 0 || entry && snapshot.entries() == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Switches and their drops as they are now.
+    pub(crate) fn snapshot(&self) -> Result<(Vec<SwitchResult>, Vec<Drop>), LabError> {
+        let mut switches = Vec::new();
+        let mut drops = Vec::new();
+        for (handle, peers) in self.switches.iter().zip(&self.peers) {
+            let snapshot = handle.snapshot()?;
+            switch_drops(&snapshot, peers, &mut drops);
+            switches.push(switch_result(&snapshot));
+        }
+        Ok((switches, drops))
+    }
+
+    /// Stops switches and controller; what the controller counted.
+    pub(crate) fn stop(mut self) -> Option<ControllerResult> {
+        self.switches.drain(..).for_each(SwitchHandle::stop);
+        let counters = self.controller.take()?.stop().counters;
+        Some(ControllerResult {
+            packet_ins: counters.packet_ins,
+            flow_mods: counters.flow_mods,
+            packet_outs: counters.packet_outs,
+            errors: counters.errors,
+        })
+    }
+}
+
+/// What a link does, at an end that shapes what it sends.
+pub(crate) fn shape(spec: &LinkSpec) -> Shape {
+    Shape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer }
+}
+
+/// Shapes what is sent through `port`, if the link asks for it.
+pub(crate) fn shaped(port: impl Port + 'static, spec: &LinkSpec) -> Box<dyn Port> {
+    let shape = shape(spec);
+    if shape.is_none() { Box::new(port) } else { Box::new(Link::new(Box::new(port), shape, Shape::default())) }
+}
+
+/// The two ends of a link between switches, each named after the other's.
+fn link_ports(names: [&str; 2], spec: &LinkSpec) -> Result<[Box<dyn Port>; 2], LabError> {
+    let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
+    let [one, two] = names;
+    Ok([shaped(a.named(&format!("{one}-{two}")), spec), shaped(b.named(&format!("{two}-{one}")), spec)])
+}
+
+fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError> {
+    let Control::Embedded { app: weir_scenario::App::Learning, openflow } = scenario.control else { return Ok(None) };
+    let vlan = |host: &weir_scenario::Host| {
+        let vlan = scenario.tenants[host.tenant?].vlan;
+        Some(((scenario.switches[host.switch].dpid, PortNo(host.port)), vlan))
+    };
+    let learning = LearningConfig { access: scenario.hosts.iter().filter_map(vlan).collect(), ..Default::default() };
+    let versions = match openflow {
+        OpenFlow::V10 => vec![Version::V10],
+        OpenFlow::V13 => vec![Version::V13, Version::V10],
+    };
+    let session = SessionConfig { versions, ..SessionConfig::default() };
+    let config = ControllerConfig { session, ..ControllerConfig::default() };
+    let controller = Controller::start(Box::new(Learning::new(learning)), config);
+    controller.map(Some).map_err(LabError::system("start the controller"))
+}
+
+fn switch_config(
+    scenario: &Scenario,
+    switch: &weir_scenario::Switch,
+    ports: Vec<PortConfig>,
+) -> Result<SwitchConfig, LabError> {
+    let controllers = match &scenario.control {
+        Control::Connect(address) => {
+            let target = address.parse::<ControllerTarget>();
+            vec![target.map_err(|problem| LabError::Scenario(format!("controller: connect: {problem}")))?]
+        }
+        _ => Vec::new(),
+    };
+    let fail_mode = match switch.fail_mode {
+        weir_scenario::FailMode::Secure => FailMode::Secure,
+        weir_scenario::FailMode::Standalone => FailMode::Standalone,
+    };
+    let datapath = DatapathConfig {
+        datapath_id: switch.dpid,
+        name: switch.name.clone(),
+        n_tables: switch.tables,
+        max_entries: switch.max_entries,
+        ..DatapathConfig::default()
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let spin = if cores > scenario.switches.len() { SPIN } else { Duration::ZERO };
+    Ok(SwitchConfig { datapath, fail_mode, ports, controllers, spin, ..SwitchConfig::default() })
+}
+
+fn switch_result(snapshot: &Snapshot) -> SwitchResult {
+    let sum = |what: fn(&Counters) -> u64| snapshot.ports.iter().map(|port| what(&port.counters)).sum();
+    SwitchResult {
+        name: snapshot.name.clone(),
+        dpid: snapshot.datapath_id,
+        channels_up: snapshot.channels_up(),
+        entries: snapshot.entries(),
+        packets: snapshot.tables.iter().find(|table| table.table == 0).map_or(0, |table| table.lookups),
+        rx_packets: sum(|counters| counters.rx_packets),
+        tx_packets: sum(|counters| counters.tx_packets),
+    }
+}
+
+fn switch_drops(snapshot: &Snapshot, peers: &HashMap<PortNo, String>, drops: &mut Vec<Drop>) {
+    for port in &snapshot.ports {
+        let peer = peers.get(&port.number).map_or("", String::as_str);
+        port_drops(&format!("{} port {} {peer}", snapshot.name, port.number), &port.counters, drops);
+    }
+    let datapath = snapshot.drops.iter().map(|(reason, packets)| (reason.replace('_', " "), *packets));
+    let unread = ("packet-in: the controller does not read".to_owned(), snapshot.packet_ins_dropped);
+    for (reason, packets) in datapath.chain([unread]).filter(|(_, packets)| *packets > 0) {
+        drops.push(Drop { place: snapshot.name.clone(), reason, packets });
+    }
+}
+
+/// A port's drops by reason.
+pub(crate) fn port_drops(place: &str, counters: &Counters, drops: &mut Vec<Drop>) {
+    let reasons = [
+        ("sending: queue full", counters.tx_full),
+        ("sending: too long", counters.tx_too_long),
+        ("sending: refused or no link", counters.tx_errors),
+        ("receiving: queue full", counters.rx_missed),
+        ("receiving: damaged", counters.rx_errors),
+    ];
+    for (reason, packets) in reasons.into_iter().filter(|(_, packets)| *packets > 0) {
+        drops.push(Drop { place: place.to_owned(), reason: reason.to_owned(), packets });
+    }
+}
