@@ -243,6 +243,7 @@ impl Field {
         ]
     };
 
+    #[inline]
     const fn info(self) -> Info {
         use Prerequisite::{EthType as Eth, Icmpv4, Icmpv6, Icmpv6Type, InPort, IpProto, None, VlanPresent};
         match self {
@@ -298,6 +299,7 @@ impl Field {
     }
 
     /// Where the field lies in a flow key.
+    #[inline]
     pub const fn place(self) -> Place {
         self.info().place
     }

@@ -24,6 +24,7 @@ impl FlowKey {
     pub const EMPTY: FlowKey = FlowKey { words: [0; WORDS] };
 
     /// The field's value, in the low [`Field::bits`] bits.
+    #[inline]
     pub fn get(&self, field: Field) -> u128 {
         let place = field.place();
         if place.bits > 64 {
@@ -34,6 +35,7 @@ impl FlowKey {
 
     /// Sets the field to the low [`Field::bits`] bits of `value`.
     #[expect(clippy::cast_possible_truncation, reason = "the high half is written first, then the low half")]
+    #[inline]
     pub fn set(&mut self, field: Field, value: u128) {
         let place = field.place();
         if place.bits > 64 {

@@ -1,7 +1,8 @@
 //! Frames and what is in them: the flow key that tables match on, parsing, editing, checksums, offloads.
 //!
 //! Reading order: [`key`] (what a table sees), [`field`] (names and places of the bits), [`frame`] (bytes on a port),
-//! [`mod@parse`] (from one to the other), [`edit`] (what actions do to a frame).
+//! [`mod@parse`] (from one to the other), [`edit`] (what actions do to a frame), [`checksum`], [`offload`] (what ports leave to
+//! each other). [`craft`] makes frames by hand.
 mod bytes;
 pub mod checksum;
 pub mod craft;

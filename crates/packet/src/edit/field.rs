@@ -99,7 +99,7 @@ fn set_traffic_class(frame: &mut Frame, layers: &Layers, field: Field, value: u1
     let bits = Bits { at, shift, width: field.bits() };
     match network {
         Network::Arp => None,
-        Network::Ipv4 => write_ipv4(frame, at, 0, bits.replaced(frame, value)?.1).map(|_| ()),
+        Network::Ipv4 => write_ipv4(frame, at, 0, bits.replaced(frame, value)?).map(|_| ()),
         Network::Ipv6 => bits.write(frame, value),
     }
 }

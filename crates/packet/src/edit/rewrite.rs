@@ -1,5 +1,5 @@
 //! Writing bytes that checksums cover.
-use crate::bytes::{read_u16, write};
+use crate::bytes::{read, read_u16, read_u32, write};
 use crate::checksum::{Sum, sctp_checksum, updated};
 use crate::datagram::Datagram;
 use crate::parse::Transport;
@@ -23,18 +23,17 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// The number's four bytes now, and with the low `width` bits of `value` in place.
+    /// The number's four bytes with the low `width` bits of `value` in place.
     #[expect(clippy::cast_possible_truncation, reason = "only the low `width` bits count, at most 24")]
-    pub(super) fn replaced(self, frame: &Frame, value: u128) -> Option<([u8; 4], [u8; 4])> {
-        let old: [u8; 4] = crate::bytes::read(frame.bytes(), self.at)?;
+    pub(super) fn replaced(self, frame: &Frame, value: u128) -> Option<[u8; 4]> {
+        let old = read_u32(frame.bytes(), self.at)?;
         let mask = (1 << self.width) - 1;
-        let new = u32::from_be_bytes(old) & !(mask << self.shift) | (value as u32 & mask) << self.shift;
-        Some((old, new.to_be_bytes()))
+        Some((old & !(mask << self.shift) | (value as u32 & mask) << self.shift).to_be_bytes())
     }
 
     /// Writes them where no checksum covers them.
     pub(super) fn write(self, frame: &mut Frame, value: u128) -> Option<()> {
-        let (_, new) = self.replaced(frame, value)?;
+        let new = self.replaced(frame, value)?;
         write(frame.bytes_mut(), self.at, &new).then_some(())
     }
 }
@@ -42,7 +41,7 @@ impl Bits {
 /// Writes `new` at the even offset `offset` of the IPv4 header at `at` and updates its checksum; gives what was there.
 pub(super) fn write_ipv4<const N: usize>(frame: &mut Frame, at: usize, offset: usize, new: [u8; N]) -> Option<[u8; N]> {
     let bytes = frame.bytes_mut();
-    let old = crate::bytes::read(bytes, at + offset)?;
+    let old = read(bytes, at + offset)?;
     let checksum = updated(read_u16(bytes, at + 10)?, &old, &new);
     let done = write(bytes, at + 10, &checksum.to_be_bytes()) && write(bytes, at + offset, &new);
     done.then_some(old)
