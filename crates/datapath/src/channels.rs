@@ -15,7 +15,9 @@ const DEFAULT_ASYNC: AsyncConfig = AsyncConfig {
     flow_removed: [0b1111, 0],
 };
 
-/// A channel that is up.
+/// A channel that is up. One that the switch listened for is often a tool that asks one thing and goes: it is told nothing of the
+/// switch's own accord until it asks for that, by a `miss_send_len` other than zero or a configuration of what it is told (as
+/// in Open vSwitch).
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(crate) id: ChannelId,
@@ -23,6 +25,8 @@ pub(crate) struct Channel {
     pub(crate) miss_send_len: u16,
     pub(crate) role: Role,
     pub(crate) asynchronous: AsyncConfig,
+    /// Whether anything is told at all.
+    pub(crate) listens: bool,
 }
 
 /// The channels that are up.
@@ -40,12 +44,14 @@ pub(crate) struct Stale;
 impl Channels {
     pub(crate) fn up(&mut self, id: ChannelId, version: Version) {
         self.down(id);
+        let listens = id < ChannelId::FIRST_PASSIVE;
         self.list.push(Channel {
             id,
             version,
-            miss_send_len: DEFAULT_MISS_SEND_LEN,
+            miss_send_len: if listens { DEFAULT_MISS_SEND_LEN } else { 0 },
             role: Role::Equal,
             asynchronous: DEFAULT_ASYNC,
+            listens,
         });
     }
 
@@ -118,6 +124,6 @@ impl Channel {
 
     fn allows(&self, [ours, slaves]: [u32; 2], reason: u32) -> bool {
         let allowed = if self.role == Role::Slave { slaves } else { ours };
-        allowed >> reason & 1 != 0
+        self.listens && allowed >> reason & 1 != 0
     }
 }

@@ -12,6 +12,7 @@ use weir_packet::parse::{Network, Transport};
 use weir_packet::{Field, Frame, Layers};
 
 /// Runs actions in order. `Break`: the packet's way ends here (it was dropped or handed to the controller).
+#[inline]
 pub(crate) fn run<'a>(
     actions: impl IntoIterator<Item = &'a Action>,
     packet: &mut Packet,
@@ -28,6 +29,7 @@ pub(crate) fn run<'a>(
     ControlFlow::Continue(())
 }
 
+#[inline]
 fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> Result<(), EditError> {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
@@ -168,6 +170,7 @@ pub(crate) fn normal(packet: &mut Packet, fx: &mut impl Effects) {
     }
 }
 
+#[inline]
 fn send(port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
     match fx.ports().may_send(port) {
         Ok(()) => packet.send_to(port, fx),

@@ -236,7 +236,7 @@ impl Datapath {
                 live.refuse(frame, DropReason::Fragment);
                 continue;
             }
-            let mut packet = Packet::new(frame, &parsed, in_port);
+            let mut packet = Packet::new(frame, parsed, in_port);
             if is_standalone {
                 execute::normal(&mut packet, &mut live);
             } else {

@@ -180,7 +180,7 @@ impl Effects for Live<'_> {
         let frame = self.pool.copy(&packet.frame);
         // It was parsed when it came; edits leave at least the Ethernet header.
         let Ok(parsed) = parse(frame.bytes(), packet.in_port) else { return self.refuse(frame, DropReason::TooShort) };
-        let mut copy = Packet::new(frame, &parsed, packet.in_port);
+        let mut copy = Packet::new(frame, parsed, packet.in_port);
         pipeline::run(self.tables, &mut copy, &mut ActionSet::default(), self);
         copy.finish(self);
     }

@@ -10,8 +10,7 @@ use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse};
 pub(crate) struct Packet {
     pub(crate) frame: Frame,
     /// Up to date unless `stale`.
-    key: FlowKey,
-    layers: Layers,
+    parsed: Parsed,
     pub(crate) in_port: PortNo,
     /// Headers came or went since the frame was parsed.
     stale: bool,
@@ -24,35 +23,37 @@ pub(crate) struct Packet {
 
 impl Packet {
     /// A packet that came in on `in_port`.
-    pub(crate) fn new(frame: Frame, parsed: &Parsed, in_port: PortNo) -> Packet {
-        Packet { frame, key: parsed.key, layers: parsed.layers, in_port, stale: false, waiting: None, settled: false }
+    #[inline]
+    pub(crate) fn new(frame: Frame, parsed: Parsed, in_port: PortNo) -> Packet {
+        Packet { frame, parsed, in_port, stale: false, waiting: None, settled: false }
     }
 
     /// The flow key of the packet as it is now.
     #[inline]
     pub(crate) fn key(&mut self) -> &FlowKey {
         self.refresh();
-        &self.key
+        &self.parsed.key
     }
 
     /// The header offsets of the packet as it is now.
     pub(crate) fn layers(&mut self) -> Layers {
         self.refresh();
-        self.layers
+        self.parsed.layers
     }
 
     /// The fields that travel with the packet, not in it. Up to date without parsing.
     pub(crate) fn pipeline_field(&self, field: Field) -> u128 {
-        self.key.get(field)
+        self.parsed.key.get(field)
     }
 
     /// Replaces the metadata bits in `mask`.
     pub(crate) fn write_metadata(&mut self, value: u64, mask: u64) {
-        let word = &mut self.key.words[Field::Metadata.place().word];
+        let word = &mut self.parsed.key.words[Field::Metadata.place().word];
         *word = *word & !mask | value & mask;
     }
 
     /// Sends the packet as it is now to a port that may be sent to.
+    #[inline]
     pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
         self.flush(fx);
         self.waiting = Some(port);
@@ -71,14 +72,16 @@ impl Packet {
     }
 
     /// Ends the packet's way: the waiting output gets the frame, or nobody.
-    pub(crate) fn finish(mut self, fx: &mut impl Effects) {
+    #[inline]
+    pub(crate) fn finish(&mut self, fx: &mut impl Effects) {
+        let frame = std::mem::take(&mut self.frame);
         match self.waiting.take() {
-            Some(port) => fx.send(port, self.frame),
+            Some(port) => fx.send(port, frame),
             None => {
                 if !self.settled {
                     fx.dropped(DropReason::NoAction);
                 }
-                fx.recycle(self.frame);
+                fx.recycle(frame);
             }
         }
     }
@@ -86,11 +89,11 @@ impl Packet {
     /// Sets a field of the packet; nothing if it has no such header.
     pub(crate) fn set(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
         if field == Field::TunnelId {
-            return self.key.set(field, value);
+            return self.parsed.key.set(field, value);
         }
         let edited = self.edit(fx, |frame, layers| edit::set_field(frame, layers, field, value));
         if edited == Edited::InPlace {
-            self.key.set(field, value);
+            self.parsed.key.set(field, value);
         }
     }
 
@@ -98,7 +101,7 @@ impl Packet {
     pub(crate) fn edit(&mut self, fx: &mut impl Effects, edit: impl FnOnce(&mut Frame, &Layers) -> Edited) -> Edited {
         self.flush(fx);
         self.refresh();
-        let edited = edit(&mut self.frame, &self.layers);
+        let edited = edit(&mut self.frame, &self.parsed.layers);
         self.stale |= edited == Edited::Moved;
         edited
     }
@@ -111,7 +114,7 @@ impl Packet {
     ) -> Result<Edited, EditError> {
         self.flush(fx);
         self.refresh();
-        let edited = edit(&mut self.frame, &self.layers)?;
+        let edited = edit(&mut self.frame, &self.parsed.layers)?;
         self.stale |= edited == Edited::Moved;
         Ok(edited)
     }
@@ -136,8 +139,8 @@ impl Packet {
         // An edit leaves at least the Ethernet header.
         let Ok(mut parsed) = parse(self.frame.bytes(), self.in_port) else { return };
         for field in [Field::Metadata, Field::TunnelId, Field::InPort, Field::InPhyPort] {
-            parsed.key.set(field, self.key.get(field));
+            parsed.key.set(field, self.parsed.key.get(field));
         }
-        (self.key, self.layers) = (parsed.key, parsed.layers);
+        self.parsed = parsed;
     }
 }

@@ -11,16 +11,16 @@ use crate::validate::Known;
 use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
 use std::fmt;
-use weir_openflow::Version;
-use weir_openflow::model::{Action, PacketInReason, PortNo};
+use weir_openflow::model::{Action, Match, PacketInReason, PortNo};
+use weir_openflow::{Version, text};
 use weir_packet::{Field, FlowKey, FlowMask, Frame, key::WORDS, parse};
 use weir_units::Instant;
 
 /// What happened to a traced packet; `Display` for people, `Serialize` for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trace {
-    /// The packet's fields that are not zero, as `name=value`.
-    pub packet: Vec<String>,
+    /// The packet's fields that are not zero, in the form flow dumps have.
+    pub packet: String,
     /// What happened, in order.
     pub steps: Vec<TraceStep>,
     /// Ports that it, or a copy of it, was sent to.
@@ -56,7 +56,7 @@ pub enum TraceStep {
         /// The port.
         port: PortNo,
         /// Its fields when it left.
-        packet: Vec<String>,
+        packet: String,
     },
     /// It went to controllers.
     Punted {
@@ -79,12 +79,12 @@ pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &
         tracer.dropped(DropReason::TooShort);
         return tracer.trace;
     };
-    tracer.trace.packet = fields(&parsed.key);
+    tracer.trace.packet = fields(&parsed.key, |_| true);
     if datapath.drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
         tracer.dropped(DropReason::Fragment);
         return tracer.trace;
     }
-    let mut packet = Packet::new(frame, &parsed, in_port);
+    let mut packet = Packet::new(frame, parsed, in_port);
     if datapath.is_standalone() {
         tracer.step(TraceStep::Standalone);
         execute::normal(&mut packet, &mut tracer);
@@ -105,7 +105,7 @@ struct Tracer<'a> {
 impl<'a> Tracer<'a> {
     fn new(datapath: &'a Datapath, now: Instant) -> Tracer<'a> {
         let trace = Trace {
-            packet: Vec::new(),
+            packet: String::new(),
             steps: Vec::new(),
             outputs: Vec::new(),
             to_controller: false,
@@ -152,11 +152,12 @@ impl Effects for Tracer<'_> {
     }
 
     fn acting(&mut self, action: &Action) {
-        self.step(TraceStep::Action(action_text(action)));
+        self.step(TraceStep::Action(text::format_actions(std::slice::from_ref(action), Version::V13)));
     }
 
     fn send_copy(&mut self, port: PortNo, frame: &Frame) {
-        let packet = parse(frame.bytes(), port).map(|parsed| fields(&parsed.key)).unwrap_or_default();
+        let in_frame = |field| field != Field::InPort;
+        let packet = parse(frame.bytes(), port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
         self.trace.outputs.push(port);
         self.step(TraceStep::Sent { port, packet });
     }
@@ -190,14 +191,14 @@ impl Effects for Tracer<'_> {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "packet: {}", self.packet.join(","))?;
+        writeln!(f, "packet: {}", self.packet)?;
         for step in &self.steps {
             match step {
                 TraceStep::Matched { table, entry } => writeln!(f, "table {table}: {entry}")?,
                 TraceStep::Missed { table } => writeln!(f, "table {table}: no entry matches")?,
                 TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
                 TraceStep::Action(action) => writeln!(f, "  {action}")?,
-                TraceStep::Sent { port, packet } => writeln!(f, "  -> port {port}: {}", packet.join(","))?,
+                TraceStep::Sent { port, packet } => writeln!(f, "  -> port {port}: {}", packet)?,
                 TraceStep::Punted { reason } => writeln!(f, "  -> controller: {reason:?}")?,
                 TraceStep::Dropped(reason) => writeln!(f, "  dropped: {reason}")?,
             }
@@ -206,18 +207,18 @@ impl fmt::Display for Trace {
     }
 }
 
-/// The fields of a packet that are not zero, where two share their bits the one that the packet has.
-fn fields(key: &FlowKey) -> Vec<String> {
+/// The fields of a packet that are not zero, where several share their bits the one that the packet has.
+fn fields(key: &FlowKey, wanted: impl Fn(Field) -> bool) -> String {
     let known = Known::new(*key, FlowMask { words: [u64::MAX; WORDS] });
-    let there = Field::ALL.into_iter().filter(|field| known.has(field.prerequisite()) && key.get(*field) != 0);
-    there.map(|field| format!("{field}={:#x}", key.get(field))).collect()
+    let has = |field: &Field| *field != Field::InPhyPort && known.has(field.prerequisite()) && key.get(*field) != 0;
+    let there = Field::ALL.into_iter().filter(has).filter(|field| wanted(*field));
+    text::format_match(&there.fold(Match::any(), |fields, field| fields.with(field, key.get(field))))
 }
 
 /// An entry in the form flow dumps have.
 fn entry_text(entry: &FlowEntry) -> String {
-    format!("priority={} {:?} {:?}", entry.priority, entry.matching, entry.program.instructions())
-}
-
-fn action_text(action: &Action) -> String {
-    format!("{action:?}")
+    let matching = text::format_match(&entry.matching);
+    let comma = if matching.is_empty() { "" } else { "," };
+    let instructions = text::format_instructions(&entry.program.instructions(), Version::V13);
+    format!("cookie={:#x}, priority={}{comma}{matching} actions={instructions}", entry.cookie, entry.priority)
 }

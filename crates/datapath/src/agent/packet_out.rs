@@ -38,7 +38,7 @@ impl Datapath {
             return Ok(());
         }
         let mut live = Live::new(request.now, &self.tables, &mut self.plane, request.pool, request.out);
-        let mut packet = Packet::new(frame, &parsed, in_port);
+        let mut packet = Packet::new(frame, parsed, in_port);
         let _ = execute::run(&message.actions, &mut packet, ORIGIN, &mut live);
         packet.finish(&mut live);
         Ok(())
@@ -62,7 +62,7 @@ impl Datapath {
             return Ok(());
         };
         let mut live = Live::new(request.now, &self.tables, &mut self.plane, request.pool, request.out);
-        let mut packet = Packet::new(frame, &parsed, in_port);
+        let mut packet = Packet::new(frame, parsed, in_port);
         pipeline::run(live.tables, &mut packet, &mut self.set, &mut live);
         packet.finish(&mut live);
         Ok(())

@@ -39,6 +39,7 @@ impl Datapath {
         }
         if let Some(channel) = self.plane.channels.get_mut(request.channel) {
             channel.miss_send_len = config.miss_send_len;
+            channel.listens |= config.miss_send_len != 0;
         }
         Ok(())
     }
@@ -71,6 +72,7 @@ impl Datapath {
     pub(super) fn set_async_config(&mut self, channel: ChannelId, config: AsyncConfig) {
         if let Some(channel) = self.plane.channels.get_mut(channel) {
             channel.asynchronous = config;
+            channel.listens = true;
         }
     }
 }

@@ -361,6 +361,20 @@ fn there_is_one_master_and_slaves_change_nothing() {
 }
 
 #[test]
+fn tools_are_told_nothing_until_they_ask() {
+    let mut bench = Bench::controlled();
+    bench.add(0, Match::any(), vec![Action::to_controller()]);
+    let tool = ChannelId::FIRST_PASSIVE;
+    bench.datapath.channel_up(bench.now, tool, Version::V13);
+    bench.receive(1, &frame());
+    bench.datapath.set_link(bench.now, PortNo(1), false, 0, &mut bench.out);
+    assert_eq!((bench.told(tool).len(), bench.told(CONTROLLER).len()), (0, 2));
+    bench.ask(tool, Body::SetConfig(SwitchConfig { flags: 0, miss_send_len: 128 }));
+    bench.receive(1, &frame());
+    assert_eq!((bench.packet_ins(tool).len(), bench.packet_ins(CONTROLLER).len()), (1, 1));
+}
+
+#[test]
 fn other_messages() {
     let mut bench = Bench::controlled();
     assert_eq!(bench.ask(CONTROLLER, Body::BarrierRequest), [Body::BarrierReply]);

@@ -3,3 +3,4 @@ mod agent;
 mod bench;
 mod flow_mods;
 mod forwarding;
+mod trace;

@@ -1,0 +1,60 @@
+//! Traces: what people read, and that nothing changes by looking.
+use crate::bench::*;
+use std::net::Ipv4Addr;
+use weir_datapath::Datapath;
+use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo, TableId};
+use weir_packet::Field;
+use weir_packet::craft::Craft;
+
+fn frame() -> Vec<u8> {
+    let craft = Craft::ethernet(mac(2), mac(1));
+    craft.ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)).udp(1000, 2000).payload(&[1; 18]).build()
+}
+
+/// All that packets change.
+fn counts(datapath: &Datapath) -> String {
+    format!("{datapath:?}")
+}
+
+#[test]
+fn a_trace_tells_tables_entries_actions_and_outputs() {
+    let mut bench = Bench::controlled();
+    let goto = Instruction::GotoTable(TableId(1));
+    let push = vec![Action::PushVlan(0x8100), Action::SetField { field: Field::VlanVid, value: 0x1005 }];
+    let first = vec![Instruction::ApplyActions(push), goto];
+    bench.flow_mod(&FlowMod { cookie: 7, ..FlowMod::add(9, from_port(1), first) }).unwrap();
+    let both = vec![Action::output(PortNo(9)), Action::output(PortNo::FLOOD)];
+    bench.flow_mod(&FlowMod { table: TableId(1), ..FlowMod::add(0, Match::any(), apply(both)) }).unwrap();
+    let before = counts(&bench.datapath);
+    let trace = bench.datapath.trace(bench.now, PortNo(1), &frame());
+    assert_eq!(counts(&bench.datapath), before);
+    let sent = "dl_vlan=5,dl_vlan_pcp=0,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,\
+                nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=1000,tp_dst=2000";
+    let expected = format!(
+        "packet: udp,in_port=1,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,\
+         nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_src=1000,tp_dst=2000\n\
+         table 0: cookie=0x7, priority=9,in_port=1 actions=push_vlan:0x8100,set_field:4101->vlan_vid,goto_table:1\n  \
+           push_vlan:0x8100\n  set_field:4101->vlan_vid\n\
+         table 1: cookie=0x0, priority=0 actions=output:9,FLOOD\n  output:9\n  dropped: no such port\n  FLOOD\n  \
+           -> port 2: udp,{sent}\n  -> port 3: udp,{sent}\n  -> port 4: udp,{sent}\n"
+    );
+    assert_eq!(trace.to_string().replace("dl_vlan_pcp=0,", ""), expected.replace("dl_vlan_pcp=0,", ""));
+    let json = serde_json::to_value(&trace).unwrap();
+    assert_eq!(
+        (&json["outputs"], &json["drops"]),
+        (&serde_json::json!([2, 3, 4]), &serde_json::json!(["unknown_port"]))
+    );
+}
+
+#[test]
+fn a_trace_ends_as_the_packet_would() {
+    let mut bench = Bench::new();
+    let text = |bench: &Bench, port, frame: &[u8]| bench.datapath.trace(bench.now, PortNo(port), frame).to_string();
+    assert!(text(&bench, 1, &frame()).ends_with("table 0: no entry matches\n  dropped: no entry matched\n"));
+    assert!(text(&bench, 9, &frame()).ends_with("dropped: no such port\n"));
+    assert!(text(&bench, 1, &[0; 9]).ends_with("dropped: shorter than an Ethernet header\n"));
+    bench.add(0, Match::any(), vec![Action::to_controller()]);
+    assert!(text(&bench, 1, &frame()).ends_with("dropped: no controller takes it\n"));
+    bench.datapath.channel_up(bench.now, CONTROLLER, weir_openflow::Version::V13);
+    assert!(text(&bench, 1, &frame()).ends_with("-> controller: NoMatch\n"));
+}
