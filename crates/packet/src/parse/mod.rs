@@ -1,6 +1,6 @@
 //! From bytes to a flow key.
 //!
-//! One pass, outside in: link ([`parse`]), [`ip`], [`transport`]. Each step reads a header whole or not at all, writes its
+//! One pass, outside in: link ([`parse()`]), `ip`, `transport`. Each step reads a header whole or not at all, writes its
 //! fields into the key's words and hands on to the next; nothing is written twice and absent fields stay zero.
 pub(crate) mod ip;
 pub(crate) mod transport;
