@@ -14,8 +14,6 @@
 mod addresses;
 mod entries;
 mod ports;
-#[cfg(test)]
-mod tests;
 
 use crate::{App, ConnectionId, Outbox};
 use addresses::{Addresses, Left};
