@@ -1,9 +1,151 @@
-//! `weir run`.
+//! `weir run`: a scenario file, live; exit status 0 if all traffic did what the scenario expects, 1 if not, 130 when stopped.
+mod progress;
+mod report;
+
+use anyhow::Context;
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use weir_emulator::{Cancel, LabResult, Options};
+use weir_scenario::{Scenario, TrafficKind};
+use weir_units::Span;
+
+/// Exit status of a run whose traffic did not do what was expected.
+const NOT_AS_EXPECTED: u8 = 1;
+/// Exit status of a run that was stopped by a signal, as shells have it for Ctrl-C.
+const STOPPED: u8 = 130;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Scenario file (TOML; docs/scenario.md describes it)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    lab: LabArgs,
+}
 
-pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    todo!()
+/// How a scenario is run, for all commands that run one.
+#[derive(clap::Args)]
+pub(crate) struct LabArgs {
+    /// Hosts are network namespaces with real ping and iperf3 (needs root) instead of network stacks in this process
+    #[arg(long)]
+    netns: bool,
+    /// Length of each tcp and udp item of traffic, such as 10s, instead of the scenario's
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    run_scenario(Scenario::read(&args.file)?, &args.lab)
+}
+
+/// Runs a scenario and prints its result.
+pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Result<ExitCode> {
+    if let Some(duration) = args.duration {
+        set_duration(&mut scenario, duration)?;
+    }
+    let signals = Signals::watch()?;
+    let options = Options { netns: args.netns, cancel: signals.cancel.clone() };
+    let mut shown = progress::Shown::new();
+    let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.tell(&progress));
+    shown.clear();
+    let result = result?;
+    let text = if args.json { json(&result)? } else { report::text(&result) };
+    // A reader that has gone away misses the report, nothing else.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(match (result.partial, result.passed) {
+        (true, _) => ExitCode::from(STOPPED),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::from(NOT_AS_EXPECTED),
+    })
+}
+
+fn json(result: &LabResult) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(result)? + "\n")
+}
+
+fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Result<()> {
+    anyhow::ensure!(!wanted.0.is_zero(), "--duration: found {wanted}, expected a time above zero such as 10s");
+    for item in &mut scenario.traffic {
+        if let TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } = &mut item.kind {
+            *duration = wanted.0;
+        }
+    }
+    Ok(())
+}
+
+/// Signals that end a run, waited for on a thread until dropped.
+struct Signals {
+    cancel: Cancel,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Signals {
+    fn watch() -> anyhow::Result<Signals> {
+        let cannot = "cannot wait for signals";
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context(cannot)?;
+        let cancel = Cancel::new();
+        let (stop, stopped) = oneshot::channel();
+        let listen = |kind| {
+            let _context = runtime.enter();
+            signal(kind).context(cannot)
+        };
+        let mut ends =
+            [listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, listen(SignalKind::hangup())?];
+        let told = cancel.clone();
+        let thread = std::thread::Builder::new().name("weir-signals".into()).spawn(move || {
+            runtime.block_on(async {
+                let [interrupt, terminate, hangup] = &mut ends;
+                tokio::select! {
+                    _ = interrupt.recv() => told.cancel(),
+                    _ = terminate.recv() => told.cancel(),
+                    _ = hangup.recv() => told.cancel(),
+                    _ = stopped => {}
+                }
+            });
+        })?;
+        Ok(Signals { cancel, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_duration_is_that_of_streams() {
+        let text = include_str!("../../../../examples/quickstart.toml");
+        let mut scenario = Scenario::parse(text, "quickstart").unwrap();
+        let pings = |scenario: &Scenario| {
+            let is_ping = |item: &&weir_scenario::Traffic| matches!(item.kind, TrafficKind::Ping { .. });
+            scenario.traffic.iter().filter(is_ping).cloned().collect::<Vec<_>>()
+        };
+        let before = pings(&scenario);
+        set_duration(&mut scenario, "250ms".parse().unwrap()).unwrap();
+        let lengths: Vec<_> = scenario
+            .traffic
+            .iter()
+            .filter_map(|item| match item.kind {
+                TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } => Some(duration.as_millis()),
+                TrafficKind::Ping { .. } => None,
+            })
+            .collect();
+        assert_eq!((lengths, pings(&scenario)), (vec![250, 250], before));
+        assert!(set_duration(&mut scenario, "0s".parse().unwrap()).is_err());
+    }
 }

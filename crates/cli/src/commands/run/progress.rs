@@ -1,0 +1,67 @@
+//! Showing on standard error how far a run is: a bar on a terminal, now and then a line elsewhere.
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::time::Duration;
+use weir_emulator::Progress;
+
+/// Time between lines about traffic.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// How progress is shown.
+pub(super) enum Shown {
+    Bar(ProgressBar),
+    /// With the time since traffic began at which the next line is due.
+    Lines(Duration),
+}
+
+impl Shown {
+    pub(super) fn new() -> Shown {
+        if !std::io::stderr().is_terminal() {
+            return Shown::Lines(Duration::ZERO);
+        }
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar}") {
+            bar.set_style(style);
+        }
+        Shown::Bar(bar)
+    }
+
+    pub(super) fn tell(&mut self, progress: &Progress) {
+        match self {
+            Shown::Bar(bar) => tell_bar(bar, progress),
+            Shown::Lines(due) => tell_line(due, progress),
+        }
+    }
+
+    /// Leaves the terminal as it was.
+    pub(super) fn clear(&self) {
+        if let Shown::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn tell_bar(bar: &ProgressBar, progress: &Progress) {
+    match progress {
+        Progress::Step(step) => bar.set_message(*step),
+        Progress::Traffic { done, items, elapsed, expected } => {
+            let ms = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            bar.set_length(ms(expected));
+            bar.set_position(ms(elapsed).min(ms(expected)));
+            bar.set_message(format!("traffic: {done} of {items} items are through"));
+        }
+    }
+    bar.tick();
+}
+
+fn tell_line(due: &mut Duration, progress: &Progress) {
+    match progress {
+        Progress::Step(step) => eprintln!("weir: {step}"),
+        Progress::Traffic { done, items, elapsed, expected } if elapsed >= due => {
+            *due = *elapsed + LINE_EVERY;
+            let (elapsed, expected) = (elapsed.as_secs_f64(), expected.as_secs_f64());
+            eprintln!("weir: traffic: {done} of {items} items are through after {elapsed:.1} of {expected:.1} s");
+        }
+        Progress::Traffic { .. } => {}
+    }
+}

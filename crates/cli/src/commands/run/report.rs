@@ -1,0 +1,199 @@
+//! The result of a run, for people.
+use comfy_table::{CellAlignment, Table, presets};
+use std::fmt::Write as _;
+use weir_emulator::LabResult;
+use weir_emulator::result::{Delay, Mode, TrafficResult};
+use weir_scenario::Expect;
+use weir_units::Bps;
+
+/// Most hosts of which a matrix is shown; wider ones do not fit a screen.
+const MATRIX_HOSTS: usize = 12;
+
+/// The whole report.
+pub(super) fn text(result: &LabResult) -> String {
+    let sections = [
+        matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
+        (!result.traffic.is_empty()).then(|| ("Traffic (times in microseconds)", traffic(result))),
+        Some(("Switches", switches(result))),
+        (!result.drops.is_empty()).then(|| ("Packets dropped", drops(result))),
+    ];
+    let mut text = String::new();
+    for (title, table) in sections.into_iter().flatten() {
+        let _ = writeln!(text, "{title}\n{}\n", table.trim_fmt());
+    }
+    text + &footer(result)
+}
+
+/// What follows the tables: counts, conditions, and the verdict as the last line.
+fn footer(result: &LabResult) -> String {
+    let mut text = String::new();
+    if result.drops.is_empty() {
+        text += "Packets dropped: none\n";
+    }
+    if let Some(controller) = &result.controller {
+        let _ = writeln!(
+            text,
+            "Controller: {} packet-ins, {} flow-mods, {} packet-outs, {} errors",
+            controller.packet_ins, controller.flow_mods, controller.packet_outs, controller.errors
+        );
+    }
+    text + &conditions(result) + &verdict(result)
+}
+
+fn conditions(result: &LabResult) -> String {
+    let setup = &result.setup;
+    let hosts = match setup.mode {
+        Mode::Memory => "hosts in this process",
+        Mode::Netns => "hosts in network namespaces",
+    };
+    let build = if setup.release_build { "release" } else { "debug" };
+    format!(
+        "Measured in {:.1} s with weir {} ({build} build), scenario {}, seed {}, {hosts}, on {} cores of {}, Linux {}\n",
+        setup.duration_s,
+        setup.version,
+        setup.scenario,
+        setup.seed,
+        setup.machine.cores,
+        setup.machine.cpu,
+        setup.machine.kernel
+    )
+}
+
+fn verdict(result: &LabResult) -> String {
+    let items = result.traffic.len();
+    let ok = result.traffic.iter().filter(|item| item.ok).count();
+    if result.partial {
+        let through = result.traffic.iter().filter(|item| !item.partial).count();
+        return format!("Stopped early, results are partial: {through} of {items} items of traffic were through\n");
+    }
+    if result.passed {
+        return format!("All {items} items of traffic did what was expected\n");
+    }
+    format!("FAILED: {} of {items} items of traffic did not do what was expected\n", items - ok)
+}
+
+/// Hosts against hosts; nothing if there are too many, or no traffic.
+fn matrix(result: &LabResult) -> Option<Table> {
+    let mut hosts: Vec<&str> = Vec::new();
+    for name in result.traffic.iter().flat_map(|item| [item.from.as_str(), item.to.as_str()]) {
+        if !hosts.contains(&name) {
+            hosts.push(name);
+        }
+    }
+    if hosts.is_empty() || hosts.len() > MATRIX_HOSTS {
+        return None;
+    }
+    let mut table = table(&[""]);
+    table.set_header([""].iter().chain(&hosts));
+    for from in &hosts {
+        let cells = hosts.iter().map(|to| if from == to { "-" } else { cell(result, from, to) });
+        table.add_row([*from].into_iter().chain(cells));
+    }
+    Some(table)
+}
+
+/// What became of all traffic from one host to another.
+fn cell(result: &LabResult, from: &str, to: &str) -> &'static str {
+    let between = |item: &&TrafficResult| item.from == from && item.to == to;
+    let worst = result.traffic.iter().filter(between).map(|item| (item.ok, outcome(item))).min_by_key(|(ok, _)| *ok);
+    worst.map_or(".", |(_, outcome)| outcome)
+}
+
+fn outcome(item: &TrafficResult) -> &'static str {
+    match (item.expect, item.reached) {
+        (Expect::Reach, true) => "reached",
+        (Expect::Reach, false) if item.partial => "stopped",
+        (Expect::Reach, false) => "NOT REACHED",
+        (Expect::Isolated, false) => "isolated",
+        (Expect::Isolated, true) => "LEAKED",
+    }
+}
+
+fn traffic(result: &LabResult) -> Table {
+    let mut table = table(&[
+        "", "from", "to", "outcome", "sent", "received", "loss", "goodput", "time of", "samples", "min", "mean", "p50",
+        "p99", "max",
+    ]);
+    for item in &result.traffic {
+        let (what, delay) = match (&item.rtt, &item.delay) {
+            (Some(rtt), _) => ("round trip", Some(rtt)),
+            (None, Some(delay)) => ("one way", Some(delay)),
+            (None, None) => ("", None),
+        };
+        let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+        let mut row = vec![
+            item.kind.to_owned(),
+            item.from.clone(),
+            format!("{} {}", item.to, item.address),
+            outcome(item).to_owned(),
+            sent(item),
+            if item.kind == "tcp" {
+                format!("{:.1} MB", item.received as f64 / 1e6)
+            } else {
+                item.received.to_string()
+            },
+            item.loss.map_or(String::new(), |loss| format!("{:.1}%", loss * 100.0)),
+            item.goodput_bps.map_or(String::new(), rate),
+            what.to_owned(),
+            number(delay.map(|delay| delay.samples)),
+        ];
+        row.extend(times(delay));
+        table.add_row(row);
+        if let Some(problem) = item.problem.as_ref().filter(|_| !item.ok) {
+            table.add_row(["", "", "", problem.as_str()]);
+        }
+    }
+    right_from(&mut table, 4);
+    table
+}
+
+/// Packets sent; and how many it was to send, if it could not send them all.
+fn sent(item: &TrafficResult) -> String {
+    match (item.sent, item.asked) {
+        (Some(sent), Some(asked)) if sent < asked => format!("{sent} of {asked}"),
+        (Some(sent), _) => sent.to_string(),
+        (None, _) => String::new(),
+    }
+}
+
+fn times(delay: Option<&Delay>) -> [String; 5] {
+    let Some(delay) = delay else { return Default::default() };
+    [delay.min_us, delay.mean_us, delay.p50_us, delay.p99_us, delay.max_us].map(|us| format!("{us:.0}"))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate above zero, far from the limit")]
+fn rate(bps: f64) -> String {
+    format!("{:.1}", Bps(bps.round() as u64))
+}
+
+fn switches(result: &LabResult) -> Table {
+    let mut table = table(&["", "datapath id", "control channels", "flow entries", "packets", "received", "sent"]);
+    for switch in &result.switches {
+        let counts =
+            [switch.entries, switch.packets, switch.rx_packets, switch.tx_packets].map(|count| count.to_string());
+        let fixed = [switch.name.clone(), format!("{:016x}", switch.dpid), switch.channels_up.to_string()];
+        table.add_row(fixed.into_iter().chain(counts));
+    }
+    right_from(&mut table, 2);
+    table
+}
+
+fn drops(result: &LabResult) -> Table {
+    let mut table = table(&["where", "why", "packets"]);
+    for drop in &result.drops {
+        table.add_row([drop.place.clone(), drop.reason.clone(), drop.packets.to_string()]);
+    }
+    right_from(&mut table, 2);
+    table
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+/// Numbers stand right.
+fn right_from(table: &mut Table, first: usize) {
+    table.column_iter_mut().skip(first).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+}
