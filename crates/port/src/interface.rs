@@ -132,19 +132,20 @@ fn no_such_interface(name: &str) -> String {
     format!("no interface `{name}` in this network namespace{hint}; there are {}", names.join(", "))
 }
 
-/// A refusal of the system with what to do about it. `capability` is what the call needs (`CAP_NET_RAW`), empty if none.
-pub(crate) fn refused(options: &Options, tried: &str, source: io::Error, capability: &str) -> PortError {
+/// A refusal of the system with what to do about it. `capabilities` are all that this kind
+/// of port needs (`CAP_NET_RAW`), since setcap(8) replaces what a program had; empty where none is needed.
+pub(crate) fn refused(options: &Options, tried: &str, source: io::Error, capabilities: &str) -> PortError {
     let advice = match errno(&source) {
-        libc::EPERM | libc::EACCES if !capability.is_empty() => needs(capability),
+        libc::EPERM | libc::EACCES if !capabilities.is_empty() => needs(capabilities),
         libc::EMFILE => "; raise the limit of open files (ulimit -n)".to_owned(),
         _ => String::new(),
     };
     PortError::System { spec: options.spec().to_owned(), tried: tried.to_owned(), source, advice }
 }
 
-/// How to get a capability.
-fn needs(capability: &str) -> String {
+/// How to get capabilities.
+fn needs(capabilities: &str) -> String {
     let program = std::env::current_exe().map_or_else(|_| "weir".to_owned(), |path| path.display().to_string());
-    let lower = capability.to_lowercase().replace(" and ", ",");
-    format!("; it needs {capability}: run as root (sudo), or once: sudo setcap {lower}+ep {program}")
+    let lower = capabilities.to_lowercase().replace(" and ", ",").replace(", ", ",");
+    format!("; it needs {capabilities}: run as root (sudo), or once: sudo setcap {lower}+ep {program}")
 }

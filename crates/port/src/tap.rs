@@ -201,15 +201,7 @@ fn attach(name: &str, options: &Options) -> Result<File, PortError> {
     let Some(mut request) = InterfaceRequest::new(name).filter(|_| !name.contains(['/', '%'])) else {
         return Err(options.error("expected tap:NAME with a name of 1 to 15 characters"));
     };
-    let device = open_device().map_err(|source| match errno(&source) {
-        libc::ENOENT | libc::ENODEV => PortError::System {
-            spec: options.spec().to_owned(),
-            tried: "open /dev/net/tun".into(),
-            source,
-            advice: "; the kernel's TUN/TAP driver is missing: modprobe tun".into(),
-        },
-        _ => refused(options, "open /dev/net/tun", source, "CAP_NET_ADMIN"),
-    })?;
+    let device = open_device().map_err(|source| no_device(options, source))?;
     request.set_flags(libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR);
     match request.send(device.as_fd(), libc::TUNSETIFF) {
         Ok(()) => Ok(device),
@@ -219,6 +211,18 @@ fn attach(name: &str, options: &Options) -> Result<File, PortError> {
 
 fn open_device() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")
+}
+
+fn no_device(options: &Options, source: io::Error) -> PortError {
+    let advice = match errno(&source) {
+        libc::ENOENT | libc::ENODEV => "; the kernel's TUN/TAP driver is missing: sudo modprobe tun",
+        libc::EACCES => {
+            "; run as root (sudo), or let everybody open the device as most systems do: sudo chmod 666 /dev/net/tun"
+        }
+        _ => "",
+    };
+    let tried = "open /dev/net/tun".to_owned();
+    PortError::System { spec: options.spec().to_owned(), tried, source, advice: advice.to_owned() }
 }
 
 fn not_attached(options: &Options, name: &str, source: io::Error) -> PortError {

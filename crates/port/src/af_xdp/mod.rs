@@ -42,6 +42,9 @@ const OFF: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "
 /// A type that no frame has (RFC 1701's reserved): the packet socket that watches the device receives nothing.
 const NO_FRAMES: u16 = 0xffff;
 
+/// What programs, sockets, settings and locked memory need.
+const CAPABILITIES: &str = "CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_IPC_LOCK";
+
 /// A network interface through AF_XDP sockets.
 pub struct AfXdp {
     info: PortInfo,
@@ -65,7 +68,7 @@ impl AfXdp {
     ///
     /// # Errors
     /// There is no such interface, it cannot do what was asked for, or a capability is missing (`CAP_NET_ADMIN`,
-    /// `CAP_NET_RAW`, `CAP_BPF`).
+    /// `CAP_NET_RAW`, `CAP_BPF`, and `CAP_IPC_LOCK` or a limit of locked memory of several MiB).
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
         options.expect_only(&["mode"])?;
         let mode = mode(options)?;
@@ -73,7 +76,7 @@ impl AfXdp {
         let info = interface.describe(options)?;
         let queue_count = ethtool::receive_queues(&interface);
         let watch =
-            watch(&interface).map_err(|source| refused(options, "watch the interface", source, "CAP_NET_RAW"))?;
+            watch(&interface).map_err(|source| refused(options, "watch the interface", source, CAPABILITIES))?;
         let settings = SwitchedOff::new(&interface, &OFF).map_err(|error| af_packet::settings_kept(name, &error)).ok();
         let program = Program::attach(&interface, queue_count, mode, options)?;
         let chunk = chunk(&info, program.mode);
@@ -266,9 +269,10 @@ fn watch(interface: &Interface) -> io::Result<OwnedFd> {
 
 fn no_socket(options: &Options, name: &str, source: io::Error) -> PortError {
     let advice = match errno(&source) {
-        libc::EPERM | libc::EACCES => return refused(options, "open an AF_XDP socket", source, "CAP_NET_RAW"),
+        libc::EPERM | libc::EACCES => return refused(options, "open an AF_XDP socket", source, CAPABILITIES),
         libc::ENOBUFS | libc::ENOMEM => {
-            "; its memory is locked: raise the limit (ulimit -l unlimited) or give weir CAP_IPC_LOCK".to_owned()
+            "; its frames are locked in memory: give weir CAP_IPC_LOCK, or raise the limit (ulimit -l unlimited)"
+                .to_owned()
         }
         libc::EBUSY => format!("; another program uses AF_XDP on {name}"),
         libc::EAFNOSUPPORT => format!("; this kernel has no AF_XDP, try --port N=af_packet:{name}"),

@@ -1,4 +1,5 @@
 //! The XDP program that takes all frames of an interface to AF_XDP sockets.
+use super::CAPABILITIES;
 use crate::PortError;
 use crate::interface::{Interface, refused};
 use crate::spec::Options;
@@ -32,8 +33,6 @@ pub(super) struct Program {
     _link: OwnedFd,
     map: OwnedFd,
 }
-
-const CAPABILITIES: &str = "CAP_NET_ADMIN and CAP_BPF";
 
 impl Program {
     /// Attaches the program in the mode asked for; without one, in native mode if the interface can.

@@ -12,9 +12,6 @@ const RECEIVE_FRAMES: u32 = 2048;
 const TRANSMIT_FRAMES: u32 = 1024;
 /// How often in a row sending is tried again without a frame having gone.
 const RETRIES_MAX: u32 = 3;
-/// Frames the kernel sends per call, where it can be told (Linux 6.18): fewer calls.
-const SEND_BUDGET: u32 = 256;
-const XDP_MAX_TX_SKB_BUDGET: i32 = 9;
 /// Bytes of sent frames that their receivers may hold, so that sending does not stop for them.
 const SEND_BUFFER: i32 = 8 << 20;
 /// How long to wait, in all about a second, for the kernel to let go of a queue that was closed a moment ago.
@@ -88,8 +85,7 @@ impl Queue {
         (0..RECEIVE_FRAMES).for_each(|at| queue.fill.push(u64::from(at) * u64::from(chunk)));
         queue.fill.publish();
         queue.several = bind(queue.socket.as_fd(), interface, number)?;
-        // Both only make sending smoother; older kernels and smaller capability sets do without.
-        let _ = socket::set(queue.socket.as_fd(), libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET);
+        // Without the right to, the system's default holds.
         let _ = socket::set(queue.socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER);
         Ok(queue)
     }
