@@ -24,7 +24,7 @@ fn a_killed_controller() {
     }
     for mode in ["secure", "standalone"] {
         let bed = Bed::new();
-        let listen = ["--listen", "tcp:127.0.0.1:6653", "--idle-timeout", "60"];
+        let listen = ["--listen", "tcp:127.0.0.1:6653", "--idle-timeout", "60s"];
         let controller = bed.controller(&listen);
         let switch = bed.switch(&with(&["--controller", "tcp:127.0.0.1:6653", "--fail-mode", mode]));
         assert!(bed.reaches(B4, 10) && ping(&bed.a, B4, 3), "{mode}: with a controller");
