@@ -161,8 +161,8 @@ impl Network {
     /// Moves bytes between switches and controller until nobody has any to say.
     fn settle(&mut self) {
         for _ in 0..ROUNDS_MOST {
-            let busy = (0..self.switches.len()).fold(false, |busy, at| self.exchange(at) || busy);
-            if !busy {
+            let busy = (0..self.switches.len()).filter(|at| self.exchange(*at)).count();
+            if busy == 0 {
                 return;
             }
         }

@@ -175,7 +175,10 @@ impl Session {
                     self.refuse(header, &message, BadRequest::BadLen.into());
                     self.close(format!("a message says it is {} bytes long, expected 8 to 65535", header.length));
                 }
-                Next::Incomplete => break,
+                Next::Incomplete => {
+                    self.check_beginning();
+                    break;
+                }
             }
         }
     }
@@ -270,10 +273,7 @@ impl Session {
         match agreed {
             _ if header.kind == TYPE_ERROR => self.take_error(bytes),
             _ if header.kind == TYPE_HELLO => self.take_hello(header, bytes, agreed),
-            None => {
-                self.refuse(header, bytes, BadRequest::BadType.into());
-                self.close(format!("the first message has type {}, expected a hello (type 0)", header.kind));
-            }
+            None => self.refuse_beginning(header, bytes),
             Some(version) if header.version != version as u8 => {
                 self.refuse(header, bytes, BadRequest::BadVersion.into());
             }
@@ -283,6 +283,23 @@ impl Session {
                 Err(error) => self.refuse(header, bytes, error.error),
             },
         }
+    }
+
+    /// Whoever speaks another protocol is told at once, not when as many bytes came as its first ones make a length of.
+    fn check_beginning(&mut self) {
+        let rest = self.input.rest();
+        let Some(header) = Header::read(rest).filter(|_| self.state == State::Hello) else {
+            return;
+        };
+        if header.kind != TYPE_HELLO && header.kind != TYPE_ERROR {
+            let bytes = rest.to_vec();
+            self.refuse_beginning(header, &bytes);
+        }
+    }
+
+    fn refuse_beginning(&mut self, header: Header, bytes: &[u8]) {
+        self.refuse(header, bytes, BadRequest::BadType.into());
+        self.close(format!("the first message has type {}, expected a hello (type 0)", header.kind));
     }
 
     /// A hello, the first or a later one. A later one changes nothing, unless it leaves the version agreed on: then the peer

@@ -30,7 +30,7 @@ impl Reassembly {
 
     /// Takes the next message off the stream.
     pub(super) fn next(&mut self) -> Next {
-        let rest = &self.bytes[self.start..];
+        let rest = self.rest();
         let Some(header) = Header::read(rest) else {
             return Next::Incomplete;
         };
@@ -46,10 +46,9 @@ impl Reassembly {
         Next::Message(header, message)
     }
 
-    /// Bytes held.
-    #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
-        self.bytes.len() - self.start
+    /// What is there of the next message.
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.bytes[self.start..]
     }
 
     /// Forgets everything and gives the memory back.

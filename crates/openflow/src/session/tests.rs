@@ -262,6 +262,15 @@ fn a_handshake_without_hello_is_refused() {
 }
 
 #[test]
+fn another_protocol_is_refused_before_the_message_it_seems_to_be_is_whole() {
+    for text in [&b"GET / HTTP/1.1\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc]] {
+        let mut session = Session::controller(SessionConfig::default(), Instant::ZERO);
+        session.receive(Instant::ZERO, text);
+        assert!(session.is_closed(), "{text:?}");
+    }
+}
+
+#[test]
 fn messages_before_the_features_reply_are_left_aside() {
     let mut session = Session::controller(SessionConfig::default(), Instant::ZERO);
     session.receive(Instant::ZERO, &hello(None, Version::V13));
@@ -384,7 +393,7 @@ fn input_held_is_less_than_a_message() {
     }
     assert_eq!(session.counters().received, 21);
     session.receive(Instant::ZERO, &large[..65_534]);
-    assert_eq!(session.input.held(), 65_534);
+    assert_eq!(session.input.rest().len(), 65_534);
 }
 
 proptest! {
@@ -424,7 +433,7 @@ proptest! {
             session.receive(now, &piece);
             session.poll(now);
             while session.next_event().is_some() {}
-            prop_assert!(session.input.held() < 65_536);
+            prop_assert!(session.input.rest().len() < 65_536);
             prop_assert!(session.output().len() < 10_000 + 65_536);
             prop_assert_eq!(session.is_closed(), session.deadline().is_none());
         }

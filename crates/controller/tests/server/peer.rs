@@ -1,0 +1,113 @@
+//! A switch's end for tests, with or without a stream.
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use weir_controller::SwitchEvent;
+use weir_controller::hub::Observer;
+use weir_openflow::Message;
+use weir_openflow::model::{Body, Bytes, FeaturesReply, Match, PacketIn, PacketInReason, TableId};
+use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_packet::craft::Craft;
+use weir_packet::{Field, MacAddr};
+use weir_units::Instant;
+
+/// Longest wait for what must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn features(dpid: u64, auxiliary_id: u8) -> FeaturesReply {
+    FeaturesReply { datapath_id: dpid, n_tables: 1, auxiliary_id, ..FeaturesReply::default() }
+}
+
+/// A packet from a station that nobody asked for, to one that nobody knows: the learning switch floods it.
+pub(crate) fn packet_in() -> Message {
+    let (src, dst) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+    let data = Craft::ethernet(dst, src).ether_type(0x88b5).payload(&[0; 1000]).build();
+    let packet = PacketIn {
+        buffer_id: None,
+        total_len: u16::try_from(data.len()).unwrap(),
+        reason: PacketInReason::NoMatch,
+        table: TableId(0),
+        cookie: u64::MAX,
+        matching: Match::any().with(Field::InPort, 1_u32),
+        data: Bytes(data),
+    };
+    Message { xid: 0, body: Body::PacketIn(packet) }
+}
+
+/// What the controller told of switches coming and going.
+#[derive(Clone, Default)]
+pub(crate) struct Heard(Arc<Mutex<Vec<SwitchEvent>>>);
+
+impl Heard {
+    pub(crate) fn observer(&self) -> Option<Observer> {
+        let events = Arc::clone(&self.0);
+        Some(Box::new(move |event| events.lock().unwrap().push(event.clone())))
+    }
+
+    pub(crate) fn events(&self) -> Vec<SwitchEvent> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Reasons of switches that went away and of connections refused.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let events = self.events().into_iter();
+        events
+            .filter_map(|event| match event {
+                SwitchEvent::Down { reason, .. } | SwitchEvent::Refused { reason, .. } => Some(reason),
+                SwitchEvent::Up(_) => None,
+            })
+            .collect()
+    }
+}
+
+/// A switch on a stream, that answers the handshake.
+pub(crate) struct Peer<S> {
+    pub(crate) stream: S,
+    pub(crate) session: Session,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
+    /// Shakes hands, and takes what the application sets up first.
+    pub(crate) async fn up(stream: S, dpid: u64) -> Peer<S> {
+        let mut peer = Peer { stream, session: Session::switch(SessionConfig::default(), Instant::ZERO) };
+        let asked = peer.until(|body| matches!(body, Body::FeaturesRequest)).await.expect("the controller asks");
+        peer.send(&Message { xid: asked.xid, body: Body::FeaturesReply(features(dpid, 0)) }).await;
+        peer.until(|body| matches!(body, Body::FlowMod(entry) if entry.priority == 0))
+            .await
+            .expect("a table-miss entry");
+        peer
+    }
+
+    pub(crate) async fn send(&mut self, message: &Message) {
+        self.session.send(message).expect("the session is up");
+        self.write().await;
+    }
+
+    /// Reads until a message comes that is wanted; none if the connection ends first.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&Body) -> bool) -> Option<Message> {
+        let mut buffer = vec![0; 4096];
+        loop {
+            while let Some(event) = self.session.next_event() {
+                match event {
+                    Event::Message(message) if wanted(&message.body) => return Some(message),
+                    Event::Closed { .. } => return None,
+                    _ => {}
+                }
+            }
+            self.write().await;
+            let read = tokio::time::timeout(PATIENCE, self.stream.read(&mut buffer))
+                .await
+                .expect("the controller says something");
+            match read {
+                Ok(length @ 1..) => self.session.receive(Instant::ZERO, &buffer[..length]),
+                _ => return None,
+            }
+        }
+    }
+
+    async fn write(&mut self) {
+        let bytes = std::mem::take(self.session.output());
+        // A connection that the controller closed is noticed when reading.
+        let _ = self.stream.write_all(&bytes).await;
+    }
+}
