@@ -1,6 +1,8 @@
 //! The datapath as its engine sees it: frames and messages in, frames and messages out.
 mod agent;
 mod bench;
+mod corpus;
 mod flow_mods;
 mod forwarding;
+mod frames;
 mod trace;
