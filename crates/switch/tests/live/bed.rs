@@ -1,0 +1,197 @@
+//! Hosts on memory ports, and controllers that do what a test says.
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use weir_openflow::model::flow::FlowMod;
+use weir_openflow::model::{Action, Instruction, Match, MultipartRequest, PortNo};
+use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::{Body, Message};
+use weir_packet::{Field, Frame, FramePool, MacAddr, craft::Craft};
+use weir_port::event::wait_readable;
+use weir_port::memory::{MemoryPort, pair};
+use weir_port::{Port, Ready};
+use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_units::{Clock, Instant, SystemClock};
+
+/// How long anything may take before a test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A switch with hosts on ports 1, 2, ...
+pub(crate) fn switch(hosts: u32, config: SwitchConfig) -> (SwitchHandle, Vec<Host>) {
+    let (ports, hosts): (Vec<_>, Vec<_>) = (1..=hosts).map(port).unzip();
+    (Switch::start(SwitchConfig { ports, ..config }).unwrap(), hosts)
+}
+
+/// A port, and the host at its other end.
+pub(crate) fn port(number: u32) -> (PortConfig, Host) {
+    let (inside, outside) = pair(4096).unwrap();
+    let name = format!("p{number}");
+    let host = Host { number, port: outside, pool: FramePool::default(), received: Vec::new() };
+    (PortConfig::new(PortNo(number), Box::new(inside.named(&name))), host)
+}
+
+/// Somebody at the other end of a switch's port.
+pub(crate) struct Host {
+    pub(crate) number: u32,
+    port: MemoryPort,
+    pool: FramePool,
+    received: Vec<Frame>,
+}
+
+impl Host {
+    pub(crate) fn mac(&self) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, u8::try_from(self.number).unwrap()])
+    }
+
+    /// Sends a datagram with `tag` in its payload.
+    pub(crate) fn send(&mut self, to: &Host, tag: u64) {
+        let frame = Craft::ethernet(to.mac(), self.mac())
+            .ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
+            .udp(1, 2)
+            .payload(&tag.to_be_bytes())
+            .frame();
+        self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
+    }
+
+    /// The tag of the next frame that comes in.
+    pub(crate) fn tag(&mut self) -> u64 {
+        let frame = self.next(PATIENCE).expect("a frame arrives");
+        u64::from_be_bytes(frame.bytes()[42..50].try_into().unwrap())
+    }
+
+    /// The next frame that comes in within `limit`.
+    pub(crate) fn next(&mut self, limit: Duration) -> Option<Frame> {
+        let clock = SystemClock::start();
+        loop {
+            if self.received.is_empty() {
+                self.port.receive(Instant::ZERO, &mut self.pool, &mut self.received, 64).unwrap();
+            }
+            if !self.received.is_empty() {
+                return Some(self.received.remove(0));
+            }
+            let left = limit.saturating_sub(clock.now().since(Instant::ZERO));
+            if left.is_zero() {
+                return None;
+            }
+            if self.port.arm() == Ready::OnDescriptor {
+                wait_readable(self.port.fd().unwrap(), u32::try_from(left.as_millis()).unwrap().max(1));
+            }
+        }
+    }
+}
+
+/// A controller's end of a channel.
+pub(crate) struct Controller<S> {
+    stream: S,
+    session: Session,
+    clock: SystemClock,
+}
+
+impl Controller<tokio::io::DuplexStream> {
+    /// A controller in this process, its channel up. At most `buffer` bytes are on their way in either direction.
+    pub(crate) async fn embedded(switch: &SwitchHandle, buffer: usize) -> Self {
+        let (ours, theirs) = tokio::io::duplex(buffer);
+        switch.connect_stream(theirs).unwrap();
+        Controller::up(ours).await
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
+    /// A controller whose handshake on `stream` is done.
+    pub(crate) async fn up(stream: S) -> Self {
+        let clock = SystemClock::start();
+        let session = Session::controller(SessionConfig::default(), clock.now());
+        let mut controller = Controller { stream, session, clock };
+        let up = controller.event().await;
+        assert!(matches!(up, Event::Up { features: Some(_), .. }), "{up:?}");
+        controller
+    }
+
+    /// Sends a message; waits until the stream took it.
+    pub(crate) async fn send(&mut self, body: Body) -> u32 {
+        let xid = self.session.next_xid();
+        self.session.send(&Message { xid, body }).unwrap();
+        self.flush().await;
+        xid
+    }
+
+    /// The next message, of any kind.
+    pub(crate) async fn message(&mut self) -> Message {
+        match self.event().await {
+            Event::Message(message) => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next message that `wanted` picks; those before it are passed over.
+    pub(crate) async fn expect<T>(&mut self, wanted: impl Fn(Message) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = wanted(self.message().await) {
+                return found;
+            }
+        }
+    }
+
+    /// Waits until all before has been carried out.
+    pub(crate) async fn barrier(&mut self) {
+        let xid = self.send(Body::BarrierRequest).await;
+        self.expect(|message| (message.xid == xid && message.body == Body::BarrierReply).then_some(())).await;
+    }
+
+    /// Waits until the switch ends the channel; its reason.
+    pub(crate) async fn closed(&mut self) {
+        loop {
+            let mut piece = [0; 4096];
+            match tokio::time::timeout(PATIENCE, self.stream.read(&mut piece)).await.expect("in time") {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// The bytes of a message, encoded by hand.
+    pub(crate) async fn raw(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stream.write_all(bytes).await
+    }
+
+    async fn event(&mut self) -> Event {
+        loop {
+            if let Some(event) = self.session.next_event() {
+                return event;
+            }
+            self.flush().await;
+            let mut piece = [0; 16 * 1024];
+            let read = tokio::time::timeout(PATIENCE, self.stream.read(&mut piece)).await.expect("in time").unwrap();
+            assert!(read > 0, "the switch closed the channel");
+            self.session.receive(self.clock.now(), &piece[..read]);
+        }
+    }
+
+    async fn flush(&mut self) {
+        let bytes = std::mem::take(self.session.output());
+        tokio::time::timeout(PATIENCE, self.stream.write_all(&bytes)).await.expect("in time").unwrap();
+    }
+}
+
+/// Frames from one port go out of another.
+pub(crate) fn forward(from: u32, to: u32) -> FlowMod {
+    let matching = Match::any().with(Field::InPort, from);
+    FlowMod::add(10, matching, vec![Instruction::ApplyActions(vec![Action::output(PortNo(to))])])
+}
+
+/// Frames that no other entry matches go to the controller.
+pub(crate) fn punt() -> FlowMod {
+    FlowMod::add(0, Match::any(), vec![Instruction::ApplyActions(vec![Action::to_controller()])])
+}
+
+pub(crate) fn multipart(body: weir_openflow::model::multipart::RequestBody) -> Body {
+    Body::MultipartRequest(MultipartRequest { more: false, body })
+}
+
+/// Asks again and again, giving way in between, until something has come true.
+pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
+    let clock = SystemClock::start();
+    while !condition() {
+        assert!(clock.now().since(Instant::ZERO) < PATIENCE, "it did not come true within {PATIENCE:?}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}

@@ -1,0 +1,140 @@
+//! Controllers that stall, flood, go and come back.
+use crate::bed::{Controller, PATIENCE, forward, multipart, punt, switch, until};
+use std::time::Duration;
+use weir_openflow::Body;
+use weir_openflow::model::multipart::RequestBody;
+use weir_switch::{ChannelState, ControllerTarget, SwitchConfig};
+
+/// Known flows go on at full speed; what a controller does not read is dropped and counted; when it reads again it is told
+/// of new packets.
+#[tokio::test]
+async fn a_stalled_controller_loses_packet_ins_only() {
+    let (switch, mut hosts) = switch(3, SwitchConfig::default());
+    let [a, b, c] = &mut hosts[..] else { unreachable!() };
+    let mut stalled = Controller::embedded(&switch, 4096).await;
+    stalled.send(Body::FlowMod(punt())).await;
+    stalled.send(Body::FlowMod(forward(2, 3))).await;
+    stalled.barrier().await;
+    for burst in 0..200 {
+        for tag in 0..100 {
+            a.send(b, burst * 100 + tag);
+        }
+        b.send(c, burst);
+        assert_eq!(c.tag(), burst, "a known flow");
+        // The switch takes a's frames as fast as they come, or the ring would be full.
+        until(|| switch.snapshot().unwrap().ports[0].counters.rx_packets == (burst + 1) * 100).await;
+    }
+    let dropped = switch.snapshot().unwrap().channels[0].packet_ins_dropped;
+    assert!(dropped > 10_000, "{dropped} of 20000 packet-ins dropped");
+    assert_eq!(switch.snapshot().unwrap().packet_ins_dropped, dropped);
+    // It reads again: what was kept, and then what is new.
+    let mut kept = 0;
+    stalled.barrier_counting(&mut kept).await;
+    assert_eq!(kept + dropped, 20_000);
+    a.send(b, 1);
+    stalled.expect(|message| matches!(message.body, Body::PacketIn(_)).then_some(())).await;
+    drop(stalled);
+    until(|| switch.snapshot().unwrap().channels.is_empty()).await;
+    assert_eq!(switch.snapshot().unwrap().packet_ins_dropped, dropped, "a loss is not forgotten with its channel");
+}
+
+impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Controller<S> {
+    /// A barrier, counting the packet-ins before its reply.
+    async fn barrier_counting(&mut self, packet_ins: &mut u64) {
+        let xid = self.send(Body::BarrierRequest).await;
+        loop {
+            let message = self.message().await;
+            match message.body {
+                Body::PacketIn(_) => *packet_ins += 1,
+                Body::BarrierReply if message.xid == xid => return,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A controller that asks and never reads is not read either: its own stream fills, and nothing else.
+#[tokio::test]
+async fn a_controller_that_does_not_read_its_replies_is_not_read() {
+    let (switch, _hosts) = switch(1, SwitchConfig::default());
+    let mut deaf = Controller::embedded(&switch, 64 * 1024).await;
+    let mut request = Vec::new();
+    let body = multipart(RequestBody::TableFeatures(Vec::new()));
+    let message = weir_openflow::Message { xid: 1, body };
+    weir_openflow::encode(&message, weir_openflow::Version::V13, &mut request).unwrap();
+    let many = request.repeat(100_000);
+    let asked = tokio::time::timeout(Duration::from_millis(500), deaf.raw(&many)).await;
+    assert!(!matches!(asked, Ok(Ok(()))), "100000 requests were read without one reply being taken");
+    // Others are served meanwhile.
+    let mut other = Controller::embedded(&switch, 64 * 1024).await;
+    other.barrier().await;
+    let answered = switch.snapshot().unwrap().channels[0].received;
+    assert!(answered < 10_000, "{answered} requests were carried out for a controller that does not read");
+}
+
+/// A flood of flow-mods is carried out at the engine's pace; frames and another controller pass by.
+#[tokio::test]
+async fn a_flooding_controller_starves_nobody() {
+    let (switch, mut hosts) = switch(2, SwitchConfig::default());
+    let [a, b] = &mut hosts[..] else { unreachable!() };
+    switch.flow_mod(forward(1, 2)).unwrap();
+    let mut flooding = Controller::embedded(&switch, 1 << 20).await;
+    let (stop, mut stopped) = tokio::sync::oneshot::channel::<()>();
+    let flood = tokio::spawn(async move {
+        let mut sent = 0u32;
+        while stopped.try_recv().is_err() {
+            let mut flow = forward(2, 1);
+            flow.priority = u16::try_from(sent % 1000).unwrap();
+            flooding.send(Body::FlowMod(flow)).await;
+            sent += 1;
+            if sent.is_multiple_of(64) {
+                tokio::task::yield_now().await;
+            }
+        }
+        flooding.barrier().await;
+        sent
+    });
+    let mut other = Controller::embedded(&switch, 64 * 1024).await;
+    for tag in 0..200 {
+        a.send(b, tag);
+        assert_eq!(b.tag(), tag);
+        other.barrier().await;
+    }
+    stop.send(()).unwrap();
+    let sent = tokio::time::timeout(PATIENCE, flood).await.unwrap().unwrap();
+    assert!(sent > 200, "{sent} flow-mods are no flood");
+    assert_eq!(switch.snapshot().unwrap().entries(), 1 + u64::from(sent.min(1000)));
+}
+
+/// The switch connects again, soon, to a controller that went.
+#[tokio::test]
+async fn a_controller_that_comes_back_is_found() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = ControllerTarget::Tcp(listener.local_addr().unwrap());
+    let (switch, _hosts) = switch(1, SwitchConfig { controllers: vec![target], ..SwitchConfig::default() });
+    for connects in 1..4 {
+        let accepted = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await;
+        let (stream, _) = accepted.expect("within a second").unwrap();
+        let mut controller = Controller::up(stream).await;
+        controller.barrier().await;
+        let channel = switch.snapshot().unwrap().channels.remove(0);
+        assert_eq!((channel.state, channel.connects), (ChannelState::Up { version: "1.3".into() }, connects));
+    }
+    drop(listener);
+    until(|| switch.snapshot().unwrap().channels[0].state == ChannelState::Connecting).await;
+    until(|| switch.snapshot().unwrap().channels[0].last_error.as_deref().is_some_and(|e| e.contains("refused"))).await;
+}
+
+/// Messages that came before a controller closed are carried out.
+#[tokio::test]
+async fn what_was_sent_before_the_end_counts() {
+    let (switch, _hosts) = switch(1, SwitchConfig::default());
+    for priority in 0..50 {
+        let mut controller = Controller::embedded(&switch, 64 * 1024).await;
+        let mut flow = forward(1, 1);
+        flow.priority = priority;
+        controller.send(Body::FlowMod(flow)).await;
+        drop(controller);
+    }
+    until(|| switch.snapshot().unwrap().entries() == 50).await;
+}

@@ -1,0 +1,121 @@
+//! The control socket, by those who know its language and those who do not.
+use crate::bed::{Host, forward, switch};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use weir_switch::ctl::{Client, FlowVerb, Flows, Request, Traced};
+use weir_switch::{Snapshot, SocketFile, SwitchConfig, SwitchHandle};
+
+struct Bed {
+    switch: SwitchHandle,
+    path: PathBuf,
+    /// Dropped, they would take their links down.
+    _hosts: Vec<Host>,
+    _dir: tempfile::TempDir,
+}
+
+fn bed() -> Bed {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.sock");
+    let control_socket = Some(SocketFile::bind(&path).unwrap());
+    let (switch, hosts) = switch(2, SwitchConfig { control_socket, ..SwitchConfig::default() });
+    Bed { switch, path, _hosts: hosts, _dir: dir }
+}
+
+fn ask(client: &mut Client, request: &Request) -> Result<serde_json::Value, String> {
+    client.ask(request).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_request_is_answered() {
+    let bed = bed();
+    let mut client = Client::connect(&bed.path).unwrap();
+    let flow = |command, flow: &str| Request::FlowMod { command, flow: flow.into() };
+    ask(&mut client, &flow(FlowVerb::Add, "priority=7,ip,nw_dst=10.0.0.0/8,actions=dec_ttl,output:2")).unwrap();
+    bed.switch.flow_mod(forward(2, 1)).unwrap();
+    let dump = |client: &mut Client, filter: &str| -> Flows {
+        serde_json::from_value(ask(client, &Request::DumpFlows { filter: filter.into() }).unwrap()).unwrap()
+    };
+    let flows = dump(&mut client, "ip");
+    assert_eq!((flows.flows.len(), flows.left_out), (1, 0));
+    assert!(flows.flows[0].text.ends_with("priority=7,ip,nw_dst=10.0.0.0/8 actions=dec_ttl,output:2"), "{flows:?}");
+    let packet = "udp,nw_src=10.0.0.1,nw_dst=10.0.0.2".into();
+    let trace = ask(&mut client, &Request::Trace { in_port: "p1".into(), packet }).unwrap();
+    let trace: Traced = serde_json::from_value(trace).unwrap();
+    assert!(trace.text.contains("priority=7") && trace.text.contains("port 2"), "{}", trace.text);
+    ask(&mut client, &flow(FlowVerb::Delete, "ip")).unwrap();
+    assert_eq!(dump(&mut client, "").flows.len(), 1);
+    ask(&mut client, &Request::AddPort { port: "5=null:x".into() }).unwrap();
+    let show: Snapshot = serde_json::from_value(ask(&mut client, &Request::Show).unwrap()).unwrap();
+    assert_eq!(show.ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>(), ["p1", "p2", "x"]);
+    ask(&mut client, &Request::DelPort { port: "x".into() }).unwrap();
+    assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
+}
+
+#[test]
+fn what_is_refused_says_why() {
+    let bed = bed();
+    let mut client = Client::connect(&bed.path).unwrap();
+    let flow = |flow: &str| Request::FlowMod { command: FlowVerb::Add, flow: flow.into() };
+    for (request, reason) in [
+        (Request::DelPort { port: "eth9".into() }, "no port `eth9`; there are: 1=p1, 2=p2"),
+        (Request::AddPort { port: "1=null:x".into() }, "taken by memory:p1"),
+        (Request::AddPort { port: "nul:x".into() }, "null"),
+        (flow("prioritie=7,actions=drop"), "prioritie"),
+        (flow("table=253,actions=drop"), "refused"),
+        (Request::Trace { in_port: "9".into(), packet: "ip".into() }, "no port `9`"),
+        (
+            Request::Trace { in_port: "1".into(), packet: "zz".into() },
+            "neither hexadecimal digits nor a packet description",
+        ),
+        (Request::DumpFlows { filter: "actions=drop".into() }, ""),
+    ] {
+        let error = ask(&mut client, &request).unwrap_err();
+        assert!(error.contains(reason), "{request:?}: {error}");
+    }
+}
+
+#[test]
+fn malformed_requests_are_answered_and_harm_nobody() {
+    let bed = bed();
+    let mut stream = BufReader::new(UnixStream::connect(&bed.path).unwrap());
+    let lines: [&[u8]; 8] = [
+        b"",
+        b"{",
+        b"[1,2]",
+        b"\xff\xfe\x00",
+        b"{\"request\":\"fly\"}",
+        b"{\"request\":\"del-port\"}",
+        b"{\"request\":\"del-port\",\"port\":7}",
+        b"{\"request\":\"del-port\",\"port\":\"1\",\"force\":true}",
+    ];
+    for line in lines {
+        stream.get_mut().write_all(line).unwrap();
+        stream.get_mut().write_all(b"\n").unwrap();
+        let mut answer = String::new();
+        stream.read_line(&mut answer).unwrap();
+        assert!(answer.starts_with("{\"error\":\"the request is not understood"), "{answer}");
+    }
+    // A line without end is answered once it is too long, and the connection closed.
+    let mut endless = BufReader::new(UnixStream::connect(&bed.path).unwrap());
+    let _ = endless.get_mut().write_all(&vec![b' '; 3 << 20]);
+    let mut answer = String::new();
+    let _ = endless.read_line(&mut answer);
+    assert!(answer.is_empty() || answer.contains("longer than"), "{answer}");
+    // Half a request, then nothing: no reason not to serve others.
+    let mut half = UnixStream::connect(&bed.path).unwrap();
+    half.write_all(b"{\"request\":").unwrap();
+    let mut client = Client::connect(&bed.path).unwrap();
+    assert!(ask(&mut client, &Request::Show).is_ok());
+    assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
+}
+
+#[tokio::test]
+async fn stop_is_asked_for_and_the_socket_goes() {
+    let bed = bed();
+    ask(&mut Client::connect(&bed.path).unwrap(), &Request::Stop).unwrap();
+    tokio::time::timeout(crate::bed::PATIENCE, bed.switch.stop_requested()).await.unwrap();
+    bed.switch.stop();
+    assert!(!bed.path.exists());
+    assert!(Client::connect(&bed.path).unwrap_err().to_string().contains("no switch answers"));
+}

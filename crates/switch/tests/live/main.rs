@@ -1,0 +1,7 @@
+//! A whole switch, live: its two threads, on memory ports, with scripted controllers. Tests wait for events, never for time.
+mod bed;
+mod channels;
+mod control_socket;
+mod forwarding;
+mod ports;
+mod start_stop;

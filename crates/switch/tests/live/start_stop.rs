@@ -1,0 +1,52 @@
+//! Starting and stopping, whatever goes on.
+use crate::bed::{Controller, PATIENCE, port, punt, switch};
+use std::time::Duration;
+use weir_openflow::Body;
+use weir_switch::{ListenTarget, SocketFile, Switch, SwitchConfig};
+use weir_units::{Clock, Instant, SystemClock};
+
+/// Within a second, with a controller that stalls, one that cannot be reached, and packets coming in.
+#[tokio::test]
+async fn stopping_takes_less_than_a_second() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["ctl.sock", "of.sock"].map(|name| dir.path().join(name));
+    let config = SwitchConfig {
+        listeners: vec!["ptcp:0".parse().unwrap(), ListenTarget::Unix(paths[1].clone())],
+        controllers: vec!["tcp:127.0.0.1:1".parse().unwrap()],
+        control_socket: Some(SocketFile::bind(&paths[0]).unwrap()),
+        ..SwitchConfig::default()
+    };
+    let (switch, mut hosts) = switch(2, config);
+    let [a, b] = &mut hosts[..] else { unreachable!() };
+    let mut stalled = Controller::embedded(&switch, 4096).await;
+    stalled.send(Body::FlowMod(punt())).await;
+    stalled.barrier().await;
+    let mut connected = Controller::up(tokio::net::UnixStream::connect(&paths[1]).await.unwrap()).await;
+    connected.barrier().await;
+    for tag in 0..3000 {
+        a.send(b, tag);
+    }
+    let clock = SystemClock::start();
+    let stopped = tokio::task::spawn_blocking(move || switch.stop());
+    tokio::time::timeout(PATIENCE, stopped).await.unwrap().unwrap();
+    let took = clock.now().since(Instant::ZERO);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    connected.closed().await;
+    assert!(paths.iter().all(|path| !path.exists()), "a socket stayed behind");
+}
+
+#[test]
+fn what_cannot_start_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.sock");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listeners = vec![ListenTarget::Tcp(taken.local_addr().unwrap())];
+    let control_socket = Some(SocketFile::bind(&path).unwrap());
+    let config = SwitchConfig { listeners, control_socket, ..SwitchConfig::default() };
+    let error = Switch::start(config).err().unwrap().to_string();
+    assert!(error.contains("another program listens there"), "{error}");
+    assert!(!path.exists());
+    let ports = vec![port(1).0, port(1).0];
+    let error = Switch::start(SwitchConfig { ports, ..SwitchConfig::default() }).err().unwrap().to_string();
+    assert!(error.contains("the number is taken"), "{error}");
+}
