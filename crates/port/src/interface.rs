@@ -30,11 +30,12 @@ impl Interface {
         let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)
             .map_err(|source| refused(options, "open a socket", source, ""))?;
         let mut interface = Interface { socket, name: name.to_owned(), index: 0 };
-        match interface.ask(libc::SIOCGIFINDEX) {
-            Ok(answer) => interface.index = answer.integer(),
-            Err(source) if errno(&source) == libc::ENODEV || source.kind() == io::ErrorKind::InvalidInput => {
-                return Err(options.error(no_such_interface(name)));
-            }
+        let Some(mut request) = InterfaceRequest::of(name) else {
+            return Err(options.error(no_such_interface(name)));
+        };
+        match request.send(interface.socket.as_fd(), libc::SIOCGIFINDEX) {
+            Ok(()) => interface.index = request.integer(),
+            Err(source) if errno(&source) == libc::ENODEV => return Err(options.error(no_such_interface(name))),
             Err(source) => return Err(refused(options, "look up the interface", source, "")),
         }
         let answer = interface.ask(libc::SIOCGIFHWADDR);
@@ -72,11 +73,9 @@ impl Interface {
         })
     }
 
-    /// Whether it is still there: the index is asked for, since the name may be another interface's by now.
+    /// Whether it is still there.
     pub(crate) fn exists(&self) -> bool {
-        let Some(mut request) = InterfaceRequest::new("-") else { return false };
-        request.set_integer(self.index);
-        request.send(self.socket.as_fd(), libc::SIOCGIFNAME).is_ok()
+        self.request().is_ok()
     }
 
     /// Whether it is up with a carrier, and its rate.
@@ -118,8 +117,12 @@ impl Interface {
         Ok(structure)
     }
 
+    /// A request about it, by the name it has now: it may have been renamed, and its old name be another's.
     fn request(&self) -> io::Result<InterfaceRequest> {
-        InterfaceRequest::new(&self.name).ok_or_else(|| io::ErrorKind::InvalidInput.into())
+        let mut request = InterfaceRequest::empty();
+        request.set_index(self.index);
+        request.send(self.socket.as_fd(), libc::SIOCGIFNAME)?;
+        Ok(request)
     }
 }
 

@@ -198,7 +198,7 @@ impl Drop for Tap {
 
 /// Makes the interface or attaches to it.
 fn attach(name: &str, options: &Options) -> Result<File, PortError> {
-    let Some(mut request) = InterfaceRequest::new(name).filter(|_| !name.contains(['/', '%'])) else {
+    let Some(mut request) = InterfaceRequest::of(name).filter(|_| !name.contains(['/', '%'])) else {
         return Err(options.error("expected tap:NAME with a name of 1 to 15 characters"));
     };
     let device = open_device().map_err(|source| no_device(options, source))?;

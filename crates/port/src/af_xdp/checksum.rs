@@ -10,15 +10,17 @@ use weir_packet::frame::{Offload, PartialChecksum, Segmentation, SegmentationKin
 use weir_packet::parse::{Layers, Network, Transport};
 use weir_packet::{Field, PortNo, parse};
 
-/// What is left to be done for a frame; `None` for a super-frame that cannot be cut. Frames of more than `frame_max` bytes
-/// are super-frames, to be cut to packets of `mtu` bytes.
+/// What is left to be done for a frame; `None` for a super-frame that cannot be cut. Unfinished frames of more than
+/// `frame_max` bytes are super-frames, to be cut to packets of `mtu` bytes.
 pub(super) fn left_undone(bytes: &[u8], frame_max: usize, mtu: usize) -> Option<Offload> {
-    let checksum = partial_checksum(bytes);
-    if bytes.len() <= frame_max {
-        return Some(Offload { checksum: checksum.map(|(checksum, _)| checksum), segmentation: None });
-    }
-    let (checksum, layers) = checksum?;
-    Some(Offload { checksum: Some(checksum), segmentation: Some(segmentation(bytes, &layers, mtu)?) })
+    let Some((checksum, layers)) = partial_checksum(bytes) else {
+        return Some(Offload::default());
+    };
+    let segmentation = match bytes.len() > frame_max {
+        true => Some(segmentation(bytes, &layers, mtu)?),
+        false => None,
+    };
+    Some(Offload { checksum: Some(checksum), segmentation })
 }
 
 /// A transport checksum that holds only its pseudo header's sum.

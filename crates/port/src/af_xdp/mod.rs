@@ -37,7 +37,8 @@ const SMALL_CHUNK: u32 = 2048;
 const LARGE_CHUNK: u32 = 4096;
 /// How often a port that is polled without sleep looks whether its device is still there.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// XDP sees frames as the driver gives them: tags must not have been taken out nor frames merged.
+/// XDP sees frames as the driver gives them: tags must not have been taken out nor frames merged. Restored when the port
+/// closes; not if the process is killed outright.
 const OFF: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "rx-gro-hw"];
 /// A type that no frame has (RFC 1701's reserved): the packet socket that watches the device receives nothing.
 const NO_FRAMES: u16 = 0xffff;
@@ -50,7 +51,7 @@ pub struct AfXdp {
     info: PortInfo,
     frame_max: usize,
     // Dropped in this order: no more frames are redirected, then the sockets go, then the settings come back.
-    program: Program,
+    _program: Program,
     queues: Vec<Queue>,
     _settings: Option<SwitchedOff>,
     interface: Arc<Interface>,
@@ -84,12 +85,13 @@ impl AfXdp {
             .map(|number| open_queue(&interface, &program, number, chunk))
             .collect::<io::Result<Vec<_>>>()
             .map_err(|source| no_socket(options, name, source))?;
-        let sockets = queues.iter().map(Queue::socket).chain([watch.as_fd()]);
-        let readable = socket::any_of(sockets).map_err(|source| refused(options, "wait for frames", source, ""))?;
+        let sockets = queues.iter().map(Queue::socket);
+        let readable =
+            socket::any_of(sockets, watch.as_fd()).map_err(|source| refused(options, "wait for frames", source, ""))?;
         Ok(AfXdp {
             frame_max: info.mtu as usize + LINK_HEADER_MAX,
             info,
-            program,
+            _program: program,
             queues,
             _settings: settings,
             interface,
@@ -100,14 +102,6 @@ impl AfXdp {
             finished: Vec::new(),
             counters: Counters::default(),
         })
-    }
-
-    /// `native` or `generic`.
-    pub fn mode(&self) -> &'static str {
-        match self.program.mode {
-            Mode::Native => "native",
-            Mode::Generic => "generic",
-        }
     }
 
     /// Counts a received frame and notes what its sender left undone.
@@ -180,13 +174,16 @@ impl Port for AfXdp {
         for at in 0..self.queues.len() {
             // Each queue is first in turn, so that a busy one does not starve the others.
             let at = (self.first_queue + at) % self.queues.len();
+            let before = left;
             while left > 0
                 && let Some(received) = self.queues[at].next(pool)
             {
                 left -= 1;
                 self.accept(received, pool, batch);
             }
-            self.queues[at].release();
+            if left < before {
+                self.queues[at].release();
+            }
         }
         self.first_queue = (self.first_queue + 1) % self.queues.len();
         if left == max && now >= self.check_at {

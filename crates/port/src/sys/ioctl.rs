@@ -8,17 +8,22 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 pub(crate) struct InterfaceRequest(libc::ifreq);
 
 impl InterfaceRequest {
+    /// A request about no interface yet.
+    pub(crate) fn empty() -> Self {
+        // SAFETY: ifreq is plain data: a name and a union of integers, addresses and one pointer, which may be null.
+        InterfaceRequest(unsafe { std::mem::zeroed() })
+    }
+
     /// A request about the interface `name`; `None` if no interface can be called so.
-    pub(crate) fn new(name: &str) -> Option<Self> {
+    pub(crate) fn of(name: &str) -> Option<Self> {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
             return None;
         }
-        // SAFETY: ifreq is plain data: a name and a union of integers, addresses and one pointer, which may be null.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        let mut request = InterfaceRequest::empty();
+        for (to, from) in request.0.ifr_name.iter_mut().zip(name.bytes()) {
             *to = from.cast_signed();
         }
-        Some(InterfaceRequest(request))
+        Some(request)
     }
 
     /// Sends a request of which the kernel reads and writes only the structure itself.
@@ -56,9 +61,9 @@ impl InterfaceRequest {
         unsafe { self.0.ifr_ifru.ifru_ifindex }
     }
 
-    /// Sets the index for SIOCGIFNAME, or the MTU for SIOCSIFMTU.
-    pub(crate) fn set_integer(&mut self, value: i32) {
-        self.0.ifr_ifru.ifru_ifindex = value;
+    /// Sets the index for SIOCGIFNAME, which fills in the name.
+    pub(crate) fn set_index(&mut self, index: i32) {
+        self.0.ifr_ifru.ifru_ifindex = index;
     }
 
     /// The hardware address after SIOCGIFHWADDR, and its type (`ARPHRD_ETHER`...).

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use weir_packet::{Frame, FramePool, frame::MAX_FRAME};
 
-/// Frames per system call. More saves nothing measurable, and every receive slot holds a super-frame's buffer.
+/// Frames per system call. Each receive slot holds a super-frame's buffer, so this many make 2 MiB per port.
 pub(crate) const BATCH: usize = 32;
 
 /// Room for one control message with a `tpacket_auxdata`.

@@ -59,12 +59,14 @@ pub(crate) fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// One descriptor that is readable when any of `sockets` is, or holds an error.
-pub(crate) fn any_of<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<OwnedFd> {
+/// One descriptor that is readable when one of `sockets` is, or when `watch` holds an error.
+pub(crate) fn any_of<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>, watch: BorrowedFd<'a>) -> io::Result<OwnedFd> {
     // SAFETY: epoll_create1(2) takes an integer.
     let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-    for socket in sockets {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: 0 };
+    let readable = sockets.map(|socket| (socket, libc::EPOLLIN.cast_unsigned()));
+    // Errors are told whatever is asked for.
+    for (socket, events) in readable.chain([(watch, 0)]) {
+        let mut event = libc::epoll_event { events, u64: 0 };
         // SAFETY: `event` is readable during the call.
         check(unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, socket.as_raw_fd(), &raw mut event) })?;
     }

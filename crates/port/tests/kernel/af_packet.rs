@@ -1,8 +1,9 @@
 //! Packet sockets.
 use crate::bed::{Bed, SOON, features, frame, open, receive, send};
-use weir_packet::FramePool;
+use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
 use weir_port::PortError;
 use weir_testing::{Namespace, root, wait_until};
+use weir_units::Instant;
 
 #[test]
 fn frames_pass_unchanged_each_way() {
@@ -67,6 +68,50 @@ fn hosts_with_offloads_talk_through() {
     assert_eq!(first.rx_packets, second.tx_packets + second.tx_dropped());
 }
 
+/// A TCP super-frame over IPv4 as a host's stack makes it, with what is left to be done.
+fn super_frame(payload: usize) -> Frame {
+    let mut bytes = frame(&[8, 0], 0, 0);
+    let length = u16::try_from(40 + payload).unwrap().to_be_bytes();
+    bytes.extend([0x45, 0, length[0], length[1], 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2]);
+    bytes.extend([4, 0, 8, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    bytes.resize(54 + payload, 0xda);
+    let mut frame = Frame::from_bytes(&bytes);
+    let kind = SegmentationKind::Tcpv4 { ecn: false };
+    frame.offload.checksum = Some(PartialChecksum { start: 34, offset: 16 });
+    frame.offload.segmentation = Some(Segmentation { kind, segment_bytes: 1448, header_bytes: 54 });
+    frame
+}
+
+#[test]
+fn offloads_travel_under_pushed_tags() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new();
+    let mut pool = FramePool::default();
+    let mut host = open(&bed.a, "af_packet:a0").unwrap();
+    let mut port = open(&bed.switch, "af_packet:s0").unwrap();
+    for (tags, payload) in [(0, 20_000), (1, 20_000), (2, 60_000)] {
+        let mut sent = super_frame(payload);
+        for _ in 0..tags {
+            sent.insert(12, 4).unwrap();
+            sent.bytes_mut()[12..16].copy_from_slice(&[0x81, 0, 0, 5]);
+        }
+        port.transmit(Instant::ZERO, &mut pool, &mut vec![sent.clone()]).unwrap();
+        let got = receive(&mut *host, &mut pool, |got| got.bytes().ends_with(&[0xda; 4])).expect("arrives");
+        assert_eq!(got.len(), sent.len());
+        assert!(got.bytes() == sent.bytes());
+        assert_eq!(got.offload, sent.offload);
+    }
+    assert_eq!(port.counters().tx_dropped(), 0);
+    // An offload that does not fit its frame is refused by the kernel and counted; the frames behind it go.
+    let mut wrong = super_frame(5000);
+    wrong.truncate(40);
+    port.transmit(Instant::ZERO, &mut pool, &mut vec![wrong, super_frame(3000)]).unwrap();
+    let counters = port.counters();
+    assert_eq!((counters.tx_packets, counters.tx_errors, counters.tx_dropped()), (4, 1, 1), "{counters:?}");
+}
+
 #[test]
 fn too_long_and_down_are_counted() {
     if !root() {
@@ -89,7 +134,7 @@ fn too_long_and_down_are_counted() {
     send(&mut *host, &mut pool, &frame(&[0x88, 0xb5], 9, 46));
     let found = wait_until(SOON, || {
         let mut batch = Vec::new();
-        port.receive(weir_units::Instant::ZERO, &mut pool, &mut batch, 32).expect("still there");
+        port.receive(Instant::ZERO, &mut pool, &mut batch, 32).expect("still there");
         batch.iter().any(|frame| frame.bytes().ends_with(&[9; 46]))
     });
     assert!(found, "a frame arrives after the link came back");
@@ -112,7 +157,7 @@ fn lost_frames_are_counted_once() {
     let mut got = 0;
     wait_until(SOON, || {
         let mut batch = Vec::new();
-        port.receive(weir_units::Instant::ZERO, &mut pool, &mut batch, 64).unwrap();
+        port.receive(Instant::ZERO, &mut pool, &mut batch, 64).unwrap();
         got += batch.len() as u64;
         batch.is_empty()
     });
