@@ -1,9 +1,30 @@
-//! `weir ofp`.
+//! `weir ofp`: OpenFlow messages and flow entries, read and written without a switch.
+mod capture;
+mod framing;
+mod hex;
+mod parse_flow;
+mod print;
+mod tcp;
+
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
 
-pub(crate) fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    todo!()
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Print messages, from hexadecimal text, raw files and captures
+    Print(print::Args),
+    /// Check flow entries; print them in canonical form, as JSON or as the message that carries them
+    ParseFlow(parse_flow::Args),
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Command::Print(args) => print::run(&args),
+        Command::ParseFlow(args) => parse_flow::run(&args),
+    }
 }

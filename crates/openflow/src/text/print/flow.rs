@@ -19,7 +19,8 @@ pub(super) fn flow_mod(flow: &FlowMod, show: Show) -> String {
         FlowCommand::DeleteStrict => "DEL_STRICT",
     };
     let mut text = format!(" {command}");
-    if flow.table != TableId(0) {
+    // 1.0 names no table.
+    if flow.table != TableId(0) && show.version != Version::V10 {
         let _ = write!(text, " table:{}", flow.table.0);
     }
     let matching = match_and_priority(&flow.matching, flow.priority);
@@ -60,7 +61,7 @@ fn flags(flags: FlowFlags) -> String {
     set.fold(String::new(), |text, (word, _)| text + word + " ")
 }
 
-pub(super) fn removed(removed: &FlowRemoved) -> String {
+pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
     let reason = match removed.reason {
         FlowRemovedReason::IdleTimeout => "idle",
         FlowRemovedReason::HardTimeout => "hard",
@@ -68,7 +69,7 @@ pub(super) fn removed(removed: &FlowRemoved) -> String {
         FlowRemovedReason::GroupDelete => "group_delete",
     };
     let mut text = format!(" {} reason={reason}", match_and_priority(&removed.matching, removed.priority));
-    if removed.table != TableId::ALL {
+    if removed.table != TableId::ALL && show.version != Version::V10 {
         let _ = write!(text, " table_id={}", removed.table.0);
     }
     if removed.cookie != 0 {

@@ -110,7 +110,7 @@ fn body(body: &Body, show: Show) -> String {
         Body::FeaturesReply(features) => switch::features(features, show),
         Body::GetConfigReply(config) | Body::SetConfig(config) => switch::config(config),
         Body::PacketIn(packet_in) => packet::packet_in(packet_in, show),
-        Body::FlowRemoved(removed) => flow::removed(removed),
+        Body::FlowRemoved(removed) => flow::removed(removed, show),
         Body::PortStatus(status) => port::status(status, show),
         Body::PacketOut(packet_out) => packet::packet_out(packet_out, show),
         Body::FlowMod(flow_mod) => flow::flow_mod(flow_mod, show),

@@ -18,13 +18,16 @@ pub(super) fn bits(value: u32, names: BitNames) -> String {
     words.join(" ")
 }
 
-/// Seconds without trailing zeros: `3.048825s`.
+/// Seconds, with whole milliseconds as three digits and anything finer as it is: `3.048825s`, `3.100s`, `3s`.
 pub(super) fn duration(seconds: u32, nanoseconds: u32) -> String {
-    if nanoseconds == 0 {
-        return format!("{seconds}s");
+    match nanoseconds {
+        0 => format!("{seconds}s"),
+        _ if nanoseconds.is_multiple_of(1_000_000) => format!("{seconds}.{:03}s", nanoseconds / 1_000_000),
+        _ => {
+            let digits = format!("{nanoseconds:09}");
+            format!("{seconds}.{}s", digits.trim_end_matches('0'))
+        }
     }
-    let digits = format!("{nanoseconds:09}");
-    format!("{seconds}.{}s", digits.trim_end_matches('0'))
 }
 
 /// A counter; `?` for one that is not kept.
@@ -82,7 +85,8 @@ mod tests {
 
     #[test]
     fn durations_and_bits() {
-        assert_eq!((duration(3, 0), duration(0, 48_000_000)), ("3s".into(), "0.048s".into()));
+        assert_eq!((duration(3, 0), duration(0, 100_000_000)), ("3s".into(), "0.100s".into()));
+        assert_eq!((duration(0, 480_000), duration(600, 500)), ("0.00048s".into(), "600.0000005s".into()));
         assert_eq!(bits(0b1011, &[(1, "A"), (2, "B")]), "A B 0x8");
         assert_eq!(safe("a\nb\u{1b}c"), "a\\nb\\u{1b}c");
     }

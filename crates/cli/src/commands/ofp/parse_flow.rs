@@ -1,0 +1,79 @@
+//! `weir ofp parse-flow`: flow entries as text, to their canonical text or to the message that carries them.
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use weir_openflow::model::FlowCommand;
+use weir_openflow::{Body, Message, Version, encode, text};
+
+#[derive(clap::Args)]
+#[command(disable_version_flag = true)]
+#[command(after_help = "Example: weir ofp parse-flow --hex 'priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2'")]
+pub(crate) struct Args {
+    /// Flow entries, as `ovs-ofctl` writes them
+    #[arg(required = true, value_name = "FLOW")]
+    flows: Vec<String>,
+    /// What the flow-mod does
+    #[arg(long, value_enum, default_value = "add")]
+    command: CommandArg,
+    /// Version of OpenFlow
+    #[arg(long, value_enum, default_value = "1.3", value_name = "VERSION")]
+    version: VersionArg,
+    /// Print the flow-mod message in hexadecimal
+    #[arg(long, conflicts_with = "json")]
+    hex: bool,
+    /// Print the flow-mod as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum CommandArg {
+    Add,
+    Modify,
+    ModifyStrict,
+    Delete,
+    DeleteStrict,
+}
+
+/// A version of OpenFlow on the command line.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum VersionArg {
+    #[value(name = "1.0")]
+    V10,
+    #[value(name = "1.3")]
+    V13,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let command = match args.command {
+        CommandArg::Add => FlowCommand::Add,
+        CommandArg::Modify => FlowCommand::Modify,
+        CommandArg::ModifyStrict => FlowCommand::ModifyStrict,
+        CommandArg::Delete => FlowCommand::Delete,
+        CommandArg::DeleteStrict => FlowCommand::DeleteStrict,
+    };
+    let version = match args.version {
+        VersionArg::V10 => Version::V10,
+        VersionArg::V13 => Version::V13,
+    };
+    for written in &args.flows {
+        println!("{}", line(args, written, command, version)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(args: &Args, written: &str, command: FlowCommand, version: Version) -> anyhow::Result<String> {
+    let flow = text::parse_flow(written, command).map_err(|error| anyhow::anyhow!("`{written}`: {error}"))?;
+    if args.json {
+        return Ok(serde_json::to_string(&flow)?);
+    }
+    if !args.hex {
+        return Ok(text::format_flow(&flow, version));
+    }
+    let mut bytes = Vec::new();
+    encode(&Message { xid: 0, body: Body::FlowMod(flow) }, version, &mut bytes)
+        .map_err(|error| anyhow::anyhow!("`{written}`: {error}"))?;
+    Ok(bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    }))
+}

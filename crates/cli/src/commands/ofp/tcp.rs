@@ -1,0 +1,316 @@
+//! TCP streams out of captured frames: each direction's bytes in order, whatever was resent, reordered or lost.
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use weir_packet::parse::{Network, Parsed, Transport, parse};
+use weir_packet::{Field, PortNo};
+
+/// Most directions followed at a time; packets of further ones are counted and left out.
+const MAX_DIRECTIONS: usize = 1 << 16;
+/// Most bytes kept per direction that came ahead of missing ones; then what is missing counts as lost.
+const MAX_AHEAD: usize = 1 << 20;
+
+/// One direction of a TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Direction {
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} > {}", self.from, self.to)
+    }
+}
+
+/// What comes out of the streams.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// The next bytes.
+    Data(Vec<u8>),
+    /// So many bytes are missing in the capture here.
+    Lost(u64),
+    /// A new connection starts between the same ends.
+    Start,
+}
+
+/// The streams of a capture.
+#[derive(Default)]
+pub(super) struct Streams {
+    directions: HashMap<Direction, Assembly>,
+    /// Packets of directions beyond [`MAX_DIRECTIONS`].
+    pub(super) left_out: u64,
+}
+
+/// A segment of a TCP stream.
+struct Segment {
+    direction: Direction,
+    sequence: u32,
+    starts: bool,
+    /// What of the payload was captured.
+    data: Vec<u8>,
+    /// Bytes of payload that were sent.
+    length: usize,
+}
+
+impl Streams {
+    /// Takes a frame; hands on what it completes.
+    pub(super) fn receive(&mut self, frame: &[u8], mut each: impl FnMut(Direction, Piece)) {
+        let Some(segment) = segment(frame) else { return };
+        if !self.directions.contains_key(&segment.direction) && self.directions.len() == MAX_DIRECTIONS {
+            self.left_out += 1;
+            return;
+        }
+        let direction = segment.direction;
+        self.directions.entry(direction).or_default().receive(segment, &mut |piece| each(direction, piece));
+    }
+
+    /// Hands on what waits behind bytes that never came, in the order of the directions' addresses.
+    pub(super) fn finish(self, mut each: impl FnMut(Direction, Piece)) {
+        let mut directions: Vec<_> = self.directions.into_iter().collect();
+        directions.sort_by_key(|(direction, _)| *direction);
+        for (direction, mut assembly) in directions {
+            while !assembly.ahead.is_empty() {
+                assembly.skip_gap(&mut |piece| each(direction, piece));
+            }
+        }
+    }
+}
+
+/// Puts one direction's segments in order.
+#[derive(Default)]
+struct Assembly {
+    /// The stream's first sequence number that was seen.
+    base: Option<u32>,
+    /// Bytes from `base` to the next one wanted.
+    next: u64,
+    /// Segments behind a gap, by the bytes from `base` to them.
+    ahead: BTreeMap<u64, Vec<u8>>,
+    /// Bytes in `ahead`.
+    ahead_bytes: usize,
+}
+
+impl Assembly {
+    fn receive(&mut self, segment: Segment, each: &mut impl FnMut(Piece)) {
+        if segment.starts {
+            let first = segment.sequence.wrapping_add(1);
+            if self.base != Some(first) {
+                if self.base.is_some() {
+                    each(Piece::Start);
+                }
+                *self = Assembly { base: Some(first), ..Assembly::default() };
+            }
+        }
+        if segment.length == 0 {
+            return;
+        }
+        let sequence = segment.sequence.wrapping_add(u32::from(segment.starts));
+        let base = *self.base.get_or_insert(sequence);
+        let at = self.position(sequence.wrapping_sub(base));
+        if let Some(at) = at {
+            self.place(at, segment, each);
+        }
+    }
+
+    /// Bytes from `base` to a sequence number, which is near `next`; none if it lies before `base`. The number wraps round
+    /// every 4 GiB.
+    fn position(&self, relative: u32) -> Option<u64> {
+        #[expect(clippy::cast_possible_truncation, reason = "sequence numbers are compared modulo 2^32")]
+        let distance = relative.wrapping_sub(self.next as u32).cast_signed();
+        self.next.checked_add_signed(i64::from(distance))
+    }
+
+    fn place(&mut self, at: u64, segment: Segment, each: &mut impl FnMut(Piece)) {
+        let old = usize::try_from(self.next.saturating_sub(at)).unwrap_or(usize::MAX);
+        if old >= segment.length {
+            return; // sent again
+        }
+        let data = segment.data.get(old..).unwrap_or_default().to_vec();
+        let missing = segment.length - segment.data.len().max(old);
+        let at = at.max(self.next);
+        if at > self.next {
+            self.keep(at, data);
+        } else {
+            self.deliver(data, each);
+            // A segment that was not captured whole leaves a hole behind it.
+            if missing > 0 {
+                self.lose(missing as u64, each);
+            }
+        }
+        while self.ahead_bytes > MAX_AHEAD {
+            self.skip_gap(each);
+        }
+        self.drain(each);
+    }
+
+    fn keep(&mut self, at: u64, data: Vec<u8>) {
+        if data.is_empty() {
+            return; // none of it was captured
+        }
+        let kept = self.ahead.entry(at).or_default();
+        if data.len() > kept.len() {
+            self.ahead_bytes += data.len() - kept.len();
+            *kept = data;
+        }
+    }
+
+    fn deliver(&mut self, data: Vec<u8>, each: &mut impl FnMut(Piece)) {
+        if !data.is_empty() {
+            self.next += data.len() as u64;
+            each(Piece::Data(data));
+        }
+    }
+
+    fn lose(&mut self, bytes: u64, each: &mut impl FnMut(Piece)) {
+        self.next += bytes;
+        each(Piece::Lost(bytes));
+    }
+
+    /// Delivers what is no longer ahead.
+    fn drain(&mut self, each: &mut impl FnMut(Piece)) {
+        while let Some(first) = self.ahead.first_entry().filter(|first| *first.key() <= self.next) {
+            let (at, data) = first.remove_entry();
+            self.ahead_bytes -= data.len();
+            let old = usize::try_from(self.next - at).unwrap_or(usize::MAX);
+            self.deliver(data.get(old..).unwrap_or_default().to_vec(), each);
+        }
+    }
+
+    /// Gives the bytes before the first segment ahead up.
+    fn skip_gap(&mut self, each: &mut impl FnMut(Piece)) {
+        if let Some((at, _)) = self.ahead.first_key_value() {
+            let missing = at.saturating_sub(self.next);
+            if missing > 0 {
+                self.lose(missing, each);
+            }
+        }
+        self.drain(each);
+    }
+}
+
+fn segment(frame: &[u8]) -> Option<Segment> {
+    let parsed = parse(frame, PortNo(0)).ok()?;
+    let (Transport::Tcp, tcp) = parsed.layers.transport? else { return None };
+    let (network, ip) = parsed.layers.network?;
+    let (tcp, ip) = (usize::from(tcp), usize::from(ip));
+    let header: &[u8; 20] = frame.get(tcp..)?.first_chunk()?;
+    let payload = tcp + usize::from(header[12] >> 4) * 4;
+    let end = ip_end(network, ip, frame)?;
+    let length = end.checked_sub(payload)?;
+    Some(Segment {
+        direction: direction(&parsed, network),
+        sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+        starts: header[13] & 2 != 0,
+        data: frame.get(payload..end.min(frame.len())).unwrap_or_default().to_vec(),
+        length,
+    })
+}
+
+/// Where the IP packet ends by its own length: before the frame's padding, or behind what was captured. A length of zero, as
+/// cards that cut segments leave it, means the frame's end.
+fn ip_end(network: Network, ip: usize, frame: &[u8]) -> Option<usize> {
+    let be16 = |at: usize| frame.get(at..at + 2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
+    let (length, start) = match network {
+        Network::Ipv4 => (be16(ip + 2)?, ip),
+        Network::Ipv6 => (be16(ip + 4)?, ip + 40),
+        Network::Arp => return None,
+    };
+    Some(if length == 0 { frame.len() } else { start + length })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "fields have no more bits than their types")]
+fn direction(parsed: &Parsed, network: Network) -> Direction {
+    let key = &parsed.key;
+    let end = |v4: Field, v6: Field, port: Field| {
+        let address = match network {
+            Network::Ipv6 => IpAddr::V6(key.get(v6).into()),
+            _ => IpAddr::V4((key.get(v4) as u32).into()),
+        };
+        SocketAddr::new(address, key.get(port) as u16)
+    };
+    Direction {
+        from: end(Field::Ipv4Src, Field::Ipv6Src, Field::TcpSrc),
+        to: end(Field::Ipv4Dst, Field::Ipv6Dst, Field::TcpDst),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame with a TCP segment; `cut` bytes of the payload were not captured.
+    fn frame(sequence: u32, syn: bool, payload: &[u8], cut: usize) -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        frame.extend([0x08, 0x00, 0x45, 0]);
+        frame.extend(u16::try_from(40 + payload.len()).unwrap().to_be_bytes());
+        frame.extend([0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x19, 0xfd, 0x80, 0]);
+        frame.extend(sequence.to_be_bytes());
+        frame.extend([0, 0, 0, 0, 0x50, if syn { 2 } else { 0x10 }, 0, 0, 0, 0, 0, 0]);
+        frame.extend(payload);
+        frame.truncate(frame.len() - cut);
+        frame
+    }
+
+    fn pieces(frames: &[Vec<u8>]) -> Vec<Piece> {
+        let (mut streams, mut pieces) = (Streams::default(), Vec::new());
+        for frame in frames {
+            streams.receive(frame, |_, piece| pieces.push(piece));
+        }
+        streams.finish(|_, piece| pieces.push(piece));
+        pieces
+    }
+
+    fn data(bytes: &[u8]) -> Piece {
+        Piece::Data(bytes.to_vec())
+    }
+
+    #[test]
+    fn resent_and_reordered_segments_come_in_order() {
+        let start = u32::MAX - 2;
+        let after = |bytes: u32| start.wrapping_add(1 + bytes);
+        let frames = [
+            frame(start, true, b"", 0),
+            frame(after(0), false, b"abcd", 0),
+            frame(after(6), false, b"gh", 0),
+            frame(after(0), false, b"abcd", 0),
+            frame(after(2), false, b"cdef", 0),
+            frame(after(8), false, b"i", 0),
+        ];
+        assert_eq!(pieces(&frames), [data(b"abcd"), data(b"ef"), data(b"gh"), data(b"i")]);
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let frames = [frame(100, false, b"ab", 0), frame(105, false, b"fg", 0)];
+        assert_eq!(pieces(&frames), [data(b"ab"), Piece::Lost(3), data(b"fg")]);
+        let frames = [frame(100, false, b"abcdef", 4), frame(106, false, b"g", 0)];
+        assert_eq!(pieces(&frames), [data(b"ab"), Piece::Lost(4), data(b"g")]);
+    }
+
+    #[test]
+    fn a_new_connection_starts_anew() {
+        let frames = [frame(100, false, b"ab", 0), frame(7, true, b"", 0), frame(8, false, b"cd", 0)];
+        assert_eq!(pieces(&frames), [data(b"ab"), Piece::Start, data(b"cd")]);
+    }
+
+    #[test]
+    fn padding_is_not_payload() {
+        let mut padded = frame(100, false, b"a", 0);
+        padded.extend([0; 5]);
+        assert_eq!(pieces(&[padded]), [data(b"a")]);
+    }
+
+    #[test]
+    fn bytes_ahead_are_bounded() {
+        let mut frames = vec![frame(1, false, b"a", 0)];
+        let block = vec![7; 1400];
+        frames.extend((0..1000_u32).map(|i| frame(10 + i * 1400, false, &block, 0)));
+        let (mut streams, mut lost) = (Streams::default(), false);
+        for frame in &frames {
+            streams.receive(frame, |_, piece| lost |= piece == Piece::Lost(8));
+            assert!(streams.directions.values().all(|one| one.ahead_bytes <= MAX_AHEAD + 1400));
+        }
+        assert!(lost);
+    }
+}
