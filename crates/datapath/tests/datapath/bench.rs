@@ -97,11 +97,10 @@ impl Bench {
 
     /// The error that answers a message, if one does.
     pub(crate) fn error_of(&mut self, channel: ChannelId, body: Body) -> Option<ErrorType> {
-        let errors = self.ask(channel, body).into_iter().filter_map(|body| match body {
+        self.ask(channel, body).into_iter().find_map(|body| match body {
             Body::Error(error) => Some(error.error),
             _ => None,
-        });
-        errors.last()
+        })
     }
 
     /// Takes the messages to a channel.

@@ -5,4 +5,6 @@ mod corpus;
 mod flow_mods;
 mod forwarding;
 mod frames;
+mod hostile;
+mod naive;
 mod trace;
