@@ -4,7 +4,7 @@ use weir_openflow::model::Version;
 use weir_openflow::{decode, encode};
 
 /// A directory of the files shared between projects, if this machine has them; `WEIR_REQUIRE_SHARED` makes them a must.
-fn shared(path: &str) -> Option<PathBuf> {
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
     if directory.is_dir() {
         return Some(directory);
@@ -15,7 +15,7 @@ fn shared(path: &str) -> Option<PathBuf> {
 }
 
 /// Name and bytes of each message in a directory whose name begins with `prefix`.
-fn messages(directory: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn messages(directory: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let mut messages: Vec<_> = files
         .filter(|path| path.extension().is_some_and(|extension| extension == "packet"))

@@ -1,0 +1,87 @@
+//! What messages say, compared with os-ken's reading of the same bytes.
+//!
+//! Our messages are written in os-ken's JSON shape and compared as values. Three things are put aside on both sides: lengths
+//! (the bytes coming back is the test of those), the inside of Nicira's actions (weir keeps them closed: the number, the
+//! experimenter and the subtype are compared), and packet data that os-ken shows as parsed protocols.
+mod field;
+mod v10;
+mod v13;
+
+use crate::vectors::{messages, shared};
+use base64::Engine;
+use serde_json::{Map, Value, json};
+use weir_openflow::decode;
+use weir_openflow::model::{Action, Bytes, Version};
+
+/// Nicira's number.
+const NICIRA: u32 = 0x2320;
+
+fn base64(bytes: &Bytes) -> Value {
+    base64::engine::general_purpose::STANDARD.encode(&bytes.0).into()
+}
+
+/// Bytes as os-ken shows words it does not look into.
+fn words(bytes: &Bytes) -> Value {
+    bytes.0.chunks(4).map(|word| word.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))).collect()
+}
+
+/// An experimenter's action, or the part of a Nicira action that is compared.
+fn experimenter_action(action: &Action) -> Option<Value> {
+    let Action::Experimenter { id, data } = action else { return None };
+    if *id == NICIRA {
+        let subtype = data.0.iter().take(2).fold(0, |number, byte| number << 8 | u32::from(*byte));
+        return Some(json!({"Nicira": {"experimenter": id, "subtype": subtype}}));
+    }
+    Some(json!({"OFPActionExperimenterUnknown": {"experimenter": id, "data": base64(data), "type": 65535}}))
+}
+
+/// os-ken's JSON without what is not compared.
+fn compared(value: Value) -> Value {
+    match value {
+        Value::Array(list) => list.into_iter().map(compared).collect(),
+        Value::Object(map) => Value::Object(map.into_iter().filter_map(compared_entry).collect()),
+        value => value,
+    }
+}
+
+fn compared_entry((name, value): (String, Value)) -> Option<(String, Value)> {
+    if name.starts_with("NXAction") {
+        let experimenter = value.get("experimenter").or(value.get("vendor")).unwrap();
+        return Some(("Nicira".to_owned(), json!({"experimenter": experimenter, "subtype": value["subtype"]})));
+    }
+    let is_length = ["len", "actions_len"].contains(&&*name) || name == "length";
+    (!is_length).then(|| (name, compared(value)))
+}
+
+/// Takes away packet data on both sides where os-ken shows protocols.
+fn without_protocols(ours: &mut Value, theirs: &mut Value) {
+    let body = |value: &mut Value| value.as_object_mut().and_then(|map| map.values_mut().next()).map(Value::take);
+    let shows_protocols = theirs["OFPPacketOut"]["data"].is_object();
+    if shows_protocols {
+        for side in [ours, theirs] {
+            let mut fields: Map<_, _> = body(side).unwrap().as_object().unwrap().clone();
+            fields.remove("data");
+            *side = json!({"OFPPacketOut": fields});
+        }
+    }
+}
+
+#[test]
+fn messages_say_what_os_ken_reads() {
+    for (directory, version, least) in [("of10", Version::V10, 9), ("of13", Version::V13, 73)] {
+        let Some(directory) = shared(&format!("conformance/os-ken-packets/{directory}")) else { return };
+        let messages = messages(&directory, "");
+        assert!(messages.len() >= least, "{} messages in {}", messages.len(), directory.display());
+        for (name, bytes) in messages {
+            let text = std::fs::read_to_string(directory.join(format!("{name}.json"))).unwrap();
+            let mut theirs = compared(serde_json::from_str(&text).unwrap());
+            let message = decode(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let mut ours = match version {
+                Version::V10 => v10::message(&message.body),
+                Version::V13 => v13::message(&message.body),
+            };
+            without_protocols(&mut ours, &mut theirs);
+            assert_eq!(ours, theirs, "{name}\nours   {ours}\ntheirs {theirs}");
+        }
+    }
+}
