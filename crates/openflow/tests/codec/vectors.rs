@@ -48,10 +48,16 @@ fn difference(name: &str, bytes: &[u8]) -> Option<String> {
 
 #[test]
 fn bytes_come_back() {
-    let Some(directory) = shared("data/external/rules/openflow/wire") else { return };
-    for (prefix, least) in [("of10_", 13), ("of13_", 96)] {
+    let sets = [
+        ("data/external/rules/openflow/wire", "of10_", 13),
+        ("data/external/rules/openflow/wire", "of13_", 96),
+        ("conformance/os-ken-packets/of10", "", 9),
+        ("conformance/os-ken-packets/of13", "", 73),
+    ];
+    for (directory, prefix, least) in sets {
+        let Some(directory) = shared(directory) else { return };
         let messages = messages(&directory, prefix);
-        assert!(messages.len() >= least, "{} messages of {prefix}", messages.len());
+        assert!(messages.len() >= least, "{} messages in {}", messages.len(), directory.display());
         let differences: Vec<_> = messages
             .iter()
             .filter_map(|(name, bytes)| difference(name, bytes))
