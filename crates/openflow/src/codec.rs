@@ -65,11 +65,12 @@ pub(crate) mod kind {
 /// What to answer the sender with.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     let mut reader = Reader::new(bytes, "header", BadRequest::BadLen);
-    let Some(header) = Header::read(reader.take(HEADER_BYTES)?) else { unreachable!("eight bytes were taken") };
-    if usize::from(header.length) != bytes.len() {
-        let reason = format_args!("found length {} on a message of {} bytes", header.length, bytes.len());
-        return Err(Reader::new(&[], "header", BadRequest::BadLen).error(BadRequest::BadLen, reason));
-    }
+    reader.skip(HEADER_BYTES)?;
+    let header = Header::read(bytes).filter(|header| usize::from(header.length) == bytes.len()).ok_or_else(|| {
+        let found = u16::from_be_bytes([bytes[2], bytes[3]]);
+        let reason = format!("found length {found} on a message of {} bytes", bytes.len());
+        reader.error_at(2, BadRequest::BadLen, reason)
+    })?;
     let body = decode_body(header, &mut reader)?;
     reader.finish()?;
     Ok(Message { xid: header.xid, body })
@@ -79,10 +80,13 @@ fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
     let version = Version::from_number(header.version);
     Ok(match (header.kind, version) {
         (kind::HELLO, _) => Body::Hello(hello::decode(reader)?),
-        (kind::ERROR, _) => Body::Error(error::decode(reader, header.version)?),
+        (kind::ERROR, _) => {
+            reader.rename("error");
+            Body::Error(error::decode(reader, header.version)?)
+        }
         (_, None) => {
             let reason = format!("found version {}, expected 1 (1.0) or 4 (1.3)", header.version);
-            return Err(Reader::new(&[], "header", BadRequest::BadLen).error(BadRequest::BadVersion, reason));
+            return Err(reader.error_at(0, BadRequest::BadVersion, reason));
         }
         (kind::ECHO_REQUEST, _) => Body::EchoRequest(reader.rest()),
         (kind::ECHO_REPLY, _) => Body::EchoReply(reader.rest()),

@@ -86,7 +86,8 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
         QUEUE_GET_CONFIG_REQUEST => Body::QueueGetConfigRequest(queue::decode_config_request(reader)?),
         QUEUE_GET_CONFIG_REPLY => Body::QueueGetConfigReply(queue::decode_config(reader)?),
         kind => {
-            return Err(reader.error(BadRequest::BadType, format_args!("found type {kind}, which 1.0 does not have")));
+            let reason = format!("found type {kind}, which 1.0 does not have");
+            return Err(reader.error_at(1, BadRequest::BadType, reason));
         }
     })
 }

@@ -111,7 +111,8 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
         SET_ASYNC => Body::SetAsync(role::decode_async(reader)?),
         METER_MOD => Body::MeterMod(meter::decode_mod(reader)?),
         kind => {
-            return Err(reader.error(BadRequest::BadType, format_args!("found type {kind}, which 1.3 does not have")));
+            let reason = format!("found type {kind}, which 1.3 does not have");
+            return Err(reader.error_at(1, BadRequest::BadType, reason));
         }
     })
 }

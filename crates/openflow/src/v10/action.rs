@@ -5,7 +5,7 @@
 use super::port;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
-use crate::wire::{Decoded, Encoded, Reader, Writer, port::check_output};
+use crate::wire::{Decoded, Encoded, Reader, Writer, port::output};
 use weir_packet::field::VLAN_PRESENT;
 use weir_packet::{Field, MacAddr};
 
@@ -29,6 +29,7 @@ const PCP_MAX: u8 = 7;
 
 /// One action.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
+    let at = reader.at();
     let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
     let length = action.left();
     if !length.is_multiple_of(8) {
@@ -38,20 +39,20 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     action.skip(2)?;
     let decoded = match kind {
         OUTPUT => {
-            let port = check_output(port::decode_no(&mut action)?, &action)?;
+            let port = output(&mut action, port::decode_no)?;
             Action::Output { port, max_len: action.u16()? }
         }
         SET_DL_SRC => set_mac(Field::EthSrc, &mut action)?,
         SET_DL_DST => set_mac(Field::EthDst, &mut action)?,
         ENQUEUE => {
-            let port = check_output(port::decode_no(&mut action)?, &action)?;
+            let port = output(&mut action, port::decode_no)?;
             action.skip(6)?;
             Action::Enqueue { port, queue: action.u32()? }
         }
         VENDOR => Action::Experimenter { id: action.u32()?, data: action.rest() },
         kind => {
             let argument = action.array()?;
-            small(kind, argument, &action)?
+            small(kind, argument).map_err(|(error, reason)| action.error_at(at, error, reason))?
         }
     };
     action.finish()?;
@@ -65,12 +66,12 @@ fn set_mac(field: Field, action: &mut Reader<'_>) -> Decoded<Action> {
 }
 
 /// An action of eight bytes: its type, and an argument of at most four.
-fn small(kind: u16, argument: [u8; 4], action: &Reader<'_>) -> Decoded<Action> {
+fn small(kind: u16, argument: [u8; 4]) -> Result<Action, (BadAction, String)> {
     let [byte, second, ..] = argument;
     let short = u16::from_be_bytes([byte, second]);
     let long = u32::from_be_bytes(argument);
     let too_large = |what, value: u16, most: u16| {
-        Err(action.error(BadAction::BadArgument, format_args!("found {what} {value}, expected at most {most}")))
+        Err((BadAction::BadArgument, format!("found {what} {value}, expected at most {most}")))
     };
     match kind {
         SET_VLAN_VID if short > VID_MAX => too_large("VLAN id", short, VID_MAX),
@@ -83,9 +84,7 @@ fn small(kind: u16, argument: [u8; 4], action: &Reader<'_>) -> Decoded<Action> {
         SET_NW_TOS => Ok(Action::SetNwTos(byte)),
         SET_TP_SRC => Ok(Action::SetTpSrc(short)),
         SET_TP_DST => Ok(Action::SetTpDst(short)),
-        kind => {
-            Err(action.error(BadAction::BadType, format_args!("found action type {kind}, which 1.0 does not have")))
-        }
+        kind => Err((BadAction::BadType, format!("found action type {kind}, which 1.0 does not have"))),
     }
 }
 

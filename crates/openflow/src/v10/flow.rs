@@ -15,9 +15,11 @@ const EMERG: u16 = 1 << 2;
 const SHARED_FLAGS: u16 = 3;
 
 fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
+    let at = reader.at();
     let flags = reader.u16()?;
     if flags & !(SHARED_FLAGS | EMERG) != 0 {
-        return Err(reader.error(FlowModFailed::BadFlags, format_args!("found flags {flags:#x}, expected at most 0x7")));
+        let reason = format!("found flags {flags:#x}, expected at most 0x7");
+        return Err(reader.error_at(at, FlowModFailed::BadFlags, reason));
     }
     let emergency = if flags & EMERG != 0 { FlowFlags::EMERG } else { FlowFlags::default() };
     Ok(FlowFlags(flags & SHARED_FLAGS).with(emergency))
@@ -53,8 +55,7 @@ fn is_delete(command: FlowCommand) -> bool {
 
 pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     let (matching, cookie) = (matching::decode(reader)?, reader.u64()?);
-    let number = reader.u16()?;
-    let command = flow::command(number, reader)?;
+    let command = flow::command(reader, Reader::u16)?;
     Ok(FlowMod {
         cookie,
         cookie_mask: 0,

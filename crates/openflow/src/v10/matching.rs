@@ -50,25 +50,25 @@ struct Layout {
 }
 
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Match> {
-    let mut part = reader.part(40, "match", BadMatch::BadLen)?;
-    let layout = Layout::read(&mut part)?;
+    let at = reader.at();
+    let layout = Layout::read(reader)?;
     let mut fields = Match::any();
     layout.add_ethernet(&mut fields);
     layout.add_vlan(&mut fields);
     layout.add_network(&mut fields);
     layout.add_transport(&mut fields);
-    check_icmp(&fields, &part)?;
-    Ok(fields)
+    match too_large(&fields) {
+        None => Ok(fields),
+        Some(reason) => Err(reader.error_at(at, BadMatch::BadValue, reason)),
+    }
 }
 
 /// An ICMP type or code lies in 16 bits and has 8.
-fn check_icmp(fields: &Match, part: &Reader<'_>) -> Decoded<()> {
-    for field in [Field::Icmpv4Type, Field::Icmpv4Code, Field::Icmpv6Type, Field::Icmpv6Code] {
-        if let Some((value, _)) = fields.get(field).filter(|(value, _)| *value > field.all_ones()) {
-            return Err(part.error(BadMatch::BadValue, format_args!("found {field} {value}, expected at most 255")));
-        }
-    }
-    Ok(())
+fn too_large(fields: &Match) -> Option<String> {
+    [Field::Icmpv4Type, Field::Icmpv4Code, Field::Icmpv6Type, Field::Icmpv6Code].into_iter().find_map(|field| {
+        let (value, _) = fields.get(field).filter(|(value, _)| *value > field.all_ones())?;
+        Some(format!("found {field} {value}, expected at most 255"))
+    })
 }
 
 /// Which fields the transport fields are.

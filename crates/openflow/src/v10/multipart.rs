@@ -1,5 +1,6 @@
 //! Statistics requests and replies (OpenFlow 1.0.0, 5.3.5): 1.3's multipart messages, fewer of them.
 use super::{flow, port, queue, table};
+use crate::codec::HEADER_BYTES;
 use crate::model::Version;
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
@@ -32,7 +33,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartReques
         VENDOR => RequestBody::Experimenter(opaque::decode(reader, Version::V10)?),
         kind => {
             let reason = format!("found statistics type {kind}, which 1.0 does not have");
-            return Err(reader.error(BadRequest::BadMultipart, reason));
+            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
         }
     };
     Ok(MultipartRequest { more, body })
@@ -75,7 +76,7 @@ pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
         VENDOR => ReplyBody::Experimenter(opaque::decode(reader, Version::V10)?),
         kind => {
             let reason = format!("found statistics type {kind}, which 1.0 does not have");
-            return Err(reader.error(BadRequest::BadMultipart, reason));
+            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
         }
     };
     Ok(MultipartReply { more, body })

@@ -11,10 +11,17 @@ const NO_COOKIE: u64 = u64::MAX;
 
 pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
     let (buffer_id, total_len, in_port) = (reader.buffer_id()?, reader.u16()?, port::decode_no(reader)?);
+    let at = reader.at();
     let reason = match reader.u8()? {
         0 => PacketInReason::NoMatch,
         1 => PacketInReason::Action,
-        other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 or 1"))),
+        other => {
+            return Err(reader.error_at(
+                at,
+                BadRequest::BadType,
+                format_args!("found reason {other}, expected 0 or 1"),
+            ));
+        }
     };
     reader.skip(1)?;
     let matching = match in_port {

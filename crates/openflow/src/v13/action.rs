@@ -32,6 +32,7 @@ const EXPERIMENTER: u16 = 0xffff;
 
 /// One action.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
+    let at = reader.at();
     let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
     let length = action.left();
     if !length.is_multiple_of(8) {
@@ -43,7 +44,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
         SET_FIELD => return decode_set_field(&mut action),
         EXPERIMENTER => Action::Experimenter { id: action.u32()?, data: action.rest() },
         OUTPUT => {
-            let port = port::check_output(PortNo(action.u32()?), &action)?;
+            let port = port::output(&mut action, |action| action.u32().map(PortNo))?;
             let output = Action::Output { port, max_len: action.u16()? };
             action.skip(6)?;
             output
@@ -51,7 +52,8 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
         kind => {
             let argument = action.array()?;
             small(kind, argument).ok_or_else(|| {
-                action.error(BadAction::BadType, format_args!("found action type {kind}, which 1.3 does not have"))
+                let reason = format!("found action type {kind}, which 1.3 does not have");
+                action.error_at(at, BadAction::BadType, reason)
             })?
         }
     };
@@ -86,6 +88,7 @@ fn small(kind: u16, argument: [u8; 4]) -> Option<Action> {
 /// A field weir does not know stays raw, for the switch to refuse.
 fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
     action.rename("set-field");
+    let at = action.at();
     let entry = oxm::decode_entry(action, BadAction::BadSetLen.into())?;
     let left = action.left();
     if left >= 8 {
@@ -97,11 +100,11 @@ fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
         }
         MatchField::Known { field, value, mask: None } => {
             let reason = format!("found {value:#x} for {field}, which has {} bits", field.bits());
-            Err(action.error(BadAction::BadSetArgument, reason))
+            Err(action.error_at(at, BadAction::BadSetArgument, reason))
         }
         MatchField::Known { field, mask: Some(mask), .. } => {
             let reason = format!("found a mask {mask:#x} for {field}, which 1.3 does not allow");
-            Err(action.error(BadAction::BadSetType, reason))
+            Err(action.error_at(at, BadAction::BadSetType, reason))
         }
         MatchField::Raw(raw) => Ok(Action::SetFieldRaw(raw)),
     }

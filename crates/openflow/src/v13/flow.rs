@@ -19,8 +19,7 @@ fn decode_instructions(reader: &mut Reader<'_>) -> Decoded<Vec<crate::model::Ins
 
 pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     let (cookie, cookie_mask, table) = (reader.u64()?, reader.u64()?, TableId(reader.u8()?));
-    let number = reader.u8()?;
-    let command = flow::command(number.into(), reader)?;
+    let command = flow::command(reader, |reader| reader.u8().map(u16::from))?;
     let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
     let buffer_id = reader.buffer_id()?;
     let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));

@@ -15,6 +15,7 @@ const EXPERIMENTER: u16 = 0xffff;
 
 /// One instruction.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Instruction> {
+    let at = reader.at();
     let mut part = reader.element("instruction", 2, 8, BadInstruction::BadLen)?;
     let length = part.left();
     if !length.is_multiple_of(8) {
@@ -42,7 +43,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Instruction> {
         EXPERIMENTER => Instruction::Experimenter { id: part.u32()?, data: part.rest() },
         kind => {
             let reason = format!("found instruction type {kind}, which 1.3 does not have");
-            return Err(part.error(BadInstruction::UnknownInst, reason));
+            return Err(part.error_at(at, BadInstruction::UnknownInst, reason));
         }
     };
     part.finish()?;

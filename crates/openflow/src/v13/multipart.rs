@@ -1,5 +1,6 @@
 //! Multipart requests and replies (OpenFlow 1.3.5, 7.3.5).
 use super::{flow, group, meter, port, queue, table};
+use crate::codec::HEADER_BYTES;
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::model::{PortNo, Version};
@@ -52,7 +53,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartReques
         EXPERIMENTER => RequestBody::Experimenter(opaque::decode(reader, Version::V13)?),
         kind => {
             let reason = format!("found multipart type {kind}, which 1.3 does not have");
-            return Err(reader.error(BadRequest::BadMultipart, reason));
+            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
         }
     };
     Ok(MultipartRequest { more, body })
@@ -117,7 +118,7 @@ pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
         EXPERIMENTER => ReplyBody::Experimenter(opaque::decode(reader, Version::V13)?),
         kind => {
             let reason = format!("found multipart type {kind}, which 1.3 does not have");
-            return Err(reader.error(BadRequest::BadMultipart, reason));
+            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
         }
     };
     Ok(MultipartReply { more, body })

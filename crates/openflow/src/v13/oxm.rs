@@ -59,11 +59,12 @@ fn field_of(class: u16, number: u8, payload: &[u8]) -> Option<Field> {
 
 /// A whole match with its header and padding.
 pub(crate) fn decode_match(reader: &mut Reader<'_>) -> Decoded<Match> {
+    let at = reader.at();
     let mut fields = reader.element("match", 2, 4, BadMatch::BadLen)?;
     let length = fields.left();
     let kind = fields.u16()?;
     if kind != MATCH_OXM {
-        return Err(fields.error(BadMatch::BadType, format_args!("found match type {kind}, expected 1 (OXM)")));
+        return Err(fields.error_at(at, BadMatch::BadType, format_args!("found match type {kind}, expected 1 (OXM)")));
     }
     fields.skip(2)?;
     let fields = fields.list(|fields| decode_entry(fields, BadMatch::BadLen.into()))?;

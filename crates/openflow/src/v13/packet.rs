@@ -6,11 +6,18 @@ use crate::model::{PortNo, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
+    let at = reader.at();
     Ok(match reader.u8()? {
         0 => PacketInReason::NoMatch,
         1 => PacketInReason::Action,
         2 => PacketInReason::InvalidTtl,
-        other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 to 2"))),
+        other => {
+            return Err(reader.error_at(
+                at,
+                BadRequest::BadType,
+                format_args!("found reason {other}, expected 0 to 2"),
+            ));
+        }
     })
 }
 

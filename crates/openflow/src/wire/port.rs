@@ -5,20 +5,32 @@ use crate::model::error::{BadAction, BadRequest};
 use crate::model::port::{PortStats, PortStatusReason};
 
 pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PortStatusReason> {
+    let at = reader.at();
     Ok(match reader.u8()? {
         0 => PortStatusReason::Add,
         1 => PortStatusReason::Delete,
         2 => PortStatusReason::Modify,
-        other => return Err(reader.error(BadRequest::BadType, format_args!("found reason {other}, expected 0 to 2"))),
+        other => {
+            return Err(reader.error_at(
+                at,
+                BadRequest::BadType,
+                format_args!("found reason {other}, expected 0 to 2"),
+            ));
+        }
     })
 }
 
-/// Checks that packets can be sent to a port of this number: an ordinary one or one with a meaning.
-pub(crate) fn check_output(port: PortNo, reader: &Reader<'_>) -> Decoded<PortNo> {
+/// Reads the number of a port that packets can be sent to: an ordinary one or one with a meaning.
+pub(crate) fn output<'a>(
+    reader: &mut Reader<'a>,
+    read: impl FnOnce(&mut Reader<'a>) -> Decoded<PortNo>,
+) -> Decoded<PortNo> {
+    let at = reader.at();
+    let port = read(reader)?;
     if port.is_ordinary() || (PortNo::IN_PORT..=PortNo::LOCAL).contains(&port) {
         return Ok(port);
     }
-    Err(reader.error(BadAction::BadOutPort, format_args!("found output to port {port}, which is none")))
+    Err(reader.error_at(at, BadAction::BadOutPort, format_args!("found output to port {port}, which takes no packets")))
 }
 
 /// The twelve counters of port statistics (OpenFlow 1.3.5, 7.3.5.6; OpenFlow 1.0.0, 5.3.5).

@@ -42,13 +42,18 @@ impl<'a> Reader<'a> {
 
     /// An error at the next byte.
     pub(crate) fn error(&self, error: impl Into<ErrorType>, reason: impl Display) -> DecodeError {
-        DecodeError { error: error.into(), reason: format!("byte {}: {}: {reason}", self.at, self.what) }
+        self.error_at(self.at, error, reason)
+    }
+
+    /// An error at a byte of the message.
+    pub(crate) fn error_at(&self, at: usize, error: impl Into<ErrorType>, reason: impl Display) -> DecodeError {
+        DecodeError { error: error.into(), reason: format!("byte {at}: {}: {reason}", self.what) }
     }
 
     /// The next `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> Decoded<&'a [u8]> {
         let Some((taken, left)) = self.bytes.split_at_checked(count) else {
-            return Err(self.error(self.short, format_args!("found {} bytes more, expected {count}", self.left())));
+            return Err(self.error(self.short, format_args!("found {} bytes left, expected {count}", self.left())));
         };
         self.bytes = left;
         self.at += count;
@@ -106,14 +111,14 @@ impl<'a> Reader<'a> {
 
     /// The next `count` bytes as a part of its own, whose shortness is `short`.
     pub(crate) fn part(&mut self, count: usize, what: &'static str, short: impl Into<ErrorType>) -> Decoded<Self> {
-        let mut part = Reader { bytes: self.bytes, at: self.at, what, short: short.into() };
-        part.bytes = part.take(count)?;
-        part.at = self.at;
+        let mut part = Reader { what, short: short.into(), ..*self };
+        part.bytes = Reader { ..part }.take(count)?;
         self.skip(count)?;
         Ok(part)
     }
 
-    /// A part that carries its own length, in 16 bits `length_at` bytes from its start; it has at least `least` bytes.
+    /// A part that carries its own length, in 16 bits `length_at` bytes from its start, of at least `least` bytes. That its
+    /// length is wrong is the error `short`; that there is none, the error of what it is a part of.
     pub(crate) fn element(
         &mut self,
         what: &'static str,
@@ -121,14 +126,14 @@ impl<'a> Reader<'a> {
         least: usize,
         short: impl Into<ErrorType>,
     ) -> Decoded<Self> {
-        let short = short.into();
-        let head = Reader { bytes: self.bytes, at: self.at, what, short }.take(length_at + 2)?;
-        let length = usize::from(u16::from_be_bytes([head[length_at], head[length_at + 1]]));
+        let mut head = Reader { ..*self };
+        head.skip(length_at)?;
+        let length = usize::from(head.u16()?);
+        let part = self.part(length, what, short)?;
         if length < least {
-            let reason = format!("found length {length}, expected at least {least}");
-            return Err(Reader { bytes: self.bytes, at: self.at, what, short }.error(short, reason));
+            return Err(part.error(part.short, format_args!("found length {length}, expected at least {least}")));
         }
-        self.part(length, what, short)
+        Ok(part)
     }
 
     /// Reads to the end with `read`, which takes at least a byte each time or fails.
@@ -144,7 +149,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn finish(&self) -> Decoded<()> {
         match self.left() {
             0 => Ok(()),
-            left => Err(self.error(self.short, format_args!("found {left} bytes more, expected none"))),
+            left => Err(self.error(self.short, format_args!("found {left} bytes left, expected none"))),
         }
     }
 }
@@ -161,10 +166,10 @@ mod tests {
         let error = reader.u64().unwrap_err();
         assert_eq!(
             (error.error, &*error.reason),
-            (BadRequest::BadLen.into(), "byte 1: echo: found 4 bytes more, expected 8")
+            (BadRequest::BadLen.into(), "byte 1: echo: found 4 bytes left, expected 8")
         );
         let error = reader.finish().unwrap_err();
-        assert_eq!(error.reason, "byte 1: echo: found 4 bytes more, expected none");
+        assert_eq!(error.reason, "byte 1: echo: found 4 bytes left, expected none");
     }
 
     #[test]
@@ -175,7 +180,7 @@ mod tests {
         first.skip(4).unwrap();
         assert_eq!((first.at(), first.u8().unwrap(), first.is_empty()), (4, 7, true));
         let error = reader.element("action", 2, 4, BadAction::BadLen).err().unwrap();
-        assert_eq!(error.reason, "byte 5: action: found 4 bytes more, expected 9");
+        assert_eq!(error.reason, "byte 5: action: found 4 bytes left, expected 9");
         let error = reader.element("action", 2, 10, BadAction::BadLen).err().unwrap();
         assert_eq!(error.reason, "byte 5: action: found length 9, expected at least 10");
     }
