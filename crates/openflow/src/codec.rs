@@ -118,7 +118,7 @@ fn encode_message(message: &Message, version: Version, writer: &mut Writer<'_>) 
     writer.u32(message.xid);
     match (&message.body, version) {
         (Body::Hello(hello), _) => hello::encode(hello, writer)?,
-        (Body::Error(message), _) => error::encode(message, version, writer),
+        (Body::Error(message), _) => error::encode(message, version, writer)?,
         (Body::EchoRequest(data) | Body::EchoReply(data), _) => writer.bytes(&data.0),
         (body, Version::V10) => v10::encode(body, writer)?,
         (body, Version::V13) => v13::encode(body, writer)?,

@@ -105,7 +105,7 @@ fn check_mod(flow: &FlowMod) -> Result<(), String> {
 
 pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
     let (matching, cookie, priority) = (matching::decode(reader)?, reader.u64()?, reader.u16()?);
-    let reason = flow::decode_reason(reader)?;
+    let reason = flow::decode_reason(reader, FlowRemovedReason::Delete)?;
     reader.skip(1)?;
     let (duration_sec, duration_nsec, idle_timeout) = (reader.u32()?, reader.u32()?, reader.u16()?);
     reader.skip(2)?;

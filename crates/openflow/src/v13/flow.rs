@@ -1,7 +1,7 @@
 //! Flow-mod, flow-removed, and what multipart messages say of flow entries (OpenFlow 1.3.5, 7.3.4.2, 7.4.2, 7.3.5.2).
 use super::{instruction, oxm};
 use crate::model::error::{BadInstruction, BadRequest};
-use crate::model::flow::{FlowFlags, FlowMod, FlowRemoved};
+use crate::model::flow::{FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 use crate::model::multipart::{FlowRequest, FlowStats};
 use crate::model::{GroupId, Match, PortNo, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
@@ -66,7 +66,7 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
     Ok(FlowRemoved {
         cookie: reader.u64()?,
         priority: reader.u16()?,
-        reason: flow::decode_reason(reader)?,
+        reason: flow::decode_reason(reader, FlowRemovedReason::GroupDelete)?,
         table: TableId(reader.u8()?),
         duration_sec: reader.u32()?,
         duration_nsec: reader.u32()?,

@@ -1,5 +1,5 @@
 //! Error messages (OpenFlow 1.3.5, 7.4.4; OpenFlow 1.0.0, 5.4.4): understood whatever the version, since one answers a hello.
-use super::{Decoded, Reader, Writer};
+use super::{Decoded, Encoded, Reader, Writer};
 use crate::model::{ErrorMessage, ErrorType, Version};
 use crate::{v10, v13};
 
@@ -18,7 +18,10 @@ pub(crate) fn decode(reader: &mut Reader<'_>, version: u8) -> Decoded<ErrorMessa
     Ok(ErrorMessage { error, data: reader.rest() })
 }
 
-pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut Writer<'_>) {
+pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut Writer<'_>) -> Encoded {
+    if version == Version::V13 && matches!(message.error, ErrorType::Unknown { kind: EXPERIMENTER, .. }) {
+        return Err(writer.cannot("1.0's unknown error of type 65535, which is the experimenters' here"));
+    }
     let (kind, code) = match (message.error, version) {
         (ErrorType::Experimenter { kind, .. }, Version::V13) => (EXPERIMENTER, kind),
         (error, Version::V13) => v13::error::numbers(error),
@@ -30,4 +33,5 @@ pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut Writ
         writer.u32(id);
     }
     writer.bytes(&message.data.0);
+    Ok(())
 }

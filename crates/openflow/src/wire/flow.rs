@@ -7,6 +7,13 @@ use crate::model::flow::{FlowCommand, FlowRemovedReason};
 const COMMANDS: [FlowCommand; 5] =
     [FlowCommand::Add, FlowCommand::Modify, FlowCommand::ModifyStrict, FlowCommand::Delete, FlowCommand::DeleteStrict];
 
+const REASONS: [FlowRemovedReason; 4] = [
+    FlowRemovedReason::IdleTimeout,
+    FlowRemovedReason::HardTimeout,
+    FlowRemovedReason::Delete,
+    FlowRemovedReason::GroupDelete,
+];
+
 /// The command of a number, which `read` reads: it has as many bits as the version gives it.
 pub(crate) fn command<'a>(
     reader: &mut Reader<'a>,
@@ -19,20 +26,13 @@ pub(crate) fn command<'a>(
     })
 }
 
-/// Why an entry went. (1.0 has no groups, so it never says that one took the entry along.)
-pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<FlowRemovedReason> {
+/// Why an entry went; `last` is the last reason that the version has: 1.0 has no groups that could take entries along.
+pub(crate) fn decode_reason(reader: &mut Reader<'_>, last: FlowRemovedReason) -> Decoded<FlowRemovedReason> {
     let at = reader.at();
-    Ok(match reader.u8()? {
-        0 => FlowRemovedReason::IdleTimeout,
-        1 => FlowRemovedReason::HardTimeout,
-        2 => FlowRemovedReason::Delete,
-        3 => FlowRemovedReason::GroupDelete,
-        other => {
-            return Err(reader.error_at(
-                at,
-                BadRequest::BadType,
-                format_args!("found reason {other}, expected 0 to 3"),
-            ));
-        }
+    let number = reader.u8()?;
+    let known = REASONS.into_iter().find(|reason| *reason as u8 == number && number <= last as u8);
+    known.ok_or_else(|| {
+        let reason = format!("found reason {number}, expected 0 to {}", last as u8);
+        reader.error_at(at, BadRequest::BadType, reason)
     })
 }

@@ -95,11 +95,14 @@ impl<'a> Reader<'a> {
         self.take(count).map(|_| ())
     }
 
-    /// Text in a field of `count` bytes, up to its first zero byte.
+    /// Text in a field of `count` bytes, up to its first zero byte or, if that is missing, to where it should be. What is not
+    /// UTF-8 becomes `?`, which takes no more bytes, so that the text fits its field again.
     pub(crate) fn text(&mut self, count: usize) -> Decoded<String> {
         let field = self.take(count)?;
-        let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
-        Ok(String::from_utf8_lossy(text).into_owned())
+        let bytes = field.split(|byte| *byte == 0).next().unwrap_or_default();
+        let mut text = String::from_utf8_lossy(bytes).replace(char::REPLACEMENT_CHARACTER, "?");
+        text.truncate(text.floor_char_boundary(count - 1));
+        Ok(text)
     }
 
     /// Everything left.
@@ -181,14 +184,27 @@ mod tests {
         assert_eq!((first.at(), first.u8().unwrap(), first.is_empty()), (4, 7, true));
         let error = reader.element("action", 2, 4, BadAction::BadLen).err().unwrap();
         assert_eq!(error.reason, "byte 5: action: found 4 bytes left, expected 9");
-        let error = reader.element("action", 2, 10, BadAction::BadLen).err().unwrap();
-        assert_eq!(error.reason, "byte 5: action: found length 9, expected at least 10");
+        let mut reader = Reader::new(&bytes, "list", BadRequest::BadLen);
+        let error = reader.element("action", 2, 8, BadAction::BadLen).err().unwrap();
+        assert_eq!(
+            (error.error, &*error.reason),
+            (BadAction::BadLen.into(), "byte 0: action: found length 5, expected at least 8")
+        );
+        let error = Reader::new(&bytes[..3], "list", BadRequest::BadLen)
+            .element("action", 2, 4, BadAction::BadLen)
+            .err()
+            .unwrap();
+        assert_eq!(
+            (error.error, &*error.reason),
+            (BadRequest::BadLen.into(), "byte 2: list: found 1 bytes left, expected 2")
+        );
     }
 
     #[test]
     fn text_ends_at_its_first_zero() {
-        let mut reader = Reader::new(b"p1\0x\xff\xff", "name", BadRequest::BadLen);
+        let mut reader = Reader::new(b"p1\0xa\xff\xffbabc", "name", BadRequest::BadLen);
         assert_eq!(reader.text(4).unwrap(), "p1");
-        assert_eq!(reader.text(2).unwrap(), "\u{fffd}\u{fffd}");
+        assert_eq!(reader.text(4).unwrap(), "a??");
+        assert_eq!(reader.text(3).unwrap(), "ab");
     }
 }

@@ -1,0 +1,24 @@
+//! Bytes as OpenFlow messages: no panic, and what is understood means the same after encoding and decoding.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use weir_openflow::model::Version;
+use weir_openflow::{decode, encode};
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut message = bytes.to_vec();
+    // The right length, so that the fuzzer need not find it.
+    if let (Some(length), Ok(right)) = (message.get_mut(2..4), u16::try_from(bytes.len())) {
+        length.copy_from_slice(&right.to_be_bytes());
+    }
+    for bytes in [bytes, &message] {
+        let Ok(understood) = decode(bytes) else { continue };
+        for version in [Version::V10, Version::V13] {
+            let mut encoded = Vec::new();
+            // The other version, and sometimes the same one, cannot say everything.
+            if encode(&understood, version, &mut encoded).is_ok() {
+                let again = decode(&encoded).expect("what is encoded is understood");
+                assert!(version as u8 != bytes[0] || again == understood, "{understood:?}\n{again:?}");
+            }
+        }
+    }
+});
