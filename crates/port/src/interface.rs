@@ -47,6 +47,14 @@ impl Interface {
         Ok(interface)
     }
 
+    /// The interface of this index in the calling thread's network namespace.
+    pub(crate) fn at_index(index: i32) -> io::Result<Self> {
+        let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+        let mut interface = Interface { socket, name: String::new(), index };
+        interface.name = interface.request()?.name();
+        Ok(interface)
+    }
+
     /// Its index in its namespace.
     pub(crate) fn index(&self) -> i32 {
         self.index

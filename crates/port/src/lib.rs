@@ -13,6 +13,7 @@ pub mod link;
 pub mod memory;
 pub mod null;
 pub mod pcap;
+mod peer;
 pub mod shaper;
 pub mod spec;
 mod sys;

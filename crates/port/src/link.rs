@@ -3,12 +3,13 @@
 //! One [`Monitor`] serves all ports of an engine: a port asks about its own link only now and then, and not every kind of
 //! port is woken when its device goes down or away.
 use netlink_packet_core::{NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, Stats64};
+use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64};
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 /// The multicast group of link changes (`RTMGRP_LINK`).
 const LINK_GROUP: u32 = 1;
@@ -82,10 +83,19 @@ impl AsFd for Monitor {
     }
 }
 
-/// Asks the kernel for an interface's counters, in the network namespace in which it was made.
+/// Asks the kernel about an interface, in the network namespace in which this was made.
 pub(crate) struct Query {
     socket: Socket,
     index: u32,
+}
+
+/// Where the other end of a veth is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PeerPlace {
+    /// Its index in its namespace.
+    pub(crate) index: i32,
+    /// The number by which this namespace knows the other's; `None`: they are the same.
+    pub(crate) namespace: Option<i32>,
 }
 
 impl Query {
@@ -99,21 +109,61 @@ impl Query {
 
     /// The interface's counters; `None` if it is gone.
     pub(crate) fn statistics(&self) -> Option<Stats64> {
-        let mut link = LinkMessage::default();
-        link.header.index = self.index;
+        self.link()?.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(stats) => Some(stats),
+            _ => None,
+        })
+    }
+
+    /// Where the interface's other end is, if it is a veth's.
+    pub(crate) fn veth_peer(&self) -> Option<PeerPlace> {
+        let (mut veth, mut index, mut namespace) = (false, None, None);
+        for attribute in self.link()?.attributes {
+            match attribute {
+                LinkAttribute::LinkInfo(infos) => veth = infos.contains(&LinkInfo::Kind(InfoKind::Veth)),
+                LinkAttribute::Link(number) => index = i32::try_from(number).ok(),
+                LinkAttribute::LinkNetNsId(number) => namespace = Some(number),
+                _ => {}
+            }
+        }
+        index.filter(|_| veth).map(|index| PeerPlace { index, namespace })
+    }
+
+    /// The number by which this namespace knows the one that `file` is open on.
+    pub(crate) fn namespace_number(&self, file: BorrowedFd<'_>) -> Option<i32> {
+        let mut request = NsidMessage::default();
+        request.attributes.push(NsidAttribute::Fd(file.as_raw_fd().cast_unsigned()));
+        let answer = self.ask(RouteNetlinkMessage::GetNsId(request), |message| match message {
+            RouteNetlinkMessage::NewNsId(answer) => Some(answer),
+            _ => None,
+        })?;
+        answer.attributes.into_iter().find_map(|attribute| match attribute {
+            NsidAttribute::Id(number) => Some(number),
+            _ => None,
+        })
+    }
+
+    fn link(&self) -> Option<LinkMessage> {
+        let mut request = LinkMessage::default();
+        request.header.index = self.index;
+        self.ask(RouteNetlinkMessage::GetLink(request), |message| match message {
+            RouteNetlinkMessage::NewLink(link) if link.header.index == self.index => Some(link),
+            _ => None,
+        })
+    }
+
+    /// Asks, and gives the answer that `wanted` picks.
+    fn ask<T>(&self, request: RouteNetlinkMessage, wanted: impl Fn(RouteNetlinkMessage) -> Option<T>) -> Option<T> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST;
-        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(RouteNetlinkMessage::GetLink(link)));
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
         message.finalize();
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         self.socket.send(&bytes, 0).ok()?;
         // The kernel has answered by the time `send` returns.
         let (answer, _) = self.socket.recv_from_full().ok()?;
-        messages(&answer).find_map(|message| match message {
-            RouteNetlinkMessage::NewLink(link) if link.header.index == self.index => statistics(&link),
-            _ => None,
-        })
+        messages(&answer).find_map(wanted)
     }
 }
 
@@ -150,13 +200,6 @@ fn event(message: RouteNetlinkMessage) -> Option<Event> {
 fn name(link: LinkMessage) -> Option<String> {
     link.attributes.into_iter().find_map(|attribute| match attribute {
         LinkAttribute::IfName(name) => Some(name),
-        _ => None,
-    })
-}
-
-fn statistics(link: &LinkMessage) -> Option<Stats64> {
-    link.attributes.iter().find_map(|attribute| match attribute {
-        LinkAttribute::Stats64(stats) => Some(*stats),
         _ => None,
     })
 }

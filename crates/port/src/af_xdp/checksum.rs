@@ -35,7 +35,7 @@ fn partial_checksum(bytes: &[u8]) -> Option<(PartialChecksum, Layers)> {
         return None;
     }
     let start = parsed.layers.transport?.1;
-    let field = number(bytes, usize::from(start + offset))?;
+    let field = number(bytes, usize::from(start) + usize::from(offset))?;
     let sum = pseudo_header_sum(bytes, parsed.layers.network?, usize::from(start), protocol)?;
     (field == sum).then_some((PartialChecksum { start, offset }, parsed.layers))
 }
@@ -62,18 +62,114 @@ fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, pr
 /// is not known here; it is at most this unless the receiver asked for less.
 fn segmentation(bytes: &[u8], layers: &Layers, mtu: usize) -> Option<Segmentation> {
     let ((Transport::Tcp, transport), (network, start)) = (layers.transport?, layers.network?) else { return None };
-    let flags = bytes.get(usize::from(transport) + 13)?;
-    let ecn = flags & 0x80 != 0;
+    let header_end = transport.checked_add(u16::from(bytes.get(usize::from(transport) + 12)? >> 4) * 4)?;
+    let ecn = bytes.get(usize::from(transport) + 13)? & 0x80 != 0;
     let kind = match network {
         Network::Ipv4 => SegmentationKind::Tcpv4 { ecn },
         Network::Ipv6 => SegmentationKind::Tcpv6 { ecn },
         Network::Arp => return None,
     };
-    let header_bytes = transport + u16::from(bytes.get(usize::from(transport) + 12)? >> 4) * 4;
-    let segment_bytes = mtu.checked_sub(usize::from(header_bytes - start))?;
-    Some(Segmentation { kind, segment_bytes: u16::try_from(segment_bytes).ok()?, header_bytes })
+    let segment_bytes = mtu.checked_sub(usize::from(header_end.checked_sub(start)?)).filter(|&bytes| bytes > 0)?;
+    Some(Segmentation { kind, segment_bytes: u16::try_from(segment_bytes).ok()?, header_bytes: header_end })
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weir_packet::{Frame, FramePool, offload};
+
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+
+    /// A frame with a transport header and a payload whose checksum a sender left undone.
+    fn unfinished(ipv6: bool, protocol: u8, tags: usize, payload: &[u8]) -> Vec<u8> {
+        let transport = if protocol == TCP { 20 } else { 8 };
+        let length = u16::try_from(transport + payload.len()).unwrap();
+        let mut bytes = vec![2; 12];
+        (0..tags).for_each(|_| bytes.extend([0x81, 0, 0, 7]));
+        if ipv6 {
+            bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+            bytes.extend(length.to_be_bytes());
+            bytes.extend([protocol, 64]);
+            bytes.extend([0xfd; 32]);
+        } else {
+            bytes.extend([8, 0, 0x45, 0]);
+            bytes.extend((length + 20).to_be_bytes());
+            bytes.extend([0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        }
+        let start = bytes.len();
+        bytes.resize(start + transport, 0);
+        if protocol == TCP {
+            bytes[start + 12] = 0x50;
+        } else {
+            bytes[start + 4..start + 6].copy_from_slice(&length.to_be_bytes());
+        }
+        bytes.extend(payload);
+        let network = if ipv6 { (Network::Ipv6, start - 40) } else { (Network::Ipv4, start - 20) };
+        let network = (network.0, u16::try_from(network.1).unwrap());
+        let sum = pseudo_header_sum(&bytes, network, start, u32::from(protocol)).unwrap();
+        let field = start + if protocol == TCP { 16 } else { 6 };
+        bytes[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    }
+
+    fn finished(bytes: &[u8], offload: Offload) -> Vec<Frame> {
+        let (mut pool, mut out) = (FramePool::default(), Vec::new());
+        let mut frame = Frame::from_bytes(bytes);
+        frame.offload = offload;
+        assert!(offload::finish(frame, &mut pool, &mut out));
+        out
+    }
+
+    #[test]
+    fn the_pseudo_header_sum_is_the_rfcs() {
+        // fd..fd twice is 32 words of 0xfdfd / 2, plus protocol and length, folded by hand.
+        let bytes = unfinished(true, UDP, 0, &[1, 2]);
+        let expected = (0..16).fold(17 + 10, |sum: u32, _| sum + 0xfdfd);
+        assert_eq!(u32::from(number(&bytes, 14 + 40 + 6).unwrap()), (expected & 0xffff) + (expected >> 16));
+    }
+
+    #[test]
+    fn unfinished_frames_are_recognised_and_finished_ones_left_alone() {
+        for (ipv6, protocol, tags) in [(false, TCP, 0), (false, UDP, 1), (true, TCP, 2), (true, UDP, 0)] {
+            let bytes = unfinished(ipv6, protocol, tags, b"payload");
+            let offload = left_undone(&bytes, 1518, 1500).unwrap();
+            let start = u16::try_from(14 + 4 * tags + if ipv6 { 40 } else { 20 }).unwrap();
+            let offset = if protocol == TCP { 16 } else { 6 };
+            assert_eq!(offload.checksum, Some(PartialChecksum { start, offset }));
+            assert_eq!(offload.segmentation, None);
+            let whole = finished(&bytes, offload);
+            assert_eq!(left_undone(whole[0].bytes(), 1518, 1500), Some(Offload::default()));
+        }
+    }
+
+    #[test]
+    fn super_frames_are_cut_to_the_mtu() {
+        let bytes = unfinished(false, TCP, 0, &[5; 4000]);
+        let offload = left_undone(&bytes, 1518, 1500).unwrap();
+        let lengths: Vec<usize> = finished(&bytes, offload).iter().map(Frame::len).collect();
+        assert_eq!(lengths, [1514, 1514, 54 + 4000 - 2 * 1460]);
+        // How long the datagrams of a long UDP frame were is not known.
+        assert_eq!(left_undone(&unfinished(false, UDP, 0, &[5; 4000]), 1518, 1500), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300), mtu in 0usize..2000) {
+            let _ = left_undone(&bytes, mtu, mtu);
+        }
+
+        #[test]
+        fn damaged_frames_are_read(at in 0usize..100, byte: u8, cut in 0usize..2000, mtu in 0usize..2000) {
+            let mut bytes = unfinished(at % 2 == 0, if at % 4 < 2 { TCP } else { UDP }, 0, &[7; 1900]);
+            bytes[at] = byte;
+            bytes.truncate(cut);
+            let _ = left_undone(&bytes, mtu, mtu);
+        }
+    }
 }

@@ -9,14 +9,15 @@
 //! what is to be sent is finished in software. So TCP works with the hosts' settings as they are; its bulk rate is below
 //! `af_packet`'s. In native mode the kernel itself stops the veth peer from making super-frames while the port is open.
 //!
-//! A VLAN tag that a host's VLAN interface leaves to the veth (`ethtool -k`: `tx-vlan-offload: on`) is not in the bytes that
-//! XDP sees and is lost: switch it off on the host's end, or use `af_packet`.
+//! A VLAN tag that a host's VLAN interface leaves to the veth is not in the bytes that XDP sees. So the host's end is looked
+//! for and its `tx-vlan-offload` switched off while the port is open; where it is out of reach, a warning says so.
 mod checksum;
 mod program;
 mod queue;
 
 use crate::ethtool::{self, SwitchedOff};
 use crate::interface::{Interface, LINK_HEADER_MAX, refused};
+use crate::peer::{self, Peer};
 use crate::spec::Options;
 use crate::sys::{Plain as _, errno, socket};
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, af_packet};
@@ -40,6 +41,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// XDP sees frames as the driver gives them: tags must not have been taken out nor frames merged. Restored when the port
 /// closes; not if the process is killed outright.
 const OFF: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "rx-gro-hw"];
+/// A host's VLAN interfaces must put their tags into the frames.
+const PEER_OFF: [&str; 2] = ["tx-vlan-hw-insert", "tx-vlan-stag-hw-insert"];
 /// A type that no frame has (RFC 1701's reserved): the packet socket that watches the device receives nothing.
 const NO_FRAMES: u16 = 0xffff;
 
@@ -53,7 +56,7 @@ pub struct AfXdp {
     // Dropped in this order: no more frames are redirected, then the sockets go, then the settings come back.
     _program: Program,
     queues: Vec<Queue>,
-    _settings: Option<SwitchedOff>,
+    _settings: Settings,
     interface: Arc<Interface>,
     /// Tells of the device going down or away, and holds its promiscuous mode.
     watch: OwnedFd,
@@ -78,7 +81,7 @@ impl AfXdp {
         let queue_count = ethtool::receive_queues(&interface);
         let watch =
             watch(&interface).map_err(|source| refused(options, "watch the interface", source, CAPABILITIES))?;
-        let settings = SwitchedOff::new(&interface, &OFF).map_err(|error| af_packet::settings_kept(name, &error)).ok();
+        let settings = Settings::make(&interface);
         let program = Program::attach(&interface, queue_count, mode, options)?;
         let chunk = chunk(&info, program.mode);
         let queues = (0..queue_count)
@@ -243,6 +246,36 @@ fn mode(options: &Options) -> Result<Option<Mode>, PortError> {
 fn chunk(info: &PortInfo, mode: Mode) -> u32 {
     let fits = info.mtu as usize + LINK_HEADER_MAX + KERNEL_HEADROOM <= SMALL_CHUNK as usize;
     if fits && mode == Mode::Native { SMALL_CHUNK } else { LARGE_CHUNK }
+}
+
+/// What is switched off on the interface, and on the host's end of a veth, while the port is open.
+struct Settings {
+    _own: Option<SwitchedOff>,
+    _peer: Option<SwitchedOff>,
+}
+
+impl Settings {
+    fn make(interface: &Arc<Interface>) -> Self {
+        let name = interface.name();
+        let switch_off = |interface: &Arc<Interface>, features: &[&str]| {
+            SwitchedOff::new(interface, features)
+                .map_err(|error| af_packet::settings_kept(interface.name(), &error))
+                .ok()
+        };
+        let peer = match peer::find(interface) {
+            Peer::None => None,
+            Peer::Found(peer) => switch_off(&Arc::new(peer), &PEER_OFF),
+            Peer::OutOfReach => {
+                tracing::warn!(
+                    interface = name,
+                    "the other end of this veth is out of reach: if VLAN interfaces are on it, their tags are lost unless \
+                     it has `ethtool -K NAME txvlan off`"
+                );
+                None
+            }
+        };
+        Settings { _own: switch_off(interface, &OFF), _peer: peer }
+    }
 }
 
 /// A queue with its socket, which gets the queue's frames from now on.

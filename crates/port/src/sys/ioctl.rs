@@ -66,6 +66,12 @@ impl InterfaceRequest {
         self.0.ifr_ifru.ifru_ifindex = index;
     }
 
+    /// The name, as asked for or as the kernel filled it in.
+    pub(crate) fn name(&self) -> String {
+        let bytes = self.0.ifr_name.iter().map(|c| c.cast_unsigned()).take_while(|&byte| byte != 0);
+        String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+    }
+
     /// The hardware address after SIOCGIFHWADDR, and its type (`ARPHRD_ETHER`...).
     pub(crate) fn hardware_address(&self) -> (u16, [u8; 6]) {
         // SAFETY: every pattern of bytes is a value of this union field.

@@ -7,7 +7,7 @@ pub(crate) mod ring;
 pub(crate) mod socket;
 
 use std::io;
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
 /// Plain data of fixed layout that the kernel may read or fill in.
@@ -44,6 +44,12 @@ pub(crate) fn pause(time: Duration) {
     let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: no descriptors are given, so the pointer is not read.
     unsafe { libc::poll(std::ptr::null_mut(), 0, ms) };
+}
+
+/// Moves the calling thread into the network namespace that `file` is open on.
+pub(crate) fn enter_network_namespace(file: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: setns(2) takes integers, and changes the calling thread only.
+    check(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
 /// The error number of a system call's error.

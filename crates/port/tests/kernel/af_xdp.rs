@@ -190,13 +190,29 @@ fn settings_come_back_and_ports_reopen_at_once() {
         all.map(|(namespace, device)| (features(namespace, device), details(namespace, device)))
     };
     let before = state();
+    assert!(before[1].0.contains("tx-vlan-offload: on") && before[0].0.contains("rx-vlan-offload: on"));
     for mode in ["native", "generic", "native", "native"] {
         let port = open(&bed.switch, &format!("af_xdp:s0,mode={mode}")).unwrap();
         assert!(details(&bed.switch, "s0").contains("prog/xdp"), "{}", details(&bed.switch, "s0"));
         assert!(features(&bed.switch, "s0").contains("rx-vlan-offload: off"));
+        // The host's end is in another namespace, and found.
+        assert!(features(&bed.a, "a0").contains("tx-vlan-offload: off"));
         drop(port);
     }
     assert!(wait_until(SOON, || state() == before), "{before:?}\n{:?}", state());
+}
+
+#[test]
+fn a_peer_in_the_same_namespace_is_found() {
+    if !root() {
+        return;
+    }
+    let namespace = Namespace::new();
+    namespace.ip("link add s0 type veth peer name a0");
+    let port = open(&namespace, "af_xdp:s0").unwrap();
+    assert!(features(&namespace, "a0").contains("tx-vlan-offload: off"));
+    drop(port);
+    assert!(features(&namespace, "a0").contains("tx-vlan-offload: on"));
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! The other end of a veth, wherever it is.
+//!
+//! A host's VLAN interface leaves its tag to the veth (`tx-vlan-offload`), beside the frame's bytes, where XDP on this end
+//! does not see it: frames of one tenant would come out untagged. Only a setting of the host's end prevents that, so it is
+//! looked for, in the namespaces that have a name or a process.
+use crate::interface::Interface;
+use crate::link::Query;
+use crate::sys::enter_network_namespace;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+/// The most namespaces that are looked into.
+const NAMESPACES_MAX: usize = 4096;
+
+/// The other end of a veth.
+pub(crate) enum Peer {
+    /// The interface is no veth.
+    None,
+    /// It is here.
+    Found(Interface),
+    /// It is in a namespace that cannot be entered or found.
+    OutOfReach,
+}
+
+/// Looks for the other end of a veth.
+pub(crate) fn find(interface: &Interface) -> Peer {
+    let Ok(query) = Query::new(interface.index()) else { return Peer::OutOfReach };
+    let Some(place) = query.veth_peer() else { return Peer::None };
+    let found = match place.namespace {
+        None => Interface::at_index(place.index),
+        Some(number) => namespaces()
+            .find(|file| query.namespace_number(file.as_fd()) == Some(number))
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+            .and_then(|file| interface_within(&file, place.index)),
+    };
+    found.map_or(Peer::OutOfReach, Peer::Found)
+}
+
+/// The network namespaces that have a name or a process, each once.
+fn namespaces() -> impl Iterator<Item = File> {
+    let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let of_process = |path: PathBuf| path.join("ns/net");
+    let mut seen = BTreeSet::new();
+    entries("/run/netns")
+        .chain(entries("/proc").map(of_process))
+        .filter_map(|path| File::open(path).ok())
+        .filter(move |file| file.metadata().is_ok_and(|meta| seen.insert(meta.ino())))
+        .take(NAMESPACES_MAX)
+}
+
+/// The interface of an index in another namespace. A thread goes there to open it; its socket stays there.
+fn interface_within(namespace: &File, index: i32) -> io::Result<Interface> {
+    let there = || {
+        enter_network_namespace(namespace.as_fd())?;
+        Interface::at_index(index)
+    };
+    std::thread::scope(|scope| scope.spawn(there).join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())))
+}
