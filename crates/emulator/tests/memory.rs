@@ -1,0 +1,167 @@
+//! Labs with hosts in this process, from scenario to result.
+use std::time::Duration;
+use weir_emulator::result::TrafficResult;
+use weir_emulator::{Cancel, LabError, LabResult, Options, Progress, run};
+use weir_scenario::{Scenario, TrafficKind};
+
+/// The example that the README shows, with streams of a fraction of a second.
+fn quickstart() -> Scenario {
+    let mut scenario = Scenario::read(&weir_testing::workspace().join("examples/quickstart.toml")).unwrap();
+    for item in &mut scenario.traffic {
+        item.start = item.start.min(Duration::from_millis(400));
+        if let TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } = &mut item.kind {
+            *duration = Duration::from_millis(400);
+        }
+    }
+    scenario
+}
+
+/// Two hosts on two switches; `more` is added to the file, `link` to the link between the switches.
+fn pair(link: &str, more: &str) -> Scenario {
+    let text = format!(
+        r#"
+        [[switch]]
+        name = "s1"
+        fail_mode = "standalone"
+        [[switch]]
+        name = "s2"
+        fail_mode = "standalone"
+        [[host]]
+        name = "a"
+        switch = "s1"
+        ip = ["10.0.0.1/24", "fd00::1/64"]
+        [[host]]
+        name = "b"
+        switch = "s2"
+        ip = ["10.0.0.2/24", "fd00::2/64"]
+        [[link]]
+        ends = ["s1", "s2"]
+        {link}
+        {more}
+        "#
+    );
+    Scenario::parse(&text, "pair.toml").unwrap()
+}
+
+const PING: &str = "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\ncount = 3\ninterval = \"20ms\"\n";
+
+fn lab(scenario: &Scenario) -> LabResult {
+    run(scenario, &Options::default(), &mut |_| {}).unwrap()
+}
+
+fn of_kind<'a>(result: &'a LabResult, kind: &str) -> &'a TrafficResult {
+    result.traffic.iter().find(|item| item.kind == kind).unwrap()
+}
+
+#[test]
+fn tenants_reach_their_own_and_nobody_else() {
+    let scenario = quickstart();
+    let mut steps = Vec::new();
+    let mut last = None;
+    let result = run(&scenario, &Options::default(), &mut |progress| match progress {
+        Progress::Step(step) => steps.push(step),
+        Progress::Traffic { .. } => last = Some(progress),
+    })
+    .unwrap();
+    assert!(result.passed && !result.partial, "{result:#?}");
+    assert_eq!(steps, ["making hosts", "starting switches", "cleaning up"]);
+    assert!(matches!(last, Some(Progress::Traffic { done: 6, items: 6, .. })), "{last:?}");
+
+    for item in &result.traffic {
+        assert_eq!(item.reached, (item.from == "red-a" && item.to == "blue-b") == false, "{item:?}");
+    }
+    let pings: Vec<_> = result.traffic.iter().filter_map(|item| item.rtt).collect();
+    assert_eq!(pings.len(), 3);
+    for rtt in pings {
+        // The link delays each way by 100 us, and nothing takes longer than a busy machine.
+        assert_eq!(rtt.samples, 10);
+        assert!(
+            rtt.min_us >= 200.0 && rtt.min_us <= rtt.p50_us && rtt.p50_us <= rtt.p99_us && rtt.p99_us <= rtt.max_us
+        );
+    }
+    let tcp = of_kind(&result, "tcp");
+    assert!(tcp.goodput_bps.unwrap() > 1e6 && tcp.goodput_bps.unwrap() < 1e9, "{tcp:?}");
+    let udp = of_kind(&result, "udp");
+    assert_eq!((udp.sent, udp.loss), (udp.asked, Some(0.0)), "{udp:?}");
+    assert!(udp.delay.unwrap().min_us >= 100.0);
+    assert!(result.switches.iter().all(|switch| switch.entries >= 5 && switch.channels_up == 1), "{result:#?}");
+    let controller = result.controller.as_ref().unwrap();
+    assert!(controller.packet_ins > 0 && controller.flow_mods > 0 && controller.errors == 0);
+}
+
+#[test]
+fn the_json_document_says_what_it_was_measured_with() {
+    let result = lab(&pair("", PING));
+    let json = serde_json::to_value(&result).unwrap();
+    assert_eq!(json["setup"]["scenario"], "pair");
+    assert_eq!(json["setup"]["mode"], "memory");
+    assert_eq!(json["traffic"][0]["rtt"]["samples"], 3);
+    for figure in ["seed", "version", "machine", "duration_s"] {
+        assert!(!json["setup"][figure].is_null(), "{figure}");
+    }
+}
+
+#[test]
+fn what_is_not_as_expected_fails() {
+    let result = lab(&pair("", &format!("{PING}expect = \"isolated\"")));
+    assert!(!result.passed && !result.partial && result.traffic[0].reached);
+}
+
+#[test]
+fn a_full_link_drops_and_says_where() {
+    let traffic = "[[traffic]]\nkind = \"udp\"\nfrom = \"a\"\nto = \"b\"\nrate = \"20Mbit/s\"\nduration = \"500ms\"\n";
+    let result = lab(&pair("rate = \"5Mbit/s\"\nbuffer = \"10kB\"", traffic));
+    let udp = of_kind(&result, "udp");
+    assert!(result.passed, "{result:#?}");
+    // 1000 of 1042 bytes are payload.
+    let goodput = udp.goodput_bps.unwrap();
+    assert!((goodput / 4.8e6 - 1.0).abs() < 0.1, "{udp:?}");
+    let lost = udp.sent.unwrap() - udp.received;
+    let drop = result.drops.iter().find(|drop| drop.place == "s1 port 2 to s2").expect("the link's drops");
+    assert_eq!(drop.reason, "sending: queue full");
+    assert!(drop.packets >= lost && drop.packets <= lost + 2, "{lost} lost, {drop:?}");
+}
+
+#[test]
+fn other_controls_work_too() {
+    for control in ["app = \"learning\"\nopenflow = \"1.0\"", "connect = \"none\""] {
+        let ipv6 = PING.to_owned() + "ipv6 = true\n";
+        let result = lab(&pair("", &format!("{PING}{ipv6}[controller]\n{control}")));
+        assert!(result.passed, "{control}: {result:#?}");
+    }
+}
+
+#[test]
+fn a_stopped_run_is_partial() {
+    let long = "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\ncount = 1000\ninterval = \"10ms\"\n";
+    let cancel = Cancel::new();
+    let options = Options { cancel: cancel.clone(), ..Options::default() };
+    let result = run(&pair("", long), &options, &mut |progress| {
+        if matches!(progress, Progress::Traffic { elapsed, .. } if elapsed > Duration::from_millis(300)) {
+            cancel.cancel();
+        }
+    })
+    .unwrap();
+    assert!(result.partial && !result.passed && result.traffic[0].partial);
+    let received = result.traffic[0].received;
+    assert!(received > 0 && received < 200, "{received}");
+}
+
+#[test]
+fn what_no_lab_can_be_is_refused() {
+    let refused = |scenario: &Scenario| run(scenario, &Options::default(), &mut |_| {}).unwrap_err().to_string();
+    let twice = pair("", "[[link]]\nends = [\"s1\", \"s2\"]");
+    assert!(refused(&twice).starts_with("link s1 - s2: found a loop of links"), "{}", refused(&twice));
+    let mut crowded = pair("", PING);
+    crowded.hosts[0].ip = vec![crowded.hosts[0].ip[0]; 9];
+    assert_eq!(refused(&crowded), "host a: found 9 addresses, expected at most 8");
+}
+
+#[test]
+fn a_controller_that_is_not_there_is_an_error() {
+    let scenario = pair("", &format!("{PING}[controller]\nconnect = \"tcp:127.0.0.1:1\""));
+    let cancel = Cancel::new();
+    let options = Options { cancel: cancel.clone(), ..Options::default() };
+    let result = run(&scenario, &options, &mut |_| {});
+    assert!(matches!(result, Err(LabError::Uncontrolled(_))), "{result:?}");
+}

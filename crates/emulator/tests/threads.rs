@@ -1,0 +1,35 @@
+//! Alone in its process, to count the process's threads and descriptors: nothing of a lab stays behind.
+use weir_emulator::{Options, run};
+use weir_scenario::Scenario;
+
+fn count(folder: &str) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn nothing_of_a_lab_stays_behind() {
+    let text = r#"
+        [[switch]]
+        name = "s"
+        [[host]]
+        name = "a"
+        switch = "s"
+        ip = "10.0.0.1/24"
+        [[host]]
+        name = "b"
+        switch = "s"
+        ip = "10.0.0.2/24"
+        [[traffic]]
+        kind = "ping"
+        from = "a"
+        to = "b"
+        count = 2
+        interval = "10ms"
+    "#;
+    let scenario = Scenario::parse(text, "test").unwrap();
+    let before = (count("/proc/self/task"), count("/proc/self/fd"));
+    for _ in 0..3 {
+        assert!(run(&scenario, &Options::default(), &mut |_| {}).unwrap().passed);
+        assert_eq!((count("/proc/self/task"), count("/proc/self/fd")), before);
+    }
+}
