@@ -1,7 +1,10 @@
 //! The first command of the README, in this process and on namespaces, twice in a row.
 use crate::bed::weir;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use weir_testing::{Running, wait_until};
 
 /// One test's lab would be the other's leftover.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -53,6 +56,47 @@ fn quickstart_needs_no_root() {
 fn quickstart_on_namespaces() {
     if weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3"]) {
         twice(&["quickstart", "--netns"], &["red-a", "blue-b", "isolated"]);
+    }
+}
+
+/// Starts the quickstart on namespaces and sends it a signal once traffic runs; its exit status, if it was not killed, and
+/// what it left behind.
+fn struck(signal: i32) -> (Option<i32>, Vec<String>) {
+    let mark = format!("{}-signal-{signal}", std::process::id());
+    let mut command = Command::new(weir());
+    command.args(["quickstart", "--netns"]).env(MARK, &mark).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut lab = Running::start(&mut command);
+    let mut said = BufReader::new(lab.stderr().expect("piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("items are through")), "traffic begins");
+    assert_ne!(leftovers(&mark), Vec::<String>::new(), "there is something to clean up");
+    lab.signal(signal);
+    let mut status = None;
+    wait_until(Duration::from_secs(10), || {
+        status = lab.exited();
+        status.is_some()
+    });
+    (status.expect("it ends within ten seconds").code(), leftovers(&mark))
+}
+
+#[test]
+fn an_interrupted_run_cleans_up() {
+    if weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3"]) {
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            assert_eq!(struck(signal), (Some(130), Vec::new()));
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_is_cleaned_up_by_the_next() {
+    if weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3"]) {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let (code, left) = struck(libc::SIGKILL);
+        assert_eq!(code, None);
+        assert_ne!(left, Vec::<String>::new(), "a killed run cannot clean up");
+        drop(turn);
+        twice(&["quickstart", "--netns"], &["isolated"]);
     }
 }
 

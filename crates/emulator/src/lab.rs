@@ -15,7 +15,7 @@ use weir_switch::SwitchError;
 use weir_units::{Clock, SystemClock};
 
 /// How long switches may take to come under control.
-const CONTROL_TIMEOUT: Duration = Duration::from_secs(10);
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often something is looked at that cannot be waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How often progress is told.

@@ -31,6 +31,11 @@ impl Running {
         self.child.stdout.take()
     }
 
+    /// Its standard error, if the command piped it.
+    pub fn stderr(&mut self) -> Option<std::process::ChildStderr> {
+        self.child.stderr.take()
+    }
+
     /// Sends a signal to the process alone.
     pub fn signal(&self, signal: i32) {
         kill(self.pid(), signal);
