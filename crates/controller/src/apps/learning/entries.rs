@@ -5,8 +5,8 @@ use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::{
-    Action, Body, Bytes, FlowCommand, FlowMod, Instruction, Match, MultipartRequest, PacketIn, PacketOut, PortNo,
-    SwitchConfig, TableId,
+    Action, Body, Bytes, FlowCommand, FlowFlags, FlowMod, FlowRemoved, Instruction, Match, MultipartRequest, PacketIn,
+    PacketOut, PortNo, SwitchConfig, TableId,
 };
 use weir_packet::field::VLAN_PRESENT;
 use weir_packet::{Field, MacAddr};
@@ -19,7 +19,7 @@ const COOKIE: u64 = 0x7765_6972_0000_0000;
 const DROP_SECONDS: u16 = 10;
 
 /// The flow of a packet, as an entry matches it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Flow {
     pub(super) in_port: PortNo,
     pub(super) tag: Tag,
@@ -44,11 +44,12 @@ pub(super) fn setup(version: Version, n_buffers: u32) -> Vec<Body> {
     }
 }
 
-/// An entry that does `actions` with a flow until nothing of it came for `idle_timeout`.
+/// An entry that does `actions` with a flow until nothing of it came for `idle_timeout`; the switch says when it goes.
 pub(super) fn forward(flow: &Flow, priority: u16, idle_timeout: Duration, actions: Vec<Action>) -> Body {
     let entry = FlowMod::add(priority, flow.matching(), vec![Instruction::ApplyActions(actions)]);
     let idle_timeout = u16::try_from(idle_timeout.as_secs()).unwrap_or(u16::MAX);
-    Body::FlowMod(FlowMod { idle_timeout, cookie: cookie(flow.vlan), ..entry })
+    let flags = FlowFlags::SEND_FLOW_REM;
+    Body::FlowMod(FlowMod { idle_timeout, flags, cookie: cookie(flow.vlan), ..entry })
 }
 
 /// An entry that drops a flow, for a while.
@@ -100,6 +101,22 @@ fn cookie(vlan: Vlan) -> u64 {
 }
 
 impl Flow {
+    /// The flow of an entry that went, if it was one of ours.
+    #[expect(clippy::cast_possible_truncation, reason = "ports have 32 bits, MAC addresses 48, VLAN ids 12")]
+    pub(super) fn of_removed(removed: &FlowRemoved) -> Option<Flow> {
+        let exact = |field| removed.matching.get(field).map(|(value, _)| value);
+        let mac = |field| exact(field).map(|value| MacAddr::from_bits(value as u64));
+        let vlan_vid = exact(Field::VlanVid)? as u16;
+        (removed.cookie & !0xffff == COOKIE).then_some(())?;
+        Some(Flow {
+            in_port: PortNo(exact(Field::InPort)? as u32),
+            tag: (vlan_vid & VLAN_PRESENT != 0).then_some(vlan_vid & !VLAN_PRESENT),
+            vlan: (removed.cookie & 0xffff) as u16,
+            src: mac(Field::EthSrc)?,
+            dst: mac(Field::EthDst)?,
+        })
+    }
+
     fn matching(&self) -> Match {
         let vlan_vid = self.tag.map_or(0, |id| VLAN_PRESENT | id);
         Match::any()

@@ -16,22 +16,20 @@ mod entries;
 mod ports;
 
 use crate::{App, ConnectionId, Outbox};
-use addresses::{Addresses, Left};
+use addresses::Addresses;
 use entries::Flow;
 use ports::{Change, Ports, Vlan};
 use std::collections::HashMap;
 use std::time::Duration;
 use weir_openflow::model::multipart::{MultipartReply, ReplyBody};
 use weir_openflow::model::port::{PortStatus, PortStatusReason};
-use weir_openflow::model::{Action, Body, FeaturesReply, PacketIn, PortDesc, PortNo};
+use weir_openflow::model::{Action, Body, FeaturesReply, FlowRemoved, PacketIn, PortDesc, PortNo};
 use weir_openflow::{Message, Version};
 use weir_packet::{Field, MacAddr, parse};
 use weir_units::Instant;
 
 /// Most VLANs of a switch in which stations are learned; packets of further ones are flooded.
 const MAX_VLANS: usize = 128;
-/// Most aged addresses forgotten with one packet: bounds the time a packet takes.
-const EXPIRE_AT_ONCE: usize = 16;
 /// LLDP's EtherType (IEEE 802.1AB-2016, 8.3): its frames are for the switch, wherever they are sent.
 const ETH_TYPE_LLDP: u128 = 0x88cc;
 
@@ -46,7 +44,7 @@ pub struct LearningConfig {
     pub priority: u16,
     /// Most stations known per switch and VLAN; one more pushes out the one not seen for longest. Default: 4096.
     pub max_addresses: usize,
-    /// Time after which a station that sent nothing to the controller is forgotten, with its entries. Default: 300 s.
+    /// Time after which a station is forgotten that sent nothing to the controller and that no entry names. Default: 300 s.
     pub max_age: Duration,
 }
 
@@ -152,6 +150,7 @@ impl App for Learning {
     fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut Outbox) {
         match message.body {
             Body::PacketIn(packet) => self.packet_in(now, switch, packet, out),
+            Body::FlowRemoved(removed) => self.flow_removed(switch, &removed),
             Body::PortStatus(status) => self.port_status(switch, &status, out),
             Body::MultipartReply(MultipartReply { body: ReplyBody::PortDesc(ports), .. }) => {
                 self.learn_ports(switch, &ports);
@@ -220,6 +219,16 @@ impl Learning {
 
 /// Packets.
 impl Learning {
+    fn flow_removed(&mut self, id: ConnectionId, removed: &FlowRemoved) {
+        let flow = Flow::of_removed(removed);
+        let Some((flow, switch)) = flow.zip(self.switches.get_mut(&id)) else {
+            return;
+        };
+        if let Some(addresses) = switch.vlans.get_mut(&flow.vlan) {
+            addresses.unlist(&flow);
+        }
+    }
+
     fn packet_in(&mut self, now: Instant, id: ConnectionId, packet: PacketIn, out: &mut Outbox) {
         let in_port = packet.in_port();
         let (entry, actions) = match self.decide(now, id, &packet, out) {
@@ -261,7 +270,7 @@ impl Learning {
             return Err(Dropped::Flow(flow));
         }
         let actions = switch.ports.send(flow.vlan, flow.tag, port);
-        switch.mark_used(&flow);
+        switch.list(flow);
         let entry = entries::forward(&flow, self.config.priority, self.config.idle_timeout, actions.clone());
         Ok((Some(entry), actions))
     }
@@ -298,7 +307,8 @@ impl Learning {
         let Some(switch) = self.switches.get_mut(&id) else {
             return;
         };
-        let aged = switch.expire(flow.vlan, now - self.config.max_age);
+        let addresses = switch.vlans.get_mut(&flow.vlan);
+        let aged = addresses.map(|addresses| addresses.expire(now, now - self.config.max_age)).unwrap_or_default();
         self.counters.aged += aged.len() as u64;
         let Some(addresses) = switch.addresses(flow.vlan, self.config.max_addresses) else {
             self.counters.unlearned_vlans += 1;
@@ -319,19 +329,11 @@ impl Switch {
         self.vlans.get(&vlan)?.port_of(mac)
     }
 
-    fn mark_used(&mut self, flow: &Flow) {
+    /// An entry for `flow` goes to the switch.
+    fn list(&mut self, flow: Flow) {
         if let Some(addresses) = self.vlans.get_mut(&flow.vlan) {
-            addresses.mark_used(flow.src);
-            addresses.mark_used(flow.dst);
+            addresses.list(flow);
         }
-    }
-
-    /// Forgets some stations of a VLAN that were not seen since `before`.
-    fn expire(&mut self, vlan: Vlan, before: Instant) -> Vec<Left> {
-        let Some(addresses) = self.vlans.get_mut(&vlan) else {
-            return Vec::new();
-        };
-        std::iter::from_fn(|| addresses.expire(before)).take(EXPIRE_AT_ONCE).collect()
     }
 
     /// The stations of a VLAN; of a further one than [`MAX_VLANS`] only in the place of one that has none.
