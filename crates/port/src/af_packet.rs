@@ -14,7 +14,7 @@ use crate::interface::{Interface, refused};
 use crate::spec::Options;
 use crate::sys::messages::{ReceiveSlots, Received, SendSlots};
 use crate::sys::{Plain as _, errno, socket};
-use crate::{Counters, LinkState, Port, PortError, PortInfo};
+use crate::{Counters, LinkState, Port, PortError, PortInfo, unfinished};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -174,11 +174,8 @@ impl Port for AfPacket {
     }
 
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
-        if !self.hand_on && frames.iter().any(|frame| !frame.offload.is_none()) {
-            for frame in frames.drain(..) {
-                self.counters.tx_errors += u64::from(!offload::finish(frame, pool, &mut self.finished));
-            }
-            frames.append(&mut self.finished);
+        if !self.hand_on {
+            self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
         }
         let result = self.send(frames);
         frames.drain(..).for_each(|frame| pool.give(frame));

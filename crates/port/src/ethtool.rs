@@ -60,8 +60,8 @@ impl SwitchedOff {
         let named = numbers_of(interface, names)?;
         let state = FeatureState::read(interface)?;
         let features = intersection(&named, &intersection(&state.active(), &state.available()));
-        let guard = SwitchedOff { interface: Arc::clone(interface), features };
         set(interface, &features, false)?;
+        let guard = SwitchedOff { interface: Arc::clone(interface), features };
         let left = intersection(&named, &FeatureState::read(interface)?.active());
         if left.iter().any(|&word| word != 0) {
             tracing::warn!(

@@ -20,6 +20,7 @@ mod sys;
 pub mod tap;
 pub mod tracer;
 pub mod traits;
+mod unfinished;
 mod virtio;
 mod wrap;
 

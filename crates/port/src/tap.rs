@@ -9,7 +9,7 @@ use crate::spec::Options;
 use crate::sys::errno;
 use crate::sys::ioctl::{self, InterfaceRequest};
 use crate::sys::messages::{Slot, read_frame, write_frame};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, virtio};
+use crate::{Counters, LinkState, Port, PortError, PortInfo, unfinished, virtio};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -158,11 +158,8 @@ impl Port for Tap {
     }
 
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
-        if !self.hand_on && frames.iter().any(|frame| !frame.offload.is_none()) {
-            for frame in frames.drain(..) {
-                self.counters.tx_errors += u64::from(!offload::finish(frame, pool, &mut self.finished));
-            }
-            frames.append(&mut self.finished);
+        if !self.hand_on {
+            self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
         }
         let mut result = Ok(());
         for frame in frames.drain(..) {

@@ -20,7 +20,7 @@ use crate::interface::{Interface, LINK_HEADER_MAX, refused};
 use crate::peer::{self, Peer};
 use crate::spec::Options;
 use crate::sys::{Plain as _, errno, socket};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, af_packet};
+use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, af_packet, unfinished};
 use program::{Mode, Program};
 use queue::{Queue, Received};
 use std::io;
@@ -28,7 +28,6 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_packet::frame::{Frame, FramePool};
-use weir_packet::offload;
 use weir_units::Instant;
 
 /// Bytes the kernel keeps free in front of each received frame (`XDP_PACKET_HEADROOM`).
@@ -199,12 +198,7 @@ impl Port for AfXdp {
     }
 
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
-        if frames.iter().any(|frame| !frame.offload.is_none()) {
-            for frame in frames.drain(..) {
-                self.counters.tx_errors += u64::from(!offload::finish(frame, pool, &mut self.finished));
-            }
-            frames.append(&mut self.finished);
-        }
+        self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
         let result = self.send(frames);
         frames.drain(..).for_each(|frame| pool.give(frame));
         result.or_else(|_| self.check_device())

@@ -4,3 +4,4 @@ mod af_xdp;
 mod bed;
 mod link;
 mod tap;
+mod vlan;
