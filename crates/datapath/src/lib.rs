@@ -187,6 +187,8 @@ impl Datapath {
     pub fn remove_port(&mut self, _now: Instant, port: PortNo, out: &mut Output) -> bool {
         let Some(desc) = self.plane.ports.remove(port) else { return false };
         self.plane.learned.forget_port(port);
+        // Ports that come and go must not leave lists behind for ever.
+        out.frames.retain(|(listed, frames)| *listed != port || !frames.is_empty());
         self.tell_port(PortStatusReason::Delete, desc, out);
         true
     }

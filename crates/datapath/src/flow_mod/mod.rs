@@ -1,4 +1,6 @@
 //! Applying flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
+mod v10;
+
 use crate::action_set;
 use crate::program::Program;
 use crate::shape::{EntryId, WordMatches};
@@ -52,6 +54,11 @@ impl Tables<'_> {
         gone: &mut Vec<FlowRemoved>,
     ) -> Result<(), ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
+        if version == Version::V10 && flow.priority != u16::MAX && v10::is_exact(&flow.matching) {
+            // An entry without wildcards comes before all others (OpenFlow 1.0.0, 3.4).
+            let flow = FlowMod { priority: u16::MAX, ..flow.clone() };
+            return self.apply(now, &flow, version, gone);
+        }
         let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
         let is_one_table = usize::from(flow.table.0) < self.tables.len();
         if !(is_one_table || is_delete && flow.table == TableId::ALL) {
