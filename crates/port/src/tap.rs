@@ -6,9 +6,9 @@
 use crate::interface::{Interface, LINK_HEADER_MAX, refused};
 use crate::link::Query;
 use crate::spec::Options;
-use crate::sys::errno;
 use crate::sys::ioctl::{self, InterfaceRequest};
 use crate::sys::messages::{Slot, read_frame, write_frame};
+use crate::sys::{errno, while_busy};
 use crate::{Counters, LinkState, Port, PortError, PortInfo, unfinished, virtio};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -200,7 +200,7 @@ fn attach(name: &str, options: &Options) -> Result<File, PortError> {
     };
     let device = open_device().map_err(|source| no_device(options, source))?;
     request.set_flags(libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR);
-    match request.send(device.as_fd(), libc::TUNSETIFF) {
+    match while_busy(|| { request }.send(device.as_fd(), libc::TUNSETIFF)) {
         Ok(()) => Ok(device),
         Err(source) => Err(not_attached(options, name, source)),
     }

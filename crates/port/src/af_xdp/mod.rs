@@ -5,7 +5,7 @@
 //! another way; frames are sent through the first. All frames of the interface are taken: the host's own network stack
 //! sees none while the port is open.
 //!
-//! AF_XDP has no offloads. What hosts behind a veth leave undone is recognised ([`checksum`]) and travels on with the frame;
+//! AF_XDP has no offloads. What hosts behind a veth leave undone is recognised and travels on with the frame;
 //! what is to be sent is finished in software. So TCP works with the hosts' settings as they are; its bulk rate is below
 //! `af_packet`'s. In native mode the kernel itself stops the veth peer from making super-frames while the port is open.
 //!

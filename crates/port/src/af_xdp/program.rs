@@ -4,7 +4,7 @@ use crate::PortError;
 use crate::interface::{Interface, refused};
 use crate::spec::Options;
 use crate::sys::bpf::{self, Instruction};
-use crate::sys::errno;
+use crate::sys::{errno, while_busy};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -45,7 +45,7 @@ impl Program {
         let failed = |tried: &'static str| move |source| refused(options, tried, source, CAPABILITIES);
         let map = bpf::create_socket_map(queues).map_err(failed("create a map of AF_XDP sockets"))?;
         let program = bpf::load(&instructions(map.as_fd())).map_err(failed("load the XDP program"))?;
-        let attach = |mode: Mode| bpf::attach(program.as_fd(), interface.index(), mode.flag());
+        let attach = |mode: Mode| while_busy(|| bpf::attach(program.as_fd(), interface.index(), mode.flag()));
         let (mode, link) = match mode {
             Some(mode) => (mode, attach(mode)),
             None => match attach(Mode::Native) {

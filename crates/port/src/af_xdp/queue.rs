@@ -1,9 +1,8 @@
 //! One queue of an interface: an AF_XDP socket with its frames and rings.
 use crate::sys::ring::{Consumer, FrameMemory, Kind, Producer, Ring};
-use crate::sys::{Plain as _, errno, pause, socket};
+use crate::sys::{Plain as _, errno, socket, while_busy};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
 use weir_packet::frame::{Frame, FramePool, MAX_FRAME};
 
 /// Frames the kernel may hold for weir before it drops.
@@ -14,9 +13,6 @@ const TRANSMIT_FRAMES: u32 = 1024;
 const RETRIES_MAX: u32 = 3;
 /// Bytes of sent frames that their receivers may hold, so that sending does not stop for them.
 const SEND_BUFFER: i32 = 8 << 20;
-/// How long to wait, in all about a second, for the kernel to let go of a queue that was closed a moment ago.
-const BUSY_WAIT: Duration = Duration::from_millis(20);
-const BUSY_RETRIES: u32 = 50;
 
 /// A frame continues in the next descriptor.
 const CONTINUED: u32 = libc::XDP_PKT_CONTD;
@@ -245,18 +241,12 @@ fn bind(socket: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<bool> 
     address.sxdp_family = u16::try_from(libc::AF_XDP).unwrap_or(0);
     address.sxdp_ifindex = interface.cast_unsigned();
     address.sxdp_queue_id = queue;
-    let mut several = true;
-    let mut tries = 0;
-    loop {
+    let mut bind = |several| {
         address.sxdp_flags = libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP | if several { libc::XDP_USE_SG } else { 0 };
-        match socket::bind(socket, &address) {
-            Ok(()) => return Ok(several),
-            Err(error) if errno(&error) == libc::EINVAL && several => several = false,
-            Err(error) if errno(&error) == libc::EBUSY && tries < BUSY_RETRIES => {
-                tries += 1;
-                pause(BUSY_WAIT);
-            }
-            Err(error) => return Err(error),
-        }
+        while_busy(|| socket::bind(socket, &address))
+    };
+    match bind(true) {
+        Err(error) if errno(&error) == libc::EINVAL => bind(false).map(|()| false),
+        result => result.map(|()| true),
     }
 }

@@ -8,7 +8,6 @@ pub(crate) mod socket;
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
-use std::time::Duration;
 
 /// Plain data of fixed layout that the kernel may read or fill in.
 ///
@@ -39,9 +38,22 @@ pub(crate) fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 
-/// Waits, for retries of what the kernel finishes in its own time.
-pub(crate) fn pause(time: Duration) {
-    let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+/// Tries until it succeeds, or fails with another error than `EBUSY`, for at most a second: the kernel lets go of a device in
+/// its own time after a close, and a process that is just being started holds copies of all descriptors for a moment.
+pub(crate) fn while_busy<T>(operation: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..BUSY_RETRIES {
+        match operation() {
+            Err(error) if errno(&error) == libc::EBUSY => pause(BUSY_WAIT_MS),
+            result => return result,
+        }
+    }
+    operation()
+}
+
+const BUSY_WAIT_MS: i32 = 20;
+const BUSY_RETRIES: u32 = 50;
+
+fn pause(ms: i32) {
     // SAFETY: no descriptors are given, so the pointer is not read.
     unsafe { libc::poll(std::ptr::null_mut(), 0, ms) };
 }
