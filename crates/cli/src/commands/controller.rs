@@ -125,7 +125,7 @@ fn summary(end: &Snapshot, json: bool) -> String {
     }
     let c = &end.counters;
     let mut text = format!(
-        "{} connections ({} refused), {} packet-ins, {} flow-mods, {} packet-outs, {} errors from switches",
+        "connections: {} ({} refused), packet-ins: {}, flow-mods: {}, packet-outs: {}, errors from switches: {}",
         c.connections, c.refused, c.packet_ins, c.flow_mods, c.packet_outs, c.errors
     );
     let dropped = [
