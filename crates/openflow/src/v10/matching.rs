@@ -144,17 +144,18 @@ impl Layout {
         }
     }
 
-    /// A priority without id means any tag of that priority.
+    /// A priority without id means any tag of that priority; without a tag, the priority means nothing.
     fn add_vlan(&self, fields: &mut Match) {
-        let vid = match (self.matches(DL_VLAN), self.matches(DL_VLAN_PCP)) {
-            (true, _) if self.dl_vlan == VLAN_NONE => {
-                return fields.fields.push(MatchField::Known { field: Field::VlanVid, value: 0, mask: None });
-            }
+        let (value, mask) = match (self.matches(DL_VLAN), self.matches(DL_VLAN_PCP)) {
+            (true, _) if self.dl_vlan == VLAN_NONE => (0, None),
             (true, _) => (self.dl_vlan & VID_MASK | VLAN_PRESENT, None),
             (false, true) => (VLAN_PRESENT, Some(VLAN_PRESENT.into())),
             (false, false) => return,
         };
-        fields.fields.push(MatchField::Known { field: Field::VlanVid, value: vid.0.into(), mask: vid.1 });
+        fields.fields.push(MatchField::Known { field: Field::VlanVid, value: value.into(), mask });
+        if value == 0 {
+            return;
+        }
         if self.matches(DL_VLAN_PCP) {
             let value = u128::from(self.dl_vlan_pcp & 7);
             fields.fields.push(MatchField::Known { field: Field::VlanPcp, value, mask: None });

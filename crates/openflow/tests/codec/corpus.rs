@@ -1,13 +1,12 @@
 //! Our own corpus: `testdata/wire`. Cases are separated by empty lines and made of `name: value` lines; `#` begins a comment.
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use weir_openflow::model::Version;
 use weir_openflow::{decode, encode};
 
 type Case = BTreeMap<String, String>;
 
 fn cases(file: &str) -> Vec<Case> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/wire").join(file);
+    let path = weir_testing::workspace().join("testdata/wire").join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let blocks = text.split("\n\n").map(|block| block.lines().filter(|line| !line.starts_with('#')));
     let cases = blocks.map(|lines| lines.map(entry).collect());

@@ -1,18 +1,8 @@
 //! Messages that other implementations encoded: decoding and encoding gives their bytes back.
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use weir_openflow::model::Version;
 use weir_openflow::{decode, encode};
-
-/// A directory of the files shared between projects, if this machine has them; `WEIR_REQUIRE_SHARED` makes them a must.
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    if directory.is_dir() {
-        return Some(directory);
-    }
-    assert!(std::env::var_os("WEIR_REQUIRE_SHARED").is_none(), "{} is not there", directory.display());
-    println!("skipped: {} is not there", directory.display());
-    None
-}
+use weir_testing::shared;
 
 /// Name and bytes of each message in a directory whose name begins with `prefix`.
 pub(crate) fn messages(directory: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {

@@ -7,11 +7,12 @@ mod field;
 mod v10;
 mod v13;
 
-use crate::vectors::{messages, shared};
+use crate::vectors::messages;
 use base64::Engine;
 use serde_json::{Map, Value, json};
 use weir_openflow::decode;
 use weir_openflow::model::{Action, Bytes, Version};
+use weir_testing::shared;
 
 /// Nicira's number.
 const NICIRA: u32 = 0x2320;
