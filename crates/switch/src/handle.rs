@@ -22,8 +22,8 @@ use weir_units::SystemClock;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SwitchError {
-    #[error("{tried}: {source}{advice}")]
-    System { tried: String, source: io::Error, advice: String },
+    #[error("{tried}: {error}{advice}")]
+    System { tried: String, error: io::Error, advice: String },
     #[error(transparent)]
     Port(#[from] PortError),
     #[error("port {number}: {problem}")]
@@ -236,5 +236,5 @@ fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle
 
 fn system(tried: &str) -> impl Fn(io::Error) -> SwitchError + use<> {
     let tried = tried.to_owned();
-    move |source| SwitchError::System { tried: tried.clone(), source, advice: String::new() }
+    move |error| SwitchError::System { tried: tried.clone(), error, advice: String::new() }
 }

@@ -19,15 +19,15 @@ impl SocketFile {
     /// # Errors
     /// [`SwitchError::SocketInUse`] if somebody listens there; the directory does not exist or is not writable.
     pub fn bind(path: &Path) -> Result<SocketFile, SwitchError> {
-        let refused = |source: io::Error| SwitchError::System {
+        let refused = |error: io::Error| SwitchError::System {
             tried: format!("making the socket {}", path.display()),
-            advice: match source.kind() {
+            advice: match error.kind() {
                 io::ErrorKind::NotFound => "; its directory does not exist".to_owned(),
                 io::ErrorKind::PermissionDenied => "; choose a directory you may write to".to_owned(),
                 io::ErrorKind::AddrInUse => "; a file that is not a socket is in the way".to_owned(),
                 _ => String::new(),
             },
-            source,
+            error,
         };
         // Held until the socket listens, so that no other switch takes it for a dead one's.
         let _alone = lock(path).map_err(refused)?;

@@ -113,15 +113,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     // Before anything that a signal would have to undo.
     let mut signals = Signals::new()?;
-    let user = settings.user.as_deref().map(User::find).transpose().map_err(anyhow::Error::msg)?;
+    let user = settings.user.as_deref().map(User::find).transpose().map_err(said)?;
     let ports = open_ports(&settings.port)?;
-    privileges::reduce(user).map_err(anyhow::Error::msg)?;
-    let (name, socket) = settings.control_socket()?;
+    privileges::reduce(user).map_err(said)?;
+    let (name, socket) = settings.control_socket().map_err(said)?;
     let path = socket.path().to_owned();
     let config = settings.into_config(name, ports, socket);
     let controllers = config.controllers.clone();
     let dpid = config.datapath.datapath_id;
-    let switch = Switch::start(config)?;
+    let switch = Switch::start(config).map_err(said)?;
     say_ready(&switch, dpid, &controllers, &path)?;
     let reason = tokio::select! {
         name = signals.next() => name,
@@ -130,6 +130,11 @@ async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     tracing::info!("{}: stopping: {reason}", switch.name());
     switch.stop();
     Ok(ExitCode::SUCCESS)
+}
+
+/// An error whose message says it all: its causes are in it already.
+fn said(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("{error}")
 }
 
 /// One line for people and for programs that wait for it.
@@ -159,7 +164,7 @@ fn open_ports(ports: &[PortArgument]) -> anyhow::Result<Vec<PortConfig>> {
     // Those with numbers first, so that the others get what they leave free.
     let mut ports = ports.to_vec();
     ports.sort_by_key(|port| port.number.is_none());
-    ports.into_iter().map(|port| Ok(PortConfig::open(port)?)).collect()
+    ports.into_iter().map(|port| PortConfig::open(port).map_err(said)).collect()
 }
 
 impl Settings {

@@ -33,10 +33,10 @@ impl Listener {
     pub(crate) fn open(target: &ListenTarget) -> Result<Listener, SwitchError> {
         match target {
             ListenTarget::Tcp(address) => {
-                let refused = |source: io::Error| SwitchError::System {
+                let refused = |error: io::Error| SwitchError::System {
                     tried: format!("listening on {target}"),
-                    advice: advice(&source),
-                    source,
+                    advice: advice(&error),
+                    error,
                 };
                 let socket = TcpListener::bind(address).map_err(refused)?;
                 socket.set_nonblocking(true).map_err(refused)?;

@@ -12,8 +12,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum CtlError {
-    #[error("no switch answers at {path}: {source}{advice}")]
-    Connect { path: String, source: io::Error, advice: &'static str },
+    #[error("no switch answers at {path}: {error}{advice}")]
+    Connect { path: String, error: io::Error, advice: &'static str },
     #[error("the switch stopped answering: {0}")]
     Io(#[from] io::Error),
     #[error("the switch's answer is not understood: {0}; is it of the same version?")]
@@ -34,13 +34,13 @@ impl Client {
     /// # Errors
     /// Nobody listens there.
     pub fn connect(path: &Path) -> Result<Client, CtlError> {
-        let refused = |source: io::Error| CtlError::Connect {
+        let refused = |error: io::Error| CtlError::Connect {
             path: path.display().to_string(),
-            advice: match source.kind() {
+            advice: match error.kind() {
                 io::ErrorKind::PermissionDenied => "; only the user who runs the switch may ask it",
-                _ => "; is it running? `weir switch --control-socket` says where it listens",
+                _ => "; is it running?",
             },
-            source,
+            error,
         };
         let stream = UnixStream::connect(path).map_err(refused)?;
         stream.set_read_timeout(Some(ANSWER_TIME))?;

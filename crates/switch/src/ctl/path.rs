@@ -19,9 +19,9 @@ pub fn default_path(name: &str) -> Result<PathBuf, SwitchError> {
         )));
     }
     let directory = directory();
-    make(&directory).map_err(|source| SwitchError::System {
+    make(&directory).map_err(|error| SwitchError::System {
         tried: format!("making the directory {} for the control socket", directory.display()),
-        source,
+        error,
         advice: "; say --control-socket PATH".to_owned(),
     })?;
     Ok(directory.join(format!("{name}.{SUFFIX}")))
