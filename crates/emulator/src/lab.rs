@@ -269,8 +269,13 @@ fn memory_hosts(scenario: &Scenario) -> Result<(Vec<Host>, SwitchPorts), LabErro
 
 /// Ends the hosts and takes over what they measured and dropped.
 fn take_memory(engines: &mut Engines, scenario: &Scenario, measured: &mut [Measured], drops: &mut Vec<Drop>) {
-    for finished in engines.stop() {
-        port_drops(&scenario.hosts[finished.host].name, &finished.counters, drops);
+    for (host, finished) in engines.stop() {
+        let place = &scenario.hosts[host].name;
+        port_drops(place, &finished.counters, drops);
+        if finished.unresolved > 0 {
+            let reason = "no answer to ARP or neighbour discovery".to_owned();
+            drops.push(Drop { place: place.clone(), reason, packets: finished.unresolved });
+        }
         finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
     }
 }

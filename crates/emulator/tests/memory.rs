@@ -149,6 +149,20 @@ fn a_stopped_run_is_partial() {
 }
 
 #[test]
+fn a_server_has_many_clients() {
+    let mut text = String::from("[[switch]]\nname = \"s\"\n");
+    for number in 0..25 {
+        let host = format!("[[host]]\nname = \"h{number}\"\nswitch = \"s\"\nip = \"10.0.0.{}/24\"\n", number + 1);
+        let to_first = format!("[[traffic]]\nkind = \"ping\"\nfrom = \"h{number}\"\nto = \"h0\"\ncount = 2\n");
+        text += &host;
+        text += if number == 0 { "" } else { &to_first };
+    }
+    let result = lab(&Scenario::parse(&text, "many").unwrap());
+    assert!(result.passed, "{result:#?}");
+    assert!(result.traffic.iter().all(|item| item.received == 2), "{result:#?}");
+}
+
+#[test]
 fn what_no_lab_can_be_is_refused() {
     let refused = |scenario: &Scenario| run(scenario, &Options::default(), &mut |_| {}).unwrap_err().to_string();
     let twice = pair("", "[[link]]\nends = [\"s1\", \"s2\"]");

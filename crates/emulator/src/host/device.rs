@@ -1,21 +1,25 @@
-//! A port as smoltcp's device.
+//! A port as smoltcp's device: IP packets towards the stack, Ethernet frames towards the port.
+use super::neighbours::{ETHERNET_BYTES, Kind, Neighbours};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use std::collections::VecDeque;
-use weir_packet::{Frame, FramePool};
+use weir_packet::{Frame, FramePool, MacAddr};
 use weir_port::{Port, PortError};
+use weir_scenario::IpNet;
 use weir_units::Instant;
 
 /// Frames taken from the port at once.
 const BURST: usize = 64;
-/// Longest frame of a host: an Ethernet header and 1500 bytes.
-const MAX_FRAME_BYTES: usize = 1514;
+/// Longest packet of a host.
+const MTU: usize = 1500;
 /// Frames that a host may have on their way to the port at once; its stack waits beyond that.
 const MAX_OUTGOING: usize = 512;
 
 /// A port with the frames on their way from and to it.
 pub(crate) struct Device {
     pub(crate) port: Box<dyn Port>,
+    neighbours: Neighbours,
     pool: FramePool,
+    now: Instant,
     incoming: VecDeque<Frame>,
     outgoing: Vec<Frame>,
     /// Frames the stack has read.
@@ -25,26 +29,58 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn new(port: Box<dyn Port>) -> Device {
-        let pool = FramePool::new(1024, 8);
-        Device { port, pool, incoming: VecDeque::new(), outgoing: Vec::new(), spent: Vec::new(), burst: Vec::new() }
+    pub(crate) fn new(port: Box<dyn Port>, mac: MacAddr, addresses: &[IpNet]) -> Device {
+        Device {
+            port,
+            neighbours: Neighbours::new(mac, addresses),
+            pool: FramePool::new(1024, 8),
+            now: Instant::ZERO,
+            incoming: VecDeque::new(),
+            outgoing: Vec::new(),
+            spent: Vec::new(),
+            burst: Vec::new(),
+        }
     }
 
     /// Takes a burst of frames in; whether there may be more. Work that a frame's sender left to the port is done here.
     pub(crate) fn receive(&mut self, now: Instant) -> Result<bool, PortError> {
+        self.now = now;
         self.spent.drain(..).for_each(|frame| self.pool.give(frame));
+        self.neighbours.retry(now, &mut self.outgoing);
         self.port.receive(now, &mut self.pool, &mut self.burst, BURST)?;
         let full = self.burst.len() == BURST;
         let mut finished = Vec::new();
-        for frame in self.burst.drain(..) {
+        let mut burst = std::mem::take(&mut self.burst);
+        for frame in burst.drain(..) {
             if frame.offload.is_none() {
-                self.incoming.push_back(frame);
+                self.take_in(frame);
             } else {
                 weir_packet::offload::finish(frame, &mut self.pool, &mut finished);
-                self.incoming.extend(finished.drain(..));
+                finished.drain(..).for_each(|frame| self.take_in(frame));
             }
         }
+        self.burst = burst;
         Ok(full)
+    }
+
+    fn take_in(&mut self, mut frame: Frame) {
+        match self.neighbours.receive(self.now, frame.bytes(), &mut self.outgoing) {
+            Kind::Packet => {
+                frame.remove(0, ETHERNET_BYTES);
+                self.incoming.push_back(frame);
+            }
+            Kind::Other => self.pool.give(frame),
+        }
+    }
+
+    /// Packets not sent since their receiver's Ethernet address was not found out.
+    pub(crate) fn unresolved(&self) -> u64 {
+        self.neighbours.unresolved()
+    }
+
+    /// When to be called again at the latest, if no frame comes.
+    pub(crate) fn next_wake(&self) -> Option<Instant> {
+        self.port.next_wake().into_iter().chain(self.neighbours.next_wake()).min()
     }
 
     /// Sends what the stack has made.
@@ -59,19 +95,20 @@ impl phy::Device for Device {
 
     fn receive(&mut self, _: smoltcp::time::Instant) -> Option<(Received<'_>, Outgoing<'_>)> {
         let frame = self.incoming.pop_front()?;
-        let Device { pool, outgoing, spent, .. } = self;
-        Some((Received { frame, spent }, Outgoing { pool, frames: outgoing }))
+        let Device { pool, outgoing, spent, neighbours, now, .. } = self;
+        Some((Received { frame, spent }, Outgoing { now: *now, pool, neighbours, frames: outgoing }))
     }
 
     fn transmit(&mut self, _: smoltcp::time::Instant) -> Option<Outgoing<'_>> {
         let room = self.outgoing.len() < MAX_OUTGOING;
-        room.then_some(Outgoing { pool: &mut self.pool, frames: &mut self.outgoing })
+        let Device { pool, outgoing, neighbours, now, .. } = self;
+        room.then_some(Outgoing { now: *now, pool, neighbours, frames: outgoing })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
-        capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = MAX_FRAME_BYTES;
+        capabilities.medium = Medium::Ip;
+        capabilities.max_transmission_unit = MTU;
         capabilities
     }
 }
@@ -90,18 +127,21 @@ impl phy::RxToken for Received<'_> {
     }
 }
 
-/// Room for a frame from the stack.
+/// Room for a packet from the stack.
 pub(crate) struct Outgoing<'a> {
+    now: Instant,
     pool: &'a mut FramePool,
+    neighbours: &'a mut Neighbours,
     frames: &'a mut Vec<Frame>,
 }
 
 impl phy::TxToken for Outgoing<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
-        let mut frame = self.pool.take(len);
-        let result = write(&mut frame.receive_buffer()[..len]);
-        frame.received(len);
-        self.frames.push(frame);
+        let whole = ETHERNET_BYTES + len;
+        let mut frame = self.pool.take(whole);
+        let result = write(&mut frame.receive_buffer()[ETHERNET_BYTES..whole]);
+        frame.received(whole);
+        self.neighbours.send(self.now, frame, self.frames);
         result
     }
 }

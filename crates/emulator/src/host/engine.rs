@@ -1,14 +1,13 @@
 //! Threads that drive hosts.
-use super::Host;
-use crate::measured::Measured;
+use super::{Finished, Host};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_port::Ready;
 use weir_port::event::{EventFd, wait_any};
-use weir_port::{Counters, Ready};
 use weir_scenario::Scenario;
 use weir_units::{Clock, Instant, SystemClock};
 
@@ -23,7 +22,7 @@ pub(crate) struct Engines {
 struct Engine {
     commands: Sender<Command>,
     wake: Arc<EventFd>,
-    thread: JoinHandle<Vec<Finished>>,
+    thread: JoinHandle<Vec<(usize, Finished)>>,
 }
 
 enum Command {
@@ -31,13 +30,6 @@ enum Command {
     Start(Arc<Scenario>, Instant),
     /// Ends the thread.
     Stop,
-}
-
-/// What is left of a host: its index, what it measured per item of traffic, and its port's counters.
-pub(crate) struct Finished {
-    pub(crate) host: usize,
-    pub(crate) measured: Vec<(usize, Measured)>,
-    pub(crate) counters: Counters,
 }
 
 impl Engines {
@@ -61,8 +53,8 @@ impl Engines {
         }
     }
 
-    /// Ends the threads; what their hosts measured. A thread that panicked gives nothing and is reported.
-    pub(crate) fn stop(&mut self) -> Vec<Finished> {
+    /// Ends the threads; what is left of each host, by its index. A thread that panicked gives nothing and is reported.
+    pub(crate) fn stop(&mut self) -> Vec<(usize, Finished)> {
         self.threads.drain(..).flat_map(Engine::stop).collect()
     }
 }
@@ -91,7 +83,7 @@ impl Engine {
         self.wake.signal();
     }
 
-    fn stop(self) -> Vec<Finished> {
+    fn stop(self) -> Vec<(usize, Finished)> {
         self.tell(Command::Stop);
         self.thread.join().unwrap_or_else(|_| {
             tracing::error!("a thread of hosts panicked; what its hosts measured is lost");
@@ -144,11 +136,7 @@ impl Hosts {
         self.wake.drain();
     }
 
-    fn finish(self) -> Vec<Finished> {
-        let finish = |(host, state): (usize, Host)| {
-            let (measured, counters) = state.finish();
-            Finished { host, measured, counters }
-        };
-        self.hosts.into_iter().map(finish).collect()
+    fn finish(self) -> Vec<(usize, Finished)> {
+        self.hosts.into_iter().map(|(index, host)| (index, host.finish())).collect()
     }
 }

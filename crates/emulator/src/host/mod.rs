@@ -1,10 +1,11 @@
 //! Hosts in this process: a network stack on a port, that answers ARP, neighbour discovery and ping, and does its share of
 //! the scenario's traffic.
 //!
-//! The stack is smoltcp's. A [`Host`] has no socket, thread or clock: [`Host::poll`] is told the time, does what is due and
+//! The stack above Ethernet is smoltcp's. A [`Host`] has no socket, thread or clock: [`Host::poll`] is told the time, does what is due and
 //! says when to be called again. [`engine`] drives hosts on threads.
 mod device;
 pub(crate) mod engine;
+mod neighbours;
 mod ping;
 mod tcp;
 #[cfg(test)]
@@ -14,7 +15,7 @@ mod udp;
 use crate::measured::Measured;
 use device::Device;
 use smoltcp::iface::{Config, Interface, SocketSet};
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
+use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use weir_port::{Counters, Port, PortError, Ready};
@@ -61,6 +62,16 @@ pub(crate) enum Next {
     Done,
 }
 
+/// What is left of a host.
+pub(crate) struct Finished {
+    /// What it measured, per item of traffic.
+    pub(crate) measured: Vec<(usize, Measured)>,
+    /// Its port's counters.
+    pub(crate) counters: Counters,
+    /// Packets dropped since nobody answered for their receiver's address.
+    pub(crate) unresolved: u64,
+}
+
 struct Running {
     item: usize,
     task: Box<dyn Task>,
@@ -81,8 +92,8 @@ pub(crate) struct Ends {
 impl Host {
     /// A host on `port` with these addresses (at most [`MAX_ADDRESSES`]); `seed` makes its choices repeatable.
     pub(crate) fn new(port: Box<dyn Port>, mac: weir_packet::MacAddr, addresses: &[IpNet], seed: u64) -> Host {
-        let mut device = Device::new(port);
-        let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(mac.0)));
+        let mut device = Device::new(port, mac, addresses);
+        let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = seed;
         let mut interface = Interface::new(config, &mut device, smoltcp::time::Instant::ZERO);
         interface.update_ip_addrs(|own| {
@@ -139,7 +150,7 @@ impl Host {
         self.stack.interface.poll(time, &mut self.device, &mut self.stack.sockets);
         self.device.flush(now)?;
         let stack_next = self.stack.interface.poll_at(time, &self.stack.sockets).map(weir_time);
-        let wakes = [Some(task_next), stack_next, self.device.port.next_wake(), more.then_some(now)];
+        let wakes = [Some(task_next), stack_next, self.device.next_wake(), more.then_some(now)];
         Ok(wakes.into_iter().flatten().min().unwrap_or(Instant::FAR))
     }
 
@@ -158,10 +169,10 @@ impl Host {
         next
     }
 
-    /// Ends all tasks; what each measured.
-    pub(crate) fn finish(self) -> (Vec<(usize, Measured)>, Counters) {
+    /// Ends all tasks; what each measured, and what the host dropped.
+    pub(crate) fn finish(self) -> Finished {
         let measured = self.tasks.into_iter().map(|running| (running.item, running.task.finish())).collect();
-        (measured, self.device.port.counters())
+        Finished { measured, counters: self.device.port.counters(), unresolved: self.device.unresolved() }
     }
 
     /// As [`Port::arm`].

@@ -57,7 +57,7 @@ fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>
         now = if frames { now } else { next.max(now + Duration::from_micros(1)) };
     }
     let mut whole = Measured::default();
-    hosts.into_iter().flat_map(|host| host.finish().0).for_each(|(_, end)| whole.merge(end));
+    hosts.into_iter().flat_map(|host| host.finish().measured).for_each(|(_, end)| whole.merge(end));
     (whole, through)
 }
 

@@ -1,0 +1,426 @@
+//! Who has which address on a host's link: ARP (RFC 826) and neighbour discovery (RFC 4861, addresses only).
+//!
+//! The network stack could do this itself, but knows eight neighbours at most and asks for one address a second; a
+//! scenario's server has hundreds. Frames whose receiver is not known yet wait here, as a kernel lets them.
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    ArpOperation, ArpPacket, ArpRepr, EthernetAddress, Icmpv6Packet, Icmpv6Repr, IpProtocol, Ipv6Packet, Ipv6Repr,
+    NdiscNeighborFlags, NdiscRepr, RawHardwareAddress,
+};
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+use weir_packet::{Frame, MacAddr};
+use weir_scenario::IpNet;
+use weir_units::Instant;
+
+/// Bytes of an Ethernet header.
+pub(super) const ETHERNET_BYTES: usize = 14;
+/// Most neighbours that are known or asked for, each; the one not heard of for longest makes room.
+const MAX_NEIGHBOURS: usize = 4096;
+/// Most frames that wait for one address; the oldest makes room.
+const MAX_WAITING: usize = 64;
+/// Time after which a neighbour that was not heard of is asked for again.
+const LIFETIME: Duration = Duration::from_secs(60);
+/// Time between two requests, and how many are sent before those who wait are dropped.
+const RETRY: Duration = Duration::from_secs(1);
+const REQUESTS: u32 = 3;
+
+const ARP: [u8; 2] = [0x08, 0x06];
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// A host's neighbours.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    mac: MacAddr,
+    own: Vec<IpNet>,
+    known: HashMap<IpAddr, Known>,
+    asked: HashMap<IpAddr, Asked>,
+    /// Frames dropped since their receiver did not answer, or too many waited for it.
+    unresolved: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    mac: MacAddr,
+    heard: Instant,
+}
+
+#[derive(Debug)]
+struct Asked {
+    requests: u32,
+    retry: Instant,
+    waiting: VecDeque<Frame>,
+}
+
+/// What a frame from the link is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An IP packet for the stack, behind the Ethernet header.
+    Packet,
+    /// Dealt with here, or not for this host.
+    Other,
+}
+
+impl Neighbours {
+    pub(super) fn new(mac: MacAddr, own: &[IpNet]) -> Neighbours {
+        Neighbours { mac, own: own.to_vec(), known: HashMap::new(), asked: HashMap::new(), unresolved: 0 }
+    }
+
+    /// Frames that were not sent since their receiver's address was not found out: dropped, or waiting still.
+    pub(super) fn unresolved(&self) -> u64 {
+        self.unresolved + self.asked.values().map(|asked| asked.waiting.len() as u64).sum::<u64>()
+    }
+
+    /// When to call [`Neighbours::retry`] next.
+    pub(super) fn next_wake(&self) -> Option<Instant> {
+        self.asked.values().map(|asked| asked.retry).min()
+    }
+
+    /// Sends a frame that holds an IP packet behind room for an Ethernet header, now or when its receiver is known.
+    pub(super) fn send(&mut self, now: Instant, mut frame: Frame, out: &mut Vec<Frame>) {
+        let Some((to, ethertype)) = destination(frame.bytes()) else { return };
+        let known = self.known.get(&to).filter(|known| now - known.heard < LIFETIME).map(|known| known.mac);
+        if let Some(mac) = group_mac(to).or(known) {
+            self.address(&mut frame, mac, ethertype);
+            out.push(frame);
+            return;
+        }
+        self.ask(now, to, out);
+        let Some(asked) = self.asked.get_mut(&to) else { return };
+        if asked.waiting.len() >= MAX_WAITING {
+            asked.waiting.pop_front();
+            self.unresolved += 1;
+        }
+        asked.waiting.push_back(frame);
+    }
+
+    /// Asks again for addresses that were not answered in time, or gives up.
+    pub(super) fn retry(&mut self, now: Instant, out: &mut Vec<Frame>) {
+        let due: Vec<IpAddr> = self.asked.iter().filter(|(_, asked)| asked.retry <= now).map(|(to, _)| *to).collect();
+        for to in due {
+            let Some(asked) = self.asked.get_mut(&to) else { continue };
+            if asked.requests >= REQUESTS {
+                self.unresolved += asked.waiting.len() as u64;
+                self.asked.remove(&to);
+                continue;
+            }
+            asked.requests += 1;
+            asked.retry = now + RETRY;
+            out.extend(self.request(to));
+        }
+    }
+
+    /// Looks at a frame from the link: learns from it, answers it, sends what waited for it.
+    pub(super) fn receive(&mut self, now: Instant, frame: &[u8], out: &mut Vec<Frame>) -> Kind {
+        let Some((header, payload)) = frame.split_at_checked(ETHERNET_BYTES) else { return Kind::Other };
+        // Own address or a group's: what else is flooded to this port is not looked at.
+        if header[..6] != self.mac.0 && header[0] & 1 == 0 {
+            return Kind::Other;
+        }
+        match [header[12], header[13]] {
+            ARP => self.arp(now, payload, out),
+            IPV6 if is_discovery(payload) => self.discovery(now, payload, out),
+            IPV4 | IPV6 => return Kind::Packet,
+            _ => {}
+        }
+        Kind::Other
+    }
+
+    fn arp(&mut self, now: Instant, payload: &[u8], out: &mut Vec<Frame>) {
+        let Ok(packet) = ArpPacket::new_checked(payload) else { return };
+        let Ok(ArpRepr::EthernetIpv4 {
+            operation,
+            source_hardware_addr,
+            source_protocol_addr,
+            target_protocol_addr,
+            ..
+        }) = ArpRepr::parse(&packet)
+        else {
+            return;
+        };
+        if !self.is_own(target_protocol_addr.into()) {
+            return;
+        }
+        let sender = MacAddr(source_hardware_addr.0);
+        self.learn(now, source_protocol_addr.into(), sender, out);
+        if operation == ArpOperation::Request {
+            out.push(self.arp_frame(ArpOperation::Reply, target_protocol_addr, sender, source_protocol_addr));
+        }
+    }
+
+    fn discovery(&mut self, now: Instant, payload: &[u8], out: &mut Vec<Frame>) {
+        let Ok(ip) = Ipv6Packet::new_checked(payload) else { return };
+        let (from, to) = (ip.src_addr(), ip.dst_addr());
+        let message = Icmpv6Packet::new_checked(ip.payload());
+        let read = |message| Icmpv6Repr::parse(&from, &to, &message, &ChecksumCapabilities::default());
+        match message.and_then(read) {
+            // The hop limit shows that no router passed it on (RFC 4861, 7.1).
+            _ if ip.hop_limit() != 255 => {}
+            Ok(Icmpv6Repr::Ndisc(NdiscRepr::NeighborSolicit { target_addr, lladdr }))
+                if self.is_own(target_addr.into()) =>
+            {
+                let Some(sender) = lladdr.as_ref().and_then(link_address) else { return };
+                self.learn(now, from.into(), sender, out);
+                out.push(self.advertisement(target_addr, sender, from));
+            }
+            Ok(Icmpv6Repr::Ndisc(NdiscRepr::NeighborAdvert { target_addr, lladdr, .. })) => {
+                if let Some(mac) = lladdr.as_ref().and_then(link_address) {
+                    self.learn(now, target_addr.into(), mac, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes a neighbour and sends what waited for it.
+    fn learn(&mut self, now: Instant, address: IpAddr, mac: MacAddr, out: &mut Vec<Frame>) {
+        if address.is_unspecified() || address.is_multicast() || mac.is_multicast() {
+            return;
+        }
+        if self.known.len() >= MAX_NEIGHBOURS && !self.known.contains_key(&address) {
+            let oldest = self.known.iter().min_by_key(|(_, known)| known.heard).map(|(address, _)| *address);
+            oldest.map(|oldest| self.known.remove(&oldest));
+        }
+        self.known.insert(address, Known { mac, heard: now });
+        let Some(asked) = self.asked.remove(&address) else { return };
+        for mut frame in asked.waiting {
+            if let Some((_, ethertype)) = destination(frame.bytes()) {
+                self.address(&mut frame, mac, ethertype);
+                out.push(frame);
+            }
+        }
+    }
+
+    /// Sends a first request, if none is under way.
+    fn ask(&mut self, now: Instant, to: IpAddr, out: &mut Vec<Frame>) {
+        if self.asked.contains_key(&to) || self.asked.len() >= MAX_NEIGHBOURS {
+            return;
+        }
+        self.asked.insert(to, Asked { requests: 1, retry: now + RETRY, waiting: VecDeque::new() });
+        out.extend(self.request(to));
+    }
+
+    /// A request for an address; none if no own address is in its network.
+    fn request(&self, to: IpAddr) -> Option<Frame> {
+        let own = self.own.iter().find(|own| own.contains(to))?.addr;
+        match (own, to) {
+            (IpAddr::V4(own), IpAddr::V4(to)) => {
+                Some(self.arp_frame(ArpOperation::Request, own, MacAddr::BROADCAST, to))
+            }
+            (IpAddr::V6(own), IpAddr::V6(to)) => Some(self.solicitation(own, to)),
+            _ => None,
+        }
+    }
+
+    fn arp_frame(&self, operation: ArpOperation, own: Ipv4Addr, to: MacAddr, to_address: Ipv4Addr) -> Frame {
+        // A request does not know what it asks for.
+        let target = if operation == ArpOperation::Request { MacAddr::default() } else { to };
+        let repr = ArpRepr::EthernetIpv4 {
+            operation,
+            source_hardware_addr: EthernetAddress(self.mac.0),
+            source_protocol_addr: own,
+            target_hardware_addr: EthernetAddress(target.0),
+            target_protocol_addr: to_address,
+        };
+        let mut bytes = vec![0; ETHERNET_BYTES + repr.buffer_len()];
+        repr.emit(&mut ArpPacket::new_unchecked(&mut bytes[ETHERNET_BYTES..]));
+        self.frame(&bytes, to, ARP)
+    }
+
+    fn solicitation(&self, own: Ipv6Addr, to: Ipv6Addr) -> Frame {
+        // The solicited-node group of its last three bytes (RFC 4291, 2.7.1).
+        let group = Ipv6Addr::from_bits(0xff02 << 112 | 0x01_ff00_0000 | to.to_bits() & 0xff_ffff);
+        let lladdr = Some(RawHardwareAddress::from_bytes(&self.mac.0));
+        let repr = NdiscRepr::NeighborSolicit { target_addr: to, lladdr };
+        self.discovery_frame(repr, own, group_mac(group.into()).unwrap_or(MacAddr::BROADCAST), group)
+    }
+
+    fn advertisement(&self, own: Ipv6Addr, to: MacAddr, to_address: Ipv6Addr) -> Frame {
+        let lladdr = Some(RawHardwareAddress::from_bytes(&self.mac.0));
+        let flags = NdiscNeighborFlags::SOLICITED | NdiscNeighborFlags::OVERRIDE;
+        self.discovery_frame(NdiscRepr::NeighborAdvert { flags, target_addr: own, lladdr }, own, to, to_address)
+    }
+
+    fn discovery_frame(&self, repr: NdiscRepr<'_>, own: Ipv6Addr, to: MacAddr, to_address: Ipv6Addr) -> Frame {
+        let message = Icmpv6Repr::Ndisc(repr);
+        let ip = Ipv6Repr {
+            src_addr: own,
+            dst_addr: to_address,
+            next_header: IpProtocol::Icmpv6,
+            payload_len: message.buffer_len(),
+            hop_limit: 255,
+        };
+        let mut bytes = vec![0; ETHERNET_BYTES + ip.buffer_len() + message.buffer_len()];
+        let (header, payload) = bytes[ETHERNET_BYTES..].split_at_mut(ip.buffer_len());
+        ip.emit(&mut Ipv6Packet::new_unchecked(header));
+        let checksums = ChecksumCapabilities::default();
+        message.emit(&own, &to_address, &mut Icmpv6Packet::new_unchecked(payload), &checksums);
+        self.frame(&bytes, to, IPV6)
+    }
+
+    fn frame(&self, bytes: &[u8], to: MacAddr, ethertype: [u8; 2]) -> Frame {
+        let mut frame = Frame::from_bytes(bytes);
+        self.address(&mut frame, to, ethertype);
+        frame
+    }
+
+    /// Writes the Ethernet header.
+    fn address(&self, frame: &mut Frame, to: MacAddr, ethertype: [u8; 2]) {
+        if let Some(header) = frame.bytes_mut().first_chunk_mut::<ETHERNET_BYTES>() {
+            header[..6].copy_from_slice(&to.0);
+            header[6..12].copy_from_slice(&self.mac.0);
+            header[12..].copy_from_slice(&ethertype);
+        }
+    }
+
+    fn is_own(&self, address: IpAddr) -> bool {
+        self.own.iter().any(|own| own.addr == address)
+    }
+}
+
+/// Where the IP packet behind the Ethernet header goes, and its EtherType.
+fn destination(frame: &[u8]) -> Option<(IpAddr, [u8; 2])> {
+    let packet = frame.get(ETHERNET_BYTES..)?;
+    match packet.first()? >> 4 {
+        4 => Some((Ipv4Addr::from(*packet.get(16..)?.first_chunk::<4>()?).into(), IPV4)),
+        6 => Some((Ipv6Addr::from(*packet.get(24..)?.first_chunk::<16>()?).into(), IPV6)),
+        _ => None,
+    }
+}
+
+/// The Ethernet group of an IP group (RFC 1112, 6.4; RFC 2464, 7).
+fn group_mac(to: IpAddr) -> Option<MacAddr> {
+    match to {
+        IpAddr::V4(to) if to.is_broadcast() => Some(MacAddr::BROADCAST),
+        IpAddr::V4(to) if to.is_multicast() => {
+            let [_, b, c, d] = to.octets();
+            Some(MacAddr([0x01, 0x00, 0x5e, b & 0x7f, c, d]))
+        }
+        IpAddr::V6(to) if to.is_multicast() => {
+            let [.., a, b, c, d] = to.octets();
+            Some(MacAddr([0x33, 0x33, a, b, c, d]))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an IPv6 packet is a neighbour solicitation or advertisement.
+fn is_discovery(packet: &[u8]) -> bool {
+    packet.get(6) == Some(&58) && matches!(packet.get(40), Some(135 | 136))
+}
+
+fn link_address(raw: &RawHardwareAddress) -> Option<MacAddr> {
+    raw.as_bytes().try_into().ok().map(MacAddr)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn neighbours(number: u8) -> Neighbours {
+        let own = [format!("10.0.0.{number}/24").parse().unwrap(), format!("fd00::{number}/64").parse().unwrap()];
+        Neighbours::new(MacAddr([2, 0, 0, 0, 0, number]), &own)
+    }
+
+    /// A frame with an IP header to this address, and room for an Ethernet header.
+    fn packet(to: &str) -> Frame {
+        let mut bytes = [0; 60];
+        match to.parse().unwrap() {
+            IpAddr::V4(to) => {
+                bytes[14] = 0x45;
+                bytes[30..34].copy_from_slice(&to.octets());
+            }
+            IpAddr::V6(to) => {
+                bytes[14] = 0x60;
+                bytes[38..54].copy_from_slice(&to.octets());
+            }
+        }
+        Frame::from_bytes(&bytes)
+    }
+
+    const NOW: Instant = Instant::ZERO;
+
+    #[test]
+    fn an_address_is_asked_for_and_what_waited_is_sent() {
+        for to in ["10.0.0.2", "fd00::2"] {
+            let (mut a, mut b, mut wire) = (neighbours(1), neighbours(2), Vec::new());
+            a.send(NOW, packet(to), &mut wire);
+            a.send(NOW, packet(to), &mut wire);
+            assert_eq!(wire.len(), 1, "one request");
+            assert!(wire[0].bytes()[0] & 1 == 1, "to a group");
+            let mut answer = Vec::new();
+            assert_eq!(b.receive(NOW, wire[0].bytes(), &mut answer), Kind::Other);
+            assert_eq!(answer.len(), 1);
+            let mut sent = Vec::new();
+            assert_eq!(a.receive(NOW, answer[0].bytes(), &mut sent), Kind::Other);
+            assert_eq!(sent.len(), 2, "{to}");
+            assert_eq!(sent[0].bytes()[..12], [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+            assert_eq!(b.receive(NOW, sent[0].bytes(), &mut Vec::new()), Kind::Packet);
+            // The one who was asked knows who asked.
+            let mut back = Vec::new();
+            b.send(NOW, packet(&to.replace('2', "1")), &mut back);
+            assert_eq!(back[0].bytes()[..6], [2, 0, 0, 0, 0, 1]);
+            assert_eq!(a.next_wake(), None);
+        }
+    }
+
+    #[test]
+    fn nobody_answers_for_others() {
+        let (mut a, mut b, mut wire, mut answer) = (neighbours(1), neighbours(2), Vec::new(), Vec::new());
+        for to in ["10.0.0.3", "fd00::3"] {
+            a.send(NOW, packet(to), &mut wire);
+        }
+        for frame in &wire {
+            assert_eq!(b.receive(NOW, frame.bytes(), &mut answer), Kind::Other);
+        }
+        assert!(answer.is_empty() && b.known.is_empty());
+    }
+
+    #[test]
+    fn without_answer_three_requests_then_a_counted_drop() {
+        let (mut a, mut wire) = (neighbours(1), Vec::new());
+        a.send(NOW, packet("10.0.0.9"), &mut wire);
+        let mut now = NOW;
+        while let Some(wake) = a.next_wake() {
+            now = wake;
+            a.retry(now, &mut wire);
+        }
+        assert_eq!((wire.len(), a.unresolved(), now), (3, 1, NOW + 3 * RETRY));
+        for _ in 0..MAX_WAITING + 5 {
+            a.send(now, packet("10.0.0.9"), &mut wire);
+        }
+        assert_eq!((wire.len(), a.unresolved()), (4, 1 + MAX_WAITING as u64 + 5));
+        assert_eq!(a.asked.values().map(|asked| asked.waiting.len()).max(), Some(MAX_WAITING));
+    }
+
+    #[test]
+    fn neighbours_are_asked_for_again_in_time_and_bounded_in_number() {
+        let (mut a, mut wire) = (neighbours(1), Vec::new());
+        a.learn(NOW, "10.0.0.2".parse().unwrap(), MacAddr([2; 6]), &mut wire);
+        a.send(NOW, packet("10.0.0.2"), &mut wire);
+        assert_eq!(wire.pop().unwrap().bytes()[..6], [2; 6]);
+        a.send(NOW + LIFETIME, packet("10.0.0.2"), &mut wire);
+        assert_eq!(wire.pop().unwrap().bytes()[..6], [0xff; 6], "a request");
+        for number in 0..2 * MAX_NEIGHBOURS {
+            let address = Ipv6Addr::from_bits(number as u128 + 1);
+            a.learn(NOW + LIFETIME, address.into(), MacAddr([2; 6]), &mut wire);
+        }
+        assert_eq!(a.known.len(), MAX_NEIGHBOURS);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_frame_is_survived(mut frame in proptest::collection::vec(proptest::num::u8::ANY, 0..120), kind in 0..4usize) {
+            if frame.len() > 60 {
+                let ethertypes = [ARP, IPV4, IPV6, [0x81, 0]];
+                frame[..6].fill(0xff);
+                frame[12..14].copy_from_slice(&ethertypes[kind]);
+                frame[20] = 58;
+                frame[54] = 135 | frame[54] & 1;
+            }
+            neighbours(1).receive(NOW, &frame, &mut Vec::new());
+        }
+    }
+}
