@@ -1,4 +1,5 @@
-//! What the pipeline costs per packet in memory alone, on one thread: `cargo bench -p weir-datapath`.
+//! What the pipeline costs per packet in memory alone, on one thread: `cargo bench -p weir-datapath`, with `-- WORD` only the
+//! cases whose name has the word.
 //!
 //! As in the literature's "one flow" rows: 60-byte UDP frames are written within the receive burst of 32, run through entries
 //! read from data, counted, and given back where a port would transmit them. Each number is the best and the median of many
@@ -25,7 +26,8 @@ fn main() {
     let windows = if is_measuring { WINDOWS } else { 2 };
     let ghz = tsc_ghz();
     println!("{BURST} frames a burst, {} packets a window, {} windows", BURST * BURSTS, windows - 1);
-    for case in cases() {
+    let word = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    for case in cases().into_iter().filter(|case| case.name.contains(&word)) {
         let mut ns = measure(&case, windows);
         ns.sort_by(f64::total_cmp);
         let (best, median) = (ns[0], ns[ns.len() / 2]);

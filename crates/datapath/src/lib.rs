@@ -42,7 +42,7 @@ use timeouts::Timers;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
 use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo};
 use weir_openflow::{Message, Version};
-use weir_packet::{Field, Frame, FramePool, parse};
+use weir_packet::{Field, Frame, FramePool, Parsed, parse_into};
 use weir_units::Instant;
 
 /// What a datapath is and its limits.
@@ -227,18 +227,19 @@ impl Datapath {
         let drops_fragments = self.drops_fragments;
         let mut live = Live::new(now, &self.tables, &mut self.plane, pool, out);
         if let Err(reason) = live.plane.ports.may_receive(in_port) {
-            return frames.drain(..).for_each(|frame| live.refuse(frame, reason));
+            return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
         }
-        for frame in frames.drain(..) {
-            let Ok(parsed) = parse(frame.bytes(), in_port) else {
+        let mut parsed = Parsed::default();
+        for frame in frames.iter_mut() {
+            if parse_into(frame.bytes(), in_port, &mut parsed).is_err() {
                 live.refuse(frame, DropReason::TooShort);
                 continue;
-            };
+            }
             if drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
                 live.refuse(frame, DropReason::Fragment);
                 continue;
             }
-            let mut packet = Packet::new(frame, parsed, in_port);
+            let mut packet = Packet::new(frame, &mut parsed, in_port);
             if is_standalone {
                 execute::normal(&mut packet, &mut live);
             } else {
@@ -246,6 +247,8 @@ impl Datapath {
             }
             packet.finish(&mut live);
         }
+        // Every frame was taken out of its place.
+        frames.clear();
     }
 
     /// A channel is up and speaks `version`.

@@ -50,9 +50,9 @@ impl<'a> Live<'a> {
     }
 
     /// Drops a frame before it was a packet.
-    pub(crate) fn refuse(&mut self, frame: Frame, reason: DropReason) {
+    pub(crate) fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
         self.dropped(reason);
-        self.pool.give(frame);
+        self.pool.give(std::mem::take(frame));
     }
 
     /// Offers a packet to the channels that `wants` picks; each says how many bytes it gets at most.
@@ -72,12 +72,12 @@ impl<'a> Live<'a> {
             return Err(DropReason::NoController);
         }
         if packet.frame.offload.is_none() {
-            takers.iter().for_each(|taker| self.packet_in(packet, &packet.frame, origin, *taker));
+            takers.iter().for_each(|taker| self.packet_in(packet, packet.frame, origin, *taker));
             return Ok(());
         }
         // A controller cannot finish what a sender left to the port.
         let mut finished = Vec::new();
-        let copy = self.pool.copy(&packet.frame);
+        let copy = self.pool.copy(packet.frame);
         if !offload::finish(copy, self.pool, &mut finished) {
             return Err(DropReason::BadOffload);
         }
@@ -177,10 +177,12 @@ impl Effects for Live<'_> {
     }
 
     fn resubmit(&mut self, packet: &mut Packet) {
-        let frame = self.pool.copy(&packet.frame);
+        let mut frame = self.pool.copy(packet.frame);
         // It was parsed when it came; edits leave at least the Ethernet header.
-        let Ok(parsed) = parse(frame.bytes(), packet.in_port) else { return self.refuse(frame, DropReason::TooShort) };
-        let mut copy = Packet::new(frame, parsed, packet.in_port);
+        let Ok(mut parsed) = parse(frame.bytes(), packet.in_port) else {
+            return self.refuse(&mut frame, DropReason::TooShort);
+        };
+        let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);
         pipeline::run(self.tables, &mut copy, &mut ActionSet::default(), self);
         copy.finish(self);
     }

@@ -3,14 +3,14 @@ use crate::DropReason;
 use crate::effects::Effects;
 use weir_openflow::model::PortNo;
 use weir_packet::edit::{self, EditError, Edited};
-use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse};
+use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_into};
 
-/// See the module's page.
+/// See the module's page. It borrows what is large: moving that costs more than most actions.
 #[derive(Debug)]
-pub(crate) struct Packet {
-    pub(crate) frame: Frame,
+pub(crate) struct Packet<'a> {
+    pub(crate) frame: &'a mut Frame,
     /// Up to date unless `stale`.
-    parsed: Parsed,
+    parsed: &'a mut Parsed,
     pub(crate) in_port: PortNo,
     /// Headers came or went since the frame was parsed.
     stale: bool,
@@ -21,10 +21,10 @@ pub(crate) struct Packet {
     settled: bool,
 }
 
-impl Packet {
+impl<'a> Packet<'a> {
     /// A packet that came in on `in_port`.
     #[inline]
-    pub(crate) fn new(frame: Frame, parsed: Parsed, in_port: PortNo) -> Packet {
+    pub(crate) fn new(frame: &'a mut Frame, parsed: &'a mut Parsed, in_port: PortNo) -> Packet<'a> {
         Packet { frame, parsed, in_port, stale: false, waiting: None, settled: false }
     }
 
@@ -71,10 +71,10 @@ impl Packet {
         self.settled = true;
     }
 
-    /// Ends the packet's way: the waiting output gets the frame, or nobody.
+    /// Ends the packet's way: the waiting output takes the frame, or the pool does.
     #[inline]
     pub(crate) fn finish(&mut self, fx: &mut impl Effects) {
-        let frame = std::mem::take(&mut self.frame);
+        let frame = std::mem::take(self.frame);
         match self.waiting.take() {
             Some(port) => fx.send(port, frame),
             None => {
@@ -101,7 +101,7 @@ impl Packet {
     pub(crate) fn edit(&mut self, fx: &mut impl Effects, edit: impl FnOnce(&mut Frame, &Layers) -> Edited) -> Edited {
         self.flush(fx);
         self.refresh();
-        let edited = edit(&mut self.frame, &self.parsed.layers);
+        let edited = edit(self.frame, &self.parsed.layers);
         self.stale |= edited == Edited::Moved;
         edited
     }
@@ -114,7 +114,7 @@ impl Packet {
     ) -> Result<Edited, EditError> {
         self.flush(fx);
         self.refresh();
-        let edited = edit(&mut self.frame, &self.parsed.layers)?;
+        let edited = edit(self.frame, &self.parsed.layers)?;
         self.stale |= edited == Edited::Moved;
         Ok(edited)
     }
@@ -122,7 +122,7 @@ impl Packet {
     /// Sends the waiting copy: the packet is about to change.
     fn flush(&mut self, fx: &mut impl Effects) {
         if let Some(port) = self.waiting.take() {
-            fx.send_copy(port, &self.frame);
+            fx.send_copy(port, self.frame);
         }
     }
 
@@ -136,11 +136,10 @@ impl Packet {
     #[cold]
     fn parse_again(&mut self) {
         self.stale = false;
+        let carried =
+            [Field::Metadata, Field::TunnelId, Field::InPhyPort].map(|field| (field, self.parsed.key.get(field)));
         // An edit leaves at least the Ethernet header.
-        let Ok(mut parsed) = parse(self.frame.bytes(), self.in_port) else { return };
-        for field in [Field::Metadata, Field::TunnelId, Field::InPort, Field::InPhyPort] {
-            parsed.key.set(field, self.parsed.key.get(field));
-        }
-        self.parsed = parsed;
+        let _ = parse_into(self.frame.bytes(), self.in_port, self.parsed);
+        carried.into_iter().for_each(|(field, value)| self.parsed.key.set(field, value));
     }
 }

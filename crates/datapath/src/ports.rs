@@ -26,11 +26,16 @@ pub(crate) struct Ports {
     all: Vec<PortNo>,
     /// Ports that FLOOD and NORMAL send to: those of `all` without NO_FLOOD.
     flood: Vec<PortNo>,
+    /// By small number: whether it may be sent to. Saves most packets the hash.
+    small: Vec<Result<(), DropReason>>,
 }
+
+/// Port numbers below this are looked up without a hash.
+const SMALL: u32 = 1024;
 
 impl Ports {
     pub(crate) fn new() -> Ports {
-        Ports { states: HashMap::new(), order: Vec::new(), all: Vec::new(), flood: Vec::new() }
+        Ports { states: HashMap::new(), order: Vec::new(), all: Vec::new(), flood: Vec::new(), small: Vec::new() }
     }
 
     pub(crate) fn get(&self, port: PortNo) -> Option<&PortState> {
@@ -99,8 +104,12 @@ impl Ports {
     }
 
     /// Whether packets may be sent to a port.
+    #[inline]
     pub(crate) fn may_send(&self, port: PortNo) -> Result<(), DropReason> {
-        self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send()
+        match self.small.get(port.0 as usize) {
+            Some(known) => *known,
+            None => self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send(),
+        }
     }
 
     /// Ports that ALL sends to; a packet's input port is to be left out.
@@ -118,6 +127,9 @@ impl Ports {
         self.order.sort_unstable();
         let usable = |port: &&PortNo| self.states[*port].may_send().is_ok();
         self.all = self.order.iter().filter(usable).copied().collect();
+        let highest = self.order.iter().rev().find(|port| port.0 < SMALL).map_or(0, |port| port.0);
+        let known = |number| self.states.get(&PortNo(number)).map_or(Err(DropReason::UnknownPort), PortState::may_send);
+        self.small = (0..=highest).map(known).collect();
         let floods = |port: &&PortNo| self.states[*port].desc.config & bits::NO_FLOOD == 0;
         self.flood = self.all.iter().filter(floods).copied().collect();
     }

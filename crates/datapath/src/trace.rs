@@ -74,8 +74,8 @@ pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &
         tracer.dropped(reason);
         return tracer.trace;
     }
-    let frame = Frame::from_bytes(bytes);
-    let Ok(parsed) = parse(frame.bytes(), in_port) else {
+    let mut frame = Frame::from_bytes(bytes);
+    let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
         tracer.dropped(DropReason::TooShort);
         return tracer.trace;
     };
@@ -84,7 +84,7 @@ pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &
         tracer.dropped(DropReason::Fragment);
         return tracer.trace;
     }
-    let mut packet = Packet::new(frame, parsed, in_port);
+    let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
     if datapath.is_standalone() {
         tracer.step(TraceStep::Standalone);
         execute::normal(&mut packet, &mut tracer);

@@ -22,5 +22,5 @@ pub use field::Field;
 pub use frame::{Frame, FramePool};
 pub use key::{FlowKey, FlowMask};
 pub use mac::MacAddr;
-pub use parse::{Layers, Parsed, parse};
+pub use parse::{Layers, Parsed, parse, parse_into};
 pub use port_no::PortNo;

@@ -22,8 +22,8 @@ impl Datapath {
         if !is_port {
             return Err(BadRequest::BadPort.into());
         }
-        let frame = self.packet_of(message, request)?;
-        let Ok(parsed) = parse(frame.bytes(), in_port) else {
+        let mut frame = self.packet_of(message, request)?;
+        let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
             request.pool.give(frame);
             return Err(BadRequest::BadPacket.into());
         };
@@ -38,7 +38,7 @@ impl Datapath {
             return Ok(());
         }
         let mut live = Live::new(request.now, &self.tables, &mut self.plane, request.pool, request.out);
-        let mut packet = Packet::new(frame, parsed, in_port);
+        let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
         let _ = execute::run(&message.actions, &mut packet, ORIGIN, &mut live);
         packet.finish(&mut live);
         Ok(())
@@ -56,13 +56,13 @@ impl Datapath {
 
     /// Runs a packet that was kept through the pipeline, as a flow-mod that names it asks for (OpenFlow 1.3.5, 7.3.4.2).
     pub(super) fn release(&mut self, buffer: BufferId, request: &mut Request<'_>) -> Result<(), ErrorType> {
-        let (in_port, frame) = self.plane.buffers.take(request.channel, buffer)?;
-        let Ok(parsed) = parse(frame.bytes(), in_port) else {
+        let (in_port, mut frame) = self.plane.buffers.take(request.channel, buffer)?;
+        let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
             request.pool.give(frame);
             return Ok(());
         };
         let mut live = Live::new(request.now, &self.tables, &mut self.plane, request.pool, request.out);
-        let mut packet = Packet::new(frame, parsed, in_port);
+        let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
         pipeline::run(live.tables, &mut packet, &mut self.set, &mut live);
         packet.finish(&mut live);
         Ok(())
