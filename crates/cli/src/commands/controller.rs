@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// OpenFlow versions spoken: 1.3, 1.0
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',', default_value = "1.3,1.0", value_parser = parse_version)]
     versions: Vec<Version>,
-    /// Print one JSON object per line: switches coming and going, and last the summary
+    /// Print one JSON object per line: where it listens, switches coming and going, and last the summary
     #[arg(long)]
     json: bool,
 }
@@ -61,9 +61,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let signals =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
     let controller = Controller::start(Box::new(app), config)?;
-    if !json {
-        say(&ready_line(&controller, &args.versions));
-    }
+    say(&ready_line(&controller, &args.versions, json));
     signals.block_on(end_signal())?;
     say(&summary(&controller.stop(), json));
     Ok(ExitCode::SUCCESS)
@@ -100,8 +98,11 @@ fn say(text: &str) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-fn ready_line(controller: &Controller, versions: &[Version]) -> String {
+fn ready_line(controller: &Controller, versions: &[Version], json: bool) -> String {
     let addresses: Vec<_> = controller.addresses().iter().map(Listen::to_string).collect();
+    if json {
+        return serde_json::json!({"event": "ready", "listen": addresses}).to_string();
+    }
     let versions: Vec<_> = versions.iter().map(|version| version.name()).collect();
     format!("learning switch for OpenFlow {} listens on {}", versions.join(", "), addresses.join(", "))
 }

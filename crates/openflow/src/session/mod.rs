@@ -8,93 +8,23 @@ mod negotiate;
 mod reassembly;
 #[cfg(test)]
 mod tests;
+mod types;
 
-use crate::codec::{self, EncodeError, Header};
+use crate::codec::{self, Header};
 use crate::model::error::{BadRequest, HelloFailed};
 use crate::model::{Body, Bytes, ErrorMessage, ErrorType, FeaturesReply, Hello, Message, Version};
 use direction::End;
 use reassembly::{Next, Reassembly};
-use serde::Serialize;
 use std::collections::VecDeque;
-use std::time::Duration;
 use weir_units::Instant;
+
+pub use types::{Event, SendError, SessionConfig, SessionCounters};
 
 /// Bytes of a refused message that go back in the error: what the specification asks for (OpenFlow 1.3.5, 7.4.4).
 const ERROR_DATA_BYTES: usize = 64;
 /// Type numbers that every version shares (OpenFlow 1.3.5, 7.1).
 const TYPE_HELLO: u8 = 0;
 const TYPE_ERROR: u8 = 1;
-
-/// How a session behaves.
-#[derive(Debug, Clone)]
-pub struct SessionConfig {
-    /// Versions spoken, any order, at least one.
-    pub versions: Vec<Version>,
-    /// Silence after which an echo request is sent; as much silence again after it ends the session. Zero: never.
-    pub echo_interval: Duration,
-    /// Time the peer has to finish the handshake.
-    pub handshake_timeout: Duration,
-    /// Bytes of output waiting to be written beyond which [`Session::send`] reports a full session: a peer that stalls.
-    pub max_output_bytes: usize,
-}
-
-impl Default for SessionConfig {
-    fn default() -> Self {
-        SessionConfig {
-            versions: vec![Version::V13, Version::V10],
-            echo_interval: Duration::from_secs(5),
-            handshake_timeout: Duration::from_secs(10),
-            max_output_bytes: 4 << 20,
-        }
-    }
-}
-
-/// What happened on a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// The handshake is done. At the controller's end, with what the switch said of itself; at the switch's end without.
-    Up {
-        /// The version both speak.
-        version: Version,
-        /// The switch's features, at the controller's end.
-        features: Option<FeaturesReply>,
-    },
-    /// A message for the application. Hello, echo, and (controller's end) the handshake's features reply do not show up;
-    /// errors from the peer do.
-    Message(Message),
-    /// The session ended; nothing more is received. Bytes still in the output should be written before closing.
-    Closed {
-        /// Why, for people.
-        reason: String,
-    },
-}
-
-/// Why a message was not sent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum SendError {
-    #[error("the session is not up")]
-    NotUp,
-    #[error("{0} bytes wait to be written: the peer does not read")]
-    Full(usize),
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-}
-
-/// What a session counted since its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct SessionCounters {
-    /// Whole messages received, good or bad.
-    pub received: u64,
-    /// Messages queued for the peer, the session's own included.
-    pub sent: u64,
-    /// Messages received that were refused: undecodable, of another version, or not for this end to receive.
-    pub refused: u64,
-    /// Messages received before the handshake was done, and left aside.
-    pub early: u64,
-    /// Echo replies and errors not sent because the peer does not read.
-    pub answers_dropped: u64,
-}
 
 /// One end of an OpenFlow channel.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use crate::model::error::BadAction;
 use crate::model::{FlowMod, Match, PacketIn, PacketInReason, TableId};
 use proptest::prelude::*;
 use std::collections::VecDeque;
+use std::time::Duration;
 use weir_packet::Field;
 
 const SECOND: Duration = Duration::from_secs(1);

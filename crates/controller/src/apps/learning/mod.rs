@@ -12,15 +12,19 @@
 //! - Counters: [`Counters`].
 //! - Source: IEEE 802.1Q-2022, 8.7 and 8.8 (learning, ageing, the filtering database).
 mod addresses;
+mod config;
+mod counters;
 mod entries;
 mod ports;
+
+pub use config::LearningConfig;
+pub use counters::Counters;
 
 use crate::{App, ConnectionId, Outbox};
 use addresses::Addresses;
 use entries::Flow;
 use ports::{Change, Ports, Vlan};
 use std::collections::HashMap;
-use std::time::Duration;
 use weir_openflow::model::multipart::{MultipartReply, ReplyBody};
 use weir_openflow::model::port::{PortStatus, PortStatusReason};
 use weir_openflow::model::{Action, Body, FeaturesReply, FlowRemoved, PacketIn, PortDesc, PortNo};
@@ -32,68 +36,6 @@ use weir_units::Instant;
 const MAX_VLANS: usize = 128;
 /// LLDP's EtherType (IEEE 802.1AB-2016, 8.3): its frames are for the switch, wherever they are sent.
 const ETH_TYPE_LLDP: u128 = 0x88cc;
-
-/// How a learning switch behaves. `..LearningConfig::default()` fills in what is not said.
-#[derive(Debug, Clone)]
-pub struct LearningConfig {
-    /// Access ports: (datapath id, port) to VLAN id, `1..=4094`. With none, VLANs are told apart by tag only. Default: none.
-    pub access: HashMap<(u64, PortNo), u16>,
-    /// Time without a packet after which an entry goes, in whole seconds up to 65535; zero for never. Default: 60 s.
-    pub idle_timeout: Duration,
-    /// Priority of entries, above 0. Default: 100.
-    pub priority: u16,
-    /// Most stations known per switch and VLAN; one more pushes out the one not seen for longest. Default: 4096.
-    pub max_addresses: usize,
-    /// Time after which a station is forgotten that sent nothing to the controller and that no entry names. Default: 300 s.
-    pub max_age: Duration,
-}
-
-impl Default for LearningConfig {
-    fn default() -> Self {
-        LearningConfig {
-            access: HashMap::new(),
-            idle_timeout: Duration::from_secs(60),
-            priority: 100,
-            max_addresses: 4096,
-            max_age: Duration::from_secs(300),
-        }
-    }
-}
-
-/// What a learning switch counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Stations learned.
-    pub learned: u64,
-    /// Stations that moved to another port.
-    pub moved: u64,
-    /// Stations forgotten because of their age.
-    pub aged: u64,
-    /// Stations pushed out of a full table.
-    pub pushed_out: u64,
-    /// Packets sent to all ports of their VLAN.
-    pub flooded: u64,
-    /// Packets dropped: no whole Ethernet header, or no input port.
-    pub drop_malformed: u64,
-    /// Packets dropped: a group address as source.
-    pub drop_multicast_source: u64,
-    /// Packets dropped: for the switch itself, as bridge protocols and LLDP are (IEEE 802.1Q-2022, table 8-1).
-    pub drop_reserved: u64,
-    /// Packets dropped: tagged on an access port.
-    pub drop_tagged: u64,
-    /// Packets dropped: the destination is on the port they came from.
-    pub drop_same_port: u64,
-    /// Packets dropped: the switch neither kept them nor sent all of them.
-    pub drop_truncated: u64,
-    /// Packets dropped: no other port carries their VLAN.
-    pub drop_no_port: u64,
-    /// Packets whose source was not learned: too many VLANs.
-    pub unlearned_vlans: u64,
-    /// Ports left aside: too many on a switch.
-    pub ports_left_aside: u64,
-    /// Errors from switches.
-    pub errors: u64,
-}
 
 /// The learning switch application.
 #[derive(Debug)]
@@ -165,24 +107,7 @@ impl App for Learning {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        let c = &self.counters;
-        vec![
-            ("learned", c.learned),
-            ("moved", c.moved),
-            ("aged", c.aged),
-            ("pushed_out", c.pushed_out),
-            ("flooded", c.flooded),
-            ("drop_malformed", c.drop_malformed),
-            ("drop_multicast_source", c.drop_multicast_source),
-            ("drop_reserved", c.drop_reserved),
-            ("drop_tagged", c.drop_tagged),
-            ("drop_same_port", c.drop_same_port),
-            ("drop_truncated", c.drop_truncated),
-            ("drop_no_port", c.drop_no_port),
-            ("unlearned_vlans", c.unlearned_vlans),
-            ("ports_left_aside", c.ports_left_aside),
-            ("errors", c.errors),
-        ]
+        self.counters.named()
     }
 }
 

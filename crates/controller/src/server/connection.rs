@@ -1,0 +1,115 @@
+//! The task of one connection: bytes between its stream and its session in the hub.
+use super::Shared;
+use super::listener::Stream;
+use crate::ConnectionId;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{Notify, watch};
+use weir_units::Clock;
+
+/// Bytes read at once from a connection.
+const READ_BYTES: usize = 32 << 10;
+/// Bytes waiting for a switch beyond which nothing more is read from it.
+const PAUSE_BYTES: usize = 1 << 20;
+/// Time to write what is left when a connection is closed from this end.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// The task of one connection.
+pub(super) struct Connection {
+    pub(super) id: ConnectionId,
+    pub(super) shared: Arc<Shared>,
+    pub(super) wake: Arc<Notify>,
+    pub(super) stopped: watch::Receiver<bool>,
+}
+
+/// Bytes on their way to a switch: taken from its session as a whole, written in pieces.
+#[derive(Default)]
+struct Writing {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Writing {
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.written..]
+    }
+}
+
+impl Connection {
+    pub(super) async fn run(mut self, mut stream: Box<dyn Stream>) {
+        let mut writing = Writing::default();
+        let reason = self.exchange(&mut stream, &mut writing).await;
+        let _ = tokio::time::timeout(LINGER, self.flush(&mut stream, &mut writing)).await;
+        let now = self.shared.clock.now();
+        self.shared.hub().disconnect(now, self.id, &reason);
+    }
+
+    /// Moves bytes both ways until the connection ends; returns why.
+    async fn exchange(&mut self, stream: &mut Box<dyn Stream>, writing: &mut Writing) -> String {
+        let (mut reader, mut writer) = tokio::io::split(stream);
+        let mut input = vec![0; READ_BYTES];
+        loop {
+            let waiting = self.take_output(writing);
+            if self.shared.hub().is_ended(self.id) {
+                return "ended".into();
+            }
+            let deadline = self.until_deadline();
+            tokio::select! {
+                read = reader.read(&mut input), if waiting < PAUSE_BYTES => match read {
+                    Ok(0) => return "the switch closed the connection".into(),
+                    Ok(length) => {
+                        let now = self.shared.clock.now();
+                        self.shared.hub().receive(now, self.id, &input[..length]);
+                        // Others come next, however much this one sends.
+                        tokio::task::yield_now().await;
+                    }
+                    Err(error) => return format!("reading failed: {error}"),
+                },
+                wrote = writer.write(writing.rest()), if !writing.rest().is_empty() => match wrote {
+                    Ok(length) => writing.written += length,
+                    Err(error) => return format!("writing failed: {error}"),
+                },
+                () = self.wake.notified() => {}
+                () = tokio::time::sleep(deadline) => {
+                    let now = self.shared.clock.now();
+                    self.shared.hub().poll(now, self.id);
+                }
+                () = stopped(&mut self.stopped) => return "the controller stops".into(),
+            }
+        }
+    }
+
+    /// Takes output from the session when all taken before is written; returns how many bytes wait in all.
+    fn take_output(&self, writing: &mut Writing) -> usize {
+        let mut hub = self.shared.hub();
+        let Some(output) = hub.output(self.id) else {
+            return writing.rest().len();
+        };
+        if writing.rest().is_empty() {
+            writing.bytes.clear();
+            writing.written = 0;
+            std::mem::swap(output, &mut writing.bytes);
+        }
+        writing.rest().len() + output.len()
+    }
+
+    fn until_deadline(&self) -> Duration {
+        let deadline = self.shared.hub().deadline(self.id);
+        deadline.map_or(Duration::MAX, |deadline| deadline.since(self.shared.clock.now()))
+    }
+
+    /// Writes what is left before closing: the error that says why, most likely.
+    async fn flush(&self, stream: &mut Box<dyn Stream>, writing: &mut Writing) -> io::Result<()> {
+        while self.take_output(writing) > 0 {
+            writing.written += stream.write(writing.rest()).await?;
+        }
+        stream.shutdown().await
+    }
+}
+
+/// Waits until the controller is told to stop, or is gone.
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,73 @@
+//! Sockets that switches connect to.
+use crate::Listen;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+
+/// A socket that switches connect to.
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+/// A stream to a switch, whatever carries it.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl Listener {
+    pub(super) fn bind(listen: &Listen) -> io::Result<Listener> {
+        let bound = match listen {
+            Listen::Tcp(address) => bind_tcp(*address).map(Listener::Tcp),
+            Listen::Unix(path) => bind_unix(path).map(|listener| Listener::Unix(listener, path.clone())),
+        };
+        bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}")))
+    }
+
+    pub(super) fn address(&self) -> io::Result<Listen> {
+        Ok(match self {
+            Listener::Tcp(listener) => Listen::Tcp(listener.local_addr()?),
+            Listener::Unix(_, path) => Listen::Unix(path.clone()),
+        })
+    }
+
+    pub(super) async fn accept(&self) -> io::Result<(Box<dyn Stream>, String)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Box::new(stream), format!("tcp:{address}")))
+            }
+            Listener::Unix(listener, path) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Box::new(stream), format!("unix:{}", path.display())))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn bind_tcp(address: std::net::SocketAddr) -> io::Result<TcpListener> {
+    let listener = std::net::TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
+/// Binds a Unix socket that only its owner may use; takes the place of a socket that nobody listens on any more.
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
