@@ -1,19 +1,11 @@
 //! Other projects' controllers drive weir, and weir's controller drives Open vSwitch: the ping test of the reference data's
 //! `interop-ping.sh`, three hosts and all pings between them.
-use crate::bed::weir;
+use crate::bed::{our_switch, weir};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The script's switches and controllers share nothing, but each run takes both cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn our_switch() -> String {
-    let ports = r#"n=0; a=; for p in $OF_PORTS; do n=$((n+1)); a="$a --port $n=af_packet:$p"; done;"#;
-    format!(
-        r#"{ports} exec {} switch --dpid 0x$OF_DPID --controller tcp:$OF_CTL --control-socket $INTEROP_TMP/weir.sock $a"#,
-        weir()
-    )
-}
 
 fn our_controller(version: &str) -> String {
     format!("exec {} controller --listen tcp:$OF_CTL --versions {version}", weir())
@@ -42,7 +34,7 @@ fn os_ken_drives_our_switch_in_1_3() {
 
 #[test]
 fn os_ken_drives_our_switch_in_1_0() {
-    all_pings("10", &format!("{} ", our_switch()), "osken");
+    all_pings("10", &our_switch(), "osken");
 }
 
 #[test]

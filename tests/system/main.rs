@@ -4,6 +4,7 @@
 //! (see weir-testing).
 mod bed;
 mod chain;
+mod conformance;
 mod controllers;
 mod failures;
 mod ofctl;

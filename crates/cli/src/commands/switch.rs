@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_datapath::{DatapathConfig, FailMode};
+use weir_openflow::Version;
 use weir_switch::privileges::{self, User};
 use weir_switch::{
     ControllerTarget, ListenTarget, PortArgument, PortConfig, SocketFile, Switch, SwitchConfig, SwitchError,
@@ -53,6 +54,9 @@ struct Settings {
     /// Without a controller: keep to the tables, or forward as a learning bridge [default: secure]
     #[arg(long, value_enum)]
     fail_mode: Option<Mode>,
+    /// OpenFlow versions spoken, separated by commas [default: 1.3,1.0]
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
+    versions: Vec<Version>,
     /// Number of flow tables, 1 to 254 [default: 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=254))]
     tables: Option<u8>,
@@ -188,6 +192,7 @@ impl Settings {
             controller: list(self.controller, file.controller),
             listen: list(self.listen, file.listen),
             fail_mode: self.fail_mode.or(file.fail_mode),
+            versions: list(self.versions, file.versions),
             tables: self.tables.or(file.tables),
             max_entries: self.max_entries.or(file.max_entries),
             control_socket: self.control_socket.or(file.control_socket),
@@ -231,6 +236,10 @@ impl Settings {
         let defaults = (DatapathConfig::default(), SwitchConfig::default());
         let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
         let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
+        let mut session = defaults.1.session;
+        if !self.versions.is_empty() {
+            session.versions = self.versions;
+        }
         SwitchConfig {
             datapath: DatapathConfig {
                 datapath_id: dpid.unwrap_or(defaults.0.datapath_id),
@@ -247,6 +256,7 @@ impl Settings {
             controllers: self.controller,
             listeners: self.listen,
             control_socket: Some(socket),
+            session,
             spin: self.spin.map_or(defaults.1.spin, |spin| spin.0),
             ..defaults.1
         }
@@ -303,6 +313,7 @@ mod tests {
             ("\n\nport = ['1=nul:a']\n", ":3:", "nul"),
             ("listen = ['6654']\n", ":1:", "expected ptcp:"),
             ("dpid = 'xyz'\n", ":1:", "hexadecimal"),
+            ("versions = ['1.5']\n", ":1:", "expected `1.0` or `1.3`"),
             ("fail-mode = 'open'\n", ":1:", "standalone"),
             ("name = \n", ":1:", ""),
         ] {

@@ -32,12 +32,14 @@ pub use weir_packet::PortNo;
 use serde::Serialize;
 
 /// A wire version of OpenFlow, by its number in the header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Version {
     /// OpenFlow 1.0.
+    #[serde(rename = "1.0")]
     V10 = 1,
     /// OpenFlow 1.3.
+    #[serde(rename = "1.3")]
     V13 = 4,
 }
 
@@ -138,5 +140,14 @@ impl Version {
             4 => Some(Version::V13),
             _ => None,
         }
+    }
+}
+
+impl std::str::FromStr for Version {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = [Version::V10, Version::V13].into_iter().find(|version| version.name() == text);
+        named.ok_or_else(|| format!("found `{text}`, expected 1.0 or 1.3"))
     }
 }

@@ -14,9 +14,9 @@ pub(crate) struct Args {
     /// What the flow-mod does
     #[arg(long, value_enum, default_value = "add")]
     command: CommandArg,
-    /// Version of OpenFlow
-    #[arg(long, value_enum, default_value = "1.3", value_name = "VERSION")]
-    version: VersionArg,
+    /// Version of OpenFlow: 1.0 or 1.3
+    #[arg(long, default_value = "1.3", value_name = "VERSION")]
+    version: Version,
     /// Print the flow-mod message in hexadecimal
     #[arg(long, conflicts_with = "json")]
     hex: bool,
@@ -34,15 +34,6 @@ enum CommandArg {
     DeleteStrict,
 }
 
-/// A version of OpenFlow on the command line.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum VersionArg {
-    #[value(name = "1.0")]
-    V10,
-    #[value(name = "1.3")]
-    V13,
-}
-
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let command = match args.command {
         CommandArg::Add => FlowCommand::Add,
@@ -51,12 +42,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         CommandArg::Delete => FlowCommand::Delete,
         CommandArg::DeleteStrict => FlowCommand::DeleteStrict,
     };
-    let version = match args.version {
-        VersionArg::V10 => Version::V10,
-        VersionArg::V13 => Version::V13,
-    };
     for written in &args.flows {
-        println!("{}", line(args, written, command, version)?);
+        println!("{}", line(args, written, command, args.version)?);
     }
     Ok(ExitCode::SUCCESS)
 }
