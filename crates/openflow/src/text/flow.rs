@@ -72,7 +72,7 @@ pub fn format_flow(flow: &FlowMod, version: Version) -> String {
         parts.push(format!("out_group={}", group_text(flow.out_group)));
     }
     parts.extend(FLAGS.into_iter().filter(|(_, flag)| flow.flags.contains(*flag)).map(|(word, _)| word.to_owned()));
-    parts.extend(Some(match_and_priority(&flow.matching, flow.priority)).filter(|text| !text.is_empty()));
+    parts.extend(Some(match_and_priority(&flow.matching, flow.priority, version)).filter(|text| !text.is_empty()));
     let mut text = parts.join(",");
     if !is_delete(flow.command) {
         let space = if text.is_empty() { "" } else { " " };
@@ -82,8 +82,8 @@ pub fn format_flow(flow: &FlowMod, version: Version) -> String {
 }
 
 /// A priority other than the default one, and a match.
-pub(super) fn match_and_priority(matching: &Match, priority: u16) -> String {
-    let matching = match_text::write(matching);
+pub(super) fn match_and_priority(matching: &Match, priority: u16, version: Version) -> String {
+    let matching = match_text::write(matching, version);
     match (priority, matching.as_str()) {
         (DEFAULT_PRIORITY, _) => matching,
         (_, "") => format!("priority={priority}"),

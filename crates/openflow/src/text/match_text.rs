@@ -1,6 +1,6 @@
 //! Matches, to text: the order and spelling of `ovs-ofctl`.
 use super::{field_value, matching, raw};
-use crate::model::{Match, MatchField};
+use crate::model::{Match, MatchField, Version};
 use std::fmt::Write as _;
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
@@ -12,14 +12,14 @@ struct Writer<'a> {
 }
 
 /// Writes a match, fields separated by commas; empty if it matches everything.
-pub(super) fn write(matching: &Match) -> String {
+pub(super) fn write(matching: &Match, version: Version) -> String {
     let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
     writer.protocol(matching);
     for field in [Field::TunnelId, Field::Metadata, Field::InPort, Field::InPhyPort] {
         writer.field(field, field_value::set_name(field));
     }
-    writer.vlan();
+    writer.vlan(version);
     writer.field(Field::EthSrc, "dl_src");
     writer.field(Field::EthDst, "dl_dst");
     writer.field(Field::EthType, "dl_type");
@@ -90,12 +90,14 @@ impl<'a> Writer<'a> {
     }
 
     /// The tag as `dl_vlan` and `dl_vlan_pcp` where these say it, otherwise as bits of the whole tag.
-    fn vlan(&mut self) {
+    fn vlan(&mut self, version: Version) {
         let present = u128::from(VLAN_PRESENT);
         let vid = self.take(Field::VlanVid).map(|(value, mask)| (value, mask.unwrap_or(Field::VlanVid.all_ones())));
         let pcp = self.take(Field::VlanPcp).map(|(value, _)| value);
         match (vid, pcp) {
             (None, None) => {}
+            // 1.0's match on packets without tag leaves no bit of the tag open.
+            (Some((0, 0x1fff)), None) if version == Version::V10 => self.put("vlan_tci", "0x0000"),
             (Some((value, 0x1fff)), pcp) if value & present != 0 => {
                 self.put("dl_vlan", &(value & 0xfff).to_string());
                 if let Some(pcp) = pcp {
@@ -167,12 +169,12 @@ mod tests {
             .with(Field::EthType, eth_type::IPV4)
             .with(Field::VlanVid, VLAN_PRESENT | 5)
             .with_masked(Field::Ipv4Dst, 0x0a00_0000_u32, 0xff00_0000_u32);
-        assert_eq!(write(&matching), "tcp,in_port=1,dl_vlan=5,nw_dst=10.0.0.0/8,tp_dst=80");
+        assert_eq!(write(&matching, Version::V13), "tcp,in_port=1,dl_vlan=5,nw_dst=10.0.0.0/8,tp_dst=80");
     }
 
     #[test]
     fn a_field_without_its_prerequisite_keeps_its_own_name() {
         let matching = Match::any().with(Field::TcpDst, 80_u16).with(Field::VlanPcp, 3_u8).with(Field::Ipv4Src, 1_u32);
-        assert_eq!(write(&matching), "vlan_pcp=3,tcp_dst=80,ipv4_src=0.0.0.1");
+        assert_eq!(write(&matching, Version::V13), "vlan_pcp=3,tcp_dst=80,ipv4_src=0.0.0.1");
     }
 }

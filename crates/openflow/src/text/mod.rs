@@ -42,7 +42,7 @@ pub fn parse_match(text: &str) -> Result<Match, ParseError> {
 
 /// Writes a match in the order and spelling of `ovs-ofctl`; empty if it matches everything.
 pub fn format_match(matching: &Match) -> String {
-    match_text::write(matching)
+    match_text::write(matching, Version::V13)
 }
 
 /// Reads actions, such as `push_vlan:0x8100,set_field:4197->vlan_vid,output:2`; `drop` is none.

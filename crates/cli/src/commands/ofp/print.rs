@@ -144,19 +144,14 @@ fn capture_messages(
 ) -> anyhow::Result<()> {
     let mut connections = Connections { port, framings: HashMap::new(), messages: 0 };
     let mut streams = Streams::default();
-    let (mut now, mut written) = (0, Ok(()));
-    let read = capture::read(file, |packet| {
-        now = packet.time_ns;
-        streams.receive(&packet.frame, |direction, piece| {
-            let result = connections.piece(now, direction, piece, printer);
-            written = std::mem::replace(&mut written, Ok(())).and(result);
-        });
-    });
-    let left_out = streams.left_out;
-    streams.finish(|direction, piece| {
-        let result = connections.piece(now, direction, piece, printer);
+    let mut written = Ok(());
+    let mut take = |direction: Direction, time_ns: u64, piece: Piece| {
+        let result = connections.piece(Place { time_ns, direction }, piece, printer);
         written = std::mem::replace(&mut written, Ok(())).and(result);
-    });
+    };
+    let read = capture::read(file, |packet| streams.receive(packet.time_ns, &packet.frame, &mut take));
+    let left_out = streams.left_out;
+    streams.finish(&mut take);
     written?;
     printer.out.flush()?;
     connections.report(left_out);
@@ -173,19 +168,13 @@ struct Connections {
 }
 
 impl Connections {
-    fn piece(
-        &mut self,
-        now: u64,
-        direction: Direction,
-        piece: Piece,
-        printer: &mut Printer<impl Write>,
-    ) -> io::Result<()> {
+    fn piece(&mut self, place: Place, piece: Piece, printer: &mut Printer<impl Write>) -> io::Result<()> {
+        let direction = place.direction;
         let wanted = |port| direction.from.port() == port || direction.to.port() == port;
         if !self.port.is_none_or(wanted) {
             return Ok(());
         }
         let framing = self.framings.entry(direction).or_default();
-        let place = Place { time_ns: now, direction };
         let mut written = Ok(());
         match piece {
             Piece::Data(data) => framing.receive(&data, self.port.is_some(), |found| {

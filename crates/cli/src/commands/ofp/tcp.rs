@@ -23,7 +23,7 @@ impl fmt::Display for Direction {
     }
 }
 
-/// What comes out of the streams.
+/// What comes out of the streams, each with the time of the packet that brought it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     /// The next bytes.
@@ -47,6 +47,10 @@ struct Segment {
     direction: Direction,
     sequence: u32,
     starts: bool,
+    /// The other direction's bytes that have arrived, by the next sequence number wanted.
+    acknowledged: Option<u32>,
+    /// Nanoseconds since 1970.
+    time_ns: u64,
     /// What of the payload was captured.
     data: Vec<u8>,
     /// Bytes of payload that were sent.
@@ -54,24 +58,34 @@ struct Segment {
 }
 
 impl Streams {
-    /// Takes a frame; hands on what it completes.
-    pub(super) fn receive(&mut self, frame: &[u8], mut each: impl FnMut(Direction, Piece)) {
-        let Some(segment) = segment(frame) else { return };
+    /// Takes a frame captured at `time_ns`; hands on what it completes.
+    pub(super) fn receive(&mut self, time_ns: u64, frame: &[u8], mut each: impl FnMut(Direction, u64, Piece)) {
+        let Some(segment) = segment(time_ns, frame) else { return };
+        self.acknowledge(&segment, &mut each);
         if !self.directions.contains_key(&segment.direction) && self.directions.len() == MAX_DIRECTIONS {
             self.left_out += 1;
             return;
         }
         let direction = segment.direction;
-        self.directions.entry(direction).or_default().receive(segment, &mut |piece| each(direction, piece));
+        let assembly = self.directions.entry(direction).or_default();
+        assembly.receive(segment, &mut |time, piece| each(direction, time, piece));
+    }
+
+    /// What the receiver has and the capture has not will not come any more.
+    fn acknowledge(&mut self, segment: &Segment, each: &mut impl FnMut(Direction, u64, Piece)) {
+        let other = Direction { from: segment.direction.to, to: segment.direction.from };
+        if let (Some(wanted), Some(assembly)) = (segment.acknowledged, self.directions.get_mut(&other)) {
+            assembly.acknowledge(wanted, &mut |time, piece| each(other, time, piece));
+        }
     }
 
     /// Hands on what waits behind bytes that never came, in the order of the directions' addresses.
-    pub(super) fn finish(self, mut each: impl FnMut(Direction, Piece)) {
+    pub(super) fn finish(self, mut each: impl FnMut(Direction, u64, Piece)) {
         let mut directions: Vec<_> = self.directions.into_iter().collect();
         directions.sort_by_key(|(direction, _)| *direction);
         for (direction, mut assembly) in directions {
             while !assembly.ahead.is_empty() {
-                assembly.skip_gap(&mut |piece| each(direction, piece));
+                assembly.skip_gap(&mut |time, piece| each(direction, time, piece));
             }
         }
     }
@@ -84,19 +98,19 @@ struct Assembly {
     base: Option<u32>,
     /// Bytes from `base` to the next one wanted.
     next: u64,
-    /// Segments behind a gap, by the bytes from `base` to them.
-    ahead: BTreeMap<u64, Vec<u8>>,
+    /// Segments behind a gap with their times, by the bytes from `base` to them.
+    ahead: BTreeMap<u64, (u64, Vec<u8>)>,
     /// Bytes in `ahead`.
     ahead_bytes: usize,
 }
 
 impl Assembly {
-    fn receive(&mut self, segment: Segment, each: &mut impl FnMut(Piece)) {
+    fn receive(&mut self, segment: Segment, each: &mut impl FnMut(u64, Piece)) {
         if segment.starts {
             let first = segment.sequence.wrapping_add(1);
             if self.base != Some(first) {
                 if self.base.is_some() {
-                    each(Piece::Start);
+                    each(segment.time_ns, Piece::Start);
                 }
                 *self = Assembly { base: Some(first), ..Assembly::default() };
             }
@@ -112,6 +126,14 @@ impl Assembly {
         }
     }
 
+    fn acknowledge(&mut self, wanted: u32, each: &mut impl FnMut(u64, Piece)) {
+        let Some(base) = self.base else { return };
+        let arrived = self.position(wanted.wrapping_sub(base)).unwrap_or_default();
+        while self.ahead.first_key_value().is_some_and(|(at, _)| *at <= arrived) {
+            self.skip_gap(each);
+        }
+    }
+
     /// Bytes from `base` to a sequence number, which is near `next`; none if it lies before `base`. The number wraps round
     /// every 4 GiB.
     fn position(&self, relative: u32) -> Option<u64> {
@@ -120,7 +142,7 @@ impl Assembly {
         self.next.checked_add_signed(i64::from(distance))
     }
 
-    fn place(&mut self, at: u64, segment: Segment, each: &mut impl FnMut(Piece)) {
+    fn place(&mut self, at: u64, segment: Segment, each: &mut impl FnMut(u64, Piece)) {
         let old = usize::try_from(self.next.saturating_sub(at)).unwrap_or(usize::MAX);
         if old >= segment.length {
             return; // sent again
@@ -129,12 +151,12 @@ impl Assembly {
         let missing = segment.length - segment.data.len().max(old);
         let at = at.max(self.next);
         if at > self.next {
-            self.keep(at, data);
+            self.keep(at, segment.time_ns, data);
         } else {
-            self.deliver(data, each);
+            self.deliver(segment.time_ns, data, each);
             // A segment that was not captured whole leaves a hole behind it.
             if missing > 0 {
-                self.lose(missing as u64, each);
+                self.lose(segment.time_ns, missing as u64, each);
             }
         }
         while self.ahead_bytes > MAX_AHEAD {
@@ -143,64 +165,67 @@ impl Assembly {
         self.drain(each);
     }
 
-    fn keep(&mut self, at: u64, data: Vec<u8>) {
+    fn keep(&mut self, at: u64, time_ns: u64, data: Vec<u8>) {
         if data.is_empty() {
             return; // none of it was captured
         }
         let kept = self.ahead.entry(at).or_default();
-        if data.len() > kept.len() {
-            self.ahead_bytes += data.len() - kept.len();
-            *kept = data;
+        if data.len() > kept.1.len() {
+            self.ahead_bytes += data.len() - kept.1.len();
+            *kept = (time_ns, data);
         }
     }
 
-    fn deliver(&mut self, data: Vec<u8>, each: &mut impl FnMut(Piece)) {
+    fn deliver(&mut self, time_ns: u64, data: Vec<u8>, each: &mut impl FnMut(u64, Piece)) {
         if !data.is_empty() {
             self.next += data.len() as u64;
-            each(Piece::Data(data));
+            each(time_ns, Piece::Data(data));
         }
     }
 
-    fn lose(&mut self, bytes: u64, each: &mut impl FnMut(Piece)) {
+    fn lose(&mut self, time_ns: u64, bytes: u64, each: &mut impl FnMut(u64, Piece)) {
         self.next += bytes;
-        each(Piece::Lost(bytes));
+        each(time_ns, Piece::Lost(bytes));
     }
 
     /// Delivers what is no longer ahead.
-    fn drain(&mut self, each: &mut impl FnMut(Piece)) {
+    fn drain(&mut self, each: &mut impl FnMut(u64, Piece)) {
         while let Some(first) = self.ahead.first_entry().filter(|first| *first.key() <= self.next) {
-            let (at, data) = first.remove_entry();
+            let (at, (time_ns, data)) = first.remove_entry();
             self.ahead_bytes -= data.len();
             let old = usize::try_from(self.next - at).unwrap_or(usize::MAX);
-            self.deliver(data.get(old..).unwrap_or_default().to_vec(), each);
+            self.deliver(time_ns, data.get(old..).unwrap_or_default().to_vec(), each);
         }
     }
 
     /// Gives the bytes before the first segment ahead up.
-    fn skip_gap(&mut self, each: &mut impl FnMut(Piece)) {
-        if let Some((at, _)) = self.ahead.first_key_value() {
-            let missing = at.saturating_sub(self.next);
+    fn skip_gap(&mut self, each: &mut impl FnMut(u64, Piece)) {
+        if let Some((at, (time_ns, _))) = self.ahead.first_key_value() {
+            let (missing, time_ns) = (at.saturating_sub(self.next), *time_ns);
             if missing > 0 {
-                self.lose(missing, each);
+                self.lose(time_ns, missing, each);
             }
         }
         self.drain(each);
     }
 }
 
-fn segment(frame: &[u8]) -> Option<Segment> {
+fn segment(time_ns: u64, frame: &[u8]) -> Option<Segment> {
     let parsed = parse(frame, PortNo(0)).ok()?;
     let (Transport::Tcp, tcp) = parsed.layers.transport? else { return None };
     let (network, ip) = parsed.layers.network?;
     let (tcp, ip) = (usize::from(tcp), usize::from(ip));
     let header: &[u8; 20] = frame.get(tcp..)?.first_chunk()?;
+    let be32 = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let payload = tcp + usize::from(header[12] >> 4) * 4;
     let end = ip_end(network, ip, frame)?;
     let length = end.checked_sub(payload)?;
     Some(Segment {
         direction: direction(&parsed, network),
-        sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+        sequence: be32(4),
         starts: header[13] & 2 != 0,
+        acknowledged: (header[13] & 0x10 != 0).then(|| be32(8)),
+        time_ns,
         data: frame.get(payload..end.min(frame.len())).unwrap_or_default().to_vec(),
         length,
     })
@@ -255,9 +280,9 @@ mod tests {
     fn pieces(frames: &[Vec<u8>]) -> Vec<Piece> {
         let (mut streams, mut pieces) = (Streams::default(), Vec::new());
         for frame in frames {
-            streams.receive(frame, |_, piece| pieces.push(piece));
+            streams.receive(0, frame, |_, _, piece| pieces.push(piece));
         }
-        streams.finish(|_, piece| pieces.push(piece));
+        streams.finish(|_, _, piece| pieces.push(piece));
         pieces
     }
 
@@ -289,6 +314,21 @@ mod tests {
     }
 
     #[test]
+    fn what_the_receiver_has_is_not_waited_for() {
+        let mut answer = frame(1, false, b"", 0);
+        // The other way round, acknowledging up to 107.
+        answer[26..34].rotate_left(4);
+        answer[34..38].rotate_left(2);
+        answer[42..46].copy_from_slice(&107_u32.to_be_bytes());
+        let (mut streams, mut found) = (Streams::default(), Vec::new());
+        let frames = [frame(100, false, b"ab", 0), frame(105, false, b"fg", 0), answer, frame(107, false, b"h", 0)];
+        for (time, frame) in (1..).zip(&frames) {
+            streams.receive(time, frame, |_, time, piece| found.push((time, piece)));
+        }
+        assert_eq!(found, [(1, data(b"ab")), (2, Piece::Lost(3)), (2, data(b"fg")), (4, data(b"h"))]);
+    }
+
+    #[test]
     fn a_new_connection_starts_anew() {
         let frames = [frame(100, false, b"ab", 0), frame(7, true, b"", 0), frame(8, false, b"cd", 0)];
         assert_eq!(pieces(&frames), [data(b"ab"), Piece::Start, data(b"cd")]);
@@ -308,7 +348,7 @@ mod tests {
         frames.extend((0..1000_u32).map(|i| frame(10 + i * 1400, false, &block, 0)));
         let (mut streams, mut lost) = (Streams::default(), false);
         for frame in &frames {
-            streams.receive(frame, |_, piece| lost |= piece == Piece::Lost(8));
+            streams.receive(0, frame, |_, _, piece| lost |= piece == Piece::Lost(8));
             assert!(streams.directions.values().all(|one| one.ahead_bytes <= MAX_AHEAD + 1400));
         }
         assert!(lost);

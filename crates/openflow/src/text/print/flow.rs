@@ -23,7 +23,7 @@ pub(super) fn flow_mod(flow: &FlowMod, show: Show) -> String {
     if flow.table != TableId(0) && show.version != Version::V10 {
         let _ = write!(text, " table:{}", flow.table.0);
     }
-    let matching = match_and_priority(&flow.matching, flow.priority);
+    let matching = match_and_priority(&flow.matching, flow.priority, show.version);
     let _ = write!(text, " {matching}{}", if matching.is_empty() { "" } else { " " });
     text.push_str(&settings(flow));
     let _ = write!(text, "actions={}", write_instructions(&flow.instructions, show.version));
@@ -68,7 +68,8 @@ pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
         FlowRemovedReason::Delete => "delete",
         FlowRemovedReason::GroupDelete => "group_delete",
     };
-    let mut text = format!(" {} reason={reason}", match_and_priority(&removed.matching, removed.priority));
+    let mut text =
+        format!(" {} reason={reason}", match_and_priority(&removed.matching, removed.priority, show.version));
     if removed.table != TableId::ALL && show.version != Version::V10 {
         let _ = write!(text, " table_id={}", removed.table.0);
     }
@@ -84,7 +85,7 @@ pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
     text
 }
 
-pub(super) fn request(request: &FlowRequest) -> String {
+pub(super) fn request(request: &FlowRequest, show: Show) -> String {
     let mut text = String::new();
     if request.table != TableId::ALL {
         let _ = write!(text, " table={}", request.table.0);
@@ -98,7 +99,7 @@ pub(super) fn request(request: &FlowRequest) -> String {
     if request.cookie_mask != 0 {
         let _ = write!(text, " cookie={:#x}/{:#x}", request.cookie, request.cookie_mask);
     }
-    let _ = write!(text, " {}", match_text::write(&request.matching));
+    let _ = write!(text, " {}", match_text::write(&request.matching, show.version));
     text
 }
 
@@ -118,7 +119,7 @@ pub fn format_stats(stats: &FlowStats, version: Version) -> String {
         }
     }
     text.push_str(&flags(stats.flags));
-    let matching = match_and_priority(&stats.matching, stats.priority);
+    let matching = match_and_priority(&stats.matching, stats.priority, version);
     let _ = write!(text, "{matching}{}", if matching.is_empty() { "" } else { " " });
     let _ = write!(text, "actions={}", write_instructions(&stats.instructions, version));
     text

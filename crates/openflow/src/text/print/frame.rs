@@ -143,7 +143,7 @@ impl Line<'_> {
                 self.put("mpls_ttl", entry & 0xff);
                 self.put("mpls_bos", entry >> 8 & 1);
             } else {
-                self.put(&format!("mpls_lse{depth}"), format_args!("0x{entry:08x}"));
+                self.put(&format!("mpls_lse{depth}"), entry);
             }
             if entry & 0x100 != 0 {
                 return;

@@ -26,7 +26,7 @@ pub(super) fn desc(desc: &GroupDesc, show: Show) -> String {
 
 fn group(group: GroupId, kind: u8, buckets: &[Bucket], show: Show) -> String {
     let kind_name = KINDS.get(usize::from(kind)).map_or_else(|| kind.to_string(), |name| (*name).to_owned());
-    let head = format!("group_id={},type={kind_name}", group_text(group));
+    let head = format!("group_id={},type={kind_name}", group.0);
     buckets.iter().fold(head, |text, one| text + &bucket(one, kind, show))
 }
 
@@ -46,7 +46,7 @@ fn bucket(bucket: &Bucket, kind: u8, show: Show) -> String {
 }
 
 pub(super) fn stats(stats: &GroupStats) -> String {
-    let mut text = format!(" group_id={},", group_text(stats.group));
+    let mut text = format!(" group_id={},", stats.group.0);
     if stats.duration_sec != u32::MAX {
         let _ = write!(text, "duration={},", shape::duration(stats.duration_sec, stats.duration_nsec));
     }
@@ -90,7 +90,10 @@ pub(super) fn features(features: &GroupFeatures) -> String {
         .enumerate()
         .filter(|(at, _)| features.types & 1 << at != 0)
     {
-        let actions = shape::bits(features.actions[at], ACTIONS);
+        let actions = match features.actions[at] {
+            0 => "<none>".into(),
+            actions => shape::bits(actions, ACTIONS),
+        };
         let _ = write!(text, "    {kind} group:\n       max_groups={:#x}\n", features.max_groups[at]);
         let _ = writeln!(text, "       actions: {actions}");
     }

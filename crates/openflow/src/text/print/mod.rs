@@ -117,7 +117,7 @@ fn body(body: &Body, show: Show) -> String {
         Body::GroupMod(group_mod) => group::group_mod(group_mod, show),
         Body::PortMod(port_mod) => port::port_mod(port_mod),
         Body::TableMod(table_mod) => table::table_mod(table_mod),
-        Body::MultipartRequest(request) => more(request.more) + &self::request(&request.body),
+        Body::MultipartRequest(request) => more(request.more) + &self::request(&request.body, show),
         Body::MultipartReply(reply) => more(reply.more) + &self::reply(&reply.body, show),
         Body::QueueGetConfigRequest(port) => format!(" port={port}"),
         Body::QueueGetConfigReply(reply) => queue::config(reply),
@@ -136,9 +136,9 @@ fn more(more: bool) -> String {
     if more { " flags=[more]".into() } else { String::new() }
 }
 
-fn request(body: &RequestBody) -> String {
+fn request(body: &RequestBody, show: Show) -> String {
     match body {
-        RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::request(request),
+        RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::request(request, show),
         RequestBody::PortStats(port) => format!(" port_no={port}"),
         RequestBody::Queue { port, queue } => queue::request(*port, *queue),
         RequestBody::Group(group) => format!(" group_id={}", super::flow::group_text(*group)),
@@ -159,8 +159,8 @@ fn reply(body: &ReplyBody, show: Show) -> String {
         ReplyBody::Flow(entries) => lines(entries, |entry| flow::stats(entry, show)),
         ReplyBody::Aggregate(stats) => flow::aggregate(stats),
         ReplyBody::Table(tables) => table::stats(tables, show),
-        ReplyBody::PortStats(ports) => port::stats(ports),
-        ReplyBody::Queue(queues) => queue::stats(queues),
+        ReplyBody::PortStats(ports) => port::stats(ports, show),
+        ReplyBody::Queue(queues) => queue::stats(queues, show),
         ReplyBody::Group(groups) => lines(groups, group::stats),
         ReplyBody::GroupDesc(groups) => lines(groups, |group| group::desc(group, show)),
         ReplyBody::GroupFeatures(features) => group::features(features),

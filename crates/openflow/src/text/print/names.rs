@@ -164,7 +164,10 @@ pub(super) fn of_bytes(header: Header, bytes: &[u8]) -> String {
     let part = bytes.get(8..10).map(|number| u16::from_be_bytes([number[0], number[1]]));
     match (kind.strip_prefix("MULTIPART_"), part) {
         (Some(way), Some(part)) => {
-            let name = PARTS.get(usize::from(part)).map_or_else(|| part.to_string(), |name| (*name).to_owned());
+            let name = match part {
+                0xffff => "EXPERIMENTER".to_owned(),
+                part => PARTS.get(usize::from(part)).map_or_else(|| part.to_string(), |name| (*name).to_owned()),
+            };
             format!("OFPST_{name} {}", way.to_lowercase())
         }
         _ => format!("OFPT_{kind}"),

@@ -13,7 +13,8 @@ pub(super) fn packet_in(message: &PacketIn, show: Show) -> String {
     if message.cookie != u64::MAX {
         let _ = write!(text, " cookie={:#x}", message.cookie);
     }
-    let _ = write!(text, " total_len={} {}", message.total_len, match_text::write(&shown(&message.matching)));
+    let _ =
+        write!(text, " total_len={} {}", message.total_len, match_text::write(&shown(&message.matching), show.version));
     let reason = match message.reason {
         PacketInReason::NoMatch => "no_match",
         PacketInReason::Action => "action",

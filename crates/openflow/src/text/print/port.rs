@@ -114,12 +114,12 @@ pub(super) fn port_mod(port_mod: &PortMod) -> String {
     )
 }
 
-pub(super) fn stats(ports: &[PortStats]) -> String {
+pub(super) fn stats(ports: &[PortStats], show: Show) -> String {
     let head = format!(" {} ports\n", ports.len());
-    ports.iter().fold(head, |text, port| text + &one_stats(port))
+    ports.iter().fold(head, |text, port| text + &one_stats(port, show))
 }
 
-fn one_stats(port: &PortStats) -> String {
+fn one_stats(port: &PortStats, show: Show) -> String {
     let mut text = format!("  port {:>2}: rx ", port.port_no);
     let rx = [
         ("pkts", port.rx_packets),
@@ -142,7 +142,8 @@ fn one_stats(port: &PortStats) -> String {
         parts.join(", ")
     };
     let _ = writeln!(text, "{}\n           tx {}", list(&rx), list(&tx));
-    if (port.duration_sec, port.duration_nsec) != (u32::MAX, u32::MAX) {
+    // 1.0 does not carry it, and all ones say that it is not known.
+    if show.version != Version::V10 && (port.duration_sec, port.duration_nsec) != (u32::MAX, u32::MAX) {
         let _ = writeln!(text, "           duration={}", duration(port.duration_sec, port.duration_nsec));
     }
     text

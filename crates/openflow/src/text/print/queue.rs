@@ -1,7 +1,8 @@
 //! Queues of ports.
+use super::Show;
 use super::shape::{counter, duration};
-use crate::model::PortNo;
 use crate::model::queue::{ALL_QUEUES, QueueConfigReply, QueueProperty, QueueStats};
+use crate::model::{PortNo, Version};
 use crate::text::raw;
 use std::fmt::Write as _;
 
@@ -43,7 +44,7 @@ fn rate_text(name: &str, rate: u16) -> String {
     }
 }
 
-pub(super) fn stats(queues: &[QueueStats]) -> String {
+pub(super) fn stats(queues: &[QueueStats], show: Show) -> String {
     let mut text = format!(" {} queues\n", queues.len());
     for queue in queues {
         let _ = write!(text, "  port {} queue {}: ", queue.port, number(queue.queue));
@@ -53,6 +54,7 @@ pub(super) fn stats(queues: &[QueueStats]) -> String {
         }
         let lived = match (queue.duration_sec, queue.duration_nsec) {
             (u32::MAX, _) => "?".into(),
+            _ if show.version == Version::V10 => "?".into(),
             (seconds, nanoseconds) => duration(seconds, nanoseconds),
         };
         let _ = writeln!(text, "duration={lived}");

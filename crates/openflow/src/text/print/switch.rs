@@ -101,12 +101,10 @@ pub(super) fn role(message: &RoleMessage) -> String {
         Role::Slave => "secondary".into(),
         Role::Unknown(number) => number.to_string(),
     };
-    // Without a change or a rival, no generation counts.
-    let generation = match message.role {
-        Role::NoChange | Role::Equal if message.generation_id == 0 || message.generation_id == u64::MAX => {
-            String::new()
-        }
-        _ => format!(" generation_id={}", message.generation_id),
+    // All ones stand for none; without a change or a rival, none counts.
+    let generation = match (message.role, message.generation_id) {
+        (_, u64::MAX) | (Role::NoChange | Role::Equal, 0) => String::new(),
+        (_, generation) => format!(" generation_id={generation}"),
     };
     format!(" role={role}{generation}")
 }

@@ -9,17 +9,17 @@ use std::fmt::Write as _;
 use weir_packet::Field;
 
 pub(super) fn table_mod(table_mod: &TableMod) -> String {
-    let table = match table_mod.table {
+    // The configuration's bits are deprecated: they mean nothing in 1.3 (OpenFlow 1.3.5, 7.3.4.1).
+    match table_mod.table {
         TableId::ALL => " table_id: ALL_TABLES".to_owned(),
         table => format!(" table_id={}", table.0),
-    };
-    // 1.3 keeps two bits of 1.1 and 1.2 that say what happens to misses, without meaning (OpenFlow 1.3.5, 7.3.4.1).
-    let miss = match table_mod.config & 3 {
-        0 => String::new(),
-        bits => format!(", flow_miss_config={}", ["", "continue", "drop", "<unknown>"][bits as usize]),
-    };
-    table + &miss
+    }
 }
+
+/// How a field can be matched.
+const MASK: &str = "arbitrary mask";
+const WILDCARD: &str = "exact match or wildcard";
+const EXACT: &str = "must exact match";
 
 /// Fields that 1.0's tables say they can wildcard, by their bits, as `ovs-ofctl` names them and in its order.
 const WILDCARDS_10: [(u32, &str); 12] = [
@@ -52,7 +52,7 @@ pub(super) fn stats(tables: &[TableStats], show: Show) -> String {
             if has_abilities && same_abilities {
                 text.push_str("    (same features)\n");
             } else if has_abilities {
-                abilities_10(table, text);
+                abilities_10(table, last.is_some_and(|last| last.wildcards == table.wildcards), text);
             }
         });
         last = Some(table);
@@ -60,15 +60,35 @@ pub(super) fn stats(tables: &[TableStats], show: Show) -> String {
     out.finish()
 }
 
-fn abilities_10(table: &TableStats, text: &mut String) {
+fn abilities_10(table: &TableStats, same_matching: bool, text: &mut String) {
     if table.max_entries != 0 {
         let _ = writeln!(text, "    max_entries={}", table.max_entries);
     }
-    text.push_str("    matching:\n");
-    for (bits, name) in WILDCARDS_10 {
-        let how = if table.wildcards & bits != 0 { "exact match or wildcard" } else { "must exact match" };
-        let _ = writeln!(text, "      {name}: {how}");
+    let names: Vec<&str> =
+        WILDCARDS_10.iter().filter(|(bits, _)| table.wildcards & bits != 0).map(|(_, name)| *name).collect();
+    if same_matching && !names.is_empty() {
+        text.push_str("    (same matching)\n");
+    } else if !names.is_empty() {
+        let _ = writeln!(text, "    matching:\n      {WILDCARD}: {}", grouped(&names));
     }
+}
+
+/// Names with what they share in front written once: `eth_{src,dst} in_port`.
+fn grouped<N: AsRef<str>>(names: &[N]) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for name in names.iter().map(AsRef::as_ref) {
+        let (start, end) = name.split_once('_').unwrap_or(("", name));
+        match groups.last_mut() {
+            Some((last, ends)) if *last == start && !start.is_empty() => ends.push(end),
+            _ => groups.push((start, vec![end])),
+        }
+    }
+    let texts = groups.into_iter().map(|(start, ends)| match ends.as_slice() {
+        [end] if start.is_empty() => (*end).to_owned(),
+        [end] => format!("{start}_{end}"),
+        ends => format!("{start}_{{{}}}", ends.join(",")),
+    });
+    texts.collect::<Vec<_>>().join(" ")
 }
 
 /// Tables one below the other; those that are like the one before are said to be so.
@@ -243,8 +263,12 @@ impl Summary {
             text.push_str("    (same matching)\n");
         } else if !self.matching.is_empty() {
             text.push_str("    matching:\n");
-            for (name, how) in &self.matching {
-                let _ = writeln!(text, "      {name}: {how}");
+            for wanted in [MASK, WILDCARD, EXACT] {
+                let names = self.matching.iter().filter(|(_, how)| *how == wanted).map(|(name, _)| name);
+                let names: Vec<&String> = names.collect();
+                if !names.is_empty() {
+                    let _ = writeln!(text, "      {wanted}: {}", grouped(&names));
+                }
             }
         }
     }
@@ -293,7 +317,7 @@ impl Actions {
             let _ = writeln!(text, "        actions: {}", self.kinds.join(" "));
         }
         if !self.fields.is_empty() {
-            let _ = writeln!(text, "        supported on Set-Field: {}", self.fields.join(" "));
+            let _ = writeln!(text, "        supported on Set-Field: {}", grouped(&self.fields));
         }
     }
 }
@@ -417,9 +441,9 @@ fn matching(properties: &[TableProperty]) -> Vec<(String, &'static str)> {
     }
     matched.sort_by_key(field_rank);
     let how = |id: &OxmId| match (id.has_mask, wildcards.contains(&(id.class, id.number))) {
-        (true, _) => "arbitrary mask",
-        (false, true) => "exact match or wildcard",
-        (false, false) => "must exact match",
+        (true, _) => MASK,
+        (false, true) => WILDCARD,
+        (false, false) => EXACT,
     };
     matched.iter().map(|id| (field_name(id), how(id))).collect()
 }

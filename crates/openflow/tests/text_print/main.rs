@@ -4,12 +4,17 @@
 //! - messages that Open vSwitch refuses (`decode error`, `parse error`);
 //! - its own fields and actions, which weir shows as `raw_...` and `experimenter(...)`;
 //! - a switch's reports that 1.3 does not have (`ROLE_STATUS: (off)` and the like);
-//! - OpenFlow's actions and fields that it does not know (`copy_ttl_out`, `push_pbb`, ...).
+//! - OpenFlow's actions that it does not know (`copy_ttl_out`, `push_pbb`, ...);
+//! - groups and cookies that deletes and requests select by, which it does not show;
+//! - its name `in_port_oxm` for 1.3's `in_port` in table features.
 //!
 //! Spaces at line ends and empty lines do not count.
+mod own;
+
 use std::path::Path;
 use std::process::Command;
-use weir_openflow::text::{Detail, print_bytes};
+use weir_openflow::text::{Detail, print_bytes, print_message};
+use weir_openflow::{Body, Message, Version, decode, encode};
 
 /// What `ovs-ofctl` prints for one message, or none if it refuses the message.
 fn ovs_print(bytes: &[u8]) -> Option<String> {
@@ -27,8 +32,17 @@ const NOT_IN_OVS: [&str; 4] = [" copy_ttl_out", " copy_ttl_in", " push_pbb", " p
 
 fn normal(text: &str) -> String {
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
-    let lines: Vec<&str> = lines.filter(|line| !NOT_IN_13.iter().any(|word| line.contains(word))).collect();
-    NOT_IN_OVS.iter().fold(lines.join("\n"), |text, word| text.replace(word, ""))
+    let lines = lines.filter(|line| !NOT_IN_13.iter().any(|word| line.contains(word)));
+    let text = lines.map(without_filters).collect::<Vec<_>>().join("\n");
+    NOT_IN_OVS.iter().fold(text, |text, word| text.replace(word, "")).replace("in_port_oxm", "in_port")
+}
+
+/// A line without what Open vSwitch does not show: the group and cookie that deletes and requests select by.
+fn without_filters(line: &str) -> String {
+    let is_request = line.contains(" request (");
+    let hidden = |word: &&str| word.starts_with("out_group") || is_request && word.starts_with("cookie=");
+    let words: Vec<&str> = line.split(' ').filter(|word| !hidden(word)).collect();
+    words.join(" ").trim_end().to_owned()
 }
 
 /// Whether weir's text shows something that it does not look into.
@@ -78,4 +92,54 @@ fn messages_of_the_reference_data_look_as_in_ovs() {
     }
     assert!(differences.is_empty(), "{} of {compared} differ:\n{}", differences.len(), differences.join("\n"));
     assert!(compared >= 60, "only {compared} messages were compared");
+}
+
+/// Our own messages with their wire version.
+fn own_messages() -> impl Iterator<Item = (Version, Message)> {
+    let all = |version, bodies: Vec<Body>| bodies.into_iter().map(move |body| (version, Message { xid: 1, body }));
+    all(Version::V10, own::v10()).chain(all(Version::V13, own::v13()))
+}
+
+fn encoded(message: &Message, version: Version) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(message, version, &mut bytes).unwrap_or_else(|error| panic!("{message:?}: {error}"));
+    bytes
+}
+
+#[test]
+fn our_messages_look_as_in_ovs() {
+    if !weir_testing::programs(&["ovs-ofctl"]) {
+        return;
+    }
+    let mut differences = Vec::new();
+    for (version, message) in own_messages() {
+        let bytes = encoded(&message, version);
+        let ours = print_bytes(&bytes, Detail::Packets);
+        match ovs_print(&bytes) {
+            Some(theirs) if normal(&ours) == normal(&theirs) => {}
+            theirs => differences.push(format!("  weir: {ours}\n  ovs:  {}", theirs.unwrap_or("refused".into()))),
+        }
+    }
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
+/// Every message as it was recorded; `WEIR_RECORD=1` writes the record anew, to be read before it is committed.
+#[test]
+fn our_messages_look_as_recorded() {
+    let texts: Vec<String> = own_messages()
+        .map(|(version, message)| {
+            let decoded = decode(&encoded(&message, version)).unwrap_or_else(|error| panic!("{message:?}: {error}"));
+            print_message(&decoded, version as u8, Detail::Bytes)
+        })
+        .collect();
+    let text = texts.join("\n");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/text_print/messages.txt");
+    if std::env::var_os("WEIR_RECORD").is_some() {
+        std::fs::write(&path, &text).expect("the record can be written");
+    }
+    let recorded = std::fs::read_to_string(&path).expect("the record is there");
+    for (ours, recorded) in text.lines().zip(recorded.lines()) {
+        assert_eq!(ours, recorded);
+    }
+    assert_eq!(text.len(), recorded.len());
 }
