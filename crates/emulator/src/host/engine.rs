@@ -113,13 +113,16 @@ impl Hosts {
                     Command::Stop => return,
                 }
             }
-            let now = self.clock.now();
-            let next = self.hosts.iter_mut().map(|(_, host)| host.poll(now, &mut done)).min();
+            let mut next = Instant::FAR;
+            for (_, host) in &mut self.hosts {
+                host.receive(self.clock.now());
+                next = next.min(host.poll(self.clock.now(), &mut done));
+            }
             for item in done.drain(..) {
                 // Nobody listens any more: the lab is ending.
                 let _ = self.done.send(item);
             }
-            self.sleep(next.unwrap_or(Instant::FAR));
+            self.sleep(next);
         }
     }
 

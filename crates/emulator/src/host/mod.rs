@@ -34,6 +34,8 @@ pub(crate) struct Host {
     device: Device,
     stack: Stack,
     tasks: Vec<Running>,
+    /// There may be more frames than were taken in.
+    more: bool,
     gone: bool,
 }
 
@@ -103,7 +105,7 @@ impl Host {
             }
         });
         let stack = Stack { interface, sockets: SocketSet::new(Vec::new()) };
-        Host { device, stack, tasks: Vec::new(), gone: false }
+        Host { device, stack, tasks: Vec::new(), more: false, gone: false }
     }
 
     /// Takes on this host's share of the scenario's traffic, whose times count from `start`.
@@ -127,31 +129,36 @@ impl Host {
         }
     }
 
-    /// Does what is due at `now`; items of traffic that were sent to their end go to `done`. Gives the time to be called
-    /// again, if no frame comes before.
-    pub(crate) fn poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {
-        match self.try_poll(now, done) {
-            Ok(next) => next,
-            Err(error) => {
-                if !self.gone {
-                    tracing::warn!(%error, "a host lost its port");
-                }
-                self.gone = true;
-                Instant::FAR
-            }
+    /// Takes frames in from the port. To be followed by [`Host::poll`] with a later time, so that no frame is measured
+    /// as if it had come before it did.
+    pub(crate) fn receive(&mut self, now: Instant) {
+        match self.device.receive(now) {
+            Ok(more) => self.more = more,
+            Err(error) => self.lose(&error),
         }
     }
 
-    fn try_poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Result<Instant, PortError> {
-        let more = self.device.receive(now)?;
+    /// Does what is due at `now`; items of traffic that were sent to their end go to `done`. Gives the time to be called
+    /// again, if no frame comes before.
+    pub(crate) fn poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {
         let time = smoltcp_time(now);
         self.stack.interface.poll(time, &mut self.device, &mut self.stack.sockets);
         let task_next = self.poll_tasks(now, done);
         self.stack.interface.poll(time, &mut self.device, &mut self.stack.sockets);
-        self.device.flush(now)?;
+        if let Err(error) = self.device.flush(now) {
+            self.lose(&error);
+        }
         let stack_next = self.stack.interface.poll_at(time, &self.stack.sockets).map(weir_time);
-        let wakes = [Some(task_next), stack_next, self.device.next_wake(), more.then_some(now)];
-        Ok(wakes.into_iter().flatten().min().unwrap_or(Instant::FAR))
+        let wakes = [Some(task_next), stack_next, self.device.next_wake(), self.more.then_some(now)];
+        wakes.into_iter().flatten().min().unwrap_or(Instant::FAR)
+    }
+
+    /// The port is gone: nothing comes any more, what is sent is lost.
+    fn lose(&mut self, error: &PortError) {
+        self.more = false;
+        if !std::mem::replace(&mut self.gone, true) {
+            tracing::warn!(%error, "a host lost its port");
+        }
     }
 
     fn poll_tasks(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {

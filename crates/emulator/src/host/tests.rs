@@ -48,7 +48,11 @@ fn run(traffic: &str, shape: Shape, end: Duration) -> (Measured, Option<Instant>
     let mut through = None;
     while now < Instant::ZERO + end {
         let mut done = Vec::new();
-        let next = hosts.iter_mut().map(|host| host.poll(now, &mut done)).min().unwrap();
+        let mut poll = |host: &mut Host| {
+            host.receive(now);
+            host.poll(now, &mut done)
+        };
+        let next = hosts.iter_mut().map(&mut poll).min().unwrap();
         if !done.is_empty() {
             through = Some(now);
         }
