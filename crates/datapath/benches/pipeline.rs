@@ -6,8 +6,7 @@
 //! windows; the spread says how quiet the machine was. Other traffic than the one stated (random flows, misses) is not measured here.
 use std::net::Ipv4Addr;
 use weir_datapath::{Datapath, DatapathConfig, Output};
-use weir_openflow::model::flow::FlowMod;
-use weir_openflow::model::{Action, Instruction, Match, PortDesc, PortNo, TableId};
+use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortDesc, PortNo, TableId};
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, Frame, FramePool, MacAddr};
@@ -33,6 +32,29 @@ fn main() {
         let (best, median) = (ns[0], ns[ns.len() / 2]);
         let cycles = ghz.map_or(String::new(), |ghz| format!(", {:.0} cycles at {ghz:.2} GHz", best * ghz));
         println!("{:34} best {best:6.1} ns{cycles}, {:.1} Mpps; median {median:6.1} ns", case.name, 1e3 / best);
+    }
+    if word.is_empty() {
+        let sizes: &[u64] = if is_measuring { &[1_000, 100_000, 1_000_000] } else { &[1_000] };
+        sizes.iter().for_each(|entries| measure_flow_mods(*entries));
+    }
+}
+
+/// What adding and deleting entries costs when there are many.
+fn measure_flow_mods(entries: u64) {
+    let clock = SystemClock::start();
+    let mut datapath = Datapath::new(DatapathConfig::default());
+    let flow = |number| {
+        let matching = Match::any().with(Field::EthDst, address(number).to_bits());
+        entry(0, 1, matching, vec![Action::output(PortNo(2))])
+    };
+    for command in [FlowCommand::Add, FlowCommand::DeleteStrict] {
+        let flows: Vec<FlowMod> = (0..entries).map(|number| FlowMod { command, ..flow(number) }).collect();
+        let start = clock.now();
+        for flow in &flows {
+            datapath.flow_mod(start, flow).expect("the entry is right");
+        }
+        let ns = clock.now().since(start).as_secs_f64() * 1e9 / entries as f64;
+        println!("{command:?}, {entries} entries: {ns:.0} ns each");
     }
 }
 

@@ -64,19 +64,11 @@ impl Tables<'_> {
         if !(is_one_table || is_delete && flow.table == TableId::ALL) {
             return Err(FlowModFailed::BadTableId.into());
         }
-        let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
         let words = WordMatches::new(&key, &mask);
-        let filter = Filter {
-            table: flow.table,
-            words: words.clone(),
-            strict: is_strict.then_some(flow.priority),
-            cookie: flow.cookie,
-            cookie_mask: flow.cookie_mask,
-            // Only deletes are filtered by what entries do (OpenFlow 1.3.5, 6.4).
-            out_port: if is_delete { flow.out_port } else { PortNo::ANY },
-            out_group: if is_delete { flow.out_group } else { GroupId::ANY },
-        };
         if is_delete {
+            // Only deletes are filtered by what entries do (OpenFlow 1.3.5, 6.4).
+            let filter =
+                Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, words) };
             self.delete(now, &filter, gone);
             return Ok(());
         }
@@ -85,7 +77,7 @@ impl Tables<'_> {
         if flow.command == FlowCommand::Add {
             return self.add(now, flow, version, words, program);
         }
-        let found = self.modify(now, flow, version, &filter, &program);
+        let found = self.modify(now, flow, version, &Filter::of_flow_mod(flow, words.clone()), &program);
         // 1.0 adds what it does not find to modify.
         if !found && version == Version::V10 {
             return self.add(now, flow, version, words, program);
@@ -254,6 +246,20 @@ pub(crate) fn select<'a>(
 }
 
 impl Filter {
+    /// The entries that a modify means; a delete filters further.
+    fn of_flow_mod(flow: &FlowMod, words: WordMatches) -> Filter {
+        let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
+        Filter {
+            table: flow.table,
+            words,
+            strict: is_strict.then_some(flow.priority),
+            cookie: flow.cookie,
+            cookie_mask: flow.cookie_mask,
+            out_port: PortNo::ANY,
+            out_group: GroupId::ANY,
+        }
+    }
+
     /// The filter of a statistics request.
     ///
     /// # Errors
