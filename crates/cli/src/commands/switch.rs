@@ -258,7 +258,6 @@ impl Settings {
             control_socket: Some(socket),
             session,
             spin: self.spin.map_or(defaults.1.spin, |spin| spin.0),
-            ..defaults.1
         }
     }
 }
