@@ -1,10 +1,10 @@
 //! A run from its start to its end.
+use crate::host::Host;
 use crate::host::engine::Engines;
-use crate::host::{Host, MAX_ADDRESSES};
 use crate::measured::Measured;
 use crate::network::{MEMORY_FRAMES, Network, port_drops, shaped};
 use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
-use crate::{Cancel, netns};
+use crate::{Cancel, check, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl LabError {
 /// # Errors
 /// The lab could not be set up. Traffic that fails is no error but a result that did not pass.
 pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<LabResult, LabError> {
-    check(scenario)?;
+    check::check(scenario, options)?;
     progress(Progress::Step("making hosts"));
     let clock = SystemClock::start();
     let (done, finished) = unbounded();
@@ -215,35 +215,6 @@ impl Lab {
             drops,
         })
     }
-}
-
-/// What the schema allows but a lab cannot give.
-fn check(scenario: &Scenario) -> Result<(), LabError> {
-    if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
-        let problem =
-            format!("host {}: found {} addresses, expected at most {MAX_ADDRESSES}", host.name, host.ip.len());
-        return Err(LabError::Scenario(problem));
-    }
-    match looping_link(scenario) {
-        None => Ok(()),
-        Some([a, b]) => Err(LabError::Scenario(format!(
-            "link {a} - {b}: found a loop of links, expected a tree: a learning switch would send floods round it for ever"
-        ))),
-    }
-}
-
-/// The first link whose ends are joined already, by their names.
-fn looping_link(scenario: &Scenario) -> Option<[&str; 2]> {
-    // The group of joined switches that each is in; joining renames one group.
-    let mut group: Vec<usize> = (0..scenario.switches.len()).collect();
-    for link in &scenario.links {
-        let [a, b] = link.ends.map(|end| group[end.switch]);
-        if a == b {
-            return Some(link.ends.map(|end| scenario.switches[end.switch].name.as_str()));
-        }
-        group.iter_mut().filter(|number| **number == b).for_each(|number| *number = a);
-    }
-    None
 }
 
 /// How long an item of traffic takes.

@@ -4,6 +4,7 @@
 //! namespaces with real programs. Reading order: [`result`] (what comes out), `lab` (the run from start to end), `network`
 //! (switches, links, controller), `host` and `netns` (the two kinds of hosts).
 mod cancel;
+mod check;
 mod host;
 mod lab;
 mod measured;

@@ -1,5 +1,7 @@
 //! Labs with hosts in this process, from scenario to result.
 use std::time::Duration;
+use weir_controller::apps::learning::{Learning, LearningConfig};
+use weir_controller::{Controller, ControllerConfig};
 use weir_emulator::result::TrafficResult;
 use weir_emulator::{Cancel, LabError, LabResult, Options, Progress, run};
 use weir_scenario::{Scenario, TrafficKind};
@@ -170,6 +172,18 @@ fn what_no_lab_can_be_is_refused() {
     let mut crowded = pair("", PING);
     crowded.hosts[0].ip = vec![crowded.hosts[0].ip[0]; 9];
     assert_eq!(refused(&crowded), "host a: found 9 addresses, expected at most 8");
+}
+
+#[test]
+fn a_controller_elsewhere_controls_the_switches() {
+    let app = Box::new(Learning::new(LearningConfig::default()));
+    let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
+    let controller = Controller::start(app, ControllerConfig { listen, ..ControllerConfig::default() }).unwrap();
+    let connect = format!("{PING}[controller]\nconnect = \"{}\"", controller.addresses()[0]);
+    let result = lab(&pair("", &connect));
+    assert!(result.passed && result.controller.is_none(), "{result:#?}");
+    assert!(result.switches.iter().all(|switch| switch.channels_up == 1 && switch.entries > 1), "{result:#?}");
+    assert_eq!(controller.stop().counters.errors, 0);
 }
 
 #[test]

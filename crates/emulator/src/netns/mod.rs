@@ -24,6 +24,11 @@ use weir_scenario::{Scenario, TrafficKind};
 /// How long programs may take to end after they were interrupted.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Checks that the programs and the privilege are there that the scenario's hosts and traffic need.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
+    programs::check(scenario.traffic.iter().any(|item| !matches!(item.kind, TrafficKind::Ping { .. })))
+}
+
 /// Hosts as namespaces.
 pub(crate) struct Hosts {
     namespaces: Namespaces,
@@ -35,10 +40,8 @@ impl Hosts {
     /// Makes the scenario's hosts; and the switches' ends of their links.
     ///
     /// # Errors
-    /// A program or a privilege is missing, or the system refuses; nothing stays behind.
+    /// The system refuses; nothing stays behind.
     pub(crate) fn make(scenario: &Scenario) -> Result<(Hosts, SwitchPorts), LabError> {
-        let iperf = scenario.traffic.iter().any(|item| !matches!(item.kind, TrafficKind::Ping { .. }));
-        programs::check(iperf)?;
         let mut namespaces = Namespaces::new();
         let mut ports = SwitchPorts::new();
         for host in &scenario.hosts {

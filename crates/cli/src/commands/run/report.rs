@@ -66,6 +66,9 @@ fn verdict(result: &LabResult) -> String {
         let through = result.traffic.iter().filter(|item| !item.partial).count();
         return format!("Stopped early, results are partial: {through} of {items} items of traffic were through\n");
     }
+    if items == 0 {
+        return "The scenario has no traffic\n".to_owned();
+    }
     if result.passed {
         return format!("All {items} items of traffic did what was expected\n");
     }

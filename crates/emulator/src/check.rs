@@ -1,0 +1,38 @@
+//! Whether a lab can be made of a scenario at all: asked before anything is started.
+use crate::host::MAX_ADDRESSES;
+use crate::lab::{LabError, Options};
+use crate::netns;
+use weir_scenario::{Control, Scenario};
+
+/// Refuses what the schema allows but a lab cannot give, and a machine that lacks something.
+pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabError> {
+    if options.netns {
+        netns::check(scenario)?;
+    } else if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
+        let (name, found) = (&host.name, host.ip.len());
+        let problem = format!("host {name}: found {found} addresses, expected at most {MAX_ADDRESSES}");
+        return Err(LabError::Scenario(problem));
+    }
+    if let Control::Connect(_) = scenario.control {
+        // What a controller elsewhere does with loops is its own affair.
+        return Ok(());
+    }
+    looping_link(scenario).map_or(Ok(()), |[a, b]| {
+        let problem = "found a loop of links, expected a tree: a learning switch would send floods round it for ever";
+        Err(LabError::Scenario(format!("link {a} - {b}: {problem}")))
+    })
+}
+
+/// The first link whose ends are joined already, by their names.
+fn looping_link(scenario: &Scenario) -> Option<[&str; 2]> {
+    // The group of joined switches that each is in; joining renames one group.
+    let mut group: Vec<usize> = (0..scenario.switches.len()).collect();
+    for link in &scenario.links {
+        let [a, b] = link.ends.map(|end| group[end.switch]);
+        if a == b {
+            return Some(link.ends.map(|end| scenario.switches[end.switch].name.as_str()));
+        }
+        group.iter_mut().filter(|number| **number == b).for_each(|number| *number = a);
+    }
+    None
+}
