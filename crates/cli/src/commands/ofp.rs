@@ -1,10 +1,13 @@
 //! `weir ofp`: OpenFlow messages and flow entries, read and written without a switch.
 mod capture;
+mod connections;
 mod framing;
 mod hex;
 mod parse_flow;
 mod print;
+mod printer;
 mod tcp;
+mod time;
 
 use std::process::ExitCode;
 

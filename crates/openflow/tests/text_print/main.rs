@@ -143,3 +143,19 @@ fn our_messages_look_as_recorded() {
     }
     assert_eq!(text.len(), recorded.len());
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_printed(at in 0_usize..200, change in proptest::collection::vec((0_usize..400, 0_u8..), 0..4), cut in 0_usize..400) {
+        let all: Vec<_> = own_messages().collect();
+        let (version, message) = &all[at % all.len()];
+        let mut bytes = encoded(message, *version);
+        for (position, value) in change {
+            let length = bytes.len();
+            bytes[position % length] = value;
+        }
+        bytes.truncate(bytes.len().saturating_sub(cut % 4));
+        let text = print_bytes(&bytes, Detail::Bytes);
+        proptest::prop_assert!(text.ends_with('\n'));
+    }
+}

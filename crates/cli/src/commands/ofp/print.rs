@@ -1,22 +1,17 @@
 //! `weir ofp print`: messages out of hexadecimal text, files and captures.
-use super::capture;
-use super::framing::{Found, Framing};
 use super::hex;
-use super::tcp::{Direction, Piece, Streams};
+use super::printer::Printer;
+use super::{capture, connections};
 use anyhow::Context as _;
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use weir_openflow::codec::{HEADER_BYTES, Header};
-use weir_openflow::text::{Detail, print_bytes, print_message};
-use weir_openflow::{Message, decode};
+use weir_openflow::text::Detail;
 
 /// Longest input that is not a capture, in bytes.
 const MAX_INPUT: u64 = 256 << 20;
-/// Streams without OpenFlow that are named; further ones are counted.
-const MAX_NAMED: usize = 10;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -51,11 +46,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         DetailArg::Bytes => Detail::Bytes,
     };
     let out = io::BufWriter::new(io::stdout().lock());
-    let mut printer = Printer { out, json: args.json, detail, count: 0, bad: 0, first_bad: None };
-    let read = read_inputs(args, &mut printer);
-    printer.out.flush()?;
+    let mut printer = Printer::new(out, args.json, detail);
+    let read = read_inputs(args, &mut printer).and(printer.out.flush().map_err(Into::into));
+    if read.as_ref().is_err_and(is_broken_pipe) {
+        return Ok(ExitCode::SUCCESS); // who reads has seen enough
+    }
     // Messages before what is wrong have been printed.
     read.and_then(|()| printer.finish())
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 fn read_inputs(args: &Args, printer: &mut Printer<impl Write>) -> anyhow::Result<()> {
@@ -94,7 +96,7 @@ fn read_file(
     file.by_ref().take(4).read_to_end(&mut start)?;
     let whole = io::Cursor::new(start.clone()).chain(file);
     if capture::is_capture(&start) {
-        return capture_messages(whole, port, printer);
+        return connections::print(whole, port, printer);
     }
     let mut bytes = Vec::new();
     whole.take(MAX_INPUT + 1).read_to_end(&mut bytes)?;
@@ -136,229 +138,12 @@ fn messages(bytes: &[u8], printer: &mut Printer<impl Write>) -> anyhow::Result<(
     Ok(())
 }
 
-/// Prints the messages of a capture's TCP connections.
-fn capture_messages(
-    file: impl io::Read + Send,
-    port: Option<u16>,
-    printer: &mut Printer<impl Write>,
-) -> anyhow::Result<()> {
-    let mut connections = Connections { port, framings: HashMap::new(), messages: 0 };
-    let mut streams = Streams::default();
-    let mut written = Ok(());
-    let mut take = |direction: Direction, time_ns: u64, piece: Piece| {
-        let result = connections.piece(Place { time_ns, direction }, piece, printer);
-        written = std::mem::replace(&mut written, Ok(())).and(result);
-    };
-    let read = capture::read(file, |packet| streams.receive(packet.time_ns, &packet.frame, &mut take));
-    let left_out = streams.left_out;
-    streams.finish(&mut take);
-    written?;
-    printer.out.flush()?;
-    connections.report(left_out);
-    read.map_err(anyhow::Error::msg)?;
-    anyhow::ensure!(connections.messages > 0, "found no OpenFlow message, expected a TCP connection with some");
-    Ok(())
-}
-
-/// The directions of a capture's connections.
-struct Connections {
-    port: Option<u16>,
-    framings: HashMap<Direction, Framing>,
-    messages: u64,
-}
-
-impl Connections {
-    fn piece(&mut self, place: Place, piece: Piece, printer: &mut Printer<impl Write>) -> io::Result<()> {
-        let direction = place.direction;
-        let wanted = |port| direction.from.port() == port || direction.to.port() == port;
-        if !self.port.is_none_or(wanted) {
-            return Ok(());
-        }
-        let framing = self.framings.entry(direction).or_default();
-        let mut written = Ok(());
-        match piece {
-            Piece::Data(data) => framing.receive(&data, self.port.is_some(), |found| {
-                let result = match found {
-                    Found::Message(bytes) => {
-                        self.messages += 1;
-                        printer.message(Some(place), &bytes)
-                    }
-                    Found::OutOfStep(reason) => printer.remark(place, &reason),
-                };
-                written = std::mem::replace(&mut written, Ok(())).and(result);
-            }),
-            Piece::Lost(bytes) => {
-                framing.lose();
-                if framing.is_openflow() {
-                    written = printer.remark(place, &format!("{bytes} bytes are missing in the capture"));
-                }
-            }
-            Piece::Start => *framing = Framing::default(),
-        }
-        written
-    }
-
-    /// Says what was left out, on standard error.
-    fn report(&self, left_out: u64) {
-        let mut foreign: Vec<_> = self.framings.iter().filter(|(_, framing)| !framing.is_openflow()).collect();
-        foreign.retain(|(_, framing)| framing.foreign_bytes > 0);
-        foreign.sort_by_key(|(direction, _)| **direction);
-        for (direction, framing) in foreign.iter().take(MAX_NAMED) {
-            eprintln!("weir: {direction}: {} bytes, not OpenFlow", framing.foreign_bytes);
-        }
-        if foreign.len() > MAX_NAMED {
-            eprintln!("weir: {} more streams are not OpenFlow", foreign.len() - MAX_NAMED);
-        }
-        if left_out > 0 {
-            eprintln!("weir: {left_out} packets of further connections were left out");
-        }
-    }
-}
-
-/// Where and when a message was captured.
-#[derive(Clone, Copy)]
-struct Place {
-    time_ns: u64,
-    direction: Direction,
-}
-
-/// A message as JSON. Its place only in captures; its reason and bytes only if it cannot be understood.
-#[derive(serde::Serialize)]
-struct Record<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<String>,
-    version: String,
-    #[serde(flatten)]
-    message: Option<&'a Message>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    xid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<String>,
-}
-
-/// Prints messages and remembers those that cannot be understood.
-struct Printer<W> {
-    out: W,
-    json: bool,
-    detail: Detail,
-    count: u64,
-    bad: u64,
-    first_bad: Option<String>,
-}
-
-impl<W: Write> Printer<W> {
-    fn message(&mut self, place: Option<Place>, bytes: &[u8]) -> io::Result<()> {
-        self.count += 1;
-        let decoded = decode(bytes).map_err(|error| error.to_string());
-        if let Err(reason) = &decoded {
-            self.bad += 1;
-            self.first_bad.get_or_insert(format!("message {}: {reason}", self.count));
-        }
-        let Some(header) = Header::read(bytes) else { return Ok(()) };
-        if self.json {
-            return self.record(place, header, &decoded, bytes);
-        }
-        if let Some(place) = place {
-            let blank = if self.count > 1 { "\n" } else { "" };
-            writeln!(self.out, "{blank}{} {}", utc(place.time_ns), place.direction)?;
-        }
-        let text = match &decoded {
-            Ok(message) => print_message(message, header.version, self.detail),
-            Err(_) => print_bytes(bytes, self.detail),
-        };
-        self.out.write_all(text.as_bytes())
-    }
-
-    fn record(
-        &mut self,
-        place: Option<Place>,
-        header: Header,
-        decoded: &Result<Message, String>,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let record = Record {
-            time: place.map(|place| utc(place.time_ns)),
-            from: place.map(|place| place.direction.from.to_string()),
-            to: place.map(|place| place.direction.to.to_string()),
-            version: version_name(header.version),
-            message: decoded.as_ref().ok(),
-            xid: decoded.is_err().then_some(header.xid),
-            error: decoded.as_ref().err().cloned(),
-            bytes: decoded.is_err().then(hex),
-        };
-        serde_json::to_writer(&mut self.out, &record)?;
-        self.out.write_all(b"\n")
-    }
-
-    /// Something about a stream rather than a message.
-    fn remark(&mut self, place: Place, text: &str) -> io::Result<()> {
-        let (time, direction) = (utc(place.time_ns), place.direction);
-        if self.json {
-            let (from, to) = (direction.from.to_string(), direction.to.to_string());
-            let remark = serde_json::json!({ "time": time, "from": from, "to": to, "remark": text });
-            return writeln!(self.out, "{remark}");
-        }
-        writeln!(self.out, "\n{time} {direction}\n({text})")
-    }
-
-    fn finish(self) -> anyhow::Result<ExitCode> {
-        let Some(first) = self.first_bad else { return Ok(ExitCode::SUCCESS) };
-        match self.bad {
-            1 => anyhow::bail!("{first}"),
-            bad => anyhow::bail!("{bad} of {} messages cannot be understood; {first}", self.count),
-        }
-    }
-}
-
-/// `1.3` for 4.
-fn version_name(number: u8) -> String {
-    match number {
-        1..=6 => format!("1.{}", number - 1),
-        other => format!("{other:#04x}"),
-    }
-}
-
-/// A time as `2026-01-31T12:34:56.123456Z`.
-fn utc(time_ns: u64) -> String {
-    let (seconds, micros) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000 / 1000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
-}
-
-/// Year, month and day of a day since 1970, in the Gregorian calendar: years start in March, so that leap days end them.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468; // since 0000-03-01
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn times_are_utc() {
-        assert_eq!(utc(0), "1970-01-01T00:00:00.000000Z");
-        assert_eq!(utc(951_782_400_000_001_000), "2000-02-29T00:00:00.000001Z");
-        assert_eq!(utc(1_700_000_000_999_999_999), "2023-11-14T22:13:20.999999Z");
-    }
-
     fn printed(bytes: &[u8], json: bool) -> (String, anyhow::Result<()>, anyhow::Result<ExitCode>) {
-        let mut printer = Printer { out: Vec::new(), json, detail: Detail::Packets, count: 0, bad: 0, first_bad: None };
+        let mut printer = Printer::new(Vec::new(), json, Detail::Packets);
         let read = messages(bytes, &mut printer);
         let text = String::from_utf8(std::mem::take(&mut printer.out)).unwrap();
         (text, read, printer.finish())

@@ -14,6 +14,8 @@ mod queue;
 mod shape;
 mod switch;
 mod table;
+mod table_features;
+mod table_names;
 
 use crate::codec::{HEADER_BYTES, Header, decode};
 use crate::model::multipart::{ReplyBody, RequestBody};
@@ -143,7 +145,7 @@ fn request(body: &RequestBody, show: Show) -> String {
         RequestBody::Queue { port, queue } => queue::request(*port, *queue),
         RequestBody::Group(group) => format!(" group_id={}", super::flow::group_text(*group)),
         RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => format!(" meter={}", meter::number(*meter)),
-        RequestBody::TableFeatures(tables) => table::features(tables),
+        RequestBody::TableFeatures(tables) => table_features::features(tables),
         RequestBody::Experimenter(message) => switch::experimenter(message),
         RequestBody::GroupDesc => " group_id=ALL".into(),
         RequestBody::PortDesc => " port=ANY".into(),
@@ -167,7 +169,7 @@ fn reply(body: &ReplyBody, show: Show) -> String {
         ReplyBody::Meter(meters) => lines(meters, meter::stats),
         ReplyBody::MeterConfig(meters) => lines(meters, |meter| meter::config(meter.meter, meter.flags, &meter.bands)),
         ReplyBody::MeterFeatures(features) => meter::features(features),
-        ReplyBody::TableFeatures(tables) => table::features(tables),
+        ReplyBody::TableFeatures(tables) => table_features::features(tables),
         ReplyBody::PortDesc(ports) => format!("\n{}", port::descs(ports, show)),
         ReplyBody::Experimenter(message) => switch::experimenter(message),
     }

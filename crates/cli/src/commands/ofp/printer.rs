@@ -1,0 +1,125 @@
+//! Writes messages, as text or as JSON, and remembers those that cannot be understood.
+use super::tcp::Direction;
+use super::time::utc;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use weir_openflow::codec::Header;
+use weir_openflow::text::{Detail, print_bytes, print_message};
+use weir_openflow::{Message, decode};
+
+/// Where and when a message was captured.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) time_ns: u64,
+    pub(super) direction: Direction,
+}
+
+/// A message as JSON. Its place only in captures; its reason and bytes only if it cannot be understood.
+#[derive(serde::Serialize)]
+struct Record<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    version: String,
+    #[serde(flatten)]
+    message: Option<&'a Message>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    xid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<String>,
+}
+
+/// Prints messages and remembers those that cannot be understood.
+pub(super) struct Printer<W> {
+    pub(super) out: W,
+    json: bool,
+    detail: Detail,
+    /// Messages printed so far.
+    pub(super) count: u64,
+    bad: u64,
+    first_bad: Option<String>,
+}
+
+impl<W: Write> Printer<W> {
+    pub(super) fn new(out: W, json: bool, detail: Detail) -> Self {
+        Printer { out, json, detail, count: 0, bad: 0, first_bad: None }
+    }
+
+    /// Prints a message, whether or not it can be understood.
+    pub(super) fn message(&mut self, place: Option<Place>, bytes: &[u8]) -> io::Result<()> {
+        self.count += 1;
+        let decoded = decode(bytes).map_err(|error| error.to_string());
+        if let Err(reason) = &decoded {
+            self.bad += 1;
+            self.first_bad.get_or_insert(format!("message {}: {reason}", self.count));
+        }
+        let Some(header) = Header::read(bytes) else { return Ok(()) };
+        if self.json {
+            return self.record(place, header, &decoded, bytes);
+        }
+        if let Some(place) = place {
+            let blank = if self.count > 1 { "\n" } else { "" };
+            writeln!(self.out, "{blank}{} {}", utc(place.time_ns), place.direction)?;
+        }
+        let text = match &decoded {
+            Ok(message) => print_message(message, header.version, self.detail),
+            Err(_) => print_bytes(bytes, self.detail),
+        };
+        self.out.write_all(text.as_bytes())
+    }
+
+    fn record(
+        &mut self,
+        place: Option<Place>,
+        header: Header,
+        decoded: &Result<Message, String>,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let record = Record {
+            time: place.map(|place| utc(place.time_ns)),
+            from: place.map(|place| place.direction.from.to_string()),
+            to: place.map(|place| place.direction.to.to_string()),
+            version: version_name(header.version),
+            message: decoded.as_ref().ok(),
+            xid: decoded.is_err().then_some(header.xid),
+            error: decoded.as_ref().err().cloned(),
+            bytes: decoded.is_err().then(hex),
+        };
+        serde_json::to_writer(&mut self.out, &record)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Something about a stream rather than a message.
+    pub(super) fn remark(&mut self, place: Place, text: &str) -> io::Result<()> {
+        let (time, direction) = (utc(place.time_ns), place.direction);
+        if self.json {
+            let (from, to) = (direction.from.to_string(), direction.to.to_string());
+            let remark = serde_json::json!({ "time": time, "from": from, "to": to, "remark": text });
+            return writeln!(self.out, "{remark}");
+        }
+        writeln!(self.out, "\n{time} {direction}\n({text})")
+    }
+
+    /// Success, or an error if a message could not be understood.
+    pub(super) fn finish(self) -> anyhow::Result<ExitCode> {
+        let Some(first) = self.first_bad else { return Ok(ExitCode::SUCCESS) };
+        match self.bad {
+            1 => anyhow::bail!("{first}"),
+            bad => anyhow::bail!("{bad} of {} messages cannot be understood; {first}", self.count),
+        }
+    }
+}
+
+/// `1.3` for 4.
+fn version_name(number: u8) -> String {
+    match number {
+        1..=6 => format!("1.{}", number - 1),
+        other => format!("{other:#04x}"),
+    }
+}
