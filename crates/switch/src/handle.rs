@@ -51,54 +51,39 @@ impl Switch {
     /// # Errors
     /// A port number is taken, a listener's address is in use, the system has no thread left; nothing stays behind.
     pub fn start(config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
-        // Everything that can fail comes first; what was made by then is unmade by its drop.
+        // Everything that can fail comes before the threads; what was made by then is unmade by its drop.
         let (listeners, addresses) = control::listen(&config.listeners)?;
+        let identity = Identity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
         let (stop_requested, stop_requests) = watch::channel(false);
-        let name = config.datapath.name.clone();
-        let identity = Identity { name: name.clone(), datapath_id: config.datapath.datapath_id };
         let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
         let (engine, inbox) = inbox().map_err(system("making the engine's wake-up"))?;
-        let absent = Arc::new(AtomicUsize::new(0));
-        let clock = SystemClock::start();
-        let mut worker = Engine::new(
-            Datapath::new(config.datapath),
-            config.fail_mode,
-            config.spin,
-            clock,
-            inbox,
-            Arc::clone(&absent),
-        );
+        let (clock, absent) = (SystemClock::start(), Arc::<AtomicUsize>::default());
+        let datapath = Datapath::new(config.datapath);
+        let mut worker = Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, Arc::clone(&absent));
         for port in config.ports {
             worker.add_port(port)?;
         }
         let (stopping, stop) = watch::channel(false);
-        let (orders, orders_in) = mpsc::unbounded_channel();
+        let registry = Arc::<Registry>::default();
         let control = Control {
             engine: engine.clone(),
-            registry: Arc::default(),
+            registry: Arc::clone(&registry),
             session: config.session,
             clock,
             stopping: stop,
         };
-        let registry = Arc::clone(&control.registry);
+        let (orders, orders_in) = mpsc::unbounded_channel();
         let start = Start { controllers: config.controllers, listeners, ctl, orders: orders_in, absent };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(system("starting the control thread's runtime"))?;
-        let mut handle = SwitchHandle {
-            identity,
-            addresses,
-            engine,
-            registry,
-            orders,
-            stop_requests,
+        let threads = Threads {
+            name: identity.name.clone(),
+            engine_client: engine.clone(),
             stopping,
-            engine_thread: None,
-            control_thread: None,
+            engine: None,
+            control: None,
         };
-        handle.engine_thread = Some(spawn(format!("{name}-engine"), move || worker.run())?);
-        handle.control_thread = Some(spawn(format!("{name}-control"), move || {
-            runtime.block_on(control::run(control, start));
-        })?);
+        let (alive, lives) = watch::channel(());
+        let mut handle = SwitchHandle { identity, addresses, engine, registry, orders, stop_requests, alive, threads };
+        handle.threads.start(worker, lives, control, start)?;
         Ok(handle)
     }
 }
@@ -119,9 +104,9 @@ pub struct SwitchHandle {
     registry: Arc<Registry>,
     orders: mpsc::UnboundedSender<Order>,
     stop_requests: watch::Receiver<bool>,
-    stopping: watch::Sender<bool>,
-    engine_thread: Option<JoinHandle<()>>,
-    control_thread: Option<JoinHandle<()>>,
+    /// Its receiver lives on the engine's thread.
+    alive: watch::Sender<()>,
+    threads: Threads,
 }
 
 impl SwitchHandle {
@@ -207,20 +192,54 @@ impl SwitchHandle {
         }
     }
 
+    /// Waits until the engine has ended by itself, which it does only by panicking.
+    pub async fn failed(&self) {
+        self.alive.closed().await;
+    }
+
     /// Stops the switch: closes channels, closes ports (which restores their devices), removes sockets, joins its threads.
     pub fn stop(self) {}
 }
 
-impl Drop for SwitchHandle {
+/// The switch's threads; dropped, they end.
+struct Threads {
+    name: String,
+    engine_client: EngineClient,
+    stopping: watch::Sender<bool>,
+    engine: Option<JoinHandle<()>>,
+    control: Option<JoinHandle<()>>,
+}
+
+impl Threads {
+    fn start(
+        &mut self,
+        worker: Engine,
+        lives: watch::Receiver<()>,
+        control: Control,
+        start: Start,
+    ) -> Result<(), SwitchError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(system("starting the control thread's runtime"))?;
+        self.engine = Some(spawn(format!("{}-engine", self.name), move || {
+            let _lives = lives;
+            worker.run();
+        })?);
+        let run = move || runtime.block_on(control::run(control, start));
+        self.control = Some(spawn(format!("{}-control", self.name), run)?);
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
     fn drop(&mut self) {
         // The engine goes on until the channels have ended: their last messages count.
         let _ = self.stopping.send(true);
-        join(self.control_thread.take(), &self.identity.name);
-        if self.engine_thread.is_some() {
+        join(self.control.take(), &self.name);
+        if let Some(engine) = self.engine.take() {
             // Fails when the engine has ended by itself, which the join reports.
-            let _ = self.engine.call(Engine::stop);
+            let _ = self.engine_client.call(Engine::stop);
+            join(Some(engine), &self.name);
         }
-        join(self.engine_thread.take(), &self.identity.name);
     }
 }
 

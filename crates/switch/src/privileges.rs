@@ -2,7 +2,9 @@
 //!
 //! What stays: the right to open raw sockets and to configure interfaces (`CAP_NET_RAW`, `CAP_NET_ADMIN`), to load the small
 //! program that AF_XDP needs (`CAP_BPF`) and to lock its memory (`CAP_IPC_LOCK`), as far as the process has them: ports are
-//! added while the switch runs, restored when it ends, and opened again when a device comes back.
+//! added while the switch runs, restored when it ends, and opened again when a device comes back. What goes with the rest is
+//! entering other network namespaces (`CAP_SYS_ADMIN`): an AF_XDP port opened later than this cannot set the other end of its
+//! veth there, and warns if it should.
 use caps::{CapSet, Capability, CapsHashSet};
 use rustix::process::{Gid, Uid};
 use rustix::thread;

@@ -130,6 +130,7 @@ async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     let reason = tokio::select! {
         name = signals.next() => name,
         () = switch.stop_requested() => "weir ctl stop",
+        () = switch.failed() => bail!("the switch's engine failed; its message is above"),
     };
     tracing::info!("{}: stopping: {reason}", switch.name());
     switch.stop();

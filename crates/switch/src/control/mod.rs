@@ -91,7 +91,11 @@ pub(crate) async fn run(control: Control, mut start: Start) {
                 None => break,
             },
             // Collects tasks that ended, so that the set does not grow.
-            Some(_) = tasks.join_next() => {}
+            Some(ended) = tasks.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!("a control task failed: {error}");
+                }
+            }
         }
     }
     while tasks.join_next().await.is_some() {}

@@ -41,8 +41,12 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
     let mut found = engine.call_async(move |engine| engine.flows(request)).await?;
     let left_out = found.len().saturating_sub(MAX_FLOWS);
     found.truncate(MAX_FLOWS);
-    let flows = found.iter().map(|flow| Flow { text: line(flow), entry: json!(flow) }).collect();
-    Ok(json!(Flows { flows, left_out }))
+    // Many entries make much text: channels are served meanwhile.
+    let written = tokio::task::spawn_blocking(move || {
+        let flows = found.iter().map(|flow| Flow { text: line(flow), entry: json!(flow) }).collect();
+        json!(Flows { flows, left_out })
+    });
+    written.await.map_err(wrong)
 }
 
 /// A filter is what a delete would be.

@@ -14,8 +14,9 @@ use weir_openflow::{Message, Version};
 
 /// Calls waiting at most; who calls waits for its answer, so there are never more than callers.
 const MAX_CALLS: usize = 64;
-/// Messages from channels waiting at most; the channels' streams are not read beyond.
-const MAX_MESSAGES: usize = 1024;
+/// Messages from channels waiting at most; the channels' streams are not read beyond. Also what one controller may have to
+/// wait behind another that floods: some milliseconds of flow-mods.
+const MAX_MESSAGES: usize = 256;
 
 /// Something to be done on the engine's thread.
 pub(crate) type Call = Box<dyn FnOnce(&mut Engine) + Send>;
