@@ -22,7 +22,7 @@ pub mod tracer;
 pub mod traits;
 mod unfinished;
 mod virtio;
-mod wrap;
+pub mod wrap;
 
 pub use spec::{PortSpec, open};
 pub use traits::{Counters, LinkState, Port, PortError, PortInfo, Ready};

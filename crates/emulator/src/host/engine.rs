@@ -42,8 +42,12 @@ impl Engines {
         for (index, host) in hosts.into_iter().enumerate() {
             shares[index % count].push((index, host));
         }
-        let start = |(number, hosts)| Engine::start(number, hosts, clock, done.clone());
-        Ok(Engines { threads: shares.into_iter().enumerate().map(start).collect::<io::Result<_>>()? })
+        // Should a thread not start, those before it are stopped by the drop.
+        let mut engines = Engines { threads: Vec::new() };
+        for (number, hosts) in shares.into_iter().enumerate() {
+            engines.threads.push(Engine::start(number, hosts, clock, done.clone())?);
+        }
+        Ok(engines)
     }
 
     /// Begins the scenario's traffic.

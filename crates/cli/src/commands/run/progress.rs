@@ -19,7 +19,7 @@ impl Shown {
         if !std::io::stderr().is_terminal() {
             return Shown::Lines(Duration::ZERO);
         }
-        let bar = ProgressBar::new(0);
+        let bar = ProgressBar::new(1);
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar}") {
             bar.set_style(style);
         }
