@@ -83,9 +83,11 @@ pub enum LabError {
     /// A switch could not be started or asked.
     #[error(transparent)]
     Switch(#[from] SwitchError),
-    /// Switches did not come under control in time.
-    #[error("after {0:?} not every switch is under control; is the controller of [controller] connect running?")]
-    Uncontrolled(Duration),
+    /// Ports did not get link, or switches did not come under control, in time.
+    #[error(
+        "after {0:?} not every switch is under control with all its links up; is the controller of [controller] connect running?"
+    )]
+    NotReady(Duration),
 }
 
 impl LabError {
@@ -120,7 +122,7 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Prog
     progress(Progress::Step("starting switches"));
     let network = Network::start(&scenario, ports)?;
     let mut lab = Lab { scenario, clock, cancel: options.cancel.clone(), network, hosts, done, finished };
-    lab.await_control()?;
+    lab.await_network()?;
     let (elapsed, through) = lab.traffic(progress);
     progress(Progress::Step("cleaning up"));
     lab.finish(elapsed, &through)
@@ -147,11 +149,11 @@ struct Lab {
 }
 
 impl Lab {
-    fn await_control(&self) -> Result<(), LabError> {
+    fn await_network(&self) -> Result<(), LabError> {
         let deadline = self.clock.now() + CONTROL_TIMEOUT;
-        while !self.network.is_controlled(&self.scenario)? && !self.cancel.wait(LOOK_EVERY) {
+        while !self.network.is_ready(&self.scenario)? && !self.cancel.wait(LOOK_EVERY) {
             if self.clock.now() >= deadline {
-                return Err(LabError::Uncontrolled(CONTROL_TIMEOUT));
+                return Err(LabError::NotReady(CONTROL_TIMEOUT));
             }
         }
         Ok(())

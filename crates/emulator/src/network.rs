@@ -57,17 +57,17 @@ impl Network {
         Ok(network)
     }
 
-    /// Whether every switch that has a controller is under its control.
-    pub(crate) fn is_controlled(&self, scenario: &Scenario) -> Result<bool, LabError> {
-        if scenario.control == Control::None {
-            return Ok(true);
-        }
+    /// Whether every port has link, and every switch that has a controller is under its control.
+    pub(crate) fn is_ready(&self, scenario: &Scenario) -> Result<bool, LabError> {
         // The embedded controller speaks OpenFlow 1.3 by a table-miss entry in each switch: once that is there, packets
         // are seen.
         let entry = matches!(scenario.control, Control::Embedded { openflow: OpenFlow::V13, .. });
+        let controlled = scenario.control != Control::None;
         for switch in &self.switches {
             let snapshot = switch.snapshot()?;
-            if snapshot.channels_up() == 0 || entry && snapshot.entries() == 0 {
+            // A port without link is left out of floods, and the first question for an address would be lost.
+            let linked = snapshot.ports.iter().all(|port| port.link_up);
+            if !linked || controlled && snapshot.channels_up() == 0 || entry && snapshot.entries() == 0 {
                 return Ok(false);
             }
         }

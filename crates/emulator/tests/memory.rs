@@ -192,5 +192,5 @@ fn a_controller_that_is_not_there_is_an_error() {
     let cancel = Cancel::new();
     let options = Options { cancel: cancel.clone(), ..Options::default() };
     let result = run(&scenario, &options, &mut |_| {});
-    assert!(matches!(result, Err(LabError::Uncontrolled(_))), "{result:?}");
+    assert!(matches!(result, Err(LabError::NotReady(_))), "{result:?}");
 }
