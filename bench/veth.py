@@ -155,9 +155,11 @@ def rtt(bed):
 def tcp(bed):
     server = bed.start(bed.b, "iperf3 -s -1 -p 5999")
     wait_for(lambda: ":5999" in bed.inside(bed.b, "ss -ltn"), "iperf3")
-    done = json.loads(bed.inside(bed.a, "iperf3 -J -c 10.99.0.2 -p 5999 -t 3"))
+    text = bed.inside(bed.a, "timeout 20 iperf3 -J --connect-timeout 3000 -c 10.99.0.2 -p 5999 -t 3", check=False)
     stop(server)
-    return done["end"]["sum_received"]["bits_per_second"] / 1e9
+    received = json.loads(text or "{}").get("end", {}).get("sum_received")
+    # Open vSwitch's AF_PACKET ports lose partial checksums: TCP between hosts with offloads does not connect.
+    return received["bits_per_second"] / 1e9 if received else None
 
 
 def pps(bed):
@@ -191,11 +193,15 @@ def measure(switch, what):
 
 
 def spread(values):
+    if None in values:
+        return "fails"
     return f"{statistics.median(values):.3g} ({min(values):.3g}-{max(values):.3g})"
 
 
 def ratio(ours, theirs, more_is_better):
-    """The median of the rounds' ratios, above 1 when ours is better."""
+    """The median of the rounds' ratios, above 1 when ours is better; nothing where one of them fails."""
+    if None in ours or None in theirs:
+        return float("nan")
     pairs = [(own, peer) if more_is_better else (peer, own) for own, peer in zip(ours, theirs)]
     return statistics.median(first / second if second else float("nan") for first, second in pairs)
 
@@ -221,7 +227,7 @@ def main():
         for what in measures:
             for switch in switches:
                 results[what][switch].append(measure(switch, what))
-                print(f"round {number + 1} {what:9} {switch:15} {results[what][switch][-1]:.4g}", file=sys.stderr)
+                print(f"round {number + 1} {what:9} {switch:15} {spread(results[what][switch][-1:])}", file=sys.stderr)
     print(f"\n{'':10} " + "".join(f"{switch:>26}" for switch in switches))
     for what in measures:
         print(f"{what:10} " + "".join(f"{spread(results[what][switch]):>26}" for switch in switches), MEASURES[what][0])
