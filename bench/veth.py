@@ -16,6 +16,7 @@ idle       processor time of the switch's process with no traffic, 10 s: percent
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
 import platform
@@ -228,13 +229,14 @@ def main():
             for switch in switches:
                 results[what][switch].append(measure(switch, what))
                 print(f"round {number + 1} {what:9} {switch:15} {spread(results[what][switch][-1:])}", file=sys.stderr)
-    print(f"\n{'':10} " + "".join(f"{switch:>26}" for switch in switches))
+    print(f"\n{'':10} " + "".join(f"{switch:>28}" for switch in switches))
     for what in measures:
-        print(f"{what:10} " + "".join(f"{spread(results[what][switch]):>26}" for switch in switches), MEASURES[what][0])
+        print(f"{what:10} " + "".join(f"{spread(results[what][switch]):>28}" for switch in switches), MEASURES[what][0])
         for peer in ("ovs", "bridge"):
             if peer in switches:
-                better = (f"{ratio(results[what][switch], results[what][peer], MEASURES[what][1]):.2f}x" for switch in switches)
-                print(f"  to {peer:6} " + "".join(f"{text:>26}" for text in better))
+                better = (ratio(results[what][switch], results[what][peer], MEASURES[what][1]) for switch in switches)
+                better = ("-" if math.isnan(value) else f"{value:.2f}x" for value in better)
+                print(f"  to {peer:6} " + "".join(f"{text:>28}" for text in better))
     if not options.no_record:
         write_record(options, results)
 

@@ -184,7 +184,7 @@ impl Capture {
             std::thread::park_timeout(Duration::from_millis(300));
             settled
         });
-        self.process.signal(libc::SIGINT);
+        self.process.signal(weir_testing::Signal::INT);
         let text = self.text();
         let _ = std::fs::remove_file(&self.file);
         self.process.stop();

@@ -28,7 +28,7 @@ fn a_killed_controller() {
         let controller = bed.controller(&listen);
         let switch = bed.switch(&with(&["--controller", "tcp:127.0.0.1:6653", "--fail-mode", mode]));
         assert!(bed.reaches(B4, 10) && ping(&bed.a, B4, 3), "{mode}: with a controller");
-        controller.signal(libc::SIGKILL);
+        controller.signal(weir_testing::Signal::KILL);
         drop(controller);
         assert!(ping(&bed.a, B4, 10), "{mode}: known flows stay without a controller");
         // An address that no entry knows.
@@ -89,7 +89,7 @@ fn a_restarted_switch() {
         ];
         let switch = bed.switch(&arguments);
         assert!(bed.reaches(B4, 5), "{kind}");
-        switch.signal(libc::SIGKILL);
+        switch.signal(weir_testing::Signal::KILL);
         drop(switch);
         let switch = bed.switch(&arguments);
         assert!(bed.reaches(B4, 5), "{kind}: after a restart");

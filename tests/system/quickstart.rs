@@ -61,8 +61,8 @@ fn quickstart_on_namespaces() {
 
 /// Starts the quickstart on namespaces and sends it a signal once traffic runs; its exit status, if it was not killed, and
 /// what it left behind.
-fn struck(signal: i32) -> (Option<i32>, Vec<String>) {
-    let mark = format!("{}-signal-{signal}", std::process::id());
+fn struck(signal: weir_testing::Signal) -> (Option<i32>, Vec<String>) {
+    let mark = format!("{}-signal-{signal:?}", std::process::id());
     let mut command = Command::new(weir());
     command.args(["quickstart", "--netns"]).env(MARK, &mark).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut lab = Running::start(&mut command);
@@ -82,7 +82,7 @@ fn struck(signal: i32) -> (Option<i32>, Vec<String>) {
 fn an_interrupted_run_cleans_up() {
     if weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3"]) {
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        for signal in [libc::SIGINT, libc::SIGTERM] {
+        for signal in [weir_testing::Signal::INT, weir_testing::Signal::TERM] {
             assert_eq!(struck(signal), (Some(130), Vec::new()));
         }
     }
@@ -92,7 +92,7 @@ fn an_interrupted_run_cleans_up() {
 fn a_killed_run_is_cleaned_up_by_the_next() {
     if weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3"]) {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let (code, left) = struck(libc::SIGKILL);
+        let (code, left) = struck(weir_testing::Signal::KILL);
         assert_eq!(code, None);
         assert_ne!(left, Vec::<String>::new(), "a killed run cannot clean up");
         drop(turn);

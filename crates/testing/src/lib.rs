@@ -7,7 +7,7 @@ mod namespace;
 mod process;
 
 pub use namespace::Namespace;
-pub use process::{Running, run, wait_until};
+pub use process::{Running, Signal, run, wait_until};
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -4,6 +4,9 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process, kill_process_group};
+
 /// How long a started process has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -37,8 +40,8 @@ impl Running {
     }
 
     /// Sends a signal to the process alone.
-    pub fn signal(&self, signal: i32) {
-        kill(self.pid(), signal);
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process(self.pid(), signal);
     }
 
     /// Its exit status, if it ended.
@@ -51,8 +54,8 @@ impl Running {
         assert!(self.end(), "{} did not end within {GRACE:?} of SIGTERM", self.name);
     }
 
-    fn pid(&self) -> i32 {
-        i32::try_from(self.child.id()).expect("process ids are positive")
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 
     /// Whether the process ended when asked to.
@@ -60,9 +63,9 @@ impl Running {
         if self.exited().is_some() {
             return true;
         }
-        kill(-self.pid(), libc::SIGTERM);
+        let _ = kill_process_group(self.pid(), Signal::TERM);
         let ended = wait_until(GRACE, || self.exited().is_some());
-        kill(-self.pid(), libc::SIGKILL);
+        let _ = kill_process_group(self.pid(), Signal::KILL);
         let _ = self.child.wait();
         ended
     }
@@ -72,11 +75,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-fn kill(pid: i32, signal: i32) {
-    // SAFETY: kill(2) takes two integers and touches no memory of ours.
-    unsafe { libc::kill(pid, signal) };
 }
 
 /// Runs a command to its end; its standard output. Panics with both outputs if it fails or takes longer than a minute.
