@@ -1,7 +1,7 @@
 //! Whether a lab can be made of a scenario at all: asked before anything is started.
 use crate::host::MAX_ADDRESSES;
-use crate::lab::{LabError, Options};
 use crate::netns;
+use crate::{LabError, Options};
 use weir_scenario::{Control, Scenario};
 
 /// Refuses what the schema allows but a lab cannot give, and a machine that lacks something.

@@ -2,16 +2,14 @@
 use crate::host::Host;
 use crate::host::engine::Engines;
 use crate::measured::Measured;
-use crate::network::{MEMORY_FRAMES, Network, port_drops, shaped};
+use crate::network::{MEMORY_FRAMES, Network, SwitchPorts, port_drops, shaped};
 use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
-use crate::{Cancel, check, netns};
+use crate::{Cancel, LabError, check, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_port::{Port, PortError, memory};
+use weir_port::memory;
 use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
-use weir_switch::SwitchError;
 use weir_units::{Clock, SystemClock};
 
 /// How long switches may take to come under control.
@@ -52,52 +50,6 @@ pub enum Progress {
     },
 }
 
-/// Why a lab could not be run.
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// The scenario asks for something that a lab cannot give.
-    #[error("{0}")]
-    Scenario(String),
-    /// Something that the machine lacks.
-    #[error("{0}")]
-    Missing(String),
-    /// The system refused something.
-    #[error("cannot {tried}: {source}")]
-    System {
-        /// What was tried.
-        tried: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A program failed.
-    #[error("`{command}` failed: {said}")]
-    Command {
-        /// The command.
-        command: String,
-        /// What it said.
-        said: String,
-    },
-    /// A port could not be opened.
-    #[error(transparent)]
-    Port(#[from] PortError),
-    /// A switch could not be started or asked.
-    #[error(transparent)]
-    Switch(#[from] SwitchError),
-    /// Ports did not get link, or switches did not come under control, in time.
-    #[error(
-        "after {0:?} not every switch is under control with all its links up; is the controller of [controller] connect running?"
-    )]
-    NotReady(Duration),
-}
-
-impl LabError {
-    /// For `map_err`: what was tried.
-    pub(crate) fn system(tried: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
-        let tried = tried.into();
-        move |source| LabError::System { tried, source }
-    }
-}
-
 /// Runs a scenario. `progress` is told how far it is, about ten times a second. When this returns, nothing of the lab is
 /// left: no thread, process, interface or namespace.
 ///
@@ -127,9 +79,6 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Prog
     progress(Progress::Step("cleaning up"));
     lab.finish(elapsed, &through)
 }
-
-/// The switches' ends of hosts' links, one for each host.
-pub(crate) type SwitchPorts = Vec<Box<dyn Port>>;
 
 /// Hosts of one of the two kinds.
 enum AnyHosts {

@@ -5,6 +5,7 @@
 //! (switches, links, controller), `host` and `netns` (the two kinds of hosts).
 mod cancel;
 mod check;
+mod error;
 mod host;
 mod lab;
 mod measured;
@@ -13,6 +14,7 @@ mod network;
 pub mod result;
 
 pub use cancel::Cancel;
+pub use error::LabError;
 pub use host::MAX_ADDRESSES;
-pub use lab::{LabError, Options, Progress, run};
+pub use lab::{Options, Progress, run};
 pub use result::LabResult;

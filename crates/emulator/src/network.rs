@@ -1,5 +1,5 @@
 //! Switches, the links between them, and their controller.
-use crate::lab::{LabError, SwitchPorts};
+use crate::LabError;
 use crate::result::{ControllerResult, Drop, SwitchResult};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,6 +18,9 @@ use weir_switch::{ControllerTarget, PortConfig, Snapshot, Switch, SwitchConfig, 
 pub(crate) const MEMORY_FRAMES: usize = 4096;
 /// How long switches poll before they sleep, when there is a core for each.
 const SPIN: Duration = Duration::from_micros(20);
+
+/// The switches' ends of hosts' links, one for each host.
+pub(crate) type SwitchPorts = Vec<Box<dyn Port>>;
 
 /// A running network. When it is dropped switches stop first, then the controller.
 pub(crate) struct Network {

@@ -8,8 +8,9 @@ mod programs;
 mod traffic;
 
 use crate::Cancel;
-use crate::lab::{LabError, SwitchPorts};
+use crate::LabError;
 use crate::measured::Measured;
+use crate::network::SwitchPorts;
 use crate::network::shape;
 use crossbeam_channel::Sender;
 use namespaces::Namespaces;

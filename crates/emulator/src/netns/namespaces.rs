@@ -1,6 +1,6 @@
 //! Network namespaces and veth pairs, made and removed.
 use super::programs::{ip, ip_output};
-use crate::lab::LabError;
+use crate::LabError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::Path;

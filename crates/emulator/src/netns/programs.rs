@@ -1,5 +1,5 @@
 //! Programs that are run: `ip` to its end, ping and iperf3 until they are through or interrupted.
-use crate::lab::LabError;
+use crate::LabError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
