@@ -7,5 +7,6 @@ mod chain;
 mod conformance;
 mod controllers;
 mod failures;
+mod local;
 mod ofctl;
 mod quickstart;

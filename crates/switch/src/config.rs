@@ -102,8 +102,9 @@ impl FromStr for PortArgument {
 }
 
 fn port_number(text: &str) -> Result<PortNo, String> {
-    let number = text.parse().ok().map(PortNo).filter(|number| number.is_ordinary());
-    number.ok_or_else(|| format!("found port number `{text}`, expected 1 to {} as in 1=af_packet:eth0", PortNo::MAX.0))
+    let number = text.parse().ok().filter(|number: &PortNo| number.is_ordinary() || *number == PortNo::LOCAL);
+    let expected = "as in 1=af_packet:eth0, or LOCAL for the host's own port as in LOCAL=tap:weir0";
+    number.ok_or_else(|| format!("found port number `{text}`, expected 1 to {} {expected}", PortNo::MAX.0))
 }
 
 /// Gives a type that is written as text its place in files.

@@ -40,8 +40,8 @@ struct Settings {
     /// Datapath id in hexadecimal [default: the Ethernet address of the first port]
     #[arg(long, value_name = "HEX")]
     dpid: Option<DatapathId>,
-    /// A port: N=KIND:NAME[,option=value...], without N= the lowest free number; kinds are af_xdp, af_packet, tap, pcap,
-    /// null, memory. Repeatable
+    /// A port: N=KIND:NAME[,option=value...], without N= the lowest free number, LOCAL= for the host's own port; kinds are
+    /// af_xdp, af_packet, tap, pcap, null, memory. Repeatable
     #[arg(long, value_name = "N=KIND:NAME")]
     port: Vec<PortArgument>,
     /// A controller to connect to: tcp:IP[:PORT] or unix:PATH. Repeatable

@@ -54,7 +54,7 @@ impl Engine {
     /// # Errors
     /// There is no such port.
     pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<Trace, SwitchError> {
-        if in_port.is_ordinary() && self.ports.place(in_port).is_none() {
+        if (in_port.is_ordinary() || in_port == PortNo::LOCAL) && self.ports.place(in_port).is_none() {
             return Err(self.no_port(in_port));
         }
         Ok(self.datapath.trace(self.clock.now(), in_port, frame.bytes()))
