@@ -152,19 +152,7 @@ fn datapath(case: &Case) -> Datapath {
 }
 
 fn port(number: u32) -> PortDesc {
-    PortDesc {
-        port_no: PortNo(number),
-        hw_addr: address(number.into()),
-        name: format!("p{number}"),
-        config: 0,
-        state: 0,
-        curr: 0,
-        advertised: 0,
-        supported: 0,
-        peer: 0,
-        curr_speed: 0,
-        max_speed: 0,
-    }
+    PortDesc::new(PortNo(number), address(number.into()), format!("p{number}"))
 }
 
 fn address(number: u64) -> MacAddr {

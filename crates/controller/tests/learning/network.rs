@@ -190,17 +190,5 @@ impl Network {
 }
 
 fn desc(port: u32) -> PortDesc {
-    PortDesc {
-        port_no: PortNo(port),
-        hw_addr: MacAddr::from_bits(0x0200_0000_ff00 | u64::from(port)),
-        name: format!("p{port}"),
-        config: 0,
-        state: 0,
-        curr: 0,
-        advertised: 0,
-        supported: 0,
-        peer: 0,
-        curr_speed: 0,
-        max_speed: 0,
-    }
+    PortDesc::new(PortNo(port), MacAddr::from_bits(0x0200_0000_ff00 | u64::from(port)), format!("p{port}"))
 }

@@ -7,7 +7,9 @@ mod settings;
 mod table_features;
 
 use crate::{ChannelId, Datapath, Output};
-use weir_openflow::model::error::{BadRequest, ErrorMessage, GroupModFailed, MeterModFailed, QueueOpFailed};
+use weir_openflow::model::error::{
+    BadRequest, ERROR_DATA_BYTES, ErrorMessage, GroupModFailed, MeterModFailed, QueueOpFailed,
+};
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::queue::QueueConfigReply;
@@ -16,9 +18,6 @@ use weir_openflow::model::{Body, ErrorType, FlowMod, GroupId, Message, MeterId, 
 use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
-
-/// Bytes of a wrong message that its error carries (OpenFlow 1.3.5, 7.4.4: at least 64).
-const ERROR_DATA_BYTES: usize = 64;
 
 /// A message being handled.
 struct Request<'a> {
@@ -92,17 +91,8 @@ impl Datapath {
             Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
             // Not questions: nothing to answer.
             Body::Hello(_) | Body::Error(_) | Body::EchoReply(_) => {}
-            // Only switches send these.
-            Body::FeaturesReply(_)
-            | Body::GetConfigReply(_)
-            | Body::PacketIn(_)
-            | Body::FlowRemoved(_)
-            | Body::PortStatus(_)
-            | Body::MultipartReply(_)
-            | Body::BarrierReply
-            | Body::QueueGetConfigReply(_)
-            | Body::RoleReply(_)
-            | Body::GetAsyncReply(_) => return Err(BadRequest::BadType.into()),
+            // Only switches send the others; a session refuses them before they get here.
+            _ => return Err(BadRequest::BadType.into()),
         }
         Ok(())
     }

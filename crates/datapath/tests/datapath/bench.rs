@@ -1,8 +1,10 @@
 //! A datapath with four ports, driven in virtual time.
 use std::time::Duration;
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, ErrorType, FlowMod, Instruction, Match, PacketIn, PortDesc, PortNo};
 use weir_openflow::{Body, Message, Version};
+use weir_packet::craft::Craft;
 use weir_packet::{Field, Frame, FramePool, MacAddr};
 use weir_units::Instant;
 
@@ -95,6 +97,24 @@ impl Bench {
         self.told(channel)
     }
 
+    /// The bodies of the parts that answer a multipart request.
+    pub(crate) fn multipart(&mut self, channel: ChannelId, body: RequestBody) -> Result<Vec<ReplyBody>, ErrorType> {
+        let mut parts = Vec::new();
+        let answers = self.ask(channel, Body::MultipartRequest(MultipartRequest { more: false, body }));
+        let count = answers.len();
+        for (number, answer) in answers.into_iter().enumerate() {
+            match answer {
+                Body::MultipartReply(reply) => {
+                    assert_eq!(reply.more, number + 1 < count);
+                    parts.push(reply.body);
+                }
+                Body::Error(error) => return Err(error.error),
+                other => panic!("{other:?}"),
+            }
+        }
+        Ok(parts)
+    }
+
     /// The error that answers a message, if one does.
     pub(crate) fn error_of(&mut self, channel: ChannelId, body: Body) -> Option<ErrorType> {
         self.ask(channel, body).into_iter().find_map(|body| match body {
@@ -120,19 +140,12 @@ impl Bench {
 
 /// The description of a port.
 pub(crate) fn port(number: u32) -> PortDesc {
-    PortDesc {
-        port_no: PortNo(number),
-        hw_addr: mac(0xf0 + u64::from(number)),
-        name: format!("p{number}"),
-        config: 0,
-        state: 0,
-        curr: 0,
-        advertised: 0,
-        supported: 0,
-        peer: 0,
-        curr_speed: 0,
-        max_speed: 0,
-    }
+    PortDesc::new(PortNo(number), mac(0xf0 + u64::from(number)), format!("p{number}"))
+}
+
+/// A frame of 214 bytes that is no IP packet.
+pub(crate) fn frame() -> Vec<u8> {
+    Craft::ethernet(mac(2), mac(1)).payload(&[5; 200]).build()
 }
 
 /// A local unicast address.

@@ -7,4 +7,7 @@ mod forwarding;
 mod frames;
 mod hostile;
 mod naive;
+mod packet_io;
+mod ports;
+mod statistics;
 mod trace;

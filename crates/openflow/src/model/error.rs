@@ -2,12 +2,15 @@
 use super::Bytes;
 use serde::Serialize;
 
+/// Bytes of a refused message that its error carries back: what the specification asks for at least (OpenFlow 1.3.5, 7.4.4).
+pub const ERROR_DATA_BYTES: usize = 64;
+
 /// An error message (OpenFlow 1.3.5, 7.4.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorMessage {
     /// What was wrong.
     pub error: ErrorType,
-    /// At least 64 bytes of the message that was wrong, or text for a failed hello.
+    /// The first [`ERROR_DATA_BYTES`] or more of the message that was wrong, or text for a failed hello.
     pub data: Bytes,
 }
 

@@ -69,6 +69,25 @@ pub struct PortDesc {
     pub max_speed: u32,
 }
 
+impl PortDesc {
+    /// A port that is up and says nothing of its features.
+    pub fn new(port_no: PortNo, hw_addr: MacAddr, name: impl Into<String>) -> PortDesc {
+        PortDesc {
+            port_no,
+            hw_addr,
+            name: name.into(),
+            config: 0,
+            state: 0,
+            curr: 0,
+            advertised: 0,
+            supported: 0,
+            peer: 0,
+            curr_speed: 0,
+            max_speed: 0,
+        }
+    }
+}
+
 /// `ofp_port_status` (OpenFlow 1.3.5, 7.4.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortStatus {

@@ -10,8 +10,8 @@ mod reassembly;
 mod tests;
 mod types;
 
-use crate::codec::{self, Header};
-use crate::model::error::{BadRequest, HelloFailed};
+use crate::codec::{self, Header, kind};
+use crate::model::error::{BadRequest, ERROR_DATA_BYTES, HelloFailed};
 use crate::model::{Body, Bytes, ErrorMessage, ErrorType, FeaturesReply, Hello, Message, Version};
 use direction::End;
 use reassembly::{Next, Reassembly};
@@ -19,12 +19,6 @@ use std::collections::VecDeque;
 use weir_units::Instant;
 
 pub use types::{Event, SendError, SessionConfig, SessionCounters};
-
-/// Bytes of a refused message that go back in the error: what the specification asks for (OpenFlow 1.3.5, 7.4.4).
-const ERROR_DATA_BYTES: usize = 64;
-/// Type numbers that every version shares (OpenFlow 1.3.5, 7.1).
-const TYPE_HELLO: u8 = 0;
-const TYPE_ERROR: u8 = 1;
 
 /// One end of an OpenFlow channel.
 #[derive(Debug)]
@@ -201,8 +195,8 @@ impl Session {
             State::Closed => return,
         };
         match agreed {
-            _ if header.kind == TYPE_ERROR => self.take_error(bytes),
-            _ if header.kind == TYPE_HELLO => self.take_hello(header, bytes, agreed),
+            _ if header.kind == kind::ERROR => self.take_error(bytes),
+            _ if header.kind == kind::HELLO => self.take_hello(header, bytes, agreed),
             None => self.refuse_beginning(header, bytes),
             Some(version) if header.version != version as u8 => {
                 self.refuse(header, bytes, BadRequest::BadVersion.into());
@@ -221,7 +215,7 @@ impl Session {
         let Some(header) = Header::read(rest).filter(|_| self.state == State::Hello) else {
             return;
         };
-        if header.kind != TYPE_HELLO && header.kind != TYPE_ERROR {
+        if header.kind != kind::HELLO && header.kind != kind::ERROR {
             let bytes = rest.to_vec();
             self.refuse_beginning(header, &bytes);
         }

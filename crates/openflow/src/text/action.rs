@@ -1,8 +1,8 @@
-//! Actions and instructions, from text: `set_field:4197->vlan_vid,output:2,goto_table:3`.
+//! Actions, from text: `set_field:4197->vlan_vid,output:2`.
 use super::scan::{Item, Scanner};
-use super::{ParseError, field_value, number, raw};
+use super::{ParseError, field_value, instruction, number, raw};
 use crate::model::action::NO_BUFFER;
-use crate::model::{Action, GroupId, Instruction, MeterId, PortNo, TableId};
+use crate::model::{Action, GroupId, PortNo};
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
@@ -45,17 +45,6 @@ const ACTIONS: [&str; 35] = [
     "set_nw_ttl",
 ];
 
-/// Names of instructions.
-const INSTRUCTIONS: [&str; 7] = [
-    "goto_table",
-    "write_metadata",
-    "write_actions",
-    "apply_actions",
-    "clear_actions",
-    "meter",
-    "experimenter_instruction",
-];
-
 /// Words that output to a reserved port.
 const PORTS: [&str; 7] = ["in_port", "table", "normal", "flood", "all", "local", "controller"];
 
@@ -69,61 +58,20 @@ pub(super) fn parse_actions(text: &str, base: usize) -> Result<Vec<Action>, Pars
     list.finish()
 }
 
-/// Parses actions and instructions as a flow entry lists them. Actions that stand alone are the apply-actions instruction;
-/// the instructions come back in the order in which they are executed (OpenFlow 1.3.5, 5.9).
-pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruction>, ParseError> {
-    let mut scanner = Scanner::new(text, base);
-    let (mut list, mut instructions) = (List::default(), Vec::new());
-    while let Some(item) = scanner.next()? {
-        match instruction(&item)? {
-            None => list.add(&item)?,
-            Some(new) if instructions.iter().any(|old| rank(old) == rank(&new) && rank(old) != EXPERIMENTER_RANK) => {
-                return Err(ParseError::new(item.at, item.key, "each instruction at most once"));
-            }
-            Some(new) => instructions.push(new),
-        }
-        let applied = instructions.iter().any(|old| matches!(old, Instruction::ApplyActions(_)));
-        if applied && !list.is_empty() {
-            return Err(ParseError::new(item.at, item.key, "actions either alone or in apply_actions(...), not both"));
-        }
-    }
-    let actions = list.finish()?;
-    if !actions.is_empty() {
-        instructions.push(Instruction::ApplyActions(actions));
-    }
-    instructions.sort_by_key(rank);
-    Ok(instructions)
-}
-
-const EXPERIMENTER_RANK: u8 = 6;
-
-/// Where an instruction stands in the order of execution.
-pub(super) fn rank(instruction: &Instruction) -> u8 {
-    match instruction {
-        Instruction::Meter(_) => 0,
-        Instruction::ApplyActions(_) => 1,
-        Instruction::ClearActions => 2,
-        Instruction::WriteActions(_) => 3,
-        Instruction::WriteMetadata { .. } => 4,
-        Instruction::GotoTable(_) => 5,
-        Instruction::Experimenter { .. } => EXPERIMENTER_RANK,
-    }
-}
-
 /// A list of actions while it is read.
 #[derive(Default)]
-struct List {
+pub(super) struct List {
     actions: Vec<Action>,
     /// Where a `drop` stands.
     drop: Option<usize>,
 }
 
 impl List {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.actions.is_empty() && self.drop.is_none()
     }
 
-    fn add(&mut self, item: &Item<'_>) -> Result<(), ParseError> {
+    pub(super) fn add(&mut self, item: &Item<'_>) -> Result<(), ParseError> {
         if item.key == "drop" {
             item.alone()?;
             self.drop = Some(item.at);
@@ -133,45 +81,12 @@ impl List {
         Ok(())
     }
 
-    fn finish(self) -> Result<Vec<Action>, ParseError> {
+    pub(super) fn finish(self) -> Result<Vec<Action>, ParseError> {
         match self.drop {
             Some(at) if !self.actions.is_empty() => Err(ParseError::new(at, "drop", "no other action beside drop")),
             _ => Ok(self.actions),
         }
     }
-}
-
-fn instruction(item: &Item<'_>) -> Result<Option<Instruction>, ParseError> {
-    let wrong = |expected: String| item.wrong(expected);
-    Ok(Some(match item.key {
-        "goto_table" => {
-            let table = number::u8(item.value("a table number")?).map_err(wrong)?;
-            Instruction::GotoTable(TableId(table))
-        }
-        "write_metadata" => {
-            let value = item.value("metadata as value/mask")?;
-            let (value, mask) = value.split_once('/').map_or((value, None), |(value, mask)| (value, Some(mask)));
-            let mask = mask.map(number::u64).transpose().map_err(wrong)?.unwrap_or(u64::MAX);
-            Instruction::WriteMetadata { metadata: number::u64(value).map_err(wrong)?, mask }
-        }
-        "write_actions" => Instruction::WriteActions(nested(item)?),
-        "apply_actions" => Instruction::ApplyActions(nested(item)?),
-        "clear_actions" => {
-            item.alone()?;
-            Instruction::ClearActions
-        }
-        "meter" => Instruction::Meter(MeterId(number::u32(item.value("a meter number")?).map_err(wrong)?)),
-        "experimenter_instruction" => {
-            let (id, data) = experimenter(item)?;
-            Instruction::Experimenter { id, data: data.into() }
-        }
-        _ => return Ok(None),
-    }))
-}
-
-/// The actions in an instruction's parentheses.
-fn nested(item: &Item<'_>) -> Result<Vec<Action>, ParseError> {
-    parse_actions(item.value.unwrap_or_default(), item.value_at)
 }
 
 fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
@@ -196,31 +111,13 @@ fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
         "pop_mpls" => Action::PopMpls(u16_value("the EtherType of what is under the label")?),
         "push_pbb" => Action::PushPbb(u16_value("the EtherType 0x88e7")?),
         "pop_pbb" => simple(item, Action::PopPbb)?,
-        "mod_vlan_vid" | "set_vlan_vid" => {
-            let vid = u16_value("a VLAN id from 0 to 4095")?;
-            if vid >= VLAN_PRESENT {
-                return Err(item.wrong("a VLAN id from 0 to 4095"));
-            }
-            Action::SetVlanVid(vid)
-        }
-        "mod_vlan_pcp" | "set_vlan_pcp" => {
-            let pcp = u8_value("a VLAN priority from 0 to 7")?;
-            if pcp > 7 {
-                return Err(item.wrong("a VLAN priority from 0 to 7"));
-            }
-            Action::SetVlanPcp(pcp)
-        }
+        "mod_vlan_vid" | "set_vlan_vid" => vlan_vid(item, u16_value(VID)?)?,
+        "mod_vlan_pcp" | "set_vlan_pcp" => vlan_pcp(item, u8_value(PCP)?)?,
         "mod_dl_src" => set(Field::EthSrc)?,
         "mod_dl_dst" => set(Field::EthDst)?,
         "mod_nw_src" => Action::SetNwSrc(address(item)?),
         "mod_nw_dst" => Action::SetNwDst(address(item)?),
-        "mod_nw_tos" => {
-            let tos = u8_value("the DSCP times four")?;
-            if tos & 3 != 0 {
-                return Err(item.wrong("a number from 0 to 252 whose two low bits are zero"));
-            }
-            Action::SetNwTos(tos)
-        }
+        "mod_nw_tos" => tos(item, u8_value("the DSCP times four")?)?,
         "mod_nw_ttl" | "set_nw_ttl" => Action::SetNwTtl(u8_value("a TTL from 0 to 255")?),
         "mod_tp_src" => Action::SetTpSrc(u16_value("a port number")?),
         "mod_tp_dst" => Action::SetTpDst(u16_value("a port number")?),
@@ -241,6 +138,22 @@ fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
     Ok(())
 }
 
+const VID: &str = "a VLAN id from 0 to 4095";
+const PCP: &str = "a VLAN priority from 0 to 7";
+
+fn vlan_vid(item: &Item<'_>, vid: u16) -> Result<Action, ParseError> {
+    if vid < VLAN_PRESENT { Ok(Action::SetVlanVid(vid)) } else { Err(item.wrong(VID)) }
+}
+
+fn vlan_pcp(item: &Item<'_>, pcp: u8) -> Result<Action, ParseError> {
+    if pcp <= 7 { Ok(Action::SetVlanPcp(pcp)) } else { Err(item.wrong(PCP)) }
+}
+
+fn tos(item: &Item<'_>, tos: u8) -> Result<Action, ParseError> {
+    let expected = "a number from 0 to 252 whose two low bits are zero";
+    if tos & 3 == 0 { Ok(Action::SetNwTos(tos)) } else { Err(item.wrong(expected)) }
+}
+
 fn simple(item: &Item<'_>, action: Action) -> Result<Action, ParseError> {
     item.alone().map(|()| action)
 }
@@ -252,7 +165,7 @@ fn bare_port(item: &Item<'_>, word: &str) -> Result<Action, ParseError> {
         Ok(PortNo::CONTROLLER) if is_word => controller(item),
         Ok(port) if is_word || number::u32(word).is_ok() => simple(item, output_to(port)),
         _ => {
-            let known = ACTIONS.into_iter().chain(INSTRUCTIONS).chain(PORTS);
+            let known = ACTIONS.into_iter().chain(instruction::NAMES).chain(PORTS);
             Err(ParseError::unknown(item.at, word, "an action or instruction", known))
         }
     }
@@ -309,7 +222,7 @@ fn set_field(item: &Item<'_>) -> Result<Action, ParseError> {
 }
 
 /// `(NUMBER,HEXADECIMAL DIGITS)`.
-fn experimenter(item: &Item<'_>) -> Result<(u32, Vec<u8>), ParseError> {
+pub(super) fn experimenter(item: &Item<'_>) -> Result<(u32, Vec<u8>), ParseError> {
     let expected = "an experimenter's number and data, as in experimenter(0x2320,00ff)";
     let (id, data) = item.value(expected)?.split_once(',').ok_or_else(|| item.wrong(expected))?;
     let id = number::u32(id).map_err(|_| item.wrong(expected))?;
@@ -319,20 +232,6 @@ fn experimenter(item: &Item<'_>) -> Result<(u32, Vec<u8>), ParseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn instructions_come_in_the_order_of_execution() {
-        let parsed = parse_instructions("goto_table:3,write_actions(group:5),output:2,meter:1,clear_actions", 0);
-        let expected = [
-            Instruction::Meter(MeterId(1)),
-            Instruction::ApplyActions(vec![Action::output(PortNo(2))]),
-            Instruction::ClearActions,
-            Instruction::WriteActions(vec![Action::Group(GroupId(5))]),
-            Instruction::GotoTable(TableId(3)),
-        ];
-        assert_eq!(parsed.unwrap(), expected);
-        assert_eq!(parse_instructions("apply_actions(1)", 0), parse_instructions("1", 0));
-    }
 
     #[test]
     fn controller_and_ports_have_many_forms() {
@@ -345,7 +244,7 @@ mod tests {
 
     #[test]
     fn errors_say_where_and_what() {
-        let error = |text| parse_instructions(text, 0).unwrap_err().to_string();
+        let error = |text| parse_actions(text, 0).unwrap_err().to_string();
         assert_eq!(
             error("output:2,psuh_vlan:0x8100"),
             "column 10: found `psuh_vlan`, expected an action or instruction; did you mean `push_vlan`?"
@@ -355,12 +254,6 @@ mod tests {
             "column 14: found `ipdst`, expected a field that can be set; did you mean `ip_dst`?"
         );
         assert_eq!(error("drop,output:1"), "column 1: found `drop`, expected no other action beside drop");
-        assert_eq!(
-            error("goto_table:1,goto_table:2"),
-            "column 14: found `goto_table`, expected each instruction at most once"
-        );
         assert_eq!(error("output:"), "column 8: found nothing, expected a port");
-        assert!(error("write_actions(write_actions(1))").starts_with("column 15: found `write_actions`"));
-        assert!(error("1,apply_actions(2)").contains("not both"));
     }
 }

@@ -1,5 +1,5 @@
 //! Actions and instructions, to text: the spelling of `ovs-ofctl`.
-use super::{action, field_value, raw};
+use super::{field_value, instruction, raw};
 use crate::model::{Action, Instruction, PortNo, Version};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -17,7 +17,7 @@ pub(super) fn write_actions(actions: &[Action], version: Version) -> String {
 /// Writes instructions in the order in which they are executed; `drop` if they do nothing.
 pub(super) fn write_instructions(instructions: &[Instruction], version: Version) -> String {
     let mut ordered: Vec<&Instruction> = instructions.iter().collect();
-    ordered.sort_by_key(|instruction| action::rank(instruction));
+    ordered.sort_by_key(|instruction| instruction::rank(instruction));
     let texts: Vec<String> = ordered.into_iter().filter_map(|one| write_instruction(one, version)).collect();
     if texts.is_empty() { "drop".into() } else { texts.join(",") }
 }

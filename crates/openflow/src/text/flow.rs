@@ -1,6 +1,6 @@
 //! Flow entries: `table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`.
 use super::scan::{Item, Scanner};
-use super::{ParseError, action, action_text, check_length, field_value, match_text, matching, number};
+use super::{ParseError, action_text, check_length, field_value, instruction, match_text, matching, number};
 use crate::model::{BufferId, FlowCommand, FlowFlags, FlowMod, GroupId, Match, PortNo, TableId, Version};
 use std::fmt::Write as _;
 
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
             return Err(ParseError::new(item.at, item.key, expected));
         }
         self.has_actions = true;
-        self.flow.instructions = action::parse_instructions(text, item.value_at)?;
+        self.flow.instructions = instruction::parse_instructions(text, item.value_at)?;
         Ok(())
     }
 

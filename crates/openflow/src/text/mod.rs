@@ -9,6 +9,7 @@ mod action_text;
 mod error;
 mod field_value;
 mod flow;
+mod instruction;
 mod match_text;
 mod matching;
 mod number;
@@ -66,7 +67,7 @@ pub fn format_actions(actions: &[Action], version: Version) -> String {
 /// What is wrong, and where.
 pub fn parse_instructions(text: &str) -> Result<Vec<Instruction>, ParseError> {
     check_length(text)?;
-    action::parse_instructions(text, 0)
+    instruction::parse_instructions(text, 0)
 }
 
 /// Writes instructions in the order of their execution; `drop` if they do nothing.

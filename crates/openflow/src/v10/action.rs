@@ -5,6 +5,7 @@
 use super::port;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
+use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, short};
 use crate::wire::{Decoded, Encoded, Reader, Writer, port::output};
 use weir_packet::field::VLAN_PRESENT;
 use weir_packet::{Field, MacAddr};
@@ -30,13 +31,7 @@ const PCP_MAX: u8 = 7;
 /// One action.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     let at = reader.at();
-    let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
-    let length = action.left();
-    if !length.is_multiple_of(8) {
-        return Err(action.error(BadAction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
-    }
-    let kind = action.u16()?;
-    action.skip(2)?;
+    let (kind, mut action) = element(reader)?;
     let decoded = match kind {
         OUTPUT => {
             let port = output(&mut action, port::decode_no)?;
@@ -51,7 +46,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
         }
         VENDOR => Action::Experimenter { id: action.u32()?, data: action.rest() },
         kind => {
-            let argument = action.array()?;
+            let argument = Argument::decode(&mut action)?;
             small(kind, argument).map_err(|(error, reason)| action.error_at(at, error, reason))?
         }
     };
@@ -66,10 +61,7 @@ fn set_mac(field: Field, action: &mut Reader<'_>) -> Decoded<Action> {
 }
 
 /// An action of eight bytes: its type, and an argument of at most four.
-fn small(kind: u16, argument: [u8; 4]) -> Result<Action, (BadAction, String)> {
-    let [byte, second, ..] = argument;
-    let short = u16::from_be_bytes([byte, second]);
-    let long = u32::from_be_bytes(argument);
+fn small(kind: u16, Argument { byte, short, long }: Argument) -> Result<Action, (BadAction, String)> {
     let too_large = |what, value: u16, most: u16| {
         Err((BadAction::BadArgument, format!("found {what} {value}, expected at most {most}")))
     };
@@ -115,7 +107,9 @@ fn encode(action: &Action, writer: &mut Writer<'_>) -> Encoded {
             writer.u32(queue);
         }
         Action::SetField { field, value } => return encode_set_field(field, value, writer),
-        Action::Experimenter { id, ref data } => return encode_vendor(id, &data.0, writer),
+        Action::Experimenter { id, ref data } => {
+            return encode_experimenter(VENDOR, "a vendor", id, &data.0, writer);
+        }
         ref other => return Err(writer.cannot(format!("the action {other:?}"))),
     }
     Ok(())
@@ -142,35 +136,6 @@ fn encode_set_field(field: Field, value: u128, writer: &mut Writer<'_>) -> Encod
         _ => return Err(writer.cannot(format!("setting {field} to {value:#x}"))),
     }
     Ok(())
-}
-
-fn encode_vendor(id: u32, data: &[u8], writer: &mut Writer<'_>) -> Encoded {
-    if !data.len().is_multiple_of(8) {
-        return Err(writer.cannot(format!("a vendor action of {} bytes: not a multiple of 8", data.len() + 8)));
-    }
-    let start = writer.at();
-    head(VENDOR, 0, writer);
-    writer.u32(id);
-    writer.bytes(data);
-    writer.set_length(start + 2, start)
-}
-
-fn head(kind: u16, length: u16, writer: &mut Writer<'_>) {
-    writer.u16(kind);
-    writer.u16(length);
-}
-
-fn long(kind: u16, argument: u32, writer: &mut Writer<'_>) {
-    head(kind, 8, writer);
-    writer.u32(argument);
-}
-
-fn short(kind: u16, argument: u16, writer: &mut Writer<'_>) {
-    long(kind, u32::from(argument) << 16, writer);
-}
-
-fn byte(kind: u16, argument: u8, writer: &mut Writer<'_>) {
-    long(kind, u32::from(argument) << 24, writer);
 }
 
 fn mac(kind: u16, address: MacAddr, writer: &mut Writer<'_>) {

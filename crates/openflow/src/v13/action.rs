@@ -8,6 +8,7 @@ use super::oxm;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
 use crate::model::{GroupId, MatchField, PortNo};
+use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, padded, short};
 use crate::wire::{Decoded, Encoded, Reader, Writer, port};
 use weir_packet::Field;
 use weir_packet::field::{VLAN_PRESENT, ip_proto};
@@ -33,13 +34,7 @@ const EXPERIMENTER: u16 = 0xffff;
 /// One action.
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     let at = reader.at();
-    let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
-    let length = action.left();
-    if !length.is_multiple_of(8) {
-        return Err(action.error(BadAction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
-    }
-    let kind = action.u16()?;
-    action.skip(2)?;
+    let (kind, mut action) = element(reader)?;
     let decoded = match kind {
         SET_FIELD => return decode_set_field(&mut action),
         EXPERIMENTER => Action::Experimenter { id: action.u32()?, data: action.rest() },
@@ -50,7 +45,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
             output
         }
         kind => {
-            let argument = action.array()?;
+            let argument = Argument::decode(&mut action)?;
             small(kind, argument).ok_or_else(|| {
                 let reason = format!("found action type {kind}, which 1.3 does not have");
                 action.error_at(at, BadAction::BadType, reason)
@@ -62,10 +57,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
 }
 
 /// An action of eight bytes: its type, and an argument of at most four.
-fn small(kind: u16, argument: [u8; 4]) -> Option<Action> {
-    let [byte, second, ..] = argument;
-    let short = u16::from_be_bytes([byte, second]);
-    let long = u32::from_be_bytes(argument);
+fn small(kind: u16, Argument { byte, short, long }: Argument) -> Option<Action> {
     Some(match kind {
         COPY_TTL_OUT => Action::CopyTtlOut,
         COPY_TTL_IN => Action::CopyTtlIn,
@@ -144,7 +136,9 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encode
             long(SET_QUEUE, queue, writer);
             output(port, 0, writer);
         }
-        Action::Experimenter { id, ref data } => return experimenter(id, &data.0, writer),
+        Action::Experimenter { id, ref data } => {
+            return encode_experimenter(EXPERIMENTER, "an experimenter", id, &data.0, writer);
+        }
         Action::SetFieldRaw(ref raw) => return padded(SET_FIELD, writer, |writer| oxm::encode_raw(raw, writer)),
     }
     Ok(())
@@ -167,25 +161,10 @@ const fn destination_port(proto: Option<u8>) -> Field {
 }
 
 fn output(port: PortNo, max_len: u16, writer: &mut Writer<'_>) {
-    writer.u16(OUTPUT);
-    writer.u16(16);
+    head(OUTPUT, 16, writer);
     writer.u32(port.0);
     writer.u16(max_len);
     writer.zeros(6);
-}
-
-fn long(kind: u16, argument: u32, writer: &mut Writer<'_>) {
-    writer.u16(kind);
-    writer.u16(8);
-    writer.u32(argument);
-}
-
-fn short(kind: u16, argument: u16, writer: &mut Writer<'_>) {
-    long(kind, u32::from(argument) << 16, writer);
-}
-
-fn byte(kind: u16, argument: u8, writer: &mut Writer<'_>) {
-    long(kind, u32::from(argument) << 24, writer);
 }
 
 fn set_field(field: Field, value: impl Into<u128>, writer: &mut Writer<'_>) -> Encoded {
@@ -194,25 +173,4 @@ fn set_field(field: Field, value: impl Into<u128>, writer: &mut Writer<'_>) -> E
         return Err(writer.cannot(format!("{value:#x} in {field}, which has {} bits", field.bits())));
     }
     padded(SET_FIELD, writer, |writer| oxm::encode_field(field, value, None, writer))
-}
-
-fn experimenter(id: u32, data: &[u8], writer: &mut Writer<'_>) -> Encoded {
-    if !data.len().is_multiple_of(8) {
-        return Err(writer.cannot(format!("an experimenter action of {} bytes: not a multiple of 8", data.len() + 8)));
-    }
-    padded(EXPERIMENTER, writer, |writer| {
-        writer.u32(id);
-        writer.bytes(data);
-        Ok(())
-    })
-}
-
-/// An action of any length, filled up to a multiple of eight bytes.
-fn padded(kind: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
-    let start = writer.at();
-    writer.u16(kind);
-    writer.u16(0);
-    body(writer)?;
-    writer.pad_from(start);
-    writer.set_length(start + 2, start)
 }

@@ -128,19 +128,7 @@ mod tests {
     use weir_packet::MacAddr;
 
     fn desc(port: u32, config: u32, state: u32) -> PortDesc {
-        PortDesc {
-            port_no: PortNo(port),
-            hw_addr: MacAddr::default(),
-            name: format!("p{port}"),
-            config,
-            state,
-            curr: 0,
-            advertised: 0,
-            supported: 0,
-            peer: 0,
-            curr_speed: 0,
-            max_speed: 0,
-        }
+        PortDesc { config, state, ..PortDesc::new(PortNo(port), MacAddr::default(), format!("p{port}")) }
     }
 
     /// Ports 1 and 2 in VLAN 10, 3 in VLAN 20, 4 and 5 trunks.

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn the_duration_is_that_of_streams() {
-        let text = include_str!("../../../../examples/quickstart.toml");
+        let text = include_str!("../../../../../examples/quickstart.toml");
         let mut scenario = Scenario::parse(text, "quickstart").unwrap();
         let pings = |scenario: &Scenario| {
             let is_ping = |item: &&weir_scenario::Traffic| matches!(item.kind, TrafficKind::Ping { .. });

@@ -1,4 +1,5 @@
 //! What both versions' codecs are made of: bounds-checked reading, writing, and the parts whose layout they share.
+pub(crate) mod action;
 pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod flow;

@@ -1,0 +1,99 @@
+//! Agreeing on a version, and what may come before that.
+use super::*;
+
+#[test]
+fn the_highest_common_version_is_used() {
+    use Version::{V10, V13};
+    for (switch, controller, expected) in [
+        (&[V13, V10][..], &[V10, V13][..], V13),
+        (&[V13, V10], &[V10], V10),
+        (&[V10], &[V13, V10], V10),
+        (&[V13], &[V13, V10], V13),
+    ] {
+        let mut pair = Pair::new(config(switch), config(controller), &[]);
+        pair.exchange();
+        assert_eq!(pair.switch_events[0], Event::Up { version: expected, features: None });
+        let up = Event::Up { version: expected, features: Some(features()) };
+        assert_eq!(pair.controller_events, [up], "{switch:?} {controller:?}");
+    }
+}
+
+#[test]
+fn ends_without_a_common_version_tell_each_other() {
+    let mut pair = Pair::new(config(&[Version::V13]), config(&[Version::V10]), &[]);
+    pair.exchange();
+    for events in [&pair.switch_events, &pair.controller_events] {
+        let [Event::Closed { reason }] = &events[..] else {
+            panic!("{events:?}");
+        };
+        assert!(reason.contains("no common OpenFlow version"), "{reason}");
+    }
+}
+
+#[test]
+fn a_handshake_has_its_time() {
+    let mut silent = Session::switch(SessionConfig::default(), Instant::ZERO);
+    silent.poll(Instant::ZERO + 10 * SECOND);
+    assert!(silent.is_closed());
+    let mut mute = Session::controller(SessionConfig::default(), Instant::ZERO);
+    mute.receive(Instant::ZERO + 9 * SECOND, &hello(None, Version::V13));
+    mute.poll(Instant::ZERO + 10 * SECOND);
+    assert_eq!(mute.next_event(), Some(Event::Closed { reason: "no features reply within 10s of connecting".into() }));
+}
+
+#[test]
+fn a_handshake_without_hello_is_refused() {
+    for body in [Body::FeaturesRequest, Body::EchoRequest(Bytes::default()), flow_mod(5).body] {
+        let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
+        session.output().clear();
+        let offender = bytes_of(&Message { xid: 5, body }, Version::V13);
+        session.receive(Instant::ZERO, &offender);
+        let messages = said(&mut session);
+        assert_eq!(messages[0].xid, 5);
+        assert_eq!(error_in(&messages).unwrap().error, BadRequest::BadType.into());
+        assert!(session.next_event().is_some_and(|event| is_closed_event(&event)));
+        assert_eq!(session.send(&flow_mod(1)), Err(SendError::NotUp));
+    }
+}
+
+#[test]
+fn another_protocol_is_refused_before_the_message_it_seems_to_be_is_whole() {
+    for text in [&b"GET / HTTP/1.1\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc]] {
+        let mut session = Session::controller(SessionConfig::default(), Instant::ZERO);
+        session.receive(Instant::ZERO, text);
+        assert!(session.is_closed(), "{text:?}");
+    }
+}
+
+#[test]
+fn messages_before_the_features_reply_are_left_aside() {
+    let mut session = Session::controller(SessionConfig::default(), Instant::ZERO);
+    session.receive(Instant::ZERO, &hello(None, Version::V13));
+    session.receive(Instant::ZERO, &bytes_of(&packet_in(9), Version::V13));
+    assert_eq!((session.next_event(), session.counters().early), (None, 1));
+    let asked = said(&mut session)[1].xid;
+    let reply = |xid| bytes_of(&Message { xid, body: Body::FeaturesReply(features()) }, Version::V13);
+    session.receive(Instant::ZERO, &reply(asked.wrapping_add(1)));
+    assert_eq!(session.next_event(), None, "nobody asked with this transaction id");
+    session.receive(Instant::ZERO, &reply(asked));
+    assert_eq!(session.next_event(), Some(Event::Up { version: Version::V13, features: Some(features()) }));
+}
+
+#[test]
+fn an_error_during_the_handshake_ends_it() {
+    let mut session = Session::controller(SessionConfig::default(), Instant::ZERO);
+    let error = ErrorMessage { error: HelloFailed::Incompatible.into(), data: Bytes(b"only \n1.5".to_vec()) };
+    session.receive(Instant::ZERO, &bytes_of(&Message { xid: 1, body: Body::Error(error) }, Version::V13));
+    let reason = "the peer refused the hello (OFPHFC_INCOMPATIBLE): only 1.5".to_owned();
+    assert_eq!(session.next_event(), Some(Event::Closed { reason }));
+}
+
+#[test]
+fn a_later_hello_must_fit_the_version_agreed_on() {
+    let mut session = switch_up();
+    session.receive(Instant::ZERO, &hello(Some(vec![4]), Version::V13));
+    assert_eq!((session.next_event(), session.version()), (None, Some(Version::V13)));
+    session.receive(Instant::ZERO, &hello(None, Version::V10));
+    assert_eq!(error_in(&said(&mut session)).unwrap().error, HelloFailed::Incompatible.into());
+    assert!(session.is_closed());
+}

@@ -1,0 +1,70 @@
+//! What actions share (OpenFlow 1.3.5, 7.2.5; OpenFlow 1.0.0, 5.2.4): type, length, and an argument of at most four bytes.
+use super::{Decoded, Encoded, Reader, Writer};
+use crate::model::error::BadAction;
+
+/// The next action as a part of its own, behind its type and length, and its type.
+pub(crate) fn element<'a>(reader: &mut Reader<'a>) -> Decoded<(u16, Reader<'a>)> {
+    let mut action = reader.element("action", 2, 8, BadAction::BadLen)?;
+    let length = action.left();
+    if !length.is_multiple_of(8) {
+        return Err(action.error(BadAction::BadLen, format_args!("found length {length}, expected a multiple of 8")));
+    }
+    let kind = action.u16()?;
+    action.skip(2)?;
+    Ok((kind, action))
+}
+
+/// The argument of an action of eight bytes, which is one number at its beginning.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Argument {
+    pub(crate) byte: u8,
+    pub(crate) short: u16,
+    pub(crate) long: u32,
+}
+
+impl Argument {
+    pub(crate) fn decode(action: &mut Reader<'_>) -> Decoded<Argument> {
+        let bytes: [u8; 4] = action.array()?;
+        let [byte, second, ..] = bytes;
+        Ok(Argument { byte, short: u16::from_be_bytes([byte, second]), long: u32::from_be_bytes(bytes) })
+    }
+}
+
+pub(crate) fn head(kind: u16, length: u16, writer: &mut Writer<'_>) {
+    writer.u16(kind);
+    writer.u16(length);
+}
+
+pub(crate) fn long(kind: u16, argument: u32, writer: &mut Writer<'_>) {
+    head(kind, 8, writer);
+    writer.u32(argument);
+}
+
+pub(crate) fn short(kind: u16, argument: u16, writer: &mut Writer<'_>) {
+    long(kind, u32::from(argument) << 16, writer);
+}
+
+pub(crate) fn byte(kind: u16, argument: u8, writer: &mut Writer<'_>) {
+    long(kind, u32::from(argument) << 24, writer);
+}
+
+/// An action of any length, filled up to a multiple of eight bytes.
+pub(crate) fn padded(kind: u16, writer: &mut Writer<'_>, body: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
+    let start = writer.at();
+    head(kind, 0, writer);
+    body(writer)?;
+    writer.pad_from(start);
+    writer.set_length(start + 2, start)
+}
+
+/// An experimenter's (1.0: vendor's) action; `what` names it where it cannot be sent.
+pub(crate) fn encode_experimenter(kind: u16, what: &str, id: u32, data: &[u8], writer: &mut Writer<'_>) -> Encoded {
+    if !data.len().is_multiple_of(8) {
+        return Err(writer.cannot(format!("{what} action of {} bytes: not a multiple of 8", data.len() + 8)));
+    }
+    padded(kind, writer, |writer| {
+        writer.u32(id);
+        writer.bytes(data);
+        Ok(())
+    })
+}

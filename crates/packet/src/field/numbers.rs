@@ -1,0 +1,66 @@
+//! Numbers that fields hold and that mean something: types, protocols, bits.
+/// EtherType numbers that prerequisites and parsers share (IEEE 802 numbers registry).
+#[allow(missing_docs, reason = "named by the registry")]
+pub mod eth_type {
+    pub const IPV4: u16 = 0x0800;
+    pub const ARP: u16 = 0x0806;
+    pub const VLAN: u16 = 0x8100;
+    pub const RARP: u16 = 0x8035;
+    pub const IPV6: u16 = 0x86dd;
+    pub const MPLS: u16 = 0x8847;
+    pub const MPLS_MULTICAST: u16 = 0x8848;
+    pub const QINQ: u16 = 0x88a8;
+    pub const PBB: u16 = 0x88e7;
+    /// What OpenFlow 1.0 gives as the type of an 802.3 frame without SNAP (OpenFlow 1.0.0, 3.4: `OFP_DL_TYPE_NOT_ETH_TYPE`).
+    pub const NOT_ETH_TYPE: u16 = 0x05ff;
+}
+
+/// IP protocol numbers that prerequisites and parsers share (IANA).
+#[allow(missing_docs, reason = "named by the registry")]
+pub mod ip_proto {
+    pub const HOP_BY_HOP: u8 = 0;
+    pub const ICMP: u8 = 1;
+    pub const TCP: u8 = 6;
+    pub const UDP: u8 = 17;
+    pub const ROUTING: u8 = 43;
+    pub const FRAGMENT: u8 = 44;
+    pub const ESP: u8 = 50;
+    pub const AH: u8 = 51;
+    pub const ICMPV6: u8 = 58;
+    pub const NO_NEXT: u8 = 59;
+    pub const DESTINATION: u8 = 60;
+    pub const SCTP: u8 = 132;
+}
+
+/// Bits of [`super::Field::IpFrag`], as Open vSwitch has them (`FLOW_NW_FRAG_*`).
+pub mod ip_frag {
+    /// The packet is a fragment.
+    pub const ANY: u64 = 1;
+    /// It is not the first one: it has no transport header.
+    pub const LATER: u64 = 2;
+}
+
+/// Bits of [`super::Field::Ipv6Exthdr`] (OpenFlow 1.3.5, 7.2.3.8: `OFPIEH_*`).
+pub mod ipv6_exthdr {
+    /// "No next header" is there.
+    pub const NONEXT: u64 = 1 << 0;
+    /// Encapsulating security payload is there.
+    pub const ESP: u64 = 1 << 1;
+    /// Authentication header is there.
+    pub const AUTH: u64 = 1 << 2;
+    /// One or two destination options headers are there.
+    pub const DEST: u64 = 1 << 3;
+    /// Fragment header is there.
+    pub const FRAG: u64 = 1 << 4;
+    /// Routing header is there.
+    pub const ROUTER: u64 = 1 << 5;
+    /// Hop-by-hop header is there.
+    pub const HOP: u64 = 1 << 6;
+    /// A header came more often than expected.
+    pub const UNREP: u64 = 1 << 7;
+    /// Headers did not come in the preferred order.
+    pub const UNSEQ: u64 = 1 << 8;
+}
+
+/// Bit 12 of `vlan_vid`: a tag is there (`OFPVID_PRESENT`).
+pub const VLAN_PRESENT: u16 = 0x1000;
