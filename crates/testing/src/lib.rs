@@ -2,7 +2,7 @@
 //!
 //! A test that cannot run here says so on standard error, past the test runner's capture, and passes; with `WEIR_REQUIRE=1`
 //! in the environment (as in CI) it fails instead.
-#![allow(clippy::missing_panics_doc, reason = "panicking is how a test helper reports")]
+#![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod namespace;
 mod process;
 
@@ -10,7 +10,7 @@ pub use namespace::Namespace;
 pub use process::{Running, Signal, run, wait_until};
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Says that a test is skipped and why, or fails it when everything is required.
 pub fn skip(reason: &str) {
@@ -39,6 +39,20 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     }
     skip(&format!("needs {path} of the reference data in ../shared"));
     None
+}
+
+/// Name and bytes of each file in a folder whose name begins with `prefix` and has this extension, in order of the names.
+pub fn files(folder: &Path, prefix: &str, extension: &str) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder).expect("the folder is readable");
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.expect("the entry is readable").path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), path))
+        .filter(|(name, _)| name.starts_with(prefix))
+        .map(|(name, path)| (name, std::fs::read(path).expect("the file is readable")))
+        .collect();
+    files.sort();
+    files
 }
 
 /// The project's root folder.

@@ -2,30 +2,21 @@
 use crate::bench::*;
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use std::path::Path;
 use std::time::Duration;
 use weir_openflow::model::{Action, FlowMod, Match, Message};
 use weir_openflow::{Version, codec};
-
-/// Messages of a folder, by file.
-fn messages(folder: &Path) -> Vec<Vec<u8>> {
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "packet"));
-    paths.sort();
-    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
-}
 
 #[test]
 fn messages_of_others_whole_and_damaged() {
     for (folder, channel) in [("of10", OLD_CONTROLLER), ("of13", CONTROLLER)] {
         let Some(folder) = weir_testing::shared(&format!("conformance/os-ken-packets/{folder}")) else { return };
-        let messages = messages(&folder);
+        let messages = weir_testing::files(&folder, "", "packet");
         assert!(messages.len() > 5, "{} messages in {}", messages.len(), folder.display());
         let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
         let mut bench = Bench::controlled();
         bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
         let mut handled = 0;
-        for message in &messages {
+        for (_, message) in &messages {
             for damage in 0..60 {
                 let mut bytes = message.clone();
                 for _ in 0..damage.min(3) {

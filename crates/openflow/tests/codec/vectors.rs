@@ -1,20 +1,7 @@
 //! Messages that other implementations encoded: decoding and encoding gives their bytes back.
-use std::path::Path;
 use weir_openflow::model::Version;
 use weir_openflow::{decode, encode};
-use weir_testing::shared;
-
-/// Name and bytes of each message in a directory whose name begins with `prefix`.
-pub(crate) fn messages(directory: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
-    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let mut messages: Vec<_> = files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "packet"))
-        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
-        .filter(|(name, _)| name.starts_with(prefix))
-        .collect();
-    messages.sort();
-    messages
-}
+use weir_testing::{files, shared};
 
 /// Messages whose bytes differ for good reason.
 const DIFFER: [(&str, &str); 1] = [(
@@ -46,7 +33,7 @@ fn bytes_come_back() {
     ];
     for (directory, prefix, least) in sets {
         let Some(directory) = shared(directory) else { return };
-        let messages = messages(&directory, prefix);
+        let messages = files(&directory, prefix, "packet");
         assert!(messages.len() >= least, "{} messages in {}", messages.len(), directory.display());
         let differences: Vec<_> = messages
             .iter()

@@ -59,19 +59,6 @@ const READ_DIFFERENTLY: [(&str, &str); 5] = [
     ("of13_libofproto-OFP13-packet_in.", "it shows a packet without Ethernet header as one of zeros"),
 ];
 
-/// Raw messages of a folder whose names start with `prefix`.
-fn messages(folder: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
-    let mut messages: Vec<_> = std::fs::read_dir(folder)
-        .expect("the folder is readable")
-        .map(|entry| entry.expect("the entry is readable").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "packet"))
-        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
-        .filter(|(name, _)| name.starts_with(prefix))
-        .collect();
-    messages.sort();
-    messages
-}
-
 #[test]
 fn messages_of_the_reference_data_look_as_in_ovs() {
     let Some(folder) = weir_testing::shared("data/external/rules/openflow/wire") else { return };
@@ -79,7 +66,7 @@ fn messages_of_the_reference_data_look_as_in_ovs() {
         return;
     }
     let (mut compared, mut differences) = (0, Vec::new());
-    for (name, bytes) in ["of10_", "of13_"].iter().flat_map(|prefix| messages(&folder, prefix)) {
+    for (name, bytes) in ["of10_", "of13_"].iter().flat_map(|prefix| weir_testing::files(&folder, prefix, "packet")) {
         let ours = print_bytes(&bytes, Detail::Packets);
         if is_foreign(&ours) || READ_DIFFERENTLY.iter().any(|(start, _)| name.starts_with(start)) {
             continue;

@@ -1,6 +1,6 @@
 //! Reading pcap and pcapng files.
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
-use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError};
+use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapBlockOwned, PcapError};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -148,11 +148,7 @@ fn read_block(
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
             if interfaces.len() < MAX_INTERFACES {
-                interfaces.push(Interface {
-                    ethernet: description.linktype == Linktype::ETHERNET,
-                    resolution: description.ts_resolution().filter(|units| *units > 0).unwrap_or(1_000_000),
-                    offset_s: description.ts_offset(),
-                });
+                interfaces.push(Interface::new(&description));
             }
             None
         }
@@ -167,6 +163,14 @@ fn read_block(
 }
 
 impl Interface {
+    fn new(description: &InterfaceDescriptionBlock<'_>) -> Interface {
+        Interface {
+            ethernet: description.linktype == Linktype::ETHERNET,
+            resolution: description.ts_resolution().filter(|units| *units > 0).unwrap_or(1_000_000),
+            offset_s: description.ts_offset(),
+        }
+    }
+
     /// Nanoseconds since 1970 of a timestamp in this interface's units.
     fn time_ns(&self, units: u64) -> u64 {
         let ns = i128::from(units) * i128::from(NS_PER_S) / i128::from(self.resolution);

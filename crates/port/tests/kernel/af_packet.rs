@@ -1,30 +1,19 @@
 //! Packet sockets.
-use crate::bed::{Bed, SOON, features, frame, open, receive, send};
+use crate::bed::{Bed, SOON, features, frame, open, pass, receive, send};
 use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
-use weir_port::PortError;
 use weir_testing::{Namespace, root, wait_until};
 use weir_units::Instant;
 
 #[test]
 fn frames_pass_unchanged_each_way() {
-    if !root() {
-        return;
-    }
-    let bed = Bed::new();
-    let mut pool = FramePool::default();
-    let mut host = open(&bed.a, "af_packet:a0").unwrap();
-    let mut port = open(&bed.switch, "af_packet:s0").unwrap();
+    let Some(bed) = Bed::new() else { return };
+    let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0");
     assert_eq!(port.info().spec, "af_packet:s0");
     assert_eq!((port.info().name.as_str(), port.info().mtu), ("s0", 1500));
     for (mark, payload) in [(1, 46), (2, 1), (3, 1500)] {
         let sent = frame(&[0x88, 0xb5], mark, payload);
-        send(&mut *host, &mut pool, &sent);
-        let got = receive(&mut *port, &mut pool, |got| got.bytes().get(14) == Some(&mark)).expect("arrives");
-        assert_eq!(got.bytes(), sent);
-        assert!(got.offload.is_none());
-        send(&mut *port, &mut pool, &sent);
-        let got = receive(&mut *host, &mut pool, |got| got.bytes().get(14) == Some(&mark)).expect("arrives");
-        assert_eq!(got.bytes(), sent);
+        pass(&mut *host, &mut *port, &mut pool, &sent);
+        pass(&mut *port, &mut *host, &mut pool, &sent);
     }
     let (counted, other) = (port.counters(), host.counters());
     assert_eq!((counted.tx_packets, counted.tx_bytes), (3, 3 * 14 + 46 + 1 + 1500));
@@ -34,27 +23,17 @@ fn frames_pass_unchanged_each_way() {
 
 #[test]
 fn vlan_tags_are_kept() {
-    if !root() {
-        return;
-    }
-    let bed = Bed::new();
-    let mut pool = FramePool::default();
-    let mut host = open(&bed.a, "af_packet:a0").unwrap();
-    let mut port = open(&bed.switch, "af_packet:s0").unwrap();
+    let Some(bed) = Bed::new() else { return };
+    let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0");
     for tags in [&[0x81, 0, 0x20, 5][..], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9], &[0x81, 0, 0, 0]] {
         let sent = frame(&[tags, &[0x88, 0xb5]].concat(), 7, 60);
-        send(&mut *host, &mut pool, &sent);
-        let got = receive(&mut *port, &mut pool, |got| got.bytes().ends_with(&[7; 60])).expect("arrives");
-        assert_eq!(got.bytes(), sent);
+        pass(&mut *host, &mut *port, &mut pool, &sent);
     }
 }
 
 #[test]
 fn hosts_with_offloads_talk_through() {
-    if !root() {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let forwarder = bed.forward("af_packet:s0", "af_packet:s1");
     bed.ping();
     bed.tcp("10.77.0.2", 20_000_000);
@@ -84,13 +63,8 @@ fn super_frame(payload: usize) -> Frame {
 
 #[test]
 fn offloads_travel_under_pushed_tags() {
-    if !root() {
-        return;
-    }
-    let bed = Bed::new();
-    let mut pool = FramePool::default();
-    let mut host = open(&bed.a, "af_packet:a0").unwrap();
-    let mut port = open(&bed.switch, "af_packet:s0").unwrap();
+    let Some(bed) = Bed::new() else { return };
+    let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0");
     for (tags, payload) in [(0, 20_000), (1, 20_000), (2, 60_000)] {
         let mut sent = super_frame(payload);
         for _ in 0..tags {
@@ -114,10 +88,7 @@ fn offloads_travel_under_pushed_tags() {
 
 #[test]
 fn too_long_and_down_are_counted() {
-    if !root() {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let mut pool = FramePool::default();
     let mut port = open(&bed.switch, "af_packet:s0").unwrap();
     send(&mut *port, &mut pool, &frame(&[0x88, 0xb5], 1, 3000));
@@ -170,24 +141,16 @@ fn lost_frames_are_counted_once() {
 
 #[test]
 fn a_vanished_device_is_noticed() {
-    if !root() {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let forwarder = bed.forward("af_packet:s0", "af_packet:s1");
     bed.ping();
     bed.switch.ip("link del s0");
-    assert!(wait_until(SOON, || forwarder.ended()));
-    let error = forwarder.stop().result.expect_err("the port is gone");
-    assert!(matches!(error, PortError::Gone { .. }), "{error}");
+    forwarder.lose();
 }
 
 #[test]
 fn nothing_is_left_behind() {
-    if !root() {
-        return;
-    }
-    let bed = Bed::new();
+    let Some(bed) = Bed::new() else { return };
     let before = (features(&bed.switch, "s0"), crate::bed::details(&bed.switch, "s0"));
     let port = open(&bed.switch, "af_packet:s0").unwrap();
     assert!(crate::bed::details(&bed.switch, "s0").contains("promiscuity 1"));

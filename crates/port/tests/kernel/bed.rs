@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_port::{Counters, Port, PortError, PortSpec};
-use weir_testing::{Namespace, run, wait_until};
+use weir_testing::{Namespace, root, run, wait_until};
 use weir_units::Instant;
 
 /// How long tests wait for what should come at once.
@@ -23,7 +23,11 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    pub(crate) fn new() -> Bed {
+    /// None, saying so, where the test may not make one.
+    pub(crate) fn new() -> Option<Bed> {
+        if !root() {
+            return None;
+        }
         let bed = Bed { a: Namespace::new(), b: Namespace::new(), switch: Namespace::new() };
         bed.switch.join("s0", &bed.a, "a0");
         bed.switch.join("s1", &bed.b, "b0");
@@ -32,7 +36,13 @@ impl Bed {
             host.ip(&format!("addr add 10.77.0.{last}/24 dev {device}"));
             host.ip(&format!("addr add fd77::{last}/64 dev {device} nodad"));
         }
-        bed
+        Some(bed)
+    }
+
+    /// Buffers, host a's end of its link, and the port at the other end.
+    pub(crate) fn host_and_port(&self, spec: &str) -> (FramePool, Box<dyn Port>, Box<dyn Port>) {
+        let host = open(&self.a, "af_packet:a0").expect("the host's end opens");
+        (FramePool::default(), host, open(&self.switch, spec).expect("the port opens"))
     }
 
     /// Forwards between two ports opened in the switch namespace, on a thread of its own.
@@ -126,6 +136,15 @@ pub(crate) fn send(port: &mut dyn Port, pool: &mut FramePool, bytes: &[u8]) {
     port.transmit(Instant::ZERO, pool, &mut vec![Frame::from_bytes(bytes)]).expect("the port works");
 }
 
+/// Sends a frame from one port, and expects it unchanged at the other.
+pub(crate) fn pass(from: &mut dyn Port, to: &mut dyn Port, pool: &mut FramePool, sent: &[u8]) {
+    send(from, pool, sent);
+    let is_it = |got: &Frame| got.bytes().starts_with(&sent[..12]) && got.bytes().last() == sent.last();
+    let got = receive(to, pool, is_it).expect("arrives");
+    assert_eq!(got.bytes(), sent);
+    assert!(got.offload.is_none());
+}
+
 /// A frame for tests: addresses, type, and a payload told apart by `mark`.
 pub(crate) fn frame(ethertype: &[u8], mark: u8, payload: usize) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 0xb, 2, 0, 0, 0, 0, 0xa];
@@ -180,9 +199,11 @@ impl Forwarder {
         self.thread.take().expect("stopped once").join().expect("the forwarder does not panic")
     }
 
-    /// Whether it stopped by itself.
-    pub(crate) fn ended(&self) -> bool {
-        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
+    /// Expects it to stop by itself because a device is gone.
+    pub(crate) fn lose(self) {
+        assert!(wait_until(SOON, || self.thread.as_ref().is_some_and(JoinHandle::is_finished)));
+        let error = self.stop().result.expect_err("the port is gone");
+        assert!(matches!(error, PortError::Gone { .. }), "{error}");
     }
 }
 

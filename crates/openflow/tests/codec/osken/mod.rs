@@ -7,7 +7,6 @@ mod field;
 mod v10;
 mod v13;
 
-use crate::vectors::messages;
 use base64::Engine;
 use serde_json::{Map, Value, json};
 use weir_openflow::decode;
@@ -71,7 +70,7 @@ fn without_protocols(ours: &mut Value, theirs: &mut Value) {
 fn messages_say_what_os_ken_reads() {
     for (directory, version, least) in [("of10", Version::V10, 9), ("of13", Version::V13, 73)] {
         let Some(directory) = shared(&format!("conformance/os-ken-packets/{directory}")) else { return };
-        let messages = messages(&directory, "");
+        let messages = weir_testing::files(&directory, "", "packet");
         assert!(messages.len() >= least, "{} messages in {}", messages.len(), directory.display());
         for (name, bytes) in messages {
             let text = std::fs::read_to_string(directory.join(format!("{name}.json"))).unwrap();
