@@ -2,7 +2,8 @@
 use super::capture;
 use super::framing::{Found, Framing};
 use super::printer::{Place, Printer};
-use super::tcp::{Direction, Piece, Streams};
+use super::segment::Direction;
+use super::tcp::{Piece, Streams};
 use std::collections::HashMap;
 use std::io::{self, Write};
 

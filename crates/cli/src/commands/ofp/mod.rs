@@ -6,6 +6,7 @@ mod hex;
 mod parse_flow;
 mod print;
 mod printer;
+mod segment;
 mod tcp;
 mod time;
 

@@ -1,5 +1,5 @@
 //! Writes messages, as text or as JSON, and remembers those that cannot be understood.
-use super::tcp::Direction;
+use super::segment::Direction;
 use super::time::utc;
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,27 +1,11 @@
 //! TCP streams out of captured frames: each direction's bytes in order, whatever was resent, reordered or lost.
+use super::segment::{Direction, Segment, segment};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use weir_packet::parse::{Network, Parsed, Transport, parse};
-use weir_packet::{Field, PortNo};
 
 /// Most directions followed at a time; packets of further ones are counted and left out.
 const MAX_DIRECTIONS: usize = 1 << 16;
 /// Most bytes kept per direction that came ahead of missing ones; then what is missing counts as lost.
 const MAX_AHEAD: usize = 1 << 20;
-
-/// One direction of a TCP connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Direction {
-    pub(super) from: SocketAddr,
-    pub(super) to: SocketAddr,
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} > {}", self.from, self.to)
-    }
-}
 
 /// What comes out of the streams, each with the time of the packet that brought it.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,21 +24,6 @@ pub(super) struct Streams {
     directions: HashMap<Direction, Assembly>,
     /// Packets of directions beyond [`MAX_DIRECTIONS`].
     pub(super) left_out: u64,
-}
-
-/// A segment of a TCP stream.
-struct Segment {
-    direction: Direction,
-    sequence: u32,
-    starts: bool,
-    /// The other direction's bytes that have arrived, by the next sequence number wanted.
-    acknowledged: Option<u32>,
-    /// Nanoseconds since 1970.
-    time_ns: u64,
-    /// What of the payload was captured.
-    data: Vec<u8>,
-    /// Bytes of payload that were sent.
-    length: usize,
 }
 
 impl Streams {
@@ -207,55 +176,6 @@ impl Assembly {
             }
         }
         self.drain(each);
-    }
-}
-
-fn segment(time_ns: u64, frame: &[u8]) -> Option<Segment> {
-    let parsed = parse(frame, PortNo(0)).ok()?;
-    let (Transport::Tcp, tcp) = parsed.layers.transport? else { return None };
-    let (network, ip) = parsed.layers.network?;
-    let (tcp, ip) = (usize::from(tcp), usize::from(ip));
-    let header: &[u8; 20] = frame.get(tcp..)?.first_chunk()?;
-    let be32 = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let payload = tcp + usize::from(header[12] >> 4) * 4;
-    let end = ip_end(network, ip, frame)?;
-    let length = end.checked_sub(payload)?;
-    Some(Segment {
-        direction: direction(&parsed, network),
-        sequence: be32(4),
-        starts: header[13] & 2 != 0,
-        acknowledged: (header[13] & 0x10 != 0).then(|| be32(8)),
-        time_ns,
-        data: frame.get(payload..end.min(frame.len())).unwrap_or_default().to_vec(),
-        length,
-    })
-}
-
-/// Where the IP packet ends by its own length: before the frame's padding, or behind what was captured. A length of zero, as
-/// cards that cut segments leave it, means the frame's end.
-fn ip_end(network: Network, ip: usize, frame: &[u8]) -> Option<usize> {
-    let be16 = |at: usize| frame.get(at..at + 2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
-    let (length, start) = match network {
-        Network::Ipv4 => (be16(ip + 2)?, ip),
-        Network::Ipv6 => (be16(ip + 4)?, ip + 40),
-        Network::Arp => return None,
-    };
-    Some(if length == 0 { frame.len() } else { start + length })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "fields have no more bits than their types")]
-fn direction(parsed: &Parsed, network: Network) -> Direction {
-    let key = &parsed.key;
-    let end = |v4: Field, v6: Field, port: Field| {
-        let address = match network {
-            Network::Ipv6 => IpAddr::V6(key.get(v6).into()),
-            _ => IpAddr::V4((key.get(v4) as u32).into()),
-        };
-        SocketAddr::new(address, key.get(port) as u16)
-    };
-    Direction {
-        from: end(Field::Ipv4Src, Field::Ipv6Src, Field::TcpSrc),
-        to: end(Field::Ipv4Dst, Field::Ipv6Dst, Field::TcpDst),
     }
 }
 

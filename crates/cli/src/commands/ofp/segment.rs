@@ -1,0 +1,83 @@
+//! TCP segments out of captured frames.
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use weir_packet::parse::{Network, Parsed, Transport, parse};
+use weir_packet::{Field, PortNo};
+
+/// One direction of a TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Direction {
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} > {}", self.from, self.to)
+    }
+}
+
+/// A segment of a TCP stream.
+pub(super) struct Segment {
+    pub(super) direction: Direction,
+    pub(super) sequence: u32,
+    pub(super) starts: bool,
+    /// The other direction's bytes that have arrived, by the next sequence number wanted.
+    pub(super) acknowledged: Option<u32>,
+    /// Nanoseconds since 1970.
+    pub(super) time_ns: u64,
+    /// What of the payload was captured.
+    pub(super) data: Vec<u8>,
+    /// Bytes of payload that were sent.
+    pub(super) length: usize,
+}
+
+/// The segment in a frame, if it carries one.
+pub(super) fn segment(time_ns: u64, frame: &[u8]) -> Option<Segment> {
+    let parsed = parse(frame, PortNo(0)).ok()?;
+    let (Transport::Tcp, tcp) = parsed.layers.transport? else { return None };
+    let (network, ip) = parsed.layers.network?;
+    let (tcp, ip) = (usize::from(tcp), usize::from(ip));
+    let header: &[u8; 20] = frame.get(tcp..)?.first_chunk()?;
+    let be32 = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let payload = tcp + usize::from(header[12] >> 4) * 4;
+    let end = ip_end(network, ip, frame)?;
+    let length = end.checked_sub(payload)?;
+    Some(Segment {
+        direction: direction(&parsed, network),
+        sequence: be32(4),
+        starts: header[13] & 2 != 0,
+        acknowledged: (header[13] & 0x10 != 0).then(|| be32(8)),
+        time_ns,
+        data: frame.get(payload..end.min(frame.len())).unwrap_or_default().to_vec(),
+        length,
+    })
+}
+
+/// Where the IP packet ends by its own length: before the frame's padding, or behind what was captured. A length of zero, as
+/// cards that cut segments leave it, means the frame's end.
+fn ip_end(network: Network, ip: usize, frame: &[u8]) -> Option<usize> {
+    let be16 = |at: usize| frame.get(at..at + 2).map(|bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])));
+    let (length, start) = match network {
+        Network::Ipv4 => (be16(ip + 2)?, ip),
+        Network::Ipv6 => (be16(ip + 4)?, ip + 40),
+        Network::Arp => return None,
+    };
+    Some(if length == 0 { frame.len() } else { start + length })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "fields have no more bits than their types")]
+fn direction(parsed: &Parsed, network: Network) -> Direction {
+    let key = &parsed.key;
+    let end = |v4: Field, v6: Field, port: Field| {
+        let address = match network {
+            Network::Ipv6 => IpAddr::V6(key.get(v6).into()),
+            _ => IpAddr::V4((key.get(v4) as u32).into()),
+        };
+        SocketAddr::new(address, key.get(port) as u16)
+    };
+    Direction {
+        from: end(Field::Ipv4Src, Field::Ipv6Src, Field::TcpSrc),
+        to: end(Field::Ipv4Dst, Field::Ipv6Dst, Field::TcpDst),
+    }
+}

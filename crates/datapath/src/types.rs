@@ -1,0 +1,104 @@
+//! What a datapath is told, and what it tells.
+use weir_openflow::Message;
+use weir_openflow::model::PortNo;
+use weir_packet::Frame;
+
+/// What a datapath is and its limits.
+#[derive(Debug, Clone)]
+pub struct DatapathConfig {
+    /// Its number.
+    pub datapath_id: u64,
+    /// Name shown in descriptions.
+    pub name: String,
+    /// Number of tables, `1..=254`.
+    pub n_tables: u8,
+    /// Most entries in each table; beyond it a flow-mod is refused with `OFPFMFC_TABLE_FULL`.
+    pub max_entries: u32,
+    /// Packets kept for packet-in at most, for up to ten seconds; the oldest makes room.
+    pub n_buffers: u32,
+    /// Learned addresses of output NORMAL at most; the oldest makes room.
+    pub max_learned: usize,
+}
+
+impl Default for DatapathConfig {
+    fn default() -> Self {
+        DatapathConfig {
+            datapath_id: 1,
+            name: "weir".into(),
+            n_tables: 64,
+            max_entries: 1_000_000,
+            n_buffers: 256,
+            max_learned: 8192,
+        }
+    }
+}
+
+/// A control channel's number, given by the engine, not reused while the datapath lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChannelId(pub u32);
+
+impl ChannelId {
+    /// The engine's own requests (control socket, embedding program), through [`crate::Datapath::handle`] like a controller's. It
+    /// is always up, speaks 1.3, gets replies and errors but no asynchronous message (packet-in, flow-removed, port-status),
+    /// and does not count as a controller: neither for the fail mode nor for what a table miss does.
+    pub const LOCAL: ChannelId = ChannelId(0);
+    /// Channels that the switch listened for have numbers from here on: often short-lived tools (`ovs-ofctl`). They do not
+    /// count for the fail mode, or looking at a standalone switch would stop its forwarding.
+    pub const FIRST_PASSIVE: ChannelId = ChannelId(1 << 31);
+}
+
+/// What the switch does with no controller (OpenFlow 1.3.5, 6.3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailMode {
+    /// Tables stay in force; packets for the controller are dropped.
+    Secure,
+    /// With no channel, packets are forwarded as by output NORMAL, entries or not.
+    Standalone,
+}
+
+/// What a datapath wants done. Reused from batch to batch; the engine empties it.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Frames to transmit, for ports that have some, in the order they go out. An engine that drains the frames and leaves the
+    /// lists in place saves their memory.
+    pub frames: Vec<(PortNo, Vec<Frame>)>,
+    /// Messages for channels.
+    pub messages: Vec<(ChannelId, Message)>,
+    /// Ports whose administrative state a port-mod changed: (port, up).
+    pub port_admin: Vec<(PortNo, bool)>,
+}
+
+impl Output {
+    /// Adds a frame for a port, whose list is probably at `hint`; says where it is.
+    #[inline]
+    pub(crate) fn send(&mut self, port: PortNo, frame: Frame, hint: usize) -> usize {
+        let at = match self.frames.get(hint) {
+            Some((hinted, _)) if *hinted == port => hint,
+            _ => self.list_of(port),
+        };
+        self.frames[at].1.push(frame);
+        at
+    }
+
+    fn list_of(&mut self, port: PortNo) -> usize {
+        self.frames.iter().position(|(listed, _)| *listed == port).unwrap_or_else(|| {
+            self.frames.push((port, Vec::new()));
+            self.frames.len() - 1
+        })
+    }
+}
+
+/// A port's counters as `ofp_port_stats` has them; the engine keeps them (ports count themselves).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "named by the specification (OpenFlow 1.3.5, 7.3.5.6)")]
+pub struct PortCounters {
+    pub rx_packets: u64,
+    pub tx_packets: u64,
+    pub rx_bytes: u64,
+    pub tx_bytes: u64,
+    pub rx_dropped: u64,
+    pub tx_dropped: u64,
+    pub rx_errors: u64,
+    pub tx_errors: u64,
+    pub rx_over_err: u64,
+}
