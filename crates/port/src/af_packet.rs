@@ -14,7 +14,7 @@ use crate::interface::{Interface, refused};
 use crate::spec::Options;
 use crate::sys::messages::{ReceiveSlots, Received, SendSlots};
 use crate::sys::{Plain as _, errno, socket};
-use crate::{Counters, LinkState, Port, PortError, PortInfo, unfinished};
+use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, unfinished};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -42,6 +42,8 @@ pub struct AfPacket {
     counters: Counters,
     /// Frames the kernel dropped: reading its counter sets it to zero, so they are summed here.
     missed: Cell<u64>,
+    /// The device was gone when the link was asked for. The socket tells only that it goes down, which may be long before.
+    vanished: bool,
     _settings: Option<SwitchedOff>,
 }
 
@@ -71,6 +73,7 @@ impl AfPacket {
             finished: Vec::new(),
             counters: Counters::default(),
             missed: Cell::new(0),
+            vanished: false,
         })
     }
 
@@ -153,6 +156,9 @@ impl Port for AfPacket {
         batch: &mut Vec<Frame>,
         max: usize,
     ) -> Result<(), PortError> {
+        if self.vanished {
+            return self.check_device();
+        }
         match self.slots.receive(self.socket.as_fd(), pool, max) {
             Ok(count) => {
                 for slot in 0..count {
@@ -186,7 +192,12 @@ impl Port for AfPacket {
         Some(self.socket.as_fd())
     }
 
+    fn arm(&mut self) -> Ready {
+        if self.vanished { Ready::Now } else { Ready::OnDescriptor }
+    }
+
     fn link(&mut self) -> LinkState {
+        self.vanished = !self.interface.exists();
         self.interface.link()
     }
 

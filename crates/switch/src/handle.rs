@@ -1,13 +1,12 @@
 //! A running switch, as its owner sees it.
 use crate::config::{ListenTarget, PortConfig, SwitchConfig};
-use crate::control::{self, Control, Order, Registry, Start};
+use crate::control::{self, Absent, Control, Order, Registry, Start};
 use crate::ctl::server::Server;
 use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
 use crate::snapshot::Snapshot;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
@@ -57,7 +56,7 @@ impl Switch {
         let (stop_requested, stop_requests) = watch::channel(false);
         let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
         let (engine, inbox) = inbox().map_err(system("making the engine's wake-up"))?;
-        let (clock, absent) = (SystemClock::start(), Arc::<AtomicUsize>::default());
+        let (clock, absent) = (SystemClock::start(), Arc::<Absent>::default());
         let datapath = Datapath::new(config.datapath);
         let mut worker = Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, Arc::clone(&absent));
         for port in config.ports {

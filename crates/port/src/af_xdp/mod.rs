@@ -61,6 +61,8 @@ pub struct AfXdp {
     watch: OwnedFd,
     readable: OwnedFd,
     check_at: Instant,
+    /// The device was gone when the link was asked for. `watch` tells only that it goes down, which may be long before.
+    vanished: bool,
     first_queue: usize,
     finished: Vec<Frame>,
     counters: Counters,
@@ -100,6 +102,7 @@ impl AfXdp {
             watch,
             readable,
             check_at: Instant::ZERO,
+            vanished: false,
             first_queue: 0,
             finished: Vec::new(),
             counters: Counters::default(),
@@ -172,6 +175,9 @@ impl Port for AfXdp {
         batch: &mut Vec<Frame>,
         max: usize,
     ) -> Result<(), PortError> {
+        if self.vanished {
+            return self.check_device();
+        }
         let mut left = max;
         for at in 0..self.queues.len() {
             // Each queue is first in turn, so that a busy one does not starve the others.
@@ -210,7 +216,7 @@ impl Port for AfXdp {
             let _ = self.kick();
         }
         self.check_at = Instant::ZERO;
-        if self.queues.iter().any(Queue::has_received) { Ready::Now } else { Ready::OnDescriptor }
+        if self.vanished || self.queues.iter().any(Queue::has_received) { Ready::Now } else { Ready::OnDescriptor }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -218,6 +224,7 @@ impl Port for AfXdp {
     }
 
     fn link(&mut self) -> LinkState {
+        self.vanished = !self.interface.exists();
         self.interface.link()
     }
 

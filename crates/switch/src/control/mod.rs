@@ -12,8 +12,8 @@ use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use channel::ByteStream;
 pub(crate) use registry::Registry;
+pub(crate) use reopen::Absent;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use tokio::sync::{mpsc, watch};
 use weir_openflow::session::SessionConfig;
 use weir_units::SystemClock;
@@ -44,8 +44,8 @@ pub(crate) struct Start {
     pub(crate) listeners: Vec<listen::Listener>,
     pub(crate) ctl: Option<crate::ctl::server::Server>,
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
-    /// Number of ports waited for.
-    pub(crate) absent: Arc<AtomicUsize>,
+    /// The ports waited for.
+    pub(crate) absent: Arc<Absent>,
 }
 
 /// Opens the listeners; gives them and their addresses, with the TCP ports they got.

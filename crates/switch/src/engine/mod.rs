@@ -5,20 +5,22 @@
 //! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
 //! control messages for at most [`CONTROL_TIME`], then what is due.
 pub(crate) mod inbox;
+mod links;
 mod ports;
 mod requests;
 pub(crate) mod wake;
 
 use crate::config::{PortConfig, Reopen};
+use crate::control::Absent;
 use crate::control::backlog::Outbox;
 use crate::handle::SwitchError;
 use inbox::{FromChannel, Inbox};
+use links::Links;
 use ports::{Ports, Slot};
 pub(crate) use requests::EngineSnapshot;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_datapath::{ChannelId, Datapath, FailMode, Output};
 use weir_openflow::model::PortNo;
@@ -34,8 +36,6 @@ const BURST: usize = 32;
 const CONTROL_BATCH: usize = 64;
 /// Time spent on control messages in one round at most, counted when one is done: what forwarding waits.
 const CONTROL_TIME: Duration = Duration::from_micros(100);
-/// How often links are asked for.
-const LINK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A switch's engine; lives on its own thread.
 pub(crate) struct Engine {
@@ -45,12 +45,12 @@ pub(crate) struct Engine {
     inbox: Inbox,
     channels: HashMap<ChannelId, Outbox>,
     spin: Duration,
-    absent: Arc<AtomicUsize>,
+    absent: Arc<Absent>,
+    links: Links,
     pool: FramePool,
     out: Output,
     batch: Vec<Frame>,
     expire_at: Instant,
-    links_at: Instant,
     stopping: bool,
 }
 
@@ -62,7 +62,7 @@ impl Engine {
         spin: Duration,
         clock: SystemClock,
         inbox: Inbox,
-        absent: Arc<AtomicUsize>,
+        absent: Arc<Absent>,
     ) -> Engine {
         let mut engine = Engine {
             clock,
@@ -72,11 +72,11 @@ impl Engine {
             channels: HashMap::new(),
             spin,
             absent,
+            links: Links::default(),
             pool: FramePool::default(),
             out: Output::default(),
             batch: Vec::with_capacity(BURST),
             expire_at: Instant::ZERO,
-            links_at: Instant::ZERO,
             stopping: false,
         };
         engine.datapath.set_fail_mode(fail_mode);
@@ -232,20 +232,7 @@ impl Engine {
             self.expire_at = self.datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
             self.deliver(now);
         }
-        if now >= self.links_at {
-            self.links_at = now + LINK_INTERVAL;
-            self.ask_links(now);
-        }
-    }
-
-    fn ask_links(&mut self, now: Instant) {
-        for slot in self.ports.iter_mut() {
-            if let Some(link) = slot.link_change() {
-                tracing::info!("port {} ({}): link {}", slot.number, slot.spec(), if link.up { "up" } else { "down" });
-                self.datapath.set_link(now, slot.number, link.up, ports::speed_kbps(link), &mut self.out);
-            }
-        }
-        self.deliver(now);
+        self.watch_links(now);
     }
 
     /// Sleeps until there is something to do or something is due.
@@ -253,11 +240,11 @@ impl Engine {
         self.inbox.waker.about_to_sleep();
         // What came before the port or the sender knew that the engine sleeps is found here.
         if self.inbox.is_empty() && !self.ports.arm() {
-            let due =
-                self.ports.open().filter_map(Port::next_wake).fold(self.expire_at.min(self.links_at), Instant::min);
+            let first = self.expire_at.min(self.links.due());
+            let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
             let timeout = due.since(self.clock.now());
-            if !timeout.is_zero() {
-                self.inbox.waker.sleep(self.ports.open(), timeout);
+            if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
+                self.links.look_now();
             }
         }
         self.inbox.waker.awake();
@@ -270,7 +257,7 @@ impl Engine {
         slot.port = None;
         if slot.reopen.is_some() {
             tracing::warn!("{error}; port {number} is waited for");
-            self.absent.fetch_add(1, Ordering::Relaxed);
+            self.absent.add();
         } else {
             tracing::warn!("{error}; port {number} is removed");
             self.ports.remove(number);
@@ -296,6 +283,10 @@ impl Engine {
         if self.ports.len() >= ports::MAX_PORTS {
             return Err(refused(format!("there are {} ports already, the most a switch has", ports::MAX_PORTS)));
         }
+        if ports::is_interface(config.port.info()) {
+            // Before the port is asked for its link: no change is missed in between.
+            self.links.listen();
+        }
         let slot = Slot::new(number, config.port, config.reopen);
         self.datapath.add_port(self.clock.now(), slot.desc(), &mut self.out).map_err(refused)?;
         tracing::info!("port {number}: {}", slot.spec());
@@ -308,7 +299,7 @@ impl Engine {
     pub(crate) fn remove_port(&mut self, number: PortNo) -> Option<Slot> {
         let slot = self.ports.remove(number)?;
         if slot.port.is_none() {
-            self.absent.fetch_sub(1, Ordering::Relaxed);
+            self.absent.remove();
         }
         let now = self.clock.now();
         self.datapath.remove_port(now, number, &mut self.out);
@@ -337,7 +328,7 @@ impl Engine {
             return;
         };
         slot.put_back(port, reopen);
-        self.absent.fetch_sub(1, Ordering::Relaxed);
+        self.absent.remove();
         tracing::info!("port {number}: {} is back", slot.spec());
         let now = self.clock.now();
         if let Err(problem) = self.datapath.add_port(now, slot.desc(), &mut self.out) {

@@ -4,7 +4,8 @@ use crate::snapshot::PortSnapshot;
 use weir_datapath::PortCounters;
 use weir_openflow::model::port::{bits, feature};
 use weir_openflow::model::{PortDesc, PortNo};
-use weir_port::{LinkState, Port, PortInfo};
+use weir_port::spec::Kind;
+use weir_port::{LinkState, Port, PortInfo, PortSpec};
 
 /// Ports of one switch at most: each is polled in turn.
 pub(crate) const MAX_PORTS: usize = 4096;
@@ -18,6 +19,7 @@ pub(crate) struct Slot {
     /// How to open it again.
     pub(crate) reopen: Option<Reopen>,
     info: PortInfo,
+    is_interface: bool,
     link: LinkState,
 }
 
@@ -31,7 +33,8 @@ impl Slot {
     /// A port that has just been opened.
     pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<Reopen>) -> Slot {
         let (info, link) = (port.info().clone(), port.link());
-        Slot { number, port: Some(port), reopen, info, link }
+        let is_interface = is_interface(&info);
+        Slot { number, port: Some(port), reopen, info, is_interface, link }
     }
 
     /// Puts the port back whose device had gone.
@@ -48,6 +51,11 @@ impl Slot {
     /// Name as controllers see it.
     pub(crate) fn name(&self) -> &str {
         &self.info.name
+    }
+
+    /// Whether it is an interface that the kernel tells about.
+    pub(crate) fn is_interface(&self) -> bool {
+        self.is_interface
     }
 
     /// Asks the port for its link; the new state if it changed.
@@ -168,6 +176,12 @@ impl Ports {
         }
         ready
     }
+}
+
+/// Whether a port is an interface that the kernel tells about.
+pub(crate) fn is_interface(info: &PortInfo) -> bool {
+    let spec = info.spec.parse::<PortSpec>();
+    spec.is_ok_and(|spec| matches!(spec.kind, Kind::AfXdp | Kind::AfPacket | Kind::Tap))
 }
 
 /// The link's rate in kbit/s, 0 for none.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 use weir_port::Port;
 use weir_port::event::EventFd;
+use weir_port::link::Monitor;
 
 /// Wakes an engine: costs a system call only when it sleeps.
 #[derive(Debug)]
@@ -44,15 +45,23 @@ impl Waker {
         }
     }
 
-    /// Sleeps until this is woken, a port has something, or `timeout` is over.
-    pub(crate) fn sleep<'a>(&self, ports: impl Iterator<Item = &'a dyn Port>, timeout: Duration) {
-        let mut fds: Vec<PollFd<'_>> = vec![PollFd::from_borrowed_fd(self.event.as_fd(), PollFlags::IN)];
-        fds.extend(ports.filter_map(Port::fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    /// Sleeps until this is woken, a port or the monitor has something, or `timeout` is over. Whether the monitor has.
+    pub(crate) fn sleep<'a>(
+        &'a self,
+        ports: impl Iterator<Item = &'a dyn Port>,
+        monitor: Option<&'a Monitor>,
+        timeout: Duration,
+    ) -> bool {
+        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut fds: Vec<PollFd<'_>> = vec![readable(self.event.as_fd())];
+        fds.extend(monitor.map(|monitor| readable(monitor.as_fd())));
+        fds.extend(ports.filter_map(Port::fd).map(readable));
         let timeout = Timespec {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(timeout.subsec_nanos()),
         };
         // An interrupted or refused poll ends the sleep early: the engine looks, and sleeps again.
         let _ = poll(&mut fds, Some(&timeout));
+        monitor.is_some() && !fds[1].revents().is_empty()
     }
 }

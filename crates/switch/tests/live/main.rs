@@ -3,5 +3,6 @@ mod bed;
 mod channels;
 mod control_socket;
 mod forwarding;
+mod interfaces;
 mod ports;
 mod start_stop;
