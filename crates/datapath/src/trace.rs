@@ -199,7 +199,7 @@ impl fmt::Display for Trace {
                 TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
                 TraceStep::Action(action) => writeln!(f, "  {action}")?,
                 TraceStep::Sent { port, packet } => writeln!(f, "  -> port {port}: {}", packet)?,
-                TraceStep::Punted { reason } => writeln!(f, "  -> controller: {reason:?}")?,
+                TraceStep::Punted { reason } => writeln!(f, "  -> controller: {}", reason.name())?,
                 TraceStep::Dropped(reason) => writeln!(f, "  dropped: {reason}")?,
             }
         }

@@ -29,9 +29,11 @@ pub enum SwitchError {
     PortNumber { number: PortNo, problem: String },
     #[error("no port `{found}`; there are: {ports}")]
     NoPort { found: String, ports: String },
-    #[error("socket {path}: a switch that is running uses it; stop that one, or choose another path")]
+    #[error(
+        "socket {path}: a switch that is running uses it; stop that one, or choose another --name or --control-socket"
+    )]
     SocketInUse { path: String },
-    #[error("flow-mod refused: {0:?}")]
+    #[error("the switch refuses the flow entry: {}", weir_openflow::text::error_name(*.0))]
     FlowMod(ErrorType),
     #[error("{0}")]
     Request(String),

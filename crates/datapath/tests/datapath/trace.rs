@@ -56,5 +56,5 @@ fn a_trace_ends_as_the_packet_would() {
     bench.add(0, Match::any(), vec![Action::to_controller()]);
     assert!(text(&bench, 1, &frame()).ends_with("dropped: no controller takes it\n"));
     bench.datapath.channel_up(bench.now, CONTROLLER, weir_openflow::Version::V13);
-    assert!(text(&bench, 1, &frame()).ends_with("-> controller: NoMatch\n"));
+    assert!(text(&bench, 1, &frame()).ends_with("-> controller: no_match\n"));
 }

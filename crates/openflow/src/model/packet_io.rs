@@ -17,6 +17,17 @@ pub enum PacketInReason {
     InvalidTtl = 2,
 }
 
+impl PacketInReason {
+    /// Its name in text, as `ovs-ofctl` has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PacketInReason::NoMatch => "no_match",
+            PacketInReason::Action => "action",
+            PacketInReason::InvalidTtl => "invalid_ttl",
+        }
+    }
+}
+
 /// `ofp_packet_in` (OpenFlow 1.3.5, 7.4.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PacketIn {

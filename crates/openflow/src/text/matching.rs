@@ -89,6 +89,9 @@ impl<'a> Builder<'a> {
             self.raw.push(raw::parse(item.key, item.at, item.value("hexadecimal digits")?, item.value_at)?);
             return Ok(());
         }
+        if !keys().any(|known| known == item.key) {
+            return Err(unknown(item));
+        }
         let value = item.value("a value behind `=`")?;
         if matches!(value, "ANY" | "*") && item.key != "in_port" {
             return Ok(());
@@ -126,7 +129,7 @@ impl<'a> Builder<'a> {
             "tp_src" | "tp_dst" => return transport(key == "tp_src", number).ok_or_else(|| self.no_ports(item)),
             key => field_value::named(key),
         };
-        field.ok_or_else(|| ParseError::unknown(item.at, key, "a match field", keys()))
+        field.ok_or_else(|| unknown(item))
     }
 
     fn no_ports(&self, item: &Item<'a>) -> ParseError {
@@ -209,6 +212,10 @@ impl<'a> Builder<'a> {
         matching.fields.extend(self.raw.into_iter().map(MatchField::Raw));
         Ok(matching)
     }
+}
+
+fn unknown(item: &Item<'_>) -> ParseError {
+    ParseError::unknown(item.at, item.key, "a match field", keys())
 }
 
 fn lacks_present((value, mask): (u128, Option<u128>)) -> bool {

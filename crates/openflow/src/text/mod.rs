@@ -19,6 +19,7 @@ mod scan;
 
 pub use error::ParseError;
 pub use flow::{DEFAULT_PRIORITY, format_flow, parse_flow};
+pub use print::error::name as error_name;
 pub use print::flow::format_stats;
 pub use print::{Detail, print_bytes, print_message};
 

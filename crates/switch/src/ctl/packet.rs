@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn what_is_not_one_packet_is_refused() {
-        for (wrong, reason) in [("abc", "even number"), ("ip,nw_src=10.0.0.0/8", "masked"), ("tpc", "neither")] {
+        for (wrong, reason) in
+            [("abc", "even number"), ("ip,nw_src=10.0.0.0/8", "masked"), ("tpc", "neither"), ("icpm", "`icmp`?")]
+        {
             let error = frame(wrong).unwrap_err();
             assert!(error.contains(reason), "{error}");
         }

@@ -2,8 +2,8 @@
 use super::{Show, shape};
 use crate::model::{ErrorMessage, ErrorType};
 
-/// The specification's name for an error.
-pub(super) fn name(error: ErrorType) -> String {
+/// The specification's name for an error, such as `OFPBAC_BAD_OUT_PORT`.
+pub fn name(error: ErrorType) -> String {
     let name = match error {
         ErrorType::HelloFailed(code) => code.name(),
         ErrorType::BadRequest(code) => code.name(),

@@ -2,7 +2,7 @@
 //!
 //! The layout is Open vSwitch 3.1's wherever it shows the message. It refuses some messages that weir reads: experimenters'
 //! messages, actions, bands and fields it does not know. Those are shown with their number and bytes.
-mod error;
+pub(super) mod error;
 pub(super) mod flow;
 mod frame;
 mod group;

@@ -1,6 +1,6 @@
 //! Packets between switch and controller.
 use super::{Detail, Show, frame, shape};
-use crate::model::{Match, MatchField, PacketIn, PacketInReason, PacketOut, TableId};
+use crate::model::{Match, MatchField, PacketIn, PacketOut, TableId};
 use crate::text::{action_text, match_text};
 use std::fmt::Write as _;
 use weir_packet::Field;
@@ -15,13 +15,8 @@ pub(super) fn packet_in(message: &PacketIn, show: Show) -> String {
     }
     let _ =
         write!(text, " total_len={} {}", message.total_len, match_text::write(&shown(&message.matching), show.version));
-    let reason = match message.reason {
-        PacketInReason::NoMatch => "no_match",
-        PacketInReason::Action => "action",
-        PacketInReason::InvalidTtl => "invalid_ttl",
-    };
     let (whole, there) = (usize::from(message.total_len), message.data.0.len());
-    let _ = write!(text, " (via {reason}) data_len={there}");
+    let _ = write!(text, " (via {}) data_len={there}", message.reason.name());
     match message.buffer_id {
         None => text.push_str(" (unbuffered)"),
         Some(buffer) => {
