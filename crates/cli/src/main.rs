@@ -2,6 +2,7 @@
 mod commands;
 
 use clap::Parser;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 /// Exit status for bad input: arguments, files, messages.
@@ -23,5 +24,10 @@ fn main() -> ExitCode {
 fn init_log(verbose: u8) {
     let default = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
 }

@@ -161,7 +161,7 @@ fn show(switch: &Snapshot) -> String {
         let rate = port.speed_bps.map_or_else(|| "-".to_owned(), |bps| weir_units::Bps(bps).to_string());
         ports.add_row([&port.number.to_string(), &port.name, &port.spec, &port.mac, link, &rate]);
     }
-    let _ = writeln!(text, "\n{ports}");
+    let _ = writeln!(text, "\n{}", ports.trim_fmt());
     if !switch.tables.is_empty() {
         let mut tables = table(&["table", "entries", "lookups", "matches"], &[0, 1, 2, 3]);
         for row in &switch.tables {
@@ -169,7 +169,7 @@ fn show(switch: &Snapshot) -> String {
                 [row.table.into(), u64::from(row.entries), row.lookups, row.matches].map(|n: u64| n.to_string()),
             );
         }
-        let _ = writeln!(text, "\n{tables}");
+        let _ = writeln!(text, "\n{}", tables.trim_fmt());
     }
     let _ = write!(text, "\n{}", channels(&switch.channels));
     text + &drops(switch)
@@ -196,7 +196,7 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
             channel.last_error.as_deref().unwrap_or("-"),
         ]);
     }
-    format!("{rows}\n")
+    format!("{}\n", rows.trim_fmt())
 }
 
 fn drops(switch: &Snapshot) -> String {
@@ -239,7 +239,7 @@ fn port_counters(ports: &[&PortSnapshot]) -> String {
         let names = [port.number.to_string(), port.name.clone()];
         rows.add_row(names.into_iter().chain(counted.map(|count| count.to_string())));
     }
-    format!("{rows}\n")
+    format!("{}\n", rows.trim_fmt())
 }
 
 fn counters(switch: &Snapshot) -> String {

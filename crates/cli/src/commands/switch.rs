@@ -174,7 +174,8 @@ fn open_ports(ports: &[PortArgument]) -> anyhow::Result<Vec<PortConfig>> {
 
 impl Settings {
     fn read(path: &Path) -> anyhow::Result<Settings> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("{}: cannot read the settings", path.display()))?;
         toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             anyhow!("{}:{line}: {}", path.display(), error.message())
@@ -288,6 +289,14 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_example_is_right() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/switch/switch.toml");
+        let settings = Settings::read(&file).unwrap();
+        settings.check().unwrap();
+        assert_eq!((settings.name.as_deref(), settings.port.len()), (Some("s1"), 2));
+    }
 
     fn settings(text: &str) -> anyhow::Result<Settings> {
         let file = tempfile::NamedTempFile::new()?;

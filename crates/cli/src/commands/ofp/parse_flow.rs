@@ -1,5 +1,6 @@
 //! `weir ofp parse-flow`: flow entries as text, to their canonical text or to the message that carries them.
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use weir_openflow::model::FlowCommand;
 use weir_openflow::{Body, Message, Version, encode, text};
@@ -42,8 +43,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         CommandArg::Delete => FlowCommand::Delete,
         CommandArg::DeleteStrict => FlowCommand::DeleteStrict,
     };
+    let mut stdout = io::stdout().lock();
     for written in &args.flows {
-        println!("{}", line(args, written, command, args.version)?);
+        match writeln!(stdout, "{}", line(args, written, command, args.version)?) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break, // who reads has seen enough
+            written => written?,
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
