@@ -187,6 +187,36 @@ fn a_controller_elsewhere_controls_the_switches() {
 }
 
 #[test]
+fn the_example_of_a_slow_line_shows_delay_and_drops() {
+    let mut scenario = Scenario::read(&weir_testing::workspace().join("examples/wan.toml")).unwrap();
+    for item in &mut scenario.traffic {
+        if let TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } = &mut item.kind {
+            *duration = Duration::from_secs(1);
+        }
+    }
+    let result = lab(&scenario);
+    assert!(result.passed, "{result:#?}");
+    let rtts: Vec<_> = result.traffic.iter().filter_map(|item| item.rtt).map(|rtt| rtt.min_us).collect();
+    assert!(rtts[0] >= 20_000.0 && rtts[1] >= 24_000.0, "{rtts:?}");
+    assert!(result.switches.iter().all(|switch| switch.entries == 0 && switch.channels_up == 0), "{result:#?}");
+    assert!(result.drops.iter().any(|drop| drop.place == "west port 3 to east"), "{:#?}", result.drops);
+}
+
+#[test]
+fn the_example_of_a_controller_elsewhere_runs() {
+    let app = Box::new(Learning::new(LearningConfig::default()));
+    let listen = vec!["tcp:127.0.0.1:0".parse().unwrap()];
+    let controller = Controller::start(app, ControllerConfig { listen, ..ControllerConfig::default() }).unwrap();
+    // The file's address may be another program's on this machine.
+    let file = weir_testing::workspace().join("examples/external.toml");
+    let text = std::fs::read_to_string(file).unwrap();
+    let address = controller.addresses()[0].to_string();
+    let result = lab(&Scenario::parse(&text.replace("tcp:127.0.0.1:6653", &address), "external").unwrap());
+    assert!(result.passed && result.switches.len() == 3, "{result:#?}");
+    assert_eq!(controller.stop().counters.errors, 0);
+}
+
+#[test]
 fn a_controller_that_is_not_there_is_an_error() {
     let scenario = pair("", &format!("{PING}[controller]\nconnect = \"tcp:127.0.0.1:1\""));
     let cancel = Cancel::new();
