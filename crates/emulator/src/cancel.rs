@@ -24,7 +24,7 @@ impl Cancel {
     }
 
     /// Whether the lab was asked to stop.
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.wait(Duration::ZERO)
     }
 

@@ -7,19 +7,19 @@ use crate::parse::{Network, Transport};
 
 /// A running one's complement sum of 16-bit numbers in network byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sum(u64);
+pub(crate) struct Sum(u64);
 
 impl Sum {
     /// A sum that continues from a folded one.
     #[must_use]
-    pub fn from_folded(sum: u16) -> Sum {
+    pub(crate) fn from_folded(sum: u16) -> Sum {
         Sum(sum.into())
     }
 
     /// Adds bytes that begin at an even offset; an odd last byte counts as if a zero followed, so only the last part of
     /// what is summed may have one.
     #[must_use]
-    pub fn plus(mut self, bytes: &[u8]) -> Sum {
+    pub(crate) fn plus(mut self, bytes: &[u8]) -> Sum {
         // 32-bit numbers fold to the same as their halves (2^16 is 1 modulo 2^16 - 1), and 2^32 of them fit in 64 bits.
         let (words, rest) = bytes.as_chunks::<4>();
         self.0 += words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum::<u64>();
@@ -31,20 +31,20 @@ impl Sum {
 
     /// Adds one number.
     #[must_use]
-    pub fn plus_u32(self, number: u32) -> Sum {
+    pub(crate) fn plus_u32(self, number: u32) -> Sum {
         Sum(self.0 + u64::from(number))
     }
 
     /// Takes out `old` and puts in `new`, of the same length, at an even offset (RFC 1624, equation 3).
     #[must_use]
-    pub fn replace(self, old: &[u8], new: &[u8]) -> Sum {
+    pub(crate) fn replace(self, old: &[u8], new: &[u8]) -> Sum {
         Sum(self.0 + u64::from(!Sum::default().plus(old).fold())).plus(new)
     }
 
     /// The sum as a 16-bit number: what a partial checksum field holds.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the loop ends below 2^16")]
-    pub fn fold(self) -> u16 {
+    pub(crate) fn fold(self) -> u16 {
         let mut sum = self.0;
         while sum >> 16 != 0 {
             sum = (sum & 0xffff) + (sum >> 16);
@@ -54,24 +54,18 @@ impl Sum {
 
     /// What a checksum field holds: the sum's complement.
     #[must_use]
-    pub fn checksum(self) -> u16 {
+    pub(crate) fn checksum(self) -> u16 {
         !self.fold()
     }
 }
 
 /// The checksum after `old` became `new` (RFC 1624): right if it was right, as wrong as before if it was wrong.
 #[must_use]
-pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
+pub(crate) fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     Sum::from_folded(!checksum).replace(old, new).checksum()
 }
 
-/// CRC32c (Castagnoli).
-#[must_use]
-pub fn crc32c(bytes: &[u8]) -> u32 {
-    !crc32c_continue(!0, bytes)
-}
-
-/// The register after `bytes`, which starts as all ones and ends complemented.
+/// CRC32c (Castagnoli): the register after `bytes`, which starts as all ones and ends complemented.
 fn crc32c_continue(register: u32, bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = crc32c_table();
     bytes.iter().fold(register, |crc, byte| TABLE[usize::from(crc.to_le_bytes()[0] ^ byte)] ^ crc >> 8)
@@ -161,8 +155,8 @@ mod tests {
     fn published_values() {
         // RFC 1071, section 3, and RFC 3720, B.4.
         assert_eq!(Sum::default().plus(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).fold(), 0xddf2);
-        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
-        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(!crc32c_continue(!0, b"123456789"), 0xe306_9283);
+        assert_eq!(!crc32c_continue(!0, &[0; 32]), 0x8a91_36aa);
         // RFC 1624, section 4: the case where the older formula gave 0xffff.
         assert_eq!(updated(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
     }

@@ -123,7 +123,7 @@ impl Options {
     ///
     /// # Errors
     /// [`PortError::Spec`] naming the option, the nearest known one, and all of them.
-    pub fn expect_only(&self, known: &[&'static str]) -> Result<(), PortError> {
+    pub(crate) fn expect_only(&self, known: &[&'static str]) -> Result<(), PortError> {
         let known = || known.iter().copied().chain(wrap::OPTIONS);
         let Some((wrong, _)) = self.values.iter().find(|(key, _)| !known().any(|name| name == key)) else {
             return Ok(());
@@ -188,7 +188,7 @@ fn open_memory(name: &str, options: &Options) -> Result<memory::MemoryPort, Port
 
 /// A locally administered Ethernet address for a port that has none of its own: the same for the same text, in every run
 /// (FNV-1a).
-pub fn synthetic_mac(text: &str) -> MacAddr {
+pub(crate) fn synthetic_mac(text: &str) -> MacAddr {
     let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));

@@ -1,7 +1,7 @@
 //! Scenario files: one TOML schema for every verb.
 //!
 //! A scenario says what a network is (switches, hosts, links, tenants), who controls it, and what traffic crosses it. It is
-//! read in two steps: [`document`] is the file as written, with the place of every value; [`check`] turns it into a
+//! read in two steps: `document` is the file as written, with the place of every value; `check` turns it into a
 //! [`Scenario`] whose names are resolved, defaults filled in and limits kept, or into one [`ScenarioError`] that names file,
 //! line, what was found and what was expected. docs/scenario.md describes the schema for its users.
 mod address;

@@ -13,7 +13,7 @@ pub struct SessionConfig {
     pub echo_interval: Duration,
     /// Time the peer has to finish the handshake.
     pub handshake_timeout: Duration,
-    /// Bytes of output waiting to be written beyond which [`Session::send`] reports a full session: a peer that stalls.
+    /// Bytes of output waiting to be written beyond which [`Session::send`](super::Session::send) reports a full session: a peer that stalls.
     pub max_output_bytes: usize,
 }
 
