@@ -26,6 +26,7 @@ mod trace;
 mod types;
 mod validate;
 
+pub use agent::{FlowWalk, LongReply};
 pub use drops::{DropReason, Drops};
 pub use ports::MAX_PORTS;
 pub use trace::{Trace, TraceStep};

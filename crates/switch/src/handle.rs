@@ -159,12 +159,20 @@ impl SwitchHandle {
         Ok(Snapshot::new(&self.identity, engine, &self.registry))
     }
 
-    /// Flow entries with their counters.
+    /// Flow entries with their counters. Forwarding goes on meanwhile: an entry that is there all the time is in the answer
+    /// once, one that comes or goes may be.
     ///
     /// # Errors
-    /// [`SwitchError::Stopped`].
+    /// There is no such table; [`SwitchError::Stopped`].
     pub fn flows(&self, request: FlowRequest) -> Result<Vec<FlowStats>, SwitchError> {
-        self.engine.call(|engine| engine.flows(request))
+        let mut next = Some(self.engine.call(move |engine| engine.flow_walk(&request))??);
+        let mut flows = Vec::new();
+        while let Some(walk) = next {
+            let (found, more) = self.engine.call(|engine| engine.walk(walk))?;
+            flows.extend(found);
+            next = more;
+        }
+        Ok(flows)
     }
 
     /// Adds, modifies or deletes flow entries.

@@ -5,6 +5,9 @@ mod packet_out;
 mod port_mod;
 mod settings;
 mod table_features;
+mod walk;
+
+pub use walk::{FlowWalk, LongReply};
 
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::model::error::{

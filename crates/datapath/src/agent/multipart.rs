@@ -1,12 +1,11 @@
 //! Statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
 use super::Request;
 use crate::Datapath;
-use crate::flow_mod::{Filter, select};
 use weir_openflow::codec;
 use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed, TableFeaturesFailed};
 use weir_openflow::model::group::GroupFeatures;
 use weir_openflow::model::meter::MeterFeatures;
-use weir_openflow::model::multipart::{AggregateStats, FlowRequest, FlowStats, ReplyBody, RequestBody, TableStats};
+use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
 use weir_openflow::model::queue::ALL_QUEUES;
 use weir_openflow::model::{Body, ErrorType, MeterId, PortNo, TableId};
 use weir_units::Instant;
@@ -14,13 +13,21 @@ use weir_units::Instant;
 /// 1.0's wildcards: all of them (`OFPFW_ALL`).
 const V10_WILDCARDS: u32 = (1 << 22) - 1;
 
+/// Entries looked at for one part of flow statistics.
+const PART_ENTRIES: usize = 256;
+
 impl Datapath {
     pub(super) fn multipart(&mut self, asked: &RequestBody, request: &mut Request<'_>) -> Result<(), ErrorType> {
         let now = request.now;
+        if let Some(reply) = self.begin_reply(request.channel, request.version, request.xid, asked) {
+            let mut reply = reply?;
+            while self.reply_on(now, &mut reply, PART_ENTRIES, request.out) {}
+            return Ok(());
+        }
         let body = match asked {
             RequestBody::Desc => ReplyBody::Desc(self.desc()),
-            RequestBody::Flow(asked) => ReplyBody::Flow(self.flow_stats(now, asked)?),
-            RequestBody::Aggregate(asked) => ReplyBody::Aggregate(self.aggregate_stats(asked)?),
+            // Answered above.
+            RequestBody::Flow(_) | RequestBody::Aggregate(_) => return Ok(()),
             RequestBody::Table => ReplyBody::Table(self.table_stats()),
             RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
             RequestBody::PortDesc => ReplyBody::PortDesc(self.ports()),
@@ -47,33 +54,6 @@ impl Datapath {
             request.reply(Body::MultipartReply(part));
         }
         Ok(())
-    }
-
-    fn filter(&self, asked: &FlowRequest) -> Result<Filter, ErrorType> {
-        if asked.table != TableId::ALL && asked.table.0 >= self.config.n_tables {
-            return Err(BadRequest::BadTableId.into());
-        }
-        Filter::of_request(asked)
-    }
-
-    fn flow_stats(&self, now: Instant, asked: &FlowRequest) -> Result<Vec<FlowStats>, ErrorType> {
-        let filter = self.filter(asked)?;
-        let counters = &self.plane.counters;
-        let entries = select(&self.tables, &filter);
-        Ok(entries.map(|(table, id, entry)| entry.stats(now, table, counters[usize::from(table)].of(id))).collect())
-    }
-
-    fn aggregate_stats(&self, asked: &FlowRequest) -> Result<AggregateStats, ErrorType> {
-        let filter = self.filter(asked)?;
-        let sum = select(&self.tables, &filter).fold(AggregateStats::default(), |sum, (table, id, _)| {
-            let counter = self.plane.counters[usize::from(table)].of(id);
-            AggregateStats {
-                packet_count: sum.packet_count + counter.packets,
-                byte_count: sum.byte_count + counter.bytes,
-                flow_count: sum.flow_count + 1,
-            }
-        });
-        Ok(sum)
     }
 
     fn table_stats(&self) -> Vec<TableStats> {

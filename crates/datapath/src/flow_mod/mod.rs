@@ -27,6 +27,7 @@ pub(crate) struct Tables<'a> {
 }
 
 /// Which entries a message is about.
+#[derive(Debug)]
 pub(crate) struct Filter {
     table: TableId,
     words: WordMatches,
@@ -235,8 +236,7 @@ pub(crate) fn select<'a>(
     tables: &'a [FlowTable],
     filter: &'a Filter,
 ) -> impl Iterator<Item = (u8, EntryId, &'a FlowEntry)> {
-    let wanted = move |table: &u8| filter.table == TableId::ALL || filter.table.0 == *table;
-    let tables = (0_u8..).zip(tables).filter(move |(table, _)| wanted(table));
+    let tables = (0_u8..).zip(tables).filter(move |(table, _)| filter.is_about(*table));
     tables.flat_map(move |(number, table)| {
         let by_index = filter.strict.map(|priority| table.find(&filter.words, priority));
         let one = by_index.flatten().and_then(|id| Some((id, table.get(id)?)));
@@ -277,7 +277,12 @@ impl Filter {
         })
     }
 
-    fn lets(&self, entry: &FlowEntry) -> bool {
+    /// Whether entries of a table may be meant.
+    pub(crate) fn is_about(&self, table: u8) -> bool {
+        self.table == TableId::ALL || self.table.0 == table
+    }
+
+    pub(crate) fn lets(&self, entry: &FlowEntry) -> bool {
         (entry.cookie ^ self.cookie) & self.cookie_mask == 0
             && (self.strict.is_some() || entry.words.is_within(&self.words))
             && (self.out_port == PortNo::ANY || entry.program.outputs_to(self.out_port))

@@ -69,6 +69,18 @@ impl FlowTable {
         (0..).map(EntryId).zip(&self.entries).filter_map(|(id, entry)| Some((id, entry.as_ref()?)))
     }
 
+    /// Number of places for entries, empty ones included.
+    pub(crate) fn n_places(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The entries in at most `most` places from one on. An entry keeps its place for as long as it is there.
+    pub(crate) fn places(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, &FlowEntry)> {
+        let from = u32::try_from(from).unwrap_or(u32::MAX);
+        let places = (from..).map(EntryId).zip(self.entries.iter().skip(from as usize).take(most));
+        places.filter_map(|(id, entry)| Some((id, entry.as_ref()?)))
+    }
+
     /// Adds an entry; none with its match and priority is there.
     pub(crate) fn insert(&mut self, entry: FlowEntry) -> EntryId {
         let id = self.free.pop().unwrap_or_else(|| {

@@ -11,3 +11,4 @@ mod packet_io;
 mod ports;
 mod statistics;
 mod trace;
+mod walk;

@@ -1,7 +1,7 @@
 //! Messages on their way from the engine to a controller: bounded by kind, so that one that does not read costs the switch
 //! neither memory nor time.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use tokio::sync::mpsc;
 use weir_openflow::{Body, Message};
 
@@ -15,6 +15,9 @@ pub(crate) const PAUSE_REPLIES: usize = 256;
 /// [`PAUSE_REPLIES`]; only requests that were on their way, each with a long answer, get here.
 pub(crate) const MAX_REPLIES: usize = 4096;
 
+/// Parts of a long reply that wait for a controller at most; the engine goes on when it has read half of them.
+const MAX_PARTS: usize = 32;
+
 /// What the engine puts on a channel's queue.
 #[derive(Debug)]
 pub(crate) enum ToChannel {
@@ -22,6 +25,8 @@ pub(crate) enum ToChannel {
     Message(Message),
     /// To be closed, for this reason.
     Close(&'static str),
+    /// Messages are taken from the controller again.
+    Resume,
 }
 
 /// What a channel carried and lost, over all its connections.
@@ -39,6 +44,10 @@ pub(crate) struct Backlog {
     packet_ins: AtomicUsize,
     notices: AtomicUsize,
     replies: AtomicUsize,
+    /// A reply is being given in parts, behind which other messages wait.
+    is_held: AtomicBool,
+    /// The engine waits for room.
+    is_awaited: AtomicBool,
     carried: Arc<Carried>,
 }
 
@@ -79,6 +88,27 @@ impl Outbox {
         self.backlog.replies.load(Relaxed) >= MAX_REPLIES
     }
 
+    /// Whether there is room for a part of a long reply. If not, the channel wakes the engine when there is.
+    pub(crate) fn has_room(&self) -> bool {
+        let has_room = || self.backlog.replies.load(SeqCst) < MAX_PARTS;
+        // Either this sees what the channel takes from now on, or the channel sees that it is awaited.
+        has_room() || {
+            self.backlog.is_awaited.store(true, SeqCst);
+            has_room()
+        }
+    }
+
+    /// Nothing more is to be read from the controller.
+    pub(crate) fn pause(&self) {
+        self.backlog.is_held.store(true, Relaxed);
+    }
+
+    /// The controller is read again.
+    pub(crate) fn resume(&self) {
+        self.backlog.is_held.store(false, Relaxed);
+        let _ = self.queue.send(ToChannel::Resume);
+    }
+
     /// Ends the channel.
     pub(crate) fn close(&self, reason: &'static str) {
         let _ = self.queue.send(ToChannel::Close(reason));
@@ -88,7 +118,14 @@ impl Outbox {
 impl Backlog {
     /// Nothing waits; what is lost is counted in `carried`.
     pub(crate) fn new(carried: Arc<Carried>) -> Backlog {
-        Backlog { packet_ins: 0.into(), notices: 0.into(), replies: 0.into(), carried }
+        Backlog {
+            packet_ins: 0.into(),
+            notices: 0.into(),
+            replies: 0.into(),
+            is_held: false.into(),
+            is_awaited: false.into(),
+            carried,
+        }
     }
 
     /// A message left the queue.
@@ -98,12 +135,17 @@ impl Backlog {
             Kind::Notice => &self.notices,
             Kind::Reply => &self.replies,
         };
-        waiting.fetch_sub(1, Relaxed);
+        waiting.fetch_sub(1, SeqCst);
     }
 
     /// Whether the controller is to read before more is read from it.
     pub(crate) fn is_paused(&self) -> bool {
-        self.replies.load(Relaxed) >= PAUSE_REPLIES
+        self.is_held.load(Relaxed) || self.replies.load(Relaxed) >= PAUSE_REPLIES
+    }
+
+    /// Whether the engine is to be woken, since there is room that it waits for.
+    pub(crate) fn is_engine_to_wake(&self) -> bool {
+        self.replies.load(SeqCst) <= MAX_PARTS / 2 && self.is_awaited.swap(false, SeqCst)
     }
 }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, watch};
 use weir_datapath::ChannelId;
+use weir_openflow::Message;
 use weir_openflow::model::Version;
 use weir_openflow::session::{Event, SendError, Session};
 use weir_units::{Clock, Instant, SystemClock};
@@ -177,17 +178,28 @@ impl Channel {
             let message = match order {
                 ToChannel::Message(message) => message,
                 ToChannel::Close(reason) => return Some(reason),
+                ToChannel::Resume => {
+                    next = self.queue.try_recv().ok();
+                    continue;
+                }
             };
-            self.backlog.taken(&message);
-            match self.session.send(&message) {
-                Ok(()) => drop(self.info.carried.sent.fetch_add(1, Relaxed)),
-                // A notice that this version cannot say is not for this controller.
-                Err(SendError::Encode(error)) => tracing::debug!("{}: {error}", self.info.target()),
-                Err(error) => tracing::debug!("{}: {error}", self.info.target()),
-            }
+            self.send(&message);
             next = (self.session.output().len() < OUTPUT_BYTES).then(|| self.queue.try_recv().ok()).flatten();
         }
+        if self.backlog.is_engine_to_wake() {
+            self.control.engine.wake();
+        }
         None
+    }
+
+    fn send(&mut self, message: &Message) {
+        self.backlog.taken(message);
+        match self.session.send(message) {
+            Ok(()) => drop(self.info.carried.sent.fetch_add(1, Relaxed)),
+            // A notice that this version cannot say is not for this controller.
+            Err(SendError::Encode(error)) => tracing::debug!("{}: {error}", self.info.target()),
+            Err(error) => tracing::debug!("{}: {error}", self.info.target()),
+        }
     }
 
     /// Tells the engine and those who look.

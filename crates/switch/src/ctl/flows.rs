@@ -38,9 +38,15 @@ async fn add_port(engine: &EngineClient, port: &str) -> Result<Value, SwitchErro
 
 async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError> {
     let request = if filter.is_empty() { FlowRequest::all() } else { request(filter)? };
-    let mut found = engine.call_async(move |engine| engine.flows(request)).await?;
-    let left_out = found.len().saturating_sub(MAX_FLOWS);
-    found.truncate(MAX_FLOWS);
+    let mut next = Some(engine.call_async(move |engine| engine.flow_walk(&request)).await??);
+    let (mut found, mut left_out) = (Vec::new(), 0);
+    while let Some(walk) = next {
+        let (part, more) = engine.call_async(|engine| engine.walk(walk)).await?;
+        found.extend(part);
+        left_out += found.len().saturating_sub(MAX_FLOWS);
+        found.truncate(MAX_FLOWS);
+        next = more;
+    }
     // Many entries make much text: channels are served meanwhile.
     let written = tokio::task::spawn_blocking(move || {
         let flows = found.iter().map(|flow| Flow { text: line(flow), entry: json!(flow) }).collect();

@@ -99,6 +99,11 @@ impl EngineClient {
         answered.await.map_err(|_| SwitchError::Stopped)
     }
 
+    /// Wakes the engine: something it waits for has come true.
+    pub(crate) fn wake(&self) {
+        self.waker.wake();
+    }
+
     /// Waits for room in the queue and puts the first of `messages` there, then as many as fit. The wait is what slows a
     /// controller down to the engine's pace.
     ///

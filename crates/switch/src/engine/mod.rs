@@ -5,6 +5,7 @@
 //! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
 //! control messages for at most [`CONTROL_TIME`], then what is due.
 pub(crate) mod inbox;
+mod lines;
 mod links;
 mod ports;
 mod requests;
@@ -12,13 +13,12 @@ pub(crate) mod wake;
 
 use crate::config::{PortConfig, Reopen};
 use crate::control::Absent;
-use crate::control::backlog::Outbox;
 use crate::handle::SwitchError;
 use inbox::{FromChannel, Inbox};
+use lines::Lines;
 use links::Links;
 use ports::{Ports, Slot};
 pub(crate) use requests::EngineSnapshot;
-use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(crate) struct Engine {
     datapath: Datapath,
     ports: Ports,
     inbox: Inbox,
-    channels: HashMap<ChannelId, Outbox>,
+    lines: Lines,
     spin: Duration,
     absent: Arc<Absent>,
     links: Links,
@@ -69,7 +69,7 @@ impl Engine {
             datapath,
             ports: Ports::default(),
             inbox,
-            channels: HashMap::new(),
+            lines: Lines::default(),
             spin,
             absent,
             links: Links::default(),
@@ -153,7 +153,7 @@ impl Engine {
             }
         }
         for (channel, message) in self.out.messages.drain(..) {
-            if let Some(outbox) = self.channels.get(&channel) {
+            if let Some(outbox) = self.lines.outbox(channel) {
                 outbox.send(message);
             }
         }
@@ -174,12 +174,15 @@ impl Engine {
         }
         for _ in 0..CONTROL_BATCH {
             let Ok(message) = self.inbox.messages.try_recv() else { break };
-            self.take_message(now, message);
+            if let Some(message) = self.lines.hold(message) {
+                self.carry_out(now, message);
+            }
             worked = true;
             if self.clock.now().since(now) > CONTROL_TIME {
                 break;
             }
         }
+        worked |= self.go_on(now);
         if worked {
             // New entries may have earlier deadlines than those known.
             self.expire_at = now;
@@ -187,14 +190,14 @@ impl Engine {
         worked
     }
 
-    fn take_message(&mut self, now: Instant, message: FromChannel) {
+    fn carry_out(&mut self, now: Instant, message: FromChannel) {
         match message {
             FromChannel::Up(channel, version, outbox) => {
-                self.channels.insert(channel, outbox);
+                self.lines.add(channel, outbox);
                 self.datapath.channel_up(now, channel, version);
             }
             FromChannel::Down(channel) => {
-                if self.channels.remove(&channel).is_some() {
+                if self.lines.remove(channel) {
                     self.datapath.channel_down(now, channel);
                 }
             }
@@ -204,10 +207,10 @@ impl Engine {
     }
 
     fn message(&mut self, now: Instant, channel: ChannelId, message: Message) {
-        let Some(outbox) = self.channels.get(&channel) else { return };
+        let Some(outbox) = self.lines.outbox(channel) else { return };
         if outbox.is_overrun() {
             outbox.close("it does not read its replies");
-            self.channels.remove(&channel);
+            self.lines.remove(channel);
             self.datapath.channel_down(now, channel);
             return;
         }
@@ -216,7 +219,9 @@ impl Engine {
         {
             self.count_ports();
         }
-        self.datapath.handle(now, channel, message, &mut self.pool, &mut self.out);
+        if let Some(message) = self.begin_long_reply(channel, message) {
+            self.datapath.handle(now, channel, message, &mut self.pool, &mut self.out);
+        }
     }
 
     /// Tells the datapath what the ports counted.
@@ -239,7 +244,7 @@ impl Engine {
     fn sleep(&mut self) {
         self.inbox.waker.about_to_sleep();
         // What came before the port or the sender knew that the engine sleeps is found here.
-        if self.inbox.is_empty() && !self.ports.arm() {
+        if self.inbox.is_empty() && !self.lines.can_move() && !self.ports.arm() {
             let first = self.expire_at.min(self.links.due());
             let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
             let timeout = due.since(self.clock.now());

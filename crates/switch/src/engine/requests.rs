@@ -1,8 +1,9 @@
 //! What the switch's owner and its control socket ask the engine.
 use super::Engine;
+use super::lines::PART_ENTRIES;
 use crate::handle::SwitchError;
 use crate::snapshot::{PortSnapshot, TableSnapshot};
-use weir_datapath::{ChannelId, Trace};
+use weir_datapath::{ChannelId, FlowWalk, Trace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowMod, MultipartRequest, PortNo};
 use weir_openflow::{Body, Message};
@@ -28,14 +29,19 @@ impl Engine {
         }
     }
 
-    /// Flow entries with their counters.
-    pub(crate) fn flows(&mut self, request: FlowRequest) -> Vec<FlowStats> {
-        let parts = self.ask(RequestBody::Flow(request));
-        let flows = parts.into_iter().filter_map(|part| match part {
-            ReplyBody::Flow(flows) => Some(flows),
-            _ => None,
-        });
-        flows.flatten().collect()
+    /// A walk through flow entries, at its start; it goes on with [`Engine::walk`].
+    ///
+    /// # Errors
+    /// What a controller would be answered.
+    pub(crate) fn flow_walk(&self, request: &FlowRequest) -> Result<FlowWalk, SwitchError> {
+        self.datapath.flow_walk(request).map_err(|error| SwitchError::Request(format!("refused: {error:?}")))
+    }
+
+    /// The next flow entries of a walk with their counters, a bounded number; the walk if there are more.
+    pub(crate) fn walk(&self, mut walk: FlowWalk) -> (Vec<FlowStats>, Option<FlowWalk>) {
+        let mut found = Vec::new();
+        let more = self.datapath.walk_flows(self.clock.now(), &mut walk, PART_ENTRIES, &mut found);
+        (found, more.then_some(walk))
     }
 
     /// Adds, modifies or deletes flow entries.

@@ -62,7 +62,7 @@ fn what_is_refused_says_why() {
         (Request::AddPort { port: "1=null:x".into() }, "taken by memory:p1"),
         (Request::AddPort { port: "nul:x".into() }, "null"),
         (flow("prioritie=7,actions=drop"), "prioritie"),
-        (flow("table=253,actions=drop"), "refused"),
+        (flow("table=253,actions=drop"), "refuses the flow entry"),
         (Request::Trace { in_port: "9".into(), packet: "ip".into() }, "no port `9`"),
         (
             Request::Trace { in_port: "1".into(), packet: "zz".into() },

@@ -4,5 +4,6 @@ mod channels;
 mod control_socket;
 mod forwarding;
 mod interfaces;
+mod long_replies;
 mod ports;
 mod start_stop;

@@ -1,0 +1,137 @@
+//! What the engine knows of each channel, and replies that are too long for one round.
+//!
+//! Such a reply is given in parts, round by round, as fast as the controller reads. The channel's later messages wait behind
+//! it, so that replies keep their order; nothing more is read from the channel meanwhile, so no more waits than was on its way.
+use super::inbox::FromChannel;
+use super::{CONTROL_TIME, Engine};
+use crate::control::backlog::Outbox;
+use std::collections::{HashMap, VecDeque};
+use weir_datapath::{ChannelId, LongReply};
+use weir_openflow::Message;
+use weir_units::{Clock, Instant};
+
+/// Flow entries looked at for one part of a reply: some tens of microseconds.
+pub(super) const PART_ENTRIES: usize = 64;
+
+/// All channels that are up.
+#[derive(Default)]
+pub(super) struct Lines {
+    by_channel: HashMap<ChannelId, Line>,
+    /// Those that hold messages back, each once, in turn.
+    held: VecDeque<ChannelId>,
+}
+
+/// One channel.
+struct Line {
+    outbox: Outbox,
+    is_held: bool,
+    has_ended: bool,
+    reply: Option<LongReply>,
+    waiting: VecDeque<FromChannel>,
+}
+
+/// How far a channel that holds messages back got.
+enum Step {
+    Moved,
+    /// The controller is to read first.
+    Stuck,
+    Done,
+}
+
+impl Lines {
+    pub(super) fn add(&mut self, channel: ChannelId, outbox: Outbox) {
+        let line = Line { outbox, is_held: false, has_ended: false, reply: None, waiting: VecDeque::new() };
+        self.by_channel.insert(channel, line);
+    }
+
+    /// Whether it was there.
+    pub(super) fn remove(&mut self, channel: ChannelId) -> bool {
+        self.by_channel.remove(&channel).is_some()
+    }
+
+    pub(super) fn outbox(&self, channel: ChannelId) -> Option<&Outbox> {
+        self.by_channel.get(&channel).map(|line| &line.outbox)
+    }
+
+    /// Keeps a message for later if others of its channel wait; otherwise gives it back.
+    pub(super) fn hold(&mut self, message: FromChannel) -> Option<FromChannel> {
+        let (FromChannel::Up(channel, ..) | FromChannel::Message(channel, _) | FromChannel::Down(channel)) = message;
+        let Some(line) = self.by_channel.get_mut(&channel).filter(|line| line.is_held) else { return Some(message) };
+        if matches!(message, FromChannel::Down(_)) {
+            // Nobody reads the rest of the reply; what was sent before the end still counts.
+            line.has_ended = true;
+            line.reply = None;
+        }
+        line.waiting.push_back(message);
+        None
+    }
+
+    /// Begins a long reply.
+    pub(super) fn begin(&mut self, channel: ChannelId, reply: LongReply) {
+        let Some(line) = self.by_channel.get_mut(&channel).filter(|line| !line.has_ended) else { return };
+        line.reply = Some(reply);
+        if !line.is_held {
+            line.is_held = true;
+            line.outbox.pause();
+            self.held.push_back(channel);
+        }
+    }
+
+    /// Whether a channel that holds messages back could go on.
+    pub(super) fn can_move(&self) -> bool {
+        let held = self.held.iter().filter_map(|channel| self.by_channel.get(channel));
+        held.into_iter().any(|line| line.reply.is_none() || line.outbox.has_room())
+    }
+}
+
+impl Engine {
+    /// Goes on with long replies and with what waits behind them, for a bounded time. Whether there was anything to do.
+    pub(super) fn go_on(&mut self, now: Instant) -> bool {
+        let (mut worked, mut stuck) = (false, 0);
+        let started = self.clock.now();
+        while stuck < self.lines.held.len()
+            && let Some(channel) = self.lines.held.pop_front()
+        {
+            match self.step(now, channel) {
+                Step::Moved => (worked, stuck) = (true, 0),
+                Step::Stuck => stuck += 1,
+                Step::Done => continue,
+            }
+            self.lines.held.push_back(channel);
+            if self.clock.now().since(started) > CONTROL_TIME {
+                break;
+            }
+        }
+        worked
+    }
+
+    fn step(&mut self, now: Instant, channel: ChannelId) -> Step {
+        let Some(line) = self.lines.by_channel.get_mut(&channel) else { return Step::Done };
+        if let Some(reply) = &mut line.reply {
+            if !line.outbox.has_room() {
+                return Step::Stuck;
+            }
+            if !self.datapath.reply_on(now, reply, PART_ENTRIES, &mut self.out) {
+                line.reply = None;
+            }
+            self.deliver(now);
+            return Step::Moved;
+        }
+        let Some(message) = line.waiting.pop_front() else {
+            line.is_held = false;
+            line.outbox.resume();
+            return Step::Done;
+        };
+        self.carry_out(now, message);
+        Step::Moved
+    }
+
+    /// Begins the reply to a message if it may be long; otherwise gives the message back.
+    pub(super) fn begin_long_reply(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
+        match self.datapath.long_reply(channel, &message) {
+            Some(reply) => self.lines.begin(channel, reply),
+            None => return Some(message),
+        }
+        None
+    }
+}
