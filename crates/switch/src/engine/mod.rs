@@ -128,6 +128,8 @@ impl Engine {
         }
         let received = !self.batch.is_empty();
         if received {
+            // Some frames came after the round began: a link's delay counts from no earlier than they were there.
+            let now = self.clock.now();
             self.datapath.process(now, number, &mut self.batch, &mut self.pool, &mut self.out);
             self.deliver(now);
         }
