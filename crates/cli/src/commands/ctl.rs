@@ -5,13 +5,14 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
+use weir_openflow::model::PortNo;
 use weir_switch::ctl::{self, Client, FlowVerb, Flows, Request, Traced};
 use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The switch's name or its control socket's path [default: the only switch that runs]
-    #[arg(long, alias = "switch", value_name = "NAME|PATH", global = true)]
+    #[arg(long, visible_alias = "switch", value_name = "NAME|PATH", global = true)]
     socket: Option<String>,
     /// Print JSON
     #[arg(long, global = true)]
@@ -115,15 +116,15 @@ impl Command {
     }
 
     /// The answer for people.
-    fn text(&self, answer: Value) -> anyhow::Result<String> {
+    fn text(&self, mut answer: Value) -> anyhow::Result<String> {
         Ok(match self {
             Command::Show => show(&read(answer)?),
             Command::DumpPorts => port_counters(&present(&read::<Snapshot>(answer)?)),
             Command::Counters => counters(&read(answer)?),
             Command::DumpFlows { .. } => flows(&read(answer)?),
             Command::Trace { .. } => format!("{}\n", read::<Traced>(answer)?.text.trim_end()),
-            Command::AddPort { .. } => format!("port {} is added\n", answer["added"]),
-            Command::DelPort { .. } => format!("port {} is removed\n", answer["removed"]),
+            Command::AddPort { .. } => format!("port {} is added\n", read::<PortNo>(answer["added"].take())?),
+            Command::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
             Command::Stop => "the switch stops\n".to_owned(),
             Command::AddFlow { .. } | Command::ModFlows { .. } | Command::DelFlows { .. } => String::new(),
         })

@@ -71,7 +71,7 @@ impl Engine {
     /// # Errors
     /// There is none.
     pub(crate) fn find_port(&self, text: &str) -> Result<PortNo, SwitchError> {
-        let by_number = text.parse().ok().map(PortNo).filter(|number| self.ports.place(*number).is_some());
+        let by_number = text.parse().ok().filter(|number| self.ports.place(*number).is_some());
         by_number
             .or_else(|| self.ports.number_of(text))
             .ok_or_else(|| SwitchError::NoPort { found: text.to_owned(), ports: self.port_list() })

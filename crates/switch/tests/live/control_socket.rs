@@ -49,6 +49,8 @@ fn every_request_is_answered() {
     let show: Snapshot = serde_json::from_value(ask(&mut client, &Request::Show).unwrap()).unwrap();
     assert_eq!(show.ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>(), ["p1", "p2", "x"]);
     ask(&mut client, &Request::DelPort { port: "x".into() }).unwrap();
+    ask(&mut client, &Request::AddPort { port: "LOCAL=null:host".into() }).unwrap();
+    ask(&mut client, &Request::DelPort { port: "local".into() }).unwrap();
     assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
 }
 
@@ -62,7 +64,7 @@ fn what_is_refused_says_why() {
         (Request::AddPort { port: "1=null:x".into() }, "taken by memory:p1"),
         (Request::AddPort { port: "nul:x".into() }, "null"),
         (flow("prioritie=7,actions=drop"), "prioritie"),
-        (flow("table=253,actions=drop"), "refuses the flow entry"),
+        (flow("table=253,actions=drop"), "refuses the flow entry: OFPFMFC_BAD_TABLE_ID"),
         (Request::Trace { in_port: "9".into(), packet: "ip".into() }, "no port `9`"),
         (
             Request::Trace { in_port: "1".into(), packet: "zz".into() },
