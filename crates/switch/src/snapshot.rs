@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub channels: Vec<ChannelSnapshot>,
     /// Packets dropped in the datapath by reason, those that occurred.
     pub drops: Vec<(String, u64)>,
+    /// Packet-ins for controllers, one for each channel that took one, channels that ended included.
+    pub packet_ins: u64,
     /// Packet-ins that no channel could take since its queue was full, channels that ended included.
     pub packet_ins_dropped: u64,
 }
@@ -76,6 +78,8 @@ pub struct ChannelSnapshot {
     pub received: u64,
     /// Messages to the controller.
     pub sent: u64,
+    /// Packet-ins for the controller, without those dropped.
+    pub packet_ins: u64,
     /// Packet-ins dropped since the controller does not read them fast enough.
     pub packet_ins_dropped: u64,
     /// Other asynchronous messages (flow-removed, port-status) dropped for the same reason.
@@ -99,7 +103,7 @@ pub enum ChannelState {
 
 impl Snapshot {
     pub(crate) fn new(identity: &Identity, engine: EngineSnapshot, registry: &Registry) -> Snapshot {
-        let (channels, packet_ins_dropped) = registry.snapshot();
+        let (channels, packet_ins, packet_ins_dropped) = registry.snapshot();
         Snapshot {
             name: identity.name.clone(),
             datapath_id: identity.datapath_id,
@@ -108,6 +112,7 @@ impl Snapshot {
             tables: engine.tables,
             channels,
             drops: engine.drops,
+            packet_ins,
             packet_ins_dropped,
         }
     }

@@ -180,8 +180,8 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
     if channels.is_empty() {
         return "no control channels\n".to_owned();
     }
-    let header = ["channel", "state", "received", "sent", "packet-ins dropped", "last error"];
-    let mut rows = table(&header, &[2, 3, 4]);
+    let header = ["channel", "state", "received", "sent", "packet-ins", "packet-ins dropped", "last error"];
+    let mut rows = table(&header, &[2, 3, 4, 5]);
     for channel in channels {
         let state = match &channel.state {
             ChannelState::Connecting => "connecting".to_owned(),
@@ -193,6 +193,7 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
             &state,
             &channel.received.to_string(),
             &channel.sent.to_string(),
+            &channel.packet_ins.to_string(),
             &channel.packet_ins_dropped.to_string(),
             channel.last_error.as_deref().unwrap_or("-"),
         ]);
@@ -253,6 +254,7 @@ fn counters_json(switch: &Snapshot) -> Value {
         "tables": switch.tables,
         "channels": switch.channels,
         "drops": switch.drops.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "packet_ins": switch.packet_ins,
         "packet_ins_dropped": switch.packet_ins_dropped,
     })
 }

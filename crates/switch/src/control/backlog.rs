@@ -34,6 +34,8 @@ pub(crate) enum ToChannel {
 pub(crate) struct Carried {
     pub(crate) received: AtomicU64,
     pub(crate) sent: AtomicU64,
+    /// Packet-ins queued for it.
+    pub(crate) packet_ins: AtomicU64,
     pub(crate) packet_ins_dropped: AtomicU64,
     pub(crate) notices_dropped: AtomicU64,
 }
@@ -79,6 +81,9 @@ impl Outbox {
             return;
         }
         waiting.fetch_add(1, Relaxed);
+        if matches!(message.body, Body::PacketIn(_)) {
+            carried.packet_ins.fetch_add(1, Relaxed);
+        }
         // A channel that has just ended does not need it.
         let _ = self.queue.send(ToChannel::Message(message));
     }

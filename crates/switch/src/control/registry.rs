@@ -12,7 +12,15 @@ pub(crate) struct Registry {
     channels: Mutex<Vec<Arc<ChannelInfo>>>,
     next_active: AtomicU32,
     next_passive: AtomicU32,
-    ended_packet_ins_dropped: AtomicU64,
+    /// What channels that ended carried and lost.
+    ended: PacketIns,
+}
+
+/// Packet-ins of one or more channels.
+#[derive(Debug, Default)]
+struct PacketIns {
+    taken: AtomicU64,
+    dropped: AtomicU64,
 }
 
 /// One channel, over all its connections.
@@ -37,7 +45,7 @@ impl Default for Registry {
             channels: Mutex::default(),
             next_active: AtomicU32::new(ChannelId::LOCAL.0 + 1),
             next_passive: AtomicU32::new(ChannelId::FIRST_PASSIVE.0),
-            ended_packet_ins_dropped: AtomicU64::new(0),
+            ended: PacketIns::default(),
         }
     }
 }
@@ -55,10 +63,12 @@ impl Registry {
         info
     }
 
-    /// Forgets a channel, but not what it lost.
+    /// Forgets a channel, but not its packet-ins.
     pub(crate) fn remove(&self, info: &Arc<ChannelInfo>) {
-        self.ended_packet_ins_dropped.fetch_add(info.carried.packet_ins_dropped.load(Relaxed), Relaxed);
-        locked(&self.channels).retain(|other| !Arc::ptr_eq(other, info));
+        let mut channels = locked(&self.channels);
+        self.ended.taken.fetch_add(info.carried.packet_ins.load(Relaxed), Relaxed);
+        self.ended.dropped.fetch_add(info.carried.packet_ins_dropped.load(Relaxed), Relaxed);
+        channels.retain(|other| !Arc::ptr_eq(other, info));
     }
 
     /// A number for a new connection; `passive` if the switch listened for it. 2^31 of each last.
@@ -72,11 +82,15 @@ impl Registry {
         locked(&self.channels).len()
     }
 
-    /// All channels as they are now, and the packet-ins dropped on them and on those that ended.
-    pub(crate) fn snapshot(&self) -> (Vec<ChannelSnapshot>, u64) {
-        let channels: Vec<_> = locked(&self.channels).iter().map(|info| info.snapshot()).collect();
+    /// All channels as they are now, and the packet-ins that they and those that ended took, and that they could not take.
+    pub(crate) fn snapshot(&self) -> (Vec<ChannelSnapshot>, u64, u64) {
+        let listed = locked(&self.channels);
+        let channels: Vec<_> = listed.iter().map(|info| info.snapshot()).collect();
+        let taken: u64 = channels.iter().map(|channel| channel.packet_ins).sum();
         let dropped: u64 = channels.iter().map(|channel| channel.packet_ins_dropped).sum();
-        (channels, dropped + self.ended_packet_ins_dropped.load(Relaxed))
+        let (ended_taken, ended_dropped) = (self.ended.taken.load(Relaxed), self.ended.dropped.load(Relaxed));
+        drop(listed);
+        (channels, taken + ended_taken, dropped + ended_dropped)
     }
 }
 
@@ -113,6 +127,7 @@ impl ChannelInfo {
             connects: self.connects.load(Relaxed),
             received: self.carried.received.load(Relaxed),
             sent: self.carried.sent.load(Relaxed),
+            packet_ins: self.carried.packet_ins.load(Relaxed),
             packet_ins_dropped: self.carried.packet_ins_dropped.load(Relaxed),
             notices_dropped: self.carried.notices_dropped.load(Relaxed),
         }

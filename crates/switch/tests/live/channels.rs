@@ -31,11 +31,13 @@ async fn a_stalled_controller_loses_packet_ins_only() {
     let mut kept = 0;
     stalled.barrier_counting(&mut kept).await;
     assert_eq!(kept + dropped, 20_000);
+    assert_eq!(switch.snapshot().unwrap().packet_ins, kept);
     a.send(b, 1);
     stalled.expect(|message| matches!(message.body, Body::PacketIn(_)).then_some(())).await;
     drop(stalled);
     until(|| switch.snapshot().unwrap().channels.is_empty()).await;
     assert_eq!(switch.snapshot().unwrap().packet_ins_dropped, dropped, "a loss is not forgotten with its channel");
+    assert_eq!(switch.snapshot().unwrap().packet_ins, kept + 1);
 }
 
 impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Controller<S> {
