@@ -1,11 +1,15 @@
 //! OpenFlow messages out of a stream of bytes that may be something else.
 use weir_openflow::codec::{HEADER_BYTES, Header};
-use weir_openflow::decode;
+use weir_openflow::model::ErrorType;
+use weir_openflow::{Body, decode};
 
 /// The highest version number that OpenFlow has given out (1.5).
 const MAX_VERSION: u8 = 6;
 /// The highest message type of any version (1.5's `OFPT_CONTROLLER_STATUS`).
 const MAX_KIND: u8 = 35;
+
+/// Longest message of anything (hello, echo, experimenter) that shows a stream to be OpenFlow.
+const OPAQUE_MAX: usize = 128;
 
 /// One direction of a connection, taken apart.
 #[derive(Default)]
@@ -51,8 +55,9 @@ impl Framing {
                 return;
             };
             let Some(message) = self.buffer.get(at..at + length) else { break };
-            let good = decode(message).is_ok();
-            if !good && !expected && !self.is_openflow() {
+            let decoded = decode(message);
+            let good = decoded.is_ok();
+            if !expected && !self.is_openflow() && !decoded.is_ok_and(|decoded| is_telling(&decoded.body, length)) {
                 self.abandon(at);
                 return;
             }
@@ -96,6 +101,16 @@ fn is_start(data: &[u8]) -> bool {
     Header::read(data).is_some_and(is_header)
 }
 
+/// Whether a message is such that random bytes are hardly ever one. Some hold anything: in a long transfer of something
+/// else, some segment starts like a long one of them.
+fn is_telling(body: &Body, length: usize) -> bool {
+    match body {
+        Body::Hello(_) | Body::EchoRequest(_) | Body::EchoReply(_) | Body::Experimenter { .. } => length <= OPAQUE_MAX,
+        Body::Error(error) => !matches!(error.error, ErrorType::Unknown { .. } | ErrorType::Experimenter { .. }),
+        _ => true,
+    }
+}
+
 fn is_header(header: Header) -> bool {
     (1..=MAX_VERSION).contains(&header.version) && header.kind <= MAX_KIND && usize::from(header.length) >= HEADER_BYTES
 }
@@ -105,6 +120,16 @@ mod tests {
     use super::*;
 
     const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
+    #[test]
+    fn a_long_message_of_anything_shows_nothing() {
+        let mut echo = vec![0x5a; 4096];
+        echo[..4].copy_from_slice(&[4, 2, 0x10, 0]);
+        let (found, framing) = found(&[&echo, &[0x17, 3, 3, 0, 8, 0, 0, 0]], false);
+        assert!(found.is_empty() && !framing.is_openflow(), "{found:?}");
+        assert_eq!(super::tests::found(&[&echo], true).0.len(), 1, "where OpenFlow is expected it is one");
+        assert_eq!(super::tests::found(&[&HELLO, &echo], false).0.len(), 2, "as it is behind a hello");
+    }
+
     const BARRIER: [u8; 8] = [4, 20, 0, 8, 0, 0, 0, 2];
 
     fn found(segments: &[&[u8]], expected: bool) -> (Vec<Found>, Framing) {
