@@ -22,7 +22,7 @@ pub(crate) use requests::EngineSnapshot;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_datapath::{ChannelId, Datapath, FailMode, Output};
+use weir_datapath::{ChannelId, Datapath, FailMode, MAX_PORTS, Output};
 use weir_openflow::model::PortNo;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::{Body, Message};
@@ -287,8 +287,9 @@ impl Engine {
         if let Some(place) = self.ports.place(number) {
             return Err(refused(format!("the number is taken by {}", self.ports.at(place).spec())));
         }
-        if self.ports.len() >= ports::MAX_PORTS {
-            return Err(refused(format!("there are {} ports already, the most a switch has", ports::MAX_PORTS)));
+        // Ports that are waited for count: the datapath must have room for them when they come back.
+        if self.ports.len() >= MAX_PORTS {
+            return Err(refused(format!("there are {MAX_PORTS} ports already, the most a switch has")));
         }
         if ports::is_interface(config.port.info()) {
             // Before the port is asked for its link: no change is missed in between.

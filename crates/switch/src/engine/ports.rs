@@ -7,9 +7,6 @@ use weir_openflow::model::{PortDesc, PortNo};
 use weir_port::spec::Kind;
 use weir_port::{LinkState, Port, PortInfo, PortSpec};
 
-/// Ports of one switch at most: each is polled in turn.
-pub(crate) const MAX_PORTS: usize = 4096;
-
 /// One port.
 pub(crate) struct Slot {
     /// Its number.
