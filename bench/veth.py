@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Switches on a veth pair, side by side: A - S - B in three network namespaces.
 
-    bench/veth.py [--rounds 5] [--switches bridge,ovs,weir-af_packet,weir-af_xdp] [--measures rtt,tcp,tcp-plain,pps,idle]
+    bench/veth.py [--rounds 5] [--switches bridge,ovs,weir-af_packet,weir-af_xdp,weir-spin] [--measures rtt,tcp,tcp-plain,pps,idle]
 
 Measures each switch once per round, in turn, so that a noisy machine troubles all alike; prints medians with minimum and
 maximum, and the median of the rounds' ratios to Open vSwitch's user-space datapath (Debian's openvswitch-switch,
@@ -123,11 +123,11 @@ def ovs(bed):
     return daemon
 
 
-def weir(kind):
+def weir(kind, more=""):
     def start(bed):
         socket = bed.folder / "weir.sock"
         ports = f"--port 1={kind}:s0 --port 2={kind}:s1"
-        process = bed.start(bed.s, f"{WEIR} switch {ports} --control-socket {socket}", stdout=subprocess.PIPE)
+        process = bed.start(bed.s, f"{WEIR} switch {ports} --control-socket {socket} {more}", stdout=subprocess.PIPE)
         if not process.stdout.readline():
             sys.exit(f"bench: weir switch with {kind} did not start")
         for there, back in ((1, 2), (2, 1)):
@@ -137,6 +137,8 @@ def weir(kind):
 
 
 SWITCHES = {"bridge": bridge, "ovs": ovs, "weir-af_packet": weir("af_packet"), "weir-af_xdp": weir("af_xdp")}
+# Measured only when asked for: polling on for longer than the time between two pings.
+ON_DEMAND = {"weir-spin": weir("af_packet", "--spin 2ms")}
 
 
 def wait_for(ready, what, seconds=10):
@@ -186,7 +188,7 @@ def measure(switch, what):
     with Bed() as bed:
         if what == "tcp-plain":
             bed.plain()
-        daemon = SWITCHES[switch](bed)
+        daemon = (SWITCHES | ON_DEMAND)[switch](bed)
         wait_for(lambda: " 0% packet loss" in bed.inside(bed.a, "ping -c 1 -W 1 10.99.0.2", check=False), switch)
         if what == "idle":
             return idle(bed, daemon)
@@ -218,6 +220,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--switches", default=",".join(SWITCHES))
     parser.add_argument("--measures", default=",".join(MEASURES))
+    parser.add_argument("--record", default="veth", help="the record's name")
     parser.add_argument("--no-record", action="store_true", help="print only")
     options = parser.parse_args()
     switches, measures = options.switches.split(","), options.measures.split(",")
@@ -248,8 +251,9 @@ def write_record(options, results):
     cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
     folder = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "veth.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(f"record: {(folder / 'veth.json').relative_to(ROOT)}")
+    file = folder / f"{options.record}.json"
+    file.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"record: {file.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
