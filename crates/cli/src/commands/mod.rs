@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// An OpenFlow software switch that can be predicted.
 #[derive(Parser)]
-#[command(version, propagate_version = true)]
+#[command(name = "weir", version, propagate_version = true)]
 pub(crate) struct Cli {
     /// More messages: -v what happens, -vv details, -vvv everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
