@@ -155,13 +155,14 @@ fn send_tcp_and_udp(bed: &Bed) {
 /// tcpdump, told to print what it sees.
 struct Capture {
     process: Running,
-    file: String,
+    /// Goes with the capture, also when the test fails.
+    file: tempfile::NamedTempFile,
 }
 
 impl Capture {
     fn start(namespace: &weir_testing::Namespace, interface: &str, filter: &[&str]) -> Capture {
-        let file = format!("/tmp/weir-capture-{}-{interface}", namespace.name());
-        let output = std::fs::File::create(&file).expect("a file for the capture");
+        let file = tempfile::NamedTempFile::new().expect("a file for the capture");
+        let output = file.reopen().expect("a handle for tcpdump");
         let errors = output.try_clone().expect("a second handle");
         let mut command = namespace.command("tcpdump");
         command.args(["-n", "-l", "-c", "400", "-i", interface]).args(filter).stdout(output).stderr(errors);
@@ -172,7 +173,7 @@ impl Capture {
     }
 
     fn text(&self) -> String {
-        std::fs::read_to_string(&self.file).unwrap_or_default()
+        std::fs::read_to_string(self.file.path()).unwrap_or_default()
     }
 
     fn stop(self) -> String {
@@ -186,7 +187,6 @@ impl Capture {
         });
         self.process.signal(weir_testing::Signal::INT);
         let text = self.text();
-        let _ = std::fs::remove_file(&self.file);
         self.process.stop();
         text
     }
