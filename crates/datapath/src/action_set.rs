@@ -39,7 +39,9 @@ impl ActionSet {
 /// Where an action comes in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). One rank, one type.
 pub(crate) fn rank(action: &Action) -> u16 {
     const FIELDS: u16 = 20;
-    const BEHIND_FIELDS: u16 = FIELDS + 256;
+    // Copies are set-fields of their own (OpenFlow 1.5.1, 5.6: behind them), one at most.
+    const COPY: u16 = FIELDS + 256;
+    const BEHIND_FIELDS: u16 = COPY + 1;
     match action {
         // 1. copy TTL inwards
         Action::CopyTtlIn => 0,
@@ -66,7 +68,8 @@ pub(crate) fn rank(action: &Action) -> u16 {
         Action::SetNwTos(_) => 16,
         Action::SetTpSrc(_) => 17,
         Action::SetTpDst(_) => 18,
-        Action::SetField { field, .. } => FIELDS + *field as u16,
+        Action::SetField { field, .. } | Action::SetFieldMasked { field, .. } => FIELDS + *field as u16,
+        Action::Move { .. } => COPY,
         // 9. queue
         Action::SetQueue(_) => BEHIND_FIELDS,
         // 10, 11. group, output; refused before they get here: the rest

@@ -37,6 +37,8 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         Action::Enqueue { port, .. } => output(port, 0, packet, origin, fx),
         Action::SetQueue(_) => {}
         Action::SetField { field, value } => packet.set(field, value, fx),
+        Action::SetFieldMasked { field, value, mask } => packet.set_masked(field, value, mask, fx),
+        Action::Move { src, dst } => packet.copy_bits(src, dst, fx),
         Action::PushVlan(tpid) => {
             packet.try_edit(fx, |frame, layers| edit::push_vlan(frame, layers, tpid))?;
         }

@@ -1,7 +1,7 @@
 //! A packet on its way through the pipeline: the frame, its flow key, and an output that waits.
 use crate::DropReason;
 use crate::effects::Effects;
-use weir_openflow::model::PortNo;
+use weir_openflow::model::{PortNo, Subfield};
 use weir_packet::edit::{self, EditError, Edited};
 use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_into};
 
@@ -88,13 +88,25 @@ impl<'a> Packet<'a> {
 
     /// Sets a field of the packet; nothing if it has no such header.
     pub(crate) fn set(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
-        if field == Field::TunnelId {
+        if field.is_pipeline() {
             return self.parsed.key.set(field, value);
         }
         let edited = self.edit(fx, |frame, layers| edit::set_field(frame, layers, field, value));
         if edited == Edited::InPlace {
             self.parsed.key.set(field, value);
         }
+    }
+
+    /// Sets the bits of a field that are in `mask`.
+    pub(crate) fn set_masked(&mut self, field: Field, value: u128, mask: u128, fx: &mut impl Effects) {
+        let old = self.key().get(field);
+        self.set(field, old & !mask | value & mask, fx);
+    }
+
+    /// Copies bits from field to field; both parts lie within their fields and have as many.
+    pub(crate) fn copy_bits(&mut self, src: Subfield, dst: Subfield, fx: &mut impl Effects) {
+        let bits = (self.key().get(src.field) & src.mask()) >> src.offset;
+        self.set_masked(dst.field, bits << dst.offset, dst.mask(), fx);
     }
 
     /// Edits the frame.
@@ -136,10 +148,9 @@ impl<'a> Packet<'a> {
     #[cold]
     fn parse_again(&mut self) {
         self.stale = false;
-        let carried =
-            [Field::Metadata, Field::TunnelId, Field::InPhyPort].map(|field| (field, self.parsed.key.get(field)));
+        let before = self.parsed.key;
         // An edit leaves at least the Ethernet header.
         let _ = parse_into(self.frame.bytes(), self.in_port, self.parsed);
-        carried.into_iter().for_each(|(field, value)| self.parsed.key.set(field, value));
+        self.parsed.key.carry_pipeline_fields(&before);
     }
 }

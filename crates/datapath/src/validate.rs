@@ -82,6 +82,13 @@ impl Known {
         self.mask.set(field, field.all_ones());
     }
 
+    /// Some bits of a field change to what is not known; whether it was certainly there.
+    fn blur(&mut self, field: Field) -> bool {
+        let was_there = self.has(field.prerequisite());
+        self.mask.set(field, 0);
+        was_there
+    }
+
     /// The packet's type changed: nothing is known of what follows.
     fn set_eth_type(&mut self, kind: u16) {
         self.set(Field::EthType, kind.into());
@@ -127,6 +134,14 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         Action::SetField { field: Field::VlanVid, value } if value & u128::from(VLAN_PRESENT) == 0 => {
             BadAction::BadSetArgument
         }
+        Action::SetFieldMasked { field, .. } if !is_writable(field) => BadAction::BadSetType,
+        Action::SetFieldMasked { field, value, mask } if (value & !mask | mask & !field.all_ones()) != 0 => {
+            BadAction::BadSetArgument
+        }
+        Action::Move { dst, .. } if !is_writable(dst.field) => BadAction::BadSetType,
+        Action::Move { src, dst } if !src.is_valid() || !dst.is_valid() || src.bits != dst.bits => {
+            BadAction::BadSetArgument
+        }
         Action::SetVlanVid(vid) if vid > 0xfff => BadAction::BadArgument,
         Action::SetVlanPcp(pcp) if pcp > 7 => BadAction::BadArgument,
         Action::SetNwTos(tos) if tos & 3 != 0 => BadAction::BadArgument,
@@ -135,6 +150,11 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         _ => return Ok(()),
     };
     Err(problem.into())
+}
+
+/// Whether bits of a field may be written, which beside what set-field may name the metadata are.
+fn is_writable(field: Field) -> bool {
+    field.is_settable() || field == Field::Metadata
 }
 
 /// Whether packets can be output to a port. It need not exist yet: until it does, packets for it are dropped and counted.
@@ -175,6 +195,8 @@ fn follow(action: &Action, known: &mut Known) -> bool {
             known.set(Field::EthType, value);
             true
         }
+        Action::SetFieldMasked { field, .. } => known.blur(field),
+        Action::Move { src, dst } => known.has(src.field.prerequisite()) && known.blur(dst.field),
         Action::SetField { field, value } => {
             let fits = known.has(field.prerequisite());
             known.set(field, value);

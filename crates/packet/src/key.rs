@@ -1,4 +1,4 @@
-//! The flow key: every field a flow entry can match on, at a fixed place in seventeen words.
+//! The flow key: every field a flow entry can match on, at a fixed place in thirty words.
 //!
 //! Fields that exclude each other share bits (ARP with IPv4 addresses, ICMP type and code with ports, neighbour
 //! discovery with ARP hardware addresses); OpenFlow's prerequisites make that safe, since an entry that matches on one of
@@ -7,7 +7,11 @@
 use crate::Field;
 
 /// Words of a flow key.
-pub const WORDS: usize = 17;
+pub const WORDS: usize = 30;
+
+/// The words that hold only pipeline fields: metadata, tunnel id, physical port and packet type, registers, tunnel addresses,
+/// `actset_output`.
+const PIPELINE_WORDS: [usize; 13] = [5, 6, 16, 17, 18, 19, 20, 21, 22, 23, 24, 28, 29];
 
 /// The matchable fields of one packet. [`Field`] says where each one lies; absent fields are zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -59,6 +63,13 @@ impl FlowKey {
         FlowKey { words: std::array::from_fn(|word| self.words[word] & mask.words[word]) }
     }
 
+    /// Takes over what travels with a packet and is not in its bytes ([`Field::is_pipeline`]), but for the input port.
+    pub fn carry_pipeline_fields(&mut self, from: &FlowKey) {
+        for word in PIPELINE_WORDS {
+            self.words[word] = from.words[word];
+        }
+    }
+
     /// Whether no bit is set: for a mask, whether everything matches.
     pub fn is_empty(&self) -> bool {
         self.words == [0; WORDS]
@@ -85,6 +96,17 @@ mod tests {
             assert_eq!(key.get(field), field.all_ones(), "{field:?}");
             let set: u32 = key.words.iter().map(|w| w.count_ones()).sum();
             assert_eq!(set, field.bits(), "{field:?}");
+        }
+    }
+
+    #[test]
+    fn pipeline_fields_are_carried_and_others_are_not() {
+        let from = FlowKey { words: [u64::MAX; WORDS] };
+        let mut key = FlowKey::EMPTY;
+        key.carry_pipeline_fields(&from);
+        for field in Field::ALL {
+            let expected = if field.is_pipeline() && field != Field::InPort { field.all_ones() } else { 0 };
+            assert_eq!(key.get(field), expected, "{field}");
         }
     }
 

@@ -56,6 +56,17 @@ pub enum Action {
         port: PortNo,
         queue: u32,
     },
+    /// As set-field, but only of the bits in `mask` (OpenFlow 1.5.1, 7.2.6.7; Open vSwitch's `load`).
+    SetFieldMasked {
+        field: Field,
+        value: u128,
+        mask: u128,
+    },
+    /// Copies bits from field to field; both parts have as many (1.5's copy-field; Open vSwitch's `move`).
+    Move {
+        src: Subfield,
+        dst: Subfield,
+    },
     /// Not looked into; `data` is all behind the experimenter's number, padding included.
     Experimenter {
         id: u32,
@@ -63,6 +74,36 @@ pub enum Action {
     },
     /// A set-field of a field weir does not know, kept as it came.
     SetFieldRaw(super::matching::RawField),
+}
+
+/// Some bits of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Subfield {
+    /// The field.
+    pub field: Field,
+    /// Its bits below the part.
+    pub offset: u16,
+    /// Bits of the part, at least one.
+    pub bits: u16,
+}
+
+impl Subfield {
+    /// All of a field.
+    pub const fn all(field: Field) -> Subfield {
+        #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
+        Subfield { field, offset: 0, bits: field.bits() as u16 }
+    }
+
+    /// Whether the part lies within its field.
+    pub fn is_valid(self) -> bool {
+        self.bits > 0 && u32::from(self.offset) + u32::from(self.bits) <= self.field.bits()
+    }
+
+    /// The part's bits in the field: what a mask of it is.
+    pub fn mask(self) -> u128 {
+        let ones = u128::MAX.checked_shr(128 - u32::from(self.bits.clamp(1, 128))).unwrap_or(u128::MAX);
+        ones.checked_shl(self.offset.into()).unwrap_or(0)
+    }
 }
 
 impl Action {

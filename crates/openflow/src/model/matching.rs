@@ -89,6 +89,10 @@ impl Match {
                 return Err(BadMatch::DupField.into());
             }
             let bits = bits.unwrap_or(field.all_ones());
+            if field.is_register() && mask.get(*field) & bits != 0 {
+                // The same bits under the name of a narrower or wider register.
+                return Err(BadMatch::DupField.into());
+            }
             // Fields of exclusive packets share places; prerequisites keep them from meeting in one match.
             key.set(*field, value & bits | key.get(*field) & !bits);
             mask.set(*field, bits | mask.get(*field));

@@ -16,7 +16,7 @@ pub mod port;
 pub mod queue;
 pub mod role;
 
-pub use action::{Action, Instruction};
+pub use action::{Action, Instruction, Subfield};
 pub use config::SwitchConfig;
 pub use error::{ErrorMessage, ErrorType};
 pub use features::FeaturesReply;

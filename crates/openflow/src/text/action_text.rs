@@ -1,6 +1,6 @@
 //! Actions and instructions, to text: the spelling of `ovs-ofctl`.
 use super::{field_value, instruction, raw};
-use crate::model::{Action, Instruction, PortNo, Version};
+use crate::model::{Action, Instruction, PortNo, Subfield, Version};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use weir_packet::{Field, MacAddr};
@@ -66,6 +66,11 @@ fn write_action(action: &Action, version: Version) -> String {
         Action::SetField { field, value } => {
             format!("set_field:{}->{}", field_value::set_text(*field, *value), field_value::set_name(*field))
         }
+        Action::SetFieldMasked { field, value, mask } => {
+            let value = field_value::match_text(*field, *value, Some(*mask));
+            format!("set_field:{value}->{}", field_value::set_name(*field))
+        }
+        Action::Move { src, dst } => format!("move:{}->{}", subfield(*src), subfield(*dst)),
         Action::SetVlanVid(vid) => format!("mod_vlan_vid:{vid}"),
         Action::SetVlanPcp(pcp) => format!("mod_vlan_pcp:{pcp}"),
         Action::SetNwSrc(address) => format!("mod_nw_src:{}", Ipv4Addr::from_bits(*address)),
@@ -76,6 +81,16 @@ fn write_action(action: &Action, version: Version) -> String {
         Action::Enqueue { port, queue } => format!("enqueue:{port}:{queue}"),
         Action::Experimenter { id, data } => format!("experimenter({id:#x},{})", raw::hex(&data.0)),
         Action::SetFieldRaw(field) => format!("set_field:{}->{}", raw::hex(&field.payload.0), raw::name(field)),
+    }
+}
+
+/// `reg0[0..15]`; `reg0[]` for all of a field.
+fn subfield(part: Subfield) -> String {
+    let name = field_value::set_name(part.field);
+    match (part.offset, part.bits) {
+        _ if part == Subfield::all(part.field) => format!("{name}[]"),
+        (offset, 1) => format!("{name}[{offset}]"),
+        (offset, bits) => format!("{name}[{offset}..{}]", offset.saturating_add(bits).saturating_sub(1)),
     }
 }
 

@@ -139,6 +139,8 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encode
         Action::Experimenter { id, ref data } => {
             return encode_experimenter(EXPERIMENTER, "an experimenter", id, &data.0, writer);
         }
+        Action::SetFieldMasked { field, .. } => return Err(writer.cannot(format!("setting some bits of {field}"))),
+        Action::Move { src, .. } => return Err(writer.cannot(format!("copying bits of {}", src.field))),
         Action::SetFieldRaw(ref raw) => return padded(SET_FIELD, writer, |writer| oxm::encode_raw(raw, writer)),
     }
     Ok(())

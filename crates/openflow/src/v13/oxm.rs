@@ -1,8 +1,8 @@
 //! Matches as lists of type-length-value entries (OpenFlow 1.3.5, 7.2.3).
 //!
-//! Known fields are those of the `OFPXMC_OPENFLOW_BASIC` class that 1.3 has, and three that it lacks, in the form that its
-//! users send them: `tcp_flags` as the Open Networking Foundation's extension for 1.3 (what Open vSwitch and os-ken send),
-//! `pbb_uca` as its extension 256, and `ip_frag` as Nicira's (what Open vSwitch sends). Everything else stays raw.
+//! Known fields are those of the `OFPXMC_OPENFLOW_BASIC` class that 1.3 has, and those that it lacks, in the form that its
+//! users send them: `tcp_flags` and `actset_output` as the Open Networking Foundation's extensions for 1.3 (what Open vSwitch and
+//! os-ken send), `pbb_uca` as its extension 256, and Open vSwitch's own fields as it sends them. Everything else stays raw.
 use crate::model::error::{BadMatch, ErrorType};
 use crate::model::matching::RawField;
 use crate::model::multipart::OxmId;
@@ -20,10 +20,16 @@ const BASIC: u16 = 0x8000;
 const EXPERIMENTER: u16 = 0xffff;
 /// The Open Networking Foundation's number.
 const ONF: u32 = 0x4f4e_4600;
+/// `OFPXMC_PACKET_REGS`: registers of 64 bits (OpenFlow 1.5.1, 7.2.3.10).
+const PACKET_REGS: u16 = 0x8001;
 /// `NXM_NX_IP_FRAG`.
 const NX_IP_FRAG: u8 = 26;
-/// `ONFOXM_ET_TCP_FLAGS`.
-const ONF_TCP_FLAGS: u8 = 42;
+/// `NXM_NX_TUN_IPV4_SRC`, followed by the destination's.
+const NX_TUN_IPV4_SRC: u8 = 31;
+/// `NXM_NX_XXREG0`, followed by those of the others.
+const NX_XXREG: u8 = 111;
+/// What Open vSwitch's NSH fields are under.
+const NSH: &[u8] = &[0x00, 0x5a, 0xd6, 0x50];
 /// `ONFOXM_ET_PBB_UCA` of extension 256, which has field number 0 and its own number behind the experimenter's.
 const ONF_PBB_UCA: [u8; 6] = [0x4f, 0x4e, 0x46, 0x00, 0x0a, 0x00];
 
@@ -37,24 +43,51 @@ struct Head {
 const fn head(field: Field) -> Head {
     match field {
         Field::IpFrag => Head { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
-        Field::TcpFlags => Head { class: EXPERIMENTER, number: ONF_TCP_FLAGS, prefix: ONF_PBB_UCA.split_at(4).0 },
+        // Extensions of fields that later versions have keep their numbers.
+        Field::TcpFlags | Field::ActsetOutput => {
+            Head { class: EXPERIMENTER, number: field as u8, prefix: ONF_PBB_UCA.split_at(4).0 }
+        }
         Field::PbbUca => Head { class: EXPERIMENTER, number: 0, prefix: &ONF_PBB_UCA },
+        Field::TunSrc | Field::TunDst => {
+            Head { class: NXM_1, number: field as u8 - Field::TunSrc as u8 + NX_TUN_IPV4_SRC, prefix: &[] }
+        }
+        register if register.is_wide_register() && register.bits() == 64 => {
+            Head { class: PACKET_REGS, number: register as u8 - Field::Xreg0 as u8, prefix: &[] }
+        }
+        register if register.is_wide_register() => {
+            Head { class: NXM_1, number: register as u8 - Field::Xxreg0 as u8 + NX_XXREG, prefix: &[] }
+        }
+        register if register.is_register() => {
+            Head { class: NXM_1, number: register as u8 - Field::Reg0 as u8, prefix: &[] }
+        }
+        nsh if nsh as u8 >= Field::NshFlags as u8 => Head { class: EXPERIMENTER, number: nsh_number(nsh), prefix: NSH },
         // The numbers of the basic class are the fields' own.
         basic => Head { class: BASIC, number: basic as u8, prefix: &[] },
     }
 }
 
+/// `NXOXM_NSH_*` numbers.
+const fn nsh_number(field: Field) -> u8 {
+    match field {
+        Field::NshFlags => 1,
+        Field::NshMdtype => 2,
+        Field::NshNp => 3,
+        Field::NshSpi => 4,
+        Field::NshSi => 5,
+        Field::NshTtl => 10,
+        context => 6 + context as u8 - Field::NshC1 as u8,
+    }
+}
+
 /// The field of an entry's header and payload.
 fn field_of(class: u16, number: u8, payload: &[u8]) -> Option<Field> {
-    let field = match class {
-        BASIC => Field::from_oxm(number)?,
-        NXM_1 if number == NX_IP_FRAG => Field::IpFrag,
-        EXPERIMENTER if number == ONF_TCP_FLAGS => Field::TcpFlags,
-        EXPERIMENTER if number == 0 => Field::PbbUca,
-        _ => return None,
-    };
-    let head = head(field);
-    (head.class == class && payload.starts_with(head.prefix)).then_some(field)
+    if class == BASIC {
+        return Field::from_oxm(number).filter(|field| head(*field).class == BASIC);
+    }
+    Field::ALL.into_iter().find(|field| {
+        let head = head(*field);
+        (head.class, head.number) == (class, number) && payload.starts_with(head.prefix)
+    })
 }
 
 /// A whole match with its header and padding.

@@ -59,8 +59,8 @@ fn set(frame: &mut Frame, layers: &Layers, field: Field, value: u128, bytes: &[u
         Field::ArpTha => set_arp(frame, layers, 18, bytes),
         Field::ArpTpa => set_arp(frame, layers, 24, bytes),
         Field::Ipv6NdTarget | Field::Ipv6NdSll | Field::Ipv6NdTll => set_nd(frame, layers, field, bytes),
-        Field::InPort | Field::InPhyPort | Field::Metadata | Field::TunnelId => None,
-        Field::Ipv6Exthdr | Field::TcpFlags | Field::IpFrag => None,
+        // Pipeline fields are the caller's; the others tell how the packet is built.
+        _ => None,
     }
 }
 

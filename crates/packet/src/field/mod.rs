@@ -15,7 +15,12 @@
 //! | 12, 13 | ipv6_nd_target |
 //! | 14 | arp_sha / ipv6_nd_sll 48, ipv6_exthdr 9, - 7 |
 //! | 15 | arp_tha / ipv6_nd_tll 48, - 16 |
-//! | 16 | in_phy_port 32, - 32 |
+//! | 16 | in_phy_port 32, packet_type 32 |
+//! | 17 ... 24 | reg0 32, reg1 32 ... reg14 32, reg15 32; xreg0 64 ... xreg7 64; xxreg0 128 ... xxreg3 128 |
+//! | 25 | nsh_spi 24, nsh_si 8, nsh_mdtype 8, nsh_np 8, nsh_flags 8, nsh_ttl 8 |
+//! | 26, 27 | nsh_c1 32, nsh_c2 32; nsh_c3 32, nsh_c4 32 |
+//! | 28 | tun_src 32, tun_dst 32 |
+//! | 29 | actset_output 32, - 32 |
 //!
 //! The words used by ordinary traffic come first, so that a parser of common shapes writes only 0 to 7.
 mod numbers;
@@ -26,7 +31,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A match field. Those of OpenFlow 1.3 carry their number in the `OFPXMC_OPENFLOW_BASIC` class (OpenFlow 1.3.5, 7.2.3.7);
-/// [`Field::TcpFlags`] is OpenFlow 1.5's, [`Field::PbbUca`] 1.4's, [`Field::IpFrag`] Open vSwitch's `ip_frag`.
+/// [`Field::TcpFlags`], [`Field::ActsetOutput`] and [`Field::PacketType`] are OpenFlow 1.5's, [`Field::PbbUca`] 1.4's; those from 128
+/// on are Open vSwitch's: fragments, registers, NSH (RFC 8300), tunnel addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification; `info` carries name, width and prerequisite")]
@@ -73,7 +79,49 @@ pub enum Field {
     Ipv6Exthdr = 39,
     PbbUca = 41,
     TcpFlags = 42,
+    ActsetOutput = 43,
+    PacketType = 44,
     IpFrag = 128,
+    Reg0 = 130,
+    Reg1 = 131,
+    Reg2 = 132,
+    Reg3 = 133,
+    Reg4 = 134,
+    Reg5 = 135,
+    Reg6 = 136,
+    Reg7 = 137,
+    Reg8 = 138,
+    Reg9 = 139,
+    Reg10 = 140,
+    Reg11 = 141,
+    Reg12 = 142,
+    Reg13 = 143,
+    Reg14 = 144,
+    Reg15 = 145,
+    Xreg0 = 146,
+    Xreg1 = 147,
+    Xreg2 = 148,
+    Xreg3 = 149,
+    Xreg4 = 150,
+    Xreg5 = 151,
+    Xreg6 = 152,
+    Xreg7 = 153,
+    Xxreg0 = 154,
+    Xxreg1 = 155,
+    Xxreg2 = 156,
+    Xxreg3 = 157,
+    NshFlags = 160,
+    NshTtl = 161,
+    NshMdtype = 162,
+    NshNp = 163,
+    NshSpi = 164,
+    NshSi = 165,
+    NshC1 = 166,
+    NshC2 = 167,
+    NshC3 = 168,
+    NshC4 = 169,
+    TunSrc = 170,
+    TunDst = 171,
 }
 
 /// Where a field lies in a flow key: `bits` bits, `shift` above the low end of `word` (two words, high one first, for 128 bits).
@@ -114,6 +162,7 @@ const IPV6: &[u16] = &[eth_type::IPV6];
 const ARP: &[u16] = &[eth_type::ARP, eth_type::RARP];
 const MPLS: &[u16] = &[eth_type::MPLS, eth_type::MPLS_MULTICAST];
 const PBB: &[u16] = &[eth_type::PBB];
+const NSH: &[u16] = &[eth_type::NSH];
 
 struct Info {
     name: &'static str,
@@ -126,13 +175,17 @@ const fn info(name: &'static str, word: usize, shift: u32, bits: u32, prerequisi
     Info { name, place: Place { word, shift, bits }, prerequisite, maskable: false }
 }
 
+const fn register(name: &'static str, word: usize, shift: u32, bits: u32) -> Info {
+    masked(info(name, word, shift, bits, Prerequisite::None))
+}
+
 const fn masked(info: Info) -> Info {
     Info { maskable: true, ..info }
 }
 
 impl Field {
     /// All fields, in order of their numbers.
-    pub const ALL: [Field; 43] = {
+    pub const ALL: [Field; 85] = {
         use Field::*;
         [
             InPort,
@@ -177,7 +230,49 @@ impl Field {
             Ipv6Exthdr,
             PbbUca,
             TcpFlags,
+            ActsetOutput,
+            PacketType,
             IpFrag,
+            Reg0,
+            Reg1,
+            Reg2,
+            Reg3,
+            Reg4,
+            Reg5,
+            Reg6,
+            Reg7,
+            Reg8,
+            Reg9,
+            Reg10,
+            Reg11,
+            Reg12,
+            Reg13,
+            Reg14,
+            Reg15,
+            Xreg0,
+            Xreg1,
+            Xreg2,
+            Xreg3,
+            Xreg4,
+            Xreg5,
+            Xreg6,
+            Xreg7,
+            Xxreg0,
+            Xxreg1,
+            Xxreg2,
+            Xxreg3,
+            NshFlags,
+            NshTtl,
+            NshMdtype,
+            NshNp,
+            NshSpi,
+            NshSi,
+            NshC1,
+            NshC2,
+            NshC3,
+            NshC4,
+            TunSrc,
+            TunDst,
         ]
     };
 
@@ -228,6 +323,48 @@ impl Field {
             Field::PbbUca => info("pbb_uca", 7, 15, 1, Eth(PBB)),
             Field::TcpFlags => masked(info("tcp_flags", 3, 4, 12, IpProto(ip_proto::TCP))),
             Field::IpFrag => masked(info("ip_frag", 3, 2, 2, Eth(IP))),
+            Field::ActsetOutput => info("actset_output", 29, 32, 32, None),
+            Field::PacketType => info("packet_type", 16, 0, 32, None),
+            Field::Reg0 => register("reg0", 17, 32, 32),
+            Field::Reg1 => register("reg1", 17, 0, 32),
+            Field::Reg2 => register("reg2", 18, 32, 32),
+            Field::Reg3 => register("reg3", 18, 0, 32),
+            Field::Reg4 => register("reg4", 19, 32, 32),
+            Field::Reg5 => register("reg5", 19, 0, 32),
+            Field::Reg6 => register("reg6", 20, 32, 32),
+            Field::Reg7 => register("reg7", 20, 0, 32),
+            Field::Reg8 => register("reg8", 21, 32, 32),
+            Field::Reg9 => register("reg9", 21, 0, 32),
+            Field::Reg10 => register("reg10", 22, 32, 32),
+            Field::Reg11 => register("reg11", 22, 0, 32),
+            Field::Reg12 => register("reg12", 23, 32, 32),
+            Field::Reg13 => register("reg13", 23, 0, 32),
+            Field::Reg14 => register("reg14", 24, 32, 32),
+            Field::Reg15 => register("reg15", 24, 0, 32),
+            Field::Xreg0 => register("xreg0", 17, 0, 64),
+            Field::Xreg1 => register("xreg1", 18, 0, 64),
+            Field::Xreg2 => register("xreg2", 19, 0, 64),
+            Field::Xreg3 => register("xreg3", 20, 0, 64),
+            Field::Xreg4 => register("xreg4", 21, 0, 64),
+            Field::Xreg5 => register("xreg5", 22, 0, 64),
+            Field::Xreg6 => register("xreg6", 23, 0, 64),
+            Field::Xreg7 => register("xreg7", 24, 0, 64),
+            Field::Xxreg0 => register("xxreg0", 17, 0, 128),
+            Field::Xxreg1 => register("xxreg1", 19, 0, 128),
+            Field::Xxreg2 => register("xxreg2", 21, 0, 128),
+            Field::Xxreg3 => register("xxreg3", 23, 0, 128),
+            Field::NshFlags => masked(info("nsh_flags", 25, 8, 8, Eth(NSH))),
+            Field::NshTtl => info("nsh_ttl", 25, 0, 8, Eth(NSH)),
+            Field::NshMdtype => info("nsh_mdtype", 25, 24, 8, Eth(NSH)),
+            Field::NshNp => info("nsh_np", 25, 16, 8, Eth(NSH)),
+            Field::NshSpi => masked(info("nsh_spi", 25, 40, 24, Eth(NSH))),
+            Field::NshSi => masked(info("nsh_si", 25, 32, 8, Eth(NSH))),
+            Field::NshC1 => masked(info("nsh_c1", 26, 32, 32, Eth(NSH))),
+            Field::NshC2 => masked(info("nsh_c2", 26, 0, 32, Eth(NSH))),
+            Field::NshC3 => masked(info("nsh_c3", 27, 32, 32, Eth(NSH))),
+            Field::NshC4 => masked(info("nsh_c4", 27, 0, 32, Eth(NSH))),
+            Field::TunSrc => masked(info("tun_src", 28, 32, 32, None)),
+            Field::TunDst => masked(info("tun_dst", 28, 0, 32, None)),
         }
     }
 
@@ -267,13 +404,34 @@ impl Field {
 
     /// Whether a set-field action may name it (OpenFlow 1.3.5, 7.2.5): not what says how a packet came or is built.
     pub const fn is_settable(self) -> bool {
-        use Field::{InPhyPort, InPort, IpFrag, Ipv6Exthdr, Metadata, TcpFlags};
+        use Field::{
+            ActsetOutput, InPhyPort, InPort, IpFrag, Ipv6Exthdr, Metadata, NshMdtype, NshNp, PacketType, TcpFlags,
+        };
         !matches!(self, InPort | InPhyPort | Metadata | Ipv6Exthdr | TcpFlags | IpFrag)
+            && !matches!(self, ActsetOutput | PacketType | NshMdtype | NshNp)
     }
 
     /// What must be matched as well.
     pub const fn prerequisite(self) -> Prerequisite {
         self.info().prerequisite
+    }
+
+    /// Whether it travels with the packet, not in it: ports, metadata, tunnel, registers, ... (OpenFlow 1.5.1, 7.2.3.9: pipeline
+    /// match fields).
+    pub const fn is_pipeline(self) -> bool {
+        use Field::{ActsetOutput, InPhyPort, InPort, Metadata, PacketType, TunDst, TunSrc, TunnelId};
+        matches!(self, InPort | InPhyPort | Metadata | TunnelId | TunSrc | TunDst | ActsetOutput | PacketType)
+            || self.is_register()
+    }
+
+    /// Whether it is a register, of whatever width.
+    pub const fn is_register(self) -> bool {
+        matches!(self as u8, 130..=157)
+    }
+
+    /// Whether it is another name for the bits of several 32-bit registers.
+    pub const fn is_wide_register(self) -> bool {
+        matches!(self as u8, 146..=157)
     }
 
     /// The field of number `number` in the `OFPXMC_OPENFLOW_BASIC` class.
@@ -284,7 +442,7 @@ impl Field {
     /// The number in the `OFPXMC_OPENFLOW_BASIC` class; none for Open vSwitch's own fields.
     pub const fn oxm(self) -> Option<u8> {
         match self {
-            Field::IpFrag => None,
+            field if field as u8 >= 128 => None,
             field => Some(field as u8),
         }
     }
@@ -345,7 +503,9 @@ mod tests {
         };
         for (i, a) in Field::ALL.into_iter().enumerate() {
             for b in Field::ALL.into_iter().skip(i + 1) {
-                assert!(mask(a).masked(&mask(b)).is_empty() || exclusive(a, b), "{a} and {b} overlap");
+                let same_registers = a.is_register() && b.is_wide_register();
+                let overlap = !mask(a).masked(&mask(b)).is_empty();
+                assert!(!overlap || exclusive(a, b) || same_registers, "{a} and {b} overlap");
             }
         }
     }

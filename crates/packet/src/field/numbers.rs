@@ -11,6 +11,8 @@ pub mod eth_type {
     pub const MPLS_MULTICAST: u16 = 0x8848;
     pub const QINQ: u16 = 0x88a8;
     pub const PBB: u16 = 0x88e7;
+    /// Network service header (RFC 8300).
+    pub const NSH: u16 = 0x894f;
     /// What OpenFlow 1.0 gives as the type of an 802.3 frame without SNAP (OpenFlow 1.0.0, 3.4: `OFP_DL_TYPE_NOT_ETH_TYPE`).
     pub const NOT_ETH_TYPE: u16 = 0x05ff;
 }
