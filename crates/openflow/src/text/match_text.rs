@@ -16,7 +16,7 @@ pub(super) fn write(matching: &Match, version: Version) -> String {
     let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
     writer.protocol(matching);
-    for field in [Field::TunnelId, Field::Metadata, Field::InPort, Field::InPhyPort] {
+    for field in [Field::TunnelId, Field::TunSrc, Field::TunDst, Field::Metadata, Field::InPort, Field::InPhyPort] {
         writer.field(field, field_value::set_name(field));
     }
     writer.vlan(version);

@@ -15,28 +15,31 @@ pub(super) fn field(entry: &MatchField) -> Value {
     match entry {
         MatchField::Known { field, value: number, mask } => {
             let mask = mask.map_or(Value::Null, |mask| value(*field, mask));
-            json!({"OXMTlv": {"field": field.name(), "value": value(*field, *number), "mask": mask}})
+            json!({"OXMTlv": {"field": name(*field), "value": value(*field, *number), "mask": mask}})
         }
         MatchField::Raw(field) => raw(field),
     }
 }
 
-/// Nicira's fields that occur in the vectors.
+/// os-ken's name of a field.
+fn name(field: Field) -> &'static str {
+    match field {
+        Field::TunSrc => "tun_ipv4_src",
+        Field::TunDst => "tun_ipv4_dst",
+        field => field.name(),
+    }
+}
+
+/// Nicira's fields that occur in the vectors and weir does not have.
 fn raw(field: &RawField) -> Value {
     assert_eq!(field.class, 1, "{field:?}");
     let name = match field.number {
-        number @ 0..=15 => format!("reg{number}"),
-        31 => "tun_ipv4_src".to_owned(),
-        32 => "tun_ipv4_dst".to_owned(),
-        33 => "pkt_mark".to_owned(),
-        37 => "conj_id".to_owned(),
-        105 => "ct_state".to_owned(),
+        33 => "pkt_mark",
+        37 => "conj_id",
+        105 => "ct_state",
         number => panic!("a Nicira field {number}"),
     };
-    let number = |bytes: &[u8]| {
-        let number = u32::from_be_bytes(bytes.try_into().unwrap());
-        if name.starts_with("tun_ipv4") { json!(Ipv4Addr::from(number)) } else { json!(number) }
-    };
+    let number = |bytes: &[u8]| json!(u32::from_be_bytes(bytes.try_into().unwrap()));
     let (value, mask) = field.payload.0.split_at(4);
     let mask = if field.has_mask { number(mask) } else { Value::Null };
     json!({"OXMTlv": {"field": name, "value": number(value), "mask": mask}})
@@ -48,12 +51,14 @@ pub(super) fn value(field: Field, value: u128) -> Value {
         Field::EthDst | Field::EthSrc | Field::ArpSha | Field::ArpTha | Field::Ipv6NdSll | Field::Ipv6NdTll => {
             json!(MacAddr::from_bits(value as u64))
         }
-        Field::Ipv4Src | Field::Ipv4Dst | Field::ArpSpa | Field::ArpTpa => json!(Ipv4Addr::from(value as u32)),
+        Field::Ipv4Src | Field::Ipv4Dst | Field::ArpSpa | Field::ArpTpa | Field::TunSrc | Field::TunDst => {
+            json!(Ipv4Addr::from(value as u32))
+        }
         Field::Ipv6Src | Field::Ipv6Dst | Field::Ipv6NdTarget => json!(Ipv6Addr::from(value)),
         _ => json!(value as u64),
     }
 }
 
 pub(super) fn id(id: &OxmId) -> Value {
-    json!({"OFPOxmId": {"type": id.field().unwrap().name(), "hasmask": u8::from(id.has_mask)}})
+    json!({"OFPOxmId": {"type": name(id.field().unwrap()), "hasmask": u8::from(id.has_mask)}})
 }
