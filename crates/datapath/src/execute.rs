@@ -33,9 +33,15 @@ pub(crate) fn run<'a>(
 fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> Result<(), EditError> {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
-        // Queues come with the fabric; until then every queue is the port's only one.
-        Action::Enqueue { port, .. } => output(port, 0, packet, origin, fx),
-        Action::SetQueue(_) => {}
+        // Only this output goes through the queue (OpenFlow 1.0.0, 5.2.4); later ones do not.
+        Action::Enqueue { port, queue } => {
+            let before = packet.set_queue(queue);
+            output(port, 0, packet, origin, fx);
+            packet.set_queue(before);
+        }
+        Action::SetQueue(queue) => {
+            packet.set_queue(queue);
+        }
         Action::SetField { field, value } => packet.set(field, value, fx),
         Action::SetFieldMasked { field, value, mask } => packet.set_masked(field, value, mask, fx),
         Action::Move { src, dst } => packet.copy_bits(src, dst, fx),

@@ -12,6 +12,7 @@ use crate::{ChannelId, DropReason, Drops, Output, pipeline};
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::{Body, Match, Message, PacketIn, PacketInReason, PortNo, TableId};
+use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Field, Frame, FramePool, offload, parse};
 use weir_units::Instant;
 
@@ -93,7 +94,9 @@ impl<'a> Live<'a> {
         let buffer_id = if max_len == NO_BUFFER {
             None
         } else {
-            let copy = self.pool.copy(frame);
+            let mut copy = self.pool.copy(frame);
+            // The controller's actions begin anew.
+            copy.queue = DEFAULT_QUEUE;
             self.plane.buffers.keep(self.now, channel, packet.in_port, copy, self.pool)
         };
         let sent = if buffer_id.is_some() { usize::from(max_len) } else { MAX_PACKET_IN }.min(frame.len());

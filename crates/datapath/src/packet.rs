@@ -17,6 +17,8 @@ pub(crate) struct Packet<'a> {
     /// The port the packet goes to as it is now. The copy is made only when something else happens to it first, so that the last
     /// output of all moves the frame.
     waiting: Option<PortNo>,
+    /// The queue it goes to there; the frame has the one for later outputs.
+    waiting_queue: u32,
     /// Whether it was sent, handed to a controller, or dropped for a reason.
     settled: bool,
 }
@@ -25,7 +27,7 @@ impl<'a> Packet<'a> {
     /// A packet that came in on `in_port`.
     #[inline]
     pub(crate) fn new(frame: &'a mut Frame, parsed: &'a mut Parsed, in_port: PortNo) -> Packet<'a> {
-        Packet { frame, parsed, in_port, stale: false, waiting: None, settled: false }
+        Packet { frame, parsed, in_port, stale: false, waiting: None, waiting_queue: 0, settled: false }
     }
 
     /// The flow key of the packet as it is now.
@@ -57,7 +59,14 @@ impl<'a> Packet<'a> {
     pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
         self.flush(fx);
         self.waiting = Some(port);
+        self.waiting_queue = self.frame.queue;
         self.settled = true;
+    }
+
+    /// Chooses the queue for outputs from now on, [`weir_packet::frame::DEFAULT_QUEUE`] to take a choice back; gives the one
+    /// chosen before.
+    pub(crate) fn set_queue(&mut self, queue: u32) -> u32 {
+        std::mem::replace(&mut self.frame.queue, queue)
     }
 
     /// States that the packet, or one of its copies, was dropped.
@@ -74,9 +83,12 @@ impl<'a> Packet<'a> {
     /// Ends the packet's way: the waiting output takes the frame, or the pool does.
     #[inline]
     pub(crate) fn finish(&mut self, fx: &mut impl Effects) {
-        let frame = std::mem::take(self.frame);
+        let mut frame = std::mem::take(self.frame);
         match self.waiting.take() {
-            Some(port) => fx.send(port, frame),
+            Some(port) => {
+                frame.queue = self.waiting_queue;
+                fx.send(port, frame);
+            }
             None => {
                 if !self.settled {
                     fx.dropped(DropReason::NoAction);
@@ -134,7 +146,9 @@ impl<'a> Packet<'a> {
     /// Sends the waiting copy: the packet is about to change.
     fn flush(&mut self, fx: &mut impl Effects) {
         if let Some(port) = self.waiting.take() {
+            let later = self.set_queue(self.waiting_queue);
             fx.send_copy(port, self.frame);
+            self.set_queue(later);
         }
     }
 

@@ -55,6 +55,8 @@ pub enum TraceStep {
     Sent {
         /// The port.
         port: PortNo,
+        /// The port's queue, 0 if none was chosen.
+        queue: u32,
         /// Its fields when it left.
         packet: String,
     },
@@ -159,7 +161,7 @@ impl Effects for Tracer<'_> {
         let in_frame = |field| field != Field::InPort;
         let packet = parse(frame.bytes(), port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
         self.trace.outputs.push(port);
-        self.step(TraceStep::Sent { port, packet });
+        self.step(TraceStep::Sent { port, queue: frame.queue, packet });
     }
 
     fn send(&mut self, port: PortNo, frame: Frame) {
@@ -198,7 +200,8 @@ impl fmt::Display for Trace {
                 TraceStep::Missed { table } => writeln!(f, "table {table}: no entry matches")?,
                 TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
                 TraceStep::Action(action) => writeln!(f, "  {action}")?,
-                TraceStep::Sent { port, packet } => writeln!(f, "  -> port {port}: {}", packet)?,
+                TraceStep::Sent { port, queue: 0, packet } => writeln!(f, "  -> port {port}: {packet}")?,
+                TraceStep::Sent { port, queue, packet } => writeln!(f, "  -> port {port} queue {queue}: {packet}")?,
                 TraceStep::Punted { reason } => writeln!(f, "  -> controller: {}", reason.name())?,
                 TraceStep::Dropped(reason) => writeln!(f, "  dropped: {reason}")?,
             }

@@ -4,6 +4,7 @@
 //! action, so that `push_vlan, set_field:vlan_vid` is right and `set_field:tcp_dst` without a match on TCP is not.
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
+use weir_openflow::model::queue::ALL_QUEUES;
 use weir_openflow::model::{Action, ErrorType, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask};
@@ -124,6 +125,8 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         Action::Enqueue { port, .. } if !port.is_ordinary() && port != PortNo::IN_PORT && port != PortNo::LOCAL => {
             BadAction::BadOutPort
         }
+        // Any other may come to a port later; until then its packets wait in the port's default queue.
+        Action::SetQueue(ALL_QUEUES) | Action::Enqueue { queue: ALL_QUEUES, .. } => BadAction::BadQueue,
         Action::Group(_) => BadAction::BadOutGroup,
         Action::PushVlan(tpid) if tpid != eth_type::VLAN && tpid != eth_type::QINQ => BadAction::BadArgument,
         Action::PushMpls(kind) if kind != eth_type::MPLS && kind != eth_type::MPLS_MULTICAST => BadAction::BadArgument,

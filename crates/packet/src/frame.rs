@@ -19,7 +19,12 @@ pub struct Frame {
     end: usize,
     /// Work left undone by the sender.
     pub offload: Offload,
+    /// The queue of a port that it is to wait in. [`DEFAULT_QUEUE`] when it is received.
+    pub queue: u32,
 }
+
+/// The queue of frames for which nobody chose one; every port has it.
+pub const DEFAULT_QUEUE: u32 = 0;
 
 /// What the sender of a frame left to the transmitting port, as in `virtio_net_hdr` (virtio 1.2, 5.1.6): the port either
 /// hands it on or does it in software ([`crate::offload`]).
@@ -72,7 +77,7 @@ impl Frame {
     /// An empty frame whose buffer holds `capacity` bytes behind the headroom.
     pub fn with_capacity(capacity: usize) -> Self {
         let buffer = vec![0; HEADROOM + capacity + TAILROOM];
-        Frame { buffer, start: HEADROOM, end: HEADROOM, offload: Offload::default() }
+        Frame { buffer, start: HEADROOM, end: HEADROOM, ..Frame::default() }
     }
 
     /// A frame with a copy of `bytes`, of which at most [`MAX_FRAME`] are kept.
@@ -82,7 +87,7 @@ impl Frame {
         frame
     }
 
-    /// Replaces the contents by `bytes`, of which as many are kept as [`Frame::room`] says; the offload is reset.
+    /// Replaces the contents by `bytes`, of which as many are kept as [`Frame::room`] says; offload and queue are reset.
     pub fn assign(&mut self, bytes: &[u8]) {
         self.reset();
         let kept = bytes.len().min(self.room());
@@ -105,6 +110,12 @@ impl Frame {
         self.end - self.start
     }
 
+    /// Bytes it has on a wire: those of all its segments, each with headers of its own.
+    pub fn wire_bytes(&self) -> u64 {
+        let bytes = self.len() as u64;
+        self.offload.segmentation.map_or(bytes, |cut| bytes + cut.repeated_bytes(bytes))
+    }
+
     /// Whether no byte is there.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
@@ -115,6 +126,7 @@ impl Frame {
         self.start = HEADROOM.min(self.buffer.len());
         self.end = self.start;
         self.offload = Offload::default();
+        self.queue = DEFAULT_QUEUE;
     }
 
     /// Bytes that a receiver may write behind the headroom.
@@ -195,6 +207,16 @@ impl Frame {
     }
 }
 
+impl Segmentation {
+    /// Bytes of the headers that cutting a frame of `bytes` repeats.
+    fn repeated_bytes(self, bytes: u64) -> u64 {
+        let header = u64::from(self.header_bytes);
+        let payload = bytes.saturating_sub(header);
+        let segments = payload.div_ceil(u64::from(self.segment_bytes).max(1));
+        header * segments.saturating_sub(1)
+    }
+}
+
 impl Offload {
     /// Whether nothing is left to be done.
     pub fn is_none(&self) -> bool {
@@ -254,11 +276,12 @@ impl FramePool {
         kept.pop().unwrap_or_else(|| Frame::with_capacity(capacity))
     }
 
-    /// A frame with a copy of `original`'s bytes and offload.
+    /// A frame with a copy of `original`'s bytes, offload and queue.
     pub fn copy(&mut self, original: &Frame) -> Frame {
         let mut copy = self.take(original.len());
         copy.assign(original.bytes());
         copy.offload = original.offload;
+        copy.queue = original.queue;
         copy
     }
 
@@ -317,6 +340,34 @@ mod tests {
         assert_eq!(empty.room(), 0);
         empty.assign(&[1, 2, 3]);
         assert!(empty.is_empty());
+    }
+
+    #[test]
+    fn a_super_frame_has_the_bytes_of_its_segments() {
+        let mut frame = Frame::from_bytes(&[0; 54 + 3000]);
+        assert_eq!(frame.wire_bytes(), 3054);
+        let cut = |segment_bytes, header_bytes| Segmentation {
+            kind: SegmentationKind::Tcpv4 { ecn: false },
+            segment_bytes,
+            header_bytes,
+        };
+        frame.offload.segmentation = Some(cut(1448, 54));
+        assert_eq!(frame.wire_bytes(), 54 * 3 + 3000);
+        // Hints that are nonsense do no harm.
+        for (segment_bytes, header_bytes) in [(0, 0), (1448, u16::MAX), (u16::MAX, 54)] {
+            frame.offload.segmentation = Some(cut(segment_bytes, header_bytes));
+            assert_eq!(frame.wire_bytes(), 3054);
+        }
+    }
+
+    #[test]
+    fn the_queue_goes_with_copies_and_ends_with_the_frame() {
+        let mut pool = FramePool::default();
+        let mut frame = Frame::from_bytes(&[0; 60]);
+        frame.queue = 7;
+        assert_eq!(pool.copy(&frame).queue, 7);
+        pool.give(frame);
+        assert_eq!(pool.take(60).queue, DEFAULT_QUEUE);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex};
-use weir_packet::frame::MAX_FRAME;
+use weir_packet::frame::{DEFAULT_QUEUE, MAX_FRAME};
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -122,7 +122,9 @@ impl Port for MemoryPort {
             return Ok(());
         }
         let cut = self.is_cut();
-        for frame in frames.drain(..) {
+        for mut frame in frames.drain(..) {
+            // A queue is the sender's affair.
+            frame.queue = DEFAULT_QUEUE;
             let bytes = frame.len() as u64;
             match if cut { Err(PushError::Full(frame)) } else { self.to_peer.push(frame) } {
                 Ok(()) => {

@@ -9,6 +9,7 @@ mod hostile;
 mod naive;
 mod packet_io;
 mod ports;
+mod queues;
 mod statistics;
 mod trace;
 mod walk;
