@@ -1,5 +1,6 @@
 //! What fields a frame has and what actions do to its bytes, written as plainly as can be and apart from the product: headers
 //! are found by walking the bytes each time, and every checksum is computed anew from the whole packet.
+#![expect(clippy::cast_possible_truncation, reason = "bits of header fields")]
 use std::collections::HashMap;
 use std::ops::Range;
 use weir_openflow::model::{Action, PortNo};
