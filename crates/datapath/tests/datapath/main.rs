@@ -13,5 +13,6 @@ mod ports;
 mod queues;
 mod reference;
 mod statistics;
+mod table_features;
 mod trace;
 mod walk;
