@@ -75,6 +75,6 @@ pub(crate) fn rank(action: &Action) -> u16 {
         // 10, 11. group, output; refused before they get here: the rest
         Action::Group(_) => BEHIND_FIELDS + 1,
         Action::Output { .. } | Action::Enqueue { .. } => BEHIND_FIELDS + 2,
-        Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 3,
+        Action::Meter(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 3,
     }
 }

@@ -9,11 +9,14 @@ const DEFAULT_MISS_SEND_LEN: u16 = 128;
 
 /// What is told until a controller says otherwise, as in Open vSwitch: everything to masters and equals except packets whose TTL is
 /// used up; to slaves only changes of ports.
-const DEFAULT_ASYNC: AsyncConfig = AsyncConfig {
-    packet_in: [1 << PacketInReason::NoMatch as u32 | 1 << PacketInReason::Action as u32, 0],
-    port_status: [0b111, 0b111],
-    flow_removed: [0b1111, 0],
-};
+fn default_async() -> AsyncConfig {
+    AsyncConfig {
+        packet_in: [Some(1 << PacketInReason::NoMatch as u32 | 1 << PacketInReason::Action as u32), Some(0)],
+        port_status: [Some(0b111), Some(0b111)],
+        flow_removed: [Some(0b1111), Some(0)],
+        ..AsyncConfig::default()
+    }
+}
 
 /// A channel that is up. One that the switch listened for is often a tool that asks one thing and goes: it is told nothing of the
 /// switch's own accord until it asks for that, by a `miss_send_len` other than zero or a configuration of what it is told (as
@@ -50,7 +53,7 @@ impl Channels {
             version,
             miss_send_len: if listens { DEFAULT_MISS_SEND_LEN } else { 0 },
             role: Role::Equal,
-            asynchronous: DEFAULT_ASYNC,
+            asynchronous: default_async(),
             listens,
         });
     }
@@ -102,7 +105,7 @@ impl Channels {
             }
         }
         let role = self.get(id).map_or(Role::Equal, |channel| channel.role);
-        Ok(RoleMessage { role, generation_id: self.generation.unwrap_or(u64::MAX) })
+        Ok(RoleMessage { role, short_id: request.short_id, generation_id: self.generation.unwrap_or(u64::MAX) })
     }
 }
 
@@ -122,8 +125,8 @@ impl Channel {
         self.allows(self.asynchronous.flow_removed, reason)
     }
 
-    fn allows(&self, [ours, slaves]: [u32; 2], reason: u32) -> bool {
+    fn allows(&self, [ours, slaves]: [Option<u32>; 2], reason: u32) -> bool {
         let allowed = if self.role == Role::Slave { slaves } else { ours };
-        self.listens && allowed >> reason & 1 != 0
+        self.listens && allowed.unwrap_or(0) >> reason & 1 != 0
     }
 }

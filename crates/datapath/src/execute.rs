@@ -75,7 +75,7 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         | Action::SetTpSrc(_)
         | Action::SetTpDst(_) => set_as_in_v10(action, packet, fx)?,
         // Validation lets none of these in.
-        Action::Group(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
+        Action::Group(_) | Action::Meter(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
     }
     Ok(())
 }

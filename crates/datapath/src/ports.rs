@@ -168,6 +168,7 @@ impl PortState {
             collisions: u64::MAX,
             duration_sec,
             duration_nsec,
+            properties: Vec::new(),
         }
     }
 }

@@ -35,7 +35,9 @@ impl Program {
                     program.goto.replace(*next).is_some()
                 }
                 Instruction::GotoTable(_) => return Err(BadInstruction::BadTableId.into()),
-                Instruction::Meter(_) => return Err(BadInstruction::UnsupInst.into()),
+                Instruction::Meter(_) | Instruction::StatTrigger { .. } => {
+                    return Err(BadInstruction::UnsupInst.into());
+                }
                 Instruction::Experimenter { .. } => return Err(BadInstruction::BadExperimenter.into()),
             };
             // At most one of each type (OpenFlow 1.3.5, 5.9); the version has no code of its own for it.

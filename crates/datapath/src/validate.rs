@@ -9,9 +9,6 @@ use weir_openflow::model::{Action, ErrorType, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask};
 
-/// Most actions of a list: each may send a copy of every packet of a burst.
-const MAX_ACTIONS: usize = 1024;
-
 /// What is certain about a packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
@@ -111,10 +108,7 @@ pub(crate) fn actions<'a>(
     version: Version,
 ) -> Result<(), ErrorType> {
     let mut known = known.clone();
-    for (index, action) in list.into_iter().enumerate() {
-        if index == MAX_ACTIONS {
-            return Err(BadAction::TooMany.into());
-        }
+    for action in list {
         argument(action, place)?;
         let is_consistent = follow(action, &mut known);
         if !is_consistent && version != Version::V10 {
@@ -154,6 +148,7 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         Action::SetVlanVid(vid) if vid > 0xfff => BadAction::BadArgument,
         Action::SetVlanPcp(pcp) if pcp > 7 => BadAction::BadArgument,
         Action::SetNwTos(tos) if tos & 3 != 0 => BadAction::BadArgument,
+        Action::Meter(_) => BadAction::BadType,
         Action::Experimenter { .. } => BadAction::BadExperimenter,
         Action::SetFieldRaw(_) => BadAction::BadSetType,
         _ => return Ok(()),

@@ -84,7 +84,7 @@ fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
             reader.rename("error");
             Body::Error(error::decode(reader, header.version)?)
         }
-        (_, None) => {
+        (_, None | Some(Version::V14 | Version::V15)) => {
             let reason = format!("found version {}, expected 1 (1.0) or 4 (1.3)", header.version);
             return Err(reader.error_at(0, BadRequest::BadVersion, reason));
         }
@@ -109,10 +109,13 @@ pub fn encode(message: &Message, version: Version, out: &mut Vec<u8>) -> Result<
 }
 
 fn encode_message(message: &Message, version: Version, writer: &mut Writer<'_>) -> Encoded {
+    if version > Version::V13 {
+        return Err(writer.cannot("any message yet"));
+    }
     writer.u8(version as u8);
     writer.u8(match version {
         Version::V10 => v10::kind(&message.body).map_err(|what| writer.cannot(what))?,
-        Version::V13 => v13::kind(&message.body),
+        _ => v13::kind(&message.body).map_err(|what| writer.cannot(what))?,
     });
     writer.u16(0);
     writer.u32(message.xid);
@@ -121,7 +124,7 @@ fn encode_message(message: &Message, version: Version, writer: &mut Writer<'_>) 
         (Body::Error(message), _) => error::encode(message, version, writer)?,
         (Body::EchoRequest(data) | Body::EchoReply(data), _) => writer.bytes(&data.0),
         (body, Version::V10) => v10::encode(body, writer)?,
-        (body, Version::V13) => v13::encode(body, writer)?,
+        (body, _) => v13::encode(body, writer)?,
     }
     writer.set_length(2, 0)
 }

@@ -186,6 +186,7 @@ fn flow() -> impl Strategy<Value = FlowMod> {
                 out_port: PortNo(port),
                 out_group: GroupId(group),
                 flags: FlowFlags(flags),
+                importance: 0,
                 matching,
                 instructions: if is_delete { Vec::new() } else { instructions },
             }

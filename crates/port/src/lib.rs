@@ -14,7 +14,6 @@ pub mod memory;
 pub mod null;
 pub mod pcap;
 mod peer;
-pub mod queues;
 pub mod shaper;
 pub mod spec;
 mod sys;

@@ -19,13 +19,13 @@ impl Datapath {
             ..FeaturesReply::default()
         };
         match version {
-            Version::V13 => reply,
             Version::V10 => FeaturesReply {
                 capabilities: shared | capability::ARP_MATCH_IP,
                 actions: V10_ACTIONS,
                 ports: self.ports(),
                 ..reply
             },
+            _ => reply,
         }
     }
 

@@ -2,12 +2,12 @@
 use super::Request;
 use crate::Datapath;
 use weir_openflow::codec;
-use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed};
+use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed, TableFeaturesFailed};
 use weir_openflow::model::group::GroupFeatures;
 use weir_openflow::model::meter::MeterFeatures;
 use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
 use weir_openflow::model::queue::ALL_QUEUES;
-use weir_openflow::model::{Body, ErrorType, MeterId, PortNo, TableId};
+use weir_openflow::model::{Body, ErrorType, MeterId, PortDesc, PortNo, TableId};
 use weir_units::Instant;
 
 /// 1.0's wildcards: all of them (`OFPFW_ALL`).
@@ -30,8 +30,10 @@ impl Datapath {
             RequestBody::Flow(_) | RequestBody::Aggregate(_) => return Ok(()),
             RequestBody::Table => ReplyBody::Table(self.table_stats()),
             RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
-            RequestBody::PortDesc => ReplyBody::PortDesc(self.ports()),
-            RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
+            RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.port_descs(*port)?),
+            RequestBody::TableFeatures(wanted) if wanted.is_empty() => ReplyBody::TableFeatures(self.table_features()),
+            // Tables are as they are.
+            RequestBody::TableFeatures(_) => return Err(TableFeaturesFailed::Eperm.into()),
             RequestBody::Queue { port, queue } => {
                 self.known_port(*port)?;
                 if *queue != ALL_QUEUES {
@@ -40,13 +42,14 @@ impl Datapath {
                 ReplyBody::Queue(Vec::new())
             }
             RequestBody::Group(_) => ReplyBody::Group(Vec::new()),
-            RequestBody::GroupDesc => ReplyBody::GroupDesc(Vec::new()),
+            RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(Vec::new()),
             RequestBody::GroupFeatures => ReplyBody::GroupFeatures(NO_GROUPS),
             RequestBody::Meter(MeterId::ALL) => ReplyBody::Meter(Vec::new()),
             RequestBody::MeterConfig(MeterId::ALL) => ReplyBody::MeterConfig(Vec::new()),
             RequestBody::Meter(_) | RequestBody::MeterConfig(_) => return Err(MeterModFailed::UnknownMeter.into()),
             RequestBody::MeterFeatures => ReplyBody::MeterFeatures(NO_METERS),
             RequestBody::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
+            _ => return Err(BadRequest::BadMultipart.into()),
         };
         for part in codec::split_reply(body, request.version) {
             request.reply(Body::MultipartReply(part));
@@ -56,16 +59,22 @@ impl Datapath {
 
     fn table_stats(&self) -> Vec<TableStats> {
         let tables = (0..).map(TableId).zip(self.tables.iter().zip(&self.plane.counters));
-        let stats = tables.filter(|(table, _)| self.has_table(*table)).map(|(table, (entries, counters))| TableStats {
+        let stats = tables.map(|(table, (entries, counters))| TableStats {
             table,
-            name: self.settings[usize::from(table.0)].name.clone(),
+            name: table_name(table),
             wildcards: V10_WILDCARDS,
-            max_entries: self.settings[usize::from(table.0)].max_entries,
+            max_entries: self.config.max_entries,
             active_count: u32::try_from(entries.len()).unwrap_or(u32::MAX),
             lookup_count: counters.lookups,
             matched_count: counters.matches,
         });
         stats.collect()
+    }
+
+    fn port_descs(&self, wanted: PortNo) -> Result<Vec<PortDesc>, ErrorType> {
+        let ports = self.ports().into_iter().filter(|port| wanted == PortNo::ANY || wanted == port.port_no);
+        let ports: Vec<_> = ports.collect();
+        if ports.is_empty() && wanted != PortNo::ANY { Err(BadRequest::BadPort.into()) } else { Ok(ports) }
     }
 
     fn port_stats(
@@ -81,7 +90,12 @@ impl Datapath {
     }
 }
 
+/// A table's name, as in messages.
+pub(super) fn table_name(table: TableId) -> String {
+    format!("table{table}")
+}
+
 /// There are no groups and no meters yet.
 const NO_GROUPS: GroupFeatures = GroupFeatures { types: 0, capabilities: 0, max_groups: [0; 4], actions: [0; 4] };
 const NO_METERS: MeterFeatures =
-    MeterFeatures { max_meter: 0, band_types: 0, capabilities: 0, max_bands: 0, max_color: 0 };
+    MeterFeatures { max_meter: 0, band_types: 0, capabilities: 0, max_bands: 0, max_color: 0, features: 0 };

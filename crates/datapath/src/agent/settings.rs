@@ -1,6 +1,5 @@
 //! Configuration of the switch, and of what a channel is told.
 use super::Request;
-use super::table_features::CONFIG_DEPRECATED;
 use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
 use weir_openflow::model::config::TableMod;
@@ -12,6 +11,8 @@ use weir_openflow::model::{Body, ErrorType, SwitchConfig, TableId};
 const FRAGMENT_BITS: u16 = 0b11;
 const FRAGMENT_NORMAL: u16 = 0;
 const FRAGMENT_DROP: u16 = 1;
+/// Bits of a table's configuration that once said what a miss does (`OFPTC_DEPRECATED_MASK`): accepted, without effect.
+const TABLE_DEPRECATED: u32 = 3;
 
 impl Datapath {
     pub(super) fn switch_config(&self, channel: ChannelId) -> SwitchConfig {
@@ -43,11 +44,11 @@ impl Datapath {
         Ok(())
     }
 
-    pub(super) fn table_mod(&mut self, change: TableMod) -> Result<(), ErrorType> {
-        if change.table != TableId::ALL && !self.has_table(change.table) {
+    pub(super) fn table_mod(&mut self, change: &TableMod) -> Result<(), ErrorType> {
+        if change.table != TableId::ALL && change.table.0 >= self.config.n_tables {
             return Err(TableModFailed::BadTable.into());
         }
-        if change.config & !CONFIG_DEPRECATED != 0 { Err(TableModFailed::BadConfig.into()) } else { Ok(()) }
+        if change.config & !TABLE_DEPRECATED != 0 { Err(TableModFailed::BadConfig.into()) } else { Ok(()) }
     }
 
     pub(super) fn role_of(&self, channel: ChannelId) -> Role {
@@ -64,13 +65,12 @@ impl Datapath {
     }
 
     pub(super) fn async_config(&self, channel: ChannelId) -> AsyncConfig {
-        const NOTHING: AsyncConfig = AsyncConfig { packet_in: [0; 2], port_status: [0; 2], flow_removed: [0; 2] };
-        self.plane.channels.get(channel).map_or(NOTHING, |channel| channel.asynchronous)
+        self.plane.channels.get(channel).map(|channel| channel.asynchronous.clone()).unwrap_or_default()
     }
 
-    pub(super) fn set_async_config(&mut self, channel: ChannelId, config: AsyncConfig) {
+    pub(super) fn set_async_config(&mut self, channel: ChannelId, config: &AsyncConfig) {
         if let Some(channel) = self.plane.channels.get_mut(channel) {
-            channel.asynchronous = config;
+            channel.asynchronous.update(config);
             channel.listens = true;
         }
     }

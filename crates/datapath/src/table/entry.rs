@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_openflow::model::flow::FlowFlags;
 use weir_openflow::model::multipart::FlowStats;
+use weir_openflow::model::stats::MoreStats;
 use weir_openflow::model::{FlowRemoved, FlowRemovedReason, Match, TableId};
 use weir_units::Instant;
 
@@ -80,6 +81,7 @@ impl FlowEntry {
             hard_timeout: self.hard_timeout,
             packet_count,
             byte_count,
+            more: MoreStats::default(),
             matching: self.matching.clone(),
         }
     }
@@ -96,9 +98,11 @@ impl FlowEntry {
             idle_timeout: self.idle_timeout,
             hard_timeout: self.hard_timeout,
             flags: self.flags,
+            importance: 0,
             cookie: self.cookie,
             packet_count,
             byte_count,
+            more: MoreStats::default(),
             matching: self.matching.clone(),
             instructions: self.program.instructions(),
         }

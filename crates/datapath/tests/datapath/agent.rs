@@ -11,7 +11,9 @@ use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::role::{Role, RoleMessage};
-use weir_openflow::model::{Action, Bytes, ErrorType, FlowMod, GroupId, Match, MeterId, PortNo, SwitchConfig, TableId};
+use weir_openflow::model::{
+    Action, BucketId, Bytes, ErrorType, FlowMod, GroupId, Match, MeterId, PortNo, SwitchConfig, TableId,
+};
 use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::craft::Craft;
 
@@ -28,7 +30,16 @@ fn features_by_version() {
 #[test]
 fn groups_and_meters_have_no_room_but_deletes_succeed() {
     let mut bench = Bench::controlled();
-    let group = |command, group| Body::GroupMod(GroupMod { command, kind: 0, group, buckets: vec![] });
+    let group = |command, group| {
+        Body::GroupMod(GroupMod {
+            command,
+            kind: 0,
+            group,
+            command_bucket: BucketId::ALL,
+            buckets: vec![],
+            properties: vec![],
+        })
+    };
     let meter = |command, meter| Body::MeterMod(MeterMod { command, flags: 1, meter, bands: vec![] });
     let cases: [(Body, Option<ErrorType>); 8] = [
         (group(0, GroupId(1)), Some(GroupModFailed::OutOfGroups.into())),
@@ -70,8 +81,8 @@ fn there_is_one_master_and_slaves_change_nothing() {
     let mut bench = Bench::controlled();
     let other = ChannelId(14);
     bench.datapath.channel_up(bench.now, other, Version::V13);
-    let role = |role, generation_id| Body::RoleRequest(RoleMessage { role, generation_id });
-    let reply = |role, generation_id| vec![Body::RoleReply(RoleMessage { role, generation_id })];
+    let role = |role, generation_id| Body::RoleRequest(RoleMessage { role, short_id: 0, generation_id });
+    let reply = |role, generation_id| vec![Body::RoleReply(RoleMessage { role, short_id: 0, generation_id })];
     assert_eq!(bench.ask(CONTROLLER, role(Role::NoChange, 0)), reply(Role::Equal, u64::MAX));
     assert_eq!(bench.ask(CONTROLLER, role(Role::Master, 5)), reply(Role::Master, 5));
     assert_eq!(bench.ask(other, role(Role::Master, 6)), reply(Role::Master, 6));
@@ -106,15 +117,19 @@ fn other_messages() {
     assert_eq!(bench.ask(CONTROLLER, Body::BarrierRequest), [Body::BarrierReply]);
     let data = Bytes(vec![1, 2]);
     assert_eq!(bench.ask(CONTROLLER, Body::EchoRequest(data.clone())), [Body::EchoReply(data.clone())]);
-    let table = |table, config| Body::TableMod(TableMod { table, config });
+    let table = |table, config| Body::TableMod(TableMod::new(table, config));
     let experimenter = weir_openflow::model::Experimenter { id: 1, kind: Some(2), data };
-    let cases: [(Body, Option<ErrorType>); 6] = [
+    let features = bench.multipart(CONTROLLER, RequestBody::TableFeatures(vec![])).unwrap();
+    let Some(ReplyBody::TableFeatures(features)) = features.into_iter().next() else { panic!() };
+    let set = RequestBody::TableFeatures(features);
+    let cases: [(Body, Option<ErrorType>); 7] = [
         (table(TableId::ALL, 3), None),
         (table(TableId(64), 0), Some(TableModFailed::BadTable.into())),
         (table(TableId(0), 4), Some(TableModFailed::BadConfig.into())),
         (Body::Experimenter(experimenter.clone()), Some(BadRequest::BadExperimenter.into())),
         (Body::QueueGetConfigRequest(PortNo(9)), Some(QueueOpFailed::BadPort.into())),
         (Body::BarrierReply, Some(BadRequest::BadType.into())),
+        (Body::MultipartRequest(MultipartRequest { more: false, body: set }), Some(TableFeaturesFailed::Eperm.into())),
     ];
     for (body, error) in cases {
         assert_eq!(bench.error_of(CONTROLLER, body.clone()), error, "{body:?}");

@@ -10,7 +10,7 @@ use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
 
 fn packet_out(in_port: PortNo, actions: Vec<Action>, data: Vec<u8>) -> Body {
-    Body::PacketOut(PacketOut { buffer_id: None, in_port, actions, data: data.into() })
+    Body::PacketOut(PacketOut { buffer_id: None, in_port, matching: Match::any(), actions, data: data.into() })
 }
 
 #[test]
@@ -21,7 +21,13 @@ fn a_kept_packet_is_sent_by_its_number() {
     let [packet] = bench.packet_ins(CONTROLLER).try_into().unwrap();
     assert_eq!((packet.total_len, packet.data.0.as_slice()), (214, &frame()[..64]));
     assert_eq!(packet.reason, PacketInReason::Action);
-    let out = PacketOut { buffer_id: packet.buffer_id, in_port: PortNo(1), actions: output(3), data: vec![].into() };
+    let out = PacketOut {
+        buffer_id: packet.buffer_id,
+        in_port: PortNo(1),
+        matching: Match::any(),
+        actions: output(3),
+        data: vec![].into(),
+    };
     assert_eq!(bench.ask(CONTROLLER, Body::PacketOut(out.clone())), []);
     assert_eq!(bench.sent(), [(PortNo(3), frame())]);
     assert_eq!(bench.error_of(CONTROLLER, Body::PacketOut(out)), Some(BadRequest::BufferEmpty.into()));
@@ -79,8 +85,8 @@ fn an_expired_ttl_is_told_to_those_who_ask() {
     assert_eq!(bench.ports_of(1, &last_hop), [0_u32; 0]);
     assert_eq!(bench.packet_ins(CONTROLLER), []);
     assert_eq!(bench.datapath.drops().ttl_expired, 1);
-    let [Body::GetAsyncReply(config)] = bench.ask(CONTROLLER, Body::GetAsyncRequest)[..] else { panic!() };
-    let config = AsyncConfig { packet_in: [0b100, 0], ..config };
+    let [Body::GetAsyncReply(config)] = &bench.ask(CONTROLLER, Body::GetAsyncRequest)[..] else { panic!() };
+    let config = AsyncConfig { packet_in: [Some(0b100), Some(0)], ..config.clone() };
     assert_eq!(bench.ask(CONTROLLER, Body::SetAsync(config)), []);
     bench.receive(1, &last_hop);
     let [packet] = bench.packet_ins(CONTROLLER).try_into().unwrap();

@@ -12,7 +12,14 @@ fn port_mods_take_effect() {
     let change = |number, config| {
         let desc = port(number);
         let mask = bits::PORT_DOWN | bits::NO_RECV | bits::NO_FWD | bits::NO_PACKET_IN;
-        Body::PortMod(PortMod { port_no: desc.port_no, hw_addr: desc.hw_addr, config, mask, advertise: 0 })
+        Body::PortMod(PortMod {
+            port_no: desc.port_no,
+            hw_addr: desc.hw_addr,
+            config,
+            mask,
+            advertise: 0,
+            properties: vec![],
+        })
     };
     let [Body::PortStatus(status)] = &bench.ask(CONTROLLER, change(2, bits::NO_FWD))[..] else { panic!() };
     assert_eq!((status.reason, status.desc.config), (PortStatusReason::Modify, bits::NO_FWD));
@@ -40,7 +47,8 @@ fn port_mods_take_effect() {
 fn wrong_port_mods() {
     let mut bench = Bench::controlled();
     bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
-    let right = PortMod { port_no: PortNo(1), hw_addr: port(1).hw_addr, config: 0, mask: 0, advertise: 0 };
+    let right =
+        PortMod { port_no: PortNo(1), hw_addr: port(1).hw_addr, config: 0, mask: 0, advertise: 0, properties: vec![] };
     let no_flood = PortMod { config: bits::NO_FLOOD, mask: bits::NO_FLOOD, ..right.clone() };
     let cases = [
         (CONTROLLER, PortMod { port_no: PortNo(9), ..right.clone() }, Some(PortModFailed::BadPort)),

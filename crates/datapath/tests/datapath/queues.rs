@@ -60,7 +60,13 @@ fn a_packet_that_was_kept_begins_anew() {
     bench.add(1, Match::any(), vec![Action::SetQueue(5), punt]);
     assert_eq!(queues_of(&mut bench), []);
     let buffer_id = bench.packet_ins(CONTROLLER)[0].buffer_id;
-    let out = PacketOut { buffer_id, in_port: PortNo(1), actions: output(2), data: Vec::new().into() };
+    let out = PacketOut {
+        buffer_id,
+        in_port: PortNo(1),
+        matching: Match::any(),
+        actions: output(2),
+        data: Vec::new().into(),
+    };
     let message = Message { xid: 1, body: Body::PacketOut(out) };
     bench.datapath.handle(bench.now, CONTROLLER, message, &mut bench.pool, &mut bench.out);
     assert_eq!(left(&mut bench), [(2, 0)]);

@@ -24,7 +24,7 @@ fn statistics() {
     let sums = bench.multipart(CONTROLLER, RequestBody::Aggregate(FlowRequest::all())).unwrap();
     let [ReplyBody::Aggregate(sum)] = sums[..] else { panic!() };
     assert_eq!((sum.packet_count, sum.byte_count, sum.flow_count), (1, 214, 1));
-    let descs = bench.multipart(CONTROLLER, RequestBody::PortDesc).unwrap();
+    let descs = bench.multipart(CONTROLLER, RequestBody::PortDesc(PortNo::ANY)).unwrap();
     let [ReplyBody::PortDesc(descs)] = &descs[..] else { panic!() };
     assert_eq!(descs.len(), 4);
     let errors: [(RequestBody, ErrorType); 4] = [
@@ -51,10 +51,10 @@ fn every_statistics_reply_encodes_however_long() {
         RequestBody::Aggregate(FlowRequest::all()),
         RequestBody::Table,
         RequestBody::PortStats(PortNo::ANY),
-        RequestBody::PortDesc,
+        RequestBody::PortDesc(PortNo::ANY),
         RequestBody::Queue { port: PortNo::ANY, queue: u32::MAX },
         RequestBody::Group(GroupId::ALL),
-        RequestBody::GroupDesc,
+        RequestBody::GroupDesc(GroupId::ALL),
         RequestBody::GroupFeatures,
         RequestBody::Meter(MeterId::ALL),
         RequestBody::MeterConfig(MeterId::ALL),
@@ -64,9 +64,9 @@ fn every_statistics_reply_encodes_however_long() {
     for body in asked {
         let is_in_v10 = !matches!(
             body,
-            RequestBody::PortDesc
+            RequestBody::PortDesc(_)
                 | RequestBody::Group(_)
-                | RequestBody::GroupDesc
+                | RequestBody::GroupDesc(_)
                 | RequestBody::GroupFeatures
                 | RequestBody::Meter(_)
                 | RequestBody::MeterConfig(_)

@@ -1,4 +1,5 @@
 //! Actions and instructions.
+use super::stats::Stats;
 use super::{Bytes, GroupId, MeterId, PortNo, TableId};
 use serde::Serialize;
 use weir_packet::{Field, MacAddr};
@@ -67,6 +68,8 @@ pub enum Action {
         src: Subfield,
         dst: Subfield,
     },
+    /// 1.5: meters the packet. Versions before have an instruction for it.
+    Meter(MeterId),
     /// Not looked into; `data` is all behind the experimenter's number, padding included.
     Experimenter {
         id: u32,
@@ -136,6 +139,12 @@ pub enum Instruction {
     ApplyActions(Vec<Action>),
     ClearActions,
     Meter(MeterId),
+    /// 1.5: the controller is told the entry's statistics when one reaches its threshold.
+    StatTrigger {
+        /// `OFPSTF_*`: 1 at every multiple of the threshold, 2 only the first time.
+        flags: u32,
+        thresholds: Stats,
+    },
     /// Not looked into; `data` is all behind the experimenter's number.
     Experimenter {
         id: u32,

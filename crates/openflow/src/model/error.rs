@@ -1,4 +1,4 @@
-//! Error messages: every type and code of OpenFlow 1.0 and 1.3.
+//! Error messages: every type and code of OpenFlow 1.0, 1.3, 1.4 and 1.5.
 use super::Bytes;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct ErrorMessage {
     pub data: Bytes,
 }
 
-/// Declares one error type's codes: the enum, its numbers in OpenFlow 1.3 and its names there.
+/// Declares one error type's codes: the enum, its numbers in OpenFlow 1.3 and later and its names there.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($code:ident = $number:literal $text:literal,)* }) => {
         $(#[$doc])*
@@ -24,13 +24,13 @@ macro_rules! codes {
         pub enum $name { $($code = $number,)* }
 
         impl $name {
-            /// The code's number in OpenFlow 1.3.
+            /// The code's number in OpenFlow 1.3 and later.
             pub const fn number(self) -> u16 { self as u16 }
 
             /// The code's name in the specification, as `OFPBMC_BAD_FIELD`.
             pub const fn name(self) -> &'static str { match self { $($name::$code => $text,)* } }
 
-            /// The code of a number in OpenFlow 1.3.
+            /// The code of a number in OpenFlow 1.3 and later.
             pub fn from_number(number: u16) -> Option<Self> {
                 match number { $($number => Some($name::$code),)* _ => None }
             }
@@ -51,6 +51,9 @@ BadRequest {
     BadLen = 6 "OFPBRC_BAD_LEN", BufferEmpty = 7 "OFPBRC_BUFFER_EMPTY", BufferUnknown = 8 "OFPBRC_BUFFER_UNKNOWN",
     BadTableId = 9 "OFPBRC_BAD_TABLE_ID", IsSlave = 10 "OFPBRC_IS_SLAVE", BadPort = 11 "OFPBRC_BAD_PORT",
     BadPacket = 12 "OFPBRC_BAD_PACKET", MultipartBufferOverflow = 13 "OFPBRC_MULTIPART_BUFFER_OVERFLOW",
+    MultipartRequestTimeout = 14 "OFPBRC_MULTIPART_REQUEST_TIMEOUT",
+    MultipartReplyTimeout = 15 "OFPBRC_MULTIPART_REPLY_TIMEOUT", MultipartBadSched = 16 "OFPBRC_MULTIPART_BAD_SCHED",
+    PipelineFieldsOnly = 17 "OFPBRC_PIPELINE_FIELDS_ONLY", Unknown = 18 "OFPBRC_UNKNOWN",
 });
 codes!(/// `OFPET_BAD_ACTION`.
 BadAction {
@@ -60,14 +63,15 @@ BadAction {
     BadOutGroup = 9 "OFPBAC_BAD_OUT_GROUP", MatchInconsistent = 10 "OFPBAC_MATCH_INCONSISTENT",
     UnsupportedOrder = 11 "OFPBAC_UNSUPPORTED_ORDER", BadTag = 12 "OFPBAC_BAD_TAG",
     BadSetType = 13 "OFPBAC_BAD_SET_TYPE", BadSetLen = 14 "OFPBAC_BAD_SET_LEN",
-    BadSetArgument = 15 "OFPBAC_BAD_SET_ARGUMENT",
+    BadSetArgument = 15 "OFPBAC_BAD_SET_ARGUMENT", BadSetMask = 16 "OFPBAC_BAD_SET_MASK",
+    BadMeter = 17 "OFPBAC_BAD_METER",
 });
 codes!(/// `OFPET_BAD_INSTRUCTION`.
 BadInstruction {
     UnknownInst = 0 "OFPBIC_UNKNOWN_INST", UnsupInst = 1 "OFPBIC_UNSUP_INST", BadTableId = 2 "OFPBIC_BAD_TABLE_ID",
     UnsupMetadata = 3 "OFPBIC_UNSUP_METADATA", UnsupMetadataMask = 4 "OFPBIC_UNSUP_METADATA_MASK",
     BadExperimenter = 5 "OFPBIC_BAD_EXPERIMENTER", BadExpType = 6 "OFPBIC_BAD_EXP_TYPE", BadLen = 7 "OFPBIC_BAD_LEN",
-    Eperm = 8 "OFPBIC_EPERM",
+    Eperm = 8 "OFPBIC_EPERM", DupInst = 9 "OFPBIC_DUP_INST",
 });
 codes!(/// `OFPET_BAD_MATCH`.
 BadMatch {
@@ -81,7 +85,8 @@ codes!(/// `OFPET_FLOW_MOD_FAILED`.
 FlowModFailed {
     Unknown = 0 "OFPFMFC_UNKNOWN", TableFull = 1 "OFPFMFC_TABLE_FULL", BadTableId = 2 "OFPFMFC_BAD_TABLE_ID",
     Overlap = 3 "OFPFMFC_OVERLAP", Eperm = 4 "OFPFMFC_EPERM", BadTimeout = 5 "OFPFMFC_BAD_TIMEOUT",
-    BadCommand = 6 "OFPFMFC_BAD_COMMAND", BadFlags = 7 "OFPFMFC_BAD_FLAGS",
+    BadCommand = 6 "OFPFMFC_BAD_COMMAND", BadFlags = 7 "OFPFMFC_BAD_FLAGS", CantSync = 8 "OFPFMFC_CANT_SYNC",
+    BadPriority = 9 "OFPFMFC_BAD_PRIORITY", IsSync = 10 "OFPFMFC_IS_SYNC",
 });
 codes!(/// `OFPET_GROUP_MOD_FAILED`.
 GroupModFailed {
@@ -91,6 +96,7 @@ GroupModFailed {
     WatchUnsupported = 6 "OFPGMFC_WATCH_UNSUPPORTED", Loop = 7 "OFPGMFC_LOOP", UnknownGroup = 8 "OFPGMFC_UNKNOWN_GROUP",
     ChainedGroup = 9 "OFPGMFC_CHAINED_GROUP", BadType = 10 "OFPGMFC_BAD_TYPE", BadCommand = 11 "OFPGMFC_BAD_COMMAND",
     BadBucket = 12 "OFPGMFC_BAD_BUCKET", BadWatch = 13 "OFPGMFC_BAD_WATCH", Eperm = 14 "OFPGMFC_EPERM",
+    UnknownBucket = 15 "OFPGMFC_UNKNOWN_BUCKET", BucketExists = 16 "OFPGMFC_BUCKET_EXISTS",
 });
 codes!(/// `OFPET_PORT_MOD_FAILED`.
 PortModFailed {
@@ -104,7 +110,10 @@ QueueOpFailed { BadPort = 0 "OFPQOFC_BAD_PORT", BadQueue = 1 "OFPQOFC_BAD_QUEUE"
 codes!(/// `OFPET_SWITCH_CONFIG_FAILED`.
 SwitchConfigFailed { BadFlags = 0 "OFPSCFC_BAD_FLAGS", BadLen = 1 "OFPSCFC_BAD_LEN", Eperm = 2 "OFPSCFC_EPERM", });
 codes!(/// `OFPET_ROLE_REQUEST_FAILED`.
-RoleRequestFailed { Stale = 0 "OFPRRFC_STALE", Unsup = 1 "OFPRRFC_UNSUP", BadRole = 2 "OFPRRFC_BAD_ROLE", });
+RoleRequestFailed {
+    Stale = 0 "OFPRRFC_STALE", Unsup = 1 "OFPRRFC_UNSUP", BadRole = 2 "OFPRRFC_BAD_ROLE", IdUnsup = 3 "OFPRRFC_ID_UNSUP",
+    IdInUse = 4 "OFPRRFC_ID_IN_USE",
+});
 codes!(/// `OFPET_METER_MOD_FAILED`.
 MeterModFailed {
     Unknown = 0 "OFPMMFC_UNKNOWN", MeterExists = 1 "OFPMMFC_METER_EXISTS", InvalidMeter = 2 "OFPMMFC_INVALID_METER",
@@ -117,6 +126,34 @@ codes!(/// `OFPET_TABLE_FEATURES_FAILED`.
 TableFeaturesFailed {
     BadTable = 0 "OFPTFFC_BAD_TABLE", BadMetadata = 1 "OFPTFFC_BAD_METADATA", BadType = 2 "OFPTFFC_BAD_TYPE",
     BadLen = 3 "OFPTFFC_BAD_LEN", BadArgument = 4 "OFPTFFC_BAD_ARGUMENT", Eperm = 5 "OFPTFFC_EPERM",
+    BadCap = 6 "OFPTFFC_BAD_CAP", BadMaxEnt = 7 "OFPTFFC_BAD_MAX_ENT", BadFeatures = 8 "OFPTFFC_BAD_FEATURES",
+    BadCommand = 9 "OFPTFFC_BAD_COMMAND", TooMany = 10 "OFPTFFC_TOO_MANY",
+});
+codes!(/// `OFPET_BAD_PROPERTY` of 1.4.
+BadProperty {
+    BadType = 0 "OFPBPC_BAD_TYPE", BadLen = 1 "OFPBPC_BAD_LEN", BadValue = 2 "OFPBPC_BAD_VALUE",
+    TooMany = 3 "OFPBPC_TOO_MANY", DupType = 4 "OFPBPC_DUP_TYPE", BadExperimenter = 5 "OFPBPC_BAD_EXPERIMENTER",
+    BadExpType = 6 "OFPBPC_BAD_EXP_TYPE", BadExpValue = 7 "OFPBPC_BAD_EXP_VALUE", Eperm = 8 "OFPBPC_EPERM",
+});
+codes!(/// `OFPET_ASYNC_CONFIG_FAILED` of 1.4.
+AsyncConfigFailed { Invalid = 0 "OFPACFC_INVALID", Unsupported = 1 "OFPACFC_UNSUPPORTED", Eperm = 2 "OFPACFC_EPERM", });
+codes!(/// `OFPET_FLOW_MONITOR_FAILED` of 1.4.
+FlowMonitorFailed {
+    Unknown = 0 "OFPMOFC_UNKNOWN", MonitorExists = 1 "OFPMOFC_MONITOR_EXISTS",
+    InvalidMonitor = 2 "OFPMOFC_INVALID_MONITOR", UnknownMonitor = 3 "OFPMOFC_UNKNOWN_MONITOR",
+    BadCommand = 4 "OFPMOFC_BAD_COMMAND", BadFlags = 5 "OFPMOFC_BAD_FLAGS", BadTableId = 6 "OFPMOFC_BAD_TABLE_ID",
+    BadOut = 7 "OFPMOFC_BAD_OUT",
+});
+codes!(/// `OFPET_BUNDLE_FAILED` of 1.4; in 1.3 an error of the Open Networking Foundation's.
+BundleFailed {
+    Unknown = 0 "OFPBFC_UNKNOWN", Eperm = 1 "OFPBFC_EPERM", BadId = 2 "OFPBFC_BAD_ID",
+    BundleExist = 3 "OFPBFC_BUNDLE_EXIST", BundleClosed = 4 "OFPBFC_BUNDLE_CLOSED",
+    OutOfBundles = 5 "OFPBFC_OUT_OF_BUNDLES", BadType = 6 "OFPBFC_BAD_TYPE", BadFlags = 7 "OFPBFC_BAD_FLAGS",
+    MsgBadLen = 8 "OFPBFC_MSG_BAD_LEN", MsgBadXid = 9 "OFPBFC_MSG_BAD_XID", MsgUnsup = 10 "OFPBFC_MSG_UNSUP",
+    MsgConflict = 11 "OFPBFC_MSG_CONFLICT", MsgTooMany = 12 "OFPBFC_MSG_TOO_MANY", MsgFailed = 13 "OFPBFC_MSG_FAILED",
+    Timeout = 14 "OFPBFC_TIMEOUT", BundleInProgress = 15 "OFPBFC_BUNDLE_IN_PROGRESS",
+    SchedNotSupported = 16 "OFPBFC_SCHED_NOT_SUPPORTED", SchedFuture = 17 "OFPBFC_SCHED_FUTURE",
+    SchedPast = 18 "OFPBFC_SCHED_PAST",
 });
 
 /// An error's type, with its code.
@@ -137,6 +174,10 @@ pub enum ErrorType {
     RoleRequestFailed(RoleRequestFailed),
     MeterModFailed(MeterModFailed),
     TableFeaturesFailed(TableFeaturesFailed),
+    BadProperty(BadProperty),
+    AsyncConfigFailed(AsyncConfigFailed),
+    FlowMonitorFailed(FlowMonitorFailed),
+    BundleFailed(BundleFailed),
     /// `OFPET_EXPERIMENTER`, with the experimenter's type and number; its data lies in the message's.
     Experimenter {
         kind: u16,

@@ -35,4 +35,8 @@ pub mod capability {
     pub const ARP_MATCH_IP: u32 = 1 << 7;
     /// 1.3 only: ports are blocked by the switch to stop loops.
     pub const PORT_BLOCKED: u32 = 1 << 8;
+    /// 1.4.
+    pub const BUNDLES: u32 = 1 << 9;
+    /// 1.4.
+    pub const FLOW_MONITORING: u32 = 1 << 10;
 }

@@ -1,4 +1,5 @@
 //! Flow entries: flow-mod and flow-removed.
+use super::stats::MoreStats;
 use super::{BufferId, GroupId, Instruction, Match, PortNo};
 use serde::Serialize;
 use std::fmt;
@@ -84,6 +85,8 @@ pub struct FlowMod {
     pub out_group: GroupId,
     /// `OFPFF_*`.
     pub flags: FlowFlags,
+    /// 1.4: entries of low importance are evicted first; 0 in versions before.
+    pub importance: u16,
     /// What it matches.
     pub matching: Match,
     /// What it does. From 1.0: one apply-actions with the action list, or none for no action.
@@ -105,6 +108,7 @@ impl FlowMod {
             out_port: PortNo::ANY,
             out_group: GroupId::ANY,
             flags: FlowFlags::default(),
+            importance: 0,
             matching,
             instructions,
         }
@@ -125,6 +129,10 @@ pub enum FlowRemovedReason {
     HardTimeout = 1,
     Delete = 2,
     GroupDelete = 3,
+    /// 1.4: the entry's meter went; a delete in versions before.
+    MeterDelete = 4,
+    /// 1.4: to make room; a delete in versions before.
+    Eviction = 5,
 }
 
 /// `ofp_flow_removed` (OpenFlow 1.3.5, 7.4.2).
@@ -143,5 +151,7 @@ pub struct FlowRemoved {
     pub hard_timeout: u16,
     pub packet_count: u64,
     pub byte_count: u64,
+    /// 1.5.
+    pub more: MoreStats,
     pub matching: Match,
 }

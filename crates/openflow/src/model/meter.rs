@@ -73,6 +73,7 @@ pub enum BandKind {
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct MeterStats {
     pub meter: MeterId,
+    /// 1.5: references of any kind.
     pub flow_count: u32,
     pub packet_in_count: u64,
     pub byte_in_count: u64,
@@ -100,4 +101,6 @@ pub struct MeterFeatures {
     pub capabilities: u32,
     pub max_bands: u8,
     pub max_color: u8,
+    /// 1.5: `OFPMFF_*`, 1 for the meter action, 2 for several meter actions on a packet.
+    pub features: u32,
 }

@@ -3,6 +3,7 @@
 //! A message is what OpenFlow 1.3.5 says it is; what only 1.0 has is there too, and the codec of each version maps to and
 //! from these types (1.0's `nw_src` is `ipv4_src` or `arp_spa`, its actions are one apply-actions instruction, ...).
 pub mod action;
+pub mod bundle;
 pub mod config;
 pub mod error;
 pub mod features;
@@ -10,18 +11,22 @@ pub mod flow;
 pub mod group;
 pub mod matching;
 pub mod meter;
+pub mod monitor;
 pub mod multipart;
 pub mod packet_io;
 pub mod port;
+pub mod property;
 pub mod queue;
 pub mod role;
+pub mod stats;
+pub mod status;
 
 pub use action::{Action, Instruction, Subfield};
 pub use config::SwitchConfig;
 pub use error::{ErrorMessage, ErrorType};
 pub use features::FeaturesReply;
 pub use flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, TableId};
-pub use group::GroupId;
+pub use group::{BucketId, GroupId};
 pub use matching::{Match, MatchField};
 pub use meter::MeterId;
 pub use multipart::{MultipartReply, MultipartRequest};
@@ -41,6 +46,12 @@ pub enum Version {
     /// OpenFlow 1.3.
     #[serde(rename = "1.3")]
     V13 = 4,
+    /// OpenFlow 1.4.
+    #[serde(rename = "1.4")]
+    V14 = 5,
+    /// OpenFlow 1.5.
+    #[serde(rename = "1.5")]
+    V15 = 6,
 }
 
 /// A message: its transaction id, and what it says.
@@ -86,6 +97,18 @@ pub enum Body {
     GetAsyncReply(role::AsyncConfig),
     SetAsync(role::AsyncConfig),
     MeterMod(meter::MeterMod),
+    /// 1.4.
+    RoleStatus(status::RoleStatus),
+    /// 1.4.
+    TableStatus(status::TableStatus),
+    /// 1.4: another controller's group-mod or meter-mod, as it came.
+    RequestForward(Box<Message>),
+    /// 1.4; in 1.3 the Open Networking Foundation's extension.
+    BundleControl(bundle::BundleControl),
+    /// 1.4; in 1.3 the Open Networking Foundation's extension.
+    BundleAdd(bundle::BundleAdd),
+    /// 1.5.
+    ControllerStatus(status::ControllerStatus),
 }
 
 /// The first message of either end (OpenFlow 1.3.5, 7.5.1).
@@ -125,11 +148,16 @@ impl From<Vec<u8>> for Bytes {
 }
 
 impl Version {
-    /// `1.0` or `1.3`.
+    /// Every version, lowest first.
+    pub const ALL: [Version; 4] = [Version::V10, Version::V13, Version::V14, Version::V15];
+
+    /// `1.0`, `1.3`, `1.4` or `1.5`.
     pub const fn name(self) -> &'static str {
         match self {
             Version::V10 => "1.0",
             Version::V13 => "1.3",
+            Version::V14 => "1.4",
+            Version::V15 => "1.5",
         }
     }
 
@@ -138,6 +166,8 @@ impl Version {
         match number {
             1 => Some(Version::V10),
             4 => Some(Version::V13),
+            5 => Some(Version::V14),
+            6 => Some(Version::V15),
             _ => None,
         }
     }
@@ -147,7 +177,7 @@ impl std::str::FromStr for Version {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = [Version::V10, Version::V13].into_iter().find(|version| version.name() == text);
-        named.ok_or_else(|| format!("found `{text}`, expected 1.0 or 1.3"))
+        let named = Version::ALL.into_iter().find(|version| version.name() == text);
+        named.ok_or_else(|| format!("found `{text}`, expected 1.0, 1.3, 1.4 or 1.5"))
     }
 }

@@ -1,9 +1,14 @@
 //! Multipart (1.0: statistics) requests and replies.
+use super::bundle::{BundleFeatures, BundleFeaturesRequest};
+use super::config::TableMod;
 use super::group::{GroupDesc, GroupFeatures, GroupStats};
 use super::meter::{MeterConfig, MeterFeatures, MeterStats};
+use super::monitor::{FlowMonitor, FlowUpdate};
 use super::port::PortStats;
-use super::queue::QueueStats;
-use super::{Experimenter, FlowFlags, GroupId, Instruction, Match, MeterId, PortDesc, PortNo, TableId};
+use super::queue::{QueueConfig, QueueStats};
+use super::stats::{MoreStats, Stats};
+use super::status::ControllerStatus;
+use super::{Experimenter, FlowFlags, GroupId, Instruction, Match, MatchField, MeterId, PortDesc, PortNo, TableId};
 use serde::Serialize;
 
 /// A multipart request (OpenFlow 1.3.5, 7.3.5).
@@ -29,14 +34,31 @@ pub enum RequestBody {
         queue: u32,
     },
     Group(GroupId),
-    GroupDesc,
+    /// `ALL` before 1.5, which always asks for all of them.
+    GroupDesc(GroupId),
     GroupFeatures,
     Meter(MeterId),
     MeterConfig(MeterId),
     MeterFeatures,
     /// None: what are they? Some: set them.
     TableFeatures(Vec<TableFeatures>),
-    PortDesc,
+    /// `ANY` before 1.5, which always asks for all of them.
+    PortDesc(PortNo),
+    /// 1.4.
+    TableDesc,
+    /// 1.4.
+    QueueDesc {
+        port: PortNo,
+        queue: u32,
+    },
+    /// 1.4.
+    FlowMonitor(Vec<FlowMonitor>),
+    /// 1.5: `OFPMP_FLOW_STATS`, statistics without instructions. What 1.5 calls flow descriptions is `Flow`.
+    FlowCounters(FlowRequest),
+    /// 1.5.
+    ControllerStatus,
+    /// 1.5.
+    BundleFeatures(BundleFeaturesRequest),
     Experimenter(Experimenter),
 }
 
@@ -98,6 +120,12 @@ pub enum ReplyBody {
     MeterFeatures(MeterFeatures),
     TableFeatures(Vec<TableFeatures>),
     PortDesc(Vec<PortDesc>),
+    TableDesc(Vec<TableMod>),
+    QueueDesc(Vec<QueueConfig>),
+    FlowMonitor(Vec<FlowUpdate>),
+    FlowCounters(Vec<FlowCounters>),
+    ControllerStatus(Vec<ControllerStatus>),
+    BundleFeatures(BundleFeatures),
     Experimenter(Experimenter),
 }
 
@@ -124,11 +152,39 @@ pub struct FlowStats {
     pub hard_timeout: u16,
     /// None set in 1.0, which does not carry them.
     pub flags: FlowFlags,
+    /// 1.4; 0 in versions before.
+    pub importance: u16,
     pub cookie: u64,
+    /// `u64::MAX` if not kept.
     pub packet_count: u64,
+    /// `u64::MAX` if not kept.
     pub byte_count: u64,
+    /// 1.5.
+    pub more: MoreStats,
     pub matching: Match,
     pub instructions: Vec<Instruction>,
+}
+
+/// `ofp_flow_stats` of 1.5 (OpenFlow 1.5.1, 7.3.5.3): statistics of an entry without its instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "as in the flow-mod")]
+pub struct FlowCounters {
+    pub table: TableId,
+    /// Why they are told.
+    pub reason: FlowCountersReason,
+    pub priority: u16,
+    pub matching: Match,
+    pub stats: Stats,
+}
+
+/// `OFPFSR_*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[repr(u8)]
+pub enum FlowCountersReason {
+    /// They were asked for.
+    Request = 0,
+    /// A threshold of the entry's was reached.
+    Trigger = 1,
 }
 
 /// `ofp_aggregate_stats_reply` (OpenFlow 1.3.5, 7.3.5.3).
@@ -161,9 +217,14 @@ pub struct TableStats {
 #[allow(missing_docs, reason = "named by the specification")]
 pub struct TableFeatures {
     pub table: TableId,
+    /// 1.5: `OFPTFC_*` of a request, 0 replace the pipeline, 1 change the table, 2 enable it, 3 disable it; 0 in versions before.
+    pub command: u8,
+    /// 1.5: `OFPTFF_*`, 1 ingress table, 2 egress table, 4 packet types, 8 first egress table; 0 in versions before.
+    pub features: u32,
     pub name: String,
     pub metadata_match: u64,
     pub metadata_write: u64,
+    /// 1.5: capabilities, in the same bits.
     pub config: u32,
     pub max_entries: u32,
     pub properties: Vec<TableProperty>,
@@ -173,20 +234,60 @@ pub struct TableFeatures {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum TableProperty {
-    Instructions { miss: bool, ids: Vec<TypeId> },
-    NextTables { miss: bool, tables: Vec<TableId> },
-    WriteActions { miss: bool, ids: Vec<TypeId> },
-    ApplyActions { miss: bool, ids: Vec<TypeId> },
+    Instructions {
+        miss: bool,
+        ids: Vec<TypeId>,
+    },
+    NextTables {
+        miss: bool,
+        tables: Vec<TableId>,
+    },
+    WriteActions {
+        miss: bool,
+        ids: Vec<TypeId>,
+    },
+    ApplyActions {
+        miss: bool,
+        ids: Vec<TypeId>,
+    },
     Match(Vec<OxmId>),
     Wildcards(Vec<OxmId>),
-    WriteSetField { miss: bool, fields: Vec<OxmId> },
-    ApplySetField { miss: bool, fields: Vec<OxmId> },
-    Experimenter { miss: bool, id: u32, kind: u32, data: super::Bytes },
-    Unknown { kind: u16, data: super::Bytes },
+    WriteSetField {
+        miss: bool,
+        fields: Vec<OxmId>,
+    },
+    ApplySetField {
+        miss: bool,
+        fields: Vec<OxmId>,
+    },
+    /// 1.4: tables whose changes this one takes over.
+    TableSyncFrom(Vec<TableId>),
+    /// 1.5.
+    WriteCopyField {
+        miss: bool,
+        fields: Vec<OxmId>,
+    },
+    /// 1.5.
+    ApplyCopyField {
+        miss: bool,
+        fields: Vec<OxmId>,
+    },
+    /// 1.5: packet types supported.
+    PacketTypes(Vec<MatchField>),
+    Experimenter {
+        miss: bool,
+        id: u32,
+        kind: u32,
+        data: super::Bytes,
+    },
+    Unknown {
+        kind: u16,
+        data: super::Bytes,
+    },
 }
 
 /// The number of an instruction or action type, or an experimenter's.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum TypeId {
     Standard(u16),

@@ -15,6 +15,12 @@ pub enum PacketInReason {
     NoMatch = 0,
     Action = 1,
     InvalidTtl = 2,
+    /// 1.4: an output in an action set; an action in versions before.
+    ActionSet = 3,
+    /// 1.4: an output in a group's bucket; an action in versions before.
+    Group = 4,
+    /// 1.4: an output of a packet-out; an action in versions before.
+    PacketOut = 5,
 }
 
 impl PacketInReason {
@@ -24,6 +30,9 @@ impl PacketInReason {
             PacketInReason::NoMatch => "no_match",
             PacketInReason::Action => "action",
             PacketInReason::InvalidTtl => "invalid_ttl",
+            PacketInReason::ActionSet => "action_set",
+            PacketInReason::Group => "group",
+            PacketInReason::PacketOut => "packet_out",
         }
     }
 }
@@ -62,6 +71,8 @@ pub struct PacketOut {
     pub buffer_id: Option<BufferId>,
     /// The packet's input port, or `CONTROLLER`. 1.0's `NONE` is `ANY`.
     pub in_port: PortNo,
+    /// 1.5: the packet's other pipeline fields (metadata, tunnel, registers).
+    pub matching: Match,
     /// What to do with it.
     pub actions: Vec<Action>,
     /// The packet, when not kept by the switch.

@@ -1,5 +1,7 @@
 //! Ports as messages describe them.
 use super::PortNo;
+use super::multipart::OxmId;
+use super::property::Property;
 use serde::Serialize;
 use weir_packet::MacAddr;
 
@@ -67,6 +69,37 @@ pub struct PortDesc {
     pub curr_speed: u32,
     /// Highest rate in kbit/s; 0 in 1.0, which does not carry it.
     pub max_speed: u32,
+    /// 1.4: the properties beside Ethernet's, in the order they came.
+    pub properties: Vec<PortProperty>,
+}
+
+/// `ofp_port_desc_prop_*` beside Ethernet's (OpenFlow 1.5.1, 7.2.2.1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "named by the specification")]
+pub enum PortProperty {
+    Optical(OpticalPort),
+    /// 1.5: pipeline fields that come with the port's packets.
+    PipelineInput(Vec<OxmId>),
+    /// 1.5: pipeline fields that the port consumes.
+    PipelineOutput(Vec<OxmId>),
+    /// 1.5: ports that packets sent here may come back on.
+    Recirculate(Vec<PortNo>),
+    Other(Property),
+}
+
+/// `ofp_port_desc_prop_optical`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "named by the specification")]
+pub struct OpticalPort {
+    pub supported: u32,
+    pub tx_min_freq_lmda: u32,
+    pub tx_max_freq_lmda: u32,
+    pub tx_grid_freq_lmda: u32,
+    pub rx_min_freq_lmda: u32,
+    pub rx_max_freq_lmda: u32,
+    pub rx_grid_freq_lmda: u32,
+    pub tx_pwr_min: u16,
+    pub tx_pwr_max: u16,
 }
 
 impl PortDesc {
@@ -84,6 +117,7 @@ impl PortDesc {
             peer: 0,
             curr_speed: 0,
             max_speed: 0,
+            properties: Vec::new(),
         }
     }
 }
@@ -120,6 +154,16 @@ pub struct PortMod {
     pub mask: u32,
     /// Features to advertise; 0 for no change.
     pub advertise: u32,
+    /// 1.4: the properties beside Ethernet's, in the order they came.
+    pub properties: Vec<PortModProperty>,
+}
+
+/// `ofp_port_mod_prop_*` beside Ethernet's (OpenFlow 1.4.1, 7.3.4.4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "named by the specification")]
+pub enum PortModProperty {
+    Optical { configure: u32, freq_lmda: u32, fl_offset: u32, grid_span: u32, tx_pwr: u32 },
+    Other(Property),
 }
 
 /// `ofp_port_stats` (OpenFlow 1.3.5, 7.3.5.6). A counter that is not kept is `u64::MAX`.
@@ -143,4 +187,31 @@ pub struct PortStats {
     pub duration_sec: u32,
     /// 0 in 1.0, which does not carry it.
     pub duration_nsec: u32,
+    /// 1.4: the properties beside Ethernet's, in the order they came.
+    pub properties: Vec<PortStatsProperty>,
+}
+
+/// `ofp_port_stats_prop_*` beside Ethernet's (OpenFlow 1.4.1, 7.3.5.6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "named by the specification")]
+pub enum PortStatsProperty {
+    Optical(OpticalStats),
+    Other(Property),
+}
+
+/// `ofp_port_stats_prop_optical`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "named by the specification")]
+pub struct OpticalStats {
+    pub flags: u32,
+    pub tx_freq_lmda: u32,
+    pub tx_offset: u32,
+    pub tx_grid_span: u32,
+    pub rx_freq_lmda: u32,
+    pub rx_offset: u32,
+    pub rx_grid_span: u32,
+    pub tx_pwr: u16,
+    pub rx_pwr: u16,
+    pub bias_current: u16,
+    pub temperature: u16,
 }

@@ -1,4 +1,5 @@
 //! Queues of ports.
+use super::property::Property;
 use super::{Bytes, PortNo};
 use serde::Serialize;
 
@@ -31,7 +32,7 @@ pub struct QueueConfig {
 pub enum QueueProperty {
     MinRate(u16),
     MaxRate(u16),
-    /// Not looked into; `data` is all behind the experimenter's number and padding.
+    /// Not looked into; `data` is all behind the experimenter's number and, before 1.4, padding.
     Experimenter {
         id: u32,
         data: Bytes,
@@ -55,4 +56,6 @@ pub struct QueueStats {
     pub duration_sec: u32,
     /// 0 in 1.0, which does not carry it.
     pub duration_nsec: u32,
+    /// 1.4: the properties, in the order they came.
+    pub properties: Vec<Property>,
 }

@@ -19,7 +19,12 @@ impl End {
 /// The only end that sends this message; `None` for messages of both.
 fn sender(body: &Body) -> Option<End> {
     match body {
-        Body::Hello(_) | Body::Error(_) | Body::EchoRequest(_) | Body::EchoReply(_) | Body::Experimenter(_) => None,
+        Body::Hello(_)
+        | Body::Error(_)
+        | Body::EchoRequest(_)
+        | Body::EchoReply(_)
+        | Body::Experimenter(_)
+        | Body::BundleControl(_) => None,
         Body::FeaturesRequest
         | Body::GetConfigRequest
         | Body::SetConfig(_)
@@ -34,7 +39,8 @@ fn sender(body: &Body) -> Option<End> {
         | Body::RoleRequest(_)
         | Body::GetAsyncRequest
         | Body::SetAsync(_)
-        | Body::MeterMod(_) => Some(End::Controller),
+        | Body::MeterMod(_)
+        | Body::BundleAdd(_) => Some(End::Controller),
         Body::FeaturesReply(_)
         | Body::GetConfigReply(_)
         | Body::PacketIn(_)
@@ -44,7 +50,11 @@ fn sender(body: &Body) -> Option<End> {
         | Body::BarrierReply
         | Body::QueueGetConfigReply(_)
         | Body::RoleReply(_)
-        | Body::GetAsyncReply(_) => Some(End::Switch),
+        | Body::GetAsyncReply(_)
+        | Body::RoleStatus(_)
+        | Body::TableStatus(_)
+        | Body::RequestForward(_)
+        | Body::ControllerStatus(_) => Some(End::Switch),
     }
 }
 

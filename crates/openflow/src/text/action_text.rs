@@ -1,5 +1,6 @@
 //! Actions and instructions, to text: the spelling of `ovs-ofctl`.
 use super::{field_value, instruction, raw};
+use crate::model::stats::Stats;
 use crate::model::{Action, Instruction, PortNo, Subfield, Version};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -32,8 +33,28 @@ fn write_instruction(instruction: &Instruction, version: Version) -> Option<Stri
         Instruction::ApplyActions(actions) => write_actions(actions, version),
         Instruction::ClearActions => "clear_actions".into(),
         Instruction::Meter(meter) => format!("meter:{}", meter.0),
+        Instruction::StatTrigger { flags, thresholds } => stat_trigger(*flags, thresholds),
         Instruction::Experimenter { id, data } => format!("experimenter_instruction({id:#x},{})", raw::hex(&data.0)),
     })
+}
+
+/// `stat_trigger(flags=0x1,packet_count=100)`: a form of weir's own, since no tool has one.
+fn stat_trigger(flags: u32, thresholds: &Stats) -> String {
+    let mut text = format!("stat_trigger(flags={flags:#x}");
+    let time = |name, time: Option<(u32, u32)>| time.map(|(sec, nsec)| format!(",{name}={sec}.{nsec:09}s"));
+    let count = |name, count: Option<u64>| count.map(|count| format!(",{name}={count}"));
+    let known = [
+        time("duration", thresholds.duration),
+        time("idle_time", thresholds.idle_time),
+        count("flow_count", thresholds.flow_count.map(u64::from)),
+        count("packet_count", thresholds.packet_count),
+        count("byte_count", thresholds.byte_count),
+    ];
+    text.extend(known.into_iter().flatten());
+    for other in &thresholds.others {
+        let _ = write!(text, ",stat:{}:{}={}", other.class, other.number, raw::hex(&other.payload.0));
+    }
+    text + ")"
 }
 
 /// Writes one action.
@@ -43,6 +64,7 @@ fn write_action(action: &Action, version: Version) -> String {
         Action::Output { port: PortNo::CONTROLLER, max_len } => format!("CONTROLLER:{max_len}"),
         Action::Output { port, .. } => output_text(*port),
         Action::Group(group) => format!("group:{}", group.0),
+        Action::Meter(meter) => format!("meter:{}", meter.0),
         Action::SetQueue(queue) => format!("set_queue:{queue}"),
         Action::CopyTtlOut => "copy_ttl_out".into(),
         Action::CopyTtlIn => "copy_ttl_in".into(),

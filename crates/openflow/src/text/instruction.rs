@@ -41,7 +41,7 @@ pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruct
     Ok(instructions)
 }
 
-const EXPERIMENTER_RANK: u8 = 6;
+const EXPERIMENTER_RANK: u8 = 7;
 
 /// Where an instruction stands in the order of execution.
 pub(super) fn rank(instruction: &Instruction) -> u8 {
@@ -51,7 +51,8 @@ pub(super) fn rank(instruction: &Instruction) -> u8 {
         Instruction::ClearActions => 2,
         Instruction::WriteActions(_) => 3,
         Instruction::WriteMetadata { .. } => 4,
-        Instruction::GotoTable(_) => 5,
+        Instruction::StatTrigger { .. } => 5,
+        Instruction::GotoTable(_) => 6,
         Instruction::Experimenter { .. } => EXPERIMENTER_RANK,
     }
 }

@@ -6,6 +6,7 @@ use super::{action, matching, port};
 use crate::model::error::{BadAction, BadRequest, FlowModFailed};
 use crate::model::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 use crate::model::multipart::{FlowRequest, FlowStats};
+use crate::model::stats::MoreStats;
 use crate::model::{Action, GroupId, Instruction, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 
@@ -68,6 +69,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
         out_port: port::decode_no(reader)?,
         out_group: GroupId::ANY,
         flags: decode_flags(reader)?,
+        importance: 0,
         matching,
         instructions: decode_actions(reader)?,
     })
@@ -120,6 +122,7 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
         hard_timeout: 0,
         packet_count: reader.u64()?,
         byte_count: reader.u64()?,
+        more: MoreStats::default(),
         matching,
     })
 }
@@ -128,10 +131,7 @@ pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> 
     matching::encode(&removed.matching, writer)?;
     writer.u64(removed.cookie);
     writer.u16(removed.priority);
-    writer.u8(match removed.reason {
-        FlowRemovedReason::GroupDelete => FlowRemovedReason::Delete as u8,
-        reason => reason as u8,
-    });
+    writer.u8(flow::reason(removed.reason, FlowRemovedReason::Delete));
     writer.zeros(1);
     writer.u32(removed.duration_sec);
     writer.u32(removed.duration_nsec);
@@ -175,9 +175,11 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
         idle_timeout,
         hard_timeout,
         flags: FlowFlags::default(),
+        importance: 0,
         cookie: entry.u64()?,
         packet_count: entry.u64()?,
         byte_count: entry.u64()?,
+        more: MoreStats::default(),
         matching,
         instructions: decode_actions(&mut entry)?,
     })

@@ -124,6 +124,11 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
         Body::GetAsyncRequest | Body::GetAsyncReply(_) | Body::SetAsync(_) => {
             return Err("asynchronous configuration");
         }
+        Body::RoleStatus(_) => return Err("role status"),
+        Body::TableStatus(_) => return Err("table status"),
+        Body::RequestForward(_) => return Err("forwarded requests"),
+        Body::BundleControl(_) | Body::BundleAdd(_) => return Err("bundles"),
+        Body::ControllerStatus(_) => return Err("controller status"),
     })
 }
 

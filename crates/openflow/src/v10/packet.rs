@@ -40,7 +40,7 @@ pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     writer.u8(match packet.reason {
         PacketInReason::NoMatch => 0,
         // A TTL runs out in an action; 1.0 has none that counts it down, and no reason for it.
-        PacketInReason::Action | PacketInReason::InvalidTtl => 1,
+        _ => 1,
     });
     writer.zeros(1);
     writer.bytes(&packet.data.0);
@@ -50,7 +50,7 @@ pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
 pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
     let (buffer_id, in_port, length) = (reader.buffer_id()?, port::decode_no(reader)?, reader.u16()?);
     let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
-    Ok(PacketOut { buffer_id, in_port, actions, data: reader.rest() })
+    Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.rest() })
 }
 
 pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {

@@ -75,6 +75,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
         peer: features_from_wire(reader.u32()?),
         curr_speed: 0,
         max_speed: 0,
+        properties: Vec::new(),
     })
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
     let (port_no, hw_addr) = (decode_no(reader)?, reader.mac()?);
     let (config, mask, advertise) = (reader.u32()?, reader.u32()?, features_from_wire(reader.u32()?));
     reader.skip(4)?;
-    Ok(PortMod { port_no, hw_addr, config, mask, advertise })
+    Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties: Vec::new() })
 }
 
 pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) -> Encoded {

@@ -74,6 +74,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
         tx_errors: reader.u64()?,
         duration_sec: 0,
         duration_nsec: 0,
+        properties: Vec::new(),
     })
 }
 

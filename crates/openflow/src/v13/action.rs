@@ -110,6 +110,7 @@ pub(crate) fn encode_list(actions: &[Action], proto: Option<u8>, writer: &mut Wr
 fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, writer),
+        Action::Meter(_) => return Err(writer.cannot("the meter action")),
         Action::Group(group) => long(GROUP, group.0, writer),
         Action::SetQueue(queue) => long(SET_QUEUE, queue, writer),
         Action::CopyTtlOut => long(COPY_TTL_OUT, 0, writer),

@@ -1,8 +1,9 @@
 //! Numbers of error types (OpenFlow 1.3.5, 7.4.4). The codes' numbers are the model's own.
 use crate::model::ErrorType;
 use crate::model::error::{
-    BadAction, BadInstruction, BadMatch, BadRequest, FlowModFailed, GroupModFailed, HelloFailed, MeterModFailed,
-    PortModFailed, QueueOpFailed, RoleRequestFailed, SwitchConfigFailed, TableFeaturesFailed, TableModFailed,
+    AsyncConfigFailed, BadAction, BadInstruction, BadMatch, BadProperty, BadRequest, BundleFailed, FlowModFailed,
+    FlowMonitorFailed, GroupModFailed, HelloFailed, MeterModFailed, PortModFailed, QueueOpFailed, RoleRequestFailed,
+    SwitchConfigFailed, TableFeaturesFailed, TableModFailed,
 };
 
 /// The error of a type and a code; kept as they came when there is none.
@@ -22,6 +23,10 @@ pub(crate) fn from_numbers(kind: u16, code: u16) -> ErrorType {
         11 => RoleRequestFailed::from_number(code).map(ErrorType::from),
         12 => MeterModFailed::from_number(code).map(ErrorType::from),
         13 => TableFeaturesFailed::from_number(code).map(ErrorType::from),
+        14 => BadProperty::from_number(code).map(ErrorType::from),
+        15 => AsyncConfigFailed::from_number(code).map(ErrorType::from),
+        16 => FlowMonitorFailed::from_number(code).map(ErrorType::from),
+        17 => BundleFailed::from_number(code).map(ErrorType::from),
         _ => None,
     };
     known.unwrap_or(ErrorType::Unknown { kind, code })
@@ -44,6 +49,10 @@ pub(crate) fn numbers(error: ErrorType) -> (u16, u16) {
         ErrorType::RoleRequestFailed(code) => (11, code.number()),
         ErrorType::MeterModFailed(code) => (12, code.number()),
         ErrorType::TableFeaturesFailed(code) => (13, code.number()),
+        ErrorType::BadProperty(code) => (14, code.number()),
+        ErrorType::AsyncConfigFailed(code) => (15, code.number()),
+        ErrorType::FlowMonitorFailed(code) => (16, code.number()),
+        ErrorType::BundleFailed(code) => (17, code.number()),
         ErrorType::Experimenter { kind, .. } => (0xffff, kind),
         ErrorType::Unknown { kind, code } => (kind, code),
     }

@@ -3,6 +3,7 @@ use super::{instruction, oxm};
 use crate::model::error::{BadInstruction, BadRequest};
 use crate::model::flow::{FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 use crate::model::multipart::{FlowRequest, FlowStats};
+use crate::model::stats::MoreStats;
 use crate::model::{GroupId, Match, PortNo, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 use weir_packet::Field;
@@ -37,6 +38,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
         out_port,
         out_group,
         flags,
+        importance: 0,
         matching: oxm::decode_match(reader)?,
         instructions: decode_instructions(reader)?,
     })
@@ -74,6 +76,7 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
         hard_timeout: reader.u16()?,
         packet_count: reader.u64()?,
         byte_count: reader.u64()?,
+        more: MoreStats::default(),
         matching: oxm::decode_match(reader)?,
     })
 }
@@ -81,7 +84,7 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
 pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
     writer.u64(removed.cookie);
     writer.u16(removed.priority);
-    writer.u8(removed.reason as u8);
+    writer.u8(flow::reason(removed.reason, FlowRemovedReason::GroupDelete));
     writer.u8(removed.table.0);
     writer.u32(removed.duration_sec);
     writer.u32(removed.duration_nsec);
@@ -129,9 +132,11 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
         idle_timeout,
         hard_timeout,
         flags,
+        importance: 0,
         cookie: entry.u64()?,
         packet_count: entry.u64()?,
         byte_count: entry.u64()?,
+        more: MoreStats::default(),
         matching: oxm::decode_match(&mut entry)?,
         instructions: decode_instructions(&mut entry)?,
     })

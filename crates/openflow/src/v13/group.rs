@@ -2,13 +2,14 @@
 use super::action;
 use crate::model::error::{BadAction, BadRequest, GroupModFailed};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
-use crate::model::{GroupId, PortNo};
+use crate::model::{BucketId, GroupId, PortNo};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<GroupMod> {
     let (command, kind) = (reader.u16()?, reader.u8()?);
     reader.skip(1)?;
-    Ok(GroupMod { command, kind, group: GroupId(reader.u32()?), buckets: reader.list(decode_bucket)? })
+    let (group, buckets) = (GroupId(reader.u32()?), decode_buckets(reader)?);
+    Ok(GroupMod { command, kind, group, command_bucket: BucketId::ALL, buckets, properties: Vec::new() })
 }
 
 pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
@@ -19,6 +20,13 @@ pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
     group.buckets.iter().try_for_each(|bucket| encode_bucket(bucket, writer))
 }
 
+/// Buckets up to the end, numbered by their places.
+fn decode_buckets(reader: &mut Reader<'_>) -> Decoded<Vec<Bucket>> {
+    let ids = (0..).map(BucketId);
+    Ok(ids.zip(reader.list(decode_bucket)?).map(|(id, bucket)| Bucket { id, ..bucket }).collect())
+}
+
+/// A bucket, without its number.
 fn decode_bucket(reader: &mut Reader<'_>) -> Decoded<Bucket> {
     let mut part = reader.element("bucket", 0, 16, GroupModFailed::BadBucket)?;
     part.skip(2)?;
@@ -26,7 +34,7 @@ fn decode_bucket(reader: &mut Reader<'_>) -> Decoded<Bucket> {
     part.skip(4)?;
     let left = part.left();
     let actions = part.part(left, "actions", BadAction::BadLen)?.list(action::decode)?;
-    Ok(Bucket { weight, watch_port, watch_group, actions })
+    Ok(Bucket { weight, watch_port, watch_group, ..Bucket::new(BucketId(0), actions) })
 }
 
 fn encode_bucket(bucket: &Bucket, writer: &mut Writer<'_>) -> Encoded {
@@ -94,7 +102,8 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<GroupDesc> {
     part.skip(2)?;
     let kind = part.u8()?;
     part.skip(1)?;
-    Ok(GroupDesc { kind, group: GroupId(part.u32()?), buckets: part.list(decode_bucket)? })
+    let (group, buckets) = (GroupId(part.u32()?), decode_buckets(&mut part)?);
+    Ok(GroupDesc { kind, group, buckets, properties: Vec::new() })
 }
 
 pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut Writer<'_>) -> Encoded {

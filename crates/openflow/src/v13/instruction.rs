@@ -70,6 +70,7 @@ fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut Writer<'_>)
         Instruction::ApplyActions(_) => APPLY_ACTIONS,
         Instruction::ClearActions => CLEAR_ACTIONS,
         Instruction::Meter(_) => METER,
+        Instruction::StatTrigger { .. } => return Err(writer.cannot("statistics triggers")),
         Instruction::Experimenter { .. } => EXPERIMENTER,
     });
     writer.u16(0);
@@ -87,7 +88,7 @@ fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut Writer<'_>)
             writer.zeros(4);
             action::encode_list(actions, proto, writer)?;
         }
-        Instruction::ClearActions => writer.zeros(4),
+        Instruction::ClearActions | Instruction::StatTrigger { .. } => writer.zeros(4),
         Instruction::Meter(meter) => writer.u32(meter.0),
         Instruction::Experimenter { id, data } => {
             writer.u32(*id);

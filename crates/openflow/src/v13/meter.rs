@@ -130,6 +130,7 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<MeterFeatures>
         capabilities: reader.u32()?,
         max_bands: reader.u8()?,
         max_color: reader.u8()?,
+        features: 0,
     };
     reader.skip(2)?;
     Ok(features)

@@ -118,8 +118,8 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
 }
 
 /// The type number of a message.
-pub(crate) fn kind(body: &Body) -> u8 {
-    match body {
+pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
+    Ok(match body {
         Body::Hello(_) => HELLO,
         Body::Error(_) => ERROR,
         Body::EchoRequest(_) => ECHO_REQUEST,
@@ -150,7 +150,12 @@ pub(crate) fn kind(body: &Body) -> u8 {
         Body::GetAsyncReply(_) => GET_ASYNC_REPLY,
         Body::SetAsync(_) => SET_ASYNC,
         Body::MeterMod(_) => METER_MOD,
-    }
+        Body::RoleStatus(_) => return Err("role status"),
+        Body::TableStatus(_) => return Err("table status"),
+        Body::RequestForward(_) => return Err("forwarded requests"),
+        Body::BundleControl(_) | Body::BundleAdd(_) => return Err("bundles"),
+        Body::ControllerStatus(_) => return Err("controller status"),
+    })
 }
 
 /// Writes the body of a message other than hello, error and echo.

@@ -3,7 +3,7 @@ use super::{flow, group, meter, port, queue, table};
 use crate::codec::HEADER_BYTES;
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
-use crate::model::{PortNo, Version};
+use crate::model::{GroupId, PortNo, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
 
 const DESC: u16 = 0;
@@ -43,13 +43,13 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartReques
         PORT_STATS => RequestBody::PortStats(queue::decode_config_request(reader)?),
         QUEUE => RequestBody::Queue { port: PortNo(reader.u32()?), queue: reader.u32()? },
         GROUP => RequestBody::Group(group::decode_request(reader)?),
-        GROUP_DESC => RequestBody::GroupDesc,
+        GROUP_DESC => RequestBody::GroupDesc(GroupId::ALL),
         GROUP_FEATURES => RequestBody::GroupFeatures,
         METER => RequestBody::Meter(meter::decode_request(reader)?),
         METER_CONFIG => RequestBody::MeterConfig(meter::decode_request(reader)?),
         METER_FEATURES => RequestBody::MeterFeatures,
         TABLE_FEATURES => RequestBody::TableFeatures(reader.list(table::decode_features)?),
-        PORT_DESC => RequestBody::PortDesc,
+        PORT_DESC => RequestBody::PortDesc(PortNo::ANY),
         EXPERIMENTER => RequestBody::Experimenter(opaque::decode(reader, Version::V13)?),
         kind => {
             let reason = format!("found multipart type {kind}, which 1.3 does not have");
@@ -68,14 +68,15 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
         RequestBody::PortStats(_) => PORT_STATS,
         RequestBody::Queue { .. } => QUEUE,
         RequestBody::Group(_) => GROUP,
-        RequestBody::GroupDesc => GROUP_DESC,
+        RequestBody::GroupDesc(_) => GROUP_DESC,
         RequestBody::GroupFeatures => GROUP_FEATURES,
         RequestBody::Meter(_) => METER,
         RequestBody::MeterConfig(_) => METER_CONFIG,
         RequestBody::MeterFeatures => METER_FEATURES,
         RequestBody::TableFeatures(_) => TABLE_FEATURES,
-        RequestBody::PortDesc => PORT_DESC,
+        RequestBody::PortDesc(_) => PORT_DESC,
         RequestBody::Experimenter(_) => EXPERIMENTER,
+        _ => return Err(writer.cannot("this multipart request, which later versions have")),
     };
     encode_head(kind, request.more, writer);
     let mut number = |number: u32| {
@@ -141,6 +142,7 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::TableFeatures(_) => TABLE_FEATURES,
         ReplyBody::PortDesc(_) => PORT_DESC,
         ReplyBody::Experimenter(_) => EXPERIMENTER,
+        _ => return Err(writer.cannot("this multipart reply, which later versions have")),
     };
     encode_head(kind, reply.more, writer);
     match &reply.body {
@@ -159,6 +161,7 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::TableFeatures(list) => list.iter().try_for_each(|t| table::encode_features(t, writer))?,
         ReplyBody::PortDesc(list) => list.iter().for_each(|desc| port::encode_desc(desc, writer)),
         ReplyBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
+        _ => (),
     }
     Ok(())
 }

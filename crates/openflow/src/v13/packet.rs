@@ -2,7 +2,7 @@
 use super::{action, oxm};
 use crate::model::error::{BadAction, BadRequest};
 use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
-use crate::model::{PortNo, TableId};
+use crate::model::{Match, PortNo, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
@@ -32,7 +32,11 @@ pub(crate) fn decode_in(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
 pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     writer.buffer_id(packet.buffer_id);
     writer.u16(packet.total_len);
-    writer.u8(packet.reason as u8);
+    writer.u8(match packet.reason {
+        // 1.4 tells apart where an action stood.
+        PacketInReason::ActionSet | PacketInReason::Group | PacketInReason::PacketOut => PacketInReason::Action,
+        reason => reason,
+    } as u8);
     writer.u8(packet.table.0);
     writer.u64(packet.cookie);
     oxm::encode_match(&packet.matching, writer)?;
@@ -46,7 +50,7 @@ pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
     let length = reader.u16()?;
     reader.skip(6)?;
     let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
-    Ok(PacketOut { buffer_id, in_port, actions, data: reader.rest() })
+    Ok(PacketOut { buffer_id, in_port, matching: Match::any(), actions, data: reader.rest() })
 }
 
 pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {

@@ -22,6 +22,7 @@ pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
         peer: reader.u32()?,
         curr_speed: reader.u32()?,
         max_speed: reader.u32()?,
+        properties: Vec::new(),
     })
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
     reader.skip(2)?;
     let (config, mask, advertise) = (reader.u32()?, reader.u32()?, reader.u32()?);
     reader.skip(4)?;
-    Ok(PortMod { port_no, hw_addr, config, mask, advertise })
+    Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties: Vec::new() })
 }
 
 pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) {

@@ -50,6 +50,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<QueueStats> {
         tx_errors: reader.u64()?,
         duration_sec: reader.u32()?,
         duration_nsec: reader.u32()?,
+        properties: Vec::new(),
     })
 }
 

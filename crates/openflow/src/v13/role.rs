@@ -11,7 +11,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
         other => Role::Unknown(other),
     };
     reader.skip(4)?;
-    Ok(RoleMessage { role, generation_id: reader.u64()? })
+    Ok(RoleMessage { role, short_id: 0, generation_id: reader.u64()? })
 }
 
 pub(crate) fn encode(message: &RoleMessage, writer: &mut Writer<'_>) {
@@ -27,12 +27,12 @@ pub(crate) fn encode(message: &RoleMessage, writer: &mut Writer<'_>) {
 }
 
 pub(crate) fn decode_async(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
-    let mut pair = || Ok([reader.u32()?, reader.u32()?]);
-    Ok(AsyncConfig { packet_in: pair()?, port_status: pair()?, flow_removed: pair()? })
+    let mut pair = || Ok([Some(reader.u32()?), Some(reader.u32()?)]);
+    Ok(AsyncConfig { packet_in: pair()?, port_status: pair()?, flow_removed: pair()?, ..AsyncConfig::default() })
 }
 
 pub(crate) fn encode_async(config: &AsyncConfig, writer: &mut Writer<'_>) {
     for bitmap in [config.packet_in, config.port_status, config.flow_removed].concat() {
-        writer.u32(bitmap);
+        writer.u32(bitmap.unwrap_or(0));
     }
 }

@@ -24,7 +24,7 @@ const EXPERIMENTER_ID: u16 = 0xffff;
 pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<TableMod> {
     let table = TableId(reader.u8()?);
     reader.skip(3)?;
-    Ok(TableMod { table, config: reader.u32()? })
+    Ok(TableMod::new(table, reader.u32()?))
 }
 
 pub(crate) fn encode_mod(table: &TableMod, writer: &mut Writer<'_>) {
@@ -62,6 +62,8 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<TableFeatures>
     part.skip(5)?;
     Ok(TableFeatures {
         table,
+        command: 0,
+        features: 0,
         name: part.text(NAME_BYTES)?,
         metadata_match: part.u64()?,
         metadata_write: part.u64()?,
@@ -118,6 +120,10 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
         TableProperty::Wildcards(_) => WILDCARDS,
         TableProperty::WriteSetField { miss, .. } => WRITE_SETFIELD | u16::from(*miss),
         TableProperty::ApplySetField { miss, .. } => APPLY_SETFIELD | u16::from(*miss),
+        TableProperty::TableSyncFrom(_)
+        | TableProperty::WriteCopyField { .. }
+        | TableProperty::ApplyCopyField { .. }
+        | TableProperty::PacketTypes(_) => return Err(writer.cannot("this table property")),
         TableProperty::Experimenter { miss, .. } => EXPERIMENTER | u16::from(*miss),
         TableProperty::Unknown { kind, .. } => *kind,
     });
@@ -139,6 +145,7 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
             writer.bytes(&data.0);
         }
         TableProperty::Unknown { data, .. } => writer.bytes(&data.0),
+        _ => (),
     }
     writer.set_length(start + 2, start)?;
     writer.pad_from(start);

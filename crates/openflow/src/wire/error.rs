@@ -19,17 +19,17 @@ pub(crate) fn decode(reader: &mut Reader<'_>, version: u8) -> Decoded<ErrorMessa
 }
 
 pub(crate) fn encode(message: &ErrorMessage, version: Version, writer: &mut Writer<'_>) -> Encoded {
-    if version == Version::V13 && matches!(message.error, ErrorType::Unknown { kind: EXPERIMENTER, .. }) {
+    if version >= Version::V13 && matches!(message.error, ErrorType::Unknown { kind: EXPERIMENTER, .. }) {
         return Err(writer.cannot("1.0's unknown error of type 65535, which is the experimenters' here"));
     }
     let (kind, code) = match (message.error, version) {
-        (ErrorType::Experimenter { kind, .. }, Version::V13) => (EXPERIMENTER, kind),
-        (error, Version::V13) => v13::error::numbers(error),
         (error, Version::V10) => v10::error::numbers(error),
+        (ErrorType::Experimenter { kind, .. }, _) => (EXPERIMENTER, kind),
+        (error, _) => v13::error::numbers(error),
     };
     writer.u16(kind);
     writer.u16(code);
-    if let (ErrorType::Experimenter { id, .. }, Version::V13) = (message.error, version) {
+    if let (ErrorType::Experimenter { id, .. }, true) = (message.error, version >= Version::V13) {
         writer.u32(id);
     }
     writer.bytes(&message.data.0);

@@ -7,11 +7,13 @@ use crate::model::flow::{FlowCommand, FlowRemovedReason};
 const COMMANDS: [FlowCommand; 5] =
     [FlowCommand::Add, FlowCommand::Modify, FlowCommand::ModifyStrict, FlowCommand::Delete, FlowCommand::DeleteStrict];
 
-const REASONS: [FlowRemovedReason; 4] = [
+const REASONS: [FlowRemovedReason; 6] = [
     FlowRemovedReason::IdleTimeout,
     FlowRemovedReason::HardTimeout,
     FlowRemovedReason::Delete,
     FlowRemovedReason::GroupDelete,
+    FlowRemovedReason::MeterDelete,
+    FlowRemovedReason::Eviction,
 ];
 
 /// The command of a number, which `read` reads: it has as many bits as the version gives it.
@@ -35,4 +37,9 @@ pub(crate) fn decode_reason(reader: &mut Reader<'_>, last: FlowRemovedReason) ->
         let reason = format!("found reason {number}, expected 0 to {}", last as u8);
         reader.error_at(at, BadRequest::BadType, reason)
     })
+}
+
+/// The number of a reason, or a delete's where the version's `last` reason comes before it.
+pub(crate) fn reason(reason: FlowRemovedReason, last: FlowRemovedReason) -> u8 {
+    if reason as u8 > last as u8 { FlowRemovedReason::Delete as u8 } else { reason as u8 }
 }

@@ -51,6 +51,7 @@ pub(crate) fn decode_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decod
         collisions: reader.u64()?,
         duration_sec: 0,
         duration_nsec: 0,
+        properties: Vec::new(),
     })
 }
 

@@ -22,6 +22,11 @@ pub fn split_reply(reply: ReplyBody, version: Version) -> Vec<MultipartReply> {
         ReplyBody::MeterConfig(entries) => split(entries, version, ReplyBody::MeterConfig),
         ReplyBody::TableFeatures(entries) => split(entries, version, ReplyBody::TableFeatures),
         ReplyBody::PortDesc(entries) => split(entries, version, ReplyBody::PortDesc),
+        ReplyBody::TableDesc(entries) => split(entries, version, ReplyBody::TableDesc),
+        ReplyBody::QueueDesc(entries) => split(entries, version, ReplyBody::QueueDesc),
+        ReplyBody::FlowMonitor(entries) => split(entries, version, ReplyBody::FlowMonitor),
+        ReplyBody::FlowCounters(entries) => split(entries, version, ReplyBody::FlowCounters),
+        ReplyBody::ControllerStatus(entries) => split(entries, version, ReplyBody::ControllerStatus),
         single => vec![MultipartReply { more: false, body: single }],
     }
 }

@@ -78,6 +78,7 @@ impl Slot {
             peer: 0,
             curr_speed: speed,
             max_speed: speed,
+            properties: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@ use crate::bed::{Controller, PATIENCE, forward, multipart, punt, switch};
 use weir_datapath::FailMode;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
-use weir_openflow::model::{Action, PacketOut, PortNo};
+use weir_openflow::model::{Action, Match, PacketOut, PortNo};
 use weir_switch::SwitchConfig;
 
 #[tokio::test]
@@ -41,7 +41,8 @@ async fn packets_go_to_a_controller_and_back() {
     let packet_in = packet_in.await;
     assert_eq!(packet_in.in_port(), Some(PortNo(1)));
     let actions = vec![Action::output(PortNo(2))];
-    let packet_out = PacketOut { buffer_id: None, in_port: PortNo(1), actions, data: packet_in.data };
+    let packet_out =
+        PacketOut { buffer_id: None, in_port: PortNo(1), matching: Match::any(), actions, data: packet_in.data };
     controller.send(Body::PacketOut(packet_out)).await;
     assert_eq!(b.tag(), 77);
 }

@@ -35,9 +35,9 @@ pub(super) fn setup(version: Version, n_buffers: u32) -> Vec<Body> {
     let clear = Body::FlowMod(FlowMod::delete_all());
     match version {
         Version::V10 => vec![clear, Body::SetConfig(SwitchConfig { flags: 0, miss_send_len: max_len })],
-        Version::V13 => {
+        _ => {
             let to_us = vec![Action::Output { port: PortNo::CONTROLLER, max_len }];
-            let ports = MultipartRequest { more: false, body: RequestBody::PortDesc };
+            let ports = MultipartRequest { more: false, body: RequestBody::PortDesc(PortNo::ANY) };
             let miss = FlowMod::add(0, Match::any(), vec![Instruction::ApplyActions(to_us)]);
             vec![Body::MultipartRequest(ports), clear, Body::FlowMod(miss)]
         }
@@ -68,7 +68,7 @@ pub(super) fn forget_station(version: Version, vlan: Vlan, mac: MacAddr, port: P
     let to = Match::any().with(Field::EthDst, mac);
     let (cookie, cookie_mask) = match version {
         Version::V10 => (0, 0),
-        Version::V13 => (cookie(vlan), u64::MAX),
+        _ => (cookie(vlan), u64::MAX),
     };
     let narrow = |delete| Body::FlowMod(FlowMod { cookie, cookie_mask, ..delete });
     [narrow(delete(from, PortNo::ANY)), narrow(delete(to, port))]
@@ -88,7 +88,7 @@ pub(super) fn packet_out(packet: PacketIn, in_port: PortNo, actions: Vec<Action>
         return None;
     }
     let data = if kept { Bytes::default() } else { packet.data };
-    Some(Body::PacketOut(PacketOut { buffer_id: packet.buffer_id, in_port, actions, data }))
+    Some(Body::PacketOut(PacketOut { buffer_id: packet.buffer_id, in_port, matching: Match::any(), actions, data }))
 }
 
 fn delete(matching: Match, out_port: PortNo) -> FlowMod {

@@ -116,8 +116,8 @@ impl Ports {
         match (to_access, self.version, tag) {
             (true, ..) => vec![Action::PopVlan],
             (false, Version::V10, _) => vec![Action::SetVlanVid(vlan)],
-            (false, Version::V13, Some(_)) => vec![set],
-            (false, Version::V13, None) => vec![Action::PushVlan(eth_type::VLAN), set],
+            (false, _, Some(_)) => vec![set],
+            (false, _, None) => vec![Action::PushVlan(eth_type::VLAN), set],
         }
     }
 }

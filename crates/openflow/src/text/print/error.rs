@@ -19,6 +19,10 @@ pub fn name(error: ErrorType) -> String {
         ErrorType::RoleRequestFailed(code) => code.name(),
         ErrorType::MeterModFailed(code) => code.name(),
         ErrorType::TableFeaturesFailed(code) => code.name(),
+        ErrorType::BadProperty(code) => code.name(),
+        ErrorType::AsyncConfigFailed(code) => code.name(),
+        ErrorType::FlowMonitorFailed(code) => code.name(),
+        ErrorType::BundleFailed(code) => code.name(),
         ErrorType::Experimenter { kind, id } => return format!("experimenter {id:#x} type {kind}"),
         ErrorType::Unknown { kind, code } => return format!("type {kind} code {code}"),
     };

@@ -67,6 +67,8 @@ pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
         FlowRemovedReason::HardTimeout => "hard",
         FlowRemovedReason::Delete => "delete",
         FlowRemovedReason::GroupDelete => "group_delete",
+        FlowRemovedReason::MeterDelete => "meter_delete",
+        FlowRemovedReason::Eviction => "eviction",
     };
     let mut text =
         format!(" {} reason={reason}", match_and_priority(&removed.matching, removed.priority, show.version));

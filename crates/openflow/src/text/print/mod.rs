@@ -126,6 +126,12 @@ fn body(body: &Body, show: Show) -> String {
         Body::RoleRequest(role) | Body::RoleReply(role) => switch::role(role),
         Body::GetAsyncReply(config) | Body::SetAsync(config) => switch::async_config(config),
         Body::MeterMod(meter_mod) => meter::meter_mod(meter_mod),
+        Body::RoleStatus(status) => format!(" {status:?}"),
+        Body::TableStatus(status) => format!(" {status:?}"),
+        Body::RequestForward(request) => format!(" {request:?}"),
+        Body::BundleControl(control) => format!(" {control:?}"),
+        Body::BundleAdd(add) => format!(" {add:?}"),
+        Body::ControllerStatus(status) => format!(" {status:?}"),
         Body::FeaturesRequest
         | Body::GetConfigRequest
         | Body::BarrierRequest
@@ -147,11 +153,18 @@ fn request(body: &RequestBody, show: Show) -> String {
         RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => format!(" meter={}", meter::number(*meter)),
         RequestBody::TableFeatures(tables) => table_features::features(tables),
         RequestBody::Experimenter(message) => switch::experimenter(message),
-        RequestBody::GroupDesc => " group_id=ALL".into(),
-        RequestBody::PortDesc => " port=ANY".into(),
-        RequestBody::Desc | RequestBody::Table | RequestBody::GroupFeatures | RequestBody::MeterFeatures => {
-            String::new()
-        }
+        RequestBody::GroupDesc(group) => format!(" group_id={}", super::flow::group_text(*group)),
+        RequestBody::PortDesc(port) => format!(" port={port}"),
+        RequestBody::QueueDesc { port, queue } => queue::request(*port, *queue),
+        RequestBody::FlowCounters(request) => flow::request(request, show),
+        RequestBody::FlowMonitor(monitors) => format!(" {monitors:?}"),
+        RequestBody::BundleFeatures(request) => format!(" {request:?}"),
+        RequestBody::Desc
+        | RequestBody::TableDesc
+        | RequestBody::ControllerStatus
+        | RequestBody::Table
+        | RequestBody::GroupFeatures
+        | RequestBody::MeterFeatures => String::new(),
     }
 }
 
@@ -171,6 +184,12 @@ fn reply(body: &ReplyBody, show: Show) -> String {
         ReplyBody::MeterFeatures(features) => meter::features(features),
         ReplyBody::TableFeatures(tables) => table_features::features(tables),
         ReplyBody::PortDesc(ports) => format!("\n{}", port::descs(ports, show)),
+        ReplyBody::TableDesc(tables) => format!(" {tables:?}"),
+        ReplyBody::QueueDesc(queues) => format!(" {queues:?}"),
+        ReplyBody::FlowMonitor(updates) => format!(" {updates:?}"),
+        ReplyBody::FlowCounters(entries) => format!(" {entries:?}"),
+        ReplyBody::ControllerStatus(channels) => format!(" {channels:?}"),
+        ReplyBody::BundleFeatures(features) => format!(" {features:?}"),
         ReplyBody::Experimenter(message) => switch::experimenter(message),
     }
 }

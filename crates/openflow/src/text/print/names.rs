@@ -47,6 +47,14 @@ pub(super) fn of_body(body: &Body, version: Version) -> String {
         Body::GetAsyncReply(_) => "GET_ASYNC_REPLY",
         Body::SetAsync(_) => "SET_ASYNC",
         Body::MeterMod(_) => "METER_MOD",
+        Body::RoleStatus(_) => "ROLE_STATUS",
+        Body::TableStatus(_) => "TABLE_STATUS",
+        Body::RequestForward(_) => "REQUESTFORWARD",
+        Body::BundleControl(_) if version == Version::V13 => return "ONFT_BUNDLE_CONTROL".into(),
+        Body::BundleControl(_) => "BUNDLE_CONTROL",
+        Body::BundleAdd(_) if version == Version::V13 => return "ONFT_BUNDLE_ADD_MESSAGE".into(),
+        Body::BundleAdd(_) => "BUNDLE_ADD_MESSAGE",
+        Body::ControllerStatus(_) => "CONTROLLER_STATUS",
     };
     format!("OFPT_{kind}")
 }
@@ -60,13 +68,19 @@ fn of_request(body: &RequestBody) -> &'static str {
         RequestBody::PortStats(_) => "PORT",
         RequestBody::Queue { .. } => "QUEUE",
         RequestBody::Group(_) => "GROUP",
-        RequestBody::GroupDesc => "GROUP_DESC",
+        RequestBody::GroupDesc(_) => "GROUP_DESC",
         RequestBody::GroupFeatures => "GROUP_FEATURES",
         RequestBody::Meter(_) => "METER",
         RequestBody::MeterConfig(_) => "METER_CONFIG",
         RequestBody::MeterFeatures => "METER_FEATURES",
         RequestBody::TableFeatures(_) => "TABLE_FEATURES",
-        RequestBody::PortDesc => "PORT_DESC",
+        RequestBody::PortDesc(_) => "PORT_DESC",
+        RequestBody::TableDesc => "TABLE_DESC",
+        RequestBody::QueueDesc { .. } => "QUEUE_DESC",
+        RequestBody::FlowMonitor(_) => "FLOW_MONITOR",
+        RequestBody::FlowCounters(_) => "FLOW_STATS",
+        RequestBody::ControllerStatus => "CONTROLLER_STATUS",
+        RequestBody::BundleFeatures(_) => "BUNDLE_FEATURES",
         RequestBody::Experimenter(_) => "EXPERIMENTER",
     }
 }
@@ -87,6 +101,12 @@ fn of_reply(body: &ReplyBody) -> &'static str {
         ReplyBody::MeterFeatures(_) => "METER_FEATURES",
         ReplyBody::TableFeatures(_) => "TABLE_FEATURES",
         ReplyBody::PortDesc(_) => "PORT_DESC",
+        ReplyBody::TableDesc(_) => "TABLE_DESC",
+        ReplyBody::QueueDesc(_) => "QUEUE_DESC",
+        ReplyBody::FlowMonitor(_) => "FLOW_MONITOR",
+        ReplyBody::FlowCounters(_) => "FLOW_STATS",
+        ReplyBody::ControllerStatus(_) => "CONTROLLER_STATUS",
+        ReplyBody::BundleFeatures(_) => "BUNDLE_FEATURES",
         ReplyBody::Experimenter(_) => "EXPERIMENTER",
     }
 }

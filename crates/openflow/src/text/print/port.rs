@@ -61,7 +61,7 @@ fn desc(port: &PortDesc, show: Show) -> String {
     }
     let (now, max) = match show.version {
         Version::V10 => (feature_mbps(port.curr), feature_mbps(port.supported)),
-        Version::V13 => (port.curr_speed / 1000, port.max_speed / 1000),
+        _ => (port.curr_speed / 1000, port.max_speed / 1000),
     };
     let _ = writeln!(text, "     speed: {now} Mbps now, {max} Mbps max");
     text

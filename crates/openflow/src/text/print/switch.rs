@@ -110,7 +110,7 @@ pub(super) fn role(message: &RoleMessage) -> String {
 }
 
 pub(super) fn async_config(config: &AsyncConfig) -> String {
-    let kinds: [(&str, [u32; 2], shape::BitNames); 3] = [
+    let kinds: [(&str, [Option<u32>; 2], shape::BitNames); 3] = [
         ("PACKET_IN", config.packet_in, &[(1, "no_match"), (2, "action"), (4, "invalid_ttl")]),
         ("PORT_STATUS", config.port_status, &[(1, "add"), (2, "delete"), (4, "modify")]),
         ("FLOW_REMOVED", config.flow_removed, &[(1, "idle"), (2, "hard"), (4, "delete"), (8, "group_delete")]),
@@ -119,7 +119,11 @@ pub(super) fn async_config(config: &AsyncConfig) -> String {
     for (role, at) in [("primary", 0), ("secondary", 1)] {
         let _ = write!(text, "\n {role}:");
         for (kind, bits, names) in kinds {
-            let reasons = if bits[at] == 0 { "(off)".into() } else { shape::bits(bits[at], names) };
+            let reasons = if bits[at].is_none_or(|bits| bits == 0) {
+                "(off)".into()
+            } else {
+                shape::bits(bits[at].unwrap_or(0), names)
+            };
             let _ = write!(text, "\n{kind:>16}: {reasons}");
         }
     }

@@ -114,7 +114,7 @@ impl Dice<'_> {
     pub(super) fn actions(&mut self, version: Version) -> Vec<Action> {
         self.few(|dice| match version {
             Version::V10 => dice.action_v10(),
-            Version::V13 => dice.action_v13(),
+            _ => dice.action_v13(),
         })
     }
 
@@ -180,8 +180,8 @@ impl Dice<'_> {
 
     pub(super) fn flags(&mut self, version: Version) -> FlowFlags {
         match version {
-            Version::V13 => FlowFlags(self.u16() & !FlowFlags::EMERG.0),
             Version::V10 => FlowFlags(self.u16() & (3 | FlowFlags::EMERG.0)),
+            _ => FlowFlags(self.u16() & !FlowFlags::EMERG.0),
         }
     }
 
@@ -206,6 +206,7 @@ impl Dice<'_> {
             out_port: self.port(version),
             out_group: self.group(),
             flags: self.flags(version),
+            importance: if version >= Version::V14 { self.u16() } else { 0 },
             matching: self.matching(version),
             instructions: self.instructions(version),
         };
@@ -218,17 +219,24 @@ impl Dice<'_> {
     }
 
     pub(super) fn flow_removed(&mut self, version: Version) -> FlowRemoved {
-        let is_v13 = version == Version::V13;
+        let is_v13 = version != Version::V10;
+        let n_reasons = match version {
+            Version::V10 => 3,
+            Version::V13 => 4,
+            _ => 6,
+        };
         let reasons = [
             FlowRemovedReason::IdleTimeout,
             FlowRemovedReason::HardTimeout,
             FlowRemovedReason::Delete,
             FlowRemovedReason::GroupDelete,
+            FlowRemovedReason::MeterDelete,
+            FlowRemovedReason::Eviction,
         ];
         FlowRemoved {
             cookie: self.u64(),
             priority: self.u16(),
-            reason: self.pick(&reasons[..if is_v13 { 4 } else { 3 }]),
+            reason: self.pick(&reasons[..n_reasons]),
             table: if is_v13 { self.table() } else { TableId(0) },
             duration_sec: self.u32(),
             duration_nsec: self.u32(),
@@ -236,6 +244,7 @@ impl Dice<'_> {
             hard_timeout: if is_v13 { self.u16() } else { 0 },
             packet_count: self.u64(),
             byte_count: self.u64(),
+            more: self.more_stats(version),
             matching: self.matching(version),
         }
     }

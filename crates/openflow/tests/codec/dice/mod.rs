@@ -13,6 +13,7 @@ use weir_openflow::model::packet_io::*;
 use weir_openflow::model::port::*;
 use weir_openflow::model::queue::*;
 use weir_openflow::model::role::*;
+use weir_openflow::model::stats::MoreStats;
 use weir_openflow::model::*;
 use weir_packet::{Field, MacAddr};
 
@@ -116,7 +117,7 @@ impl<'a> Dice<'a> {
     fn output_port(&mut self, version: Version) -> PortNo {
         match (self.below(3), version) {
             (0, _) => PortNo(0xffff_fff8 + u32::from(self.below(7))),
-            (1, Version::V13) => PortNo(self.u32() % PortNo::MAX.0 + 1),
+            (1, Version::V13 | Version::V14 | Version::V15) => PortNo(self.u32() % PortNo::MAX.0 + 1),
             _ => PortNo(u32::from(self.u16()) % 0xff00 + 1),
         }
     }
@@ -135,11 +136,11 @@ impl<'a> Dice<'a> {
 
     fn features_bits(&mut self, version: Version) -> u32 {
         // 1.0 has no bits for 40 Gbit/s to "other".
-        if version == Version::V13 { self.u32() } else { self.u32() & !0x780 }
+        if version != Version::V10 { self.u32() } else { self.u32() & !0x780 }
     }
 
     fn port_desc(&mut self, version: Version) -> PortDesc {
-        let is_v13 = version == Version::V13;
+        let is_v13 = version != Version::V10;
         PortDesc {
             port_no: self.port(version),
             hw_addr: self.mac(),
@@ -152,6 +153,7 @@ impl<'a> Dice<'a> {
             peer: self.features_bits(version),
             curr_speed: if is_v13 { self.u32() } else { 0 },
             max_speed: if is_v13 { self.u32() } else { 0 },
+            properties: Vec::new(),
         }
     }
 
@@ -191,7 +193,7 @@ impl<'a> Dice<'a> {
                 ErrorType::QueueOpFailed(QueueOpFailed::Eperm),
                 ErrorType::Unknown { kind: 77, code },
             ]),
-            Version::V13 => match kind {
+            _ => match kind {
                 0 => HelloFailed::from_number(code).unwrap().into(),
                 1 => BadRequest::from_number(code).unwrap().into(),
                 2 => BadAction::from_number(code).unwrap().into(),
@@ -215,16 +217,24 @@ impl<'a> Dice<'a> {
     }
 
     fn experimenter(&mut self, version: Version) -> Experimenter {
-        let kind = if version == Version::V13 { Some(self.u32()) } else { None };
+        let kind = if version != Version::V10 { Some(self.u32()) } else { None };
         Experimenter { id: self.u32(), kind, data: self.bytes() }
     }
 
-    fn bucket(&mut self) -> Bucket {
+    /// Buckets with the numbers of their places.
+    fn buckets(&mut self, version: Version) -> Vec<Bucket> {
+        let buckets = self.few(|dice| dice.bucket(version));
+        (0..).zip(buckets).map(|(id, bucket)| Bucket { id: BucketId(id), ..bucket }).collect()
+    }
+
+    fn bucket(&mut self, version: Version) -> Bucket {
         Bucket {
+            id: BucketId(0),
             weight: self.u16(),
-            watch_port: self.port(Version::V13),
+            watch_port: self.port(version),
             watch_group: self.group(),
-            actions: self.actions(Version::V13),
+            actions: self.actions(version),
+            properties: Vec::new(),
         }
     }
 
@@ -270,6 +280,7 @@ impl<'a> Dice<'a> {
             config: self.u32(),
             mask: self.u32(),
             advertise: self.features_bits(version),
+            properties: Vec::new(),
         }
     }
 
@@ -277,24 +288,29 @@ impl<'a> Dice<'a> {
         let port = self.port(version);
         let queues = self.few(|dice| QueueConfig {
             queue: dice.u32(),
-            port: if version == Version::V13 { dice.port(version) } else { PortNo::ANY },
+            port: if version != Version::V10 { dice.port(version) } else { PortNo::ANY },
             properties: dice.few(Self::queue_property),
         });
         QueueConfigReply { port, queues }
     }
 
-    fn role(&mut self) -> RoleMessage {
+    fn role(&mut self, version: Version) -> RoleMessage {
         let role = self.pick(&[Role::NoChange, Role::Equal, Role::Master, Role::Slave, Role::Unknown(9)]);
-        RoleMessage { role, generation_id: self.u64() }
+        RoleMessage { role, short_id: if version >= Version::V15 { self.u16() } else { 0 }, generation_id: self.u64() }
     }
 
     fn asynchronous(&mut self) -> AsyncConfig {
-        let mut pair = || [self.u32(), self.u32()];
-        AsyncConfig { packet_in: pair(), port_status: pair(), flow_removed: pair() }
+        let mut pair = || [Some(self.u32()), Some(self.u32())];
+        let (packet_in, port_status, flow_removed) = (pair(), pair(), pair());
+        AsyncConfig { packet_in, port_status, flow_removed, ..AsyncConfig::default() }
     }
 
     fn config(&mut self) -> SwitchConfig {
         SwitchConfig { flags: self.u16(), miss_send_len: self.u16() }
+    }
+
+    fn more_stats(&mut self, _version: Version) -> MoreStats {
+        MoreStats::default()
     }
 
     fn hello(&mut self) -> Hello {
@@ -329,6 +345,7 @@ impl<'a> Dice<'a> {
             13 => Body::PacketOut(PacketOut {
                 buffer_id: self.buffer(),
                 in_port: self.port(version),
+                matching: Match::any(),
                 actions: self.actions(version),
                 data: self.bytes(),
             }),
@@ -340,8 +357,8 @@ impl<'a> Dice<'a> {
             19 => Body::BarrierReply,
             20 => Body::QueueGetConfigRequest(self.port(version)),
             21 => Body::QueueGetConfigReply(self.queue_config(version)),
-            22 => Body::RoleRequest(self.role()),
-            23 => Body::RoleReply(self.role()),
+            22 => Body::RoleRequest(self.role(version)),
+            23 => Body::RoleReply(self.role(version)),
             24 => Body::GetAsyncRequest,
             25 => Body::GetAsyncReply(self.asynchronous()),
             26 => Body::SetAsync(self.asynchronous()),
@@ -349,9 +366,11 @@ impl<'a> Dice<'a> {
                 command: self.u16(),
                 kind: self.u8(),
                 group: self.group(),
-                buckets: self.few(Self::bucket),
+                command_bucket: BucketId::ALL,
+                buckets: self.buckets(version),
+                properties: Vec::new(),
             }),
-            28 => Body::TableMod(TableMod { table: self.table(), config: self.u32() }),
+            28 => Body::TableMod(TableMod::new(self.table(), self.u32())),
             _ => Body::MeterMod(MeterMod {
                 command: self.u16(),
                 flags: self.u16(),

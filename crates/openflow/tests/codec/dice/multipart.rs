@@ -47,6 +47,8 @@ impl Dice<'_> {
     pub(super) fn table_features(&mut self) -> TableFeatures {
         TableFeatures {
             table: self.table(),
+            command: 0,
+            features: 0,
             name: self.name(),
             metadata_match: self.u64(),
             metadata_write: self.u64(),
@@ -65,9 +67,7 @@ impl Dice<'_> {
         };
         match version {
             Version::V10 => request,
-            Version::V13 => {
-                FlowRequest { out_group: self.group(), cookie: self.u64(), cookie_mask: self.u64(), ..request }
-            }
+            _ => FlowRequest { out_group: self.group(), cookie: self.u64(), cookie_mask: self.u64(), ..request },
         }
     }
 
@@ -81,13 +81,13 @@ impl Dice<'_> {
             5 => RequestBody::Queue { port: self.port(version), queue: self.u32() },
             6 => RequestBody::Experimenter(self.experimenter(version)),
             7 => RequestBody::Group(self.group()),
-            8 => RequestBody::GroupDesc,
+            8 => RequestBody::GroupDesc(GroupId::ALL),
             9 => RequestBody::GroupFeatures,
             10 => RequestBody::Meter(MeterId(self.u32())),
             11 => RequestBody::MeterConfig(MeterId(self.u32())),
             12 => RequestBody::MeterFeatures,
             13 => RequestBody::TableFeatures(self.few(Self::table_features)),
-            _ => RequestBody::PortDesc,
+            _ => RequestBody::PortDesc(PortNo::ANY),
         }
     }
 
@@ -99,10 +99,12 @@ impl Dice<'_> {
             priority: self.u16(),
             idle_timeout: self.u16(),
             hard_timeout: self.u16(),
-            flags: if version == Version::V13 { self.flags(version) } else { FlowFlags::default() },
+            flags: if version != Version::V10 { self.flags(version) } else { FlowFlags::default() },
+            importance: if version >= Version::V14 { self.u16() } else { 0 },
             cookie: self.u64(),
             packet_count: self.u64(),
             byte_count: self.u64(),
+            more: self.more_stats(version),
             matching: self.matching(version),
             instructions: self.instructions(version),
         }
@@ -122,7 +124,7 @@ impl Dice<'_> {
     }
 
     pub(super) fn port_stats(&mut self, version: Version) -> PortStats {
-        let is_v13 = version == Version::V13;
+        let is_v13 = version != Version::V10;
         PortStats {
             port_no: self.port(version),
             rx_packets: self.u64(),
@@ -139,11 +141,12 @@ impl Dice<'_> {
             collisions: self.u64(),
             duration_sec: if is_v13 { self.u32() } else { 0 },
             duration_nsec: if is_v13 { self.u32() } else { 0 },
+            properties: Vec::new(),
         }
     }
 
     pub(super) fn queue_stats(&mut self, version: Version) -> QueueStats {
-        let is_v13 = version == Version::V13;
+        let is_v13 = version != Version::V10;
         QueueStats {
             port: self.port(version),
             queue: self.u32(),
@@ -152,6 +155,7 @@ impl Dice<'_> {
             tx_errors: self.u64(),
             duration_sec: if is_v13 { self.u32() } else { 0 },
             duration_nsec: if is_v13 { self.u32() } else { 0 },
+            properties: Vec::new(),
         }
     }
 
@@ -210,7 +214,8 @@ impl Dice<'_> {
             8 => ReplyBody::GroupDesc(self.few(|dice| GroupDesc {
                 kind: dice.u8(),
                 group: dice.group(),
-                buckets: dice.few(Self::bucket),
+                buckets: dice.buckets(version),
+                properties: Vec::new(),
             })),
             9 => ReplyBody::GroupFeatures(GroupFeatures {
                 types: self.u32(),
@@ -226,6 +231,7 @@ impl Dice<'_> {
                 capabilities: self.u32(),
                 max_bands: self.u8(),
                 max_color: self.u8(),
+                features: 0,
             }),
             13 => ReplyBody::TableFeatures(self.few(Self::table_features)),
             _ => ReplyBody::PortDesc(self.few(|dice| dice.port_desc(version))),

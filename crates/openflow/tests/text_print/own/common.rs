@@ -35,11 +35,13 @@ fn packets_and_news(version: Version) -> Vec<Body> {
         hard_timeout: 0,
         packet_count: 1,
         byte_count: 98,
+        more: MoreStats::default(),
         matching: flow("tcp,in_port=1,tp_dst=80 actions=drop").matching,
     };
     let out = |buffer: Option<u32>, data: Vec<u8>| PacketOut {
         buffer_id: buffer.map(BufferId),
         in_port: PortNo::CONTROLLER,
+        matching: Match::any(),
         actions: vec![Action::output(PortNo::FLOOD), Action::output(PortNo(4))],
         data: data.into(),
     };
@@ -89,6 +91,7 @@ fn requests() -> Vec<Body> {
             config: 1,
             mask: 0b101,
             advertise: 0,
+            properties: vec![],
         }),
         Body::BarrierRequest,
         Body::BarrierReply,
@@ -127,6 +130,7 @@ fn replies(version: Version) -> Vec<Body> {
         collisions: 11,
         duration_sec: if version == Version::V13 { 5 } else { 0 },
         duration_nsec: 0,
+        properties: vec![],
     };
     let desc = Desc {
         mfr_desc: "maker".into(),
@@ -143,6 +147,7 @@ fn replies(version: Version) -> Vec<Body> {
         tx_errors: u64::MAX,
         duration_sec: 0,
         duration_nsec: 0,
+        properties: vec![],
     };
     vec![
         reply(ReplyBody::Desc(desc)),

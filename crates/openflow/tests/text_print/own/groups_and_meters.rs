@@ -11,8 +11,7 @@ fn groups() -> Vec<Body> {
     let bucket = |weight, watch: PortNo, actions: &str| Bucket {
         weight,
         watch_port: watch,
-        watch_group: GroupId::ANY,
-        actions: text::parse_actions(actions).unwrap(),
+        ..Bucket::new(BucketId(0), text::parse_actions(actions).unwrap())
     };
     let any = PortNo::ANY;
     let groups: [(u16, u8, u32, Vec<Bucket>); 5] = [
@@ -26,10 +25,12 @@ fn groups() -> Vec<Body> {
         kind: *kind,
         group: GroupId(*group),
         buckets: buckets.clone(),
+        properties: vec![],
     });
     let descs = reply(ReplyBody::GroupDesc(descs.collect()));
     let mods = groups.into_iter().map(|(command, kind, group, buckets)| {
-        Body::GroupMod(GroupMod { command, kind, group: GroupId(group), buckets })
+        let (group, command_bucket) = (GroupId(group), BucketId::ALL);
+        Body::GroupMod(GroupMod { command, kind, group, command_bucket, buckets, properties: vec![] })
     });
     let stats = GroupStats {
         group: GroupId(1),
@@ -47,7 +48,7 @@ fn groups() -> Vec<Body> {
         descs,
         request(RequestBody::Group(GroupId::ALL)),
         request(RequestBody::Group(GroupId(7))),
-        request(RequestBody::GroupDesc),
+        request(RequestBody::GroupDesc(GroupId::ALL)),
         request(RequestBody::GroupFeatures),
         reply(ReplyBody::Group(vec![stats])),
         reply(ReplyBody::GroupFeatures(features)),
@@ -70,8 +71,14 @@ fn meters() -> Vec<Body> {
         duration_nsec: 0,
         bands: vec![(5, 6), (7, 8)],
     };
-    let features =
-        MeterFeatures { max_meter: 100, band_types: 0b110, capabilities: 0b1111, max_bands: 8, max_color: 0 };
+    let features = MeterFeatures {
+        max_meter: 100,
+        band_types: 0b110,
+        capabilities: 0b1111,
+        max_bands: 8,
+        max_color: 0,
+        features: 0,
+    };
     vec![
         Body::MeterMod(MeterMod { command: 0, flags: 0b1101, meter: MeterId(3), bands: bands.clone() }),
         Body::MeterMod(MeterMod { command: 1, flags: 0b1010, meter: MeterId::CONTROLLER, bands: bands.clone() }),

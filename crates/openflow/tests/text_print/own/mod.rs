@@ -19,9 +19,10 @@ use weir_openflow::model::multipart::{
 use weir_openflow::model::port::{PortMod, PortStats, PortStatus, PortStatusReason};
 use weir_openflow::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
+use weir_openflow::model::stats::MoreStats;
 use weir_openflow::model::{
-    Action, BufferId, FeaturesReply, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, Hello, Match,
-    MeterId, PacketIn, PacketInReason, PacketOut, PortDesc, SwitchConfig, TableId,
+    Action, BucketId, BufferId, FeaturesReply, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, Hello,
+    Match, MeterId, PacketIn, PacketInReason, PacketOut, PortDesc, SwitchConfig, TableId,
 };
 use weir_openflow::{Body, Version, text};
 use weir_packet::{Field, MacAddr, PortNo};
@@ -48,6 +49,7 @@ fn port(number: u32, version: Version) -> PortDesc {
         peer: 0b1000,
         curr_speed: speed(10_000_000),
         max_speed: speed(40_000_000),
+        properties: vec![],
     }
 }
 
@@ -110,9 +112,11 @@ fn flow_stats(written: &str) -> FlowStats {
         idle_timeout: flow.idle_timeout,
         hard_timeout: flow.hard_timeout,
         flags: flow.flags,
+        importance: 0,
         cookie: flow.cookie,
         packet_count: 7,
         byte_count: 4200,
+        more: MoreStats::default(),
         matching: flow.matching,
         instructions: flow.instructions,
     }

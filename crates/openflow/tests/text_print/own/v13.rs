@@ -53,7 +53,7 @@ fn others() -> Vec<Body> {
     };
     let property = |rate, other| vec![QueueProperty::MinRate(rate), QueueProperty::MaxRate(other)];
     let queue = |queue, rate, other| QueueConfig { queue, port: PortNo(1), properties: property(rate, other) };
-    let role = |role, generation_id| RoleMessage { role, generation_id };
+    let role = |role, generation_id| RoleMessage { role, short_id: 0, generation_id };
     let features = FeaturesReply {
         datapath_id: 0xabcd,
         n_buffers: 0,
@@ -63,14 +63,19 @@ fn others() -> Vec<Body> {
         actions: 0,
         ports: vec![],
     };
-    let config = AsyncConfig { packet_in: [3, 1], port_status: [7, 0], flow_removed: [15, 4] };
+    let config = AsyncConfig {
+        packet_in: [Some(3), Some(1)],
+        port_status: [Some(7), Some(0)],
+        flow_removed: [Some(15), Some(4)],
+        ..AsyncConfig::default()
+    };
     vec![
         Body::Hello(Hello { versions: Some(vec![1, 4]) }),
         Body::Hello(Hello { versions: None }),
         error(vec![4, 20, 0, 8, 0, 0, 0, 1], BadMatch::BadPrereq),
         Body::FeaturesReply(features),
-        Body::TableMod(TableMod { table: TableId::ALL, config: 0 }),
-        Body::TableMod(TableMod { table: TableId(3), config: 3 }),
+        Body::TableMod(TableMod::new(TableId::ALL, 0)),
+        Body::TableMod(TableMod::new(TableId(3), 3)),
         Body::QueueGetConfigReply(QueueConfigReply {
             port: PortNo(1),
             queues: vec![queue(0, 500, 1000), queue(1, 1001, 0xffff)],
@@ -80,9 +85,9 @@ fn others() -> Vec<Body> {
         Body::RoleRequest(role(Role::Master, 17)),
         Body::RoleReply(role(Role::Slave, u64::MAX)),
         Body::GetAsyncRequest,
-        Body::GetAsyncReply(config),
+        Body::GetAsyncReply(config.clone()),
         Body::SetAsync(config),
-        request(RequestBody::PortDesc),
+        request(RequestBody::PortDesc(PortNo::ANY)),
         reply(ReplyBody::PortDesc(vec![
             port(2, Version::V13),
             port(1, Version::V13),
@@ -118,6 +123,8 @@ fn table_features(number: u8, name: &str) -> TableFeatures {
     let all = || matched.iter().chain(&more);
     TableFeatures {
         table: TableId(number),
+        command: 0,
+        features: 0,
         name: name.into(),
         metadata_match: u64::MAX,
         metadata_write: u64::MAX,
