@@ -13,6 +13,7 @@ mod drops;
 mod effects;
 mod execute;
 mod flow_mod;
+mod journal;
 mod live;
 mod normal;
 mod packet;
@@ -33,17 +34,19 @@ pub use trace::{Trace, TraceStep};
 pub use types::{ChannelId, DatapathConfig, FailMode, Output, PortCounters};
 
 use action_set::ActionSet;
+use agent::Parts;
 use buffers::Buffers;
 use channels::Channels;
 use flow_mod::Tables;
+use journal::Journal;
 use live::{Live, Plane};
 use normal::Learned;
 use packet::Packet;
 use ports::Ports;
-use table::{FlowTable, TableCounters};
+use table::{FlowTable, TableCounters, TableSettings};
 use timeouts::Timers;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
-use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo};
+use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version};
 use weir_packet::{Field, Frame, FramePool, Parsed, parse_into};
 use weir_units::Instant;
@@ -54,6 +57,10 @@ pub struct Datapath {
     config: DatapathConfig,
     tables: Vec<FlowTable>,
     timers: Timers,
+    /// By table.
+    settings: Vec<TableSettings>,
+    journal: Journal,
+    parts: Parts,
     plane: Plane,
     /// Memory for action sets.
     set: ActionSet,
@@ -80,6 +87,11 @@ impl Datapath {
         Datapath {
             tables: (0..config.n_tables).map(|_| FlowTable::new()).collect(),
             timers: Timers::default(),
+            settings: (0..config.n_tables)
+                .map(|table| TableSettings::new(TableId(table), config.max_entries))
+                .collect(),
+            journal: Journal::default(),
+            parts: Parts::default(),
             plane,
             set: ActionSet::default(),
             fail_mode: FailMode::Secure,
@@ -177,6 +189,7 @@ impl Datapath {
     /// A channel ended.
     pub fn channel_down(&mut self, _now: Instant, channel: ChannelId) {
         self.plane.channels.down(channel);
+        self.parts.forget(channel);
     }
 
     /// What to do with no channel; secure until said otherwise.
@@ -213,7 +226,8 @@ impl Datapath {
         self.tell_removed(gone, out);
         let buffers = self.plane.buffers.expire(now);
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
-        [entries, buffers, learned].into_iter().flatten().min()
+        let parts = self.parts.expire(now);
+        [entries, buffers, learned, parts].into_iter().flatten().min()
     }
 
     /// Counters of a port, from the engine's, right before they are asked for.
@@ -240,7 +254,8 @@ impl Datapath {
             tables: &mut self.tables,
             counters: &mut self.plane.counters,
             timers: &mut self.timers,
-            max_entries: self.config.max_entries as usize,
+            settings: &self.settings,
+            journal: &mut self.journal,
         }
     }
 

@@ -44,9 +44,14 @@ impl Timers {
     pub(crate) fn gone(&mut self, is_live: impl Fn(&Timer) -> bool) {
         self.stale += 1;
         if self.stale > STALE_BORNE && self.stale * 2 > self.heap.len() {
-            self.heap.retain(|Reverse(timer)| is_live(timer));
-            self.stale = 0;
+            self.sweep(is_live);
         }
+    }
+
+    /// Forgets the timers of all entries that are gone.
+    pub(crate) fn sweep(&mut self, is_live: impl Fn(&Timer) -> bool) {
+        self.heap.retain(|Reverse(timer)| is_live(timer));
+        self.stale = 0;
     }
 
     /// Takes the next timer that is up.

@@ -9,6 +9,9 @@ use weir_openflow::model::{Action, ErrorType, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask};
 
+/// Most actions of a list: each may send a copy of every packet of a burst.
+const MAX_ACTIONS: usize = 1024;
+
 /// What is certain about a packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
@@ -108,7 +111,10 @@ pub(crate) fn actions<'a>(
     version: Version,
 ) -> Result<(), ErrorType> {
     let mut known = known.clone();
-    for action in list {
+    for (index, action) in list.into_iter().enumerate() {
+        if index == MAX_ACTIONS {
+            return Err(BadAction::TooMany.into());
+        }
         argument(action, place)?;
         let is_consistent = follow(action, &mut known);
         if !is_consistent && version != Version::V10 {

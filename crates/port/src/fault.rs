@@ -3,7 +3,7 @@
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
-use weir_units::Instant;
+use weir_units::{Bps, ByteSize, Instant};
 
 /// How often frames are broken: probabilities in `0.0..=1.0`, each drawn alone. By default never.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -123,6 +123,14 @@ impl Port for Faulty {
         counters.rx_bytes = counters.rx_bytes.saturating_sub(self.lost_rx.1);
         counters.rx_missed += self.lost_rx.0;
         counters
+    }
+
+    fn set_admin(&mut self, up: bool) -> std::io::Result<()> {
+        self.port.set_admin(up)
+    }
+
+    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
+        self.port.take_rate()
     }
 }
 

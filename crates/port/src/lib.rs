@@ -14,6 +14,7 @@ pub mod memory;
 pub mod null;
 pub mod pcap;
 mod peer;
+pub mod queues;
 pub mod shaper;
 pub mod spec;
 mod sys;

@@ -9,6 +9,7 @@
 //! Super-frames ([`weir_packet::frame::Offload`]) count the bytes they have, not those of the segments they become.
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
@@ -109,6 +110,17 @@ impl Port for Link {
             counters.rx_packets.saturating_sub(self.ingress.dropped + self.ingress.frames.len() as u64);
         counters.rx_bytes = counters.rx_bytes.saturating_sub(self.ingress.dropped_bytes + self.ingress.held_bytes);
         counters
+    }
+
+    fn set_admin(&mut self, up: bool) -> io::Result<()> {
+        self.port.set_admin(up)
+    }
+
+    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
+        match self.egress.shape.rate.take() {
+            Some(rate) => Some((rate, ByteSize(self.egress.buffer_bytes))),
+            None => self.port.take_rate(),
+        }
     }
 }
 

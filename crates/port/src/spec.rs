@@ -48,7 +48,7 @@ pub struct PortSpec {
     pub options: Options,
 }
 
-/// Options of a port: `option=value`, each at most once.
+/// Options of a port: `option=value`, each at most once but for `queue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     spec: String,
@@ -91,7 +91,12 @@ impl Options {
 
     /// The text of an option.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.values.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.texts(name).next()
+    }
+
+    /// The texts of an option that may be given several times.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.values.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// The value of an option; `expected` says in errors what it should be.
@@ -142,7 +147,7 @@ impl Options {
         let Some((key, value)) = part.split_once('=').filter(|(key, _)| !key.is_empty()) else {
             return Err(self.error(format!("found `{part}`, expected option=value")));
         };
-        if self.text(key).is_some() {
+        if key != wrap::QUEUE && self.text(key).is_some() {
             return Err(self.error(format!("option {key} is given twice")));
         }
         self.values.push((key.to_owned(), value.to_owned()));

@@ -3,7 +3,7 @@ use crate::pcap::Writer;
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
-use weir_units::Instant;
+use weir_units::{Bps, ByteSize, Instant};
 
 /// A port that is recorded.
 pub struct Tracer {
@@ -70,6 +70,14 @@ impl Port for Tracer {
 
     fn counters(&self) -> Counters {
         self.port.counters()
+    }
+
+    fn set_admin(&mut self, up: bool) -> std::io::Result<()> {
+        self.port.set_admin(up)
+    }
+
+    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
+        self.port.take_rate()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What every kind of port does.
+use crate::queues::Queues;
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_units::Instant;
+use weir_units::{Bps, ByteSize, Instant};
 
 /// A place where frames come in and go out, driven by one thread, never blocking.
 pub trait Port: Send {
@@ -51,6 +52,30 @@ pub trait Port: Send {
 
     /// What came and went since the port was opened.
     fn counters(&self) -> Counters;
+
+    /// Takes the port into or out of service, as an administrator does: its link goes up or down, for the other end too where
+    /// the port's kind can do that. A port that is closed puts back how its device was.
+    ///
+    /// # Errors
+    /// The system refuses; the engine passes no frames while the port is to be down, whatever the device does.
+    fn set_admin(&mut self, _up: bool) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// Gives up limiting the rate of what is transmitted, and says what rate and buffer were: for queues that are put in front.
+    fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
+        None
+    }
+
+    /// The port's queues, if it has any; they are in front of every other wrapper.
+    fn queues(&self) -> Option<&Queues> {
+        None
+    }
+
+    /// The port's queues, to be changed.
+    fn queues_mut(&mut self) -> Option<&mut Queues> {
+        None
+    }
 }
 
 /// What [`Port::arm`] found.
@@ -81,7 +106,7 @@ pub struct LinkState {
     /// Whether frames can pass.
     pub up: bool,
     /// The rate it runs at, if it has one.
-    pub speed: Option<weir_units::Bps>,
+    pub speed: Option<Bps>,
 }
 
 /// Counters of a port. A frame that passed counts in packets and bytes (without frame check sequence; a super-frame as

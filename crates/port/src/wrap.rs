@@ -2,10 +2,12 @@
 //!
 //! - `rate=100Mbit/s`, `delay=5ms`, `buffer=64kB`: a link in both directions ([`crate::shaper`]);
 //! - `loss=0.01`, `corrupt=0.01`, `duplicate=0.01`, `seed=1`: faults in both directions ([`crate::fault`]);
-//! - `capture=FILE`: everything that passes, in a pcap file ([`crate::tracer`]).
+//! - `capture=FILE`: everything that passes, in a pcap file ([`crate::tracer`]);
+//! - `queue=1:min=10Mbit/s:max=20Mbit/s`, once for each queue: queues that share the rate ([`crate::queues`]).
 //!
-//! Seen from the switch, the capture comes first, then the link, then the faults, then the port.
+//! Seen from the switch, the queues come first, then the capture, the link, the faults, the port.
 use crate::fault::{Faults, Faulty};
+use crate::queues::{self, QueueConfig};
 use crate::shaper::{Link, Shape};
 use crate::spec::Options;
 use crate::tracer::Tracer;
@@ -15,7 +17,10 @@ use std::time::Duration;
 use weir_units::Span;
 
 /// The names of these options.
-pub(crate) const OPTIONS: [&str; 8] = ["rate", "delay", "buffer", "loss", "corrupt", "duplicate", "seed", "capture"];
+pub(crate) const OPTIONS: [&str; 9] =
+    ["rate", "delay", "buffer", "loss", "corrupt", "duplicate", "seed", "capture", QUEUE];
+/// The option that may be given several times.
+pub(crate) const QUEUE: &str = "queue";
 
 /// Puts the wrappers that `options` ask for around `port`.
 pub(crate) fn wrap(mut port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortError> {
@@ -33,7 +38,19 @@ pub(crate) fn wrap(mut port: Box<dyn Port>, options: &Options) -> Result<Box<dyn
             pcap::Writer::create(Path::new(file)).map_err(|error| pcap::cannot("write", file, error, options))?;
         port = Box::new(Tracer::new(port, capture));
     }
-    Ok(port)
+    queue(port, options)
+}
+
+/// Puts the queues that `options` ask for in front of `port`; without any, the port is as it was.
+fn queue(port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortError> {
+    let wrong = |problem: String| options.error(format!("option queue: {problem}"));
+    let configs = options.texts(QUEUE).map(|text| text.parse::<QueueConfig>().map_err(wrong));
+    let configs: Vec<QueueConfig> = configs.collect::<Result<_, _>>()?;
+    if let Some(twice) = configs.iter().enumerate().find(|(at, c)| configs[..*at].iter().any(|other| other.id == c.id))
+    {
+        return Err(wrong(format!("queue {} is given twice", twice.1.id)));
+    }
+    queues::queued(port, configs).map_err(wrong)
 }
 
 fn shape(options: &Options) -> Result<Shape, PortError> {
@@ -79,6 +96,24 @@ mod tests {
         assert_eq!(port.counters().tx_packets, 0, "lost behind the link");
         drop(port);
         assert_eq!(std::fs::metadata(&file).unwrap().len(), 24 + 16 + 1000);
+    }
+
+    #[test]
+    fn queues_share_the_link() {
+        let text = "null:,rate=8Mbit/s,buffer=9kB,queue=1:min=2Mbit/s,queue=7:max=1Mbit/s:priority=3";
+        let mut port = open(&text.parse::<PortSpec>().unwrap()).unwrap();
+        assert_eq!(port.link().speed, Some(Bps(8_000_000)));
+        let queues: Vec<String> = port.queues().unwrap().iter().map(|queue| queue.config.to_string()).collect();
+        assert_eq!(queues, ["0:buffer=9kB", "1:min=2Mbit/s", "7:max=1Mbit/s:priority=3"]);
+        for (wrong, problem) in [
+            ("queue=1:min=9Mbit/s", "found min=9Mbit/s, expected at most 8Mbit/s"),
+            ("queue=1,queue=1:min=1Mbit/s", "queue 1 is given twice"),
+            ("queue=1:minimum=1", "queue 1: found `minimum=1`, expected min=RATE"),
+        ] {
+            let text = format!("null:,rate=8Mbit/s,{wrong}");
+            let error = open(&text.parse::<PortSpec>().unwrap()).map(|_| ()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("port {text}: option queue: ")) && error.contains(problem), "{error}");
+        }
     }
 
     #[test]

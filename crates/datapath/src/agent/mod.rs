@@ -2,11 +2,13 @@
 mod features;
 mod multipart;
 mod packet_out;
+mod parts;
 mod port_mod;
 mod settings;
 mod table_features;
 mod walk;
 
+pub(crate) use parts::Parts;
 pub use walk::{FlowWalk, LongReply};
 
 use crate::{ChannelId, Datapath, Output};
@@ -15,6 +17,7 @@ use weir_openflow::model::error::{
 };
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::MeterMod;
+use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::queue::QueueConfigReply;
 use weir_openflow::model::role::Role;
 use weir_openflow::model::{Body, ErrorType, FlowMod, GroupId, Message, MeterId, PortNo};
@@ -80,7 +83,7 @@ impl Datapath {
             Body::TableMod(change) => return self.table_mod(change),
             Body::GroupMod(change) => return group_mod(change),
             Body::MeterMod(change) => return meter_mod(change),
-            Body::MultipartRequest(asked) => return self.multipart(&asked.body, request),
+            Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
             // Every message is handled to its end before the next: there is nothing to wait for.
             Body::BarrierRequest => request.reply(Body::BarrierReply),
             Body::EchoRequest(data) => request.reply(Body::EchoReply(data.clone())),
@@ -120,6 +123,9 @@ impl Datapath {
 
 /// Whether a message changes the switch, which slaves may not (OpenFlow 1.3.5, 6.3.6).
 fn changes_state(body: &Body) -> bool {
+    if let Body::MultipartRequest(request) = body {
+        return matches!(&request.body, RequestBody::TableFeatures(tables) if !tables.is_empty());
+    }
     matches!(
         body,
         Body::FlowMod(_)

@@ -2,7 +2,7 @@
 use super::Request;
 use crate::Datapath;
 use weir_openflow::codec;
-use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed, TableFeaturesFailed};
+use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed};
 use weir_openflow::model::group::GroupFeatures;
 use weir_openflow::model::meter::MeterFeatures;
 use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
@@ -31,9 +31,7 @@ impl Datapath {
             RequestBody::Table => ReplyBody::Table(self.table_stats()),
             RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
             RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.port_descs(*port)?),
-            RequestBody::TableFeatures(wanted) if wanted.is_empty() => ReplyBody::TableFeatures(self.table_features()),
-            // Tables are as they are.
-            RequestBody::TableFeatures(_) => return Err(TableFeaturesFailed::Eperm.into()),
+            RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
             RequestBody::Queue { port, queue } => {
                 self.known_port(*port)?;
                 if *queue != ALL_QUEUES {
@@ -59,11 +57,11 @@ impl Datapath {
 
     fn table_stats(&self) -> Vec<TableStats> {
         let tables = (0..).map(TableId).zip(self.tables.iter().zip(&self.plane.counters));
-        let stats = tables.map(|(table, (entries, counters))| TableStats {
+        let stats = tables.filter(|(table, _)| self.has_table(*table)).map(|(table, (entries, counters))| TableStats {
             table,
-            name: table_name(table),
+            name: self.settings[usize::from(table.0)].name.clone(),
             wildcards: V10_WILDCARDS,
-            max_entries: self.config.max_entries,
+            max_entries: self.settings[usize::from(table.0)].max_entries,
             active_count: u32::try_from(entries.len()).unwrap_or(u32::MAX),
             lookup_count: counters.lookups,
             matched_count: counters.matches,
@@ -88,11 +86,6 @@ impl Datapath {
         let port = self.plane.ports.get(wanted).ok_or(BadRequest::BadPort)?;
         Ok(vec![port.stats(now)])
     }
-}
-
-/// A table's name, as in messages.
-pub(super) fn table_name(table: TableId) -> String {
-    format!("table{table}")
 }
 
 /// There are no groups and no meters yet.

@@ -1,5 +1,6 @@
 //! Configuration of the switch, and of what a channel is told.
 use super::Request;
+use super::table_features::CONFIG_DEPRECATED;
 use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
 use weir_openflow::model::config::TableMod;
@@ -11,8 +12,6 @@ use weir_openflow::model::{Body, ErrorType, SwitchConfig, TableId};
 const FRAGMENT_BITS: u16 = 0b11;
 const FRAGMENT_NORMAL: u16 = 0;
 const FRAGMENT_DROP: u16 = 1;
-/// Bits of a table's configuration that once said what a miss does (`OFPTC_DEPRECATED_MASK`): accepted, without effect.
-const TABLE_DEPRECATED: u32 = 3;
 
 impl Datapath {
     pub(super) fn switch_config(&self, channel: ChannelId) -> SwitchConfig {
@@ -45,10 +44,10 @@ impl Datapath {
     }
 
     pub(super) fn table_mod(&mut self, change: &TableMod) -> Result<(), ErrorType> {
-        if change.table != TableId::ALL && change.table.0 >= self.config.n_tables {
+        if change.table != TableId::ALL && !self.has_table(change.table) {
             return Err(TableModFailed::BadTable.into());
         }
-        if change.config & !TABLE_DEPRECATED != 0 { Err(TableModFailed::BadConfig.into()) } else { Ok(()) }
+        if change.config & !CONFIG_DEPRECATED != 0 { Err(TableModFailed::BadConfig.into()) } else { Ok(()) }
     }
 
     pub(super) fn role_of(&self, channel: ChannelId) -> Role {

@@ -128,7 +128,7 @@ impl Datapath {
 
 impl Datapath {
     fn filter(&self, asked: &FlowRequest) -> Result<Filter, ErrorType> {
-        if asked.table != TableId::ALL && asked.table.0 >= self.config.n_tables {
+        if asked.table != TableId::ALL && !self.has_table(asked.table) {
             return Err(BadRequest::BadTableId.into());
         }
         Filter::of_request(asked)

@@ -2,19 +2,20 @@
 mod v10;
 
 use crate::action_set;
+use crate::journal::{Former, Journal, Undo};
 use crate::program::Program;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable, TableCounters};
+use crate::table::{FlowCounter, FlowEntry, FlowTable, TableCounters, TableSettings};
 use crate::timeouts::{Timer, Timers};
 use crate::validate::{self, Known, Place};
 use std::sync::Arc;
 use weir_openflow::Version;
-use weir_openflow::model::error::FlowModFailed;
+use weir_openflow::model::error::{BadInstruction, BadMatch, FlowModFailed};
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{
     ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, PortNo, TableId,
 };
-use weir_packet::{FlowKey, FlowMask};
+use weir_packet::{Field, FlowKey, FlowMask};
 use weir_units::Instant;
 
 /// The tables with everything that changes with them.
@@ -22,8 +23,9 @@ pub(crate) struct Tables<'a> {
     pub(crate) tables: &'a mut [FlowTable],
     pub(crate) counters: &'a mut [TableCounters],
     pub(crate) timers: &'a mut Timers,
-    /// Most entries of a table.
-    pub(crate) max_entries: usize,
+    /// By table.
+    pub(crate) settings: &'a [TableSettings],
+    pub(crate) journal: &'a mut Journal,
 }
 
 /// Which entries a message is about.
@@ -61,7 +63,7 @@ impl Tables<'_> {
             return self.apply(now, &flow, version, gone);
         }
         let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
-        let is_one_table = usize::from(flow.table.0) < self.tables.len();
+        let is_one_table = self.settings.get(usize::from(flow.table.0)).is_some_and(|table| table.is_there);
         if !(is_one_table || is_delete && flow.table == TableId::ALL) {
             return Err(FlowModFailed::BadTableId.into());
         }
@@ -101,7 +103,25 @@ impl Tables<'_> {
         let mut set: Vec<_> = program.write.iter().flat_map(|list| list.iter()).collect();
         set.sort_by_key(|action| action_set::rank(action));
         validate::actions(set, &known, Place::Entry, version)?;
+        self.check_settings(flow, &mask, &program)?;
         Ok(Arc::new(program))
+    }
+
+    /// Whether the table was left able to do what an entry asks for.
+    fn check_settings(&self, flow: &FlowMod, mask: &FlowMask, program: &Program) -> Result<(), ErrorType> {
+        let table = &self.settings[usize::from(flow.table.0)];
+        if program.goto.is_some_and(|next| !self.settings[usize::from(next)].is_there) {
+            return Err(BadInstruction::BadTableId.into());
+        }
+        if mask.get(Field::Metadata) & !u128::from(table.metadata_match) != 0 {
+            return Err(BadMatch::BadMask.into());
+        }
+        if program.metadata.is_some_and(|(_, mask)| mask & !table.metadata_write != 0) {
+            return Err(BadInstruction::UnsupMetadataMask.into());
+        }
+        let Some(limits) = &table.limits else { return Ok(()) };
+        let is_miss = flow.priority == 0 && flow.matching.fields.is_empty();
+        limits.check(&flow.matching, is_miss, program)
     }
 
     fn add(
@@ -118,13 +138,14 @@ impl Tables<'_> {
             return Err(FlowModFailed::Overlap.into());
         }
         let same = table.find(&words, flow.priority);
-        if same.is_none() && table.len() >= self.max_entries {
+        if same.is_none() && table.len() >= self.settings[usize::from(flow.table.0)].max_entries as usize {
             return Err(FlowModFailed::TableFull.into());
         }
         let counters = &mut self.counters[usize::from(flow.table.0)];
         // 1.0 has no flag for it and always starts anew.
         let resets = version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
-        let counter = same.map(|id| counters.of(id)).filter(|_| !resets).unwrap_or_default();
+        let former = same.map(|id| counters.of(id)).unwrap_or_default();
+        let counter = if resets { FlowCounter::default() } else { former };
         let entry = FlowEntry {
             matching: flow.matching.clone(),
             words,
@@ -140,17 +161,33 @@ impl Tables<'_> {
         let timer = entry.deadline(now).map(|(at, _)| (at, entry.stamp));
         let id = match same {
             Some(id) => {
-                let replaced = table.get_mut(id).map(|old| std::mem::replace(old, entry));
+                let replaced = table.replace(id, entry);
                 self.forget_timer(replaced.as_ref());
+                self.note_removed(flow.table.0, id, replaced, former);
                 id
             }
-            None => table.insert(entry),
+            None => {
+                let id = table.insert(entry);
+                self.journal.note(|| Undo::Added(flow.table.0, id));
+                id
+            }
         };
         self.counters[usize::from(flow.table.0)].start(id, FlowCounter { used: now, ..counter });
-        if let Some((at, stamp)) = timer {
-            self.timers.start(Timer { at, stamp, table: flow.table.0, id });
-        }
+        self.start_timer(timer, flow.table.0, id);
         Ok(())
+    }
+
+    /// Starts the timer of an entry that ends by itself, with the entry's stamp.
+    pub(crate) fn start_timer(&mut self, timer: Option<(Instant, u64)>, table: u8, id: EntryId) {
+        if let Some((at, stamp)) = timer {
+            self.timers.start(Timer { at, stamp, table, id });
+        }
+    }
+
+    fn note_removed(&mut self, table: u8, id: EntryId, entry: Option<FlowEntry>, counter: FlowCounter) {
+        if let Some(entry) = entry.filter(|_| self.journal.is_on()) {
+            self.journal.note(|| Undo::Removed(table, id, Box::new((entry, counter))));
+        }
     }
 
     /// Gives the filtered entries new instructions; whether there were any.
@@ -165,14 +202,16 @@ impl Tables<'_> {
         let found = self.select(filter);
         for (table, id) in &found {
             let Some(entry) = self.tables[usize::from(*table)].get_mut(*id) else { continue };
-            entry.program = program.clone();
+            let counter = self.counters[usize::from(*table)].of(*id);
+            let former = std::mem::replace(&mut entry.program, program.clone());
+            let cookie = entry.cookie;
+            self.journal.note(|| Undo::Modified(*table, *id, Former { program: former, cookie, counter }));
             if version == Version::V10 {
                 entry.cookie = flow.cookie;
             }
             if flow.flags.contains(FlowFlags::RESET_COUNTS) {
-                let counters = &mut self.counters[usize::from(*table)];
-                let used = counters.of(*id).used.min(now);
-                counters.start(*id, FlowCounter { used, ..FlowCounter::default() });
+                let reset = FlowCounter { used: counter.used.min(now), ..FlowCounter::default() };
+                self.counters[usize::from(*table)].start(*id, reset);
             }
         }
         !found.is_empty()
@@ -187,14 +226,15 @@ impl Tables<'_> {
     /// Removes an entry.
     fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<FlowRemoved>) {
         let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
+        let counter = self.counters[usize::from(table)].of(id);
         if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
-            let counter = self.counters[usize::from(table)].of(id);
             gone.push(entry.removed(now, table, reason, counter));
         }
         self.forget_timer(Some(&entry));
+        self.note_removed(table, id, Some(entry), counter);
     }
 
-    fn forget_timer(&mut self, entry: Option<&FlowEntry>) {
+    pub(crate) fn forget_timer(&mut self, entry: Option<&FlowEntry>) {
         if entry.is_some_and(|entry| entry.deadline(Instant::ZERO).is_some()) {
             let tables = &*self.tables;
             self.timers.gone(|timer| is_live(tables, timer));
@@ -291,7 +331,7 @@ impl Filter {
     }
 }
 
-fn is_live(tables: &[FlowTable], timer: &Timer) -> bool {
+pub(crate) fn is_live(tables: &[FlowTable], timer: &Timer) -> bool {
     let entry = tables.get(usize::from(timer.table)).and_then(|table| table.get(timer.id));
     entry.is_some_and(|entry| entry.stamp == timer.stamp)
 }

@@ -1,7 +1,11 @@
 //! A flow table: its entries, the index that strict operations use, and the classifier that packets use.
 mod entry;
+mod limits;
+mod settings;
 
 pub(crate) use entry::{FlowCounter, FlowEntry, duration};
+pub(crate) use limits::Limits;
+pub(crate) use settings::TableSettings;
 
 use crate::shape::linear::Linear;
 use crate::shape::{Classifier, EntryId, WordMatches};
@@ -87,10 +91,32 @@ impl FlowTable {
             self.entries.push(None);
             EntryId(u32::try_from(self.entries.len() - 1).expect("max_entries has 32 bits"))
         });
+        self.occupy(id, entry);
+        id
+    }
+
+    /// Puts another entry, of the same match and priority, in an entry's place; gives the former.
+    pub(crate) fn replace(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
+        self.entries.get_mut(id.index())?.replace(entry)
+    }
+
+    /// Puts an entry back where it was; gives the one that took its place, which has the same match and priority.
+    pub(crate) fn put_back(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
+        if self.get(id).is_some() {
+            return self.replace(id, entry);
+        }
+        // What was freed last is put back first: it is at the end.
+        if let Some(at) = self.free.iter().rposition(|free| *free == id) {
+            self.free.remove(at);
+        }
+        self.occupy(id, entry);
+        None
+    }
+
+    fn occupy(&mut self, id: EntryId, entry: FlowEntry) {
         self.strict.insert((entry.words.clone(), entry.priority), id);
         self.classifier.insert(id, entry.priority, entry.words.clone());
         self.entries[id.index()] = Some(entry);
-        id
     }
 
     /// Removes an entry.
@@ -100,6 +126,16 @@ impl FlowTable {
         self.classifier.remove(id, entry.priority);
         self.free.push(id);
         Some(entry)
+    }
+}
+
+impl FlowTable {
+    /// Removes all entries.
+    pub(crate) fn clear(&mut self) {
+        let ids: Vec<EntryId> = self.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            self.remove(id);
+        }
     }
 }
 

@@ -119,17 +119,13 @@ fn other_messages() {
     assert_eq!(bench.ask(CONTROLLER, Body::EchoRequest(data.clone())), [Body::EchoReply(data.clone())]);
     let table = |table, config| Body::TableMod(TableMod::new(table, config));
     let experimenter = weir_openflow::model::Experimenter { id: 1, kind: Some(2), data };
-    let features = bench.multipart(CONTROLLER, RequestBody::TableFeatures(vec![])).unwrap();
-    let Some(ReplyBody::TableFeatures(features)) = features.into_iter().next() else { panic!() };
-    let set = RequestBody::TableFeatures(features);
-    let cases: [(Body, Option<ErrorType>); 7] = [
+    let cases: [(Body, Option<ErrorType>); 6] = [
         (table(TableId::ALL, 3), None),
         (table(TableId(64), 0), Some(TableModFailed::BadTable.into())),
         (table(TableId(0), 4), Some(TableModFailed::BadConfig.into())),
         (Body::Experimenter(experimenter.clone()), Some(BadRequest::BadExperimenter.into())),
         (Body::QueueGetConfigRequest(PortNo(9)), Some(QueueOpFailed::BadPort.into())),
         (Body::BarrierReply, Some(BadRequest::BadType.into())),
-        (Body::MultipartRequest(MultipartRequest { more: false, body: set }), Some(TableFeaturesFailed::Eperm.into())),
     ];
     for (body, error) in cases {
         assert_eq!(bench.error_of(CONTROLLER, body.clone()), error, "{body:?}");

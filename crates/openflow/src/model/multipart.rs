@@ -287,7 +287,7 @@ pub enum TableProperty {
 }
 
 /// The number of an instruction or action type, or an experimenter's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum TypeId {
     Standard(u16),

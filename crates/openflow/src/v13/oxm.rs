@@ -18,8 +18,6 @@ const NXM_1: u16 = 0x0001;
 const BASIC: u16 = 0x8000;
 /// `OFPXMC_EXPERIMENTER`: the experimenter's number comes before the value.
 const EXPERIMENTER: u16 = 0xffff;
-/// The Open Networking Foundation's number.
-const ONF: u32 = 0x4f4e_4600;
 /// `OFPXMC_PACKET_REGS`: registers of 64 bits (OpenFlow 1.5.1, 7.2.3.10).
 const PACKET_REGS: u16 = 0x8001;
 /// `NXM_NX_IP_FRAG`.
@@ -209,7 +207,8 @@ impl OxmId {
     pub fn of(field: Field, has_mask: bool) -> Option<OxmId> {
         let Head { class, number, prefix } = head(field);
         let length = (prefix.len() + field.bytes() * if has_mask { 2 } else { 1 }) as u8;
-        let experimenter = (class == EXPERIMENTER).then_some(ONF);
+        let own = prefix.first_chunk().map(|id| u32::from_be_bytes(*id));
+        let experimenter = own.filter(|_| class == EXPERIMENTER);
         (field != Field::PbbUca).then_some(OxmId { class, number, has_mask, length, experimenter })
     }
 

@@ -1,0 +1,280 @@
+//! What entries of a table may do and match on, where a controller asked for less than there is (OpenFlow 1.3.5, 7.3.5.5).
+use crate::program::Program;
+use std::collections::{HashMap, HashSet};
+use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, TableFeaturesFailed};
+use weir_openflow::model::multipart::{OxmId, TableProperty, TypeId};
+use weir_openflow::model::{Action, ErrorType, Instruction, Match, MatchField};
+use weir_packet::Field;
+
+/// See the module's page.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    /// As they were asked for, for the reply.
+    properties: Vec<TableProperty>,
+    entries: Doing,
+    /// The same for the table-miss entry.
+    miss: Doing,
+    /// Fields that may be matched on, and whether with a mask.
+    matched: HashMap<Field, bool>,
+    /// Fields that may be left out of a match.
+    wildcards: HashSet<Field>,
+}
+
+impl PartialEq for Limits {
+    /// Whether the same is allowed, however that was written.
+    fn eq(&self, other: &Limits) -> bool {
+        let what = |limits: &Limits| (limits.entries.clone(), limits.miss.clone());
+        what(self) == what(other) && self.matched == other.matched && self.wildcards == other.wildcards
+    }
+}
+
+impl Eq for Limits {}
+
+/// What entries may do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Doing {
+    instructions: HashSet<TypeId>,
+    next: HashSet<u8>,
+    write: HashSet<TypeId>,
+    apply: HashSet<TypeId>,
+    write_fields: HashSet<Field>,
+    apply_fields: HashSet<Field>,
+}
+
+/// Whose Open vSwitch's actions are.
+const NICIRA: u32 = 0x2320;
+
+impl Limits {
+    /// What a controller asks for; `all` is what there is.
+    ///
+    /// # Errors
+    /// A property is unknown or comes twice ([`TableFeaturesFailed::BadType`]), lacks or asks for more than there is
+    /// ([`TableFeaturesFailed::BadArgument`]).
+    pub(crate) fn new(properties: Vec<TableProperty>, all: &[TableProperty]) -> Result<Limits, TableFeaturesFailed> {
+        let mut seen = HashSet::new();
+        for property in &properties {
+            let place = all.iter().find(|known| same_kind(known, property)).ok_or(TableFeaturesFailed::BadType)?;
+            if !seen.insert(kind(property)) {
+                return Err(TableFeaturesFailed::BadType);
+            }
+            if !is_within(property, place) {
+                return Err(TableFeaturesFailed::BadArgument);
+            }
+        }
+        if all.iter().any(|known| !seen.contains(&kind(known))) {
+            return Err(TableFeaturesFailed::BadArgument);
+        }
+        let (matched, wildcards) = match_fields(&properties);
+        Ok(Limits {
+            entries: Doing::new(&properties, false),
+            miss: Doing::new(&properties, true),
+            matched,
+            wildcards,
+            properties,
+        })
+    }
+
+    /// The properties, as they were asked for.
+    pub(crate) fn properties(&self) -> &[TableProperty] {
+        &self.properties
+    }
+
+    /// Whether an entry with this match, the table-miss entry or another, may do what its program says.
+    ///
+    /// # Errors
+    /// As the agent answers.
+    pub(crate) fn check(&self, matching: &Match, is_miss: bool, program: &Program) -> Result<(), ErrorType> {
+        let doing = if is_miss { &self.miss } else { &self.entries };
+        if !is_miss {
+            self.check_match(matching)?;
+        }
+        for instruction in program.instructions() {
+            doing.check(&instruction)?;
+        }
+        Ok(())
+    }
+
+    fn check_match(&self, matching: &Match) -> Result<(), ErrorType> {
+        for entry in &matching.fields {
+            let MatchField::Known { field, mask, .. } = entry else { return Err(BadMatch::BadField.into()) };
+            let maskable = self.matched.get(field).ok_or(BadMatch::BadField)?;
+            if !maskable && mask.is_some_and(|mask| mask != field.all_ones()) {
+                return Err(BadMatch::BadMask.into());
+            }
+        }
+        let is_left_out = |field: &Field| matching.get(*field).is_none() && !self.wildcards.contains(field);
+        if self.matched.keys().any(is_left_out) { Err(BadMatch::BadWildcards.into()) } else { Ok(()) }
+    }
+}
+
+impl Doing {
+    fn new(properties: &[TableProperty], for_miss: bool) -> Doing {
+        let mut doing = Doing::default();
+        // A property for misses replaces the ordinary one, wherever it stands.
+        let (ordinary, miss): (Vec<_>, Vec<_>) = properties.iter().partition(|property| !is_of_miss(property));
+        for property in ordinary.into_iter().chain(miss.into_iter().filter(|_| for_miss)) {
+            match property {
+                TableProperty::Instructions { ids, .. } => doing.instructions = ids.iter().cloned().collect(),
+                TableProperty::NextTables { tables, .. } => doing.next = tables.iter().map(|table| table.0).collect(),
+                TableProperty::WriteActions { ids, .. } => doing.write = ids.iter().cloned().collect(),
+                TableProperty::ApplyActions { ids, .. } => doing.apply = ids.iter().cloned().collect(),
+                TableProperty::WriteSetField { fields, .. } => doing.write_fields = known(fields).collect(),
+                TableProperty::ApplySetField { fields, .. } => doing.apply_fields = known(fields).collect(),
+                _ => {}
+            }
+        }
+        doing
+    }
+
+    fn check(&self, instruction: &Instruction) -> Result<(), ErrorType> {
+        if !self.instructions.contains(&instruction_id(instruction)) {
+            return Err(BadInstruction::UnsupInst.into());
+        }
+        match instruction {
+            Instruction::GotoTable(next) if !self.next.contains(&next.0) => Err(BadInstruction::BadTableId.into()),
+            Instruction::ApplyActions(list) => check_actions(list, &self.apply, &self.apply_fields),
+            Instruction::WriteActions(list) => check_actions(list, &self.write, &self.write_fields),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_actions(list: &[Action], ids: &HashSet<TypeId>, fields: &HashSet<Field>) -> Result<(), ErrorType> {
+    for action in list {
+        if !ids.contains(&action_id(action)) {
+            return Err(BadAction::BadType.into());
+        }
+        if set_field(action).is_some_and(|field| !fields.contains(&field)) {
+            return Err(BadAction::BadSetType.into());
+        }
+    }
+    Ok(())
+}
+
+/// `OFPIT_*`, or whose instruction it is.
+fn instruction_id(instruction: &Instruction) -> TypeId {
+    TypeId::Standard(match instruction {
+        Instruction::GotoTable(_) => 1,
+        Instruction::WriteMetadata { .. } => 2,
+        Instruction::WriteActions(_) => 3,
+        Instruction::ApplyActions(_) => 4,
+        Instruction::ClearActions => 5,
+        Instruction::Meter(_) => 6,
+        Instruction::StatTrigger { .. } => 7,
+        Instruction::Experimenter { id, .. } => return TypeId::Experimenter { id: *id, data: Default::default() },
+    })
+}
+
+/// `OFPAT_*`, or whose action it is. 1.0's are the ones they come to.
+fn action_id(action: &Action) -> TypeId {
+    TypeId::Standard(match action {
+        Action::Output { .. } | Action::Enqueue { .. } => 0,
+        Action::CopyTtlOut => 11,
+        Action::CopyTtlIn => 12,
+        Action::SetMplsTtl(_) => 15,
+        Action::DecMplsTtl => 16,
+        Action::PushVlan(_) => 17,
+        Action::PopVlan => 18,
+        Action::PushMpls(_) => 19,
+        Action::PopMpls(_) => 20,
+        Action::SetQueue(_) => 21,
+        Action::Group(_) => 22,
+        Action::SetNwTtl(_) => 23,
+        Action::DecNwTtl => 24,
+        Action::PushPbb(_) => 26,
+        Action::PopPbb => 27,
+        Action::Move { .. } => 28,
+        Action::Meter(_) => 29,
+        action if set_field(action).is_some() => 25,
+        Action::Experimenter { id, .. } => return TypeId::Experimenter { id: *id, data: Default::default() },
+        _ => return TypeId::Experimenter { id: NICIRA, data: Default::default() },
+    })
+}
+
+/// The field that an action sets.
+fn set_field(action: &Action) -> Option<Field> {
+    match action {
+        Action::SetField { field, .. } | Action::SetFieldMasked { field, .. } => Some(*field),
+        Action::SetVlanVid(_) => Some(Field::VlanVid),
+        Action::SetVlanPcp(_) => Some(Field::VlanPcp),
+        Action::SetNwSrc(_) => Some(Field::Ipv4Src),
+        Action::SetNwDst(_) => Some(Field::Ipv4Dst),
+        Action::SetNwTos(_) => Some(Field::IpDscp),
+        Action::SetTpSrc(_) => Some(Field::TcpSrc),
+        Action::SetTpDst(_) => Some(Field::TcpDst),
+        _ => None,
+    }
+}
+
+/// What matches may and must name.
+fn match_fields(properties: &[TableProperty]) -> (HashMap<Field, bool>, HashSet<Field>) {
+    let (mut matched, mut wildcards) = (HashMap::new(), HashSet::new());
+    for property in properties {
+        match property {
+            TableProperty::Match(ids) => {
+                matched.extend(ids.iter().filter_map(|id| Some((id.field()?, id.has_mask))));
+            }
+            TableProperty::Wildcards(ids) => wildcards.extend(known(ids)),
+            _ => {}
+        }
+    }
+    (matched, wildcards)
+}
+
+fn known(ids: &[OxmId]) -> impl Iterator<Item = Field> {
+    ids.iter().filter_map(OxmId::field)
+}
+
+fn is_of_miss(property: &TableProperty) -> bool {
+    kind(property).1
+}
+
+/// Which property it is, and whether the one for misses.
+fn kind(property: &TableProperty) -> (u16, bool) {
+    match property {
+        TableProperty::Instructions { miss, .. } => (0, *miss),
+        TableProperty::NextTables { miss, .. } => (2, *miss),
+        TableProperty::WriteActions { miss, .. } => (4, *miss),
+        TableProperty::ApplyActions { miss, .. } => (6, *miss),
+        TableProperty::Match(_) => (8, false),
+        TableProperty::Wildcards(_) => (10, false),
+        TableProperty::WriteSetField { miss, .. } => (12, *miss),
+        TableProperty::ApplySetField { miss, .. } => (14, *miss),
+        TableProperty::TableSyncFrom(_) => (16, false),
+        TableProperty::WriteCopyField { miss, .. } => (18, *miss),
+        TableProperty::ApplyCopyField { miss, .. } => (20, *miss),
+        TableProperty::PacketTypes(_) => (22, false),
+        TableProperty::Experimenter { miss, .. } => (0xfffe, *miss),
+        TableProperty::Unknown { kind, .. } => (*kind, false),
+    }
+}
+
+fn same_kind(a: &TableProperty, b: &TableProperty) -> bool {
+    kind(a).0 == kind(b).0
+}
+
+/// Whether a property asks for no more than another of its kind offers.
+fn is_within(asked: &TableProperty, there: &TableProperty) -> bool {
+    use TableProperty::{
+        ApplyActions, ApplySetField, Instructions, Match, NextTables, Wildcards, WriteActions, WriteSetField,
+    };
+    match (asked, there) {
+        (Instructions { ids, .. }, Instructions { ids: all, .. })
+        | (WriteActions { ids, .. }, WriteActions { ids: all, .. })
+        | (ApplyActions { ids, .. }, ApplyActions { ids: all, .. }) => ids.iter().all(|id| all.contains(id)),
+        (NextTables { tables, .. }, NextTables { tables: all, .. }) => tables.iter().all(|table| all.contains(table)),
+        (Match(ids), Match(all)) => ids.iter().all(|id| offers(all, id, id.has_mask)),
+        (Wildcards(ids), Wildcards(all)) => ids.iter().all(|id| offers(all, id, false)),
+        (WriteSetField { fields, .. }, WriteSetField { fields: all, .. })
+        | (ApplySetField { fields, .. }, ApplySetField { fields: all, .. }) => {
+            fields.iter().all(|id| offers(all, id, false))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a field is among those offered, with a mask if that is asked for.
+fn offers(all: &[OxmId], id: &OxmId, masked: bool) -> bool {
+    let Some(field) = id.field() else { return false };
+    all.iter().any(|known| known.field() == Some(field) && (known.has_mask || !masked))
+}
