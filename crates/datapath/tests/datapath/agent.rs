@@ -4,12 +4,10 @@ use std::net::Ipv4Addr;
 use weir_datapath::ChannelId;
 use weir_openflow::model::config::TableMod;
 use weir_openflow::model::error::{
-    BadRequest, GroupModFailed, MeterModFailed, QueueOpFailed, RoleRequestFailed, SwitchConfigFailed,
-    TableFeaturesFailed, TableModFailed,
+    BadRequest, GroupModFailed, MeterModFailed, QueueOpFailed, RoleRequestFailed, SwitchConfigFailed, TableModFailed,
 };
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::MeterMod;
-use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{
     Action, BucketId, Bytes, ErrorType, FlowMod, GroupId, Match, MeterId, PortNo, SwitchConfig, TableId,
