@@ -69,7 +69,18 @@ struct Case {
 fn cases() -> Vec<Case> {
     let one = |name, matching, actions| Case { name, entries: vec![entry(0, 1, matching, actions)], addresses: 1 };
     let output = || vec![Action::output(PortNo(2))];
-    let addresses = |count: u64| (0..count).map(move |n| Match::any().with(Field::EthDst, address(n).to_bits()));
+    let to = |number| Match::any().with(Field::EthDst, address(number).to_bits());
+    let destinations = |name, count| Case {
+        name,
+        entries: (0..count).map(|number| entry(0, 1, to(number), output())).collect(),
+        addresses: count,
+    };
+    // The packets' destination has all of them, the longest wins.
+    let prefix = |length: u16| {
+        let mask = u32::MAX << (32 - length);
+        let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
+        ipv4.with_masked(Field::Ipv4Dst, 0x0a00_0002 & mask, mask)
+    };
     let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
     vec![
         one("one entry, matching anything", Match::any(), output()),
@@ -86,10 +97,15 @@ fn cases() -> Vec<Case> {
             ],
         ),
         one("NORMAL, flooded to one port", Match::any(), vec![Action::output(PortNo::NORMAL)]),
+        destinations("4 destinations", 4),
+        destinations("8 destinations", 8),
+        destinations("16 destinations", 16),
+        destinations("1000 destinations", 1000),
+        destinations("100000 destinations", 100_000),
         Case {
-            name: "16 destinations, linear",
-            entries: addresses(16).map(|matching| entry(0, 1, matching, output())).collect(),
-            addresses: 16,
+            name: "32 prefix lengths",
+            entries: (1..=32).map(|length| entry(0, length, prefix(length), output())).collect(),
+            addresses: 1,
         },
         Case {
             name: "five tables",

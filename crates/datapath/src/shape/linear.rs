@@ -41,7 +41,7 @@ impl Classifier for Linear {
         candidates.push(Candidate { id, words });
     }
 
-    fn remove(&mut self, id: EntryId, priority: u16) {
+    fn remove(&mut self, id: EntryId, priority: u16, _words: &WordMatches) {
         let Ok(at) = self.find(priority) else { return };
         let candidates = &mut self.groups[at].candidates;
         let place = self.places[id.index()];
@@ -62,6 +62,12 @@ impl Classifier for Linear {
 }
 
 impl Linear {
+    /// All entries, to put them elsewhere.
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (EntryId, u16, WordMatches)> {
+        let groups = self.groups.into_iter();
+        groups.flat_map(|group| group.candidates.into_iter().map(move |one| (one.id, group.priority, one.words)))
+    }
+
     fn find(&self, priority: u16) -> Result<usize, usize> {
         self.groups.binary_search_by(|group| priority.cmp(&group.priority))
     }

@@ -1,7 +1,10 @@
 //! Classifiers: data structures that find the highest-priority entry a packet matches.
 //!
-//! [`linear`] is the obvious one and the reference that every faster one must agree with.
+//! [`linear`] is the obvious one and the reference that every faster one must agree with; [`tuples`] hashes. Tables use
+//! [`adaptive`], which chooses.
+pub(crate) mod adaptive;
 pub(crate) mod linear;
+pub(crate) mod tuples;
 
 use std::sync::Arc;
 use weir_packet::{FlowKey, FlowMask};
@@ -41,6 +44,11 @@ impl WordMatches {
         )
     }
 
+    /// The words, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &WordMatch> {
+        self.0.iter()
+    }
+
     /// Whether a packet with this flow key matches.
     #[inline]
     pub(crate) fn matches(&self, key: &FlowKey) -> bool {
@@ -73,8 +81,8 @@ impl WordMatches {
 pub(crate) trait Classifier {
     /// Adds an entry; `id` is not in yet.
     fn insert(&mut self, id: EntryId, priority: u16, words: WordMatches);
-    /// Removes an entry that is in, with its priority.
-    fn remove(&mut self, id: EntryId, priority: u16);
+    /// Removes an entry that is in, with its priority and match.
+    fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches);
     /// The entry that a packet matches.
     fn lookup(&self, key: &FlowKey) -> Option<EntryId>;
 }

@@ -7,7 +7,7 @@ pub(crate) use entry::{FlowCounter, FlowEntry, duration};
 pub(crate) use limits::Limits;
 pub(crate) use settings::TableSettings;
 
-use crate::shape::linear::Linear;
+use crate::shape::adaptive::Adaptive;
 use crate::shape::{Classifier, EntryId, WordMatches};
 use foldhash::{HashMap, HashMapExt};
 use weir_packet::FlowKey;
@@ -21,7 +21,7 @@ pub(crate) struct FlowTable {
     free: Vec<EntryId>,
     /// By match and priority.
     strict: HashMap<(WordMatches, u16), EntryId>,
-    classifier: Linear,
+    classifier: Adaptive,
 }
 
 /// What packets count in a table.
@@ -37,7 +37,7 @@ pub(crate) struct TableCounters {
 
 impl FlowTable {
     pub(crate) fn new() -> FlowTable {
-        FlowTable { entries: Vec::new(), free: Vec::new(), strict: HashMap::new(), classifier: Linear::default() }
+        FlowTable { entries: Vec::new(), free: Vec::new(), strict: HashMap::new(), classifier: Adaptive::default() }
     }
 
     /// Number of entries.
@@ -123,7 +123,7 @@ impl FlowTable {
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<FlowEntry> {
         let entry = self.entries.get_mut(id.index())?.take()?;
         self.strict.remove(&(entry.words.clone(), entry.priority));
-        self.classifier.remove(id, entry.priority);
+        self.classifier.remove(id, entry.priority, &entry.words);
         self.free.push(id);
         Some(entry)
     }
