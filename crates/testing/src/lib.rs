@@ -1,11 +1,14 @@
-//! What tests of several crates need: skipping aloud, network namespaces, processes that end with the test.
+//! What tests of several crates need: skipping aloud, network namespaces, processes that end with the test,
+//! certificates.
 //!
 //! A test that cannot run here says so on standard error, past the test runner's capture, and passes; with `WEIR_REQUIRE=1`
 //! in the environment (as in CI) it fails instead.
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
+mod authority;
 mod namespace;
 mod process;
 
+pub use authority::{Authority, Party};
 pub use namespace::Namespace;
 pub use process::{Running, Signal, run, wait_until};
 

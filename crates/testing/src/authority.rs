@@ -1,0 +1,86 @@
+//! Certificates for tests, as PEM files in a folder that goes with them.
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use time::{Duration, OffsetDateTime};
+
+/// A CA, and the folder with its certificate and those it signed.
+pub struct Authority {
+    folder: tempfile::TempDir,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// Where a party's files are.
+#[derive(Debug, Clone)]
+pub struct Party {
+    /// Its private key.
+    pub private_key: PathBuf,
+    /// Its certificate.
+    pub certificate: PathBuf,
+}
+
+impl Authority {
+    /// A CA that nobody else trusts, with a name of its own.
+    pub fn new() -> Authority {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        Authority::named(&format!("test CA {}", NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// As [`Authority::new`], with this name: two may have the same.
+    pub fn named(name: &str) -> Authority {
+        let folder = tempfile::tempdir().expect("a folder for certificates");
+        let key = KeyPair::generate().expect("a key");
+        let mut params = params(name, 3650);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).expect("a CA certificate");
+        write(&folder.path().join("ca.pem"), &certificate.pem());
+        Authority { folder, issuer: Issuer::new(params, key) }
+    }
+
+    /// Where the CA's certificate is.
+    pub fn ca_cert(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Signs for `name` (a DNS name); the files are `name-privkey.pem` and `name-cert.pem`, replaced if they are there.
+    pub fn sign(&self, name: &str) -> Party {
+        self.sign_for(name, 30)
+    }
+
+    /// As [`Authority::sign`], valid for a number of days from now; if negative, until so many days ago.
+    pub fn sign_for(&self, name: &str, days: i64) -> Party {
+        let key = KeyPair::generate().expect("a key");
+        let mut params = params(name, days);
+        params.subject_alt_names = vec![rcgen::SanType::DnsName(name.try_into().expect("a DNS name"))];
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        let [private_key, certificate_file] =
+            ["privkey", "cert"].map(|what| self.folder.path().join(format!("{name}-{what}.pem")));
+        write(&private_key, &key.serialize_pem());
+        write(&certificate_file, &certificate.pem());
+        Party { private_key, certificate: certificate_file }
+    }
+}
+
+impl Default for Authority {
+    fn default() -> Self {
+        Authority::new()
+    }
+}
+
+fn params(name: &str, days: i64) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    let end = OffsetDateTime::now_utc() + Duration::days(days);
+    params.not_after = end;
+    params.not_before = end - Duration::days(days.abs() + 100);
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("the folder is writable");
+}

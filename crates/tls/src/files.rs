@@ -1,0 +1,214 @@
+//! Keys and certificates on disk.
+use crate::explain::certificate;
+use crate::verify::{self, Chain};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+use tokio_rustls::rustls::client::Resumption;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::server::NoServerSessionStorage;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig};
+
+/// Bytes of a file at most: a bundle of every public CA has a quarter of that.
+const MAX_FILE: u64 = 1 << 20;
+/// How PEM begins a key that a passphrase protects.
+const ENCRYPTED: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED"];
+
+/// Where an end's key and certificates are, each a PEM file, as Open vSwitch has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The private key: PKCS#8, PKCS#1 or SEC1, without a passphrase.
+    pub private_key: PathBuf,
+    /// The certificate for it; those between it and the CA may follow.
+    pub certificate: PathBuf,
+    /// Certificates of the CAs that sign for peers.
+    pub ca_cert: PathBuf,
+}
+
+/// Why credentials cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum FileError {
+    #[error("{what} {path}: {error}")]
+    Read { what: &'static str, path: String, error: io::Error },
+    #[error("{what} {path}: found {found}, expected {expected}")]
+    Content { what: &'static str, path: String, found: String, expected: &'static str },
+    #[error("private key {key}: it does not belong to the certificate {certificate}")]
+    Mismatch { key: String, certificate: String },
+    #[error("certificate {path}: {problem}; have it renewed")]
+    Date { path: String, problem: String },
+}
+
+/// What tells whether files have changed: of each its length and time of change, if it is there.
+pub(crate) type Stamp = [Option<(u64, SystemTime)>; 3];
+
+/// What the files hold.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    provider: Arc<CryptoProvider>,
+    own: Arc<CertifiedKey>,
+    roots: Arc<RootCertStore>,
+    server: Arc<ServerConfig>,
+}
+
+impl Files {
+    pub(crate) fn stamp(&self) -> Stamp {
+        [&self.private_key, &self.certificate, &self.ca_cert].map(|path| {
+            let found = std::fs::metadata(path).ok()?;
+            Some((found.len(), found.modified().ok()?))
+        })
+    }
+
+    pub(crate) fn load(&self) -> Result<Loaded, FileError> {
+        let provider = Arc::new(ring::default_provider());
+        let key = read_key(&self.private_key)?;
+        let chain = read_certificates("certificate", &self.certificate)?;
+        let roots = Arc::new(self.read_roots()?);
+        verify::check_dates(&chain, &provider).map_err(|problem| self.unusable(&problem))?;
+        let own = CertifiedKey::from_der(chain, key, &provider).map_err(|error| self.not_a_pair(&error))?;
+        let own = Arc::new(own);
+        let server = Arc::new(self.server_config(&provider, &own, &roots)?);
+        Ok(Loaded { provider, own, roots, server })
+    }
+
+    fn read_roots(&self) -> Result<RootCertStore, FileError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in read_certificates("CA certificate", &self.ca_cert)? {
+            roots.add(certificate).map_err(|error| FileError::Content {
+                what: "CA certificate",
+                path: shown(&self.ca_cert),
+                found: unusable(&error),
+                expected: "X.509 certificates of version 3",
+            })?;
+        }
+        Ok(roots)
+    }
+
+    fn server_config(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        own: &Arc<CertifiedKey>,
+        roots: &Arc<RootCertStore>,
+    ) -> Result<ServerConfig, FileError> {
+        let verifier =
+            verify::clients(Arc::clone(roots), Arc::clone(provider)).map_err(|error| self.unusable(&error))?;
+        let builder = ServerConfig::builder_with_provider(Arc::clone(provider)).with_safe_default_protocol_versions();
+        let builder = builder.map_err(|error| self.unusable(&error))?.with_client_cert_verifier(verifier);
+        let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(own))));
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(config)
+    }
+
+    fn not_a_pair(&self, error: &rustls::Error) -> FileError {
+        match error {
+            rustls::Error::InconsistentKeys(_) => {
+                FileError::Mismatch { key: shown(&self.private_key), certificate: shown(&self.certificate) }
+            }
+            rustls::Error::InvalidCertificate(_) => self.unusable(error),
+            other => FileError::Content {
+                what: "private key",
+                path: shown(&self.private_key),
+                found: format!("one that cannot be used ({other})"),
+                expected: "RSA of 2048 to 8192 bits, ECDSA (P-256, P-384) or Ed25519",
+            },
+        }
+    }
+
+    fn unusable(&self, error: &rustls::Error) -> FileError {
+        let path = shown(&self.certificate);
+        match error {
+            rustls::Error::InvalidCertificate(problem) if verify::is_out_of_date(problem) => {
+                FileError::Date { path, problem: certificate(problem) }
+            }
+            other => FileError::Content {
+                what: "certificate",
+                path,
+                found: unusable(other),
+                expected: "an X.509 certificate of version 3",
+            },
+        }
+    }
+}
+
+fn unusable(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(problem) => format!("one that cannot be used ({})", certificate(problem)),
+        other => format!("one that cannot be used ({other})"),
+    }
+}
+
+impl Loaded {
+    pub(crate) fn server_config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.server)
+    }
+
+    pub(crate) fn client_config(&self, name: Option<ServerName<'static>>) -> Result<ClientConfig, rustls::Error> {
+        let verifier = Chain::new(Arc::clone(&self.roots), &self.provider, name);
+        let own = Arc::new(SingleCertAndKey::from(Arc::clone(&self.own)));
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider));
+        let builder = builder.with_safe_default_protocol_versions()?.dangerous();
+        let mut config = builder.with_custom_certificate_verifier(Arc::new(verifier)).with_client_cert_resolver(own);
+        config.resumption = Resumption::disabled();
+        Ok(config)
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, FileError> {
+    let what = "private key";
+    let text = read(what, path)?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+        let is_encrypted = ENCRYPTED.iter().any(|mark| text.windows(mark.len()).any(|found| found == *mark));
+        FileError::Content {
+            what,
+            path: shown(path),
+            found: if is_encrypted { "one with a passphrase".to_owned() } else { found(&text, &error) },
+            expected: "a PEM file with a private key that needs no passphrase (openssl pkey removes one)",
+        }
+    })
+}
+
+fn read_certificates(what: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
+    let text = read(what, path)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates
+        .and_then(|list| if list.is_empty() { Err(rustls::pki_types::pem::Error::NoItemsFound) } else { Ok(list) });
+    certificates.map_err(|error| FileError::Content {
+        what,
+        path: shown(path),
+        found: found(&text, &error),
+        expected: "a PEM file (-----BEGIN CERTIFICATE-----)",
+    })
+}
+
+/// What is in a file instead of what should be.
+fn found(text: &[u8], error: &rustls::pki_types::pem::Error) -> String {
+    use rustls::pki_types::pem::Error::NoItemsFound;
+    let sections = String::from_utf8_lossy(text);
+    let other = sections.lines().find_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"));
+    match (error, other) {
+        (_, None) => "no PEM section".to_owned(),
+        (NoItemsFound, Some(other)) => format!("`{}`", other.chars().take(40).collect::<String>()),
+        (error, Some(_)) => format!("damaged PEM ({error})"),
+    }
+}
+
+fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut text));
+    read.map_err(|error| FileError::Read { what, path: shown(path), error })?;
+    if text.len() as u64 > MAX_FILE {
+        let found = format!("more than {MAX_FILE} bytes");
+        return Err(FileError::Content { what, path: shown(path), found, expected: "a PEM file" });
+    }
+    Ok(text)
+}

@@ -1,0 +1,97 @@
+//! Who is accepted: whoever shows a certificate that a CA of ours signed and that is in date.
+use std::sync::Arc;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use tokio_rustls::rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use tokio_rustls::rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+/// Verifies a listening peer's chain, and its name only if one is given.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    roots: Arc<RootCertStore>,
+    algorithms: WebPkiSupportedAlgorithms,
+    name: Option<ServerName<'static>>,
+}
+
+impl Chain {
+    pub(crate) fn new(
+        roots: Arc<RootCertStore>,
+        provider: &CryptoProvider,
+        name: Option<ServerName<'static>>,
+    ) -> Chain {
+        Chain { roots, algorithms: provider.signature_verification_algorithms, name }
+    }
+}
+
+impl ServerCertVerifier for Chain {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _connected_to: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let shown = ParsedCertificate::try_from(end_entity)?;
+        let algorithms = self.algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(&shown, &self.roots, intermediates, now, algorithms)?;
+        self.name.as_ref().map_or(Ok(()), |name| verify_server_name(&shown, name))?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// Verifies connecting peers: a certificate is required.
+pub(crate) fn clients(
+    roots: Arc<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, Error> {
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+    verifier.map_err(|error| Error::General(error.to_string()))
+}
+
+/// That our own certificate can be read and is in date. Who signed it is the peer's affair: with nobody to trust, only what
+/// is looked at before that fails.
+pub(crate) fn check_dates(chain: &[CertificateDer<'_>], provider: &CryptoProvider) -> Result<(), Error> {
+    let Some((own, between)) = chain.split_first() else { return Ok(()) };
+    let own = ParsedCertificate::try_from(own)?;
+    let algorithms = provider.signature_verification_algorithms.all;
+    let nobody = RootCertStore::empty();
+    let verified = verify_server_cert_signed_by_trust_anchor(&own, &nobody, between, UnixTime::now(), algorithms);
+    match verified {
+        Err(Error::InvalidCertificate(problem)) if is_out_of_date(&problem) => Err(problem.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether it is the dates that are wrong with a certificate.
+pub(crate) fn is_out_of_date(problem: &CertificateError) -> bool {
+    use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    matches!(problem, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })
+}
