@@ -62,7 +62,9 @@ pub(crate) fn certificate(problem: &CertificateError) -> String {
 /// What the peer's alert says of this end (RFC 8446, 6.2).
 fn refused_by_peer(alert: AlertDescription) -> String {
     let reason = match alert {
-        AlertDescription::UnknownCA | AlertDescription::DecryptError => "it is not signed by the CA that the peer was given",
+        AlertDescription::UnknownCA | AlertDescription::DecryptError => {
+            "it is not signed by the CA that the peer was given"
+        }
         AlertDescription::CertificateExpired => "it has expired, or is not valid yet, by the peer's clock",
         AlertDescription::CertificateRequired | AlertDescription::NoCertificate => "there is none",
         AlertDescription::BadCertificate

@@ -9,12 +9,14 @@ mod clock;
 mod rate;
 mod size;
 mod span;
+mod throttle;
 mod time;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use rate::Bps;
 pub use size::ByteSize;
 pub use span::Span;
+pub use throttle::Throttle;
 pub use time::Instant;
 
 /// Why a quantity such as `10Mbit/s` could not be read.
