@@ -1,5 +1,6 @@
 //! The control channels that are up, and who of them is told what.
 use crate::ChannelId;
+use crate::auxiliary::Auxiliaries;
 use weir_openflow::Version;
 use weir_openflow::model::PacketInReason;
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
@@ -36,6 +37,7 @@ pub(crate) struct Channel {
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     list: Vec<Channel>,
+    auxiliaries: Auxiliaries,
     /// The newest election a master or slave request carried (OpenFlow 1.3.5, 6.3.6).
     generation: Option<u64>,
 }
@@ -58,8 +60,24 @@ impl Channels {
         });
     }
 
+    /// Another connection of the channel `main`; whether that one is up.
+    pub(crate) fn auxiliary_up(&mut self, id: ChannelId, main: ChannelId, number: u8) -> bool {
+        self.down(id);
+        let is_main = self.list.iter().any(|channel| channel.id == main);
+        if is_main {
+            self.auxiliaries.add(id, main, number);
+        }
+        is_main
+    }
+
     pub(crate) fn down(&mut self, id: ChannelId) {
         self.list.retain(|channel| channel.id != id);
+        self.auxiliaries.remove(id);
+    }
+
+    /// The other connections of channels.
+    pub(crate) fn auxiliaries(&self) -> &Auxiliaries {
+        &self.auxiliaries
     }
 
     /// Whether a controller is there; tools that connected to the switch are none ([`ChannelId::FIRST_PASSIVE`]).
@@ -72,11 +90,15 @@ impl Channels {
         if id == ChannelId::LOCAL { Some(Version::V13) } else { self.get(id).map(|channel| channel.version) }
     }
 
+    /// The channel of a connection, main or auxiliary.
     pub(crate) fn get(&self, id: ChannelId) -> Option<&Channel> {
+        let id = self.auxiliaries.main_of(id);
         self.list.iter().find(|channel| channel.id == id)
     }
 
+    /// The channel of a connection, main or auxiliary.
     pub(crate) fn get_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+        let id = self.auxiliaries.main_of(id);
         self.list.iter_mut().find(|channel| channel.id == id)
     }
 
@@ -95,6 +117,7 @@ impl Channels {
             }
             self.generation = Some(request.generation_id);
         }
+        let id = self.auxiliaries.main_of(id);
         for channel in &mut self.list {
             match request.role {
                 Role::NoChange | Role::Unknown(_) => {}

@@ -7,6 +7,7 @@
 //! `trace` writes it down.
 mod action_set;
 mod agent;
+mod auxiliary;
 mod buffers;
 mod channels;
 mod drops;
@@ -186,7 +187,13 @@ impl Datapath {
         self.plane.channels.up(channel, version);
     }
 
-    /// A channel ended.
+    /// An auxiliary connection of the channel `main` is up, with a number other than zero. Whether `main` is up: if not, the
+    /// connection is to be closed.
+    pub fn auxiliary_up(&mut self, _now: Instant, connection: ChannelId, main: ChannelId, number: u8) -> bool {
+        self.plane.channels.auxiliary_up(connection, main, number)
+    }
+
+    /// A channel ended, and with it its auxiliary connections; or one of those.
     pub fn channel_down(&mut self, _now: Instant, channel: ChannelId) {
         self.plane.channels.down(channel);
         self.parts.forget(channel);

@@ -109,7 +109,8 @@ impl<'a> Live<'a> {
             matching: pipeline_fields(packet),
             data: frame.bytes()[..sent].to_vec().into(),
         };
-        self.out.messages.push((channel, Message { xid: 0, body: Body::PacketIn(body) }));
+        let carrier = self.plane.channels.auxiliaries().carrier(channel, packet);
+        self.out.messages.push((carrier, Message { xid: 0, body: Body::PacketIn(body) }));
     }
 }
 

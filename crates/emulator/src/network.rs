@@ -145,7 +145,7 @@ fn switch_config(
     let controllers = match &scenario.control {
         Control::Connect(address) => {
             let target = address.parse::<ControllerTarget>();
-            vec![target.map_err(|problem| LabError::Scenario(format!("controller: connect: {problem}")))?]
+            vec![target.map_err(|problem| LabError::Scenario(format!("controller: connect: {problem}")))?.into()]
         }
         _ => Vec::new(),
     };

@@ -1,10 +1,11 @@
 //! A running switch, as its owner sees it.
-use crate::config::{ListenTarget, PortConfig, SwitchConfig};
+use crate::config::{PortConfig, SwitchConfig};
 use crate::control::{self, Absent, Control, Order, Registry, Start};
 use crate::ctl::server::Server;
 use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
 use crate::snapshot::Snapshot;
+use crate::targets::ListenTarget;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,6 +16,7 @@ use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
 use weir_packet::Frame;
 use weir_port::PortError;
+use weir_tls::Credentials;
 use weir_units::SystemClock;
 
 /// Why a switch could not do what it was asked to.
@@ -37,6 +39,12 @@ pub enum SwitchError {
     FlowMod(ErrorType),
     #[error("{0}")]
     Request(String),
+    #[error(transparent)]
+    Tls(#[from] weir_tls::FileError),
+    #[error(
+        "{target}: TLS needs a private key, a certificate and the CA of the peers (--private-key, --certificate, --ca-cert)"
+    )]
+    NoCredentials { target: String },
     #[error("too many requests wait; try again")]
     Busy,
     #[error("the switch has stopped")]
@@ -53,6 +61,7 @@ impl Switch {
     /// A port number is taken, a listener's address is in use, the system has no thread left; nothing stays behind.
     pub fn start(config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
         // Everything that can fail comes before the threads; what was made by then is unmade by its drop.
+        let credentials = credentials(&config)?;
         let (listeners, addresses) = control::listen(&config.listeners)?;
         let identity = Identity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
         let (stop_requested, stop_requests) = watch::channel(false);
@@ -70,6 +79,7 @@ impl Switch {
             engine: engine.clone(),
             registry: Arc::clone(&registry),
             session: config.session,
+            credentials,
             clock,
             stopping: stop,
         };
@@ -86,6 +96,17 @@ impl Switch {
         let mut handle = SwitchHandle { identity, addresses, engine, registry, orders, stop_requests, alive, threads };
         handle.threads.start(worker, lives, control, start)?;
         Ok(handle)
+    }
+}
+
+/// What TLS needs, if anything uses it.
+fn credentials(config: &SwitchConfig) -> Result<Option<Arc<Credentials>>, SwitchError> {
+    let controllers = config.controllers.iter().filter(|spec| spec.target.is_tls()).map(ToString::to_string);
+    let listeners = config.listeners.iter().filter(|target| target.is_tls()).map(ToString::to_string);
+    match (&config.tls, controllers.chain(listeners).next()) {
+        (Some(files), _) => Ok(Some(Arc::new(Credentials::load(files.clone())?))),
+        (None, Some(target)) => Err(SwitchError::NoCredentials { target }),
+        (None, None) => Ok(None),
     }
 }
 

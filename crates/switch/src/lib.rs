@@ -11,8 +11,11 @@ pub mod handle;
 pub mod privileges;
 pub mod snapshot;
 mod socket;
+pub mod targets;
 
-pub use config::{ControllerTarget, ListenTarget, PortArgument, PortConfig, SwitchConfig};
+pub use config::{PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
 pub use snapshot::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot, TableSnapshot};
 pub use socket::SocketFile;
+pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
+pub use weir_tls::Files as TlsFiles;

@@ -1,4 +1,5 @@
 //! `weir switch`: the daemon.
+use crate::tls::TlsArgs;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use std::io::Write;
@@ -10,7 +11,7 @@ use weir_datapath::{DatapathConfig, FailMode};
 use weir_openflow::Version;
 use weir_switch::privileges::{self, User};
 use weir_switch::{
-    ControllerTarget, ListenTarget, PortArgument, PortConfig, SocketFile, Switch, SwitchConfig, SwitchError,
+    ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, Switch, SwitchConfig, SwitchError,
     SwitchHandle, ctl,
 };
 use weir_units::Span;
@@ -44,13 +45,28 @@ struct Settings {
     /// af_xdp, af_packet, tap, pcap, null, memory. Repeatable
     #[arg(long, value_name = "N=KIND:NAME")]
     port: Vec<PortArgument>,
-    /// A controller to connect to: tcp:IP[:PORT] or unix:PATH. Repeatable
+    /// A controller to connect to: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; ,aux=N behind it opens N auxiliary connections
+    /// for packet-ins, ,peer-name=NAME accepts only a certificate for that name. Repeatable
     #[arg(long, value_name = "tcp:IP:PORT")]
-    controller: Vec<ControllerTarget>,
-    /// Where controllers and tools such as ovs-ofctl may connect: ptcp:[PORT][:IP] (127.0.0.1 if no IP is given) or
-    /// punix:PATH. Repeatable
+    controller: Vec<ControllerSpec>,
+    /// Where controllers and tools such as ovs-ofctl may connect: ptcp:[PORT][:IP] (127.0.0.1 if no IP is given),
+    /// pssl:[PORT][:IP] (any address if none is given) or punix:PATH. Repeatable
     #[arg(long, value_name = "ptcp:PORT")]
     listen: Vec<ListenTarget>,
+    #[command(flatten)]
+    #[serde(skip)]
+    tls: TlsArgs,
+    // The same from a file: what is flattened there would not be checked for unknown keys.
+    #[arg(skip)]
+    private_key: Option<PathBuf>,
+    #[arg(skip)]
+    certificate: Option<PathBuf>,
+    #[arg(skip)]
+    ca_cert: Option<PathBuf>,
+    /// Silence of a controller after which it is asked for an echo; as much again without an answer ends the connection;
+    /// 0s: never [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    echo_interval: Option<Span>,
     /// Without a controller: keep to the tables, or forward as a learning bridge [default: secure]
     #[arg(long, value_enum)]
     fail_mode: Option<Mode>,
@@ -122,7 +138,7 @@ async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     privileges::reduce(user).map_err(said)?;
     let (name, socket) = settings.control_socket().map_err(said)?;
     let path = socket.path().to_owned();
-    let config = settings.into_config(name, ports, socket);
+    let config = settings.into_config(name, ports, socket)?;
     let controllers = config.controllers.clone();
     let dpid = config.datapath.datapath_id;
     let switch = Switch::start(config).map_err(said)?;
@@ -143,7 +159,7 @@ fn said(error: impl std::fmt::Display) -> anyhow::Error {
 }
 
 /// One line for people and for programs that wait for it.
-fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerTarget], socket: &Path) -> anyhow::Result<()> {
+fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerSpec], socket: &Path) -> anyhow::Result<()> {
     let snapshot = switch.snapshot()?;
     let ports = snapshot.ports.iter().map(|port| format!("{}={}", port.number, port.spec));
     let mut line = format!("weir switch {} is ready: dpid={dpid:#018x} ports={}", switch.name(), list(ports));
@@ -187,12 +203,22 @@ impl Settings {
         fn list<T>(here: Vec<T>, file: Vec<T>) -> Vec<T> {
             if here.is_empty() { file } else { here }
         }
+        let TlsArgs { private_key, certificate, ca_cert } = self.tls;
         Settings {
+            tls: TlsArgs {
+                private_key: private_key.or(file.private_key),
+                certificate: certificate.or(file.certificate),
+                ca_cert: ca_cert.or(file.ca_cert),
+            },
+            private_key: None,
+            certificate: None,
+            ca_cert: None,
             name: self.name.or(file.name),
             dpid: self.dpid.or(file.dpid),
             port: list(self.port, file.port),
             controller: list(self.controller, file.controller),
             listen: list(self.listen, file.listen),
+            echo_interval: self.echo_interval.or(file.echo_interval),
             fail_mode: self.fail_mode.or(file.fail_mode),
             versions: list(self.versions, file.versions),
             tables: self.tables.or(file.tables),
@@ -207,6 +233,7 @@ impl Settings {
         if self.tables.is_some_and(|tables| !(1..=254).contains(&tables)) {
             bail!("tables: found {}, expected 1 to 254", self.tables.unwrap_or_default());
         }
+        self.tls.files()?;
         let mut numbers: Vec<_> = self.port.iter().filter_map(|port| port.number).collect();
         numbers.sort();
         match numbers.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -234,7 +261,7 @@ impl Settings {
         last
     }
 
-    fn into_config(self, name: String, ports: Vec<PortConfig>, socket: SocketFile) -> SwitchConfig {
+    fn into_config(self, name: String, ports: Vec<PortConfig>, socket: SocketFile) -> anyhow::Result<SwitchConfig> {
         let defaults = (DatapathConfig::default(), SwitchConfig::default());
         let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
         let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
@@ -242,7 +269,10 @@ impl Settings {
         if !self.versions.is_empty() {
             session.versions = self.versions;
         }
-        SwitchConfig {
+        if let Some(interval) = self.echo_interval {
+            session.echo_interval = interval.0;
+        }
+        Ok(SwitchConfig {
             datapath: DatapathConfig {
                 datapath_id: dpid.unwrap_or(defaults.0.datapath_id),
                 name,
@@ -257,10 +287,11 @@ impl Settings {
             ports,
             controllers: self.controller,
             listeners: self.listen,
+            tls: self.tls.files()?,
             control_socket: Some(socket),
             session,
             spin: self.spin.map_or(defaults.1.spin, |spin| spin.0),
-        }
+        })
     }
 }
 
@@ -307,12 +338,16 @@ mod tests {
     #[test]
     fn a_file_says_what_flags_say_and_flags_win() {
         let file = "name = 's1'\ndpid = '0x2a'\nport = ['1=null:a', 'null:b']\ncontroller = ['tcp:127.0.0.1:6653']\n\
-                    listen = ['ptcp:6654']\nfail-mode = 'standalone'\ntables = 8\nspin = '50us'\n";
-        let flags = Settings { dpid: Some(DatapathId(7)), tables: Some(9), ..Settings::default() };
+                    listen = ['ptcp:6654']\nprivate-key = 'a'\ncertificate = 'b'\nca-cert = 'c'\necho-interval = '1s'\nfail-mode = 'standalone'\ntables = 8\nspin = '50us'\n";
+        let tls = TlsArgs { private_key: None, certificate: Some("other".into()), ca_cert: None };
+        let flags = Settings { dpid: Some(DatapathId(7)), tls, tables: Some(9), ..Settings::default() };
         let merged = flags.over(settings(file).unwrap());
         assert_eq!((merged.name.as_deref(), merged.dpid.unwrap().0, merged.tables), (Some("s1"), 7, Some(9)));
         assert_eq!((merged.port.len(), merged.controller.len(), merged.listen.len()), (2, 1, 1));
         assert!(matches!(merged.fail_mode, Some(Mode::Standalone)));
+        let files = merged.tls.files().unwrap().unwrap();
+        assert_eq!(files.certificate, PathBuf::from("other"), "the flag wins");
+        assert_eq!((files.private_key, files.ca_cert), (PathBuf::from("a"), PathBuf::from("c")));
     }
 
     #[test]
@@ -335,6 +370,9 @@ mod tests {
     fn impossible_settings_are_refused() {
         let twice = "port = ['1=null:a', '1=null:b']";
         assert!(settings(twice).unwrap().check().unwrap_err().to_string().contains("given twice"));
+        let half = settings("private-key = 'a'").unwrap();
+        let half = Settings::default().over(half).check().unwrap_err().to_string();
+        assert!(half.contains("--certificate is not given"), "{half}");
         assert!(settings("tables = 255").unwrap().check().is_err());
     }
 }

@@ -1,5 +1,5 @@
 //! What the switch says of itself.
-use crate::Datapath;
+use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
 use weir_openflow::model::FeaturesReply;
 use weir_openflow::model::features::capability;
@@ -9,12 +9,13 @@ use weir_openflow::model::multipart::Desc;
 const V10_ACTIONS: u32 = 0xfff;
 
 impl Datapath {
-    pub(super) fn features(&self, version: Version) -> FeaturesReply {
+    pub(super) fn features(&self, version: Version, channel: ChannelId) -> FeaturesReply {
         let shared = capability::FLOW_STATS | capability::TABLE_STATS | capability::PORT_STATS;
         let reply = FeaturesReply {
             datapath_id: self.config.datapath_id,
             n_buffers: self.config.n_buffers,
             n_tables: self.config.n_tables,
+            auxiliary_id: self.plane.channels.auxiliaries().number_of(channel),
             capabilities: shared,
             ..FeaturesReply::default()
         };

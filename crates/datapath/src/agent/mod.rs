@@ -74,7 +74,9 @@ impl Datapath {
             return Err(BadRequest::IsSlave.into());
         }
         match body {
-            Body::FeaturesRequest => request.reply(Body::FeaturesReply(self.features(request.version))),
+            Body::FeaturesRequest => {
+                request.reply(Body::FeaturesReply(self.features(request.version, request.channel)))
+            }
             Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
             Body::SetConfig(config) => return self.set_switch_config(*config, request),
             Body::FlowMod(flow) => return self.handle_flow_mod(flow, request),

@@ -47,7 +47,7 @@ impl Datapath {
     /// The packet that a packet-out carries or names.
     fn packet_of(&mut self, message: &PacketOut, request: &mut Request<'_>) -> Result<Frame, ErrorType> {
         if let Some(buffer) = message.buffer_id {
-            return self.plane.buffers.take(request.channel, buffer).map(|(_, frame)| frame);
+            return self.plane.buffers.take(self.main_of(request.channel), buffer).map(|(_, frame)| frame);
         }
         let mut frame = request.pool.take(message.data.0.len());
         frame.assign(&message.data.0);
@@ -56,7 +56,7 @@ impl Datapath {
 
     /// Runs a packet that was kept through the pipeline, as a flow-mod that names it asks for (OpenFlow 1.3.5, 7.3.4.2).
     pub(super) fn release(&mut self, buffer: BufferId, request: &mut Request<'_>) -> Result<(), ErrorType> {
-        let (in_port, mut frame) = self.plane.buffers.take(request.channel, buffer)?;
+        let (in_port, mut frame) = self.plane.buffers.take(self.main_of(request.channel), buffer)?;
         let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
             request.pool.give(frame);
             return Ok(());

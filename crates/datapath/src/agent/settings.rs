@@ -33,7 +33,8 @@ impl Datapath {
         if !is_known && request.version != Version::V10 {
             return Err(SwitchConfigFailed::BadFlags.into());
         }
-        if fragments <= FRAGMENT_DROP {
+        // What holds for the switch is not for slaves to change; Open vSwitch passes over it, too.
+        if fragments <= FRAGMENT_DROP && self.role_of(request.channel) != Role::Slave {
             self.drops_fragments = fragments == FRAGMENT_DROP;
         }
         if let Some(channel) = self.plane.channels.get_mut(request.channel) {
@@ -48,6 +49,11 @@ impl Datapath {
             return Err(TableModFailed::BadTable.into());
         }
         if change.config & !CONFIG_DEPRECATED != 0 { Err(TableModFailed::BadConfig.into()) } else { Ok(()) }
+    }
+
+    /// The main connection of a connection.
+    pub(super) fn main_of(&self, channel: ChannelId) -> ChannelId {
+        self.plane.channels.auxiliaries().main_of(channel)
     }
 
     pub(super) fn role_of(&self, channel: ChannelId) -> Role {

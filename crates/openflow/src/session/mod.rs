@@ -20,6 +20,9 @@ use weir_units::Instant;
 
 pub use types::{Event, SendError, SessionConfig, SessionCounters};
 
+/// How TLS begins: a handshake record of version 3.x (RFC 8446, 5.1), where OpenFlow has version and type.
+const TLS_BEGINS: (u8, u8) = (0x16, 3);
+
 /// One end of an OpenFlow channel.
 #[derive(Debug)]
 pub struct Session {
@@ -223,7 +226,10 @@ impl Session {
 
     fn refuse_beginning(&mut self, header: Header, bytes: &[u8]) {
         self.refuse(header, bytes, BadRequest::BadType.into());
-        self.close(format!("the first message has type {}, expected a hello (type 0)", header.kind));
+        self.close(match (header.version, header.kind) {
+            TLS_BEGINS => "the peer speaks TLS; use ssl: and pssl: at both ends, or tcp: and ptcp: at both".to_owned(),
+            (_, kind) => format!("the first message has type {kind}, expected a hello (type 0)"),
+        });
     }
 
     /// A hello, the first or a later one. A later one changes nothing, unless it leaves the version agreed on: then the peer

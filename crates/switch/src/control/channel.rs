@@ -4,7 +4,8 @@
 //! floods is read at the engine's pace, and TCP tells it. To the controller: the session's output is written as far as the
 //! stream takes it, and filled from the queue only up to [`OUTPUT_BYTES`]; what waits beyond waits in the queue, whose
 //! bounds drop and count ([`super::backlog`]).
-use super::backlog::{Backlog, ToChannel, outbox};
+use super::auxiliary::{self, Main};
+use super::backlog::{Backlog, Outbox, ToChannel, outbox};
 use super::registry::ChannelInfo;
 use super::{Control, stopped};
 use crate::engine::inbox::FromChannel;
@@ -34,21 +35,50 @@ pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// How a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
     /// Whether the session had come up.
     pub(crate) was_up: bool,
+    /// Why, for people.
+    pub(crate) reason: String,
+}
+
+/// What a connection is to its controller.
+pub(crate) enum Part {
+    /// The one everything may go over; told of the version when it is up.
+    Main(watch::Sender<Option<Version>>),
+    /// One more beside the main one, with its number.
+    Auxiliary(u8, Main),
+}
+
+impl Part {
+    /// A main connection that no other waits for.
+    pub(crate) fn alone() -> Part {
+        Part::Main(watch::channel(None).0)
+    }
 }
 
 /// Runs a channel over `stream` until either side ends it.
-pub(crate) async fn run<S: ByteStream>(control: Control, stream: S, info: Arc<ChannelInfo>, id: ChannelId) -> Ended {
-    info.connected();
+pub(crate) async fn run<S: ByteStream>(
+    control: Control,
+    stream: S,
+    info: Arc<ChannelInfo>,
+    id: ChannelId,
+    part: Part,
+) -> Ended {
+    info.connected(id);
     let (reader, writer) = tokio::io::split(stream);
     let backlog = Arc::new(Backlog::new(Arc::clone(&info.carried)));
     let (outbox, queue) = outbox(Arc::clone(&backlog));
     let clock = control.clock;
+    let mut config = control.session.clone();
+    if let Part::Auxiliary(_, main) = &part {
+        // Another version than the main connection's is refused.
+        config.versions = vec![main.version];
+    }
     let mut channel = Channel {
-        session: Session::switch(control.session.clone(), clock.now()),
+        session: Session::switch(config, clock.now()),
+        part,
         stopping: control.stopping.clone(),
         wrote_at: clock.now(),
         waiting: VecDeque::new(),
@@ -62,7 +92,28 @@ pub(crate) async fn run<S: ByteStream>(control: Control, stream: S, info: Arc<Ch
         queue,
     };
     let reason = channel.exchange(reader, writer).await;
-    channel.end(&reason).await
+    channel.end(reason).await
+}
+
+impl Part {
+    /// What the engine is told when the session is up.
+    fn up(&self, id: ChannelId, version: Version, outbox: Outbox) -> FromChannel {
+        match self {
+            Part::Main(up) => {
+                up.send_replace(Some(version));
+                FromChannel::Up(id, version, outbox)
+            }
+            Part::Auxiliary(number, main) => FromChannel::AuxiliaryUp(id, main.id, *number, outbox),
+        }
+    }
+}
+
+/// Waits until the main connection of an auxiliary one has ended.
+async fn main_ended(part: &mut Part) {
+    match part {
+        Part::Main(_) => std::future::pending().await,
+        Part::Auxiliary(_, main) => auxiliary::over(&mut main.ended).await,
+    }
 }
 
 struct Channel {
@@ -78,8 +129,9 @@ struct Channel {
     /// Messages for the engine, at most those of one piece read.
     waiting: VecDeque<FromChannel>,
     /// The engine's end of `queue`, until it has it.
-    outbox: Option<super::backlog::Outbox>,
+    outbox: Option<Outbox>,
     version: Option<Version>,
+    part: Part,
     /// When the controller last took bytes, or there were some to take again.
     wrote_at: Instant,
 }
@@ -103,6 +155,7 @@ impl Channel {
             let deadline = self.deadline(has_output);
             tokio::select! {
                 () = stopped(&mut self.stopping) => break "the switch stops".to_owned(),
+                () = main_ended(&mut self.part) => break "its main connection ended".to_owned(),
                 sent = self.control.engine.send(&mut self.waiting), if !self.waiting.is_empty() => {
                     if sent.is_err() {
                         break "the switch stops".to_owned();
@@ -111,11 +164,11 @@ impl Channel {
                 read = reader.read(&mut piece), if may_read => match read {
                     Ok(0) => break "the controller closed the connection".to_owned(),
                     Ok(bytes) => self.session.receive(self.clock.now(), &piece[..bytes]),
-                    Err(error) => break error.to_string(),
+                    Err(error) => break weir_tls::explain(&error),
                 },
                 wrote = writer.write(self.session.output()), if has_output => match wrote {
                     Ok(bytes) => self.wrote(bytes),
-                    Err(error) => break error.to_string(),
+                    Err(error) => break weir_tls::explain(&error),
                 },
                 message = self.queue.recv(), if may_fill => {
                     if let Some(reason) = message.and_then(|first| self.fill(first)) {
@@ -147,7 +200,7 @@ impl Channel {
                     self.version = Some(version);
                     self.info.up(version);
                     tracing::info!("{}: up, OpenFlow {}", self.info.target(), version.name());
-                    self.waiting.extend(self.outbox.take().map(|outbox| FromChannel::Up(self.id, version, outbox)));
+                    self.waiting.extend(self.outbox.take().map(|outbox| self.part.up(self.id, version, outbox)));
                 }
                 Event::Message(message) => {
                     self.info.carried.received.fetch_add(1, Relaxed);
@@ -203,16 +256,14 @@ impl Channel {
     }
 
     /// Tells the engine and those who look.
-    async fn end(mut self, reason: &str) -> Ended {
+    async fn end(mut self, reason: String) -> Ended {
         let was_up = self.version.is_some();
         let engine_knows = was_up && self.outbox.is_none();
-        self.info.down(reason);
-        tracing::info!("{}: down: {reason}", self.info.target());
         if engine_knows {
             // Messages that came before the end count: a controller may send flow-mods and close.
             self.waiting.push_back(FromChannel::Down(self.id));
             while !self.waiting.is_empty() && self.control.engine.send(&mut self.waiting).await.is_ok() {}
         }
-        Ended { was_up }
+        Ended { was_up, reason }
     }
 }

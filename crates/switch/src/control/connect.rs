@@ -1,8 +1,11 @@
 //! Connecting to a controller, and again when it goes.
-use super::channel::{self, ByteStream};
+use super::auxiliary;
+use super::channel::ByteStream;
+use super::registry::ChannelInfo;
 use super::{Control, stopped};
-use crate::config::ControllerTarget;
+use crate::targets::{ControllerSpec, ControllerTarget};
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
@@ -46,26 +49,24 @@ impl Backoff {
 }
 
 /// Keeps a channel to a controller until the switch stops.
-pub(crate) async fn keep_connected(control: Control, target: ControllerTarget) {
-    let info = control.registry.add(target.to_string());
+pub(crate) async fn keep_connected(control: Control, spec: ControllerSpec) {
+    let info = control.registry.add(spec.to_string());
     let mut stopping = control.stopping.clone();
     let mut backoff = Backoff::new();
     loop {
         let connected = tokio::select! {
             () = stopped(&mut stopping) => return,
-            connected = tokio::time::timeout(CONNECT_TIME, connect(&target)) => connected,
+            connected = connect(&control, &spec) => connected,
         };
-        match connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+        match connected {
             Ok(stream) => {
-                let ended = channel::run(control.clone(), stream, info.clone(), control.registry.next_id(false)).await;
+                let ended = auxiliary::run_with(&control, stream, &info, &spec).await;
                 if ended.was_up {
                     backoff.reset();
                 }
+                report(&info, &ended.reason);
             }
-            Err(error) => {
-                tracing::debug!("{target}: {error}");
-                info.down(&error.to_string());
-            }
+            Err(error) => report(&info, &weir_tls::explain(&error)),
         }
         tokio::select! {
             () = stopped(&mut stopping) => return,
@@ -74,16 +75,38 @@ pub(crate) async fn keep_connected(control: Control, target: ControllerTarget) {
     }
 }
 
-async fn connect(target: &ControllerTarget) -> io::Result<Box<dyn ByteStream>> {
-    match target {
-        ControllerTarget::Tcp(address) => {
-            let stream = TcpStream::connect(address).await?;
-            // Replies are short, and somebody waits for each.
-            stream.set_nodelay(true)?;
-            Ok(Box::new(stream))
+/// Notes why a connection to a controller ended or could not be made; told aloud when that is new, not at every attempt.
+pub(super) fn report(info: &ChannelInfo, reason: &str) {
+    if info.down(reason) {
+        tracing::warn!("{}: {reason}", info.target());
+    } else {
+        tracing::debug!("{}: {reason}", info.target());
+    }
+}
+
+/// A stream to a controller, within [`CONNECT_TIME`].
+pub(super) async fn connect(control: &Control, spec: &ControllerSpec) -> io::Result<Box<dyn ByteStream>> {
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {CONNECT_TIME:?}"));
+    tokio::time::timeout(CONNECT_TIME, open(control, spec)).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn open(control: &Control, spec: &ControllerSpec) -> io::Result<Box<dyn ByteStream>> {
+    match &spec.target {
+        ControllerTarget::Tcp(address) => Ok(Box::new(tcp(address).await?)),
+        ControllerTarget::Ssl(address) => {
+            let credentials = control.credentials()?;
+            let stream = tcp(address).await?;
+            Ok(Box::new(credentials.connect(stream, address.ip(), spec.peer_name.as_ref()).await?))
         }
         ControllerTarget::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
     }
+}
+
+async fn tcp(address: &SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    // Replies are short, and somebody waits for each.
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 #[cfg(test)]

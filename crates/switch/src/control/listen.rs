@@ -1,16 +1,21 @@
 //! Letting controllers and tools connect.
-use super::channel::{self, ByteStream};
+use super::channel::{self, ByteStream, Ended, Part};
+use super::registry::ChannelInfo;
 use super::{Control, MAX_CHANNELS, stopped};
-use crate::config::ListenTarget;
 use crate::handle::SwitchError;
 use crate::socket::SocketFile;
+use crate::targets::ListenTarget;
 use std::io;
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use weir_units::{Clock, Throttle};
 
 /// Wait after an accept that failed for want of descriptors.
 const ACCEPT_WAIT: Duration = Duration::from_millis(100);
+
+/// How often a listener says that connections came to nothing.
+const LOG_EVERY: Duration = Duration::from_secs(1);
 
 /// An open listener.
 #[derive(Debug)]
@@ -21,6 +26,7 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 enum Socket {
+    /// For [`ListenTarget::Tcp`] and [`ListenTarget::Ssl`].
     Tcp(TcpListener),
     Unix(SocketFile),
 }
@@ -32,7 +38,7 @@ impl Listener {
     /// The address is in use or not this machine's.
     pub(crate) fn open(target: &ListenTarget) -> Result<Listener, SwitchError> {
         match target {
-            ListenTarget::Tcp(address) => {
+            ListenTarget::Tcp(address) | ListenTarget::Ssl(address) => {
                 let refused = |error: io::Error| SwitchError::System {
                     tried: format!("listening on {target}"),
                     advice: advice(&error),
@@ -40,7 +46,8 @@ impl Listener {
                 };
                 let socket = TcpListener::bind(address).map_err(refused)?;
                 socket.set_nonblocking(true).map_err(refused)?;
-                let target = ListenTarget::Tcp(socket.local_addr().map_err(refused)?);
+                let address = socket.local_addr().map_err(refused)?;
+                let target = if target.is_tls() { ListenTarget::Ssl(address) } else { ListenTarget::Tcp(address) };
                 Ok(Listener { target, socket: Socket::Tcp(socket) })
             }
             ListenTarget::Unix(path) => {
@@ -67,14 +74,18 @@ fn advice(error: &io::Error) -> String {
 
 /// Accepts channels until the switch stops, then waits for them to end.
 pub(crate) async fn serve(control: Control, listener: Listener) {
-    let target = listener.target.to_string();
+    let door = Arc::new(Door {
+        name: listener.target.to_string(),
+        is_tls: listener.target.is_tls(),
+        refusals: Mutex::new(Throttle::new(LOG_EVERY)),
+    });
     let accepting = match listener.socket {
         Socket::Tcp(socket) => tokio::net::TcpListener::from_std(socket).map(Accepting::Tcp),
         Socket::Unix(file) => file.into_tokio().map(|(socket, file)| Accepting::Unix(socket, file)),
     };
     match accepting {
-        Ok(accepting) => accept(control, &target, accepting).await,
-        Err(error) => tracing::error!("{target}: {error}"),
+        Ok(accepting) => accept(control, door, accepting).await,
+        Err(error) => tracing::error!("{}: {error}", door.name),
     }
 }
 
@@ -98,7 +109,27 @@ impl Accepting {
     }
 }
 
-async fn accept(control: Control, target: &str, accepting: Accepting) {
+/// What the connections of one listener share.
+struct Door {
+    name: String,
+    is_tls: bool,
+    /// Anybody can cause refusals, as many as they like.
+    refusals: Mutex<Throttle>,
+}
+
+impl Door {
+    /// Tells that a connection came to nothing.
+    fn refused(&self, control: &Control, name: &str, reason: &str) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        match refusals.pass(control.clock.now()) {
+            Some(0) => tracing::warn!("{name}: {reason}"),
+            Some(more) => tracing::warn!("{name}: {reason}; {more} more came to nothing at {} before", self.name),
+            None => tracing::debug!("{name}: {reason}"),
+        }
+    }
+}
+
+async fn accept(control: Control, door: Arc<Door>, accepting: Accepting) {
     let mut stopping = control.stopping.clone();
     let mut channels = tokio::task::JoinSet::new();
     loop {
@@ -106,14 +137,16 @@ async fn accept(control: Control, target: &str, accepting: Accepting) {
             () = stopped(&mut stopping) => break,
             Some(_) = channels.join_next() => {}
             accepted = accepting.next() => match accepted {
-                Ok((_, peer)) if control.registry.len() >= MAX_CHANNELS => {
-                    tracing::warn!("{target}{peer}: refused: there are {MAX_CHANNELS} channels already");
+                Ok((_, peer)) if !control.registry.make_room() => {
+                    let reason = format!("refused: there are {MAX_CHANNELS} channels already");
+                    door.refused(&control, &format!("{}{peer}", door.name), &reason);
                 }
                 Ok((stream, peer)) => {
-                    channels.spawn(one(control.clone(), stream, format!("{target}{peer}")));
+                    let info = control.registry.add_passive(format!("{}{peer}", door.name));
+                    channels.spawn(one(control.clone(), Arc::clone(&door), stream, info));
                 }
                 Err(error) => {
-                    tracing::warn!("{target}: {error}");
+                    tracing::warn!("{}: {error}", door.name);
                     tokio::time::sleep(ACCEPT_WAIT).await;
                 }
             },
@@ -123,9 +156,45 @@ async fn accept(control: Control, target: &str, accepting: Accepting) {
     while channels.join_next().await.is_some() {}
 }
 
-async fn one(control: Control, stream: Box<dyn ByteStream>, name: String) {
-    let registry = Arc::clone(&control.registry);
-    let info = registry.add(name);
-    channel::run(control, stream, info.clone(), registry.next_id(true)).await;
-    registry.remove(&info);
+async fn one(control: Control, door: Arc<Door>, stream: Box<dyn ByteStream>, info: Arc<ChannelInfo>) {
+    let ended = tokio::select! {
+        // Looked at first: a channel that was in its handshake when it was chosen is not up now.
+        biased;
+        () = info.chosen_to_go() => {
+            Ended { was_up: false, reason: "closed to make room: no handshake was done yet".to_owned() }
+        }
+        ended = shake_hands_and_run(&control, &door, stream, &info) => ended,
+    };
+    if ended.was_up {
+        tracing::info!("{}: down: {}", info.target(), ended.reason);
+    } else {
+        door.refused(&control, info.target(), &ended.reason);
+    }
+    control.registry.remove(&info);
+}
+
+async fn shake_hands_and_run(
+    control: &Control,
+    door: &Door,
+    stream: Box<dyn ByteStream>,
+    info: &Arc<ChannelInfo>,
+) -> Ended {
+    let mut stopping = control.stopping.clone();
+    let stream = if door.is_tls {
+        let shaken = tokio::select! {
+            () = stopped(&mut stopping) => Err(io::Error::other("the switch stops")),
+            shaken = tls(control, stream) => shaken,
+        };
+        match shaken {
+            Ok(stream) => stream,
+            Err(error) => return Ended { was_up: false, reason: weir_tls::explain(&error) },
+        }
+    } else {
+        stream
+    };
+    channel::run(control.clone(), stream, Arc::clone(info), control.registry.next_id(true), Part::alone()).await
+}
+
+async fn tls(control: &Control, stream: Box<dyn ByteStream>) -> io::Result<Box<dyn ByteStream>> {
+    Ok(Box::new(control.credentials()?.accept(stream).await?))
 }

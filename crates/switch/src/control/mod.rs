@@ -1,5 +1,6 @@
 //! The control thread: channels to controllers, the control socket, ports that are waited for. It only ever waits; what it
 //! finds goes to the engine through its inbox.
+mod auxiliary;
 pub(crate) mod backlog;
 mod channel;
 mod connect;
@@ -7,15 +8,17 @@ mod listen;
 mod registry;
 mod reopen;
 
-use crate::config::{ControllerTarget, ListenTarget};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
-use channel::ByteStream;
+use crate::targets::{ControllerSpec, ListenTarget};
+use channel::{ByteStream, Part};
 pub(crate) use registry::Registry;
 pub(crate) use reopen::Absent;
+use std::io;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use weir_openflow::session::SessionConfig;
+use weir_tls::Credentials;
 use weir_units::SystemClock;
 
 /// Channels at once at most, those being connected included; beyond, a listener refuses.
@@ -27,9 +30,21 @@ pub(crate) struct Control {
     pub(crate) engine: EngineClient,
     pub(crate) registry: Arc<Registry>,
     pub(crate) session: SessionConfig,
+    /// What is shown to peers over TLS, and who of them is trusted.
+    pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) clock: SystemClock,
     /// Becomes true when the switch stops.
     pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl Control {
+    /// The credentials, which whoever uses TLS has.
+    ///
+    /// # Errors
+    /// There are none: the switch would not have started.
+    fn credentials(&self) -> io::Result<&Credentials> {
+        self.credentials.as_deref().ok_or_else(|| io::Error::other("no private key and certificate were given"))
+    }
 }
 
 /// What the control thread is told while it runs.
@@ -40,7 +55,7 @@ pub(crate) enum Order {
 
 /// What the control thread starts with.
 pub(crate) struct Start {
-    pub(crate) controllers: Vec<ControllerTarget>,
+    pub(crate) controllers: Vec<ControllerSpec>,
     pub(crate) listeners: Vec<listen::Listener>,
     pub(crate) ctl: Option<crate::ctl::server::Server>,
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
@@ -84,9 +99,13 @@ pub(crate) async fn run(control: Control, mut start: Start) {
             order = start.orders.recv() => match order {
                 Some(Order::Stream(stream)) => {
                     let info = control.registry.add("in-process".to_owned());
-                    let task = channel::run(control.clone(), stream, info.clone(), control.registry.next_id(false));
+                    let task = channel::run(control.clone(), stream, info.clone(), control.registry.next_id(false), Part::alone());
                     let registry = Arc::clone(&control.registry);
-                    tasks.spawn(async move { task.await; registry.remove(&info) });
+                    tasks.spawn(async move {
+                        let ended = task.await;
+                        tracing::info!("{}: down: {}", info.target(), ended.reason);
+                        registry.remove(&info);
+                    });
                 }
                 None => break,
             },

@@ -1,8 +1,10 @@
 //! The channels there are, for those who look: `weir ctl show`, labs.
+use super::MAX_CHANNELS;
 use super::backlog::Carried;
 use crate::snapshot::{ChannelSnapshot, ChannelState};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 use weir_datapath::ChannelId;
 use weir_openflow::Version;
 
@@ -30,12 +32,18 @@ pub(crate) struct ChannelInfo {
     /// What it carried and lost.
     pub(crate) carried: Arc<Carried>,
     connects: AtomicU64,
+    /// Whether the switch listened for it.
+    is_passive: bool,
+    /// Told that its place is needed.
+    go: Notify,
     status: Mutex<Status>,
 }
 
 #[derive(Debug)]
 struct Status {
     state: ChannelState,
+    /// The number of its connection, the last one if there is none.
+    id: ChannelId,
     last_error: Option<String>,
 }
 
@@ -51,13 +59,24 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Enters a channel.
+    /// Enters a channel to a controller.
     pub(crate) fn add(&self, target: String) -> Arc<ChannelInfo> {
+        self.enter(target, false)
+    }
+
+    /// Enters a channel that the switch listened for.
+    pub(crate) fn add_passive(&self, target: String) -> Arc<ChannelInfo> {
+        self.enter(target, true)
+    }
+
+    fn enter(&self, target: String, is_passive: bool) -> Arc<ChannelInfo> {
         let info = Arc::new(ChannelInfo {
             target,
             carried: Arc::default(),
             connects: AtomicU64::new(0),
-            status: Mutex::new(Status { state: ChannelState::Connecting, last_error: None }),
+            is_passive,
+            go: Notify::new(),
+            status: Mutex::new(Status { state: ChannelState::Connecting, id: ChannelId::LOCAL, last_error: None }),
         });
         locked(&self.channels).push(Arc::clone(&info));
         info
@@ -77,9 +96,15 @@ impl Registry {
         ChannelId(next.fetch_add(1, Relaxed))
     }
 
-    /// Number of channels.
-    pub(crate) fn len(&self) -> usize {
-        locked(&self.channels).len()
+    /// Whether there is room for one more channel. Of [`MAX_CHANNELS`], the one that came first of those that have not shaken hands
+    /// goes: who opens connections and says nothing keeps nobody else out.
+    pub(crate) fn make_room(&self) -> bool {
+        let mut channels = locked(&self.channels);
+        if channels.len() < MAX_CHANNELS {
+            return true;
+        }
+        let chosen = channels.iter().position(|info| info.is_passive && !info.is_up());
+        chosen.inspect(|place| channels.remove(*place).go.notify_one()).is_some()
     }
 
     /// All channels as they are now, and the packet-ins that they and those that ended took, and that they could not take.
@@ -100,9 +125,20 @@ impl ChannelInfo {
         &self.target
     }
 
+    /// Waits until its place is needed for another.
+    pub(crate) async fn chosen_to_go(&self) {
+        self.go.notified().await;
+    }
+
+    fn is_up(&self) -> bool {
+        matches!(locked(&self.status).state, ChannelState::Up { .. })
+    }
+
     /// The stream is there.
-    pub(crate) fn connected(&self) {
-        locked(&self.status).state = ChannelState::Handshake;
+    pub(crate) fn connected(&self, id: ChannelId) {
+        let mut status = locked(&self.status);
+        status.state = ChannelState::Handshake;
+        status.id = id;
     }
 
     /// The session is up.
@@ -111,11 +147,11 @@ impl ChannelInfo {
         locked(&self.status).state = ChannelState::Up { version: version.name().to_owned() };
     }
 
-    /// The connection ended or could not be made.
-    pub(crate) fn down(&self, reason: &str) {
+    /// The connection ended or could not be made; whether the reason is another than last time.
+    pub(crate) fn down(&self, reason: &str) -> bool {
         let mut status = locked(&self.status);
         status.state = ChannelState::Connecting;
-        status.last_error = Some(reason.to_owned());
+        status.last_error.replace(reason.to_owned()).as_deref() != Some(reason)
     }
 
     fn snapshot(&self) -> ChannelSnapshot {

@@ -25,6 +25,8 @@ pub(crate) type Call = Box<dyn FnOnce(&mut Engine) + Send>;
 pub(crate) enum FromChannel {
     /// It is up, and where its messages go.
     Up(ChannelId, Version, Outbox),
+    /// It is up as an auxiliary connection of another, with this number.
+    AuxiliaryUp(ChannelId, ChannelId, u8, Outbox),
     /// The controller says something.
     Message(ChannelId, Message),
     /// It ended.

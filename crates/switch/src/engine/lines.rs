@@ -55,7 +55,10 @@ impl Lines {
 
     /// Keeps a message for later if others of its channel wait; otherwise gives it back.
     pub(super) fn hold(&mut self, message: FromChannel) -> Option<FromChannel> {
-        let (FromChannel::Up(channel, ..) | FromChannel::Message(channel, _) | FromChannel::Down(channel)) = message;
+        let (FromChannel::Up(channel, ..)
+        | FromChannel::AuxiliaryUp(channel, ..)
+        | FromChannel::Message(channel, _)
+        | FromChannel::Down(channel)) = message;
         let Some(line) = self.by_channel.get_mut(&channel).filter(|line| line.is_held) else { return Some(message) };
         if matches!(message, FromChannel::Down(_)) {
             // Nobody reads the rest of the reply; what was sent before the end still counts.

@@ -198,6 +198,13 @@ impl Engine {
                 self.lines.add(channel, outbox);
                 self.datapath.channel_up(now, channel, version);
             }
+            FromChannel::AuxiliaryUp(channel, main, number, outbox) => {
+                if self.datapath.auxiliary_up(now, channel, main, number) {
+                    self.lines.add(channel, outbox);
+                } else {
+                    outbox.close("its main connection ended");
+                }
+            }
             FromChannel::Down(channel) => {
                 if self.lines.remove(channel) {
                     self.datapath.channel_down(now, channel);

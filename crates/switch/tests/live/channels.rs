@@ -113,7 +113,7 @@ async fn a_flooding_controller_starves_nobody() {
 async fn a_controller_that_comes_back_is_found() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let target = ControllerTarget::Tcp(listener.local_addr().unwrap());
-    let (switch, _hosts) = switch(1, SwitchConfig { controllers: vec![target], ..SwitchConfig::default() });
+    let (switch, _hosts) = switch(1, SwitchConfig { controllers: vec![target.into()], ..SwitchConfig::default() });
     for connects in 1..4 {
         let accepted = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await;
         let (stream, _) = accepted.expect("within a second").unwrap();

@@ -1,0 +1,97 @@
+//! Auxiliary connections to a controller (OpenFlow 1.3.5, 6.3.7): opened when the main one is up, ended with it.
+//!
+//! They carry packet-ins, spread over them by flow (`datapath::channels`), and whatever the controller asks on them; each answer goes
+//! the way of its question. One that ends or cannot be opened is tried again as long as the main connection is up; meanwhile
+//! its packet-ins go over the others, or the main one.
+use super::Control;
+use super::channel::{self, ByteStream, Ended, Part};
+use super::connect::{Backoff, connect, report};
+use super::registry::ChannelInfo;
+use crate::targets::ControllerSpec;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use weir_datapath::ChannelId;
+use weir_openflow::Version;
+
+/// The main connection of auxiliary ones.
+#[derive(Clone)]
+pub(super) struct Main {
+    pub(super) id: ChannelId,
+    pub(super) version: Version,
+    /// Becomes true when it ends.
+    pub(super) ended: watch::Receiver<bool>,
+}
+
+/// Runs a main connection and its auxiliary ones until the main one ends, and they with it.
+pub(super) async fn run_with(
+    control: &Control,
+    stream: Box<dyn ByteStream>,
+    info: &Arc<ChannelInfo>,
+    spec: &ControllerSpec,
+) -> Ended {
+    let id = control.registry.next_id(false);
+    let (up, comes_up) = watch::channel(None);
+    let (end, ended) = watch::channel(false);
+    let main = async {
+        let ended = channel::run(control.clone(), stream, Arc::clone(info), id, Part::Main(up)).await;
+        end.send_replace(true);
+        ended
+    };
+    let (main, ()) = tokio::join!(main, open_all(control, spec, id, comes_up, ended));
+    main
+}
+
+/// Waits for the main connection to come up, and keeps the others until it ends.
+async fn open_all(
+    control: &Control,
+    spec: &ControllerSpec,
+    id: ChannelId,
+    mut comes_up: watch::Receiver<Option<Version>>,
+    ended: watch::Receiver<bool>,
+) {
+    // An error says that it ended without having come up.
+    let Ok(version) = comes_up.wait_for(Option::is_some).await.map(|version| *version) else { return };
+    let Some(version) = version.filter(|version| *version >= Version::V13) else { return };
+    let mut all = JoinSet::new();
+    for number in 1..=spec.auxiliaries {
+        let main = Main { id, version, ended: ended.clone() };
+        all.spawn(keep(control.clone(), spec.clone(), number, main));
+    }
+    while all.join_next().await.is_some() {}
+}
+
+/// Keeps one auxiliary connection until the main one ends.
+async fn keep(control: Control, spec: ControllerSpec, number: u8, main: Main) {
+    let info = control.registry.add(format!("{} auxiliary {number}", spec.target));
+    let mut ended = main.ended.clone();
+    let mut backoff = Backoff::new();
+    loop {
+        let connected = tokio::select! {
+            () = over(&mut ended) => break,
+            connected = connect(&control, &spec) => connected,
+        };
+        match connected {
+            Ok(stream) => {
+                let id = control.registry.next_id(false);
+                let part = Part::Auxiliary(number, main.clone());
+                let ended = channel::run(control.clone(), stream, Arc::clone(&info), id, part).await;
+                if ended.was_up {
+                    backoff.reset();
+                }
+                report(&info, &ended.reason);
+            }
+            Err(error) => report(&info, &weir_tls::explain(&error)),
+        }
+        tokio::select! {
+            () = over(&mut ended) => break,
+            () = tokio::time::sleep(backoff.next()) => {}
+        }
+    }
+    control.registry.remove(&info);
+}
+
+/// Waits until the main connection has ended.
+pub(super) async fn over(ended: &mut watch::Receiver<bool>) {
+    let _ = ended.wait_for(|ended| *ended).await;
+}

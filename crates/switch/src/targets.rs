@@ -1,0 +1,238 @@
+//! Where control channels go and come from, as users write it.
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use weir_tls::ServerName;
+
+/// The TCP port that IANA gave to OpenFlow.
+pub const OPENFLOW_TCP_PORT: u16 = 6653;
+/// Auxiliary connections to a controller at most.
+pub const MAX_AUXILIARIES: u8 = 8;
+
+/// A controller to connect to: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ControllerTarget {
+    /// Over TCP.
+    Tcp(SocketAddr),
+    /// Over TLS.
+    Ssl(SocketAddr),
+    /// Over a Unix socket.
+    Unix(PathBuf),
+}
+
+/// A controller to connect to, and how: `TARGET[,aux=N][,peer-name=NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControllerSpec {
+    /// Where it is.
+    pub target: ControllerTarget,
+    /// Auxiliary connections opened once the main one is up (OpenFlow 1.3.5, 6.3.7), [`MAX_AUXILIARIES`] at most.
+    pub auxiliaries: u8,
+    /// The name (DNS or address) that its certificate must be for; with none, any certificate of the CA will do.
+    pub peer_name: Option<ServerName<'static>>,
+}
+
+/// Where to let controllers connect: `ptcp:[PORT][:IP]`, `pssl:[PORT][:IP]` or `punix:PATH`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ListenTarget {
+    /// Over TCP; port 0 takes a free one.
+    Tcp(SocketAddr),
+    /// Over TLS; port 0 takes a free one.
+    Ssl(SocketAddr),
+    /// Over a Unix socket, made with permissions 0600.
+    Unix(PathBuf),
+}
+
+impl ControllerTarget {
+    /// Whether it needs credentials.
+    pub fn is_tls(&self) -> bool {
+        matches!(self, ControllerTarget::Ssl(_))
+    }
+}
+
+impl ListenTarget {
+    /// Whether it needs credentials.
+    pub fn is_tls(&self) -> bool {
+        matches!(self, ListenTarget::Ssl(_))
+    }
+}
+
+impl From<ControllerTarget> for ControllerSpec {
+    fn from(target: ControllerTarget) -> Self {
+        ControllerSpec { target, auxiliaries: 0, peer_name: None }
+    }
+}
+
+impl FromStr for ControllerTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected = || format!("found `{text}`, expected tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH");
+        match text.split_once(':') {
+            Some(("tcp", rest)) => host_and_port(rest).map(ControllerTarget::Tcp).ok_or_else(expected),
+            Some(("ssl", rest)) => host_and_port(rest).map(ControllerTarget::Ssl).ok_or_else(expected),
+            Some(("unix", path)) if !path.is_empty() => Ok(ControllerTarget::Unix(path.into())),
+            _ => Err(expected()),
+        }
+    }
+}
+
+impl FromStr for ControllerSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.split(',');
+        let mut spec = ControllerSpec::from(parts.next().unwrap_or_default().parse::<ControllerTarget>()?);
+        for option in parts {
+            spec.set(option).map_err(|problem| format!("`{text}`: {problem}"))?;
+        }
+        Ok(spec)
+    }
+}
+
+impl ControllerSpec {
+    fn set(&mut self, option: &str) -> Result<(), String> {
+        match option.split_once('=') {
+            Some(("aux", number)) => {
+                let number = number.parse().ok().filter(|number| *number <= MAX_AUXILIARIES);
+                self.auxiliaries =
+                    number.ok_or_else(|| format!("found `{option}`, expected aux=0 to aux={MAX_AUXILIARIES}"))?;
+                Ok(())
+            }
+            Some(("peer-name", name)) if self.target.is_tls() => {
+                let name = ServerName::try_from(name.to_owned());
+                self.peer_name =
+                    Some(name.map_err(|_| format!("found `{option}`, expected a DNS name or an IP address"))?);
+                Ok(())
+            }
+            Some(("peer-name", _)) => Err("peer-name= is for ssl: only".to_owned()),
+            _ => Err(format!("found `{option}`, expected aux=N or peer-name=NAME")),
+        }
+    }
+}
+
+impl FromStr for ListenTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected = || format!("found `{text}`, expected ptcp:[PORT][:IP], pssl:[PORT][:IP] or punix:PATH");
+        match text.split_once(':').unwrap_or((text, "")) {
+            ("ptcp", rest) => port_and_host(rest, Ipv4Addr::LOCALHOST).map(ListenTarget::Tcp).ok_or_else(expected),
+            ("pssl", rest) => port_and_host(rest, Ipv4Addr::UNSPECIFIED).map(ListenTarget::Ssl).ok_or_else(expected),
+            ("punix", path) if !path.is_empty() => Ok(ListenTarget::Unix(path.into())),
+            _ => Err(expected()),
+        }
+    }
+}
+
+/// `IP`, `IP:PORT`, `[IPv6]` or `[IPv6]:PORT`.
+fn host_and_port(text: &str) -> Option<SocketAddr> {
+    if let Ok(whole) = text.parse() {
+        return Some(whole);
+    }
+    let host = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    Some((host.parse::<IpAddr>().ok()?, OPENFLOW_TCP_PORT).into())
+}
+
+/// `[PORT][:IP]`. Without an address, a channel that is neither encrypted nor authenticated is for this machine only.
+fn port_and_host(text: &str, default: Ipv4Addr) -> Option<SocketAddr> {
+    let (port, host) = text.split_once(':').unwrap_or((text, ""));
+    let port = if port.is_empty() { OPENFLOW_TCP_PORT } else { port.parse().ok()? };
+    let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    let host = if host.is_empty() { default.into() } else { host.parse::<IpAddr>().ok()? };
+    Some((host, port).into())
+}
+
+impl fmt::Display for ControllerTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ControllerTarget::Tcp(address) => write!(f, "tcp:{address}"),
+            ControllerTarget::Ssl(address) => write!(f, "ssl:{address}"),
+            ControllerTarget::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for ControllerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.target.fmt(f)?;
+        if self.auxiliaries > 0 {
+            write!(f, ",aux={}", self.auxiliaries)?;
+        }
+        self.peer_name.as_ref().map_or(Ok(()), |name| write!(f, ",peer-name={}", name.to_str()))
+    }
+}
+
+impl fmt::Display for ListenTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, address) = match self {
+            ListenTarget::Tcp(address) => ("ptcp", address),
+            ListenTarget::Ssl(address) => ("pssl", address),
+            ListenTarget::Unix(path) => return write!(f, "punix:{}", path.display()),
+        };
+        match address {
+            SocketAddr::V6(v6) => write!(f, "{kind}:{}:[{}]", v6.port(), v6.ip()),
+            SocketAddr::V4(v4) => write!(f, "{kind}:{}:{}", v4.port(), v4.ip()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_and_printed() {
+        for text in ["tcp:127.0.0.1:6653", "tcp:[::1]:7", "ssl:10.0.0.1:6653", "unix:/run/c.sock"] {
+            assert_eq!(text.parse::<ControllerTarget>().unwrap().to_string(), text);
+        }
+        for text in
+            ["ptcp:6654:127.0.0.1", "ptcp:0:0.0.0.0", "ptcp:6653:[::1]", "pssl:6653:10.0.0.1", "punix:/run/s.sock"]
+        {
+            assert_eq!(text.parse::<ListenTarget>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_filled_in() {
+        assert_eq!("tcp:10.0.0.1".parse::<ControllerTarget>().unwrap().to_string(), "tcp:10.0.0.1:6653");
+        assert_eq!("ssl:[::1]".parse::<ControllerTarget>().unwrap().to_string(), "ssl:[::1]:6653");
+        for text in ["ptcp", "ptcp:", "ptcp:6653"] {
+            assert_eq!(text.parse::<ListenTarget>().unwrap().to_string(), "ptcp:6653:127.0.0.1", "{text}");
+        }
+        assert_eq!("pssl".parse::<ListenTarget>().unwrap().to_string(), "pssl:6653:0.0.0.0");
+    }
+
+    #[test]
+    fn controllers_have_options() {
+        for text in
+            ["tcp:10.0.0.1:6653,aux=3", "ssl:10.0.0.1:6653,aux=1,peer-name=c1.example", "unix:/run/c.sock,aux=2"]
+        {
+            assert_eq!(text.parse::<ControllerSpec>().unwrap().to_string(), text);
+        }
+        assert_eq!("tcp:10.0.0.1:1,aux=0".parse::<ControllerSpec>().unwrap().to_string(), "tcp:10.0.0.1:1");
+        for (wrong, problem) in [
+            ("tcp:1.2.3.4:5,aux=9", "expected aux=0 to aux=8"),
+            ("tcp:1.2.3.4:5,aux", "expected aux=N or peer-name=NAME"),
+            ("tcp:1.2.3.4:5,peer-name=c1", "is for ssl: only"),
+            ("ssl:1.2.3.4:5,peer-name=a b", "expected a DNS name"),
+            ("ssl:1.2.3.4:5,", "expected aux=N"),
+        ] {
+            let error = wrong.parse::<ControllerSpec>().unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn wrong_targets_say_what_is_expected() {
+        for wrong in
+            ["", "127.0.0.1", "tcp:", "tcp:host:1", "ssl:1.2.3.4:99999", "unix:", "udp:1.2.3.4:5", "dtls:1.2.3.4"]
+        {
+            let error = wrong.parse::<ControllerTarget>().unwrap_err();
+            assert!(error.contains("expected tcp:IP[:PORT], ssl:"), "{error}");
+        }
+        assert!("ptcp:x".parse::<ListenTarget>().is_err());
+        assert!("pssl:1:2:3".parse::<ListenTarget>().is_err());
+        assert!("punix:".parse::<ListenTarget>().is_err());
+    }
+}
