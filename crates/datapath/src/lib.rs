@@ -32,7 +32,7 @@ pub use agent::{FlowWalk, LongReply};
 pub use drops::{DropReason, Drops};
 pub use ports::MAX_PORTS;
 pub use trace::{Trace, TraceStep};
-pub use types::{ChannelId, DatapathConfig, FailMode, Output, PortCounters};
+pub use types::{ChannelId, DatapathConfig, FailMode, Output, PortCounters, PortQueue, PortQueues};
 
 use action_set::ActionSet;
 use agent::Parts;
@@ -240,6 +240,11 @@ impl Datapath {
     /// Counters of a port, from the engine's, right before they are asked for.
     pub fn set_port_counters(&mut self, port: PortNo, counters: PortCounters) {
         self.plane.ports.set_counters(port, counters);
+    }
+
+    /// The queues of a port, from the engine's, right before they are asked for.
+    pub fn set_port_queues(&mut self, port: PortNo, queues: PortQueues) {
+        self.plane.ports.set_queues(port, queues);
     }
 
     /// Drops by reason since the start.

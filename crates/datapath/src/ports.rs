@@ -1,5 +1,5 @@
 //! The ports of a datapath: what controllers see of them, and which of them a packet may leave by.
-use crate::{DropReason, PortCounters};
+use crate::{DropReason, PortCounters, PortQueues};
 use foldhash::{HashMap, HashMapExt};
 use weir_openflow::model::port::{PortStats, bits};
 use weir_openflow::model::{PortDesc, PortNo};
@@ -13,6 +13,7 @@ pub const MAX_PORTS: usize = 1024;
 pub(crate) struct PortState {
     pub(crate) desc: PortDesc,
     counters: PortCounters,
+    queues: PortQueues,
     added: Instant,
 }
 
@@ -64,7 +65,10 @@ impl Ports {
             return Err(format!("port {}: there are already {MAX_PORTS} ports, the most a datapath has", desc.name));
         }
         set_live(&mut desc);
-        self.states.insert(number, PortState { desc, counters: PortCounters::default(), added: now });
+        self.states.insert(
+            number,
+            PortState { desc, counters: PortCounters::default(), queues: PortQueues::default(), added: now },
+        );
         self.relist();
         Ok(())
     }
@@ -90,6 +94,12 @@ impl Ports {
     pub(crate) fn set_counters(&mut self, port: PortNo, counters: PortCounters) {
         if let Some(state) = self.states.get_mut(&port) {
             state.counters = counters;
+        }
+    }
+
+    pub(crate) fn set_queues(&mut self, port: PortNo, queues: PortQueues) {
+        if let Some(state) = self.states.get_mut(&port) {
+            state.queues = queues;
         }
     }
 
@@ -141,6 +151,16 @@ impl PortState {
             return Err(DropReason::PortDown);
         }
         if self.desc.config & bits::NO_FWD != 0 { Err(DropReason::NoFwd) } else { Ok(()) }
+    }
+
+    /// Its queues.
+    pub(crate) fn queues(&self) -> &PortQueues {
+        &self.queues
+    }
+
+    /// When it was added.
+    pub(crate) fn added(&self) -> Instant {
+        self.added
     }
 
     /// Whether its packets may go to controllers.

@@ -2,6 +2,7 @@
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
+use weir_units::{Bps, Instant};
 
 /// What a datapath is and its limits.
 #[derive(Debug, Clone)]
@@ -86,6 +87,34 @@ impl Output {
             self.frames.len() - 1
         })
     }
+}
+
+/// The queues of a port; the engine keeps them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PortQueues {
+    /// The rate they share, if the port has one.
+    pub rate: Option<Bps>,
+    /// Ascending by number.
+    pub queues: Vec<PortQueue>,
+}
+
+/// A queue of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortQueue {
+    /// Its number.
+    pub id: u32,
+    /// Rate it gets whatever the others do.
+    pub min: Option<Bps>,
+    /// Rate it does not go beyond.
+    pub max: Option<Bps>,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets dropped since it was full.
+    pub tx_dropped: u64,
+    /// When it was made; the port's beginning if that was later.
+    pub since: Instant,
 }
 
 /// A port's counters as `ofp_port_stats` has them; the engine keeps them (ports count themselves).

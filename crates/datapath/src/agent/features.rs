@@ -10,7 +10,8 @@ const V10_ACTIONS: u32 = 0xfff;
 
 impl Datapath {
     pub(super) fn features(&self, version: Version, channel: ChannelId) -> FeaturesReply {
-        let shared = capability::FLOW_STATS | capability::TABLE_STATS | capability::PORT_STATS;
+        let shared =
+            capability::FLOW_STATS | capability::TABLE_STATS | capability::PORT_STATS | capability::QUEUE_STATS;
         let reply = FeaturesReply {
             datapath_id: self.config.datapath_id,
             n_buffers: self.config.n_buffers,

@@ -4,6 +4,7 @@ mod multipart;
 mod packet_out;
 mod parts;
 mod port_mod;
+mod queues;
 mod settings;
 mod table_features;
 mod walk;
@@ -12,15 +13,12 @@ pub(crate) use parts::Parts;
 pub use walk::{FlowWalk, LongReply};
 
 use crate::{ChannelId, Datapath, Output};
-use weir_openflow::model::error::{
-    BadRequest, ERROR_DATA_BYTES, ErrorMessage, GroupModFailed, MeterModFailed, QueueOpFailed,
-};
+use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage, GroupModFailed, MeterModFailed};
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::multipart::RequestBody;
-use weir_openflow::model::queue::QueueConfigReply;
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, ErrorType, FlowMod, GroupId, Message, MeterId, PortNo};
+use weir_openflow::model::{Body, ErrorType, FlowMod, GroupId, Message, MeterId};
 use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -90,8 +88,8 @@ impl Datapath {
             Body::BarrierRequest => request.reply(Body::BarrierReply),
             Body::EchoRequest(data) => request.reply(Body::EchoReply(data.clone())),
             Body::QueueGetConfigRequest(port) => {
-                self.known_port(*port)?;
-                request.reply(Body::QueueGetConfigReply(QueueConfigReply { port: *port, queues: Vec::new() }));
+                let queues = self.queue_config(*port, request.version)?;
+                request.reply(Body::QueueGetConfigReply(queues));
             }
             Body::RoleRequest(asked) => return self.role_request(*asked, request),
             Body::GetAsyncRequest => request.reply(Body::GetAsyncReply(self.async_config(request.channel))),
@@ -114,12 +112,6 @@ impl Datapath {
             Some(buffer) if !matches!(flow.command, Delete | DeleteStrict) => self.release(buffer, request),
             _ => Ok(()),
         }
-    }
-
-    /// That a queue message's port is there, or all are meant.
-    fn known_port(&self, port: PortNo) -> Result<(), ErrorType> {
-        let is_known = port == PortNo::ANY || self.plane.ports.get(port).is_some();
-        if is_known { Ok(()) } else { Err(QueueOpFailed::BadPort.into()) }
     }
 }
 

@@ -2,11 +2,10 @@
 use super::Request;
 use crate::Datapath;
 use weir_openflow::codec;
-use weir_openflow::model::error::{BadRequest, MeterModFailed, QueueOpFailed};
+use weir_openflow::model::error::{BadRequest, MeterModFailed};
 use weir_openflow::model::group::GroupFeatures;
 use weir_openflow::model::meter::MeterFeatures;
 use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
-use weir_openflow::model::queue::ALL_QUEUES;
 use weir_openflow::model::{Body, ErrorType, MeterId, PortDesc, PortNo, TableId};
 use weir_units::Instant;
 
@@ -32,13 +31,8 @@ impl Datapath {
             RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
             RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.port_descs(*port)?),
             RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
-            RequestBody::Queue { port, queue } => {
-                self.known_port(*port)?;
-                if *queue != ALL_QUEUES {
-                    return Err(QueueOpFailed::BadQueue.into());
-                }
-                ReplyBody::Queue(Vec::new())
-            }
+            RequestBody::Queue { port, queue } => ReplyBody::Queue(self.queue_stats(now, *port, *queue)?),
+            RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.queue_desc(*port, *queue)?),
             RequestBody::Group(_) => ReplyBody::Group(Vec::new()),
             RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(Vec::new()),
             RequestBody::GroupFeatures => ReplyBody::GroupFeatures(NO_GROUPS),

@@ -1,0 +1,87 @@
+//! Queues of ports: what they are to get and what they did (OpenFlow 1.3.5, 7.3.6 and 7.3.5.8).
+//!
+//! The engine has the queues; it tells the datapath of them right before they are asked for.
+use crate::ports::PortState;
+use crate::{Datapath, PortQueue};
+use weir_openflow::Version;
+use weir_openflow::model::error::QueueOpFailed;
+use weir_openflow::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
+use weir_openflow::model::{ErrorType, PortNo};
+use weir_units::{Bps, Instant};
+
+/// A whole rate, in tenths of a percent.
+const WHOLE: u16 = 1000;
+
+impl Datapath {
+    /// The queues of a port, or of all (not in 1.0, which asks for one).
+    pub(super) fn queue_config(&self, port: PortNo, version: Version) -> Result<QueueConfigReply, ErrorType> {
+        if port == PortNo::ANY && version == Version::V10 {
+            return Err(QueueOpFailed::BadPort.into());
+        }
+        Ok(QueueConfigReply { port, queues: self.queue_desc(port, ALL_QUEUES)? })
+    }
+
+    /// A queue, or all, of a port, or of all: what it is to get.
+    pub(super) fn queue_desc(&self, port: PortNo, queue: u32) -> Result<Vec<QueueConfig>, ErrorType> {
+        self.queues_asked(port, queue, |port, queue| QueueConfig {
+            queue: queue.id,
+            port: port.desc.port_no,
+            properties: properties(queue, port.queues().rate),
+        })
+    }
+
+    /// A queue, or all, of a port, or of all: what it did.
+    pub(super) fn queue_stats(&self, now: Instant, port: PortNo, queue: u32) -> Result<Vec<QueueStats>, ErrorType> {
+        self.queues_asked(port, queue, |port, queue| stats_of(now, port, queue))
+    }
+
+    fn queues_asked<T>(
+        &self,
+        port: PortNo,
+        queue: u32,
+        say: impl Fn(&PortState, &PortQueue) -> T,
+    ) -> Result<Vec<T>, ErrorType> {
+        let mut said = Vec::new();
+        for port in self.ports_asked(port)? {
+            let wanted = port.queues().queues.iter().filter(|found| queue == ALL_QUEUES || found.id == queue);
+            said.extend(wanted.map(|queue| say(port, queue)));
+        }
+        if said.is_empty() && queue != ALL_QUEUES { Err(QueueOpFailed::BadQueue.into()) } else { Ok(said) }
+    }
+
+    fn ports_asked(&self, port: PortNo) -> Result<Vec<&PortState>, ErrorType> {
+        if port == PortNo::ANY {
+            return Ok(self.plane.ports.iter().collect());
+        }
+        Ok(vec![self.plane.ports.get(port).ok_or(QueueOpFailed::BadPort)?])
+    }
+}
+
+fn properties(queue: &PortQueue, rate: Option<Bps>) -> Vec<QueueProperty> {
+    // Of a port without a rate there are no parts to tell.
+    let Some(rate) = rate else { return Vec::new() };
+    let min = queue.min.map(|min| QueueProperty::MinRate(part_of(min, rate)));
+    let max = queue.max.map(|max| QueueProperty::MaxRate(part_of(max, rate)));
+    min.into_iter().chain(max).collect()
+}
+
+/// A rate in tenths of a percent of another: the nearest, but not 0, which would be none.
+fn part_of(rate: Bps, whole: Bps) -> u16 {
+    let (rate, whole) = (u128::from(rate.0), u128::from(whole.0).max(1));
+    let tenths = (rate * u128::from(WHOLE) + whole / 2) / whole;
+    u16::try_from(tenths).unwrap_or(WHOLE).clamp(1, WHOLE)
+}
+
+fn stats_of(now: Instant, port: &PortState, queue: &PortQueue) -> QueueStats {
+    let (duration_sec, duration_nsec) = crate::table::duration(now, queue.since.max(port.added()));
+    QueueStats {
+        port: port.desc.port_no,
+        queue: queue.id,
+        tx_bytes: queue.tx_bytes,
+        tx_packets: queue.tx_packets,
+        tx_errors: queue.tx_dropped,
+        duration_sec,
+        duration_nsec,
+        properties: Vec::new(),
+    }
+}
