@@ -92,10 +92,10 @@ impl Classifier for Tuples {
             }
             let tuple = &self.tuples[*place as usize];
             let hash = hash_of_key(&self.hasher, &tuple.mask, key);
-            if let Some(slot) = tuple.slots.find(hash, |slot| slot.words.matches(key)) {
-                if found.is_none_or(|(priority, _)| slot.best.0 > priority) {
-                    found = Some(slot.best);
-                }
+            if let Some(slot) = tuple.slots.find(hash, |slot| slot.words.matches(key))
+                && found.is_none_or(|(priority, _)| slot.best.0 > priority)
+            {
+                found = Some(slot.best);
             }
         }
         found.map(|(_, id)| id)

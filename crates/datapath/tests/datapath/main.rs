@@ -3,6 +3,7 @@ mod agent;
 mod bench;
 mod chains;
 mod corpus;
+mod errors;
 mod flow_mods;
 mod forwarding;
 mod frames;

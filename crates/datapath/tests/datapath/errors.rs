@@ -1,0 +1,217 @@
+//! Every error of the specification: each is raised here, or raised elsewhere (where is said), or never (why is said).
+//!
+//! Messages come as bytes, as on a channel: what does not decode is answered with the decoder's error, the rest by the datapath.
+use crate::bench::*;
+use std::collections::BTreeMap;
+use weir_datapath::{ChannelId, DatapathConfig};
+use weir_openflow::model::error::*;
+use weir_openflow::model::matching::RawField;
+use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
+use weir_openflow::model::port::{PortMod, bits};
+use weir_openflow::model::role::{Role, RoleMessage};
+use weir_openflow::model::{
+    Action, BufferId, Experimenter, FlowCommand, FlowFlags, FlowMod, GroupId, Instruction, Match, MatchField,
+    PacketOut, PortNo, SwitchConfig, TableId,
+};
+use weir_openflow::{Body, Message, Version, codec, text};
+use weir_packet::Field;
+use weir_packet::field::eth_type;
+
+/// What was raised, by the names that were expected.
+#[derive(Default)]
+struct Raised(BTreeMap<String, ErrorType>);
+
+impl Raised {
+    /// Notes that `found` answered something, which should be `expected`.
+    fn note(&mut self, expected: impl Into<ErrorType>, found: Option<ErrorType>) {
+        let expected = expected.into();
+        assert_eq!(found, Some(expected), "expected {}", text::error_name(expected));
+        self.0.insert(text::error_name(expected), expected);
+    }
+}
+
+/// The answer to a message whose bytes are changed by `change`; the header's length is set right afterwards.
+fn damaged(bench: &mut Bench, body: Body, change: impl FnOnce(&mut Vec<u8>)) -> Option<ErrorType> {
+    let mut bytes = Vec::new();
+    codec::encode(&Message { xid: 1, body }, Version::V13, &mut bytes).unwrap();
+    change(&mut bytes);
+    let length = u16::try_from(bytes.len()).unwrap();
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    match codec::decode(&bytes) {
+        Err(error) => Some(error.error),
+        Ok(message) => bench.error_of(CONTROLLER, message.body),
+    }
+}
+
+fn told(bench: &mut Bench, body: Body) -> Option<ErrorType> {
+    damaged(bench, body, |_| {})
+}
+
+fn flow_mod(bench: &mut Bench, flow: FlowMod) -> Option<ErrorType> {
+    told(bench, Body::FlowMod(flow))
+}
+
+fn acting(action: Action) -> FlowMod {
+    FlowMod::add(1, Match::any(), apply(vec![action]))
+}
+
+fn asked(body: RequestBody) -> Body {
+    Body::MultipartRequest(MultipartRequest { more: false, body })
+}
+
+fn packet_out(data: &[u8], in_port: PortNo, buffer_id: Option<BufferId>) -> Body {
+    Body::PacketOut(PacketOut {
+        buffer_id,
+        in_port,
+        actions: output(2),
+        data: data.to_vec().into(),
+        matching: Match::any(),
+    })
+}
+
+/// Where the body of a message begins.
+const BODY: usize = 8;
+/// Where the match of a 1.3 flow-mod begins.
+const MATCH: usize = 48;
+/// Where the instructions begin behind an empty match.
+const INSTRUCTIONS: usize = MATCH + 8;
+/// Where the first action begins of an apply-actions behind an empty match.
+const ACTION: usize = INSTRUCTIONS + 8;
+
+fn bad_requests(bench: &mut Bench, raised: &mut Raised) {
+    let barrier = || Body::BarrierRequest;
+    raised.note(BadRequest::BadVersion, damaged(bench, barrier(), |bytes| bytes[0] = 9));
+    raised.note(BadRequest::BadType, damaged(bench, barrier(), |bytes| bytes[1] = 99));
+    raised.note(BadRequest::BadLen, damaged(bench, barrier(), |bytes| bytes.push(0)));
+    raised.note(BadRequest::BadMultipart, damaged(bench, asked(RequestBody::Desc), |bytes| bytes[BODY] = 0x7f));
+    let experimenter = Experimenter { id: 0x00ab_cdef, kind: Some(1), data: vec![].into() };
+    raised.note(BadRequest::BadExperimenter, told(bench, Body::Experimenter(experimenter)));
+    let wrong_table = FlowRequest { table: TableId(200), ..FlowRequest::all() };
+    raised.note(BadRequest::BadTableId, told(bench, asked(RequestBody::Flow(wrong_table))));
+    raised.note(BadRequest::BadPort, told(bench, asked(RequestBody::PortStats(PortNo(99)))));
+    raised.note(BadRequest::BadPacket, told(bench, packet_out(&[1; 5], PortNo(1), None)));
+    raised.note(BadRequest::BufferUnknown, told(bench, packet_out(&[], PortNo(1), Some(BufferId(12345)))));
+    let kept = kept_packet(bench);
+    assert_eq!(told(bench, packet_out(&[], PortNo(1), Some(kept))), None);
+    raised.note(BadRequest::BufferEmpty, told(bench, packet_out(&[], PortNo(1), Some(kept))));
+    let role = |role| Body::RoleRequest(RoleMessage { role, generation_id: 7, short_id: 0 });
+    assert_eq!(told(bench, role(Role::Slave)), None);
+    raised.note(BadRequest::IsSlave, flow_mod(bench, acting(Action::output(PortNo(1)))));
+    assert_eq!(told(bench, role(Role::Equal)), None);
+}
+
+/// A packet that the switch keeps for the controller.
+fn kept_packet(bench: &mut Bench) -> BufferId {
+    let punt = Action::Output { port: PortNo::CONTROLLER, max_len: 20 };
+    bench.add(9, from_port(4), vec![punt]);
+    bench.receive(4, &frame());
+    bench.packet_ins(CONTROLLER)[0].buffer_id.unwrap()
+}
+
+fn bad_actions(bench: &mut Bench, raised: &mut Raised) {
+    let wide = |bytes: &mut Vec<u8>, at: usize, value: u16| bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    let pop = || Body::FlowMod(acting(Action::PopVlan));
+    raised.note(BadAction::BadType, damaged(bench, pop(), |bytes| wide(bytes, ACTION, 99)));
+    raised.note(BadAction::BadLen, damaged(bench, pop(), |bytes| wide(bytes, ACTION + 2, 4)));
+    let set = |field, value| acting(Action::SetField { field, value });
+    let cases = [
+        (acting(Action::Experimenter { id: 0x00ab_cdef, data: vec![0; 8].into() }), BadAction::BadExperimenter),
+        (acting(Action::output(PortNo::TABLE)), BadAction::BadOutPort),
+        (acting(Action::PushVlan(0x9100)), BadAction::BadArgument),
+        (acting(Action::Group(GroupId(404))), BadAction::BadOutGroup),
+        (acting(Action::PopVlan), BadAction::MatchInconsistent),
+        (set(Field::InPort, 1), BadAction::BadSetType),
+        (FlowMod::add(1, Match::any(), apply(vec![Action::output(PortNo(1)); 2000])), BadAction::TooMany),
+    ];
+    for (flow, code) in cases {
+        raised.note(code, flow_mod(bench, flow));
+    }
+    // The field's length, behind type, length, class and number.
+    let metadata = || Body::FlowMod(set(Field::EthDst, 1));
+    raised.note(BadAction::BadSetLen, damaged(bench, metadata(), |bytes| bytes[ACTION + 7] = 5));
+    let untagged = damaged(bench, Body::FlowMod(set(Field::VlanVid, 0x1001)), |bytes| bytes[ACTION + 8] = 0);
+    raised.note(BadAction::BadSetArgument, untagged);
+}
+
+fn bad_instructions(bench: &mut Bench, raised: &mut Raised) {
+    let add = |instructions| FlowMod::add(1, Match::any(), instructions);
+    let clear = || Body::FlowMod(add(vec![Instruction::ClearActions]));
+    raised.note(BadInstruction::UnknownInst, damaged(bench, clear(), |bytes| bytes[INSTRUCTIONS + 1] = 77));
+    raised.note(BadInstruction::BadLen, damaged(bench, clear(), |bytes| bytes[INSTRUCTIONS + 3] = 12));
+    let experimenter = Instruction::Experimenter { id: 0x00ab_cdef, data: vec![0; 8].into() };
+    let cases = [
+        (add(vec![Instruction::GotoTable(TableId(0))]), BadInstruction::BadTableId),
+        (add(vec![experimenter]), BadInstruction::BadExperimenter),
+        (add([apply(vec![]), apply(vec![])].concat()), BadInstruction::UnsupInst),
+    ];
+    for (flow, code) in cases {
+        raised.note(code, flow_mod(bench, flow));
+    }
+}
+
+fn bad_matches(bench: &mut Bench, raised: &mut Raised) {
+    let of = |matching| FlowMod::add(1, matching, vec![]);
+    let empty = || Body::FlowMod(of(Match::any()));
+    raised.note(BadMatch::BadType, damaged(bench, empty(), |bytes| bytes[MATCH + 1] = 0));
+    raised.note(BadMatch::BadLen, damaged(bench, empty(), |bytes| bytes[MATCH + 3] = 200));
+    let unknown = RawField { class: 0x8000, number: 120, has_mask: false, payload: vec![0].into() };
+    let masked = |field, value: u128, mask: u128| of(Match::any().with_masked(field, value, mask));
+    let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
+    let cases = [
+        (of(Match { fields: vec![MatchField::Raw(unknown)] }), BadMatch::BadField),
+        (of(Match::any().with(Field::TcpDst, 1_u8)), BadMatch::BadPrereq),
+        (of(ipv4.clone().with(Field::EthType, eth_type::IPV6)), BadMatch::DupField),
+        (masked(Field::EthDst, 3, 1), BadMatch::BadWildcards),
+        (masked(Field::InPort, 1, 1), BadMatch::BadMask),
+        (of(Match::any().with(Field::VlanVid, 5_u16)), BadMatch::BadValue),
+    ];
+    for (flow, code) in cases {
+        raised.note(code, flow_mod(bench, flow));
+    }
+}
+
+fn failed_flow_mods(bench: &mut Bench, raised: &mut Raised) {
+    let any = || FlowMod::add(1, Match::any(), vec![]);
+    let flags = |flags, flow| FlowMod { flags, ..flow };
+    raised.note(FlowModFailed::BadTableId, flow_mod(bench, FlowMod { table: TableId(64), ..any() }));
+    raised.note(FlowModFailed::BadFlags, flow_mod(bench, flags(FlowFlags(1 << 7), any())));
+    // The command, behind cookie, mask and table.
+    raised.note(FlowModFailed::BadCommand, damaged(bench, Body::FlowMod(any()), |bytes| bytes[BODY + 17] = 9));
+    assert_eq!(flow_mod(bench, any()), None);
+    let overlapping = FlowMod::add(1, from_port(3), vec![]);
+    raised.note(FlowModFailed::Overlap, flow_mod(bench, flags(FlowFlags::CHECK_OVERLAP, overlapping)));
+    let mut small = Bench::with(DatapathConfig { max_entries: 1, ..DatapathConfig::default() });
+    small.datapath.channel_up(small.now, CONTROLLER, Version::V13);
+    assert_eq!(flow_mod(&mut small, any()), None);
+    raised.note(FlowModFailed::TableFull, flow_mod(&mut small, FlowMod { priority: 2, ..any() }));
+    assert_eq!(flow_mod(bench, FlowMod { command: FlowCommand::Delete, ..any() }), None);
+}
+
+fn failed_settings(bench: &mut Bench, raised: &mut Raised) {
+    let change = |port_no, hw_addr, mask| {
+        Body::PortMod(PortMod { port_no, hw_addr, config: 0, mask, advertise: 0, properties: Vec::new() })
+    };
+    raised.note(PortModFailed::BadPort, told(bench, change(PortNo(99), mac(1), 0)));
+    raised.note(PortModFailed::BadHwAddr, told(bench, change(PortNo(1), mac(1), 0)));
+    let own = port(1).hw_addr;
+    raised.note(PortModFailed::BadConfig, told(bench, change(PortNo(1), own, 1 << 20)));
+    assert_eq!(told(bench, change(PortNo(1), own, bits::NO_FWD)), None);
+    let advertises =
+        PortMod { port_no: PortNo(1), hw_addr: own, config: 0, mask: 0, advertise: 1, properties: Vec::new() };
+    raised.note(PortModFailed::BadAdvertise, told(bench, Body::PortMod(advertises)));
+    let config = |flags| Body::SetConfig(SwitchConfig { flags, miss_send_len: 128 });
+    raised.note(SwitchConfigFailed::BadFlags, told(bench, config(0xff)));
+    let role = |role, generation_id| Body::RoleRequest(RoleMessage { role, generation_id, short_id: 0 });
+    assert_eq!(told(bench, role(Role::Master, 9)), None);
+    raised.note(RoleRequestFailed::Stale, told(bench, role(Role::Master, 8)));
+    raised.note(RoleRequestFailed::BadRole, told(bench, role(Role::Unknown(9), 9)));
+}
+
+#[test]
+fn every_error_is_raised_where_it_belongs() {
+    let (mut bench, mut raised) = (Bench::controlled(), Raised::default());
+    for raise in [bad_requests, bad_actions, bad_instructions, bad_matches, failed_flow_mods, failed_settings] {
+        raise(&mut bench, &mut raised);
+    }
+    assert!(raised.0.len() > 20);
+}
