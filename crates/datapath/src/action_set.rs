@@ -30,9 +30,13 @@ impl ActionSet {
         }
     }
 
-    /// The actions, in the order they are executed.
+    /// The actions, in the order they are executed. With a group, what outputs behind it is left out (OpenFlow 1.3.5, 5.10).
     pub(crate) fn actions(&self) -> impl Iterator<Item = &Action> {
-        self.actions.iter().map(|(_, action)| action)
+        let executed = match self.actions.as_slice() {
+            [executed @ .., _] if matches!(executed.last(), Some((_, Action::Group(_)))) => executed,
+            all => all,
+        };
+        executed.iter().map(|(_, action)| action)
     }
 }
 

@@ -57,6 +57,9 @@ reasons! {
     TooLong too_long "pushing headers would make it too long",
     Fragment fragment "the switch is configured to drop IP fragments",
     Reserved reserved "its destination is reserved for the link and not forwarded by NORMAL",
+    NoLiveBucket no_live_bucket "its group has no live bucket",
+    TooManyBuckets too_many_buckets "its groups have more buckets than one packet may run through",
+    UnknownGroup unknown_group "no such group",
     BadOffload bad_offload "its offload does not fit its headers",
 }
 

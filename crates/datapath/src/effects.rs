@@ -1,11 +1,12 @@
 //! What the pipeline does to the world outside a packet. The live switch does it; a trace writes it down. So both run the same pipeline.
 use crate::DropReason;
+use crate::group::{BucketAt, Group};
 use crate::normal::Forward;
 use crate::packet::Packet;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
-use weir_openflow::model::{Action, PacketInReason, PortNo};
+use weir_openflow::model::{Action, GroupId, PacketInReason, PortNo};
 use weir_packet::Frame;
 
 /// Why and from where a packet goes to the controller.
@@ -50,6 +51,20 @@ pub(crate) trait Effects {
     fn normal(&mut self, packet: &mut Packet) -> Forward;
     /// Output TABLE: a copy of the packet runs through the pipeline from its start.
     fn resubmit(&mut self, packet: &mut Packet);
+    /// A group gets the packet, which itself goes on unchanged.
+    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin);
+    /// Runs a bucket on a packet that is the bucket's own.
+    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin);
+    /// A packet of `bytes` came to the group at a place.
+    fn grouped(&mut self, slot: usize, bytes: usize);
+    /// A packet of `bytes` takes a bucket.
+    fn bucket_taken(&mut self, group: &Group, bucket: BucketAt, bytes: usize);
+    /// Whether a bucket may wait until it is known if the packet is still needed behind it.
+    fn defers(&self) -> bool {
+        true
+    }
+    /// A copy of a frame.
+    fn copy(&mut self, frame: &Frame) -> Frame;
     /// A packet, or one of its copies, was dropped.
     fn dropped(&mut self, reason: DropReason);
 }

@@ -74,8 +74,9 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         | Action::SetNwTos(_)
         | Action::SetTpSrc(_)
         | Action::SetTpDst(_) => set_as_in_v10(action, packet, fx)?,
+        Action::Group(group) => fx.group(group, packet, origin),
         // Validation lets none of these in.
-        Action::Group(_) | Action::Meter(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
+        Action::Meter(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
     }
     Ok(())
 }

@@ -81,8 +81,8 @@ impl Tables<'_> {
                 self.start_timer(timer, table, id);
             }
             Undo::Modified(table, id, former) => {
+                self.tables[usize::from(table)].set_program(id, former.program);
                 let Some(entry) = self.tables[usize::from(table)].get_mut(id) else { return };
-                entry.program = former.program;
                 entry.cookie = former.cookie;
                 self.counters[usize::from(table)].start(id, former.counter);
             }

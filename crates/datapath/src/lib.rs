@@ -14,6 +14,7 @@ mod drops;
 mod effects;
 mod execute;
 mod flow_mod;
+mod group;
 mod journal;
 mod live;
 mod normal;
@@ -39,6 +40,7 @@ use agent::Parts;
 use buffers::Buffers;
 use channels::Channels;
 use flow_mod::Tables;
+use group::{GroupCounters, Groups};
 use journal::Journal;
 use live::{Live, Plane};
 use normal::Learned;
@@ -46,6 +48,7 @@ use packet::Packet;
 use ports::Ports;
 use table::{FlowTable, TableCounters, TableSettings};
 use timeouts::Timers;
+use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
 use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version};
@@ -57,6 +60,7 @@ use weir_units::Instant;
 pub struct Datapath {
     config: DatapathConfig,
     tables: Vec<FlowTable>,
+    groups: Groups,
     timers: Timers,
     /// By table.
     settings: Vec<TableSettings>,
@@ -80,12 +84,19 @@ impl Datapath {
         let plane = Plane {
             ports: Ports::new(),
             counters: (0..config.n_tables).map(|_| TableCounters::default()).collect(),
+            groups: GroupCounters::default(),
             drops: Drops::default(),
             learned: Learned::new(config.max_learned),
             buffers: Buffers::new(config.n_buffers),
             channels: Channels::default(),
         };
+        let limits = group::Limits {
+            groups: config.max_groups as usize,
+            buckets: config.max_buckets as usize,
+            buckets_in_all: config.max_buckets_in_all as usize,
+        };
         Datapath {
+            groups: Groups::new(limits, config.datapath_id),
             tables: (0..config.n_tables).map(|_| FlowTable::new()).collect(),
             timers: Timers::default(),
             settings: (0..config.n_tables)
@@ -108,8 +119,8 @@ impl Datapath {
     pub fn add_port(&mut self, now: Instant, desc: PortDesc, out: &mut Output) -> Result<(), String> {
         let number = desc.port_no;
         self.plane.ports.add(now, desc)?;
-        if let Some(port) = self.plane.ports.get(number) {
-            self.tell_port(PortStatusReason::Add, port.desc.clone(), out);
+        if let Some(desc) = self.plane.ports.get(number).map(|port| port.desc.clone()) {
+            self.port_changed(PortStatusReason::Add, desc, out);
         }
         Ok(())
     }
@@ -120,7 +131,7 @@ impl Datapath {
         self.plane.learned.forget_port(port);
         // Ports that come and go must not leave lists behind for ever.
         out.frames.retain(|(listed, frames)| *listed != port || !frames.is_empty());
-        self.tell_port(PortStatusReason::Delete, desc, out);
+        self.port_changed(PortStatusReason::Delete, desc, out);
         true
     }
 
@@ -135,7 +146,7 @@ impl Datapath {
             if !up {
                 self.plane.learned.forget_port(port);
             }
-            self.tell_port(PortStatusReason::Modify, desc, out);
+            self.port_changed(PortStatusReason::Modify, desc, out);
         }
     }
 
@@ -156,7 +167,7 @@ impl Datapath {
     ) {
         let is_standalone = self.is_standalone();
         let drops_fragments = self.drops_fragments;
-        let mut live = Live::new(now, &self.tables, &mut self.plane, pool, out);
+        let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
         if let Err(reason) = live.plane.ports.may_receive(in_port) {
             return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
         }
@@ -225,6 +236,15 @@ impl Datapath {
         self.tables().apply(now, flow, Version::V13, &mut Vec::new())
     }
 
+    /// Applies a group-mod from configuration or tests, in the manner of 1.3; channels are told of flow entries that go with
+    /// their group.
+    ///
+    /// # Errors
+    /// As the agent would answer.
+    pub fn group_mod(&mut self, now: Instant, change: &GroupMod, out: &mut Output) -> Result<(), ErrorType> {
+        self.change_groups(now, change, Version::V13, out)
+    }
+
     /// Removes entries whose time is up, at most a bounded number per call; says when to call again at the latest (at once,
     /// if there may be more).
     pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
@@ -267,6 +287,7 @@ impl Datapath {
             counters: &mut self.plane.counters,
             timers: &mut self.timers,
             settings: &self.settings,
+            groups: &self.groups,
             journal: &mut self.journal,
         }
     }
@@ -276,7 +297,9 @@ impl Datapath {
         out.messages.extend(channels.map(|channel| (channel.id, Message { xid: 0, body: body.clone() })));
     }
 
-    fn tell_port(&self, reason: PortStatusReason, desc: PortDesc, out: &mut Output) {
+    /// What hangs on a port follows its change, and channels are told.
+    fn port_changed(&mut self, reason: PortStatusReason, desc: PortDesc, out: &mut Output) {
+        self.groups.follow(&self.plane.ports);
         let channels = self.plane.channels.that(|channel| channel.wants_port_status(reason as u32));
         Self::tell(channels, &Body::PortStatus(PortStatus { reason, desc }), out);
     }

@@ -3,6 +3,7 @@ use crate::action_set::ActionSet;
 use crate::buffers::Buffers;
 use crate::channels::{Channel, Channels};
 use crate::effects::{Effects, NO_COOKIE, Origin};
+use crate::group::{self, BucketAt, Group, GroupCounters, Groups};
 use crate::normal::{Forward, Learned};
 use crate::packet::Packet;
 use crate::ports::Ports;
@@ -11,7 +12,7 @@ use crate::table::{FlowEntry, FlowTable, TableCounters};
 use crate::{ChannelId, DropReason, Drops, Output, pipeline};
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::{Body, Match, Message, PacketIn, PacketInReason, PortNo, TableId};
+use weir_openflow::model::{Body, GroupId, Match, Message, PacketIn, PacketInReason, PortNo, TableId};
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Field, Frame, FramePool, offload, parse};
 use weir_units::Instant;
@@ -22,6 +23,8 @@ pub(crate) struct Plane {
     pub(crate) ports: Ports,
     /// By table.
     pub(crate) counters: Vec<TableCounters>,
+    /// By group.
+    pub(crate) groups: GroupCounters,
     pub(crate) drops: Drops,
     pub(crate) learned: Learned,
     pub(crate) buffers: Buffers,
@@ -32,6 +35,7 @@ pub(crate) struct Plane {
 pub(crate) struct Live<'a> {
     pub(crate) now: Instant,
     pub(crate) tables: &'a [FlowTable],
+    groups: &'a Groups,
     pub(crate) plane: &'a mut Plane,
     pub(crate) pool: &'a mut FramePool,
     pub(crate) out: &'a mut Output,
@@ -43,11 +47,12 @@ impl<'a> Live<'a> {
     pub(crate) fn new(
         now: Instant,
         tables: &'a [FlowTable],
+        groups: &'a Groups,
         plane: &'a mut Plane,
         pool: &'a mut FramePool,
         out: &'a mut Output,
     ) -> Live<'a> {
-        Live { now, tables, plane, pool, out, last: 0 }
+        Live { now, tables, groups, plane, pool, out, last: 0 }
     }
 
     /// Drops a frame before it was a packet.
@@ -189,6 +194,26 @@ impl Effects for Live<'_> {
         let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);
         pipeline::run(self.tables, &mut copy, &mut ActionSet::default(), self);
         copy.finish(self);
+    }
+
+    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
+        group::run(self.groups, group, packet, origin, self);
+    }
+
+    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin) {
+        group::run_bucket(self.groups, bucket, packet, origin, self);
+    }
+
+    fn grouped(&mut self, slot: usize, bytes: usize) {
+        self.plane.groups.count(slot, bytes);
+    }
+
+    fn bucket_taken(&mut self, _group: &Group, bucket: BucketAt, bytes: usize) {
+        self.plane.groups.count_bucket(bucket, bytes);
+    }
+
+    fn copy(&mut self, frame: &Frame) -> Frame {
+        self.pool.copy(frame)
     }
 
     fn dropped(&mut self, reason: DropReason) {

@@ -1,6 +1,7 @@
 //! A packet on its way through the pipeline: the frame, its flow key, and an output that waits.
 use crate::DropReason;
-use crate::effects::Effects;
+use crate::effects::{Effects, Origin};
+use crate::group::{BucketAt, MAX_BUCKETS_OF_PACKET};
 use weir_openflow::model::{PortNo, Subfield};
 use weir_packet::edit::{self, EditError, Edited};
 use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_into};
@@ -14,20 +15,30 @@ pub(crate) struct Packet<'a> {
     pub(crate) in_port: PortNo,
     /// Headers came or went since the frame was parsed.
     stale: bool,
-    /// The port the packet goes to as it is now. The copy is made only when something else happens to it first, so that the last
+    /// Where the packet goes as it is now. The copy is made only when something else happens to it first, so that the last
     /// output of all moves the frame.
-    waiting: Option<PortNo>,
+    waiting: Option<Waiting>,
     /// The queue it goes to there; the frame has the one for later outputs.
     waiting_queue: u32,
+    /// Buckets that it may still run through.
+    buckets_left: u16,
     /// Whether it was sent, handed to a controller, or dropped for a reason.
     settled: bool,
+}
+
+/// Where a packet goes next.
+#[derive(Debug, Clone, Copy)]
+enum Waiting {
+    Port(PortNo),
+    Bucket(BucketAt, Origin),
 }
 
 impl<'a> Packet<'a> {
     /// A packet that came in on `in_port`.
     #[inline]
     pub(crate) fn new(frame: &'a mut Frame, parsed: &'a mut Parsed, in_port: PortNo) -> Packet<'a> {
-        Packet { frame, parsed, in_port, stale: false, waiting: None, waiting_queue: 0, settled: false }
+        let (waiting, waiting_queue, buckets_left) = (None, 0, MAX_BUCKETS_OF_PACKET);
+        Packet { frame, parsed, in_port, stale: false, waiting, waiting_queue, buckets_left, settled: false }
     }
 
     /// The flow key of the packet as it is now.
@@ -49,7 +60,8 @@ impl<'a> Packet<'a> {
     }
 
     /// Replaces the metadata bits in `mask`.
-    pub(crate) fn write_metadata(&mut self, value: u64, mask: u64) {
+    pub(crate) fn write_metadata(&mut self, value: u64, mask: u64, fx: &mut impl Effects) {
+        self.flush_bucket(fx);
         let word = &mut self.parsed.key.words[Field::Metadata.place().word];
         *word = *word & !mask | value & mask;
     }
@@ -58,9 +70,27 @@ impl<'a> Packet<'a> {
     #[inline]
     pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
         self.flush(fx);
-        self.waiting = Some(port);
+        self.waiting = Some(Waiting::Port(port));
         self.waiting_queue = self.frame.queue;
         self.settled = true;
+    }
+
+    /// Gives the packet as it is now to a bucket of a group, which accounts for it.
+    pub(crate) fn wait_for(&mut self, bucket: BucketAt, origin: Origin, fx: &mut impl Effects) {
+        self.flush(fx);
+        self.waiting = Some(Waiting::Bucket(bucket, origin));
+        self.waiting_queue = self.frame.queue;
+        self.settled = true;
+        if !fx.defers() {
+            self.flush(fx);
+        }
+    }
+
+    /// States that the packet enters a bucket; whether it still may.
+    pub(crate) fn enters_bucket(&mut self) -> bool {
+        let left = self.buckets_left.checked_sub(1);
+        self.buckets_left = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Chooses the queue for outputs from now on, [`weir_packet::frame::DEFAULT_QUEUE`] to take a choice back; gives the one
@@ -83,13 +113,16 @@ impl<'a> Packet<'a> {
     /// Ends the packet's way: the waiting output takes the frame, or the pool does.
     #[inline]
     pub(crate) fn finish(&mut self, fx: &mut impl Effects) {
+        if let Some(Waiting::Bucket(..)) = self.waiting {
+            self.finish_buckets(fx);
+        }
         let mut frame = std::mem::take(self.frame);
         match self.waiting.take() {
-            Some(port) => {
+            Some(Waiting::Port(port)) => {
                 frame.queue = self.waiting_queue;
                 fx.send(port, frame);
             }
-            None => {
+            Some(Waiting::Bucket(..)) | None => {
                 if !self.settled {
                     fx.dropped(DropReason::NoAction);
                 }
@@ -101,6 +134,7 @@ impl<'a> Packet<'a> {
     /// Sets a field of the packet; nothing if it has no such header.
     pub(crate) fn set(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
         if field.is_pipeline() {
+            self.flush_bucket(fx);
             return self.parsed.key.set(field, value);
         }
         let edited = self.edit(fx, |frame, layers| edit::set_field(frame, layers, field, value));
@@ -145,10 +179,42 @@ impl<'a> Packet<'a> {
 
     /// Sends the waiting copy: the packet is about to change.
     fn flush(&mut self, fx: &mut impl Effects) {
-        if let Some(port) = self.waiting.take() {
-            let later = self.set_queue(self.waiting_queue);
-            fx.send_copy(port, self.frame);
-            self.set_queue(later);
+        let Some(waiting) = self.waiting.take() else { return };
+        let later = self.set_queue(self.waiting_queue);
+        match waiting {
+            Waiting::Port(port) => fx.send_copy(port, self.frame),
+            Waiting::Bucket(bucket, origin) => self.run_copy(bucket, origin, fx),
+        }
+        self.set_queue(later);
+    }
+
+    /// The same if a bucket waits: what is about to change travels with the packet, not in it.
+    fn flush_bucket(&mut self, fx: &mut impl Effects) {
+        if let Some(Waiting::Bucket(..)) = self.waiting {
+            self.flush(fx);
+        }
+    }
+
+    /// Runs a bucket on a copy of the packet.
+    #[cold]
+    fn run_copy(&mut self, bucket: BucketAt, origin: Origin, fx: &mut impl Effects) {
+        let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
+        let mut copy = Packet { stale: self.stale, ..Packet::new(&mut frame, &mut parsed, self.in_port) };
+        copy.buckets_left = self.buckets_left;
+        fx.run_bucket(bucket, &mut copy, origin);
+        copy.finish(fx);
+        self.buckets_left = copy.buckets_left;
+    }
+
+    /// Runs the bucket that waits, and one it may lead to, on the packet itself: nothing else happens to it.
+    #[cold]
+    fn finish_buckets(&mut self, fx: &mut impl Effects) {
+        while let Some(Waiting::Bucket(bucket, origin)) = self.waiting {
+            self.waiting = None;
+            // What was settled so far were others of its copies.
+            self.settled = false;
+            self.set_queue(self.waiting_queue);
+            fx.run_bucket(bucket, self, origin);
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet
             set.write(actions);
         }
         if let Some((value, mask)) = program.metadata {
-            packet.write_metadata(value, mask);
+            packet.write_metadata(value, mask, fx);
         }
         match program.goto {
             // Later tables only, as compiling has checked: this ends.

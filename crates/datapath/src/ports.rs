@@ -122,6 +122,11 @@ impl Ports {
         }
     }
 
+    /// Whether a port is live (`OFPPS_LIVE`): up and with link, whatever its configuration says of forwarding.
+    pub(crate) fn is_live(&self, port: PortNo) -> bool {
+        matches!(self.may_send(port), Ok(()) | Err(DropReason::NoFwd))
+    }
+
     /// Ports that ALL sends to; a packet's input port is to be left out.
     pub(crate) fn all(&self) -> &[PortNo] {
         &self.all

@@ -1,7 +1,7 @@
 //! What an entry does, as the pipeline runs it: its instructions sorted into the order of execution (OpenFlow 1.3.5, 5.9).
 use std::sync::Arc;
 use weir_openflow::model::error::BadInstruction;
-use weir_openflow::model::{Action, ErrorType, Instruction, PortNo, TableId};
+use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, PortNo, TableId};
 
 /// Compiled instructions. Entries that one flow-mod changes share them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,6 +16,8 @@ pub(crate) struct Program {
     pub(crate) metadata: Option<(u64, u64)>,
     /// The table that comes next; without one the action set is run.
     pub(crate) goto: Option<u8>,
+    /// The groups that it sends to, each once.
+    groups: Box<[GroupId]>,
 }
 
 impl Program {
@@ -45,6 +47,7 @@ impl Program {
                 return Err(BadInstruction::UnsupInst.into());
             }
         }
+        program.groups = groups_of(program.actions());
         Ok(program)
     }
 
@@ -63,6 +66,16 @@ impl Program {
         self.apply.iter().chain(&self.write).flat_map(|actions| actions.iter())
     }
 
+    /// The groups that it sends to, each once.
+    pub(crate) fn groups(&self) -> &[GroupId] {
+        &self.groups
+    }
+
+    /// Whether some action sends to a group, to any group with [`GroupId::ALL`].
+    pub(crate) fn sends_to(&self, group: GroupId) -> bool {
+        self.groups.contains(&group) || group == GroupId::ALL && !self.groups.is_empty()
+    }
+
     /// Whether some action outputs to `port`.
     pub(crate) fn outputs_to(&self, wanted: PortNo) -> bool {
         self.actions().any(|action| match action {
@@ -70,4 +83,12 @@ impl Program {
             _ => false,
         })
     }
+}
+
+fn groups_of<'a>(actions: impl Iterator<Item = &'a Action>) -> Box<[GroupId]> {
+    let mut groups: Vec<GroupId> =
+        actions.filter_map(|action| if let Action::Group(group) = action { Some(*group) } else { None }).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    groups.into()
 }

@@ -2,6 +2,7 @@
 use crate::action_set::ActionSet;
 use crate::channels::Channel;
 use crate::effects::{Effects, Origin};
+use crate::group::{self, BucketAt, Group};
 use crate::normal::Forward;
 use crate::packet::Packet;
 use crate::ports::Ports;
@@ -11,7 +12,7 @@ use crate::validate::Known;
 use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
 use std::fmt;
-use weir_openflow::model::{Action, Match, PacketInReason, PortNo};
+use weir_openflow::model::{Action, GroupId, Match, PacketInReason, PortNo};
 use weir_openflow::{Version, text};
 use weir_packet::{Field, FlowKey, FlowMask, Frame, key::WORDS, parse};
 use weir_units::Instant;
@@ -51,6 +52,15 @@ pub enum TraceStep {
     Standalone,
     /// An action was run.
     Action(String),
+    /// It, or a copy, took a bucket of a group.
+    Bucket {
+        /// The group.
+        group: GroupId,
+        /// Its type: `all`, `select`, `indirect` or `ff`.
+        kind: &'static str,
+        /// The bucket's number in the group, from 0.
+        bucket: usize,
+    },
     /// It left.
     Sent {
         /// The port.
@@ -185,6 +195,29 @@ impl Effects for Tracer<'_> {
     /// Only packet-outs resubmit; none is traced.
     fn resubmit(&mut self, _packet: &mut Packet) {}
 
+    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
+        group::run(&self.datapath.groups, group, packet, origin, self);
+    }
+
+    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin) {
+        group::run_bucket(&self.datapath.groups, bucket, packet, origin, self);
+    }
+
+    fn grouped(&mut self, _slot: usize, _bytes: usize) {}
+
+    fn bucket_taken(&mut self, group: &Group, bucket: BucketAt, _bytes: usize) {
+        self.step(TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
+    }
+
+    /// What a bucket does is to be read behind the action that led to it.
+    fn defers(&self) -> bool {
+        false
+    }
+
+    fn copy(&mut self, frame: &Frame) -> Frame {
+        frame.clone()
+    }
+
     fn dropped(&mut self, reason: DropReason) {
         self.trace.drops.push(reason);
         self.step(TraceStep::Dropped(reason));
@@ -200,6 +233,9 @@ impl fmt::Display for Trace {
                 TraceStep::Missed { table } => writeln!(f, "table {table}: no entry matches")?,
                 TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
                 TraceStep::Action(action) => writeln!(f, "  {action}")?,
+                TraceStep::Bucket { group, kind, bucket } => {
+                    writeln!(f, "  group {} ({kind}): bucket {bucket}", group.0)?;
+                }
                 TraceStep::Sent { port, queue: 0, packet } => writeln!(f, "  -> port {port}: {packet}")?,
                 TraceStep::Sent { port, queue, packet } => writeln!(f, "  -> port {port} queue {queue}: {packet}")?,
                 TraceStep::Punted { reason } => writeln!(f, "  -> controller: {}", reason.name())?,

@@ -15,6 +15,12 @@ pub struct DatapathConfig {
     pub n_tables: u8,
     /// Most entries in each table; beyond it a flow-mod is refused with `OFPFMFC_TABLE_FULL`.
     pub max_entries: u32,
+    /// Most groups; beyond it a group-mod is refused with `OFPGMFC_OUT_OF_GROUPS`.
+    pub max_groups: u32,
+    /// Most buckets of a group; beyond it a group-mod is refused with `OFPGMFC_OUT_OF_BUCKETS`.
+    pub max_buckets: u32,
+    /// Most buckets of all groups together; beyond it the same.
+    pub max_buckets_in_all: u32,
     /// Packets kept for packet-in at most, for up to ten seconds; the oldest makes room.
     pub n_buffers: u32,
     /// Learned addresses of output NORMAL at most; the oldest makes room.
@@ -28,6 +34,9 @@ impl Default for DatapathConfig {
             name: "weir".into(),
             n_tables: 64,
             max_entries: 1_000_000,
+            max_groups: 65_536,
+            max_buckets: 1024,
+            max_buckets_in_all: 262_144,
             n_buffers: 256,
             max_learned: 8192,
         }

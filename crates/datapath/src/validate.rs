@@ -5,7 +5,7 @@
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
 use weir_openflow::model::queue::ALL_QUEUES;
-use weir_openflow::model::{Action, ErrorType, PortNo};
+use weir_openflow::model::{Action, ErrorType, GroupId, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask};
 
@@ -37,6 +37,8 @@ pub(crate) enum Place {
     Entry,
     /// In a packet-out, which may output to TABLE.
     PacketOut,
+    /// In a group's bucket. Which packets will come is not known, so none are ruled out.
+    Bucket,
 }
 
 impl Known {
@@ -117,7 +119,7 @@ pub(crate) fn actions<'a>(
         }
         argument(action, place)?;
         let is_consistent = follow(action, &mut known);
-        if !is_consistent && version != Version::V10 {
+        if !is_consistent && version != Version::V10 && place != Place::Bucket {
             return Err(BadAction::MatchInconsistent.into());
         }
     }
@@ -133,7 +135,8 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         }
         // Any other may come to a port later; until then its packets wait in the port's default queue.
         Action::SetQueue(ALL_QUEUES) | Action::Enqueue { queue: ALL_QUEUES, .. } => BadAction::BadQueue,
-        Action::Group(_) => BadAction::BadOutGroup,
+        // Whether the group is there is checked where the group table is.
+        Action::Group(group) if group > GroupId::MAX => BadAction::BadOutGroup,
         Action::PushVlan(tpid) if tpid != eth_type::VLAN && tpid != eth_type::QINQ => BadAction::BadArgument,
         Action::PushMpls(kind) if kind != eth_type::MPLS && kind != eth_type::MPLS_MULTICAST => BadAction::BadArgument,
         Action::PushPbb(kind) if kind != eth_type::PBB => BadAction::BadArgument,

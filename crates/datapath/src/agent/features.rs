@@ -27,7 +27,7 @@ impl Datapath {
                 ports: self.ports(),
                 ..reply
             },
-            _ => reply,
+            _ => FeaturesReply { capabilities: shared | capability::GROUP_STATS, ..reply },
         }
     }
 

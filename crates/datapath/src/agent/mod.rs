@@ -1,5 +1,6 @@
 //! The OpenFlow agent: what each message of a controller does and how it is answered.
 mod features;
+mod groups;
 mod multipart;
 mod packet_out;
 mod parts;
@@ -13,12 +14,11 @@ pub(crate) use parts::Parts;
 pub use walk::{FlowWalk, LongReply};
 
 use crate::{ChannelId, Datapath, Output};
-use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage, GroupModFailed, MeterModFailed};
-use weir_openflow::model::group::GroupMod;
+use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage, MeterModFailed};
 use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, ErrorType, FlowMod, GroupId, Message, MeterId};
+use weir_openflow::model::{Body, ErrorType, FlowMod, Message, MeterId};
 use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -81,7 +81,7 @@ impl Datapath {
             Body::PacketOut(packet) => return self.packet_out(packet, request),
             Body::PortMod(change) => return self.port_mod(change, request),
             Body::TableMod(change) => return self.table_mod(change),
-            Body::GroupMod(change) => return group_mod(change),
+            Body::GroupMod(change) => return self.group_mod_of(change, request),
             Body::MeterMod(change) => return meter_mod(change),
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
             // Every message is handled to its end before the next: there is nothing to wait for.
@@ -135,18 +135,7 @@ const ADD: u16 = 0;
 const MODIFY: u16 = 1;
 const DELETE: u16 = 2;
 
-/// There is room for no group yet: none can be added, and deleting is done before it is asked for.
-fn group_mod(change: &GroupMod) -> Result<(), ErrorType> {
-    match change.command {
-        ADD if change.group > GroupId::MAX => Err(GroupModFailed::InvalidGroup.into()),
-        ADD => Err(GroupModFailed::OutOfGroups.into()),
-        MODIFY => Err(GroupModFailed::UnknownGroup.into()),
-        DELETE => Ok(()),
-        _ => Err(GroupModFailed::BadCommand.into()),
-    }
-}
-
-/// There is room for no meter yet, as for groups.
+/// There is room for no meter yet, none can be added, and deleting is done before it is asked for.
 fn meter_mod(change: &MeterMod) -> Result<(), ErrorType> {
     match change.command {
         ADD if change.meter > MeterId::MAX => Err(MeterModFailed::InvalidMeter.into()),

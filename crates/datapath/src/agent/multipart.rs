@@ -3,7 +3,6 @@ use super::Request;
 use crate::Datapath;
 use weir_openflow::codec;
 use weir_openflow::model::error::{BadRequest, MeterModFailed};
-use weir_openflow::model::group::GroupFeatures;
 use weir_openflow::model::meter::MeterFeatures;
 use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
 use weir_openflow::model::{Body, ErrorType, MeterId, PortDesc, PortNo, TableId};
@@ -33,9 +32,9 @@ impl Datapath {
             RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
             RequestBody::Queue { port, queue } => ReplyBody::Queue(self.queue_stats(now, *port, *queue)?),
             RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.queue_desc(*port, *queue)?),
-            RequestBody::Group(_) => ReplyBody::Group(Vec::new()),
-            RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(Vec::new()),
-            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(NO_GROUPS),
+            RequestBody::Group(wanted) => ReplyBody::Group(self.group_stats(now, *wanted)),
+            RequestBody::GroupDesc(wanted) => ReplyBody::GroupDesc(self.groups.descs(*wanted)),
+            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features()),
             RequestBody::Meter(MeterId::ALL) => ReplyBody::Meter(Vec::new()),
             RequestBody::MeterConfig(MeterId::ALL) => ReplyBody::MeterConfig(Vec::new()),
             RequestBody::Meter(_) | RequestBody::MeterConfig(_) => return Err(MeterModFailed::UnknownMeter.into()),
@@ -82,7 +81,6 @@ impl Datapath {
     }
 }
 
-/// There are no groups and no meters yet.
-const NO_GROUPS: GroupFeatures = GroupFeatures { types: 0, capabilities: 0, max_groups: [0; 4], actions: [0; 4] };
+/// There are no meters yet.
 const NO_METERS: MeterFeatures =
     MeterFeatures { max_meter: 0, band_types: 0, capabilities: 0, max_bands: 0, max_color: 0, features: 0 };

@@ -28,7 +28,9 @@ impl Datapath {
             return Err(BadRequest::BadPacket.into());
         };
         let known = Known::new(parsed.key, FlowMask { words: [u64::MAX; WORDS] });
-        if let Err(error) = validate::actions(&message.actions, &known, Place::PacketOut, request.version) {
+        let checked = validate::actions(&message.actions, &known, Place::PacketOut, request.version)
+            .and_then(|()| self.groups.check_actions(&message.actions));
+        if let Err(error) = checked {
             request.pool.give(frame);
             return Err(error);
         }
@@ -37,7 +39,7 @@ impl Datapath {
             request.pool.give(frame);
             return Ok(());
         }
-        let mut live = Live::new(request.now, &self.tables, &mut self.plane, request.pool, request.out);
+        let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
         let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
         let _ = execute::run(&message.actions, &mut packet, ORIGIN, &mut live);
         packet.finish(&mut live);
@@ -61,7 +63,7 @@ impl Datapath {
             request.pool.give(frame);
             return Ok(());
         };
-        let mut live = Live::new(request.now, &self.tables, &mut self.plane, request.pool, request.out);
+        let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
         let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
         pipeline::run(live.tables, &mut packet, &mut self.set, &mut live);
         packet.finish(&mut live);

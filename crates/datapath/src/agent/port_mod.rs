@@ -32,7 +32,7 @@ impl Datapath {
         if desc.config & bits::PORT_DOWN != was_down {
             request.out.port_admin.push((desc.port_no, was_down != 0));
         }
-        self.tell_port(PortStatusReason::Modify, desc, request.out);
+        self.port_changed(PortStatusReason::Modify, desc, request.out);
         Ok(())
     }
 }

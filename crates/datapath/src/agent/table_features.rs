@@ -14,9 +14,9 @@ use weir_packet::Field;
 const INSTRUCTIONS: [u16; 5] = [1, 2, 3, 4, 5];
 /// `OFPIT_GOTO_TABLE`, which the last table has not.
 const GOTO: u16 = 1;
-/// `OFPAT_*`: output, copy TTL out and in, set and decrement MPLS TTL, push and pop VLAN and MPLS, set queue, set and decrement
+/// `OFPAT_*`: output, copy TTL out and in, set and decrement MPLS TTL, push and pop VLAN and MPLS, set queue, group, set and decrement
 /// IP TTL, set field, push and pop PBB.
-const ACTIONS: [u16; 15] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 23, 24, 25, 26, 27];
+pub(super) const ACTIONS: [u16; 16] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
 /// Bits of a table's configuration that once said what a miss does (`OFPTC_DEPRECATED_MASK`): accepted, without effect.
 pub(super) const CONFIG_DEPRECATED: u32 = 3;
 

@@ -2,6 +2,7 @@
 mod v10;
 
 use crate::action_set;
+use crate::group::Groups;
 use crate::journal::{Former, Journal, Undo};
 use crate::program::Program;
 use crate::shape::{EntryId, WordMatches};
@@ -25,6 +26,7 @@ pub(crate) struct Tables<'a> {
     pub(crate) timers: &'a mut Timers,
     /// By table.
     pub(crate) settings: &'a [TableSettings],
+    pub(crate) groups: &'a Groups,
     pub(crate) journal: &'a mut Journal,
 }
 
@@ -103,6 +105,7 @@ impl Tables<'_> {
         let mut set: Vec<_> = program.write.iter().flat_map(|list| list.iter()).collect();
         set.sort_by_key(|action| action_set::rank(action));
         validate::actions(set, &known, Place::Entry, version)?;
+        self.groups.check_actions(program.actions())?;
         self.check_settings(flow, &mask, &program)?;
         Ok(Arc::new(program))
     }
@@ -201,9 +204,9 @@ impl Tables<'_> {
     ) -> bool {
         let found = self.select(filter);
         for (table, id) in &found {
+            let Some(former) = self.tables[usize::from(*table)].set_program(*id, program.clone()) else { continue };
             let Some(entry) = self.tables[usize::from(*table)].get_mut(*id) else { continue };
             let counter = self.counters[usize::from(*table)].of(*id);
-            let former = std::mem::replace(&mut entry.program, program.clone());
             let cookie = entry.cookie;
             self.journal.note(|| Undo::Modified(*table, *id, Former { program: former, cookie, counter }));
             if version == Version::V10 {
@@ -220,6 +223,21 @@ impl Tables<'_> {
     fn delete(&mut self, now: Instant, filter: &Filter, gone: &mut Vec<FlowRemoved>) {
         for (table, id) in self.select(filter) {
             self.remove(now, table, id, FlowRemovedReason::Delete, gone);
+        }
+    }
+
+    /// Removes the entries that send to a group that went, or to any with [`GroupId::ALL`] (OpenFlow 1.3.5, 6.5).
+    pub(crate) fn remove_with_group(&mut self, now: Instant, group: GroupId, gone: &mut Vec<FlowRemoved>) {
+        for table in 0..self.tables.len() {
+            // Most groups have no entries in most tables: those are not gone through.
+            if self.tables[table].entries_of_group(group) == 0 {
+                continue;
+            }
+            let sends = |entry: &FlowEntry| entry.program.sends_to(group);
+            let ids: Vec<EntryId> =
+                self.tables[table].iter().filter(|(_, entry)| sends(entry)).map(|(id, _)| id).collect();
+            let number = u8::try_from(table).unwrap_or(u8::MAX);
+            ids.into_iter().for_each(|id| self.remove(now, number, id, FlowRemovedReason::GroupDelete, gone));
         }
     }
 
@@ -326,8 +344,7 @@ impl Filter {
         (entry.cookie ^ self.cookie) & self.cookie_mask == 0
             && (self.strict.is_some() || entry.words.is_within(&self.words))
             && (self.out_port == PortNo::ANY || entry.program.outputs_to(self.out_port))
-            // There are no groups yet: no entry outputs to one.
-            && self.out_group == GroupId::ANY
+            && (self.out_group == GroupId::ANY || entry.program.sends_to(self.out_group))
     }
 }
 

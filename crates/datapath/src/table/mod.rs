@@ -1,15 +1,20 @@
 //! A flow table: its entries, the index that strict operations use, and the classifier that packets use.
 mod entry;
+mod groups;
 mod limits;
 mod settings;
 
 pub(crate) use entry::{FlowCounter, FlowEntry, duration};
+use groups::GroupEntries;
 pub(crate) use limits::Limits;
 pub(crate) use settings::TableSettings;
 
+use crate::program::Program;
 use crate::shape::adaptive::Adaptive;
 use crate::shape::{Classifier, EntryId, WordMatches};
 use foldhash::{HashMap, HashMapExt};
+use std::sync::Arc;
+use weir_openflow::model::GroupId;
 use weir_packet::FlowKey;
 
 /// See the module's page. Packets only read it; their counters lie in [`TableCounters`], so that workers can share one table
@@ -22,6 +27,7 @@ pub(crate) struct FlowTable {
     /// By match and priority.
     strict: HashMap<(WordMatches, u16), EntryId>,
     classifier: Adaptive,
+    groups: GroupEntries,
 }
 
 /// What packets count in a table.
@@ -37,7 +43,13 @@ pub(crate) struct TableCounters {
 
 impl FlowTable {
     pub(crate) fn new() -> FlowTable {
-        FlowTable { entries: Vec::new(), free: Vec::new(), strict: HashMap::new(), classifier: Adaptive::default() }
+        FlowTable {
+            entries: Vec::new(),
+            free: Vec::new(),
+            strict: HashMap::new(),
+            classifier: Adaptive::default(),
+            groups: GroupEntries::default(),
+        }
     }
 
     /// Number of entries.
@@ -58,9 +70,21 @@ impl FlowTable {
         self.entries.get(id.index())?.as_ref()
     }
 
-    /// An entry by its place, to change what it does; match and priority must stay.
+    /// An entry by its place, to change it; match, priority and program must stay.
     pub(crate) fn get_mut(&mut self, id: EntryId) -> Option<&mut FlowEntry> {
         self.entries.get_mut(id.index())?.as_mut()
+    }
+
+    /// Changes what an entry does; gives what it did.
+    pub(crate) fn set_program(&mut self, id: EntryId, program: Arc<Program>) -> Option<Arc<Program>> {
+        let entry = self.entries.get_mut(id.index())?.as_mut()?;
+        self.groups.swap(Some(&entry.program), Some(&program));
+        Some(std::mem::replace(&mut entry.program, program))
+    }
+
+    /// Number of entries that send to a group.
+    pub(crate) fn entries_of_group(&self, group: GroupId) -> u32 {
+        self.groups.count(group)
     }
 
     /// The entry with exactly this match and priority.
@@ -97,7 +121,9 @@ impl FlowTable {
 
     /// Puts another entry, of the same match and priority, in an entry's place; gives the former.
     pub(crate) fn replace(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
-        self.entries.get_mut(id.index())?.replace(entry)
+        let place = self.entries.get_mut(id.index())?;
+        self.groups.swap(place.as_ref().map(|former| &*former.program), Some(&entry.program));
+        place.replace(entry)
     }
 
     /// Puts an entry back where it was; gives the one that took its place, which has the same match and priority.
@@ -116,6 +142,7 @@ impl FlowTable {
     fn occupy(&mut self, id: EntryId, entry: FlowEntry) {
         self.strict.insert((entry.words.clone(), entry.priority), id);
         self.classifier.insert(id, entry.priority, entry.words.clone());
+        self.groups.swap(None, Some(&entry.program));
         self.entries[id.index()] = Some(entry);
     }
 
@@ -124,6 +151,7 @@ impl FlowTable {
         let entry = self.entries.get_mut(id.index())?.take()?;
         self.strict.remove(&(entry.words.clone(), entry.priority));
         self.classifier.remove(id, entry.priority, &entry.words);
+        self.groups.swap(Some(&entry.program), None);
         self.free.push(id);
         Some(entry)
     }

@@ -4,14 +4,11 @@ use std::net::Ipv4Addr;
 use weir_datapath::ChannelId;
 use weir_openflow::model::config::TableMod;
 use weir_openflow::model::error::{
-    BadRequest, GroupModFailed, MeterModFailed, QueueOpFailed, RoleRequestFailed, SwitchConfigFailed, TableModFailed,
+    BadRequest, MeterModFailed, QueueOpFailed, RoleRequestFailed, SwitchConfigFailed, TableModFailed,
 };
-use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::role::{Role, RoleMessage};
-use weir_openflow::model::{
-    Action, BucketId, Bytes, ErrorType, FlowMod, GroupId, Match, MeterId, PortNo, SwitchConfig, TableId,
-};
+use weir_openflow::model::{Action, Bytes, ErrorType, FlowMod, Match, MeterId, PortNo, SwitchConfig, TableId};
 use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::craft::Craft;
 
@@ -26,25 +23,10 @@ fn features_by_version() {
 }
 
 #[test]
-fn groups_and_meters_have_no_room_but_deletes_succeed() {
+fn meters_have_no_room_but_deletes_succeed() {
     let mut bench = Bench::controlled();
-    let group = |command, group| {
-        Body::GroupMod(GroupMod {
-            command,
-            kind: 0,
-            group,
-            command_bucket: BucketId::ALL,
-            buckets: vec![],
-            properties: vec![],
-        })
-    };
     let meter = |command, meter| Body::MeterMod(MeterMod { command, flags: 1, meter, bands: vec![] });
-    let cases: [(Body, Option<ErrorType>); 8] = [
-        (group(0, GroupId(1)), Some(GroupModFailed::OutOfGroups.into())),
-        (group(0, GroupId::ALL), Some(GroupModFailed::InvalidGroup.into())),
-        (group(1, GroupId(1)), Some(GroupModFailed::UnknownGroup.into())),
-        (group(2, GroupId::ALL), None),
-        (group(9, GroupId(1)), Some(GroupModFailed::BadCommand.into())),
+    let cases: [(Body, Option<ErrorType>); 3] = [
         (meter(0, MeterId(1)), Some(MeterModFailed::OutOfMeters.into())),
         (meter(1, MeterId(1)), Some(MeterModFailed::UnknownMeter.into())),
         (meter(2, MeterId::ALL), None),

@@ -7,6 +7,7 @@ mod errors;
 mod flow_mods;
 mod forwarding;
 mod frames;
+mod groups;
 mod hostile;
 mod naive;
 mod packet_io;

@@ -1,0 +1,46 @@
+//! Group-mods of controllers, and what is asked about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
+use super::Request;
+use crate::group::Around;
+use crate::{Datapath, Output};
+use weir_openflow::Version;
+use weir_openflow::model::group::{GroupFeatures, GroupMod, GroupStats};
+use weir_openflow::model::{ErrorType, GroupId};
+use weir_units::Instant;
+
+impl Datapath {
+    /// Applies a controller's group-mod.
+    pub(super) fn group_mod_of(&mut self, change: &GroupMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        self.change_groups(request.now, change, request.version, request.out)
+    }
+
+    /// Applies a group-mod in the manner of a version; flow entries go with their group, and channels are told of them.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(crate) fn change_groups(
+        &mut self,
+        now: Instant,
+        change: &GroupMod,
+        version: Version,
+        out: &mut Output,
+    ) -> Result<(), ErrorType> {
+        let plane = &mut self.plane;
+        let around = Around { now, version, ports: &plane.ports, counters: &mut plane.groups };
+        if let Some(group) = self.groups.apply(change, around)? {
+            let mut gone = Vec::new();
+            self.tables().remove_with_group(now, group, &mut gone);
+            self.tell_removed(gone, out);
+        }
+        Ok(())
+    }
+
+    pub(super) fn group_stats(&self, now: Instant, wanted: GroupId) -> Vec<GroupStats> {
+        let entries = |group| self.tables.iter().map(|table| table.entries_of_group(group)).sum();
+        self.groups.stats(now, wanted, &self.plane.groups, entries)
+    }
+
+    pub(super) fn group_features(&self) -> GroupFeatures {
+        let actions = super::table_features::ACTIONS.iter().filter(|number| **number < 32);
+        self.groups.features(actions.fold(0, |bits, number| bits | 1 << number))
+    }
+}

@@ -1,0 +1,191 @@
+//! Group-mods (OpenFlow 1.3.5, 6.5 and 7.3.4.3; 1.5.1, 6.7). One that is refused changes nothing.
+use super::compile::Replaced;
+use super::{Count, Group, GroupCounter, GroupCounters, Groups};
+use crate::ports::Ports;
+use weir_openflow::Version;
+use weir_openflow::model::error::GroupModFailed;
+use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::{ErrorType, GroupId};
+use weir_units::Instant;
+
+const ADD: u16 = 0;
+const MODIFY: u16 = 1;
+const DELETE: u16 = 2;
+const INSERT_BUCKET: u16 = 3;
+const REMOVE_BUCKET: u16 = 5;
+
+/// What a group-mod works on besides the groups.
+pub(crate) struct Around<'a> {
+    pub(crate) now: Instant,
+    pub(crate) version: Version,
+    pub(crate) ports: &'a Ports,
+    pub(crate) counters: &'a mut GroupCounters,
+}
+
+impl Groups {
+    /// Applies a group-mod; gives the group that went, [`GroupId::ALL`] if all did: the flow entries that send to it go too.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(crate) fn apply(&mut self, change: &GroupMod, around: Around<'_>) -> Result<Option<GroupId>, ErrorType> {
+        let names_bucket = matches!(change.command, INSERT_BUCKET | REMOVE_BUCKET);
+        if change.command_bucket != BucketId::ALL && !names_bucket {
+            return Err(GroupModFailed::BadBucket.into());
+        }
+        match change.command {
+            ADD => self.add(change, around).map(|()| None),
+            MODIFY => self.modify(change, around, false).map(|()| None),
+            DELETE => self.delete(change.group, around),
+            INSERT_BUCKET | REMOVE_BUCKET if around.version >= Version::V15 => {
+                let whole = self.with_changed_buckets(change)?;
+                self.modify(&whole, around, true).map(|()| None)
+            }
+            _ => Err(GroupModFailed::BadCommand.into()),
+        }
+    }
+
+    fn add(&mut self, change: &GroupMod, around: Around<'_>) -> Result<(), ErrorType> {
+        if change.group > GroupId::MAX {
+            return Err(GroupModFailed::InvalidGroup.into());
+        }
+        if self.by_id.contains_key(&change.group) {
+            return Err(GroupModFailed::GroupExists.into());
+        }
+        if self.by_id.len() >= self.limits.groups {
+            return Err(GroupModFailed::OutOfGroups.into());
+        }
+        let group = self.compile(change, around.version, Replaced::nothing(around.now))?;
+        self.link(&group, 1);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.n_buckets += group.buckets.len();
+        self.by_id.insert(group.id, slot);
+        around.counters.start(slot, group.buckets.len());
+        self.slots[slot] = Some(group);
+        self.follow_one(slot, around.ports);
+        Ok(())
+    }
+
+    /// The group's statistics go on. Those of its buckets begin anew, unless they are to be kept where the bucket stays.
+    fn modify(&mut self, change: &GroupMod, around: Around<'_>, keeps_counters: bool) -> Result<(), ErrorType> {
+        if change.group > GroupId::MAX {
+            return Err(GroupModFailed::InvalidGroup.into());
+        }
+        let (slot, old) = self.find(change.group).ok_or(GroupModFailed::UnknownGroup)?;
+        let group = self.compile(change, around.version, Replaced::of(old))?;
+        let (level, is_watched) = (group.level, group.watchers > 0);
+        let Some(old) = self.slots[slot].replace(group) else { return Ok(()) };
+        if level != old.level
+            && let Err(error) = self.level_again()
+        {
+            self.slots[slot] = Some(old);
+            // As it was, so right.
+            let _ = self.level_again();
+            return Err(error);
+        }
+        self.replaced(slot, &old, around.counters, keeps_counters);
+        if self.follow_one(slot, around.ports) && is_watched {
+            self.follow(around.ports);
+        }
+        Ok(())
+    }
+
+    /// Accounts for a group that took the place of another.
+    fn replaced(&mut self, slot: usize, old: &Group, counters: &mut GroupCounters, keeps_counters: bool) {
+        self.link(old, -1);
+        // Out of its place meanwhile: it leads to others, never to itself.
+        let Some(new) = self.slots[slot].take() else { return };
+        self.link(&new, 1);
+        self.n_buckets = self.n_buckets - old.buckets.len() + new.buckets.len();
+        counters.replace_buckets(slot, old, &new, keeps_counters);
+        self.slots[slot] = Some(new);
+    }
+
+    /// A group that others lead to stays, since what leads to it would lead nowhere; with all, all go.
+    fn delete(&mut self, id: GroupId, around: Around<'_>) -> Result<Option<GroupId>, ErrorType> {
+        if id == GroupId::ALL {
+            (self.slots, self.free, self.n_buckets) = (Vec::new(), Vec::new(), 0);
+            self.by_id.clear();
+            *around.counters = GroupCounters::default();
+            return Ok(Some(id));
+        }
+        // Not there: nothing to do (OpenFlow 1.3.5, 6.5).
+        let Some((slot, group)) = self.find(id) else { return Ok(None) };
+        if group.forwarders + group.watchers > 0 {
+            return Err(GroupModFailed::ChainedGroup.into());
+        }
+        self.by_id.remove(&id);
+        self.free.push(slot);
+        if let Some(group) = self.slots[slot].take() {
+            self.link(&group, -1);
+            self.n_buckets -= group.buckets.len();
+        }
+        around.counters.start(slot, 0);
+        Ok(Some(id))
+    }
+
+    /// The group-mod that replaces a group by itself with buckets inserted or removed; its type and properties stay (OpenFlow
+    /// 1.5.1, 6.7).
+    fn with_changed_buckets(&self, change: &GroupMod) -> Result<GroupMod, ErrorType> {
+        let (_, group) = self.find(change.group).ok_or(GroupModFailed::UnknownGroup)?;
+        let mut buckets: Vec<Bucket> = group.asked().cloned().collect();
+        if change.command == INSERT_BUCKET {
+            insert(&mut buckets, change)?;
+        } else {
+            remove(&mut buckets, change.command_bucket)?;
+        }
+        let (kind, properties) = (group.kind.number(), group.properties.clone());
+        let command_bucket = BucketId::ALL;
+        Ok(GroupMod { command: MODIFY, kind, group: group.id, command_bucket, buckets, properties })
+    }
+}
+
+/// Inserts the buckets of a group-mod behind the one that it names.
+fn insert(buckets: &mut Vec<Bucket>, change: &GroupMod) -> Result<(), ErrorType> {
+    let at = match change.command_bucket {
+        BucketId::FIRST => 0,
+        BucketId::LAST => buckets.len(),
+        named => place(buckets, named)? + 1,
+    };
+    buckets.splice(at..at, change.buckets.iter().cloned());
+    Ok(())
+}
+
+fn remove(buckets: &mut Vec<Bucket>, named: BucketId) -> Result<(), ErrorType> {
+    match named {
+        BucketId::ALL => buckets.clear(),
+        // Without buckets there is no first and no last: nothing to do.
+        BucketId::FIRST => drop(buckets.drain(..1.min(buckets.len()))),
+        BucketId::LAST => drop(buckets.pop()),
+        named => drop(buckets.remove(place(buckets, named)?)),
+    }
+    Ok(())
+}
+
+fn place(buckets: &[Bucket], named: BucketId) -> Result<usize, ErrorType> {
+    if named > BucketId::MAX {
+        return Err(GroupModFailed::BadBucket.into());
+    }
+    let place = buckets.iter().position(|bucket| bucket.id == named);
+    place.ok_or_else(|| GroupModFailed::UnknownBucket.into())
+}
+
+impl GroupCounters {
+    /// Starts the counters of the group at a place.
+    fn start(&mut self, slot: usize, buckets: usize) {
+        if self.0.len() <= slot {
+            self.0.resize_with(slot + 1, GroupCounter::default);
+        }
+        self.0[slot] = GroupCounter { total: Count::default(), buckets: vec![Count::default(); buckets] };
+    }
+
+    /// Starts those of the buckets of a group that took another's place; a bucket that stayed may keep its own.
+    fn replace_buckets(&mut self, slot: usize, old: &Group, new: &Group, keeps: bool) {
+        let Some(counter) = self.0.get_mut(slot) else { return };
+        let former: std::collections::HashMap<BucketId, Count> =
+            old.asked().map(|bucket| bucket.id).zip(counter.buckets.iter().copied()).filter(|_| keeps).collect();
+        counter.buckets = new.asked().map(|bucket| former.get(&bucket.id).copied().unwrap_or_default()).collect();
+    }
+}

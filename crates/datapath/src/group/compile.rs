@@ -1,0 +1,133 @@
+//! Checking the group that a group-mod describes, and making it ready to be run.
+use super::{Bucket, Group, Groups, Kind, select};
+use crate::action_set::ActionSet;
+use crate::validate::{self, Known, Place};
+use std::collections::HashSet;
+use weir_openflow::Version;
+use weir_openflow::model::error::{BadProperty, GroupModFailed};
+use weir_openflow::model::group::{self, BucketId, GroupMod};
+use weir_openflow::model::property::Property;
+use weir_openflow::model::{Action, ErrorType, GroupId, PortNo};
+use weir_packet::{FlowKey, FlowMask};
+use weir_units::Instant;
+
+/// What stays of a group that another takes the place of; for a new group nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Replaced {
+    created: Instant,
+    forwarders: u32,
+    watchers: u32,
+    is_live: bool,
+    buckets: usize,
+}
+
+impl Replaced {
+    pub(super) fn nothing(now: Instant) -> Replaced {
+        Replaced { created: now, ..Replaced::default() }
+    }
+
+    pub(super) fn of(group: &Group) -> Replaced {
+        let (forwarders, watchers, buckets) = (group.forwarders, group.watchers, group.buckets.len());
+        Replaced { created: group.created, forwarders, watchers, is_live: group.is_live, buckets }
+    }
+}
+
+impl Groups {
+    /// The group that a group-mod describes.
+    ///
+    /// # Errors
+    /// As the agent answers.
+    pub(super) fn compile(&self, change: &GroupMod, version: Version, replaced: Replaced) -> Result<Group, ErrorType> {
+        let kind = Kind::from_number(change.kind).ok_or(GroupModFailed::BadType)?;
+        let count = change.buckets.len();
+        if count > self.limits.buckets || self.n_buckets - replaced.buckets + count > self.limits.buckets_in_all {
+            return Err(GroupModFailed::OutOfBuckets.into());
+        }
+        if kind == Kind::Indirect && count > 1 {
+            return Err(GroupModFailed::InvalidGroup.into());
+        }
+        check_properties(&change.properties)?;
+        check_numbers(&change.buckets)?;
+        change.buckets.iter().try_for_each(|bucket| check(bucket, kind, version))?;
+        let seeds = select::seeds(change.group, &change.buckets);
+        let buckets: Box<[Bucket]> =
+            change.buckets.iter().zip(seeds).map(|(bucket, seed)| Bucket::new(bucket, seed)).collect();
+        let weights = || buckets.iter().map(|bucket| bucket.asked.weight).filter(|weight| *weight > 0);
+        let is_even = weights().min() == weights().max();
+        let mut group = Group {
+            id: change.group,
+            kind,
+            buckets,
+            properties: change.properties.clone(),
+            created: replaced.created,
+            level: 0,
+            forwarders: replaced.forwarders,
+            watchers: replaced.watchers,
+            is_live: replaced.is_live,
+            is_even,
+        };
+        self.check_chain(&mut group)?;
+        Ok(group)
+    }
+}
+
+/// Refuses properties: weir understands none.
+fn check_properties(properties: &[Property]) -> Result<(), ErrorType> {
+    match properties.first() {
+        None => Ok(()),
+        Some(property) if property.kind == Property::EXPERIMENTER => Err(BadProperty::BadExperimenter.into()),
+        Some(_) => Err(BadProperty::BadType.into()),
+    }
+}
+
+/// Checks that buckets have numbers of their own.
+fn check_numbers(buckets: &[group::Bucket]) -> Result<(), ErrorType> {
+    let mut seen = HashSet::new();
+    for bucket in buckets {
+        if bucket.id > BucketId::MAX {
+            return Err(GroupModFailed::BadBucket.into());
+        }
+        if !seen.insert(bucket.id) {
+            return Err(GroupModFailed::BucketExists.into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks what a bucket says by itself.
+fn check(bucket: &group::Bucket, kind: Kind, version: Version) -> Result<(), ErrorType> {
+    // A group with fields that its type does not define is invalid (OpenFlow 1.3.5, 6.5).
+    if bucket.weight != 0 && kind != Kind::Select {
+        return Err(GroupModFailed::InvalidGroup.into());
+    }
+    // A port need not be there yet, but it must be one that can be.
+    let port = bucket.watch_port;
+    let watches = port != PortNo::ANY || bucket.watch_group != GroupId::ANY;
+    let is_port = port == PortNo::ANY || port == PortNo::LOCAL || port.is_ordinary();
+    if !is_port || kind == Kind::FastFailover && !watches {
+        return Err(GroupModFailed::BadWatch.into());
+    }
+    check_properties(&bucket.properties)?;
+    // Which packets will come is not known: none are ruled out.
+    let known = Known::new(FlowKey::EMPTY, FlowMask::EMPTY);
+    validate::actions(&bucket.actions, &known, Place::Bucket, version)
+}
+
+/// A bucket's actions in the order of execution, of each type the last.
+fn in_order(bucket: &group::Bucket) -> Box<[Action]> {
+    let mut set = ActionSet::default();
+    set.write(&bucket.actions);
+    set.actions().cloned().collect()
+}
+
+impl Bucket {
+    fn new(asked: &group::Bucket, seed: u64) -> Bucket {
+        Bucket {
+            actions: in_order(asked),
+            is_live: false,
+            seed,
+            inverse_weight: 1.0 / f64::from(asked.weight.max(1)),
+            asked: asked.clone(),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A packet's way through groups (OpenFlow 1.3.5, 5.6.1).
+//!
+//! Each bucket works on a packet of its own, so the packet that a group was given goes on unchanged. The last bucket waits
+//! ([`Packet::wait_for`]): if nothing else happens to the packet, it gets the packet itself instead of a copy.
+use super::{Groups, Kind};
+use crate::DropReason;
+use crate::effects::{Effects, Origin};
+use crate::execute;
+use crate::packet::Packet;
+use weir_openflow::model::GroupId;
+
+/// Buckets that one received packet runs through at most, in all groups together: chains of groups would otherwise make as many
+/// copies of it as a controller likes.
+pub(crate) const MAX_BUCKETS_OF_PACKET: u16 = 4096;
+
+/// A bucket's place, good until the next group-mod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BucketAt {
+    slot: u32,
+    bucket: u32,
+}
+
+impl BucketAt {
+    #[expect(clippy::cast_possible_truncation, reason = "limits of groups and buckets have 32 bits")]
+    fn new(slot: usize, bucket: usize) -> BucketAt {
+        BucketAt { slot: slot as u32, bucket: bucket as u32 }
+    }
+
+    /// The group's place.
+    pub(crate) fn slot(self) -> usize {
+        self.slot as usize
+    }
+
+    /// The bucket's number in its group, from 0.
+    pub(crate) fn bucket(self) -> usize {
+        self.bucket as usize
+    }
+}
+
+/// Gives a packet to a group.
+pub(crate) fn run(groups: &Groups, id: GroupId, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+    // Flow entries go with their group, packet-outs are checked: a group is missing only if somebody forgot to.
+    let Some((slot, group)) = groups.find(id) else { return packet.dropped(DropReason::UnknownGroup, fx) };
+    fx.grouped(slot, packet.frame.len());
+    if !group.is_live {
+        return packet.dropped(DropReason::NoLiveBucket, fx);
+    }
+    let live = || (0..).zip(&group.buckets).filter(|(_, bucket)| bucket.is_live).map(|(number, _)| number);
+    match group.kind {
+        Kind::All => live().for_each(|bucket| packet.wait_for(BucketAt::new(slot, bucket), origin, fx)),
+        kind => {
+            let bucket = if kind == Kind::Select { groups.hashed.choose(group, packet.key()) } else { live().next() };
+            if let Some(bucket) = bucket {
+                packet.wait_for(BucketAt::new(slot, bucket), origin, fx);
+            }
+        }
+    }
+}
+
+/// Runs a bucket's actions on a packet that is the bucket's own.
+pub(crate) fn run_bucket(groups: &Groups, at: BucketAt, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+    let Some(group) = groups.at(at.slot()) else { return };
+    let Some(bucket) = group.buckets.get(at.bucket()) else { return };
+    if !packet.enters_bucket() {
+        return packet.dropped(DropReason::TooManyBuckets, fx);
+    }
+    fx.bucket_taken(group, at, packet.frame.len());
+    let _ = execute::run(bucket.actions.iter(), packet, origin, fx);
+}

@@ -1,0 +1,29 @@
+//! How many entries send to each group, so that statistics and the deletion of a group need not look at every entry.
+use crate::program::Program;
+use foldhash::HashMap;
+use weir_openflow::model::GroupId;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(super) struct GroupEntries(HashMap<GroupId, u32>);
+
+impl GroupEntries {
+    /// Notes that an entry with one program went and one with another came.
+    pub(super) fn swap(&mut self, went: Option<&Program>, came: Option<&Program>) {
+        for group in came.iter().flat_map(|program| program.groups()) {
+            *self.0.entry(*group).or_default() += 1;
+        }
+        for group in went.iter().flat_map(|program| program.groups()) {
+            let Some(count) = self.0.get_mut(group) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(group);
+            }
+        }
+    }
+
+    /// Number of entries that send to a group; to any group, for [`GroupId::ALL`] one at least if there is one.
+    pub(super) fn count(&self, group: GroupId) -> u32 {
+        if group == GroupId::ALL { self.0.values().sum() } else { self.0.get(&group).copied().unwrap_or(0) }
+    }
+}

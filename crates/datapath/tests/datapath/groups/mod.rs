@@ -1,0 +1,72 @@
+//! Groups: what packets do in them, how they change, what is refused, what is counted.
+mod buckets;
+mod changes;
+mod errors;
+mod shares;
+mod statistics;
+
+use crate::bench::*;
+use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::{Action, Body, ErrorType, GroupId, Match, PortNo};
+
+/// `OFPGC_*`.
+const ADD: u16 = 0;
+const MODIFY: u16 = 1;
+const DELETE: u16 = 2;
+/// `OFPGT_*`.
+const ALL: u8 = 0;
+const SELECT: u8 = 1;
+const INDIRECT: u8 = 2;
+const FAST_FAILOVER: u8 = 3;
+
+/// A bucket that watches nothing.
+fn bucket(actions: Vec<Action>) -> Bucket {
+    Bucket::new(BucketId(0), actions)
+}
+
+/// A bucket that watches the port it sends to.
+fn watching(port: u32) -> Bucket {
+    Bucket { watch_port: PortNo(port), ..bucket(output(port)) }
+}
+
+/// A bucket of a select group.
+fn weighing(weight: u16, actions: Vec<Action>) -> Bucket {
+    Bucket { weight, ..bucket(actions) }
+}
+
+fn to_group(group: u32) -> Vec<Action> {
+    vec![Action::Group(GroupId(group))]
+}
+
+fn group_mod(command: u16, group: u32, kind: u8, buckets: Vec<Bucket>) -> GroupMod {
+    let buckets = numbered(buckets);
+    GroupMod { command, kind, group: GroupId(group), command_bucket: BucketId::ALL, buckets, properties: vec![] }
+}
+
+/// Numbers buckets by their place, as 1.3 does.
+fn numbered(buckets: Vec<Bucket>) -> Vec<Bucket> {
+    (0..).map(BucketId).zip(buckets).map(|(id, bucket)| Bucket { id, ..bucket }).collect()
+}
+
+impl Bench {
+    /// Sends a group-mod; the error that answers it.
+    fn group(&mut self, command: u16, group: u32, kind: u8, buckets: Vec<Bucket>) -> Option<ErrorType> {
+        self.error_of(CONTROLLER, Body::GroupMod(group_mod(command, group, kind, buckets)))
+    }
+
+    /// Adds a group.
+    fn add_group(&mut self, group: u32, kind: u8, buckets: Vec<Bucket>) {
+        assert_eq!(self.group(ADD, group, kind, buckets), None);
+    }
+
+    /// Sends everything to a group.
+    fn all_to_group(&mut self, group: u32) {
+        self.add(1, Match::any(), to_group(group));
+    }
+
+    /// Sets whether a port has link.
+    fn link(&mut self, port: u32, up: bool) {
+        self.datapath.set_link(self.now, PortNo(port), up, 1_000_000, &mut self.out);
+        self.told(CONTROLLER);
+    }
+}
