@@ -3,6 +3,7 @@ mod bed;
 mod channels;
 mod control_socket;
 mod forwarding;
+mod hostile;
 mod interfaces;
 mod long_replies;
 mod ports;
