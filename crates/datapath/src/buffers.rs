@@ -16,11 +16,19 @@ const NO_BUFFER: u32 = u32::MAX;
 
 /// A packet that is kept.
 #[derive(Debug)]
-struct Kept {
+pub(crate) struct Kept {
+    number: u32,
     channel: ChannelId,
-    in_port: PortNo,
-    frame: Frame,
+    pub(crate) in_port: PortNo,
+    pub(crate) frame: Frame,
     since: Instant,
+}
+
+impl Kept {
+    /// The packet.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.frame.bytes()
+    }
 }
 
 /// See the module's page.
@@ -59,17 +67,17 @@ impl Buffers {
         let number = self.next;
         self.next += 1;
         let place = self.place(number);
-        if let Some(old) = self.ring[place].replace(Kept { channel, in_port, frame, since: now }) {
+        if let Some(old) = self.ring[place].replace(Kept { number, channel, in_port, frame, since: now }) {
             pool.give(old.frame);
         }
         Some(BufferId(number))
     }
 
-    /// Takes a channel's packet out: its input port and the frame.
+    /// Takes a channel's packet out.
     ///
     /// # Errors
     /// `OFPBRC_BUFFER_EMPTY` for a packet taken before, `OFPBRC_BUFFER_UNKNOWN` for any other number.
-    pub(crate) fn take(&mut self, channel: ChannelId, id: BufferId) -> Result<(PortNo, Frame), ErrorType> {
+    pub(crate) fn take(&mut self, channel: ChannelId, id: BufferId) -> Result<Kept, ErrorType> {
         if id.0 >= self.next || (self.next - id.0) as usize > self.ring.len() {
             return Err(BadRequest::BufferUnknown.into());
         }
@@ -77,8 +85,14 @@ impl Buffers {
         match &self.ring[place] {
             None => Err(BadRequest::BufferEmpty.into()),
             Some(kept) if kept.channel != channel => Err(BadRequest::BufferUnknown.into()),
-            Some(_) => self.ring[place].take().map(|k| (k.in_port, k.frame)).ok_or(BadRequest::BufferEmpty.into()),
+            Some(_) => self.ring[place].take().ok_or(BadRequest::BufferEmpty.into()),
         }
+    }
+
+    /// Keeps a packet again that was taken; none was kept meanwhile.
+    pub(crate) fn put_back(&mut self, kept: Kept) {
+        let place = self.place(kept.number);
+        self.ring[place] = Some(kept);
     }
 
     /// Gives up packets kept for too long; says when the next one will be.
@@ -128,8 +142,10 @@ mod tests {
         let mut buffers = Buffers::new(4);
         let id = keep(&mut buffers, Instant::ZERO, 7);
         assert_eq!(buffers.take(ChannelId(2), id).unwrap_err(), UNKNOWN);
-        let (in_port, frame) = buffers.take(CHANNEL, id).unwrap();
-        assert_eq!((in_port, frame.bytes()), (PortNo(3), &[7; 60][..]));
+        let kept = buffers.take(CHANNEL, id).unwrap();
+        assert_eq!((kept.in_port, kept.bytes()), (PortNo(3), &[7; 60][..]));
+        buffers.put_back(kept);
+        assert_eq!(buffers.take(CHANNEL, id).unwrap().bytes(), [7; 60]);
         assert_eq!(buffers.take(CHANNEL, id).unwrap_err(), BadRequest::BufferEmpty.into());
         assert_eq!(buffers.take(CHANNEL, BufferId(id.0 + 1)).unwrap_err(), UNKNOWN);
     }

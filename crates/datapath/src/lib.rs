@@ -9,6 +9,7 @@ mod action_set;
 mod agent;
 mod auxiliary;
 mod buffers;
+mod bundle;
 mod channels;
 mod drops;
 mod effects;
@@ -38,6 +39,7 @@ pub use types::{ChannelId, DatapathConfig, FailMode, Output, PortCounters, PortQ
 use action_set::ActionSet;
 use agent::Parts;
 use buffers::Buffers;
+use bundle::{Bundles, Schedule};
 use channels::Channels;
 use flow_mod::Tables;
 use group::{GroupCounters, Groups};
@@ -46,6 +48,7 @@ use live::{Live, Plane};
 use normal::Learned;
 use packet::Packet;
 use ports::Ports;
+use std::time::Duration;
 use table::{FlowTable, TableCounters, TableSettings};
 use timeouts::Timers;
 use weir_openflow::model::group::GroupMod;
@@ -66,6 +69,8 @@ pub struct Datapath {
     settings: Vec<TableSettings>,
     journal: Journal,
     parts: Parts,
+    bundles: Bundles,
+    schedule: Schedule,
     plane: Plane,
     /// Memory for action sets.
     set: ActionSet,
@@ -104,6 +109,8 @@ impl Datapath {
                 .collect(),
             journal: Journal::default(),
             parts: Parts::default(),
+            bundles: Bundles::default(),
+            schedule: Schedule::default(),
             plane,
             set: ActionSet::default(),
             fail_mode: FailMode::Secure,
@@ -208,6 +215,13 @@ impl Datapath {
     pub fn channel_down(&mut self, _now: Instant, channel: ChannelId) {
         self.plane.channels.down(channel);
         self.parts.forget(channel);
+        self.bundles.forget(channel);
+    }
+
+    /// What time of day it is, since the beginning of 1970: bundles that are to be carried out at a time go by it. Without it
+    /// they are refused.
+    pub fn set_time_of_day(&mut self, now: Instant, time_of_day: Duration) {
+        self.schedule.set_clock(now, time_of_day);
     }
 
     /// What to do with no channel; secure until said otherwise.
@@ -254,7 +268,8 @@ impl Datapath {
         let buffers = self.plane.buffers.expire(now);
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
         let parts = self.parts.expire(now);
-        [entries, buffers, learned, parts].into_iter().flatten().min()
+        let bundles = self.expire_bundles(now, out);
+        [entries, buffers, learned, parts, bundles].into_iter().flatten().min()
     }
 
     /// Counters of a port, from the engine's, right before they are asked for.

@@ -90,6 +90,16 @@ impl Output {
         at
     }
 
+    /// Adds what another has, behind what is here.
+    pub(crate) fn append(&mut self, other: Output) {
+        for (port, frames) in other.frames {
+            let at = self.list_of(port);
+            self.frames[at].1.extend(frames);
+        }
+        self.messages.extend(other.messages);
+        self.port_admin.extend(other.port_admin);
+    }
+
     fn list_of(&mut self, port: PortNo) -> usize {
         self.frames.iter().position(|(listed, _)| *listed == port).unwrap_or_else(|| {
             self.frames.push((port, Vec::new()));

@@ -1,4 +1,5 @@
 //! The OpenFlow agent: what each message of a controller does and how it is answered.
+mod bundle;
 mod features;
 mod groups;
 mod multipart;
@@ -18,24 +19,29 @@ use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage, Me
 use weir_openflow::model::meter::MeterMod;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, ErrorType, FlowMod, Message, MeterId};
+use weir_openflow::model::{Body, BufferId, ErrorType, FlowCommand, FlowMod, Message, MeterId};
 use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
 /// A message being handled.
-struct Request<'a> {
-    now: Instant,
-    channel: ChannelId,
-    version: Version,
+pub(crate) struct Request<'a> {
+    pub(crate) now: Instant,
+    pub(crate) channel: ChannelId,
+    pub(crate) version: Version,
     xid: u32,
-    pool: &'a mut FramePool,
-    out: &'a mut Output,
+    pub(crate) pool: &'a mut FramePool,
+    pub(crate) out: &'a mut Output,
 }
 
 impl Request<'_> {
     fn reply(&mut self, body: Body) {
         self.out.messages.push((self.channel, Message { xid: self.xid, body }));
+    }
+
+    /// A message within this one, whose effects go to `out`.
+    pub(crate) fn inner<'b>(&'b mut self, xid: u32, out: &'b mut Output) -> Request<'b> {
+        Request { xid, out, pool: self.pool, ..*self }
     }
 }
 
@@ -67,7 +73,7 @@ fn start_of(message: &Message, version: Version) -> Vec<u8> {
 }
 
 impl Datapath {
-    fn answer(&mut self, body: &Body, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(crate) fn answer(&mut self, body: &Body, request: &mut Request<'_>) -> Result<(), ErrorType> {
         if changes_state(body) && self.role_of(request.channel) == Role::Slave {
             return Err(BadRequest::IsSlave.into());
         }
@@ -94,6 +100,8 @@ impl Datapath {
             Body::RoleRequest(asked) => return self.role_request(*asked, request),
             Body::GetAsyncRequest => request.reply(Body::GetAsyncReply(self.async_config(request.channel))),
             Body::SetAsync(config) => self.set_async_config(request.channel, config),
+            Body::BundleControl(control) => return self.bundle_control(control, request),
+            Body::BundleAdd(add) => return self.bundle_add(add, request),
             Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
             // Not questions: nothing to answer.
             Body::Hello(_) | Body::Error(_) | Body::EchoReply(_) => {}
@@ -104,15 +112,28 @@ impl Datapath {
     }
 
     fn handle_flow_mod(&mut self, flow: &FlowMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        self.change_entries(flow, request)?;
+        match released(flow) {
+            Some(buffer) => self.release(buffer, request),
+            None => Ok(()),
+        }
+    }
+
+    /// Applies a flow-mod without looking at its buffer.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(crate) fn change_entries(&mut self, flow: &FlowMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
         let mut gone = Vec::new();
         self.tables().apply(request.now, flow, request.version, &mut gone)?;
         self.tell_removed(gone, request.out);
-        use weir_openflow::model::FlowCommand::{Delete, DeleteStrict};
-        match flow.buffer_id {
-            Some(buffer) if !matches!(flow.command, Delete | DeleteStrict) => self.release(buffer, request),
-            _ => Ok(()),
-        }
+        Ok(())
     }
+}
+
+/// The packet kept in the switch that a flow-mod releases; deletes release none.
+pub(crate) fn released(flow: &FlowMod) -> Option<BufferId> {
+    flow.buffer_id.filter(|_| !matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict))
 }
 
 /// Whether a message changes the switch, which slaves may not (OpenFlow 1.3.5, 6.3.6).
@@ -128,6 +149,8 @@ fn changes_state(body: &Body) -> bool {
             | Body::TableMod(_)
             | Body::GroupMod(_)
             | Body::MeterMod(_)
+            | Body::BundleControl(_)
+            | Body::BundleAdd(_)
     )
 }
 

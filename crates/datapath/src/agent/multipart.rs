@@ -35,6 +35,7 @@ impl Datapath {
             RequestBody::Group(wanted) => ReplyBody::Group(self.group_stats(now, *wanted)),
             RequestBody::GroupDesc(wanted) => ReplyBody::GroupDesc(self.groups.descs(*wanted)),
             RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features()),
+            RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.bundle_features(now, asked)),
             RequestBody::Meter(MeterId::ALL) => ReplyBody::Meter(Vec::new()),
             RequestBody::MeterConfig(MeterId::ALL) => ReplyBody::MeterConfig(Vec::new()),
             RequestBody::Meter(_) | RequestBody::MeterConfig(_) => return Err(MeterModFailed::UnknownMeter.into()),

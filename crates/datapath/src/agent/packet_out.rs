@@ -1,5 +1,6 @@
 //! Packets from controllers (OpenFlow 1.3.5, 7.3.7).
 use super::Request;
+use crate::buffers::Kept;
 use crate::effects::{NO_COOKIE, Origin};
 use crate::live::Live;
 use crate::packet::Packet;
@@ -15,6 +16,29 @@ const ORIGIN: Origin = Origin { table: 0, cookie: NO_COOKIE, reason: PacketInRea
 
 impl Datapath {
     pub(super) fn packet_out(&mut self, message: &PacketOut, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        let kept = match message.buffer_id {
+            Some(buffer) => Some(self.take_kept(buffer, request)?),
+            None => None,
+        };
+        let bytes = kept.as_ref().map_or(&message.data.0[..], Kept::bytes);
+        if let Err(error) = self.check_packet_out(message, bytes, request) {
+            kept.into_iter().for_each(|kept| request.pool.give(kept.frame));
+            return Err(error);
+        }
+        self.send_packet_out(message, kept, request);
+        Ok(())
+    }
+
+    /// Whether a packet-out with these bytes of a packet can be carried out.
+    ///
+    /// # Errors
+    /// As the agent answers.
+    pub(crate) fn check_packet_out(
+        &self,
+        message: &PacketOut,
+        bytes: &[u8],
+        request: &Request<'_>,
+    ) -> Result<(), ErrorType> {
         let in_port = message.in_port;
         // `ANY` is what 1.0's `NONE` becomes. A port that does not exist (any more) does no harm.
         let is_port =
@@ -22,51 +46,57 @@ impl Datapath {
         if !is_port {
             return Err(BadRequest::BadPort.into());
         }
-        let mut frame = self.packet_of(message, request)?;
-        let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
-            request.pool.give(frame);
-            return Err(BadRequest::BadPacket.into());
-        };
+        let parsed = parse(bytes, in_port).map_err(|_| BadRequest::BadPacket)?;
         let known = Known::new(parsed.key, FlowMask { words: [u64::MAX; WORDS] });
-        let checked = validate::actions(&message.actions, &known, Place::PacketOut, request.version)
-            .and_then(|()| self.groups.check_actions(&message.actions));
-        if let Err(error) = checked {
-            request.pool.give(frame);
-            return Err(error);
-        }
-        if message.actions.is_empty() {
-            // Tells the switch to drop what it kept: asked for, so not counted as lost.
-            request.pool.give(frame);
-            return Ok(());
-        }
-        let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
-        let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
-        let _ = execute::run(&message.actions, &mut packet, ORIGIN, &mut live);
-        packet.finish(&mut live);
-        Ok(())
+        validate::actions(&message.actions, &known, Place::PacketOut, request.version)?;
+        self.groups.check_actions(&message.actions)
     }
 
-    /// The packet that a packet-out carries or names.
-    fn packet_of(&mut self, message: &PacketOut, request: &mut Request<'_>) -> Result<Frame, ErrorType> {
-        if let Some(buffer) = message.buffer_id {
-            return self.plane.buffers.take(self.main_of(request.channel), buffer).map(|(_, frame)| frame);
-        }
-        let mut frame = request.pool.take(message.data.0.len());
-        frame.assign(&message.data.0);
-        Ok(frame)
+    /// Carries out a packet-out that was checked; `kept` is the packet that it names.
+    pub(crate) fn send_packet_out(&mut self, message: &PacketOut, kept: Option<Kept>, request: &mut Request<'_>) {
+        let mut frame = kept.map_or_else(|| frame_of(message, request), |kept| kept.frame);
+        let parsed = parse(frame.bytes(), message.in_port);
+        // Without actions the switch is to drop what it kept: asked for, so not counted as lost.
+        let Some(mut parsed) = parsed.ok().filter(|_| !message.actions.is_empty()) else {
+            return request.pool.give(frame);
+        };
+        let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
+        let mut packet = Packet::new(&mut frame, &mut parsed, message.in_port);
+        let _ = execute::run(&message.actions, &mut packet, ORIGIN, &mut live);
+        packet.finish(&mut live);
+    }
+
+    /// Takes out a packet that was kept for a channel.
+    ///
+    /// # Errors
+    /// There is none of that number.
+    pub(crate) fn take_kept(&mut self, buffer: BufferId, request: &Request<'_>) -> Result<Kept, ErrorType> {
+        self.plane.buffers.take(self.main_of(request.channel), buffer)
     }
 
     /// Runs a packet that was kept through the pipeline, as a flow-mod that names it asks for (OpenFlow 1.3.5, 7.3.4.2).
     pub(super) fn release(&mut self, buffer: BufferId, request: &mut Request<'_>) -> Result<(), ErrorType> {
-        let (in_port, mut frame) = self.plane.buffers.take(self.main_of(request.channel), buffer)?;
+        let kept = self.take_kept(buffer, request)?;
+        self.release_kept(kept, request);
+        Ok(())
+    }
+
+    /// The same, of a packet that was taken out.
+    pub(crate) fn release_kept(&mut self, kept: Kept, request: &mut Request<'_>) {
+        let (in_port, mut frame) = (kept.in_port, kept.frame);
         let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
-            request.pool.give(frame);
-            return Ok(());
+            return request.pool.give(frame);
         };
         let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
         let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
         pipeline::run(live.tables, &mut packet, &mut self.set, &mut live);
         packet.finish(&mut live);
-        Ok(())
     }
+}
+
+/// The packet that a packet-out carries.
+fn frame_of(message: &PacketOut, request: &mut Request<'_>) -> Frame {
+    let mut frame = request.pool.take(message.data.0.len());
+    frame.assign(&message.data.0);
+    frame
 }

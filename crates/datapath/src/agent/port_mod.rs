@@ -1,6 +1,7 @@
 //! Changing a port's configuration (OpenFlow 1.3.5, 7.3.4.3).
 use super::Request;
 use crate::Datapath;
+use crate::journal::Undo;
 use weir_openflow::Version;
 use weir_openflow::model::ErrorType;
 use weir_openflow::model::error::PortModFailed;
@@ -24,6 +25,8 @@ impl Datapath {
         if change.advertise != 0 && change.advertise != port.desc.advertised {
             return Err(PortModFailed::BadAdvertise.into());
         }
+        let former = port.desc.config;
+        self.journal.note(|| Undo::Port(change.port_no, former));
         let was_down = port.desc.config & bits::PORT_DOWN;
         let changed = self.plane.ports.change(change.port_no, |desc| {
             desc.config = desc.config & !change.mask | change.config & change.mask;

@@ -1,6 +1,7 @@
 //! The datapath as its engine sees it: frames and messages in, frames and messages out.
 mod agent;
 mod bench;
+mod bundles;
 mod chains;
 mod corpus;
 mod errors;

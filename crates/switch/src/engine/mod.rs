@@ -21,7 +21,7 @@ use ports::{Ports, Slot};
 pub(crate) use requests::EngineSnapshot;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_datapath::{ChannelId, Datapath, FailMode, MAX_PORTS, Output};
 use weir_openflow::model::PortNo;
 use weir_openflow::model::multipart::RequestBody;
@@ -228,6 +228,11 @@ impl Engine {
         {
             self.count_ports();
         }
+        if asks_for_time(&message.body) {
+            // A clock before 1970 is none.
+            let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.datapath.set_time_of_day(self.clock.now(), today);
+        }
         if let Some(message) = self.begin_long_reply(channel, message) {
             self.datapath.handle(now, channel, message, &mut self.pool, &mut self.out);
         }
@@ -279,6 +284,15 @@ impl Engine {
         self.datapath.remove_port(now, number, &mut self.out);
         self.out.frames.retain(|(port, _)| *port != number);
         self.deliver(now);
+    }
+}
+
+/// Whether a message may have to do with the time of day: bundles can be carried out at one.
+fn asks_for_time(body: &Body) -> bool {
+    match body {
+        Body::BundleControl(_) => true,
+        Body::MultipartRequest(request) => matches!(request.body, RequestBody::BundleFeatures(_)),
+        _ => false,
     }
 }
 

@@ -1,0 +1,274 @@
+//! Bundles: messages that a controller gathers and that take effect together (OpenFlow 1.4.1, 6.8 and 7.3.9; in 1.3 by the Open
+//! Networking Foundation's extension 230).
+//!
+//! Every bundle is atomic and ordered, asked for or not: packets see the switch before all of its messages or after all of
+//! them, and if one fails nothing has changed. It is carried out between two bursts of packets, so they see nothing else
+//! by construction; `commit` takes changes back by the journal.
+mod commit;
+mod schedule;
+
+pub(crate) use commit::Failure;
+pub(crate) use schedule::Schedule;
+
+use crate::ChannelId;
+use std::time::Duration;
+use weir_openflow::model::bundle::{BundleFlags, BundleId};
+use weir_openflow::model::error::BundleFailed;
+use weir_openflow::model::{Body, Message};
+use weir_openflow::{Version, codec};
+use weir_units::Instant;
+
+/// Bundles of a channel at most.
+pub(crate) const MAX_BUNDLES: usize = 64;
+/// Messages of a bundle at most.
+pub(crate) const MAX_MESSAGES: usize = 1 << 20;
+/// Bytes of all messages in bundles, as they came, at most: a few hundred thousand flow-mods. Decoded they take several times that.
+pub(crate) const MAX_BYTES: usize = 32 << 20;
+/// How long the next message about a bundle is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The bundles of all channels, in the order they were opened.
+#[derive(Debug, Default)]
+pub(crate) struct Bundles {
+    list: Vec<Bundle>,
+    /// Bytes of all their messages.
+    bytes: usize,
+}
+
+/// A bundle that is not carried out yet.
+#[derive(Debug)]
+pub(crate) struct Bundle {
+    pub(crate) channel: ChannelId,
+    pub(crate) id: BundleId,
+    flags: BundleFlags,
+    is_closed: bool,
+    messages: Vec<Message>,
+    bytes: usize,
+    end: End,
+}
+
+/// What ends a bundle if its controller is silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It is given up.
+    GiveUp(Instant),
+    /// It is carried out, in answer to the message with this transaction id.
+    Commit(Instant, u32),
+}
+
+/// A bundle whose time has come.
+#[derive(Debug)]
+pub(crate) enum Due {
+    /// To be carried out: the transaction id of the commit, and the messages.
+    Commit(Bundle, u32),
+    /// Nothing came for too long.
+    GiveUp(ChannelId, BundleId),
+}
+
+impl Bundles {
+    /// Opens a bundle.
+    ///
+    /// # Errors
+    /// [`BundleFailed`]: the channel has it, or too many.
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        id: BundleId,
+        flags: BundleFlags,
+    ) -> Result<(), BundleFailed> {
+        if self.position(channel, id).is_ok() {
+            return Err(BundleFailed::BundleExist);
+        }
+        if self.list.iter().filter(|bundle| bundle.channel == channel).count() >= MAX_BUNDLES {
+            return Err(BundleFailed::OutOfBundles);
+        }
+        let end = End::GiveUp(now + PATIENCE);
+        self.list.push(Bundle { channel, id, flags, is_closed: false, messages: Vec::new(), bytes: 0, end });
+        Ok(())
+    }
+
+    /// Adds a message; a bundle that is not there is opened.
+    ///
+    /// # Errors
+    /// [`BundleFailed`]: it is closed, its flags are others, or there are too many messages.
+    pub(crate) fn add(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        (id, flags): (BundleId, BundleFlags),
+        message: Message,
+        version: Version,
+    ) -> Result<(), BundleFailed> {
+        if !can_be_in(&message.body) {
+            return Err(BundleFailed::MsgUnsup);
+        }
+        if self.position(channel, id).is_err() {
+            self.open(now, channel, id, flags)?;
+        }
+        let free = MAX_BYTES - self.bytes;
+        let bundle = self.of(now, channel, id, flags)?;
+        if bundle.is_closed {
+            return Err(BundleFailed::BundleClosed);
+        }
+        let bytes = size(&message, version);
+        if bundle.messages.len() >= MAX_MESSAGES || bytes > free {
+            return Err(BundleFailed::MsgTooMany);
+        }
+        bundle.messages.push(message);
+        bundle.bytes += bytes;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Closes a bundle: no message can be added any more.
+    ///
+    /// # Errors
+    /// [`BundleFailed`]: it is not there, closed, or has other flags.
+    pub(crate) fn close(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        id: BundleId,
+        flags: BundleFlags,
+    ) -> Result<(), BundleFailed> {
+        let bundle = self.of(now, channel, id, flags)?;
+        if std::mem::replace(&mut bundle.is_closed, true) { Err(BundleFailed::BundleClosed) } else { Ok(()) }
+    }
+
+    /// Takes a bundle out, to carry it out.
+    ///
+    /// # Errors
+    /// [`BundleFailed`]: it is not there or has other flags.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        id: BundleId,
+        flags: BundleFlags,
+    ) -> Result<Bundle, BundleFailed> {
+        self.of(now, channel, id, flags)?;
+        self.discard(channel, id)
+    }
+
+    /// Has a bundle carried out at a time, in answer to `xid`.
+    ///
+    /// # Errors
+    /// [`BundleFailed`]: it is not there or has other flags.
+    pub(crate) fn schedule(
+        &mut self,
+        at: Instant,
+        channel: ChannelId,
+        (id, flags): (BundleId, BundleFlags),
+        xid: u32,
+    ) -> Result<(), BundleFailed> {
+        let bundle = self.of(at, channel, id, flags)?;
+        bundle.is_closed = true;
+        bundle.end = End::Commit(at, xid);
+        Ok(())
+    }
+
+    /// Takes a bundle out, to forget it.
+    ///
+    /// # Errors
+    /// [`BundleFailed`]: it is not there.
+    pub(crate) fn discard(&mut self, channel: ChannelId, id: BundleId) -> Result<Bundle, BundleFailed> {
+        let at = self.position(channel, id)?;
+        Ok(self.remove(at))
+    }
+
+    /// Forgets a channel's bundles.
+    pub(crate) fn forget(&mut self, channel: ChannelId) {
+        while let Some(at) = self.list.iter().position(|bundle| bundle.channel == channel) {
+            self.remove(at);
+        }
+    }
+
+    /// Takes out a bundle whose time has come, the earliest first.
+    pub(crate) fn due(&mut self, now: Instant) -> Option<Due> {
+        let due = (0..self.list.len()).filter(|at| self.list[*at].end.at() <= now);
+        let at = due.min_by_key(|at| self.list[*at].end.at())?;
+        let bundle = self.remove(at);
+        Some(match bundle.end {
+            End::Commit(_, xid) => Due::Commit(bundle, xid),
+            End::GiveUp(_) => Due::GiveUp(bundle.channel, bundle.id),
+        })
+    }
+
+    /// When the next bundle's time comes.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.list.iter().map(|bundle| bundle.end.at()).min()
+    }
+
+    fn position(&self, channel: ChannelId, id: BundleId) -> Result<usize, BundleFailed> {
+        let found = self.list.iter().position(|bundle| (bundle.channel, bundle.id) == (channel, id));
+        found.ok_or(BundleFailed::BadId)
+    }
+
+    /// A bundle that a message with these flags is about; it is waited for anew.
+    fn of(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        id: BundleId,
+        flags: BundleFlags,
+    ) -> Result<&mut Bundle, BundleFailed> {
+        let at = self.position(channel, id)?;
+        let bundle = &mut self.list[at];
+        if bundle.flags != flags {
+            return Err(BundleFailed::BadFlags);
+        }
+        match &mut bundle.end {
+            End::GiveUp(at) => *at = now + PATIENCE,
+            // Only discarding it is possible now.
+            End::Commit(..) => return Err(BundleFailed::BundleInProgress),
+        }
+        Ok(bundle)
+    }
+
+    fn remove(&mut self, at: usize) -> Bundle {
+        let bundle = self.list.remove(at);
+        self.bytes -= bundle.bytes;
+        bundle
+    }
+}
+
+impl Bundle {
+    /// The flags it was opened with.
+    pub(crate) fn flags(&self) -> BundleFlags {
+        self.flags
+    }
+
+    /// Its messages, in the order they came.
+    pub(crate) fn into_messages(self) -> Vec<Message> {
+        self.messages
+    }
+}
+
+impl End {
+    fn at(self) -> Instant {
+        match self {
+            End::GiveUp(at) | End::Commit(at, _) => at,
+        }
+    }
+}
+
+/// Messages that change the switch and nothing else: those can be in a bundle.
+fn can_be_in(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::FlowMod(_)
+            | Body::GroupMod(_)
+            | Body::MeterMod(_)
+            | Body::PortMod(_)
+            | Body::TableMod(_)
+            | Body::PacketOut(_)
+    )
+}
+
+/// Bytes of a message as it came.
+fn size(message: &Message, version: Version) -> usize {
+    let mut bytes = Vec::new();
+    // What was decoded also encodes; what does not is no less than the largest.
+    codec::encode(message, version, &mut bytes).map_or(usize::from(u16::MAX), |()| bytes.len())
+}
