@@ -7,11 +7,13 @@ use std::str::FromStr;
 /// The TCP port that IANA gave to OpenFlow.
 const OPENFLOW_TCP_PORT: u16 = 6653;
 
-/// An address to listen on: `tcp:IP[:PORT]` or `unix:PATH`.
+/// An address to listen on: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Listen {
     /// Over TCP; port 0 takes a free one.
     Tcp(SocketAddr),
+    /// Over TLS; port 0 takes a free one.
+    Ssl(SocketAddr),
     /// Over a Unix socket, made with permissions 0600.
     Unix(PathBuf),
 }
@@ -20,9 +22,11 @@ impl FromStr for Listen {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = || format!("found `{text}`, expected tcp:IP[:PORT] or unix:PATH, such as tcp:127.0.0.1:6653");
+        let expected = "expected tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH, such as tcp:127.0.0.1:6653";
+        let error = || format!("found `{text}`, {expected}");
         match text.split_once(':') {
             Some(("tcp", rest)) => address(rest).map(Listen::Tcp).ok_or_else(error),
+            Some(("ssl", rest)) => address(rest).map(Listen::Ssl).ok_or_else(error),
             Some(("unix", path)) if !path.is_empty() => Ok(Listen::Unix(path.into())),
             _ => Err(error()),
         }
@@ -42,6 +46,7 @@ impl fmt::Display for Listen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Listen::Tcp(address) => write!(f, "tcp:{address}"),
+            Listen::Ssl(address) => write!(f, "ssl:{address}"),
             Listen::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -58,11 +63,12 @@ mod tests {
             ("tcp:0.0.0.0", "tcp:0.0.0.0:6653"),
             ("tcp:[::1]:7", "tcp:[::1]:7"),
             ("tcp:::1", "tcp:[::1]:6653"),
+            ("ssl:10.0.0.1", "ssl:10.0.0.1:6653"),
             ("unix:/run/weir/controller.sock", "unix:/run/weir/controller.sock"),
         ] {
             assert_eq!(text.parse::<Listen>().unwrap().to_string(), whole);
         }
-        for wrong in ["", "6653", "tcp:", "tcp:localhost:6653", "unix:", "ssl:127.0.0.1:6653"] {
+        for wrong in ["", "6653", "tcp:", "tcp:localhost:6653", "unix:", "pssl:127.0.0.1:6653", "ssl:c1:6653"] {
             assert!(wrong.parse::<Listen>().unwrap_err().contains("expected tcp:IP[:PORT]"), "{wrong}");
         }
     }

@@ -1,4 +1,5 @@
 //! `weir controller`: prints switches coming and going until a signal, then a summary.
+use crate::tls::TlsArgs;
 use anyhow::Context;
 use clap::ValueEnum;
 use std::collections::HashMap;
@@ -15,9 +16,14 @@ use weir_units::Span;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where switches connect: tcp:IP[:PORT] or unix:PATH; may be repeated. The channel is not encrypted
+    /// Where switches connect: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; may be repeated. Only ssl: is encrypted
     #[arg(long, value_name = "ADDRESS", default_value = "tcp:127.0.0.1:6653")]
     listen: Vec<Listen>,
+    #[command(flatten)]
+    tls: TlsArgs,
+    /// Silence of a switch after which it is asked for an echo; as much again without an answer ends the connection; 0s: never
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    echo_interval: Span,
     /// What the controller does
     #[arg(long, value_enum, default_value_t = AppName::Learning)]
     app: AppName,
@@ -52,7 +58,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let json = args.json;
     let config = ControllerConfig {
         listen: args.listen.clone(),
-        session: SessionConfig { versions: args.versions.clone(), ..SessionConfig::default() },
+        tls: args.tls.files()?,
+        session: SessionConfig {
+            versions: args.versions.clone(),
+            echo_interval: args.echo_interval.0,
+            ..SessionConfig::default()
+        },
         observer: Some(Box::new(move |event| say(&event_line(event, json)))),
         ..ControllerConfig::default()
     };

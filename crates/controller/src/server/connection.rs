@@ -38,12 +38,32 @@ impl Writing {
 }
 
 impl Connection {
-    pub(super) async fn run(mut self, mut stream: Box<dyn Stream>) {
+    pub(super) async fn run(mut self, stream: Box<dyn Stream>, is_tls: bool) {
+        let mut stream = match self.shake_hands(stream, is_tls).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                let now = self.shared.clock.now();
+                return self.shared.hub().disconnect(now, self.id, &weir_tls::explain(&error));
+            }
+        };
         let mut writing = Writing::default();
         let reason = self.exchange(&mut stream, &mut writing).await;
         let _ = tokio::time::timeout(LINGER, self.flush(&mut stream, &mut writing)).await;
         let now = self.shared.clock.now();
         self.shared.hub().disconnect(now, self.id, &reason);
+    }
+
+    /// The TLS handshake if there is to be one. It counts against the session's time, which runs already.
+    async fn shake_hands(&mut self, stream: Box<dyn Stream>, is_tls: bool) -> io::Result<Box<dyn Stream>> {
+        if !is_tls {
+            return Ok(stream);
+        }
+        let credentials =
+            self.shared.credentials.as_ref().ok_or_else(|| io::Error::other("no certificate was given"))?;
+        tokio::select! {
+            shaken = credentials.accept(stream) => Ok(Box::new(shaken?)),
+            () = stopped(&mut self.stopped) => Err(io::Error::other("the controller stops")),
+        }
     }
 
     /// Moves bytes both ways until the connection ends; returns why.
@@ -65,11 +85,11 @@ impl Connection {
                         // Others come next, however much this one sends.
                         tokio::task::yield_now().await;
                     }
-                    Err(error) => return format!("reading failed: {error}"),
+                    Err(error) => return weir_tls::explain(&error),
                 },
                 wrote = writer.write(writing.rest()), if !writing.rest().is_empty() => match wrote {
                     Ok(length) => writing.written += length,
-                    Err(error) => return format!("writing failed: {error}"),
+                    Err(error) => return weir_tls::explain(&error),
                 },
                 () = self.wake.notified() => {}
                 () = tokio::time::sleep(deadline) => {

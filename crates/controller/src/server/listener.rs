@@ -9,6 +9,8 @@ use tokio::net::{TcpListener, UnixListener};
 /// A socket that switches connect to.
 pub(super) enum Listener {
     Tcp(TcpListener),
+    /// TCP, and TLS on it, for which the connection's own task shakes hands.
+    Ssl(TcpListener),
     Unix(UnixListener, PathBuf),
 }
 
@@ -20,24 +22,30 @@ impl Listener {
     pub(super) fn bind(listen: &Listen) -> io::Result<Listener> {
         let bound = match listen {
             Listen::Tcp(address) => bind_tcp(*address).map(Listener::Tcp),
+            Listen::Ssl(address) => bind_tcp(*address).map(Listener::Ssl),
             Listen::Unix(path) => bind_unix(path).map(|listener| Listener::Unix(listener, path.clone())),
         };
         bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}")))
     }
 
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self, Listener::Ssl(_))
+    }
+
     pub(super) fn address(&self) -> io::Result<Listen> {
         Ok(match self {
             Listener::Tcp(listener) => Listen::Tcp(listener.local_addr()?),
+            Listener::Ssl(listener) => Listen::Ssl(listener.local_addr()?),
             Listener::Unix(_, path) => Listen::Unix(path.clone()),
         })
     }
 
     pub(super) async fn accept(&self) -> io::Result<(Box<dyn Stream>, String)> {
         match self {
-            Listener::Tcp(listener) => {
+            Listener::Tcp(listener) | Listener::Ssl(listener) => {
                 let (stream, address) = listener.accept().await?;
                 stream.set_nodelay(true)?;
-                Ok((Box::new(stream), format!("tcp:{address}")))
+                Ok((Box::new(stream), format!("{}:{address}", if self.is_tls() { "ssl" } else { "tcp" })))
             }
             Listener::Unix(listener, path) => {
                 let (stream, _) = listener.accept().await?;

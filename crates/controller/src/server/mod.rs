@@ -17,6 +17,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use weir_openflow::session::SessionConfig;
+use weir_tls::Credentials;
 use weir_units::{Clock, SystemClock};
 
 /// Bytes that an in-process stream holds in each direction.
@@ -28,6 +29,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct ControllerConfig {
     /// Where switches connect; nowhere by default, for a controller that only embedded switches use.
     pub listen: Vec<Listen>,
+    /// Its private key, its certificate and the CA of the switches; needed for [`Listen::Ssl`].
+    pub tls: Option<weir_tls::Files>,
     /// How its sessions behave: versions spoken, echo interval, most output held.
     pub session: SessionConfig,
     /// Most connections at a time; further ones are refused.
@@ -40,6 +43,7 @@ impl Default for ControllerConfig {
     fn default() -> Self {
         ControllerConfig {
             listen: Vec::new(),
+            tls: None,
             session: SessionConfig::default(),
             max_connections: 1024,
             observer: None,
@@ -61,21 +65,30 @@ pub struct Controller {
 struct Shared {
     hub: Mutex<Hub>,
     clock: SystemClock,
+    credentials: Option<Credentials>,
 }
 
 impl Controller {
     /// Starts a controller on a thread of its own.
     ///
     /// # Errors
-    /// When an address cannot be listened on; says which.
+    /// When an address cannot be listened on, or the files of [`ControllerConfig::tls`] cannot be used; says which.
     pub fn start(app: Box<dyn App>, config: ControllerConfig) -> io::Result<Controller> {
+        let credentials = config.tls.map(Credentials::load).transpose().map_err(io::Error::other)?;
+        if let Some(listen) = config.listen.iter().find(|listen| matches!(listen, Listen::Ssl(_)))
+            && credentials.is_none()
+        {
+            let needed = "TLS needs a private key, a certificate and the CA of the switches";
+            let flags = "--private-key, --certificate, --ca-cert";
+            return Err(io::Error::other(format!("cannot listen on {listen}: {needed} ({flags})")));
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listeners =
             runtime.block_on(async { config.listen.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>() })?;
         let addresses = listeners.iter().map(Listener::address).collect::<io::Result<_>>()?;
         let observer = config.observer.unwrap_or_else(|| Box::new(|_| {}));
         let hub = Mutex::new(Hub::new(app, config.session, config.max_connections, observer));
-        let shared = Arc::new(Shared { hub, clock: SystemClock::start() });
+        let shared = Arc::new(Shared { hub, clock: SystemClock::start(), credentials });
         let (streams, embedded) = mpsc::unbounded_channel();
         let (stop, stopped) = watch::channel(false);
         let server = Server { shared: Arc::clone(&shared), stopped, tasks: JoinSet::new() };
@@ -153,8 +166,8 @@ impl Server {
         let mut stop = self.stopped.clone();
         loop {
             tokio::select! {
-                Some((stream, peer)) = accepted.recv() => self.serve(stream, peer),
-                Some(stream) = embedded.recv() => self.serve(Box::new(stream), "this process".into()),
+                Some((stream, peer, is_tls)) = accepted.recv() => self.serve(stream, peer, is_tls),
+                Some(stream) = embedded.recv() => self.serve(Box::new(stream), "this process".into(), false),
                 Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
                 () = stopped(&mut stop) => break,
             }
@@ -163,7 +176,7 @@ impl Server {
         while self.tasks.join_next().await.is_some() {}
     }
 
-    fn serve(&mut self, stream: Box<dyn Stream>, peer: String) {
+    fn serve(&mut self, stream: Box<dyn Stream>, peer: String, is_tls: bool) {
         let wake = Arc::new(Notify::new());
         let waker = Arc::clone(&wake);
         let now = self.shared.clock.now();
@@ -172,18 +185,21 @@ impl Server {
             Ok(id) => {
                 let connection =
                     Connection { id, shared: Arc::clone(&self.shared), wake, stopped: self.stopped.clone() };
-                self.tasks.spawn(connection.run(stream));
+                self.tasks.spawn(connection.run(stream, is_tls));
             }
             Err(TooMany(_)) => drop(stream),
         }
     }
 }
 
-async fn accept(listener: Listener, to: mpsc::Sender<(Box<dyn Stream>, String)>) {
+/// A stream, who is at its other end, and whether TLS is to be spoken on it.
+type Accepted = (Box<dyn Stream>, String, bool);
+
+async fn accept(listener: Listener, to: mpsc::Sender<Accepted>) {
     loop {
         match listener.accept().await {
-            Ok(accepted) => {
-                if to.send(accepted).await.is_err() {
+            Ok((stream, peer)) => {
+                if to.send((stream, peer, listener.is_tls())).await.is_err() {
                     return;
                 }
             }
