@@ -21,7 +21,7 @@ pub mod hub;
 mod listen;
 mod server;
 
-pub use hub::{Hub, Snapshot, SwitchEvent, SwitchInfo};
+pub use hub::{Hub, Mastership, Snapshot, SwitchEvent, SwitchInfo};
 pub use listen::Listen;
 pub use server::{Controller, ControllerConfig};
 
@@ -48,10 +48,23 @@ pub trait App: Send {
         out: &mut Outbox,
     );
 
+    /// A switch that may hold another controller's entries came under this one's control (roles): as [`App::switch_up`], but
+    /// what forwards is to go on forwarding.
+    fn take_over(
+        &mut self,
+        now: Instant,
+        switch: ConnectionId,
+        version: Version,
+        features: &FeaturesReply,
+        out: &mut Outbox,
+    ) {
+        self.switch_up(now, switch, version, features, out);
+    }
+
     /// A message from a switch.
     fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut Outbox);
 
-    /// A switch went away.
+    /// A switch went away, or another controller's master took it.
     fn switch_down(&mut self, now: Instant, switch: ConnectionId);
 
     /// What the application counted, by name; drops are there with their reason.

@@ -8,9 +8,10 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use weir_controller::apps::learning::{Learning, LearningConfig};
-use weir_controller::{Controller, ControllerConfig, Listen, Snapshot, SwitchEvent};
+use weir_controller::{Controller, ControllerConfig, Listen, Mastership, Snapshot, SwitchEvent};
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
+use weir_openflow::model::role::Role;
 use weir_openflow::session::SessionConfig;
 use weir_units::Span;
 
@@ -24,6 +25,13 @@ pub(crate) struct Args {
     /// Silence of a switch after which it is asked for an echo; as much again without an answer ends the connection; 0s: never
     #[arg(long, value_name = "TIME", default_value = "5s")]
     echo_interval: Span,
+    /// What to be among the controllers of a switch (OpenFlow 1.3): equal asks nothing; master makes a former master a slave; a
+    /// slave waits. SIGUSR1 makes the controller master, SIGUSR2 slave
+    #[arg(long, value_enum, default_value_t = RoleName::Equal)]
+    role: RoleName,
+    /// Generation in which to ask for the role; without it, one further than the newest that the switch has seen
+    #[arg(long, value_name = "N")]
+    generation_id: Option<u64>,
     /// What the controller does
     #[arg(long, value_enum, default_value_t = AppName::Learning)]
     app: AppName,
@@ -51,6 +59,13 @@ enum AppName {
     Learning,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RoleName {
+    Equal,
+    Master,
+    Slave,
+}
+
 /// An access port and its VLAN.
 type Access = ((u64, PortNo), u16);
 
@@ -64,6 +79,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             echo_interval: args.echo_interval.0,
             ..SessionConfig::default()
         },
+        mastership: mastership(&args)?,
         observer: Some(Box::new(move |event| say(&event_line(event, json)))),
         ..ControllerConfig::default()
     };
@@ -73,7 +89,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
     let controller = Controller::start(Box::new(app), config)?;
     say(&ready_line(&controller, &args.versions, json));
-    signals.block_on(end_signal())?;
+    signals.block_on(obey_signals(&controller))?;
     say(&summary(&controller.stop(), json));
     Ok(ExitCode::SUCCESS)
 }
@@ -90,17 +106,31 @@ fn learning_config(args: &Args) -> anyhow::Result<LearningConfig> {
     Ok(LearningConfig { access, idle_timeout: args.idle_timeout.0, max_addresses, ..LearningConfig::default() })
 }
 
-/// Waits for SIGINT, SIGTERM or SIGHUP.
-async fn end_signal() -> anyhow::Result<()> {
+fn mastership(args: &Args) -> anyhow::Result<Mastership> {
+    Ok(match (args.role, args.generation_id) {
+        (RoleName::Equal, None) => Mastership::Equal,
+        (RoleName::Equal, Some(_)) => anyhow::bail!("--generation-id goes with --role master or --role slave"),
+        (RoleName::Master, generation) => Mastership::Master(generation),
+        (RoleName::Slave, generation) => Mastership::Slave(generation),
+    })
+}
+
+/// Becomes master at SIGUSR1 and slave at SIGUSR2; returns at SIGINT, SIGTERM or SIGHUP.
+async fn obey_signals(controller: &Controller) -> anyhow::Result<()> {
+    let mut promote = signal(SignalKind::user_defined1())?;
+    let mut demote = signal(SignalKind::user_defined2())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+    loop {
+        tokio::select! {
+            _ = promote.recv() => controller.set_mastership(Mastership::Master(None)),
+            _ = demote.recv() => controller.set_mastership(Mastership::Slave(None)),
+            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+            _ = hangup.recv() => return Ok(()),
+        }
     }
-    Ok(())
 }
 
 /// Prints a line at once. A reader that went away is no reason to end: switches still need the controller.
@@ -126,8 +156,23 @@ fn event_line(event: &SwitchEvent, json: bool) -> String {
         SwitchEvent::Up(info) => {
             format!("switch {:016x} up, OpenFlow {}, from {}", info.dpid, info.version.name(), info.peer)
         }
+        SwitchEvent::Role { switch, role, generation_id } => {
+            let generation = generation_id.map(|id| format!(", generation {id}")).unwrap_or_default();
+            format!("switch {:016x}: this controller is {}{generation}", switch.dpid, role_name(*role))
+        }
+        SwitchEvent::Auxiliary { switch, number } => {
+            format!("switch {:016x}: auxiliary connection {number}", switch.dpid)
+        }
         SwitchEvent::Down { switch, reason } => format!("switch {:016x} down: {reason}", switch.dpid),
         SwitchEvent::Refused { peer, reason } => format!("connection from {peer} refused: {reason}"),
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Master => "master",
+        Role::Slave => "slave",
+        Role::Equal | Role::NoChange | Role::Unknown(_) => "equal",
     }
 }
 

@@ -6,7 +6,7 @@
 mod connection;
 mod listener;
 
-use crate::hub::{Hub, Observer, Snapshot, TooMany};
+use crate::hub::{Hub, Mastership, Observer, Snapshot, TooMany};
 use crate::{App, Listen};
 use connection::{Connection, stopped};
 use listener::{Listener, Stream};
@@ -33,6 +33,8 @@ pub struct ControllerConfig {
     pub tls: Option<weir_tls::Files>,
     /// How its sessions behave: versions spoken, echo interval, most output held.
     pub session: SessionConfig,
+    /// What it is to be among the controllers of a switch.
+    pub mastership: Mastership,
     /// Most connections at a time; further ones are refused.
     pub max_connections: usize,
     /// Told of switches coming and going, from the controller's thread.
@@ -45,6 +47,7 @@ impl Default for ControllerConfig {
             listen: Vec::new(),
             tls: None,
             session: SessionConfig::default(),
+            mastership: Mastership::Equal,
             max_connections: 1024,
             observer: None,
         }
@@ -87,8 +90,11 @@ impl Controller {
             runtime.block_on(async { config.listen.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>() })?;
         let addresses = listeners.iter().map(Listener::address).collect::<io::Result<_>>()?;
         let observer = config.observer.unwrap_or_else(|| Box::new(|_| {}));
-        let hub = Mutex::new(Hub::new(app, config.session, config.max_connections, observer));
-        let shared = Arc::new(Shared { hub, clock: SystemClock::start(), credentials });
+        let clock = SystemClock::start();
+        let mut hub = Hub::new(app, config.session, config.max_connections, observer);
+        hub.set_mastership(clock.now(), config.mastership);
+        let hub = Mutex::new(hub);
+        let shared = Arc::new(Shared { hub, clock, credentials });
         let (streams, embedded) = mpsc::unbounded_channel();
         let (stop, stopped) = watch::channel(false);
         let server = Server { shared: Arc::clone(&shared), stopped, tasks: JoinSet::new() };
@@ -109,6 +115,12 @@ impl Controller {
         // A failed send drops `ours`: the other end reads the end of the stream.
         let _ = self.streams.send(ours);
         theirs
+    }
+
+    /// Becomes master, slave or equal, with switches that are up and those that come.
+    pub fn set_mastership(&self, wanted: Mastership) {
+        let now = self.shared.clock.now();
+        self.shared.hub().set_mastership(now, wanted);
     }
 
     /// What there is and what was counted.

@@ -11,23 +11,28 @@ use weir_openflow::session::{Event, Session, SessionConfig};
 use weir_openflow::{Message, model::FlowMod};
 use weir_units::Instant;
 
-const NOW: Instant = Instant::from_nanos(1);
+pub(crate) const NOW: Instant = Instant::from_nanos(1);
 
-fn learning() -> Box<dyn App> {
+pub(crate) fn learning() -> Box<dyn App> {
     Box::new(Learning::new(LearningConfig::default()))
 }
 
-fn hub(app: Box<dyn App>, session: SessionConfig, heard: &Heard) -> Hub {
+pub(crate) fn hub(app: Box<dyn App>, session: SessionConfig, heard: &Heard) -> Hub {
     Hub::new(app, session, 3, heard.observer().unwrap())
 }
 
-fn connect(hub: &mut Hub) -> (ConnectionId, Session) {
+pub(crate) fn connect(hub: &mut Hub) -> (ConnectionId, Session) {
     let id = hub.connect(NOW, "test".into(), Box::new(|| {})).unwrap();
     (id, Session::switch(SessionConfig::default(), NOW))
 }
 
 /// Moves bytes once each way, twice: enough for a handshake. Returns what the switch got.
-fn exchange(hub: &mut Hub, id: ConnectionId, session: &mut Session, features: &FeaturesReply) -> Vec<Message> {
+pub(crate) fn exchange(
+    hub: &mut Hub,
+    id: ConnectionId,
+    session: &mut Session,
+    features: &FeaturesReply,
+) -> Vec<Message> {
     let mut got = Vec::new();
     for _ in 0..4 {
         let down = hub.output(id).map(std::mem::take).unwrap_or_default();
@@ -47,7 +52,7 @@ fn exchange(hub: &mut Hub, id: ConnectionId, session: &mut Session, features: &F
     got
 }
 
-fn come_up(hub: &mut Hub, dpid: u64) -> (ConnectionId, Session) {
+pub(crate) fn come_up(hub: &mut Hub, dpid: u64) -> (ConnectionId, Session) {
     let (id, mut session) = connect(hub);
     exchange(hub, id, &mut session, &features(dpid, 0));
     (id, session)
@@ -66,16 +71,6 @@ fn a_second_switch_of_the_same_datapath_id_is_refused() {
     let (third, _session) = come_up(&mut hub, 7);
     assert!(!hub.is_ended(third));
     assert_eq!((hub.snapshot().switches.len(), hub.snapshot().counters.refused), (1, 1));
-}
-
-#[test]
-fn auxiliary_connections_are_refused() {
-    let heard = Heard::default();
-    let mut hub = hub(learning(), SessionConfig::default(), &heard);
-    let (id, mut session) = connect(&mut hub);
-    exchange(&mut hub, id, &mut session, &features(1, 3));
-    assert!(hub.is_ended(id));
-    assert_eq!(heard.reasons(), ["it is auxiliary connection 3; only main ones are served"]);
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Heard {
         events
             .filter_map(|event| match event {
                 SwitchEvent::Down { reason, .. } | SwitchEvent::Refused { reason, .. } => Some(reason),
-                SwitchEvent::Up(_) => None,
+                SwitchEvent::Up(_) | SwitchEvent::Role { .. } | SwitchEvent::Auxiliary { .. } => None,
             })
             .collect()
     }

@@ -17,7 +17,7 @@ fn start(listen: &[&str], heard: &Heard) -> Controller {
 }
 
 /// Runs a test, which fails when it takes too long.
-fn block_on<T>(test: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime
         .block_on(async { tokio::time::timeout(2 * PATIENCE, test).await })

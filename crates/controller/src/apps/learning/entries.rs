@@ -3,10 +3,10 @@ use super::ports::{Tag, Vlan};
 use std::time::Duration;
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::multipart::RequestBody;
+use weir_openflow::model::multipart::{FlowRequest, RequestBody};
 use weir_openflow::model::{
-    Action, Body, Bytes, FlowCommand, FlowFlags, FlowMod, FlowRemoved, Instruction, Match, MultipartRequest, PacketIn,
-    PacketOut, PortNo, SwitchConfig, TableId,
+    Action, Body, Bytes, FlowCommand, FlowFlags, FlowMod, Instruction, Match, MultipartRequest, PacketIn, PacketOut,
+    PortNo, SwitchConfig, TableId,
 };
 use weir_packet::field::VLAN_PRESENT;
 use weir_packet::{Field, MacAddr};
@@ -35,13 +35,26 @@ pub(super) fn setup(version: Version, n_buffers: u32) -> Vec<Body> {
     let clear = Body::FlowMod(FlowMod::delete_all());
     match version {
         Version::V10 => vec![clear, Body::SetConfig(SwitchConfig { flags: 0, miss_send_len: max_len })],
-        _ => {
-            let to_us = vec![Action::Output { port: PortNo::CONTROLLER, max_len }];
-            let ports = MultipartRequest { more: false, body: RequestBody::PortDesc(PortNo::ANY) };
-            let miss = FlowMod::add(0, Match::any(), vec![Instruction::ApplyActions(to_us)]);
-            vec![Body::MultipartRequest(ports), clear, Body::FlowMod(miss)]
-        }
+        _ => vec![ask_ports(), clear, miss(max_len)],
     }
+}
+
+/// What makes a switch ready that another controller had before, in 1.3 and later: its entries are asked for, not deleted.
+pub(super) fn take_over(n_buffers: u32) -> [Body; 3] {
+    let max_len = if n_buffers > 0 { HEADER_BYTES } else { NO_BUFFER };
+    let ours = FlowRequest { cookie: COOKIE, cookie_mask: !0xffff, ..FlowRequest::all() };
+    let entries = Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::Flow(ours) });
+    [ask_ports(), entries, miss(max_len)]
+}
+
+fn ask_ports() -> Body {
+    Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::PortDesc(PortNo::ANY) })
+}
+
+/// The entry by which packets that match nothing come to us.
+fn miss(max_len: u16) -> Body {
+    let to_us = vec![Action::Output { port: PortNo::CONTROLLER, max_len }];
+    Body::FlowMod(FlowMod::add(0, Match::any(), vec![Instruction::ApplyActions(to_us)]))
 }
 
 /// An entry that does `actions` with a flow until nothing of it came for `idle_timeout`; the switch says when it goes.
@@ -101,17 +114,17 @@ fn cookie(vlan: Vlan) -> u64 {
 }
 
 impl Flow {
-    /// The flow of an entry that went, if it was one of ours.
+    /// The flow of an entry, if it is one of ours.
     #[expect(clippy::cast_possible_truncation, reason = "ports have 32 bits, MAC addresses 48, VLAN ids 12")]
-    pub(super) fn of_removed(removed: &FlowRemoved) -> Option<Flow> {
-        let exact = |field| removed.matching.get(field).map(|(value, _)| value);
+    pub(super) fn of_entry(matching: &Match, cookie: u64) -> Option<Flow> {
+        let exact = |field| matching.get(field).map(|(value, _)| value);
         let mac = |field| exact(field).map(|value| MacAddr::from_bits(value as u64));
         let vlan_vid = exact(Field::VlanVid)? as u16;
-        (removed.cookie & !0xffff == COOKIE).then_some(())?;
+        (cookie & !0xffff == COOKIE).then_some(())?;
         Some(Flow {
             in_port: PortNo(exact(Field::InPort)? as u32),
             tag: (vlan_vid & VLAN_PRESENT != 0).then_some(vlan_vid & !VLAN_PRESENT),
-            vlan: (removed.cookie & 0xffff) as u16,
+            vlan: (cookie & 0xffff) as u16,
             src: mac(Field::EthSrc)?,
             dst: mac(Field::EthDst)?,
         })

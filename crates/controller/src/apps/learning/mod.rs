@@ -25,7 +25,7 @@ use addresses::Addresses;
 use entries::Flow;
 use ports::{Change, Ports, Vlan};
 use std::collections::HashMap;
-use weir_openflow::model::multipart::{MultipartReply, ReplyBody};
+use weir_openflow::model::multipart::{FlowStats, MultipartReply, ReplyBody};
 use weir_openflow::model::port::{PortStatus, PortStatusReason};
 use weir_openflow::model::{Action, Body, FeaturesReply, FlowRemoved, PacketIn, PortDesc, PortNo};
 use weir_openflow::{Message, Version};
@@ -81,12 +81,21 @@ impl App for Learning {
         features: &FeaturesReply,
         out: &mut Outbox,
     ) {
-        let of_this = self.config.access.iter().filter(|((dpid, _), _)| *dpid == features.datapath_id);
-        let access = of_this.map(|((_, port), vlan)| (*port, *vlan)).collect();
-        let ports = Ports::new(version, access, !self.config.access.is_empty());
-        self.switches.insert(switch, Switch { version, ports, vlans: HashMap::new() });
-        self.learn_ports(switch, &features.ports);
+        self.add(switch, version, features);
         send(switch, entries::setup(version, features.n_buffers), out);
+    }
+
+    /// The entries of the former master go on forwarding; where stations are is read from them.
+    fn take_over(
+        &mut self,
+        _now: Instant,
+        switch: ConnectionId,
+        version: Version,
+        features: &FeaturesReply,
+        out: &mut Outbox,
+    ) {
+        self.add(switch, version, features);
+        send(switch, entries::take_over(features.n_buffers), out);
     }
 
     fn message(&mut self, now: Instant, switch: ConnectionId, message: Message, out: &mut Outbox) {
@@ -96,6 +105,9 @@ impl App for Learning {
             Body::PortStatus(status) => self.port_status(switch, &status, out),
             Body::MultipartReply(MultipartReply { body: ReplyBody::PortDesc(ports), .. }) => {
                 self.learn_ports(switch, &ports);
+            }
+            Body::MultipartReply(MultipartReply { body: ReplyBody::Flow(entries), .. }) => {
+                self.learn_entries(now, switch, &entries, out);
             }
             Body::Error(_) => self.counters.errors += 1,
             _ => {}
@@ -113,6 +125,14 @@ impl App for Learning {
 
 /// Ports.
 impl Learning {
+    fn add(&mut self, switch: ConnectionId, version: Version, features: &FeaturesReply) {
+        let of_this = self.config.access.iter().filter(|((dpid, _), _)| *dpid == features.datapath_id);
+        let access = of_this.map(|((_, port), vlan)| (*port, *vlan)).collect();
+        let ports = Ports::new(version, access, !self.config.access.is_empty());
+        self.switches.insert(switch, Switch { version, ports, vlans: HashMap::new() });
+        self.learn_ports(switch, &features.ports);
+    }
+
     fn learn_ports(&mut self, id: ConnectionId, ports: &[PortDesc]) {
         if let Some(switch) = self.switches.get_mut(&id) {
             let changes = ports.iter().map(|desc| switch.ports.set(desc));
@@ -145,7 +165,7 @@ impl Learning {
 /// Packets.
 impl Learning {
     fn flow_removed(&mut self, id: ConnectionId, removed: &FlowRemoved) {
-        let flow = Flow::of_removed(removed);
+        let flow = Flow::of_entry(&removed.matching, removed.cookie);
         let Some((flow, switch)) = flow.zip(self.switches.get_mut(&id)) else {
             return;
         };
@@ -167,6 +187,17 @@ impl Learning {
             Some(body) => send(id, [body], out),
             None if forwarded => self.counters.drop_truncated += 1,
             None => {}
+        }
+    }
+
+    /// What the former master of a switch knew, from its entries: a station is where its frames come from.
+    fn learn_entries(&mut self, now: Instant, id: ConnectionId, found: &[FlowStats], out: &mut Outbox) {
+        let flows: Vec<_> = found.iter().filter_map(|entry| Flow::of_entry(&entry.matching, entry.cookie)).collect();
+        for flow in &flows {
+            self.learn(now, id, flow, out);
+        }
+        if let Some(switch) = self.switches.get_mut(&id) {
+            flows.into_iter().for_each(|flow| switch.list(flow));
         }
     }
 

@@ -2,81 +2,24 @@
 //!
 //! One switch, one connection: a second main connection that claims the datapath id of one that is up is refused, since it
 //! would take over the other's traffic. A switch that lost its connection without the controller noticing gets in again when
-//! the old connection's echo goes unanswered. Auxiliary connections are refused.
+//! the old connection's echo goes unanswered.
+//!
+//! Auxiliary connections (OpenFlow 1.3.5, 6.3.7) join the main one of their datapath id, and end with it. Packet-outs that answer a
+//! packet-in go the way it came, as the specification suggests; everything else goes over the main connection, where it stays
+//! in order.
+mod role;
+mod types;
+
 use crate::{App, ConnectionId, Outbox};
-use serde::Serialize;
+use role::Standing;
 use std::collections::BTreeMap;
 use weir_openflow::model::{Body, FeaturesReply};
 use weir_openflow::session::{Event, SendError, Session, SessionConfig};
 use weir_openflow::{Message, Version};
 use weir_units::Instant;
 
-/// A switch came or went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "event")]
-pub enum SwitchEvent {
-    /// It shook hands.
-    Up(SwitchInfo),
-    /// It went away.
-    Down {
-        /// Which.
-        switch: SwitchInfo,
-        /// Why, for people.
-        reason: String,
-    },
-    /// It never came up.
-    Refused {
-        /// Where it connected from.
-        peer: String,
-        /// Why, for people.
-        reason: String,
-    },
-}
-
-/// A switch that is up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SwitchInfo {
-    /// Its datapath id.
-    pub dpid: u64,
-    /// The version it speaks with us.
-    pub version: Version,
-    /// Where it connected from.
-    pub peer: String,
-}
-
-/// What the controller counted since its start.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Counters {
-    /// Connections that came.
-    pub connections: u64,
-    /// Connections that ended before they were up: no common version, no answer, a datapath id that is there already, ...
-    pub refused: u64,
-    /// Packet-ins received.
-    pub packet_ins: u64,
-    /// Flow-mods sent.
-    pub flow_mods: u64,
-    /// Packet-outs sent.
-    pub packet_outs: u64,
-    /// Errors received.
-    pub errors: u64,
-    /// Messages not sent, because the switch does not read.
-    pub dropped_full: u64,
-    /// Messages not sent, because the switch was gone.
-    pub dropped_gone: u64,
-    /// Messages not sent, because the switch's version cannot carry them.
-    pub dropped_unencodable: u64,
-}
-
-/// What there is and what was counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Snapshot {
-    /// Switches that are up.
-    pub switches: Vec<SwitchInfo>,
-    /// What was counted.
-    pub counters: Counters,
-    /// What the application counted.
-    pub app: BTreeMap<&'static str, u64>,
-}
+pub use role::Mastership;
+pub use types::{Counters, Snapshot, SwitchEvent, SwitchInfo};
 
 /// Told of switches coming and going, while the hub is locked: to be quick, and not to call back.
 pub type Observer = Box<dyn FnMut(&SwitchEvent) + Send>;
@@ -93,13 +36,21 @@ pub struct Hub {
     last_id: u64,
     counters: Counters,
     outbox: Outbox,
+    mastership: Mastership,
 }
 
 struct Connection {
     session: Session,
     peer: String,
-    /// Once up.
+    /// Once up, for main connections.
     info: Option<SwitchInfo>,
+    /// What the switch said of itself.
+    features: FeaturesReply,
+    /// For auxiliary connections that are up, the main one and their number.
+    auxiliary: Option<(ConnectionId, u8)>,
+    standing: Standing,
+    /// Whether the application knows it.
+    is_served: bool,
     /// Why the connection is to be closed, once it is.
     ended: Option<String>,
     wake: Wake,
@@ -122,6 +73,7 @@ impl Hub {
             last_id: 0,
             counters: Counters::default(),
             outbox: Outbox::new(),
+            mastership: Mastership::default(),
         }
     }
 
@@ -139,7 +91,17 @@ impl Hub {
         }
         self.last_id += 1;
         let session = Session::controller(self.session.clone(), now);
-        let connection = Connection { session, peer, info: None, ended: None, wake };
+        let connection = Connection {
+            session,
+            peer,
+            info: None,
+            features: FeaturesReply::default(),
+            auxiliary: None,
+            standing: Standing::default(),
+            is_served: false,
+            ended: None,
+            wake,
+        };
         self.connections.insert(ConnectionId(self.last_id), connection);
         Ok(ConnectionId(self.last_id))
     }
@@ -199,10 +161,10 @@ impl Hub {
     fn settle(&mut self, now: Instant, id: ConnectionId) {
         while let Some(event) = self.open(id).and_then(|connection| connection.session.next_event()) {
             match event {
-                Event::Up { version, features } => self.up(now, id, version, &features.unwrap_or_default()),
+                Event::Up { version, features } => self.up(now, id, version, features.unwrap_or_default()),
                 Event::Message(message) => {
                     self.count_received(&message);
-                    self.app.message(now, id, message, &mut self.outbox);
+                    self.message(now, id, message);
                 }
                 Event::Closed { reason } => self.end(now, id, reason),
             }
@@ -210,8 +172,20 @@ impl Hub {
         }
     }
 
-    fn up(&mut self, now: Instant, id: ConnectionId, version: Version, features: &FeaturesReply) {
-        if let Some(reason) = self.refusal(features) {
+    /// Hands a message to the application, as one of the switch's main connection.
+    fn message(&mut self, now: Instant, id: ConnectionId, message: Message) {
+        let auxiliary = self.connections.get(&id).and_then(|connection| connection.auxiliary);
+        let main = auxiliary.map_or(id, |(main, _)| main);
+        if let Some(message) = self.take_role(now, main, message) {
+            self.app.message(now, main, message, &mut self.outbox);
+        }
+    }
+
+    fn up(&mut self, now: Instant, id: ConnectionId, version: Version, features: FeaturesReply) {
+        if features.auxiliary_id != 0 {
+            return self.auxiliary_up(now, id, version, &features);
+        }
+        if let Some(reason) = self.refusal(version, &features) {
             return self.end(now, id, reason);
         }
         let Some(connection) = self.connections.get_mut(&id) else {
@@ -219,18 +193,53 @@ impl Hub {
         };
         let info = SwitchInfo { dpid: features.datapath_id, version, peer: connection.peer.clone() };
         connection.info = Some(info.clone());
+        connection.features = features;
         (self.observer)(&SwitchEvent::Up(info));
-        self.app.switch_up(now, id, version, features, &mut self.outbox);
+        self.ask_first(id);
+        self.serve(now, id);
     }
 
-    fn refusal(&self, features: &FeaturesReply) -> Option<String> {
-        if features.auxiliary_id != 0 {
-            return Some(format!("it is auxiliary connection {}; only main ones are served", features.auxiliary_id));
+    fn refusal(&self, version: Version, features: &FeaturesReply) -> Option<String> {
+        if version == Version::V10 && self.mastership != Mastership::Equal {
+            return Some("it speaks OpenFlow 1.0, which knows no roles".to_owned());
         }
         let dpid = features.datapath_id;
-        let mut up = self.connections.values().filter_map(|connection| connection.info.as_ref());
-        let same = up.find(|info| info.dpid == dpid)?;
+        let (_, same) = self.main_of(dpid)?;
         Some(format!("datapath id {dpid:016x} is connected already, from {}", same.peer))
+    }
+
+    /// The main connection of a switch.
+    fn main_of(&self, dpid: u64) -> Option<(ConnectionId, &SwitchInfo)> {
+        let mut up = self.connections.iter().filter_map(|(id, found)| Some((*id, found.info.as_ref()?)));
+        up.find(|(_, info)| info.dpid == dpid)
+    }
+
+    /// An auxiliary connection joins its main one. One that has the number of another takes its place: the switch opened it
+    /// anew.
+    fn auxiliary_up(&mut self, now: Instant, id: ConnectionId, version: Version, features: &FeaturesReply) {
+        let (dpid, number) = (features.datapath_id, features.auxiliary_id);
+        let refused = match self.main_of(dpid) {
+            None => Err(format!("it is auxiliary connection {number} of {dpid:016x}, whose main one is not up")),
+            Some((_, info)) if info.version != version => Err(format!(
+                "it is auxiliary connection {number} in OpenFlow {}, the main one is in {}",
+                version.name(),
+                info.version.name()
+            )),
+            Some((main, info)) => Ok((main, info.clone())),
+        };
+        let (main, switch) = match refused {
+            Ok(found) => found,
+            Err(reason) => return self.end(now, id, reason),
+        };
+        let same = |found: &Connection| found.auxiliary == Some((main, number));
+        let former = self.connections.iter().find(|(_, found)| same(found)).map(|(id, _)| *id);
+        if let Some(former) = former {
+            self.end(now, former, "the switch opened it anew".to_owned());
+        }
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.auxiliary = Some((main, number));
+            (self.observer)(&SwitchEvent::Auxiliary { switch, number });
+        }
     }
 
     /// Ends a connection, once: the application and the observer hear of it.
@@ -240,12 +249,18 @@ impl Hub {
         };
         connection.ended = Some(reason.clone());
         (connection.wake)();
-        let event = match connection.info.take() {
-            Some(switch) => {
-                self.app.switch_down(now, id);
+        let event = match (connection.info.take(), connection.auxiliary.take()) {
+            (Some(switch), _) => {
+                if std::mem::take(&mut connection.is_served) {
+                    self.app.switch_down(now, id);
+                }
+                self.end_auxiliaries(now, id);
                 SwitchEvent::Down { switch, reason }
             }
-            None => {
+            (None, Some((_, number))) => {
+                return tracing::info!("{}: auxiliary connection {number} ended: {reason}", connection.peer);
+            }
+            (None, None) => {
                 self.counters.refused += 1;
                 SwitchEvent::Refused { peer: connection.peer.clone(), reason }
             }
@@ -253,10 +268,22 @@ impl Hub {
         (self.observer)(&event);
     }
 
+    fn end_auxiliaries(&mut self, now: Instant, main: ConnectionId) {
+        let of_main = |found: &Connection| found.auxiliary.is_some_and(|(of, _)| of == main);
+        let auxiliaries: Vec<_> =
+            self.connections.iter().filter(|(_, found)| of_main(found)).map(|(id, _)| *id).collect();
+        for id in auxiliaries {
+            self.end(now, id, "its main connection ended".to_owned());
+        }
+    }
+
     /// Sends what the application put out. The owner of `current` will look for output anyway; others are woken.
     fn dispatch(&mut self, current: ConnectionId) {
-        for (id, mut message) in std::mem::take(&mut self.outbox) {
-            let up = self.connections.get_mut(&id).filter(|connection| connection.info.is_some());
+        let auxiliary_of = self.connections.get(&current).and_then(|connection| connection.auxiliary);
+        for (main, mut message) in std::mem::take(&mut self.outbox) {
+            let answers = auxiliary_of.is_some_and(|(of, _)| of == main) && matches!(message.body, Body::PacketOut(_));
+            let id = if answers { current } else { main };
+            let up = self.connections.get_mut(&id).filter(|found| found.info.is_some() || found.auxiliary.is_some());
             let Some(connection) = up else {
                 self.counters.dropped_gone += 1;
                 continue;
@@ -284,16 +311,6 @@ impl Hub {
                 tracing::debug!("error from a switch: {:?}", error.error);
                 self.counters.errors += 1;
             }
-            _ => {}
-        }
-    }
-}
-
-impl Counters {
-    fn count_sent(&mut self, message: &Message) {
-        match &message.body {
-            Body::FlowMod(_) => self.flow_mods += 1,
-            Body::PacketOut(_) => self.packet_outs += 1,
             _ => {}
         }
     }

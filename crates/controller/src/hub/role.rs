@@ -1,0 +1,195 @@
+//! Our role with each switch (OpenFlow 1.3.5, 6.3.6).
+//!
+//! Several controllers may be connected to a switch. A master has it to itself: switches make the former master a slave, which is told of
+//! ports only and may change nothing. So that an outdated election cannot win, each request carries a generation, which may not be
+//! behind the newest that the switch has seen. It is asked for first (a request that changes nothing) and taken one further
+//! to become master: whoever asks last is master, without the controllers having to know each other.
+//!
+//! The application sees a switch only while it may change it: while we are equal or master.
+use super::{ConnectionId, Hub, SwitchEvent};
+use weir_openflow::model::error::{BadRequest, RoleRequestFailed};
+use weir_openflow::model::role::{Role, RoleMessage};
+use weir_openflow::model::{Body, ErrorType};
+use weir_openflow::{Message, Version};
+use weir_units::Instant;
+
+/// What a role reply says when the switch has seen no generation yet: one further is 0.
+const NO_GENERATION: u64 = u64::MAX;
+/// Elections that others may win while we ask; then we stay what we are.
+const MAX_ATTEMPTS: u32 = 8;
+
+/// What the controller wants to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mastership {
+    /// Equal, as every controller is that does not ask: switches are not asked anything.
+    #[default]
+    Equal,
+    /// Master; in this generation if one is given.
+    Master(Option<u64>),
+    /// Slave, until told otherwise; in this generation if one is given.
+    Slave(Option<u64>),
+}
+
+/// How far our role with a switch is.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    /// The role the switch gave us; equal until it did.
+    role: Option<Role>,
+    /// The request that is on its way: its transaction id, and what we want.
+    asked: Option<(u32, Mastership)>,
+    attempts: u32,
+}
+
+impl Standing {
+    /// Whether the application may see the switch: it may change it, and nothing that may take that away is on its way.
+    fn may_change(&self) -> bool {
+        match self.role {
+            Some(role) => role != Role::Slave,
+            None => self.asked.is_none(),
+        }
+    }
+}
+
+impl Hub {
+    /// States what the controller wants to be, to switches that are up and those that come.
+    pub fn set_mastership(&mut self, now: Instant, wanted: Mastership) {
+        self.mastership = wanted;
+        let up: Vec<_> = self.connections.iter().filter(|(_, found)| found.info.is_some()).map(|(id, _)| *id).collect();
+        for id in up {
+            self.ask(id, wanted);
+            self.serve(now, id);
+            self.dispatch(id);
+            self.wake(id);
+        }
+    }
+
+    /// Asks for what we want to be with a switch that just came up.
+    pub(super) fn ask_first(&mut self, id: ConnectionId) {
+        self.ask(id, self.mastership);
+    }
+
+    /// Asks in the generation given, or first for the generation to ask in.
+    fn ask(&mut self, id: ConnectionId, wanted: Mastership) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        if connection.info.as_ref().is_none_or(|info| info.version == Version::V10) {
+            return;
+        }
+        let (role, generation_id) = match wanted {
+            Mastership::Equal if connection.standing.role.is_none() => return,
+            Mastership::Equal => (Role::Equal, 0),
+            Mastership::Master(Some(generation)) => (Role::Master, generation),
+            Mastership::Slave(Some(generation)) => (Role::Slave, generation),
+            Mastership::Master(None) | Mastership::Slave(None) => (Role::NoChange, 0),
+        };
+        let xid = connection.session.next_xid();
+        connection.standing.asked = Some((xid, wanted));
+        let body = Body::RoleRequest(RoleMessage { role, short_id: 0, generation_id });
+        if let Err(error) = connection.session.send(&Message { xid, body }) {
+            tracing::warn!(peer = connection.peer, "role not asked for: {error}");
+        }
+    }
+
+    /// Takes what concerns our role; gives the message back if the application is to have it.
+    pub(super) fn take_role(&mut self, now: Instant, id: ConnectionId, message: Message) -> Option<Message> {
+        let standing = &self.connections.get(&id)?.standing;
+        let asked = standing.asked.filter(|(xid, _)| *xid == message.xid);
+        match (&message.body, asked) {
+            (Body::RoleReply(reply), Some((_, wanted))) => self.granted(now, id, *reply, wanted),
+            (Body::Error(error), Some((_, wanted))) => self.denied(now, id, error.error, wanted),
+            (Body::Error(error), _) if error.error == BadRequest::IsSlave.into() => self.demoted(now, id, None),
+            (Body::RoleStatus(status), _) if status.role == Role::Slave => {
+                self.demoted(now, id, Some(status.generation_id));
+            }
+            _ if !standing.may_change() => {}
+            _ => return Some(message),
+        }
+        None
+    }
+
+    fn granted(&mut self, now: Instant, id: ConnectionId, reply: RoleMessage, wanted: Mastership) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.standing.asked = None;
+        let is_what_we_want = match wanted {
+            Mastership::Equal => reply.role == Role::Equal,
+            Mastership::Master(Some(_)) => reply.role == Role::Master,
+            Mastership::Slave(Some(_)) => reply.role == Role::Slave,
+            // The generation was asked for.
+            Mastership::Master(None) => {
+                return self.ask(id, Mastership::Master(Some(reply.generation_id.wrapping_add(1))));
+            }
+            Mastership::Slave(None) => {
+                let generation = if reply.generation_id == NO_GENERATION { 0 } else { reply.generation_id };
+                return self.ask(id, Mastership::Slave(Some(generation)));
+            }
+        };
+        if !is_what_we_want {
+            tracing::warn!(
+                peer = connection.peer,
+                "the switch gave the role {:?}, asked was for {wanted:?}",
+                reply.role
+            );
+        }
+        connection.standing.attempts = 0;
+        self.now_is(now, id, reply.role, Some(reply.generation_id));
+    }
+
+    /// Somebody was elected meanwhile: asked again, unless the generation was given to us.
+    fn denied(&mut self, now: Instant, id: ConnectionId, error: ErrorType, wanted: Mastership) {
+        let is_ours = !matches!(self.mastership, Mastership::Master(Some(_)) | Mastership::Slave(Some(_)));
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.standing.asked = None;
+        connection.standing.attempts += 1;
+        if is_ours && error == RoleRequestFailed::Stale.into() && connection.standing.attempts < MAX_ATTEMPTS {
+            return self.ask(id, self.mastership);
+        }
+        tracing::warn!(peer = connection.peer, "the switch refused {wanted:?}: {error:?}");
+        // Whoever did not get what was asked for leaves the switch to others.
+        let role = connection.standing.role.unwrap_or(Role::Slave);
+        self.now_is(now, id, role, None);
+    }
+
+    fn demoted(&mut self, now: Instant, id: ConnectionId, generation_id: Option<u64>) {
+        let is_master = self.connections.get(&id).is_some_and(|found| found.standing.role == Some(Role::Master));
+        if is_master {
+            self.now_is(now, id, Role::Slave, generation_id);
+        }
+    }
+
+    fn now_is(&mut self, now: Instant, id: ConnectionId, role: Role, generation_id: Option<u64>) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        connection.standing.role = Some(role);
+        if let Some(switch) = connection.info.clone() {
+            (self.observer)(&SwitchEvent::Role { switch, role, generation_id });
+        }
+        self.serve(now, id);
+    }
+
+    /// Shows a switch to the application once it may change it, and takes it away when it may not.
+    pub(super) fn serve(&mut self, now: Instant, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Some(info) = &connection.info else { return };
+        let version = info.version;
+        match (connection.standing.may_change(), connection.is_served) {
+            (true, false) => {
+                connection.is_served = true;
+                let features = &connection.features;
+                if connection.standing.role.is_some() {
+                    self.app.take_over(now, id, version, features, &mut self.outbox);
+                } else {
+                    self.app.switch_up(now, id, version, features, &mut self.outbox);
+                }
+            }
+            (false, true) => {
+                connection.is_served = false;
+                self.app.switch_down(now, id);
+            }
+            _ => {}
+        }
+    }
+
+    fn wake(&self, id: ConnectionId) {
+        if let Some(connection) = self.connections.get(&id) {
+            (connection.wake)();
+        }
+    }
+}
