@@ -9,4 +9,5 @@ mod controllers;
 mod failures;
 mod local;
 mod ofctl;
+mod queues;
 mod quickstart;

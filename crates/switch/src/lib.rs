@@ -15,7 +15,7 @@ pub mod targets;
 
 pub use config::{PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
-pub use snapshot::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot, TableSnapshot};
+pub use snapshot::{ChannelSnapshot, ChannelState, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot};
 pub use socket::SocketFile;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
 pub use weir_tls::Files as TlsFiles;

@@ -5,6 +5,7 @@ use crate::handle::Identity;
 use serde::{Deserialize, Serialize};
 use weir_openflow::model::PortNo;
 use weir_port::Counters;
+use weir_port::queues::QueueCounters;
 
 /// A switch at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,6 +49,29 @@ pub struct PortSnapshot {
     pub speed_bps: Option<u64>,
     /// What came and went since it was opened.
     pub counters: Counters,
+    /// Its queues by number, if it has any.
+    pub queues: Vec<QueueSnapshot>,
+    /// Packets that waited in the default queue since theirs is not there.
+    pub stray_packets: u64,
+}
+
+/// A queue of a port at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSnapshot {
+    /// Its number.
+    pub queue: u32,
+    /// Rate it gets whatever the others do, in bits per second.
+    pub min_bps: Option<u64>,
+    /// Rate it does not go beyond, in bits per second.
+    pub max_bps: Option<u64>,
+    /// Bytes that wait in it at most.
+    pub buffer_bytes: u64,
+    /// Who gets what minimum rates leave over: higher first.
+    pub priority: u8,
+    /// Bytes that wait in it.
+    pub waiting_bytes: u64,
+    /// What it did since it was made.
+    pub counters: QueueCounters,
 }
 
 /// A flow table at one moment.

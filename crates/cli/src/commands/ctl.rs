@@ -1,4 +1,6 @@
 //! `weir ctl`: asks a running switch through its control socket.
+mod queues;
+
 use comfy_table::{CellAlignment, Table, presets};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -37,6 +39,29 @@ enum Command {
         #[arg(value_name = "N|NAME")]
         port: String,
     },
+    /// Add a queue to a port, or change one
+    SetQueue {
+        /// The port's number or name
+        #[arg(value_name = "PORT")]
+        port: String,
+        /// The queue's number; 0 is the default queue
+        #[arg(value_name = "QUEUE")]
+        queue: u32,
+        /// What it is to get: min=RATE, max=RATE, buffer=SIZE, priority=0..7; what is not said is as in a new queue
+        #[arg(value_name = "SETTING")]
+        settings: Vec<String>,
+    },
+    /// Remove a queue of a port; what waits in it goes to the default queue
+    DelQueue {
+        /// The port's number or name
+        #[arg(value_name = "PORT")]
+        port: String,
+        /// The queue's number
+        #[arg(value_name = "QUEUE")]
+        queue: u32,
+    },
+    /// Queues of ports with their counters
+    DumpQueues,
     /// Flow entries with their counters
     DumpFlows {
         /// Which, such as table=0,ip,nw_dst=10.0.0.0/8
@@ -92,9 +117,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 impl Command {
     fn request(&self) -> Request {
         match self {
-            Command::Show | Command::DumpPorts | Command::Counters => Request::Show,
+            Command::Show | Command::DumpPorts | Command::DumpQueues | Command::Counters => Request::Show,
             Command::AddPort { port } => Request::AddPort { port: port.clone() },
             Command::DelPort { port } => Request::DelPort { port: port.clone() },
+            Command::SetQueue { port, queue, settings } => {
+                let settings = settings.iter().map(|setting| format!(":{setting}"));
+                Request::SetQueue { port: port.clone(), queue: format!("{queue}{}", settings.collect::<String>()) }
+            }
+            Command::DelQueue { port, queue } => Request::DelQueue { port: port.clone(), queue: *queue },
             Command::DumpFlows { filter } => Request::DumpFlows { filter: filter.clone() },
             Command::AddFlow { flow } => flow_mod(FlowVerb::Add, flow),
             Command::ModFlows { flow, strict: false } => flow_mod(FlowVerb::Modify, flow),
@@ -110,6 +140,7 @@ impl Command {
     fn json(&self, answer: Value) -> anyhow::Result<Value> {
         Ok(match self {
             Command::DumpPorts => serde_json::json!(present(&read::<Snapshot>(answer)?)),
+            Command::DumpQueues => queues::json(&read(answer)?),
             Command::Counters => counters_json(&read(answer)?),
             _ => answer,
         })
@@ -120,13 +151,18 @@ impl Command {
         Ok(match self {
             Command::Show => show(&read(answer)?),
             Command::DumpPorts => port_counters(&present(&read::<Snapshot>(answer)?)),
+            Command::DumpQueues => queues::text(&read(answer)?),
             Command::Counters => counters(&read(answer)?),
             Command::DumpFlows { .. } => flows(&read(answer)?),
             Command::Trace { .. } => format!("{}\n", read::<Traced>(answer)?.text.trim_end()),
             Command::AddPort { .. } => format!("port {} is added\n", read::<PortNo>(answer["added"].take())?),
             Command::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
             Command::Stop => "the switch stops\n".to_owned(),
-            Command::AddFlow { .. } | Command::ModFlows { .. } | Command::DelFlows { .. } => String::new(),
+            Command::AddFlow { .. }
+            | Command::ModFlows { .. }
+            | Command::DelFlows { .. }
+            | Command::SetQueue { .. }
+            | Command::DelQueue { .. } => String::new(),
         })
     }
 }
@@ -207,6 +243,7 @@ fn drops(switch: &Snapshot) -> String {
     if switch.packet_ins_dropped > 0 {
         reasons.push(format!("packet-ins no controller took {}", switch.packet_ins_dropped));
     }
+    reasons.extend(queues::drops(switch));
     if reasons.is_empty() { "\nno drops\n".to_owned() } else { format!("\ndropped: {}\n", reasons.join(", ")) }
 }
 

@@ -23,7 +23,11 @@ pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result
             Ok(json!({}))
         }
         Request::Trace { in_port, packet } => trace(engine, in_port, &packet).await,
-        Request::Show | Request::DelPort { .. } | Request::Stop => Err(wrong("not about flow entries")),
+        Request::Show
+        | Request::DelPort { .. }
+        | Request::SetQueue { .. }
+        | Request::DelQueue { .. }
+        | Request::Stop => Err(wrong("not about flow entries")),
     }
 }
 

@@ -36,6 +36,20 @@ pub enum Request {
         /// Its number or name.
         port: String,
     },
+    /// Adds a queue to a port, or changes one.
+    SetQueue {
+        /// The port's number or name.
+        port: String,
+        /// What it is to get: `ID[:min=RATE][:max=RATE][:buffer=SIZE][:priority=N]`.
+        queue: String,
+    },
+    /// Removes a queue of a port; what waits in it goes to the default queue.
+    DelQueue {
+        /// The port's number or name.
+        port: String,
+        /// The queue's number.
+        queue: u32,
+    },
     /// Flow entries: [`Flows`].
     DumpFlows {
         /// Which, as `table=0,ip,nw_dst=10.0.0.0/8`; all if empty.

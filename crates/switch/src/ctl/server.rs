@@ -1,6 +1,7 @@
 //! The switch's end of the control socket.
 use super::{MAX_REQUEST_BYTES, Reply, Request};
 use crate::control::{Control, stopped};
+use crate::engine::Engine;
 use crate::handle::{Identity, SwitchError};
 use crate::snapshot::Snapshot;
 use crate::socket::SocketFile;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
+use weir_port::queues::QueueConfig;
 
 /// Clients at once at most; beyond, they wait to be accepted.
 const MAX_CLIENTS: usize = 32;
@@ -113,7 +115,7 @@ async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchE
     let engine = &context.control.engine;
     match request {
         Request::Show => {
-            let snapshot = engine.call_async(crate::engine::Engine::snapshot).await?;
+            let snapshot = engine.call_async(Engine::snapshot).await?;
             Ok(json!(Snapshot::new(&context.identity, snapshot, &context.control.registry)))
         }
         Request::DelPort { port } => {
@@ -125,6 +127,17 @@ async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchE
             // Closing a device may take the kernel a while.
             let _ = tokio::task::spawn_blocking(move || drop(slot)).await;
             Ok(json!({ "removed": number }))
+        }
+        Request::SetQueue { port, queue } => {
+            let config: QueueConfig = queue.parse().map_err(SwitchError::Request)?;
+            let set = move |engine: &mut Engine| engine.set_queue(engine.find_port(&port)?, config);
+            engine.call_async(set).await??;
+            Ok(json!({ "queue": config.id }))
+        }
+        Request::DelQueue { port, queue } => {
+            let remove = move |engine: &mut Engine| engine.remove_queue(engine.find_port(&port)?, queue);
+            engine.call_async(remove).await??;
+            Ok(json!({ "removed": queue }))
         }
         Request::Stop => {
             context.stop.send_replace(true);

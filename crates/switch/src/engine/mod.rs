@@ -8,6 +8,7 @@ pub(crate) mod inbox;
 mod lines;
 mod links;
 mod ports;
+mod queues;
 mod requests;
 pub(crate) mod wake;
 
@@ -233,6 +234,7 @@ impl Engine {
             let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             self.datapath.set_time_of_day(self.clock.now(), today);
         }
+        self.tell_queues_for(&message.body);
         if let Some(message) = self.begin_long_reply(channel, message) {
             self.datapath.handle(now, channel, message, &mut self.pool, &mut self.out);
         }
@@ -273,7 +275,7 @@ impl Engine {
     fn lose_port(&mut self, now: Instant, number: PortNo, error: &PortError) {
         let Some(place) = self.ports.place(number) else { return };
         let slot = self.ports.at(place);
-        slot.port = None;
+        slot.lose();
         if slot.reopen.is_some() {
             tracing::warn!("{error}; port {number} is waited for");
             self.absent.add();
@@ -312,6 +314,7 @@ impl Engine {
         if self.ports.len() >= MAX_PORTS {
             return Err(refused(format!("there are {MAX_PORTS} ports already, the most a switch has")));
         }
+        self.check_queues(&*config.port).map_err(refused)?;
         if ports::is_interface(config.port.info()) {
             // Before the port is asked for its link: no change is missed in between.
             self.links.listen();
@@ -357,6 +360,7 @@ impl Engine {
             return;
         };
         slot.put_back(port, reopen);
+        slot.restore_queues(self.clock.now(), &mut self.pool);
         self.absent.remove();
         tracing::info!("port {number}: {} is back", slot.spec());
         let now = self.clock.now();

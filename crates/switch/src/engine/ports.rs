@@ -1,9 +1,10 @@
 //! The engine's ports: those that are there, and those it waits for.
 use crate::config::Reopen;
-use crate::snapshot::PortSnapshot;
+use crate::snapshot::{PortSnapshot, QueueSnapshot};
 use weir_datapath::PortCounters;
 use weir_openflow::model::port::{bits, feature};
 use weir_openflow::model::{PortDesc, PortNo};
+use weir_port::queues::{QueueConfig, QueueState, Queues};
 use weir_port::spec::Kind;
 use weir_port::{LinkState, Port, PortInfo, PortSpec};
 
@@ -15,6 +16,8 @@ pub(crate) struct Slot {
     pub(crate) port: Option<Box<dyn Port>>,
     /// How to open it again.
     pub(crate) reopen: Option<Reopen>,
+    /// Its queues while its device is gone.
+    pub(super) kept_queues: Option<Vec<QueueConfig>>,
     info: PortInfo,
     is_interface: bool,
     link: LinkState,
@@ -31,7 +34,7 @@ impl Slot {
     pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<Reopen>) -> Slot {
         let (info, link) = (port.info().clone(), port.link());
         let is_interface = is_interface(&info);
-        Slot { number, port: Some(port), reopen, info, is_interface, link }
+        Slot { number, port: Some(port), reopen, kept_queues: None, info, is_interface, link }
     }
 
     /// Puts the port back whose device had gone.
@@ -109,7 +112,22 @@ impl Slot {
             link_up: self.port.is_some() && self.link.up,
             speed_bps: self.link.speed.map(|rate| rate.0),
             counters: self.port.as_ref().map(|port| port.counters()).unwrap_or_default(),
+            queues: self.queues().into_iter().flat_map(Queues::iter).map(queue_snapshot).collect(),
+            stray_packets: self.queues().map_or(0, Queues::strays),
         }
+    }
+}
+
+fn queue_snapshot(state: QueueState) -> QueueSnapshot {
+    let QueueState { config, counters, waiting_bytes, .. } = state;
+    QueueSnapshot {
+        queue: config.id,
+        min_bps: config.min.map(|min| min.0),
+        max_bps: config.max.map(|max| max.0),
+        buffer_bytes: config.buffer.0,
+        priority: config.priority,
+        waiting_bytes,
+        counters,
     }
 }
 

@@ -1,0 +1,60 @@
+//! Queues of ports, for people and for programs.
+use super::table;
+use serde_json::{Value, json};
+use weir_switch::{PortSnapshot, QueueSnapshot, Snapshot};
+use weir_units::{Bps, ByteSize};
+
+/// Queues with their ports.
+fn all(switch: &Snapshot) -> impl Iterator<Item = (&PortSnapshot, &QueueSnapshot)> {
+    switch.ports.iter().flat_map(|port| port.queues.iter().map(move |queue| (port, queue)))
+}
+
+pub(super) fn text(switch: &Snapshot) -> String {
+    if all(switch).next().is_none() {
+        return "no port has queues\n".to_owned();
+    }
+    let header =
+        ["port", "name", "queue", "min", "max", "buffer", "priority", "waiting", "tx packets", "tx bytes", "full"];
+    let mut rows = table(&header, &[0, 2, 5, 6, 7, 8, 9, 10]);
+    let rate = |bps: Option<u64>| bps.map_or_else(|| "-".to_owned(), |bps| Bps(bps).to_string());
+    for (port, queue) in all(switch) {
+        rows.add_row([
+            port.number.to_string(),
+            port.name.clone(),
+            queue.queue.to_string(),
+            rate(queue.min_bps),
+            rate(queue.max_bps),
+            ByteSize(queue.buffer_bytes).to_string(),
+            queue.priority.to_string(),
+            ByteSize(queue.waiting_bytes).to_string(),
+            queue.counters.tx_packets.to_string(),
+            queue.counters.tx_bytes.to_string(),
+            queue.counters.tx_full.to_string(),
+        ]);
+    }
+    let strays = switch.ports.iter().filter(|port| port.stray_packets > 0);
+    let strays = strays.map(|port| {
+        let (number, packets) = (port.number, port.stray_packets);
+        format!("port {number}: {packets} packets for queues that it has not were in queue 0\n")
+    });
+    format!("{}\n{}", rows.trim_fmt(), strays.collect::<String>())
+}
+
+pub(super) fn json(switch: &Snapshot) -> Value {
+    let ports = switch.ports.iter().filter(|port| !port.queues.is_empty());
+    let ports = ports.map(|port| {
+        json!({
+            "port": port.number,
+            "name": port.name,
+            "queues": port.queues,
+            "stray_packets": port.stray_packets,
+        })
+    });
+    ports.collect()
+}
+
+/// What full queues dropped.
+pub(super) fn drops(switch: &Snapshot) -> impl Iterator<Item = String> {
+    let full = all(switch).filter(|(_, queue)| queue.counters.tx_full > 0);
+    full.map(|(port, queue)| format!("port {} queue {} full {}", port.number, queue.queue, queue.counters.tx_full))
+}
