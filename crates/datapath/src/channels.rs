@@ -1,20 +1,22 @@
 //! The control channels that are up, and who of them is told what.
-use crate::ChannelId;
 use crate::auxiliary::Auxiliaries;
+use crate::meter::bucket::{Cost, TokenBucket};
+use crate::{ChannelId, PacketInLimit};
 use weir_openflow::Version;
-use weir_openflow::model::PacketInReason;
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
+use weir_openflow::model::{FlowRemovedReason, PacketInReason};
+use weir_units::Instant;
 
 /// Bytes of a missed packet that go to the controller until it says otherwise (`OFP_DEFAULT_MISS_SEND_LEN`).
 const DEFAULT_MISS_SEND_LEN: u16 = 128;
 
 /// What is told until a controller says otherwise, as in Open vSwitch: everything to masters and equals except packets whose TTL is
 /// used up; to slaves only changes of ports.
-fn default_async() -> AsyncConfig {
+fn default_async(version: Version) -> AsyncConfig {
     AsyncConfig {
         packet_in: [Some(1 << PacketInReason::NoMatch as u32 | 1 << PacketInReason::Action as u32), Some(0)],
         port_status: [Some(0b111), Some(0b111)],
-        flow_removed: [Some(0b1111), Some(0)],
+        flow_removed: [Some(if version < Version::V14 { 0b1111 } else { 0b11_1111 }), Some(0)],
         ..AsyncConfig::default()
     }
 }
@@ -31,6 +33,8 @@ pub(crate) struct Channel {
     pub(crate) asynchronous: AsyncConfig,
     /// Whether anything is told at all.
     pub(crate) listens: bool,
+    /// What its packet-ins are limited by.
+    packet_ins: Option<TokenBucket>,
 }
 
 /// The channels that are up.
@@ -40,6 +44,7 @@ pub(crate) struct Channels {
     auxiliaries: Auxiliaries,
     /// The newest election a master or slave request carried (OpenFlow 1.3.5, 6.3.6).
     generation: Option<u64>,
+    packet_in_limit: Option<PacketInLimit>,
 }
 
 /// A role request older than one seen before.
@@ -47,7 +52,12 @@ pub(crate) struct Channels {
 pub(crate) struct Stale;
 
 impl Channels {
-    pub(crate) fn up(&mut self, id: ChannelId, version: Version) {
+    /// No channels yet; each gets packet-ins up to a limit.
+    pub(crate) fn new(packet_in_limit: Option<PacketInLimit>) -> Channels {
+        Channels { packet_in_limit, ..Channels::default() }
+    }
+
+    pub(crate) fn up(&mut self, now: Instant, id: ChannelId, version: Version) {
         self.down(id);
         let listens = id < ChannelId::FIRST_PASSIVE;
         self.list.push(Channel {
@@ -55,8 +65,9 @@ impl Channels {
             version,
             miss_send_len: if listens { DEFAULT_MISS_SEND_LEN } else { 0 },
             role: Role::Equal,
-            asynchronous: default_async(),
+            asynchronous: default_async(version),
             listens,
+            packet_ins: self.packet_in_limit.map(|limit| TokenBucket::new(now, limit.per_second, limit.burst)),
         });
     }
 
@@ -107,6 +118,12 @@ impl Channels {
         self.list.iter().filter(move |channel| wants(channel))
     }
 
+    /// Whether a channel may be sent a packet-in now, which then counts for its limit.
+    pub(crate) fn admits_packet_in(&mut self, now: Instant, id: ChannelId) -> bool {
+        let bucket = self.get_mut(id).and_then(|channel| channel.packet_ins.as_mut());
+        bucket.is_none_or(|bucket| bucket.take(now, Cost::of_packets(1)))
+    }
+
     /// Gives a channel a role; says what it holds then (OpenFlow 1.3.5, 6.3.6).
     pub(crate) fn request_role(&mut self, id: ChannelId, request: RoleMessage) -> Result<RoleMessage, Stale> {
         if matches!(request.role, Role::Master | Role::Slave) {
@@ -145,6 +162,10 @@ impl Channel {
 
     /// Whether flow-removed messages of a reason's number are wanted.
     pub(crate) fn wants_flow_removed(&self, reason: u32) -> bool {
+        // A version without the reason is told of a delete.
+        const DELETE: u32 = FlowRemovedReason::Delete as u32;
+        let is_known = self.version >= Version::V14 || reason <= FlowRemovedReason::GroupDelete as u32;
+        let reason = if is_known { reason } else { DELETE };
         self.allows(self.asynchronous.flow_removed, reason)
     }
 

@@ -60,6 +60,10 @@ reasons! {
     NoLiveBucket no_live_bucket "its group has no live bucket",
     TooManyBuckets too_many_buckets "its groups have more buckets than one packet may run through",
     UnknownGroup unknown_group "no such group",
+    Meter meter "a band of its flow entry's meter drops it",
+    SlowPathMeter slow_path_meter "the slow path's meter keeps it from controllers",
+    ControllerMeter controller_meter "the controller meter keeps it from controllers",
+    PacketInRate packet_in_rate "packet-ins for every controller that wants it are at their rate limit",
     BadOffload bad_offload "its offload does not fit its headers",
 }
 

@@ -1,13 +1,15 @@
 //! What the pipeline does to the world outside a packet. The live switch does it; a trace writes it down. So both run the same pipeline.
 use crate::DropReason;
 use crate::group::{BucketAt, Group};
+use crate::meter::Verdict;
 use crate::normal::Forward;
 use crate::packet::Packet;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
-use weir_openflow::model::{Action, GroupId, PacketInReason, PortNo};
+use weir_openflow::model::{Action, GroupId, MeterId, PacketInReason, PortNo};
 use weir_packet::Frame;
+use weir_packet::offload::WireSize;
 
 /// Why and from where a packet goes to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub(crate) trait Effects {
     fn ports(&self) -> &Ports;
     /// A packet of `bytes` was looked up in a table.
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize);
+    /// A meter measures a packet.
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict;
     /// An action is about to be run.
     fn acting(&mut self, _action: &Action) {}
     /// A copy of a frame leaves.

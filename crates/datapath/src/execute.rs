@@ -1,13 +1,15 @@
 //! Running actions on a packet (OpenFlow 1.3.5, 5.12; OpenFlow 1.0.0, 3.3).
 use crate::DropReason;
 use crate::effects::{Effects, Origin};
+use crate::meter::{self, Verdict};
 use crate::normal::Forward;
 use crate::packet::Packet;
 use std::ops::ControlFlow;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::{Action, PacketInReason, PortNo};
+use weir_openflow::model::{Action, MeterId, PacketInReason, PortNo};
 use weir_packet::edit::{self, EditError};
 use weir_packet::field::{VLAN_PRESENT, eth_type};
+use weir_packet::offload::WireSize;
 use weir_packet::parse::{Network, Transport};
 use weir_packet::{Field, Frame, Layers};
 
@@ -129,6 +131,20 @@ fn port_fields(packet: &mut Packet) -> Option<(Field, Field)> {
         Transport::Sctp => Some((Field::SctpSrc, Field::SctpDst)),
         Transport::Icmpv4 | Transport::Icmpv6 => None,
     }
+}
+
+/// Measures the packet. `Break`: the meter dropped it.
+#[inline(never)]
+pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) -> ControlFlow<()> {
+    match fx.meter(meter, WireSize::of(packet.frame)) {
+        Verdict::Pass => {}
+        Verdict::Remark(steps) => meter::remark(packet, steps, fx),
+        Verdict::Drop => {
+            packet.dropped(DropReason::Meter, fx);
+            return ControlFlow::Break(());
+        }
+    }
+    ControlFlow::Continue(())
 }
 
 /// An action could not be done: the packet is dropped, or offered to controllers if its TTL is used up.

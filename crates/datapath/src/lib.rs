@@ -18,6 +18,7 @@ mod flow_mod;
 mod group;
 mod journal;
 mod live;
+mod meter;
 mod normal;
 mod packet;
 mod pipeline;
@@ -32,9 +33,10 @@ mod validate;
 
 pub use agent::{FlowWalk, LongReply};
 pub use drops::{DropReason, Drops};
+pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
 pub use trace::{Trace, TraceStep};
-pub use types::{ChannelId, DatapathConfig, FailMode, Output, PortCounters, PortQueue, PortQueues};
+pub use types::{ChannelId, DatapathConfig, FailMode, Output, PacketInLimit, PortCounters, PortQueue, PortQueues};
 
 use action_set::ActionSet;
 use agent::Parts;
@@ -45,6 +47,7 @@ use flow_mod::Tables;
 use group::{GroupCounters, Groups};
 use journal::Journal;
 use live::{Live, Plane};
+use meter::Meters;
 use normal::Learned;
 use packet::Packet;
 use ports::Ports;
@@ -93,7 +96,8 @@ impl Datapath {
             drops: Drops::default(),
             learned: Learned::new(config.max_learned),
             buffers: Buffers::new(config.n_buffers),
-            channels: Channels::default(),
+            channels: Channels::new(config.packet_in_limit),
+            meters: Meters::new(),
         };
         let limits = group::Limits {
             groups: config.max_groups as usize,
@@ -201,8 +205,8 @@ impl Datapath {
     }
 
     /// A channel is up and speaks `version`.
-    pub fn channel_up(&mut self, _now: Instant, channel: ChannelId, version: Version) {
-        self.plane.channels.up(channel, version);
+    pub fn channel_up(&mut self, now: Instant, channel: ChannelId, version: Version) {
+        self.plane.channels.up(now, channel, version);
     }
 
     /// An auxiliary connection of the channel `main` is up, with a number other than zero. Whether `main` is up: if not, the
@@ -300,6 +304,7 @@ impl Datapath {
         Tables {
             tables: &mut self.tables,
             counters: &mut self.plane.counters,
+            meters: &self.plane.meters,
             timers: &mut self.timers,
             settings: &self.settings,
             groups: &self.groups,

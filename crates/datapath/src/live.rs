@@ -4,6 +4,7 @@ use crate::buffers::Buffers;
 use crate::channels::{Channel, Channels};
 use crate::effects::{Effects, NO_COOKIE, Origin};
 use crate::group::{self, BucketAt, Group, GroupCounters, Groups};
+use crate::meter::{self, Meters, Verdict};
 use crate::normal::{Forward, Learned};
 use crate::packet::Packet;
 use crate::ports::Ports;
@@ -12,8 +13,9 @@ use crate::table::{FlowEntry, FlowTable, TableCounters};
 use crate::{ChannelId, DropReason, Drops, Output, pipeline};
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::{Body, GroupId, Match, Message, PacketIn, PacketInReason, PortNo, TableId};
+use weir_openflow::model::{Body, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId};
 use weir_packet::frame::DEFAULT_QUEUE;
+use weir_packet::offload::WireSize;
 use weir_packet::{Field, Frame, FramePool, offload, parse};
 use weir_units::Instant;
 
@@ -29,6 +31,7 @@ pub(crate) struct Plane {
     pub(crate) learned: Learned,
     pub(crate) buffers: Buffers,
     pub(crate) channels: Channels,
+    pub(crate) meters: Meters,
 }
 
 /// The live switch while it handles a batch or a message.
@@ -77,21 +80,43 @@ impl<'a> Live<'a> {
         if takers.is_empty() {
             return Err(DropReason::NoController);
         }
-        if packet.frame.offload.is_none() {
-            takers.iter().for_each(|taker| self.packet_in(packet, packet.frame, origin, *taker));
-            return Ok(());
+        let raised = self.plane.meters.measure_punt(self.now, WireSize::of(packet.frame))?;
+        if packet.frame.offload.is_none() && raised == 0 {
+            return self.offer(packet, packet.frame, origin, &takers);
         }
+        let mut copy = self.pool.copy(packet.frame);
+        meter::remark_frame(&mut copy, raised);
         // A controller cannot finish what a sender left to the port.
         let mut finished = Vec::new();
-        let copy = self.pool.copy(packet.frame);
         if !offload::finish(copy, self.pool, &mut finished) {
             return Err(DropReason::BadOffload);
         }
+        let mut result = Err(DropReason::PacketInRate);
         for frame in finished {
-            takers.iter().for_each(|taker| self.packet_in(packet, &frame, origin, *taker));
+            result = result.or(self.offer(packet, &frame, origin, &takers));
             self.pool.give(frame);
         }
-        Ok(())
+        result
+    }
+
+    /// Sends a packet-in to each channel that is within its limit; an error if none is.
+    fn offer(
+        &mut self,
+        packet: &Packet,
+        frame: &Frame,
+        origin: Origin,
+        takers: &[(ChannelId, u16)],
+    ) -> Result<(), DropReason> {
+        let mut result = Err(DropReason::PacketInRate);
+        for taker in takers {
+            if self.plane.channels.admits_packet_in(self.now, taker.0) {
+                self.packet_in(packet, frame, origin, *taker);
+                result = Ok(());
+            } else {
+                self.out.limited(taker.0);
+            }
+        }
+        result
     }
 
     /// Sends one packet-in. The packet is kept unless the channel asked for all of it.
@@ -148,6 +173,10 @@ impl Effects for Live<'_> {
                 flow.used = self.now;
             }
         }
+    }
+
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
+        self.plane.meters.measure(self.now, meter, size)
     }
 
     fn send_copy(&mut self, port: PortNo, frame: &Frame) {

@@ -11,7 +11,7 @@ use weir_openflow::model::PacketInReason;
 ///
 /// 1. Look the packet up in the table.
 /// 2. Without an entry the packet is dropped, unless a controller takes misses.
-/// 3. The entry's instructions, in the specification's order: apply, clear, write, metadata, goto.
+/// 3. The entry's instructions, in the specification's order: meter, apply, clear, write, metadata, goto.
 /// 4. Without a goto, the action set is run.
 pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     set.clear();
@@ -24,6 +24,11 @@ pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet
         let Some((_, entry)) = found else { return miss(table, packet, fx) };
         // 3.
         let program = &*entry.program;
+        if let Some(meter) = program.meter
+            && execute::meter(meter, packet, fx) == ControlFlow::Break(())
+        {
+            return;
+        }
         if let Some(actions) = &program.apply {
             let reason = if entry.is_table_miss() { PacketInReason::NoMatch } else { PacketInReason::Action };
             let origin = Origin { table, cookie: entry.cookie, reason };

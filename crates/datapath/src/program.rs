@@ -1,11 +1,13 @@
 //! What an entry does, as the pipeline runs it: its instructions sorted into the order of execution (OpenFlow 1.3.5, 5.9).
 use std::sync::Arc;
 use weir_openflow::model::error::BadInstruction;
-use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, PortNo, TableId};
+use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, MeterId, PortNo, TableId};
 
 /// Compiled instructions. Entries that one flow-mod changes share them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Program {
+    /// The meter that decides first whether the packet goes on.
+    pub(crate) meter: Option<MeterId>,
     /// Actions run at once; absent and empty differ only in flow statistics.
     pub(crate) apply: Option<Arc<[Action]>>,
     /// Whether the action set is emptied, before `write`.
@@ -37,9 +39,8 @@ impl Program {
                     program.goto.replace(*next).is_some()
                 }
                 Instruction::GotoTable(_) => return Err(BadInstruction::BadTableId.into()),
-                Instruction::Meter(_) | Instruction::StatTrigger { .. } => {
-                    return Err(BadInstruction::UnsupInst.into());
-                }
+                Instruction::Meter(meter) => program.meter.replace(*meter).is_some(),
+                Instruction::StatTrigger { .. } => return Err(BadInstruction::UnsupInst.into()),
                 Instruction::Experimenter { .. } => return Err(BadInstruction::BadExperimenter.into()),
             };
             // At most one of each type (OpenFlow 1.3.5, 5.9); the version has no code of its own for it.
@@ -53,12 +54,13 @@ impl Program {
 
     /// The instructions, in the order they are executed.
     pub(crate) fn instructions(&self) -> Vec<Instruction> {
+        let meter = self.meter.map(Instruction::Meter);
         let apply = self.apply.as_deref().map(|actions| Instruction::ApplyActions(actions.to_vec()));
         let clear = self.clear.then_some(Instruction::ClearActions);
         let write = self.write.as_deref().map(|actions| Instruction::WriteActions(actions.to_vec()));
         let metadata = self.metadata.map(|(metadata, mask)| Instruction::WriteMetadata { metadata, mask });
         let goto = self.goto.map(|table| Instruction::GotoTable(TableId(table)));
-        [apply, clear, write, metadata, goto].into_iter().flatten().collect()
+        [meter, apply, clear, write, metadata, goto].into_iter().flatten().collect()
     }
 
     /// Every action, run at once or at the end.

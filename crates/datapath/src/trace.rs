@@ -3,6 +3,7 @@ use crate::action_set::ActionSet;
 use crate::channels::Channel;
 use crate::effects::{Effects, Origin};
 use crate::group::{self, BucketAt, Group};
+use crate::meter::{PUNT_METERS, Verdict};
 use crate::normal::Forward;
 use crate::packet::Packet;
 use crate::ports::Ports;
@@ -12,8 +13,9 @@ use crate::validate::Known;
 use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
 use std::fmt;
-use weir_openflow::model::{Action, GroupId, Match, PacketInReason, PortNo};
+use weir_openflow::model::{Action, GroupId, Match, MeterId, PacketInReason, PortNo};
 use weir_openflow::{Version, text};
+use weir_packet::offload::WireSize;
 use weir_packet::{Field, FlowKey, FlowMask, Frame, key::WORDS, parse};
 use weir_units::Instant;
 
@@ -50,6 +52,13 @@ pub enum TraceStep {
     },
     /// It was forwarded as in a switch without controller.
     Standalone,
+    /// A meter measured it, or a packet for controllers, as it stands at this moment.
+    Metered {
+        /// The meter.
+        meter: MeterId,
+        /// What it does with the packet.
+        verdict: String,
+    },
     /// An action was run.
     Action(String),
     /// It, or a copy, took a bucket of a group.
@@ -145,6 +154,11 @@ impl<'a> Tracer<'a> {
         if plane.channels.that(|channel| channel.wants_packet_in(reason) && takes(channel)).next().is_none() {
             return Err(otherwise);
         }
+        for (meter, reason) in PUNT_METERS.into_iter().filter(|(meter, _)| plane.meters.contains(*meter)) {
+            if self.meter(meter, WireSize::of(packet.frame)) == Verdict::Drop {
+                return Err(reason);
+            }
+        }
         self.trace.to_controller = true;
         self.step(TraceStep::Punted { reason });
         Ok(())
@@ -161,6 +175,12 @@ impl Effects for Tracer<'_> {
             Some((_, entry)) => TraceStep::Matched { table, entry: entry_text(entry) },
             None => TraceStep::Missed { table },
         });
+    }
+
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
+        let verdict = self.datapath.plane.meters.foresee(self.now, meter, size);
+        self.step(TraceStep::Metered { meter, verdict: verdict.to_string() });
+        verdict
     }
 
     fn acting(&mut self, action: &Action) {
@@ -232,6 +252,7 @@ impl fmt::Display for Trace {
                 TraceStep::Matched { table, entry } => writeln!(f, "table {table}: {entry}")?,
                 TraceStep::Missed { table } => writeln!(f, "table {table}: no entry matches")?,
                 TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
+                TraceStep::Metered { meter, verdict } => writeln!(f, "  meter {meter}: {verdict}")?,
                 TraceStep::Action(action) => writeln!(f, "  {action}")?,
                 TraceStep::Bucket { group, kind, bucket } => {
                     writeln!(f, "  group {} ({kind}): bucket {bucket}", group.0)?;

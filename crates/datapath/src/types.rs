@@ -25,6 +25,17 @@ pub struct DatapathConfig {
     pub n_buffers: u32,
     /// Learned addresses of output NORMAL at most; the oldest makes room.
     pub max_learned: usize,
+    /// Packet-ins for each controller at most; none for no limit.
+    pub packet_in_limit: Option<PacketInLimit>,
+}
+
+/// How fast packet-ins are sent to each controller; those beyond are dropped and counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketInLimit {
+    /// Packet-ins per second.
+    pub per_second: u32,
+    /// Packet-ins at once, after a time without; none for a tenth of a second's.
+    pub burst: Option<u32>,
 }
 
 impl Default for DatapathConfig {
@@ -39,6 +50,7 @@ impl Default for DatapathConfig {
             max_buckets_in_all: 262_144,
             n_buffers: 256,
             max_learned: 8192,
+            packet_in_limit: None,
         }
     }
 }
@@ -74,6 +86,8 @@ pub struct Output {
     pub frames: Vec<(PortNo, Vec<Frame>)>,
     /// Messages for channels.
     pub messages: Vec<(ChannelId, Message)>,
+    /// Packet-ins that a channel did not get since it is at its rate limit.
+    pub limited: Vec<(ChannelId, u64)>,
     /// Ports whose administrative state a port-mod changed: (port, up).
     pub port_admin: Vec<(PortNo, bool)>,
 }
@@ -98,6 +112,15 @@ impl Output {
         }
         self.messages.extend(other.messages);
         self.port_admin.extend(other.port_admin);
+        self.limited.extend(other.limited);
+    }
+
+    /// Counts a packet-in that a channel does not get.
+    pub(crate) fn limited(&mut self, channel: ChannelId) {
+        match self.limited.last_mut() {
+            Some((last, count)) if *last == channel => *count += 1,
+            _ => self.limited.push((channel, 1)),
+        }
     }
 
     fn list_of(&mut self, port: PortNo) -> usize {

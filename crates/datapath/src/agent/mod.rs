@@ -2,6 +2,7 @@
 mod bundle;
 mod features;
 mod groups;
+mod meters;
 mod multipart;
 mod packet_out;
 mod parts;
@@ -15,11 +16,10 @@ pub(crate) use parts::Parts;
 pub use walk::{FlowWalk, LongReply};
 
 use crate::{ChannelId, Datapath, Output};
-use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage, MeterModFailed};
-use weir_openflow::model::meter::MeterMod;
+use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, BufferId, ErrorType, FlowCommand, FlowMod, Message, MeterId};
+use weir_openflow::model::{Body, BufferId, ErrorType, FlowCommand, FlowMod, Message};
 use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -88,7 +88,7 @@ impl Datapath {
             Body::PortMod(change) => return self.port_mod(change, request),
             Body::TableMod(change) => return self.table_mod(change),
             Body::GroupMod(change) => return self.group_mod_of(change, request),
-            Body::MeterMod(change) => return meter_mod(change),
+            Body::MeterMod(change) => return self.meter_mod(change, request),
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
             // Every message is handled to its end before the next: there is nothing to wait for.
             Body::BarrierRequest => request.reply(Body::BarrierReply),
@@ -152,19 +152,4 @@ fn changes_state(body: &Body) -> bool {
             | Body::BundleControl(_)
             | Body::BundleAdd(_)
     )
-}
-
-const ADD: u16 = 0;
-const MODIFY: u16 = 1;
-const DELETE: u16 = 2;
-
-/// There is room for no meter yet, none can be added, and deleting is done before it is asked for.
-fn meter_mod(change: &MeterMod) -> Result<(), ErrorType> {
-    match change.command {
-        ADD if change.meter > MeterId::MAX => Err(MeterModFailed::InvalidMeter.into()),
-        ADD => Err(MeterModFailed::OutOfMeters.into()),
-        MODIFY => Err(MeterModFailed::UnknownMeter.into()),
-        DELETE => Ok(()),
-        _ => Err(MeterModFailed::BadCommand.into()),
-    }
 }

@@ -1,11 +1,10 @@
 //! Statistics and descriptions (OpenFlow 1.3.5, 7.3.5).
 use super::Request;
-use crate::Datapath;
+use crate::{Datapath, meter};
 use weir_openflow::codec;
-use weir_openflow::model::error::{BadRequest, MeterModFailed};
-use weir_openflow::model::meter::MeterFeatures;
+use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
-use weir_openflow::model::{Body, ErrorType, MeterId, PortDesc, PortNo, TableId};
+use weir_openflow::model::{Body, ErrorType, PortDesc, PortNo, TableId};
 use weir_units::Instant;
 
 /// 1.0's wildcards: all of them (`OFPFW_ALL`).
@@ -36,10 +35,9 @@ impl Datapath {
             RequestBody::GroupDesc(wanted) => ReplyBody::GroupDesc(self.groups.descs(*wanted)),
             RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features()),
             RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.bundle_features(now, asked)),
-            RequestBody::Meter(MeterId::ALL) => ReplyBody::Meter(Vec::new()),
-            RequestBody::MeterConfig(MeterId::ALL) => ReplyBody::MeterConfig(Vec::new()),
-            RequestBody::Meter(_) | RequestBody::MeterConfig(_) => return Err(MeterModFailed::UnknownMeter.into()),
-            RequestBody::MeterFeatures => ReplyBody::MeterFeatures(NO_METERS),
+            RequestBody::Meter(meter) => ReplyBody::Meter(self.meter_stats(now, *meter)?),
+            RequestBody::MeterConfig(meter) => ReplyBody::MeterConfig(self.meter_configs(*meter)?),
+            RequestBody::MeterFeatures => ReplyBody::MeterFeatures(meter::FEATURES),
             RequestBody::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
             _ => return Err(BadRequest::BadMultipart.into()),
         };
@@ -81,7 +79,3 @@ impl Datapath {
         Ok(vec![port.stats(now)])
     }
 }
-
-/// There are no meters yet.
-const NO_METERS: MeterFeatures =
-    MeterFeatures { max_meter: 0, band_types: 0, capabilities: 0, max_bands: 0, max_color: 0, features: 0 };

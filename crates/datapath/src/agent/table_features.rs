@@ -10,8 +10,8 @@ use weir_openflow::model::multipart::{OxmId, ReplyBody, TableFeatures, TableProp
 use weir_openflow::model::{Body, ErrorType, TableId};
 use weir_packet::Field;
 
-/// `OFPIT_*`: goto, write-metadata, write-, apply-, clear-actions.
-const INSTRUCTIONS: [u16; 5] = [1, 2, 3, 4, 5];
+/// `OFPIT_*`: goto, write-metadata, write-, apply-, clear-actions, meter.
+const INSTRUCTIONS: [u16; 6] = [1, 2, 3, 4, 5, 6];
 /// `OFPIT_GOTO_TABLE`, which the last table has not.
 const GOTO: u16 = 1;
 /// `OFPAT_*`: output, copy TTL out and in, set and decrement MPLS TTL, push and pop VLAN and MPLS, set queue, group, set and decrement

@@ -4,6 +4,7 @@ mod v10;
 use crate::action_set;
 use crate::group::Groups;
 use crate::journal::{Former, Journal, Undo};
+use crate::meter::Meters;
 use crate::program::Program;
 use crate::shape::{EntryId, WordMatches};
 use crate::table::{FlowCounter, FlowEntry, FlowTable, TableCounters, TableSettings};
@@ -11,10 +12,10 @@ use crate::timeouts::{Timer, Timers};
 use crate::validate::{self, Known, Place};
 use std::sync::Arc;
 use weir_openflow::Version;
-use weir_openflow::model::error::{BadInstruction, BadMatch, FlowModFailed};
+use weir_openflow::model::error::{BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{
-    ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, PortNo, TableId,
+    ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
 };
 use weir_packet::{Field, FlowKey, FlowMask};
 use weir_units::Instant;
@@ -23,6 +24,7 @@ use weir_units::Instant;
 pub(crate) struct Tables<'a> {
     pub(crate) tables: &'a mut [FlowTable],
     pub(crate) counters: &'a mut [TableCounters],
+    pub(crate) meters: &'a Meters,
     pub(crate) timers: &'a mut Timers,
     /// By table.
     pub(crate) settings: &'a [TableSettings],
@@ -99,6 +101,9 @@ impl Tables<'_> {
     ) -> Result<Arc<Program>, ErrorType> {
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
         let program = Program::compile(&flow.instructions, flow.table.0, n_tables)?;
+        if let Some(meter) = program.meter {
+            self.check_meter(meter)?;
+        }
         let known = Known::new(key, mask);
         validate::actions(program.apply.iter().flat_map(|list| list.iter()), &known, Place::Entry, version)?;
         // The set runs in an order of its own: it is checked in that.
@@ -125,6 +130,14 @@ impl Tables<'_> {
         let Some(limits) = &table.limits else { return Ok(()) };
         let is_miss = flow.priority == 0 && flow.matching.fields.is_empty();
         limits.check(&flow.matching, is_miss, program)
+    }
+
+    /// That a meter an entry is to use is there.
+    fn check_meter(&self, meter: MeterId) -> Result<(), ErrorType> {
+        if meter == MeterId(0) || meter > MeterId::MAX {
+            return Err(MeterModFailed::InvalidMeter.into());
+        }
+        if self.meters.contains(meter) { Ok(()) } else { Err(MeterModFailed::UnknownMeter.into()) }
     }
 
     fn add(
@@ -238,6 +251,20 @@ impl Tables<'_> {
                 self.tables[table].iter().filter(|(_, entry)| sends(entry)).map(|(id, _)| id).collect();
             let number = u8::try_from(table).unwrap_or(u8::MAX);
             ids.into_iter().for_each(|id| self.remove(now, number, id, FlowRemovedReason::GroupDelete, gone));
+        }
+    }
+
+    /// Removes the entries that use a meter that is gone, or (`ALL`) any meter (OpenFlow 1.3.5, 6.5).
+    pub(crate) fn remove_metered(&mut self, now: Instant, meter: MeterId, gone: &mut Vec<FlowRemoved>) {
+        for number in 0..=u8::MAX {
+            let Some(table) = self.tables.get(usize::from(number)) else { break };
+            if !table.metered().is_by(meter) {
+                continue;
+            }
+            let uses =
+                |entry: &FlowEntry| entry.program.meter.is_some_and(|used| meter == MeterId::ALL || used == meter);
+            let users: Vec<EntryId> = table.iter().filter(|(_, entry)| uses(entry)).map(|(id, _)| id).collect();
+            users.into_iter().for_each(|id| self.remove(now, number, id, FlowRemovedReason::MeterDelete, gone));
         }
     }
 

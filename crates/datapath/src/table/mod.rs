@@ -2,11 +2,13 @@
 mod entry;
 mod groups;
 mod limits;
+mod metered;
 mod settings;
 
 pub(crate) use entry::{FlowCounter, FlowEntry, duration};
 use groups::GroupEntries;
 pub(crate) use limits::Limits;
+pub(crate) use metered::Metered;
 pub(crate) use settings::TableSettings;
 
 use crate::program::Program;
@@ -28,6 +30,7 @@ pub(crate) struct FlowTable {
     strict: HashMap<(WordMatches, u16), EntryId>,
     classifier: Adaptive,
     groups: GroupEntries,
+    metered: Metered,
 }
 
 /// What packets count in a table.
@@ -49,6 +52,7 @@ impl FlowTable {
             strict: HashMap::new(),
             classifier: Adaptive::default(),
             groups: GroupEntries::default(),
+            metered: Metered::default(),
         }
     }
 
@@ -70,6 +74,11 @@ impl FlowTable {
         self.entries.get(id.index())?.as_ref()
     }
 
+    /// Which meters entries use.
+    pub(crate) fn metered(&self) -> &Metered {
+        &self.metered
+    }
+
     /// An entry by its place, to change it; match, priority and program must stay.
     pub(crate) fn get_mut(&mut self, id: EntryId) -> Option<&mut FlowEntry> {
         self.entries.get_mut(id.index())?.as_mut()
@@ -79,6 +88,7 @@ impl FlowTable {
     pub(crate) fn set_program(&mut self, id: EntryId, program: Arc<Program>) -> Option<Arc<Program>> {
         let entry = self.entries.get_mut(id.index())?.as_mut()?;
         self.groups.swap(Some(&entry.program), Some(&program));
+        self.metered.swap(Some(&entry.program), Some(&program));
         Some(std::mem::replace(&mut entry.program, program))
     }
 
@@ -122,7 +132,9 @@ impl FlowTable {
     /// Puts another entry, of the same match and priority, in an entry's place; gives the former.
     pub(crate) fn replace(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
         let place = self.entries.get_mut(id.index())?;
-        self.groups.swap(place.as_ref().map(|former| &*former.program), Some(&entry.program));
+        let former = place.as_ref().map(|former| &*former.program);
+        self.groups.swap(former, Some(&entry.program));
+        self.metered.swap(former, Some(&entry.program));
         place.replace(entry)
     }
 
@@ -143,6 +155,7 @@ impl FlowTable {
         self.strict.insert((entry.words.clone(), entry.priority), id);
         self.classifier.insert(id, entry.priority, entry.words.clone());
         self.groups.swap(None, Some(&entry.program));
+        self.metered.swap(None, Some(&entry.program));
         self.entries[id.index()] = Some(entry);
     }
 
@@ -152,6 +165,7 @@ impl FlowTable {
         self.strict.remove(&(entry.words.clone(), entry.priority));
         self.classifier.remove(id, entry.priority, &entry.words);
         self.groups.swap(Some(&entry.program), None);
+        self.metered.swap(Some(&entry.program), None);
         self.free.push(id);
         Some(entry)
     }

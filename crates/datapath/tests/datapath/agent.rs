@@ -3,12 +3,9 @@ use crate::bench::*;
 use std::net::Ipv4Addr;
 use weir_datapath::ChannelId;
 use weir_openflow::model::config::TableMod;
-use weir_openflow::model::error::{
-    BadRequest, MeterModFailed, QueueOpFailed, RoleRequestFailed, SwitchConfigFailed, TableModFailed,
-};
-use weir_openflow::model::meter::MeterMod;
+use weir_openflow::model::error::{BadRequest, QueueOpFailed, RoleRequestFailed, SwitchConfigFailed, TableModFailed};
 use weir_openflow::model::role::{Role, RoleMessage};
-use weir_openflow::model::{Action, Bytes, ErrorType, FlowMod, Match, MeterId, PortNo, SwitchConfig, TableId};
+use weir_openflow::model::{Action, Bytes, ErrorType, FlowMod, Match, PortNo, SwitchConfig, TableId};
 use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::craft::Craft;
 
@@ -19,20 +16,6 @@ fn features_by_version() {
     for (channel, ports) in [(CONTROLLER, 0), (OLD_CONTROLLER, 4)] {
         let [Body::FeaturesReply(features)] = &bench.ask(channel, Body::FeaturesRequest)[..] else { panic!() };
         assert_eq!((features.n_tables, features.n_buffers, features.ports.len()), (64, 256, ports));
-    }
-}
-
-#[test]
-fn meters_have_no_room_but_deletes_succeed() {
-    let mut bench = Bench::controlled();
-    let meter = |command, meter| Body::MeterMod(MeterMod { command, flags: 1, meter, bands: vec![] });
-    let cases: [(Body, Option<ErrorType>); 3] = [
-        (meter(0, MeterId(1)), Some(MeterModFailed::OutOfMeters.into())),
-        (meter(1, MeterId(1)), Some(MeterModFailed::UnknownMeter.into())),
-        (meter(2, MeterId::ALL), None),
-    ];
-    for (body, error) in cases {
-        assert_eq!(bench.error_of(CONTROLLER, body.clone()), error, "{body:?}");
     }
 }
 

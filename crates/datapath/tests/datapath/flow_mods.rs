@@ -2,7 +2,7 @@
 use crate::bench::*;
 use std::time::Duration;
 use weir_datapath::DatapathConfig;
-use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed};
+use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{
     Action, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, Instruction, Match,
@@ -175,7 +175,7 @@ fn wrong_flow_mods_get_their_errors() {
         (FlowMod::add(1, any().with(Field::TcpDst, 1_u8), vec![]), BadMatch::BadPrereq.into()),
         (FlowMod::add(1, any(), vec![Instruction::GotoTable(TableId(0))]), BadInstruction::BadTableId.into()),
         (FlowMod::add(1, any(), vec![Instruction::GotoTable(TableId(64))]), BadInstruction::BadTableId.into()),
-        (FlowMod::add(1, any(), vec![Instruction::Meter(MeterId(1))]), BadInstruction::UnsupInst.into()),
+        (FlowMod::add(1, any(), vec![Instruction::Meter(MeterId(1))]), MeterModFailed::UnknownMeter.into()),
         (FlowMod::add(1, any(), [apply(vec![]), apply(vec![])].concat()), BadInstruction::UnsupInst.into()),
         (acting(any(), Action::output(PortNo(0))), bad(BadAction::BadOutPort)),
         (acting(any(), Action::output(PortNo::ANY)), bad(BadAction::BadOutPort)),

@@ -1,6 +1,7 @@
 //! Meters.
 use super::Bytes;
 use serde::Serialize;
+use std::fmt;
 
 /// A meter's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -16,6 +17,28 @@ impl MeterId {
     pub const CONTROLLER: MeterId = MeterId(0xffff_fffe);
     /// Every meter, in deletes and requests.
     pub const ALL: MeterId = MeterId(0xffff_ffff);
+}
+
+impl fmt::Display for MeterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            MeterId::ALL => f.write_str("all"),
+            MeterId::CONTROLLER => f.write_str("controller"),
+            MeterId::SLOWPATH => f.write_str("slowpath"),
+            MeterId(number) => number.fmt(f),
+        }
+    }
+}
+
+/// `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
+#[allow(missing_docs, reason = "named by the specification")]
+pub mod flags {
+    pub const KBPS: u16 = 1 << 0;
+    pub const PKTPS: u16 = 1 << 1;
+    pub const BURST: u16 = 1 << 2;
+    pub const STATS: u16 = 1 << 3;
+    /// All there are.
+    pub const ALL: u16 = KBPS | PKTPS | BURST | STATS;
 }
 
 /// `ofp_meter_mod` (OpenFlow 1.3.5, 7.3.4.4).

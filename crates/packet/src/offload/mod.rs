@@ -10,7 +10,7 @@ use crate::frame::PartialChecksum;
 use crate::parse::Transport;
 use crate::{Frame, FramePool};
 
-pub use segment::MAX_SEGMENTS;
+pub use segment::{MAX_SEGMENTS, WireSize};
 
 /// Completes a partial transport checksum and cuts a super-frame into segments, appending the finished frame(s) to `out`;
 /// buffers come from and go to `pool`. A frame with nothing left to do is appended as it is. A frame whose offload

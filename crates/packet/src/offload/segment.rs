@@ -57,6 +57,36 @@ pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out
     }
 }
 
+/// The frames that [`super::finish`] makes of one: how many, and their bytes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WireSize {
+    /// Number of frames.
+    pub packets: u32,
+    /// Their lengths together, without frame check sequences.
+    pub bytes: u64,
+}
+
+impl WireSize {
+    /// Of a frame. One that cannot be cut as its sender states counts as it is.
+    #[inline]
+    pub fn of(frame: &Frame) -> WireSize {
+        match frame.offload.segmentation {
+            None => WireSize { packets: 1, bytes: frame.len() as u64 },
+            Some(stated) => WireSize::of_super(frame, stated),
+        }
+    }
+
+    #[cold]
+    fn of_super(frame: &Frame, stated: Segmentation) -> WireSize {
+        let whole = WireSize { packets: 1, bytes: frame.len() as u64 };
+        let Some(layout) = Super::of(frame, stated.kind).filter(|_| stated.segment_bytes > 0) else { return whole };
+        let payload = layout.datagram.end.saturating_sub(layout.headers);
+        let segments = payload.div_ceil(stated.segment_bytes.into()).max(1);
+        let packets = u32::try_from(segments).unwrap_or(u32::MAX);
+        WireSize { packets, bytes: (segments * layout.headers + payload) as u64 }
+    }
+}
+
 /// Which segment one is.
 #[derive(Clone, Copy)]
 struct Place {

@@ -216,6 +216,7 @@ proptest! {
             2 => { push_pbb(&mut frame, &layers, 0x88e7).unwrap(); }
             _ => {}
         }
+        let size = WireSize::of(&frame);
         let Some(segments) = finished(frame) else {
             prop_assert!(payload.len().div_ceil(segment_bytes.into()) > MAX_SEGMENTS);
             return Ok(());
@@ -229,6 +230,8 @@ proptest! {
             carried.extend(&segment.bytes()[at + if transport == Transport::Tcp { 20 } else { 8 }..]);
         }
         prop_assert_eq!(carried, payload);
+        prop_assert_eq!(size.packets as usize, segments.len());
+        prop_assert_eq!(size.bytes, segments.iter().map(|segment| segment.len() as u64).sum::<u64>());
     }
 
     #[test]
@@ -241,6 +244,7 @@ proptest! {
         let kinds = [SegmentationKind::Tcpv4 { ecn: true }, SegmentationKind::Tcpv6 { ecn: true }, SegmentationKind::Udp];
         let kind = kinds.get(usize::from(kind)).copied();
         frame.offload.segmentation = kind.map(|kind| Segmentation { kind, segment_bytes, header_bytes: start });
+        prop_assert!(WireSize::of(&frame).bytes >= frame.len() as u64 || frame.offload.segmentation.is_some());
         finished(frame);
     }
 }

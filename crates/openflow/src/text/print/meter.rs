@@ -8,16 +8,6 @@ use std::fmt::Write as _;
 const FLAGS: shape::BitNames = &[(1, "kbps"), (2, "pktps"), (4, "burst"), (8, "stats")];
 const BURST: u16 = 4;
 
-/// A meter's number, or the name of a reserved one.
-pub(super) fn number(meter: MeterId) -> String {
-    match meter {
-        MeterId::ALL => "all".into(),
-        MeterId::CONTROLLER => "controller".into(),
-        MeterId::SLOWPATH => "slowpath".into(),
-        MeterId(number) => number.to_string(),
-    }
-}
-
 pub(super) fn meter_mod(meter_mod: &MeterMod) -> String {
     let command = match meter_mod.command {
         0 => "ADD".into(),
@@ -31,7 +21,7 @@ pub(super) fn meter_mod(meter_mod: &MeterMod) -> String {
 /// A meter and its bands, each band on a line of its own.
 pub(super) fn config(meter: MeterId, flags: u16, bands: &[Band]) -> String {
     let words = if flags == 0 { String::new() } else { shape::bits(flags.into(), FLAGS) + " " };
-    let head = format!("meter={} {words}bands=", number(meter));
+    let head = format!("meter={} {words}bands=", meter);
     bands.iter().fold(head, |text, band| format!("{text}\n{}", self::band(flags, band))) + "\n"
 }
 
@@ -51,7 +41,7 @@ fn band(flags: u16, band: &Band) -> String {
 pub(super) fn stats(stats: &MeterStats) -> String {
     let mut text = format!(
         "meter:{} flow_count:{} packet_in_count:{} byte_in_count:{} duration:{} bands:\n",
-        number(stats.meter),
+        stats.meter,
         stats.flow_count,
         stats.packet_in_count,
         stats.byte_in_count,

@@ -150,7 +150,7 @@ fn request(body: &RequestBody, show: Show) -> String {
         RequestBody::PortStats(port) => format!(" port_no={port}"),
         RequestBody::Queue { port, queue } => queue::request(*port, *queue),
         RequestBody::Group(group) => format!(" group_id={}", super::flow::group_text(*group)),
-        RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => format!(" meter={}", meter::number(*meter)),
+        RequestBody::Meter(meter) | RequestBody::MeterConfig(meter) => format!(" meter={meter}"),
         RequestBody::TableFeatures(tables) => table_features::features(tables),
         RequestBody::Experimenter(message) => switch::experimenter(message),
         RequestBody::GroupDesc(group) => format!(" group_id={}", super::flow::group_text(*group)),

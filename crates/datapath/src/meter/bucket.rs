@@ -1,0 +1,219 @@
+//! A token bucket, exact: it gains `rate` tokens a nanosecond, so nothing is ever rounded and nothing drifts.
+//!
+//! A token is 10^-9 of a packet where packets are counted, and 10^-6 of a bit where bits are: a rate in packets/s or in kbit/s is
+//! then the same number of tokens per nanosecond, and a burst of one packet or one kbit the same 10^9 tokens.
+//!
+//! A packet conforms while something is in the bucket, and takes what it costs, into debt if need be. So one longer than the
+//! burst (a 64 KiB super-frame through a slow meter) passes and is paid for afterwards, a stream of long packets has the same chances as
+//! one of short ones, and over any time `t` what passes is at most `rate * t + burst` and one packet.
+use weir_units::Instant;
+
+/// Tokens of a packet, or of a kbit.
+const PER_UNIT: i64 = 1_000_000_000;
+/// Tokens of a byte.
+const PER_BYTE: u64 = 8_000_000;
+/// The burst where none is set, as time at the rate: TCP needs about a round trip's worth, and a measurement over ten seconds is
+/// still within one percent.
+const DEFAULT_BURST_NS: i64 = 100_000_000;
+
+/// See the module's page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TokenBucket {
+    /// Tokens gained per nanosecond.
+    rate: u32,
+    /// Tokens at most.
+    capacity: i64,
+    /// Negative: in debt.
+    level: i64,
+    /// When `level` was right.
+    at: Instant,
+}
+
+/// What a packet costs, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cost(i64);
+
+impl Cost {
+    /// The cost of packets where packets are counted.
+    pub(crate) fn of_packets(packets: u32) -> Cost {
+        Cost(i64::from(packets) * PER_UNIT)
+    }
+
+    /// The cost of bytes where bits are counted.
+    pub(crate) fn of_bytes(bytes: u64) -> Cost {
+        Cost(i64::try_from(bytes.saturating_mul(PER_BYTE)).unwrap_or(i64::MAX))
+    }
+}
+
+impl TokenBucket {
+    /// A full bucket. `rate` and `burst` are in packets/s and packets, or in kbit/s and kbit; without a burst it holds 100 ms of
+    /// its rate.
+    pub(crate) fn new(now: Instant, rate: u32, burst: Option<u32>) -> TokenBucket {
+        let capacity = match burst {
+            Some(burst) => i64::from(burst) * PER_UNIT,
+            None => i64::from(rate) * DEFAULT_BURST_NS,
+        };
+        TokenBucket { rate, capacity, level: capacity, at: now }
+    }
+
+    /// The same bucket with another rate and burst. What is in it stays, or changing a rate often would give a burst each time.
+    pub(crate) fn with(mut self, now: Instant, rate: u32, burst: Option<u32>) -> TokenBucket {
+        self.fill(now);
+        let new = TokenBucket::new(now, rate, burst);
+        TokenBucket { level: self.level.min(new.capacity), ..new }
+    }
+
+    /// Takes what a packet costs if it conforms; whether it does.
+    #[inline]
+    pub(crate) fn take(&mut self, now: Instant, cost: Cost) -> bool {
+        self.fill(now);
+        // Without a burst the bucket is never above zero: then a packet conforms when there is no debt, if debts are ever paid.
+        let conforms = self.level > 0 || self.level == 0 && self.capacity == 0 && self.rate > 0;
+        if conforms {
+            self.level = self.level.saturating_sub(cost.0);
+        }
+        conforms
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let elapsed_ns = now.as_nanos().saturating_sub(self.at.as_nanos());
+        // Saturation is more than any bucket has room for.
+        let gained = elapsed_ns.saturating_mul(self.rate.into());
+        let room = self.level.abs_diff(self.capacity);
+        self.level = self.level.saturating_add_unsigned(gained.min(room));
+        self.at = self.at.max(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const START: Instant = Instant::from_nanos(7_000_000_000);
+
+    fn after(ns: u64) -> Instant {
+        START + Duration::from_nanos(ns)
+    }
+
+    /// Offers a packet of `cost` every `gap_ns` for `span_ns`; how many conform.
+    fn accepted(bucket: &mut TokenBucket, cost: Cost, gap_ns: u64, span_ns: u64) -> u64 {
+        (0..span_ns / gap_ns).map(|at| u64::from(bucket.take(after(at * gap_ns), cost))).sum()
+    }
+
+    const SPAN_NS: u64 = 100_000_000_000;
+
+    #[test]
+    fn bytes_accepted_in_a_hundred_seconds_are_exact() {
+        // (kbit/s, burst kbit, bytes): twice the rate is offered.
+        for (rate, burst, bytes) in [
+            (1000, Some(0), 64),
+            (1000, None, 1500),
+            (10_007, Some(1000), 1500),
+            (33, Some(12), 60),
+            (100_000, None, 9000),
+        ] {
+            let mut bucket = TokenBucket::new(START, rate, burst);
+            let gap_ns = bytes * 8_000_000 / u64::from(rate) / 2;
+            let passed = accepted(&mut bucket, Cost::of_bytes(bytes), gap_ns, SPAN_NS) * bytes * 8;
+            let burst_bits = burst.map_or(u64::from(rate) * 100, |kbit| u64::from(kbit) * 1000);
+            let due = u64::from(rate) * 1000 * 100 + burst_bits;
+            assert!(passed.abs_diff(due) <= bytes * 8, "{rate} kbit/s, {bytes} bytes: passed {passed}, due {due}");
+        }
+    }
+
+    #[test]
+    fn packets_accepted_in_a_hundred_seconds_are_exact() {
+        for (rate, burst) in [(1, Some(0)), (7, Some(3)), (100, None), (9973, Some(500))] {
+            let mut bucket = TokenBucket::new(START, rate, burst);
+            let passed = accepted(&mut bucket, Cost::of_packets(1), 500_000_000 / u64::from(rate), SPAN_NS);
+            let due = u64::from(rate) * 100 + burst.map_or(u64::from(rate) / 10, u64::from);
+            assert!(passed.abs_diff(due) <= 1, "{rate}/s, burst {burst:?}: passed {passed}, due {due}");
+        }
+    }
+
+    #[test]
+    fn odd_nanoseconds_are_not_lost() {
+        const DAY: u64 = 86_400;
+        let passed = |gap_ns: u64| {
+            let mut bucket = TokenBucket::new(START, 1, Some(0));
+            (0..DAY).filter(|packet| bucket.take(after(packet * gap_ns), Cost::of_packets(1))).count() as u64
+        };
+        assert_eq!(passed(1_000_000_001), DAY);
+        assert_eq!(passed(999_999_999), DAY / 2, "every other one comes just too early");
+    }
+
+    #[test]
+    fn a_long_idle_time_gives_one_burst() {
+        let mut bucket = TokenBucket::new(START, u32::MAX, Some(3));
+        for idle_ns in [u64::MAX / 2, u64::MAX - 8_000_000_000] {
+            let now = after(idle_ns);
+            assert_eq!((0..100).filter(|_| bucket.take(now, Cost::of_packets(1))).count(), 3);
+        }
+    }
+
+    #[test]
+    fn extremes_neither_overflow_nor_stick() {
+        let zero = |burst| TokenBucket::new(START, 0, burst);
+        assert!(!zero(None).take(Instant::FAR, Cost::of_packets(1)));
+        assert!(!zero(Some(0)).take(Instant::FAR, Cost::of_packets(1)));
+        let mut burst_only = zero(Some(2));
+        assert_eq!((0..9).filter(|_| burst_only.take(Instant::FAR, Cost::of_packets(1))).count(), 2);
+        let mut huge = TokenBucket::new(START, u32::MAX, Some(u32::MAX));
+        for _ in 0..1000 {
+            assert!(huge.take(Instant::FAR, Cost::of_bytes(65_599)));
+        }
+        assert!(
+            huge.take(Instant::ZERO, Cost::of_bytes(u64::MAX)),
+            "time that goes back gives nothing and takes nothing"
+        );
+        assert!(!huge.take(Instant::ZERO, Cost::of_packets(u32::MAX)));
+        assert!(!huge.take(START, Cost::of_packets(1)), "what was paid into the future is not gained again");
+    }
+
+    #[test]
+    fn a_packet_longer_than_the_burst_passes_and_is_paid_for() {
+        // 1 Mbit/s, 1500 bytes of burst; 64 KiB are 524 ms.
+        let mut bucket = TokenBucket::new(START, 1000, Some(12));
+        assert!(bucket.take(START, Cost::of_bytes(65_536)));
+        let paid_ns = (65_536 * 8 - 12_000) * 1000;
+        assert!(!bucket.take(after(paid_ns), Cost::of_bytes(60)));
+        assert!(bucket.take(after(paid_ns + 1), Cost::of_bytes(60)));
+    }
+
+    #[test]
+    fn a_changed_rate_gives_no_burst() {
+        let mut bucket = TokenBucket::new(START, 10, Some(10));
+        assert_eq!((0..20).filter(|_| bucket.take(START, Cost::of_packets(1))).count(), 10);
+        for rate in 1..100 {
+            bucket = bucket.with(START, rate, Some(1000));
+        }
+        assert!(!bucket.take(START, Cost::of_packets(1)));
+        let small = TokenBucket::new(START, 10, Some(10)).with(START, 10, Some(1));
+        assert_eq!(small.level, PER_UNIT);
+    }
+
+    proptest::proptest! {
+        /// The definition, in numbers so wide that nothing saturates.
+        #[test]
+        fn agrees_with_plain_arithmetic(
+            rate in 0_u32..100_000,
+            burst in proptest::option::of(0_u32..100),
+            packets in proptest::collection::vec((0_u64..50_000_000, 1_u32..4), 1..200),
+        ) {
+            let mut bucket = TokenBucket::new(START, rate, burst);
+            // In 10^-9 packets.
+            let full = burst.map_or(i128::from(rate) * 100_000_000, |burst| i128::from(burst) * 1_000_000_000);
+            let (mut now, mut level) = (0_u64, full);
+            for (gap_ns, count) in packets {
+                now += gap_ns;
+                level = (level + i128::from(rate) * i128::from(gap_ns)).min(full);
+                let conforms = level > 0 || level == 0 && full == 0 && rate > 0;
+                proptest::prop_assert_eq!(bucket.take(after(now), Cost::of_packets(count)), conforms);
+                if conforms {
+                    level -= i128::from(count) * 1_000_000_000;
+                }
+            }
+        }
+    }
+}

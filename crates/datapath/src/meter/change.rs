@@ -1,0 +1,126 @@
+//! Adding, changing and deleting meters (OpenFlow 1.3.5, 6.5 and 7.3.4.4).
+use super::bucket::TokenBucket;
+use super::{MAX_BANDS, MAX_METERS, Meter, Metered, Meters};
+use weir_openflow::model::MeterId;
+use weir_openflow::model::error::MeterModFailed;
+use weir_openflow::model::meter::{Band, BandKind, MeterMod, flags};
+use weir_units::Instant;
+
+/// `OFPMC_*`.
+const ADD: u16 = 0;
+const MODIFY: u16 = 1;
+const DELETE: u16 = 2;
+
+impl Meters {
+    /// Applies a meter-mod. Says which meter (or all) is gone: the flow entries that use it go with it.
+    ///
+    /// Every rate and burst there is a number for is supported, also zero: a band of rate zero acts on all that its burst does not
+    /// let through.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(crate) fn apply(&mut self, now: Instant, change: &MeterMod) -> Result<Option<MeterId>, MeterModFailed> {
+        match change.command {
+            ADD => {
+                check_number(change.meter)?;
+                if self.by_id.contains_key(&change.meter) {
+                    return Err(MeterModFailed::MeterExists);
+                }
+                check(change)?;
+                if change.meter <= MeterId::MAX && self.n_ordinary() >= MAX_METERS as usize {
+                    return Err(MeterModFailed::OutOfMeters);
+                }
+                self.by_id.insert(change.meter, Meter::new(now, change));
+            }
+            MODIFY => {
+                check_number(change.meter)?;
+                let meter = self.by_id.get_mut(&change.meter).ok_or(MeterModFailed::UnknownMeter)?;
+                check(change)?;
+                meter.modify(now, change);
+            }
+            DELETE => {
+                self.delete(change.meter);
+                return Ok(Some(change.meter));
+            }
+            _ => return Err(MeterModFailed::BadCommand),
+        }
+        Ok(None)
+    }
+
+    /// Deletes a meter or all; that there is none is no error (OpenFlow 1.3.5, 6.5).
+    fn delete(&mut self, meter: MeterId) {
+        match meter {
+            MeterId::ALL => self.by_id.clear(),
+            one => drop(self.by_id.remove(&one)),
+        }
+    }
+
+    fn n_ordinary(&self) -> usize {
+        let is_there = |meter: &MeterId| usize::from(self.by_id.contains_key(meter));
+        self.by_id.len() - is_there(&MeterId::SLOWPATH) - is_there(&MeterId::CONTROLLER)
+    }
+}
+
+impl Meter {
+    fn new(now: Instant, change: &MeterMod) -> Meter {
+        let bands = change.bands.iter().map(|band| Metered::new(now, change.flags, band)).collect();
+        Meter { flags: change.flags, bands, created: now, packets: 0, bytes: 0 }
+    }
+
+    /// Gives the meter new bands. What was counted for the meter stays, as do what a band counted and the tokens it has left if there is
+    /// one of its kind in its place.
+    fn modify(&mut self, now: Instant, change: &MeterMod) {
+        let same_unit = (self.flags ^ change.flags) & flags::PKTPS == 0;
+        let bands = change.bands.iter().enumerate().map(|(at, band)| {
+            let fresh = Metered::new(now, change.flags, band);
+            let is_same = |old: &&Metered| std::mem::discriminant(&old.band.kind) == std::mem::discriminant(&band.kind);
+            let Some(old) = self.bands.get(at).filter(is_same) else { return fresh };
+            let bucket = match same_unit {
+                true => old.bucket.with(now, band.rate, burst(change.flags, band)),
+                false => fresh.bucket,
+            };
+            Metered { bucket, packets: old.packets, bytes: old.bytes, ..fresh }
+        });
+        self.bands = bands.collect();
+        self.flags = change.flags;
+    }
+}
+
+impl Metered {
+    fn new(now: Instant, flags: u16, band: &Band) -> Metered {
+        let bucket = TokenBucket::new(now, band.rate, burst(flags, band));
+        Metered { band: band.clone(), bucket, packets: 0, bytes: 0 }
+    }
+}
+
+/// The band's burst, which counts only if the meter's flags say so.
+fn burst(flags: u16, band: &Band) -> Option<u32> {
+    (flags & flags::BURST != 0).then_some(band.burst_size)
+}
+
+/// Meters have numbers from 1 on (OpenFlow 1.3.5, 7.3.4.4).
+fn check_number(meter: MeterId) -> Result<(), MeterModFailed> {
+    match meter {
+        MeterId::SLOWPATH | MeterId::CONTROLLER => Ok(()),
+        MeterId(1..) if meter <= MeterId::MAX => Ok(()),
+        _ => Err(MeterModFailed::InvalidMeter),
+    }
+}
+
+fn check(change: &MeterMod) -> Result<(), MeterModFailed> {
+    const BOTH: u16 = flags::KBPS | flags::PKTPS;
+    // Without either the rate is in kbit/s (OpenFlow 1.3.5, 7.3.4.4).
+    if change.flags & !flags::ALL != 0 || change.flags & BOTH == BOTH {
+        return Err(MeterModFailed::BadFlags);
+    }
+    if change.bands.len() > usize::from(MAX_BANDS) {
+        return Err(MeterModFailed::OutOfBands);
+    }
+    change.bands.iter().try_for_each(|band| match band.kind {
+        BandKind::Drop => Ok(()),
+        // It would raise the drop precedence by nothing.
+        BandKind::DscpRemark { prec_level: 0 } => Err(MeterModFailed::BadBandValue),
+        BandKind::DscpRemark { .. } => Ok(()),
+        BandKind::Experimenter { .. } | BandKind::Unknown { .. } => Err(MeterModFailed::BadBand),
+    })
+}

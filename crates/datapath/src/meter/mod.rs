@@ -1,0 +1,190 @@
+//! Meters (OpenFlow 1.3.5, 5.7): packets of the flow entries that name one are measured by its bands; one above a band's
+//! rate is dropped or its DSCP field remarked.
+//!
+//! Each band has a [`bucket::TokenBucket`] of its own, which every packet of the meter is measured by; of the bands that a packet
+//! exceeds, the one with the highest rate acts. What counts is the frame as it came to the meter, from the destination address on,
+//! without frame check sequence, preamble and gap; a super-frame counts as the frames it is to be cut into, in packets and
+//! in bytes, so that a rate does not depend on the senders' offloads. It passes or not as a whole.
+pub(crate) mod bucket;
+mod change;
+mod dscp;
+
+pub(crate) use dscp::{remark, remark_frame};
+
+use crate::DropReason;
+use crate::table::duration;
+use bucket::{Cost, TokenBucket};
+use foldhash::{HashMap, HashMapExt};
+use std::fmt;
+use weir_openflow::model::MeterId;
+use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterStats, flags};
+use weir_packet::offload::WireSize;
+use weir_units::Instant;
+
+/// Meters at most, the reserved ones not counted; beyond it a meter-mod is refused with `OFPMMFC_OUT_OF_METERS`.
+pub const MAX_METERS: u32 = 65_536;
+/// Bands of a meter at most; beyond it a meter-mod is refused with `OFPMMFC_OUT_OF_BANDS`.
+pub const MAX_BANDS: u8 = 16;
+
+/// All meters there are.
+#[derive(Debug, Clone)]
+pub(crate) struct Meters {
+    by_id: HashMap<MeterId, Meter>,
+}
+
+/// One meter.
+#[derive(Debug, Clone)]
+struct Meter {
+    /// `OFPMF_*`, as they were set.
+    flags: u16,
+    bands: Vec<Metered>,
+    created: Instant,
+    /// Everything that was measured.
+    packets: u64,
+    bytes: u64,
+}
+
+/// A band with its state.
+#[derive(Debug, Clone)]
+struct Metered {
+    band: Band,
+    bucket: TokenBucket,
+    /// What it acted on.
+    packets: u64,
+    bytes: u64,
+}
+
+/// What a meter does with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing.
+    Pass,
+    /// Raises its drop precedence by this many steps.
+    Remark(u8),
+    /// Drops it.
+    Drop,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Pass => f.write_str("passes"),
+            Verdict::Remark(steps) => write!(f, "raises the drop precedence by {steps}"),
+            Verdict::Drop => f.write_str("drops it"),
+        }
+    }
+}
+
+impl Meters {
+    pub(crate) fn new() -> Meters {
+        Meters { by_id: HashMap::new() }
+    }
+
+    /// Whether there is a meter of this number.
+    pub(crate) fn contains(&self, meter: MeterId) -> bool {
+        self.by_id.contains_key(&meter)
+    }
+
+    /// Measures a packet. A meter that is not there lets it pass.
+    pub(crate) fn measure(&mut self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
+        self.by_id.get_mut(&meter).map_or(Verdict::Pass, |meter| meter.measure(now, size))
+    }
+
+    /// What [`Meters::measure`] would say; nothing is counted.
+    pub(crate) fn foresee(&self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
+        self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.clone().measure(now, size))
+    }
+
+    /// Measures a packet for controllers by the slow path's meter and the controllers': how many steps its drop precedence is raised.
+    ///
+    /// # Errors
+    /// One of them drops it.
+    pub(crate) fn measure_punt(&mut self, now: Instant, size: WireSize) -> Result<u8, DropReason> {
+        if self.by_id.is_empty() {
+            return Ok(0);
+        }
+        PUNT_METERS.into_iter().try_fold(0, |steps, (meter, reason)| match self.measure(now, meter, size) {
+            Verdict::Pass => Ok(steps),
+            Verdict::Remark(more) => Ok(more.saturating_add(steps)),
+            Verdict::Drop => Err(reason),
+        })
+    }
+
+    /// Statistics of one meter or of all, by number; `flows` tells how many entries use one.
+    pub(crate) fn stats(&self, now: Instant, wanted: MeterId, flows: impl Fn(MeterId) -> u32) -> Vec<MeterStats> {
+        self.wanted(wanted).map(|(id, meter)| meter.stats(now, id, flows(id))).collect()
+    }
+
+    /// Configuration of one meter or of all, by number, as it was set.
+    pub(crate) fn configs(&self, wanted: MeterId) -> Vec<MeterConfig> {
+        let config = |(id, meter): (MeterId, &Meter)| MeterConfig {
+            flags: meter.flags,
+            meter: id,
+            bands: meter.bands.iter().map(|metered| metered.band.clone()).collect(),
+        };
+        self.wanted(wanted).map(config).collect()
+    }
+
+    fn wanted(&self, wanted: MeterId) -> impl Iterator<Item = (MeterId, &Meter)> {
+        let mut ids: Vec<MeterId> = match wanted {
+            MeterId::ALL => self.by_id.keys().copied().collect(),
+            one => vec![one],
+        };
+        ids.sort_unstable();
+        ids.into_iter().filter_map(|id| Some((id, self.by_id.get(&id)?)))
+    }
+}
+
+/// Meters of packets for controllers, and what it is called when they drop one. Packets for controllers are all that leaves the packet
+/// path, so both meter the same ones, the slow path's first.
+pub(crate) const PUNT_METERS: [(MeterId, DropReason); 2] =
+    [(MeterId::SLOWPATH, DropReason::SlowPathMeter), (MeterId::CONTROLLER, DropReason::ControllerMeter)];
+
+/// What meters can do (OpenFlow 1.3.5, 7.3.5.14).
+pub(crate) const FEATURES: MeterFeatures = MeterFeatures {
+    max_meter: MAX_METERS,
+    // OFPMBT_DROP and OFPMBT_DSCP_REMARK.
+    band_types: 1 << 1 | 1 << 2,
+    capabilities: flags::ALL as u32,
+    max_bands: MAX_BANDS,
+    features: 0,
+    // Packets carry no colour from one meter to the next.
+    max_color: 0,
+};
+
+impl Meter {
+    fn measure(&mut self, now: Instant, size: WireSize) -> Verdict {
+        self.packets += u64::from(size.packets);
+        self.bytes += size.bytes;
+        let cost =
+            if self.flags & flags::PKTPS != 0 { Cost::of_packets(size.packets) } else { Cost::of_bytes(size.bytes) };
+        let mut acting: Option<&mut Metered> = None;
+        for metered in &mut self.bands {
+            let conforms = metered.bucket.take(now, cost);
+            if !conforms && acting.as_ref().is_none_or(|other| other.band.rate < metered.band.rate) {
+                acting = Some(metered);
+            }
+        }
+        let Some(metered) = acting else { return Verdict::Pass };
+        metered.packets += u64::from(size.packets);
+        metered.bytes += size.bytes;
+        match metered.band.kind {
+            BandKind::DscpRemark { prec_level } => Verdict::Remark(prec_level),
+            // Others than drop are not let in.
+            _ => Verdict::Drop,
+        }
+    }
+
+    fn stats(&self, now: Instant, meter: MeterId, flow_count: u32) -> MeterStats {
+        let (duration_sec, duration_nsec) = duration(now, self.created);
+        MeterStats {
+            meter,
+            flow_count,
+            packet_in_count: self.packets,
+            byte_in_count: self.bytes,
+            duration_sec,
+            duration_nsec,
+            bands: self.bands.iter().map(|metered| (metered.packets, metered.bytes)).collect(),
+        }
+    }
+}
