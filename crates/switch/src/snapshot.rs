@@ -28,6 +28,8 @@ pub struct Snapshot {
     pub packet_ins: u64,
     /// Packet-ins that no channel could take since its queue was full, channels that ended included.
     pub packet_ins_dropped: u64,
+    /// Packet-ins not sent since the channel was at its rate limit, one for each channel, channels that ended included.
+    pub packet_ins_limited: u64,
 }
 
 /// A port at one moment.
@@ -106,6 +108,8 @@ pub struct ChannelSnapshot {
     pub packet_ins: u64,
     /// Packet-ins dropped since the controller does not read them fast enough.
     pub packet_ins_dropped: u64,
+    /// Packet-ins not sent since there would be more than the switch is to send it.
+    pub packet_ins_limited: u64,
     /// Other asynchronous messages (flow-removed, port-status) dropped for the same reason.
     pub notices_dropped: u64,
 }
@@ -127,7 +131,7 @@ pub enum ChannelState {
 
 impl Snapshot {
     pub(crate) fn new(identity: &Identity, engine: EngineSnapshot, registry: &Registry) -> Snapshot {
-        let (channels, packet_ins, packet_ins_dropped) = registry.snapshot();
+        let (channels, packet_ins) = registry.snapshot();
         Snapshot {
             name: identity.name.clone(),
             datapath_id: identity.datapath_id,
@@ -136,8 +140,9 @@ impl Snapshot {
             tables: engine.tables,
             channels,
             drops: engine.drops,
-            packet_ins,
-            packet_ins_dropped,
+            packet_ins: packet_ins.taken,
+            packet_ins_dropped: packet_ins.dropped,
+            packet_ins_limited: packet_ins.limited,
         }
     }
 

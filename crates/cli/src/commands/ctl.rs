@@ -216,8 +216,8 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
     if channels.is_empty() {
         return "no control channels\n".to_owned();
     }
-    let header = ["channel", "state", "received", "sent", "packet-ins", "packet-ins dropped", "last error"];
-    let mut rows = table(&header, &[2, 3, 4, 5]);
+    let header = ["channel", "state", "received", "sent", "packet-ins", "dropped", "over limit", "last error"];
+    let mut rows = table(&header, &[2, 3, 4, 5, 6]);
     for channel in channels {
         let state = match &channel.state {
             ChannelState::Connecting => "connecting".to_owned(),
@@ -231,6 +231,7 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
             &channel.sent.to_string(),
             &channel.packet_ins.to_string(),
             &channel.packet_ins_dropped.to_string(),
+            &channel.packet_ins_limited.to_string(),
             channel.last_error.as_deref().unwrap_or("-"),
         ]);
     }
@@ -242,6 +243,9 @@ fn drops(switch: &Snapshot) -> String {
         switch.drops.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
     if switch.packet_ins_dropped > 0 {
         reasons.push(format!("packet-ins no controller took {}", switch.packet_ins_dropped));
+    }
+    if switch.packet_ins_limited > 0 {
+        reasons.push(format!("packet-ins over a controller's limit {}", switch.packet_ins_limited));
     }
     reasons.extend(queues::drops(switch));
     if reasons.is_empty() { "\nno drops\n".to_owned() } else { format!("\ndropped: {}\n", reasons.join(", ")) }
@@ -293,6 +297,7 @@ fn counters_json(switch: &Snapshot) -> Value {
         "drops": switch.drops.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "packet_ins": switch.packet_ins,
         "packet_ins_dropped": switch.packet_ins_dropped,
+        "packet_ins_limited": switch.packet_ins_limited,
     })
 }
 

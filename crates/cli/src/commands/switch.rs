@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use weir_datapath::{DatapathConfig, FailMode};
+use weir_datapath::{DatapathConfig, FailMode, PacketInLimit};
 use weir_openflow::Version;
 use weir_switch::privileges::{self, User};
 use weir_switch::{
@@ -79,6 +79,12 @@ struct Settings {
     /// Flow entries in each table at most [default: 1000000]
     #[arg(long, value_name = "N")]
     max_entries: Option<u32>,
+    /// Packet-ins per second for each controller at most; those beyond are dropped and counted [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    packet_in_rate: Option<u32>,
+    /// Packet-ins at once for each controller at most, after a time without [default: a tenth of a second's at the rate]
+    #[arg(long, value_name = "N")]
+    packet_in_burst: Option<u32>,
     /// Where to listen for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
@@ -223,6 +229,8 @@ impl Settings {
             versions: list(self.versions, file.versions),
             tables: self.tables.or(file.tables),
             max_entries: self.max_entries.or(file.max_entries),
+            packet_in_rate: self.packet_in_rate.or(file.packet_in_rate),
+            packet_in_burst: self.packet_in_burst.or(file.packet_in_burst),
             control_socket: self.control_socket.or(file.control_socket),
             user: self.user.or(file.user),
             spin: self.spin.or(file.spin),
@@ -234,6 +242,12 @@ impl Settings {
             bail!("tables: found {}, expected 1 to 254", self.tables.unwrap_or_default());
         }
         self.tls.files()?;
+        if self.packet_in_rate == Some(0) {
+            bail!("packet-in-rate: found 0, expected 1 or more; leave it out for no limit");
+        }
+        if self.packet_in_burst.is_some() && self.packet_in_rate.is_none() {
+            bail!("packet-in-burst: without packet-in-rate there is no limit; give a rate, too");
+        }
         let mut numbers: Vec<_> = self.port.iter().filter_map(|port| port.number).collect();
         numbers.sort();
         match numbers.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -277,6 +291,9 @@ impl Settings {
                 datapath_id: dpid.unwrap_or(defaults.0.datapath_id),
                 name,
                 n_tables: self.tables.unwrap_or(defaults.0.n_tables),
+                packet_in_limit: self
+                    .packet_in_rate
+                    .map(|per_second| PacketInLimit { per_second, burst: self.packet_in_burst }),
                 max_entries: self.max_entries.unwrap_or(defaults.0.max_entries),
                 ..defaults.0
             },
@@ -374,5 +391,8 @@ mod tests {
         let half = Settings::default().over(half).check().unwrap_err().to_string();
         assert!(half.contains("--certificate is not given"), "{half}");
         assert!(settings("tables = 255").unwrap().check().is_err());
+        let no_rate = settings("packet-in-burst = 5").unwrap().check().unwrap_err().to_string();
+        assert!(no_rate.contains("give a rate"), "{no_rate}");
+        assert!(settings("packet-in-rate = 0").unwrap().check().is_err());
     }
 }

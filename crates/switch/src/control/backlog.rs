@@ -37,6 +37,8 @@ pub(crate) struct Carried {
     /// Packet-ins queued for it.
     pub(crate) packet_ins: AtomicU64,
     pub(crate) packet_ins_dropped: AtomicU64,
+    /// Packet-ins not made for it since it is at its rate limit.
+    pub(crate) packet_ins_limited: AtomicU64,
     pub(crate) notices_dropped: AtomicU64,
 }
 
@@ -86,6 +88,11 @@ impl Outbox {
         }
         // A channel that has just ended does not need it.
         let _ = self.queue.send(ToChannel::Message(message));
+    }
+
+    /// Counts packet-ins that the datapath did not make for the channel.
+    pub(crate) fn limited(&self, packet_ins: u64) {
+        self.backlog.carried.packet_ins_limited.fetch_add(packet_ins, Relaxed);
     }
 
     /// Whether so many replies wait that no request is to be carried out.

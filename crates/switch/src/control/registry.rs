@@ -23,6 +23,18 @@ pub(crate) struct Registry {
 struct PacketIns {
     taken: AtomicU64,
     dropped: AtomicU64,
+    limited: AtomicU64,
+}
+
+/// The packet-ins of all channels there are and were.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacketInSums {
+    /// Queued.
+    pub(crate) taken: u64,
+    /// Dropped: the channel's queue was full.
+    pub(crate) dropped: u64,
+    /// Not made: the channel was at its rate limit.
+    pub(crate) limited: u64,
 }
 
 /// One channel, over all its connections.
@@ -87,6 +99,7 @@ impl Registry {
         let mut channels = locked(&self.channels);
         self.ended.taken.fetch_add(info.carried.packet_ins.load(Relaxed), Relaxed);
         self.ended.dropped.fetch_add(info.carried.packet_ins_dropped.load(Relaxed), Relaxed);
+        self.ended.limited.fetch_add(info.carried.packet_ins_limited.load(Relaxed), Relaxed);
         channels.retain(|other| !Arc::ptr_eq(other, info));
     }
 
@@ -107,15 +120,20 @@ impl Registry {
         chosen.inspect(|place| channels.remove(*place).go.notify_one()).is_some()
     }
 
-    /// All channels as they are now, and the packet-ins that they and those that ended took, and that they could not take.
-    pub(crate) fn snapshot(&self) -> (Vec<ChannelSnapshot>, u64, u64) {
+    /// All channels as they are now, and the packet-ins of these and those that ended.
+    pub(crate) fn snapshot(&self) -> (Vec<ChannelSnapshot>, PacketInSums) {
         let listed = locked(&self.channels);
         let channels: Vec<_> = listed.iter().map(|info| info.snapshot()).collect();
-        let taken: u64 = channels.iter().map(|channel| channel.packet_ins).sum();
-        let dropped: u64 = channels.iter().map(|channel| channel.packet_ins_dropped).sum();
-        let (ended_taken, ended_dropped) = (self.ended.taken.load(Relaxed), self.ended.dropped.load(Relaxed));
+        let sum = |of: fn(&ChannelSnapshot) -> u64, ended: &AtomicU64| {
+            channels.iter().map(of).sum::<u64>() + ended.load(Relaxed)
+        };
+        let sums = PacketInSums {
+            taken: sum(|channel| channel.packet_ins, &self.ended.taken),
+            dropped: sum(|channel| channel.packet_ins_dropped, &self.ended.dropped),
+            limited: sum(|channel| channel.packet_ins_limited, &self.ended.limited),
+        };
         drop(listed);
-        (channels, taken + ended_taken, dropped + ended_dropped)
+        (channels, sums)
     }
 }
 
@@ -165,6 +183,7 @@ impl ChannelInfo {
             sent: self.carried.sent.load(Relaxed),
             packet_ins: self.carried.packet_ins.load(Relaxed),
             packet_ins_dropped: self.carried.packet_ins_dropped.load(Relaxed),
+            packet_ins_limited: self.carried.packet_ins_limited.load(Relaxed),
             notices_dropped: self.carried.notices_dropped.load(Relaxed),
         }
     }

@@ -160,6 +160,11 @@ impl Engine {
                 outbox.send(message);
             }
         }
+        for (channel, packet_ins) in self.out.limited.drain(..) {
+            if let Some(outbox) = self.lines.outbox(channel) {
+                outbox.limited(packet_ins);
+            }
+        }
         for (number, up) in self.out.port_admin.drain(..) {
             tracing::info!("port {number}: set {} by a controller", if up { "up" } else { "down" });
         }
