@@ -3,13 +3,8 @@ use super::bucket::TokenBucket;
 use super::{MAX_BANDS, MAX_METERS, Meter, Metered, Meters};
 use weir_openflow::model::MeterId;
 use weir_openflow::model::error::MeterModFailed;
-use weir_openflow::model::meter::{Band, BandKind, MeterMod, flags};
+use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
 use weir_units::Instant;
-
-/// `OFPMC_*`.
-const ADD: u16 = 0;
-const MODIFY: u16 = 1;
-const DELETE: u16 = 2;
 
 impl Meters {
     /// Applies a meter-mod. Says which meter (or all) is gone: the flow entries that use it go with it.
@@ -21,7 +16,7 @@ impl Meters {
     /// As the agent answers; nothing changed.
     pub(crate) fn apply(&mut self, now: Instant, change: &MeterMod) -> Result<Option<MeterId>, MeterModFailed> {
         match change.command {
-            ADD => {
+            command::ADD => {
                 check_number(change.meter)?;
                 if self.by_id.contains_key(&change.meter) {
                     return Err(MeterModFailed::MeterExists);
@@ -32,13 +27,13 @@ impl Meters {
                 }
                 self.by_id.insert(change.meter, Meter::new(now, change));
             }
-            MODIFY => {
+            command::MODIFY => {
                 check_number(change.meter)?;
                 let meter = self.by_id.get_mut(&change.meter).ok_or(MeterModFailed::UnknownMeter)?;
                 check(change)?;
                 meter.modify(now, change);
             }
-            DELETE => {
+            command::DELETE => {
                 self.delete(change.meter);
                 return Ok(Some(change.meter));
             }

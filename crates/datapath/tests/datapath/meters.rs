@@ -4,7 +4,7 @@ use std::time::Duration;
 use weir_datapath::{DropReason, MAX_BANDS, MAX_METERS};
 use weir_openflow::Body;
 use weir_openflow::model::error::MeterModFailed;
-use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterMod, MeterStats, flags};
+use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterMod, MeterStats, command::*, flags};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, FlowFlags, FlowMod, Instruction, Match, MeterId, PortNo, TableId};
 use weir_packet::checksum::verify;
@@ -12,10 +12,6 @@ use weir_packet::craft::{Craft, TcpHeader};
 use weir_packet::field::eth_type;
 use weir_packet::frame::{Segmentation, SegmentationKind};
 use weir_packet::{Field, parse};
-
-const ADD: u16 = 0;
-const MODIFY: u16 = 1;
-const DELETE: u16 = 2;
 
 fn drop_above(rate: u32, burst_size: u32) -> Band {
     Band { rate, burst_size, kind: BandKind::Drop }

@@ -30,6 +30,14 @@ impl fmt::Display for MeterId {
     }
 }
 
+/// `OFPMC_*` (OpenFlow 1.3.5, 7.3.4.4).
+#[allow(missing_docs, reason = "named by the specification")]
+pub mod command {
+    pub const ADD: u16 = 0;
+    pub const MODIFY: u16 = 1;
+    pub const DELETE: u16 = 2;
+}
+
 /// `OFPMF_*` (OpenFlow 1.3.5, 7.3.4.4).
 #[allow(missing_docs, reason = "named by the specification")]
 pub mod flags {

@@ -12,6 +12,7 @@ mod flow;
 mod instruction;
 mod match_text;
 mod matching;
+mod meter;
 mod number;
 mod print;
 mod raw;
@@ -19,8 +20,10 @@ mod scan;
 
 pub use error::ParseError;
 pub use flow::{DEFAULT_PRIORITY, format_flow, parse_flow};
+pub use meter::{parse_meter, parse_meter_id};
 pub use print::error::name as error_name;
 pub use print::flow::format_stats;
+pub use print::meter::{config as format_meter, stats as format_meter_stats};
 pub use print::{Detail, print_bytes, print_message};
 
 use crate::model::{Action, Instruction, Match, Version};

@@ -18,8 +18,8 @@ pub(super) fn meter_mod(meter_mod: &MeterMod) -> String {
     format!(" {command} {}", config(meter_mod.meter, meter_mod.flags, &meter_mod.bands))
 }
 
-/// A meter and its bands, each band on a line of its own.
-pub(super) fn config(meter: MeterId, flags: u16, bands: &[Band]) -> String {
+/// A meter and its bands, each band on a line of its own, as `ovs-ofctl dump-meters` shows them.
+pub fn config(meter: MeterId, flags: u16, bands: &[Band]) -> String {
     let words = if flags == 0 { String::new() } else { shape::bits(flags.into(), FLAGS) + " " };
     let head = format!("meter={} {words}bands=", meter);
     bands.iter().fold(head, |text, band| format!("{text}\n{}", self::band(flags, band))) + "\n"
@@ -38,7 +38,8 @@ fn band(flags: u16, band: &Band) -> String {
     format!("type={kind} rate={}{burst}{more}", band.rate)
 }
 
-pub(super) fn stats(stats: &MeterStats) -> String {
+/// A meter's statistics, each band on a line of its own, as `ovs-ofctl meter-stats` shows them.
+pub fn stats(stats: &MeterStats) -> String {
     let mut text = format!(
         "meter:{} flow_count:{} packet_in_count:{} byte_in_count:{} duration:{} bands:\n",
         stats.meter,

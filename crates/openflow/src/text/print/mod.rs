@@ -6,7 +6,7 @@ pub(super) mod error;
 pub(super) mod flow;
 mod frame;
 mod group;
-mod meter;
+pub(super) mod meter;
 mod names;
 mod packet;
 mod port;
