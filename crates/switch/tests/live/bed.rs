@@ -2,7 +2,7 @@
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weir_openflow::model::flow::FlowMod;
-use weir_openflow::model::{Action, Instruction, Match, MultipartRequest, PortNo};
+use weir_openflow::model::{Action, FeaturesReply, Instruction, Match, MultipartRequest, PortNo};
 use weir_openflow::session::{Event, Session, SessionConfig};
 use weir_openflow::{Body, Message};
 use weir_packet::{Field, Frame, FramePool, MacAddr, craft::Craft};
@@ -84,6 +84,8 @@ pub(crate) struct Controller<S> {
     stream: S,
     session: Session,
     clock: SystemClock,
+    /// What the switch said of itself.
+    pub(crate) features: FeaturesReply,
 }
 
 impl Controller<tokio::io::DuplexStream> {
@@ -100,9 +102,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
     pub(crate) async fn up(stream: S) -> Self {
         let clock = SystemClock::start();
         let session = Session::controller(SessionConfig::default(), clock.now());
-        let mut controller = Controller { stream, session, clock };
-        let up = controller.event().await;
-        assert!(matches!(up, Event::Up { features: Some(_), .. }), "{up:?}");
+        let mut controller = Controller { stream, session, clock, features: FeaturesReply::default() };
+        match controller.event().await {
+            Event::Up { features: Some(features), .. } => controller.features = features,
+            other => panic!("{other:?}"),
+        }
         controller
     }
 

@@ -1,4 +1,5 @@
 //! A whole switch, live: its two threads, on memory ports, with scripted controllers. Tests wait for events, never for time.
+mod auxiliary;
 mod bed;
 mod channels;
 mod control_socket;
@@ -8,3 +9,4 @@ mod interfaces;
 mod long_replies;
 mod ports;
 mod start_stop;
+mod tls;
