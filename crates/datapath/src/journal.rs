@@ -2,6 +2,7 @@
 //!
 //! The cost is in proportion to the changes, whatever the tables hold; with nobody to know nothing is written.
 use crate::flow_mod::Tables;
+use crate::group;
 use crate::program::Program;
 use crate::shape::EntryId;
 use crate::table::{FlowCounter, FlowEntry, TableSettings};
@@ -26,6 +27,8 @@ pub(crate) enum Undo {
     Modified(u8, EntryId, Former),
     /// A port was configured; these were its bits.
     Port(PortNo, u32),
+    /// Groups were changed.
+    Groups(Box<group::Saved>),
     /// A table was configured.
     Table(u8, Box<TableSettings>),
 }
@@ -87,7 +90,7 @@ impl Tables<'_> {
                 self.counters[usize::from(table)].start(id, former.counter);
             }
             // Not changes of entries.
-            Undo::Port(..) | Undo::Table(..) => {}
+            Undo::Port(..) | Undo::Groups(_) | Undo::Table(..) => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Group-mods of controllers, and what is asked about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
 use super::Request;
 use crate::group::Around;
+use crate::journal::Undo;
 use crate::{Datapath, Output};
 use weir_openflow::Version;
 use weir_openflow::model::group::{GroupFeatures, GroupMod, GroupStats};
@@ -25,6 +26,7 @@ impl Datapath {
         out: &mut Output,
     ) -> Result<(), ErrorType> {
         let plane = &mut self.plane;
+        self.journal.note(|| Undo::Groups(Box::new(self.groups.save(change.group, &plane.groups))));
         let around = Around { now, version, ports: &plane.ports, counters: &mut plane.groups };
         if let Some(group) = self.groups.apply(change, around)? {
             let mut gone = Vec::new();

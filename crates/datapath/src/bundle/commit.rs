@@ -80,7 +80,11 @@ impl Datapath {
     /// Takes a change back; those after it have been taken back.
     fn take_back(&mut self, undo: Undo) {
         match undo {
-            Undo::Port(port, config) => drop(self.plane.ports.change(port, |desc| desc.config = config)),
+            Undo::Port(port, config) => {
+                self.plane.ports.change(port, |desc| desc.config = config);
+                self.groups.follow(&self.plane.ports);
+            }
+            Undo::Groups(saved) => self.groups.restore(*saved, &self.plane.ports, &mut self.plane.groups),
             Undo::Table(table, settings) => self.settings[usize::from(table)] = *settings,
             entry => self.tables().undo(entry),
         }

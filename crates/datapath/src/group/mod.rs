@@ -14,9 +14,11 @@ mod compile;
 mod describe;
 mod run;
 mod select;
+mod undo;
 
 pub(crate) use change::Around;
 pub(crate) use run::{BucketAt, MAX_BUCKETS_OF_PACKET, run, run_bucket};
+pub(crate) use undo::Saved;
 
 use crate::ports::Ports;
 use foldhash::{HashMap, HashMapExt};
@@ -63,7 +65,7 @@ pub(crate) enum Kind {
 }
 
 /// A group.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Group {
     pub(crate) id: GroupId,
     pub(crate) kind: Kind,
@@ -84,7 +86,7 @@ pub(crate) struct Group {
 }
 
 /// A bucket, ready to be run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Bucket {
     /// As the controller wrote it.
     asked: group::Bucket,

@@ -9,12 +9,13 @@ use weir_openflow::model::bundle::{
 };
 use weir_openflow::model::config::TableMod;
 use weir_openflow::model::error::{BadRequest, BundleFailed, ErrorMessage, FlowModFailed, PortModFailed};
+use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::port::{PortMod, bits};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{
-    Action, BufferId, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, Instruction, Match, PacketOut, PortNo,
-    TableId,
+    Action, BufferId, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, GroupId, Instruction, Match, PacketOut,
+    PortNo, TableId,
 };
 use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
@@ -74,6 +75,8 @@ fn state(bench: &mut Bench) -> Vec<ReplyBody> {
         RequestBody::Flow(FlowRequest::all()),
         RequestBody::Aggregate(FlowRequest::all()),
         RequestBody::Table,
+        RequestBody::GroupDesc(GroupId::ALL),
+        RequestBody::Group(GroupId::ALL),
         RequestBody::PortDesc(PortNo::ANY),
     ];
     bench.datapath.channel_up(bench.now, CONTROLLER, Version::V14);
@@ -84,8 +87,13 @@ fn state(bench: &mut Bench) -> Vec<ReplyBody> {
     bench.datapath.channel_down(bench.now, CONTROLLER);
     for reply in &mut replies {
         // In no order of their own.
-        if let ReplyBody::Flow(entries) = reply {
-            entries.sort_by_key(|entry| (entry.table, entry.priority, format!("{:?}", entry.matching)));
+        match reply {
+            ReplyBody::Flow(list) => {
+                list.sort_by_key(|entry| (entry.table, entry.priority, format!("{:?}", entry.matching)));
+            }
+            ReplyBody::Group(list) => list.sort_by_key(|group| group.group),
+            ReplyBody::GroupDesc(list) => list.sort_by_key(|group| group.group),
+            _ => {}
         }
     }
     replies
@@ -382,11 +390,28 @@ fn any_flow() -> impl Strategy<Value = Body> {
     let timeouts = prop_oneof![2 => Just((0_u16, 0_u16)), 1 => (0..3_u16, 0..3_u16)];
     (matching, command, flags, timeouts, 0..3_u16, 0..3_u8, 1..5_u32, 0..9_u64).prop_map(
         |(matching, command, flags, (idle_timeout, hard_timeout), priority, table, port, cookie)| {
+            let actions = if port == 4 { vec![Action::Group(GroupId(u32::from(priority)))] } else { output(port) };
             let goto = (table < 2).then_some(Instruction::GotoTable(TableId(table + 1)));
-            let instructions = apply(output(port)).into_iter().chain(goto).collect();
+            let instructions = apply(actions).into_iter().chain(goto).collect();
             let flow = FlowMod::add(priority, matching, instructions);
             let table = TableId(table);
             Body::FlowMod(FlowMod { command, flags, idle_timeout, hard_timeout, table, cookie, ..flow })
+        },
+    )
+}
+
+/// A group-mod of any command on few groups, some of which lead to others or watch ports.
+fn any_group() -> impl Strategy<Value = Body> {
+    let group = prop_oneof![8 => (0..4_u32).prop_map(GroupId), 1 => Just(GroupId::ALL)];
+    let bucket = (1..5_u32, 0..4_u32, prop::bool::weighted(0.3)).prop_map(|(port, next, chains)| {
+        let actions = if chains { vec![Action::Group(GroupId(next))] } else { output(port) };
+        Bucket { weight: 1, watch_port: PortNo(port), ..Bucket::new(BucketId(port), actions) }
+    });
+    (prop_oneof![3 => Just(0), 2 => Just(1), 1 => Just(2)], group, prop::option::of(bucket)).prop_map(
+        |(command, group, bucket)| {
+            let buckets = bucket.into_iter().collect();
+            let (command_bucket, properties) = (BucketId::ALL, Vec::new());
+            Body::GroupMod(GroupMod { command, kind: 1, group, command_bucket, buckets, properties })
         },
     )
 }
@@ -398,16 +423,16 @@ fn any_message() -> impl Strategy<Value = Body> {
         Body::PortMod(PortMod { port_no: PortNo(port), hw_addr, config, mask, advertise: 0, properties: Vec::new() })
     });
     let table_mod = (0..3_u8).prop_map(|table| Body::TableMod(TableMod::new(TableId(table), 0)));
-    prop_oneof![8 => any_flow(), 1 => port_mod, 1 => table_mod]
+    prop_oneof![8 => any_flow(), 4 => any_group(), 1 => port_mod, 1 => table_mod]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// A bundle that fails leaves the switch as it was, counters included; one that does not does what its messages do one by one.
     #[test]
     fn all_or_nothing(
-        before in prop::collection::vec(any_flow(), 0..12),
+        before in prop::collection::vec(prop_oneof![2 => any_flow(), 1 => any_group()], 0..16),
         messages in prop::collection::vec(any_message(), 0..12),
         wrong_at in prop::option::of(0..12_usize),
         max_entries in 2..10_u32,
