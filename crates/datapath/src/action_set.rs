@@ -42,7 +42,7 @@ impl ActionSet {
 
 /// Where an action comes in the order of execution (OpenFlow 1.3.5, 5.10, items 1 to 11). One rank, one type.
 pub(crate) fn rank(action: &Action) -> u16 {
-    const FIELDS: u16 = 20;
+    const FIELDS: u16 = 30;
     // Copies are set-fields of their own (OpenFlow 1.5.1, 5.6: behind them), one at most.
     const COPY: u16 = FIELDS + 256;
     const BEHIND_FIELDS: u16 = COPY + 1;
@@ -53,25 +53,28 @@ pub(crate) fn rank(action: &Action) -> u16 {
         Action::PopVlan => 1,
         Action::PopMpls(_) => 2,
         Action::PopPbb => 3,
+        Action::Decap(_) => 4,
         // 3-5. push
-        Action::PushMpls(_) => 4,
-        Action::PushPbb(_) => 5,
-        Action::PushVlan(_) => 6,
+        Action::Encap(_) => 5,
+        Action::PushMpls(_) => 6,
+        Action::PushPbb(_) => 7,
+        Action::PushVlan(_) => 8,
         // 6. copy TTL outwards
-        Action::CopyTtlOut => 7,
+        Action::CopyTtlOut => 9,
         // 7. decrement TTL
-        Action::DecMplsTtl => 8,
-        Action::DecNwTtl => 9,
+        Action::DecMplsTtl => 10,
+        Action::DecNwTtl => 11,
+        Action::DecNshTtl => 12,
         // 8. set; 1.0's actions come only in action lists, but each has a rank of its own all the same
-        Action::SetMplsTtl(_) => 10,
-        Action::SetNwTtl(_) => 11,
-        Action::SetVlanVid(_) => 12,
-        Action::SetVlanPcp(_) => 13,
-        Action::SetNwSrc(_) => 14,
-        Action::SetNwDst(_) => 15,
-        Action::SetNwTos(_) => 16,
-        Action::SetTpSrc(_) => 17,
-        Action::SetTpDst(_) => 18,
+        Action::SetMplsTtl(_) => 13,
+        Action::SetNwTtl(_) => 14,
+        Action::SetVlanVid(_) => 15,
+        Action::SetVlanPcp(_) => 16,
+        Action::SetNwSrc(_) => 17,
+        Action::SetNwDst(_) => 18,
+        Action::SetNwTos(_) => 19,
+        Action::SetTpSrc(_) => 20,
+        Action::SetTpDst(_) => 21,
         Action::SetField { field, .. } | Action::SetFieldMasked { field, .. } => FIELDS + *field as u16,
         Action::Move { .. } => COPY,
         // 9. queue

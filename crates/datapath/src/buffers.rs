@@ -24,13 +24,6 @@ pub(crate) struct Kept {
     since: Instant,
 }
 
-impl Kept {
-    /// The packet.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.frame.bytes()
-    }
-}
-
 /// See the module's page.
 #[derive(Debug)]
 pub(crate) struct Buffers {
@@ -143,9 +136,9 @@ mod tests {
         let id = keep(&mut buffers, Instant::ZERO, 7);
         assert_eq!(buffers.take(ChannelId(2), id).unwrap_err(), UNKNOWN);
         let kept = buffers.take(CHANNEL, id).unwrap();
-        assert_eq!((kept.in_port, kept.bytes()), (PortNo(3), &[7; 60][..]));
+        assert_eq!((kept.in_port, kept.frame.bytes()), (PortNo(3), &[7; 60][..]));
         buffers.put_back(kept);
-        assert_eq!(buffers.take(CHANNEL, id).unwrap().bytes(), [7; 60]);
+        assert_eq!(buffers.take(CHANNEL, id).unwrap().frame.bytes(), [7; 60]);
         assert_eq!(buffers.take(CHANNEL, id).unwrap_err(), BadRequest::BufferEmpty.into());
         assert_eq!(buffers.take(CHANNEL, BufferId(id.0 + 1)).unwrap_err(), UNKNOWN);
     }

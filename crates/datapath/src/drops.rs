@@ -64,6 +64,8 @@ reasons! {
     SlowPathMeter slow_path_meter "the slow path's meter keeps it from controllers",
     ControllerMeter controller_meter "the controller meter keeps it from controllers",
     PacketInRate packet_in_rate "packet-ins for every controller that wants it are at their rate limit",
+    PacketType packet_type "an action is for packets that begin with another header",
+    NotEthernet not_ethernet "it has no Ethernet header, and the port takes only frames that have one",
     BadOffload bad_offload "its offload does not fit its headers",
 }
 

@@ -6,7 +6,7 @@ use crate::normal::Forward;
 use crate::packet::Packet;
 use std::ops::ControlFlow;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::{Action, MeterId, PacketInReason, PortNo};
+use weir_openflow::model::{Action, Encap, MeterId, PacketInReason, PortNo};
 use weir_packet::edit::{self, EditError};
 use weir_packet::field::{VLAN_PRESENT, eth_type};
 use weir_packet::offload::WireSize;
@@ -69,6 +69,12 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         Action::SetNwTtl(ttl) => drop(packet.edit(fx, |frame, layers| edit::set_nw_ttl(frame, layers, ttl))),
         Action::CopyTtlOut => drop(packet.edit(fx, edit::copy_ttl_out)),
         Action::CopyTtlIn => drop(packet.edit(fx, edit::copy_ttl_in)),
+        Action::DecNshTtl => drop(packet.try_edit(fx, edit::dec_nsh_ttl)?),
+        Action::Encap(Encap::Ethernet) => drop(packet.try_edit(fx, |frame, _| edit::encap_ethernet(frame))?),
+        Action::Encap(Encap::Nsh(ref header)) => {
+            packet.try_edit(fx, |frame, _| edit::encap_nsh(frame, header.md_type(), header.values()))?;
+        }
+        Action::Decap(wanted) => drop(packet.try_edit(fx, |frame, layers| edit::decap(frame, layers, wanted))?),
         Action::SetVlanVid(_)
         | Action::SetVlanPcp(_)
         | Action::SetNwSrc(_)
@@ -152,6 +158,7 @@ pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) 
 fn give_up(problem: EditError, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     let fate = match problem {
         EditError::TooLong => Err(DropReason::TooLong),
+        EditError::PacketType => Err(DropReason::PacketType),
         EditError::TtlExpired => {
             let origin = Origin { reason: PacketInReason::InvalidTtl, ..origin };
             fx.punt(packet, origin, NO_BUFFER).map_err(|_| DropReason::TtlExpired)

@@ -58,7 +58,7 @@ use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
 use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version};
-use weir_packet::{Field, Frame, FramePool, Parsed, parse_into};
+use weir_packet::{Field, Frame, FramePool, Parsed, parse_frame};
 use weir_units::Instant;
 
 /// See the crate's page.
@@ -136,6 +136,11 @@ impl Datapath {
         Ok(())
     }
 
+    /// States whether packets without Ethernet header may be sent to a port, as some tunnels carry; not so unless stated.
+    pub fn take_any_packet_type(&mut self, port: PortNo, any: bool) {
+        self.plane.ports.take_any_packet_type(port, any);
+    }
+
     /// Removes a port; tells channels. Whether it was there.
     pub fn remove_port(&mut self, _now: Instant, port: PortNo, out: &mut Output) -> bool {
         let Some(desc) = self.plane.ports.remove(port) else { return false };
@@ -184,7 +189,7 @@ impl Datapath {
         }
         let mut parsed = Parsed::default();
         for frame in frames.iter_mut() {
-            if parse_into(frame.bytes(), in_port, &mut parsed).is_err() {
+            if parse_frame(frame, in_port, &mut parsed).is_err() {
                 live.refuse(frame, DropReason::TooShort);
                 continue;
             }

@@ -16,7 +16,7 @@ use weir_openflow::model::action::NO_BUFFER;
 use weir_openflow::model::{Body, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId};
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::offload::WireSize;
-use weir_packet::{Field, Frame, FramePool, offload, parse};
+use weir_packet::{Field, Frame, FramePool, Parsed, offload};
 use weir_units::Instant;
 
 /// What packets change: everything but the tables.
@@ -217,7 +217,7 @@ impl Effects for Live<'_> {
     fn resubmit(&mut self, packet: &mut Packet) {
         let mut frame = self.pool.copy(packet.frame);
         // It was parsed when it came; edits leave at least the Ethernet header.
-        let Ok(mut parsed) = parse(frame.bytes(), packet.in_port) else {
+        let Ok(mut parsed) = Parsed::of(&frame, packet.in_port) else {
             return self.refuse(&mut frame, DropReason::TooShort);
         };
         let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);

@@ -4,7 +4,7 @@ use crate::effects::{Effects, Origin};
 use crate::group::{BucketAt, MAX_BUCKETS_OF_PACKET};
 use weir_openflow::model::{PortNo, Subfield};
 use weir_packet::edit::{self, EditError, Edited};
-use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_into};
+use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_frame};
 
 /// See the module's page. It borrows what is large: moving that costs more than most actions.
 #[derive(Debug)]
@@ -70,6 +70,9 @@ impl<'a> Packet<'a> {
     #[inline]
     pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
         self.flush(fx);
+        if !self.frame.packet_type().is_ethernet() && !fx.ports().takes_any_packet_type(port) {
+            return self.dropped(DropReason::NotEthernet, fx);
+        }
         self.waiting = Some(Waiting::Port(port));
         self.waiting_queue = self.frame.queue;
         self.settled = true;
@@ -135,11 +138,27 @@ impl<'a> Packet<'a> {
     pub(crate) fn set(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
         if field.is_pipeline() {
             self.flush_bucket(fx);
-            return self.parsed.key.set(field, value);
+            self.parsed.key.set(field, value);
+            return self.note_tunnel(field, value, fx);
         }
         let edited = self.edit(fx, |frame, layers| edit::set_field(frame, layers, field, value));
         if edited == Edited::InPlace {
             self.parsed.key.set(field, value);
+        }
+    }
+
+    /// Tells the frame of a tunnel field: a tunnel port knows only frames.
+    #[expect(clippy::cast_possible_truncation, reason = "of an id the low 32 bits count, an address has no more")]
+    fn note_tunnel(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
+        if !matches!(field, Field::TunnelId | Field::TunSrc | Field::TunDst) {
+            return;
+        }
+        // An output that waits is of the packet as it was.
+        self.flush(fx);
+        match field {
+            Field::TunnelId => self.frame.tunnel.id = value as u32,
+            Field::TunSrc => self.frame.tunnel.src = value as u32,
+            _ => self.frame.tunnel.dst = value as u32,
         }
     }
 
@@ -229,8 +248,10 @@ impl<'a> Packet<'a> {
     fn parse_again(&mut self) {
         self.stale = false;
         let before = self.parsed.key;
-        // An edit leaves at least the Ethernet header.
-        let _ = parse_into(self.frame.bytes(), self.in_port, self.parsed);
+        // An edit leaves at least the Ethernet header, if it leaves a frame.
+        let _ = parse_frame(self.frame, self.in_port, self.parsed);
         self.parsed.key.carry_pipeline_fields(&before);
+        // The one pipeline field that tells of the bytes.
+        self.parsed.key.set(Field::PacketType, self.frame.packet_type().to_bits().into());
     }
 }

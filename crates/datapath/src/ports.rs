@@ -15,6 +15,8 @@ pub(crate) struct PortState {
     counters: PortCounters,
     queues: PortQueues,
     added: Instant,
+    /// Whether packets without Ethernet header may be sent to it.
+    any_packet_type: bool,
 }
 
 /// The ports, by number.
@@ -67,7 +69,13 @@ impl Ports {
         set_live(&mut desc);
         self.states.insert(
             number,
-            PortState { desc, counters: PortCounters::default(), queues: PortQueues::default(), added: now },
+            PortState {
+                desc,
+                counters: PortCounters::default(),
+                queues: PortQueues::default(),
+                added: now,
+                any_packet_type: false,
+            },
         );
         self.relist();
         Ok(())
@@ -101,6 +109,19 @@ impl Ports {
         if let Some(state) = self.states.get_mut(&port) {
             state.queues = queues;
         }
+    }
+
+    /// States whether packets without Ethernet header may be sent to a port.
+    pub(crate) fn take_any_packet_type(&mut self, port: PortNo, any: bool) {
+        if let Some(state) = self.states.get_mut(&port) {
+            state.any_packet_type = any;
+        }
+    }
+
+    /// Whether packets without Ethernet header may be sent to a port.
+    #[cold]
+    pub(crate) fn takes_any_packet_type(&self, port: PortNo) -> bool {
+        self.states.get(&port).is_some_and(|state| state.any_packet_type)
     }
 
     /// Whether packets that come in on a port are taken.

@@ -16,7 +16,7 @@ use std::fmt;
 use weir_openflow::model::{Action, GroupId, Match, MeterId, PacketInReason, PortNo};
 use weir_openflow::{Version, text};
 use weir_packet::offload::WireSize;
-use weir_packet::{Field, FlowKey, FlowMask, Frame, key::WORDS, parse};
+use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, key::WORDS};
 use weir_units::Instant;
 
 /// What happened to a traced packet; `Display` for people, `Serialize` for programs.
@@ -96,7 +96,7 @@ pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &
         return tracer.trace;
     }
     let mut frame = Frame::from_bytes(bytes);
-    let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
+    let Ok(mut parsed) = Parsed::of(&frame, in_port) else {
         tracer.dropped(DropReason::TooShort);
         return tracer.trace;
     };
@@ -189,7 +189,7 @@ impl Effects for Tracer<'_> {
 
     fn send_copy(&mut self, port: PortNo, frame: &Frame) {
         let in_frame = |field| field != Field::InPort;
-        let packet = parse(frame.bytes(), port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
+        let packet = Parsed::of(frame, port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
         self.trace.outputs.push(port);
         self.step(TraceStep::Sent { port, queue: frame.queue, packet });
     }

@@ -5,9 +5,9 @@
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
 use weir_openflow::model::queue::ALL_QUEUES;
-use weir_openflow::model::{Action, ErrorType, GroupId, PortNo};
+use weir_openflow::model::{Action, Encap, ErrorType, GroupId, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
-use weir_packet::{Field, FlowKey, FlowMask};
+use weir_packet::{Field, FlowKey, FlowMask, PacketType, nsh};
 
 /// Most actions of a list: each may send a copy of every packet of a burst.
 const MAX_ACTIONS: usize = 1024;
@@ -53,7 +53,18 @@ impl Known {
         (self.mask.get(field) == field.all_ones()).then(|| self.key.get(field))
     }
 
+    /// The EtherType of a packet that certainly has no Ethernet header.
+    fn without_ethernet(&self) -> Option<u16> {
+        let bits = u32::try_from(self.exact(Field::PacketType)?).ok()?;
+        PacketType::from_bits(bits).eth_type()
+    }
+
     fn is(&self, field: Field, values: &[u16]) -> bool {
+        if field == Field::EthType
+            && let Some(kind) = self.without_ethernet()
+        {
+            return values.contains(&kind);
+        }
         self.exact(field).is_some_and(|value| values.iter().any(|v| u128::from(*v) == value))
     }
 
@@ -70,7 +81,7 @@ impl Known {
         let icmp = |kind, proto: u8| self.is(Field::EthType, &[kind]) && self.is(Field::IpProto, &[proto.into()]);
         match prerequisite {
             Prerequisite::None | Prerequisite::InPort => true,
-            Prerequisite::VlanPresent => self.vlan != Vlan::Absent,
+            Prerequisite::VlanPresent => self.vlan != Vlan::Absent && self.without_ethernet().is_none(),
             Prerequisite::EthType(types) => self.is(Field::EthType, types),
             Prerequisite::IpProto(number) => self.is_ip() && self.is(Field::IpProto, &[number.into()]),
             Prerequisite::Icmpv4 => icmp(eth_type::IPV4, ip_proto::ICMP),
@@ -79,6 +90,58 @@ impl Known {
                 let kind = self.exact(Field::Icmpv6Type);
                 icmp(eth_type::IPV6, ip_proto::ICMPV6)
                     && kind.is_some_and(|kind| types.iter().any(|t| u128::from(*t) == kind))
+            }
+        }
+    }
+
+    /// The packet begins with another header, of which nothing is known but its type, if that.
+    fn set_packet_type(&mut self, kind: Option<PacketType>) {
+        let pipeline = self.key;
+        let pipeline_mask = self.mask;
+        (self.key, self.mask, self.vlan) = (FlowKey::EMPTY, FlowMask::EMPTY, Vlan::Absent);
+        self.key.carry_pipeline_fields(&pipeline);
+        self.mask.carry_pipeline_fields(&pipeline_mask);
+        self.key.set(Field::PacketType, kind.unwrap_or_default().to_bits().into());
+        self.mask.set(Field::PacketType, if kind.is_some() { Field::PacketType.all_ones() } else { 0 });
+    }
+
+    /// An Ethernet header is put in front of a packet without one: what was known of that still holds.
+    fn encap_ethernet(&mut self) -> bool {
+        let kind = self.without_ethernet();
+        self.key.set(Field::PacketType, 0);
+        self.mask.set(Field::PacketType, Field::PacketType.all_ones());
+        match kind {
+            Some(kind) => self.set(Field::EthType, kind.into()),
+            None => self.mask.set(Field::EthType, 0),
+        }
+        true
+    }
+
+    /// The outermost header is taken off. Whether that may be right: not of a packet known to begin with neither Ethernet nor a
+    /// network service header.
+    fn decap(&mut self) -> bool {
+        let (outer, eth_type) = (self.without_ethernet(), self.exact(Field::EthType));
+        match (outer, eth_type) {
+            (None, Some(kind)) => {
+                #[expect(clippy::cast_possible_truncation, reason = "an EtherType has 16 bits")]
+                let kind = kind as u16;
+                self.vlan = Vlan::Absent;
+                for field in Field::ALL.into_iter().filter(|field| field.is_ethernet()) {
+                    self.key.set(field, 0);
+                    self.mask.set(field, 0);
+                }
+                self.set(Field::PacketType, PacketType::of_eth_type(kind).to_bits().into());
+                true
+            }
+            (Some(eth_type::NSH), _) => {
+                let next = self.exact(Field::NshNp).and_then(|next| nsh::payload_type(u8::try_from(next).ok()?));
+                self.set_packet_type(next);
+                true
+            }
+            (Some(_), _) => false,
+            (None, None) => {
+                self.set_packet_type(None);
+                true
             }
         }
     }
@@ -154,6 +217,11 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         Action::Move { src, dst } if !src.is_valid() || !dst.is_valid() || src.bits != dst.bits => {
             BadAction::BadSetArgument
         }
+        Action::SetField { field: Field::NshTtl, value } if value > nsh::MAX_TTL.into() => BadAction::BadSetArgument,
+        Action::SetField { field: Field::NshFlags, value } if value > nsh::MAX_FLAGS.into() => {
+            BadAction::BadSetArgument
+        }
+        Action::Encap(Encap::Nsh(ref header)) if !header.is_valid() => BadAction::BadArgument,
         Action::SetVlanVid(vid) if vid > 0xfff => BadAction::BadArgument,
         Action::SetVlanPcp(pcp) if pcp > 7 => BadAction::BadArgument,
         Action::SetNwTos(tos) if tos & 3 != 0 => BadAction::BadArgument,
@@ -211,10 +279,18 @@ fn follow(action: &Action, known: &mut Known) -> bool {
         Action::SetFieldMasked { field, .. } => known.blur(field),
         Action::Move { src, dst } => known.has(src.field.prerequisite()) && known.blur(dst.field),
         Action::SetField { field, value } => {
-            let fits = known.has(field.prerequisite());
+            let lacks_ethernet = field.is_ethernet() && known.without_ethernet().is_some();
+            let fits = known.has(field.prerequisite()) && !lacks_ethernet;
             known.set(field, value);
             fits
         }
+        Action::DecNshTtl => known.is(Field::EthType, &[eth_type::NSH]),
+        Action::Encap(Encap::Ethernet) => known.encap_ethernet(),
+        Action::Encap(Encap::Nsh(_)) => {
+            known.set_packet_type(Some(PacketType::NSH));
+            true
+        }
+        Action::Decap(_) => known.decap(),
         _ => true,
     }
 }

@@ -3,6 +3,7 @@
 //! The rest of weir knows only [`model`]; versions stop at the codec (`v10`, `v13`).
 pub mod codec;
 pub mod model;
+mod nicira;
 pub mod session;
 pub mod text;
 mod v10;

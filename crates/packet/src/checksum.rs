@@ -1,5 +1,6 @@
 //! Checksums: the Internet's (RFC 1071), its incremental update (RFC 1624), SCTP's CRC32c (RFC 9260, appendix A), and
 //! [`verify`] for a whole frame.
+use crate::PacketType;
 use crate::bytes::{read, read_u16};
 use crate::datagram::Datagram;
 use crate::parse::ip::ipv4_header;
@@ -107,13 +108,21 @@ pub enum BadChecksum {
     Transport(Transport),
 }
 
-/// Checks a frame's checksums, also behind MPLS and PBB. What cannot be checked passes: what is not IP, fragments, packets
+/// Checks a frame's checksums, also behind MPLS, PBB and network service headers. What cannot be checked passes: what is not IP, fragments, packets
 /// cut short, UDP without checksum, a routing header whose last destination is unknown.
 ///
 /// # Errors
 /// The first checksum that is wrong.
 pub fn verify(frame: &[u8]) -> Result<(), BadChecksum> {
-    let Some(datagram) = Datagram::innermost(frame) else { return Ok(()) };
+    verify_as(frame, PacketType::ETHERNET)
+}
+
+/// As [`verify`], for a packet that begins with what `kind` says.
+///
+/// # Errors
+/// The first checksum that is wrong.
+pub fn verify_as(frame: &[u8], kind: PacketType) -> Result<(), BadChecksum> {
+    let Some(datagram) = Datagram::innermost(frame, kind) else { return Ok(()) };
     if datagram.network == Network::Ipv4 && !ipv4_header_is_right(frame, datagram.network_at) {
         return Err(BadChecksum::Ipv4Header);
     }

@@ -14,7 +14,7 @@
 //! ```
 use crate::checksum::{Sum, sctp_checksum};
 use crate::field::{eth_type, ip_proto};
-use crate::{Frame, MacAddr};
+use crate::{Frame, MacAddr, PacketType, nsh};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A frame in the making: headers from the outside in, then [`Craft::build`].
@@ -28,6 +28,8 @@ pub struct Craft {
     ttl: u8,
     transport: Transport,
     payload: Vec<u8>,
+    /// A network service header in front of the payload, or nothing.
+    service: Vec<u8>,
 }
 
 #[derive(Debug, Clone)]
@@ -73,6 +75,7 @@ impl Craft {
             ttl: 64,
             transport: Transport::Other(ip_proto::NO_NEXT),
             payload: Vec::new(),
+            service: Vec::new(),
         }
     }
 
@@ -108,6 +111,17 @@ impl Craft {
     #[must_use]
     pub fn ether_type(self, number: u16) -> Craft {
         Craft { network: Network::Other(number), ..self }
+    }
+
+    /// A network service header of metadata type 1 in front of a packet of type `kind`, which is the payload: `path` is the service
+    /// path and, in the low eight bits, the index.
+    #[must_use]
+    pub fn nsh(self, path: u32, context: [u32; 4], kind: PacketType) -> Craft {
+        let mut header = nsh::build(nsh::MD1, nsh::next_protocol(kind).unwrap_or(0), []).unwrap_or_default();
+        header[4..8].copy_from_slice(&path.to_be_bytes());
+        header.truncate(nsh::BASE_BYTES);
+        header.extend(context.iter().flat_map(|word| word.to_be_bytes()));
+        Craft { service: header, ..self.ether_type(eth_type::NSH) }
     }
 
     /// IPv4 from `source` to `destination`.
@@ -178,7 +192,7 @@ impl Craft {
     /// The frame's bytes, without padding or frame check sequence.
     pub fn build(&self) -> Vec<u8> {
         let (number, packet) = match self.network {
-            Network::Other(number) => (number, self.payload.clone()),
+            Network::Other(number) => (number, [self.service.as_slice(), &self.payload].concat()),
             Network::Ipv4(source, destination) => (eth_type::IPV4, self.ipv4_packet(source, destination)),
             Network::Ipv6(source, destination) => (eth_type::IPV6, self.ipv6_packet(source, destination)),
         };

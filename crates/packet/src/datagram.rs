@@ -1,12 +1,12 @@
-//! Where the IP packet in a frame lies, also behind MPLS and PBB, where the flow key does not look.
+//! Where the IP packet in a frame lies, also behind MPLS, PBB and network service headers, where the flow key does not look.
 use crate::bytes::{read, read_u16};
 use crate::checksum::Sum;
 use crate::field::eth_type;
 use crate::parse::ip::{Chain, extension_headers, ipv4_header, ipv6_header};
-use crate::parse::{Layers, Network, Parsed, Transport, behind_link, parse};
-use crate::{Field, PortNo};
+use crate::parse::{Layers, Network, Parsed, Transport, behind_link, parse_as};
+use crate::{Field, PacketType, nsh};
 
-/// Label stack entries and backbone headers looked behind.
+/// Label stack entries, backbone headers and network service headers looked behind.
 const MAX_ENCAPSULATIONS: usize = 16;
 
 /// An IP packet in a frame.
@@ -28,7 +28,7 @@ impl Datagram {
         let (network, at) = layers.network?;
         let at = usize::from(at);
         let (stated, fragment) = match network {
-            Network::Arp => return None,
+            Network::Arp | Network::Nsh => return None,
             Network::Ipv4 => (at + usize::from(read_u16(frame, at + 2)?), read_u16(frame, at + 6)? & 0x3fff != 0),
             Network::Ipv6 => {
                 let frag = ipv6_chain(frame, at).map(|chain| chain.frag);
@@ -40,17 +40,21 @@ impl Datagram {
         Some(Datagram { network, network_at: at, transport, end, whole: !fragment && stated == end })
     }
 
-    /// The packet in the frame, behind whatever else there is.
-    pub(crate) fn innermost(frame: &[u8]) -> Option<Datagram> {
+    /// The packet in the frame, which begins with what `kind` says, behind whatever else there is.
+    pub(crate) fn innermost(frame: &[u8], mut kind: PacketType) -> Option<Datagram> {
         let mut start = 0;
         for _ in 0..MAX_ENCAPSULATIONS {
             let inner = frame.get(start..)?;
-            let parsed = parse(inner, PortNo::ANY).ok()?;
+            let parsed = parse_as(inner, kind)?;
             let link_end = 14 + 4 * usize::from(parsed.layers.vlan_tags);
             if let Some(at) = parsed.layers.mpls {
                 return behind_labels(inner, at.into()).map(|datagram| datagram.moved(start));
             } else if parsed.key.get(Field::EthType) == eth_type::PBB.into() {
                 start += link_end + 4;
+            } else if let Some((Network::Nsh, at)) = parsed.layers.network {
+                let header = nsh::Header::parse(inner.get(usize::from(at)..)?)?;
+                start += usize::from(at) + header.bytes;
+                kind = header.payload()?;
             } else {
                 return Datagram::outermost(inner, &parsed.layers).map(|datagram| datagram.moved(start));
             }
@@ -72,7 +76,7 @@ impl Datagram {
     pub(crate) fn pseudo_header(&self, frame: &[u8], length: usize) -> Option<Sum> {
         let (at, length) = (self.network_at, u32::try_from(length).ok()?);
         let (addresses, proto) = match self.network {
-            Network::Arp => return None,
+            Network::Arp | Network::Nsh => return None,
             Network::Ipv4 => (Sum::default().plus(&read::<8>(frame, at + 12)?), *frame.get(at + 9)?),
             Network::Ipv6 => {
                 let chain = ipv6_chain(frame, at)?;

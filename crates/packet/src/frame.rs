@@ -1,4 +1,5 @@
 //! Frames: bytes on a port, with room in front for headers to be pushed, and what the sender left to be done.
+use crate::{PacketType, Tunnel};
 use std::fmt;
 
 /// Room kept in front of a received frame, so that pushing headers moves only the addresses: eight 4-byte tags and an
@@ -15,13 +16,20 @@ const TAILROOM: usize = 64;
 #[derive(Clone, Default)]
 pub struct Frame {
     buffer: Vec<u8>,
-    start: usize,
-    end: usize,
+    start: u32,
+    end: u32,
     /// Work left undone by the sender.
     pub offload: Offload,
+    /// The EtherType of what the bytes begin with; 0 for an Ethernet header.
+    eth_type: u16,
     /// The queue of a port that it is to wait in. [`DEFAULT_QUEUE`] when it is received.
     pub queue: u32,
+    /// The tunnel it came through or is to go through.
+    pub tunnel: Tunnel,
 }
+
+// Frames are moved often: one cache line.
+const _: () = assert!(size_of::<Frame>() <= 64);
 
 /// The queue of frames for which nobody chose one; every port has it.
 pub const DEFAULT_QUEUE: u32 = 0;
@@ -77,7 +85,9 @@ impl Frame {
     /// An empty frame whose buffer holds `capacity` bytes behind the headroom.
     pub fn with_capacity(capacity: usize) -> Self {
         let buffer = vec![0; HEADROOM + capacity + TAILROOM];
-        Frame { buffer, start: HEADROOM, end: HEADROOM, ..Frame::default() }
+        let mut frame = Frame { buffer, ..Frame::default() };
+        frame.reset();
+        frame
     }
 
     /// A frame with a copy of `bytes`, of which at most [`MAX_FRAME`] are kept.
@@ -91,23 +101,25 @@ impl Frame {
     pub fn assign(&mut self, bytes: &[u8]) {
         self.reset();
         let kept = bytes.len().min(self.room());
-        self.buffer[self.start..self.start + kept].copy_from_slice(&bytes[..kept]);
-        self.end = self.start + kept;
+        let start = self.start();
+        self.buffer[start..start + kept].copy_from_slice(&bytes[..kept]);
+        self.set_end(start + kept);
     }
 
     /// The frame's bytes, from the destination address on.
     pub fn bytes(&self) -> &[u8] {
-        &self.buffer[self.start..self.end]
+        &self.buffer[self.start()..self.end()]
     }
 
     /// The frame's bytes, to be changed in place.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.start..self.end]
+        let (start, end) = (self.start(), self.end());
+        &mut self.buffer[start..end]
     }
 
     /// Length in bytes, without frame check sequence.
     pub fn len(&self) -> usize {
-        self.end - self.start
+        self.end() - self.start()
     }
 
     /// Bytes it has on a wire: those of all its segments, each with headers of its own.
@@ -123,10 +135,59 @@ impl Frame {
 
     /// Empties the frame and gives the headroom back.
     pub fn reset(&mut self) {
-        self.start = HEADROOM.min(self.buffer.len());
+        self.set_start(HEADROOM.min(self.buffer.len()));
         self.end = self.start;
         self.offload = Offload::default();
         self.queue = DEFAULT_QUEUE;
+        self.eth_type = 0;
+        self.tunnel = Tunnel::NONE;
+    }
+
+    /// What its bytes begin with; an Ethernet header unless [`Frame::set_packet_type`] said otherwise.
+    #[inline]
+    pub fn packet_type(&self) -> PacketType {
+        if self.eth_type == 0 { PacketType::ETHERNET } else { PacketType::of_eth_type(self.eth_type) }
+    }
+
+    /// States what its bytes begin with. Types of other namespaces than 0 and 1 do not exist and count as Ethernet.
+    pub fn set_packet_type(&mut self, kind: PacketType) {
+        self.eth_type = kind.eth_type().unwrap_or(0);
+    }
+
+    /// Takes over what is known of another frame beside its bytes.
+    pub fn inherit(&mut self, original: &Frame) {
+        self.offload = original.offload;
+        self.eth_type = original.eth_type;
+        self.queue = original.queue;
+        self.tunnel = original.tunnel;
+    }
+
+    #[inline]
+    fn start(&self) -> usize {
+        self.start as usize
+    }
+
+    #[inline]
+    fn end(&self) -> usize {
+        self.end as usize
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "buffers are far shorter than 4 GiB")]
+    #[inline]
+    fn set_start(&mut self, at: usize) {
+        self.start = at as u32;
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "buffers are far shorter than 4 GiB")]
+    #[inline]
+    fn set_end(&mut self, at: usize) {
+        self.end = at as u32;
+    }
+
+    /// Whether nothing is known of the packet but its bytes, which begin with an Ethernet header.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        (u32::from(self.eth_type) | self.tunnel.id | self.tunnel.src | self.tunnel.dst) == 0
     }
 
     /// Bytes that a receiver may write behind the headroom.
@@ -137,13 +198,13 @@ impl Frame {
     /// The buffer a receiver writes into, [`Frame::room`] bytes; then [`Frame::received`] says how many it wrote.
     pub fn receive_buffer(&mut self) -> &mut [u8] {
         self.reset();
-        let end = self.start + self.room();
-        &mut self.buffer[self.start..end]
+        let (start, end) = (self.start(), self.start() + self.room());
+        &mut self.buffer[start..end]
     }
 
     /// States that a receiver wrote the first `len` bytes of [`Frame::receive_buffer`]; more than there is room for is cut.
     pub fn received(&mut self, len: usize) {
-        self.end = self.start + len.min(self.room());
+        self.set_end(self.start() + len.min(self.room()));
     }
 
     /// Opens a gap of `count` bytes at `at` (bytes from the frame's start, at most its length). The bytes of the gap are
@@ -156,11 +217,12 @@ impl Frame {
         if self.len() + count > MAX_FRAME {
             return Err(TooLong);
         }
-        if count > self.start {
+        if count > self.start() {
             self.regrow(count);
         }
-        self.buffer.copy_within(self.start..self.start + at, self.start - count);
-        self.start -= count;
+        let start = self.start();
+        self.buffer.copy_within(start..start + at, start - count);
+        self.set_start(start - count);
         self.offload.shift(at, count, |offset, count| offset.saturating_add(count));
         Ok(())
     }
@@ -169,14 +231,15 @@ impl Frame {
     pub fn remove(&mut self, at: usize, count: usize) {
         let at = at.min(self.len());
         let count = count.min(self.len() - at);
-        self.buffer.copy_within(self.start..self.start + at, self.start + count);
-        self.start += count;
+        let start = self.start();
+        self.buffer.copy_within(start..start + at, start + count);
+        self.set_start(start + count);
         self.offload.shift(at, count, |offset, count| offset.saturating_sub(count));
     }
 
     /// Cuts the frame to its first `len` bytes, if it is longer.
     pub fn truncate(&mut self, len: usize) {
-        self.end = self.end.min(self.start + len);
+        self.set_end(self.end().min(self.start().saturating_add(len)));
     }
 
     /// Appends `bytes`.
@@ -187,22 +250,22 @@ impl Frame {
         if self.len() + bytes.len() > MAX_FRAME {
             return Err(TooLong);
         }
-        let end = self.end + bytes.len();
-        if end > self.buffer.len() {
-            self.buffer.resize(end + TAILROOM, 0);
+        let (end, new_end) = (self.end(), self.end() + bytes.len());
+        if new_end > self.buffer.len() {
+            self.buffer.resize(new_end + TAILROOM, 0);
         }
-        self.buffer[self.end..end].copy_from_slice(bytes);
-        self.end = end;
+        self.buffer[end..new_end].copy_from_slice(bytes);
+        self.set_end(new_end);
         Ok(())
     }
 
     /// Makes the headroom at least [`HEADROOM`] `+ count`; rare: more headers than it was made for.
     fn regrow(&mut self, count: usize) {
         let mut buffer = vec![0; HEADROOM + count + self.len() + TAILROOM];
-        let start = HEADROOM + count;
-        buffer[start..start + self.len()].copy_from_slice(self.bytes());
-        self.end = start + self.len();
-        self.start = start;
+        let (start, end) = (HEADROOM + count, HEADROOM + count + self.len());
+        buffer[start..end].copy_from_slice(self.bytes());
+        self.set_start(start);
+        self.set_end(end);
         self.buffer = buffer;
     }
 }
@@ -280,8 +343,7 @@ impl FramePool {
     pub fn copy(&mut self, original: &Frame) -> Frame {
         let mut copy = self.take(original.len());
         copy.assign(original.bytes());
-        copy.offload = original.offload;
-        copy.queue = original.queue;
+        copy.inherit(original);
         copy
     }
 

@@ -12,7 +12,9 @@ pub mod field;
 pub mod frame;
 pub mod key;
 mod mac;
+pub mod nsh;
 pub mod offload;
+mod packet_type;
 pub mod parse;
 mod port_no;
 #[cfg(test)]
@@ -22,5 +24,6 @@ pub use field::Field;
 pub use frame::{Frame, FramePool};
 pub use key::{FlowKey, FlowMask};
 pub use mac::MacAddr;
-pub use parse::{Layers, Parsed, parse, parse_into};
+pub use packet_type::{PacketType, Tunnel};
+pub use parse::{Layers, Parsed, parse, parse_as, parse_frame, parse_into};
 pub use port_no::PortNo;

@@ -1,7 +1,7 @@
 //! What several modules' tests share.
 use crate::craft::{Craft, TcpHeader};
 use crate::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
-use crate::{Field, FlowKey, MacAddr};
+use crate::{Field, FlowKey, MacAddr, PacketType};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ pub(crate) fn applies(field: Field, key: &FlowKey) -> bool {
 /// Frames of every shape there is a header for, checksums right.
 pub(crate) fn any_craft() -> impl Strategy<Value = Craft> {
     let link = (vec((any::<bool>(), 0u16..4096, 0u8..8), 0..3), vec((0u32..1 << 20, 0u8..8, any::<u8>()), 0..3));
-    let network = (0u8..3, any::<u32>(), any::<u32>(), any::<u128>(), any::<u128>(), any::<u8>(), any::<u8>());
+    let network = (0u8..4, any::<u32>(), any::<u32>(), any::<u128>(), any::<u128>(), any::<u8>(), any::<u8>());
     let transport = (0u8..6, any::<[u16; 2]>(), any::<[u32; 3]>(), vec(any::<u8>(), 0..80));
     (link, network, transport).prop_map(|((tags, labels), network, (transport, [a, b], [x, y, z], payload))| {
         let (kind, src4, dst4, src6, dst6, traffic_class, ttl) = network;
@@ -40,7 +40,14 @@ pub(crate) fn any_craft() -> impl Strategy<Value = Craft> {
         craft = match kind {
             0 => craft.ipv4(src4.into(), dst4.into()),
             1 => craft.ipv6(src6.into(), dst6.into()),
-            _ => return craft.arp(a, (MacAddr([2; 6]), src4.into()), (MacAddr([4; 6]), dst4.into())),
+            2 => return craft.arp(a, (MacAddr([2; 6]), src4.into()), (MacAddr([4; 6]), dst4.into())),
+            _ => {
+                let inner = Craft::ethernet(MacAddr([6; 6]), MacAddr([8; 6])).ipv4(src4.into(), dst4.into()).udp(a, b);
+                let kind = [PacketType::ETHERNET, PacketType::of_eth_type(eth_type::IPV4)][usize::from(ttl & 1)];
+                let packet = inner.payload(&payload).build();
+                let carried = if kind.is_ethernet() { &packet } else { &packet[14..] };
+                return craft.nsh(dst4, [src4, x, y, z], kind).payload(carried);
+            }
         };
         let [flags, icmp_type, rest @ ..] = z.to_be_bytes();
         craft = match transport {

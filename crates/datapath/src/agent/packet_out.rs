@@ -7,9 +7,9 @@ use crate::packet::Packet;
 use crate::validate::{self, Known, Place};
 use crate::{Datapath, execute, pipeline};
 use weir_openflow::model::error::BadRequest;
-use weir_openflow::model::{BufferId, ErrorType, PacketInReason, PacketOut, PortNo};
+use weir_openflow::model::{BufferId, ErrorType, MatchField, PacketInReason, PacketOut, PortNo};
 use weir_packet::key::WORDS;
-use weir_packet::{FlowMask, Frame, parse};
+use weir_packet::{Field, FlowMask, Frame, PacketType, Parsed, parse_as};
 
 /// A packet from a controller that sends itself there again says so; no entry or table sent it.
 const ORIGIN: Origin = Origin { table: 0, cookie: NO_COOKIE, reason: PacketInReason::Action };
@@ -20,8 +20,7 @@ impl Datapath {
             Some(buffer) => Some(self.take_kept(buffer, request)?),
             None => None,
         };
-        let bytes = kept.as_ref().map_or(&message.data.0[..], Kept::bytes);
-        if let Err(error) = self.check_packet_out(message, bytes, request) {
+        if let Err(error) = self.check_packet_out(message, kept.as_ref(), request) {
             kept.into_iter().for_each(|kept| request.pool.give(kept.frame));
             return Err(error);
         }
@@ -29,14 +28,14 @@ impl Datapath {
         Ok(())
     }
 
-    /// Whether a packet-out with these bytes of a packet can be carried out.
+    /// Whether a packet-out can be carried out; `kept` is the packet that it names.
     ///
     /// # Errors
     /// As the agent answers.
     pub(crate) fn check_packet_out(
         &self,
         message: &PacketOut,
-        bytes: &[u8],
+        kept: Option<&Kept>,
         request: &Request<'_>,
     ) -> Result<(), ErrorType> {
         let in_port = message.in_port;
@@ -46,7 +45,9 @@ impl Datapath {
         if !is_port {
             return Err(BadRequest::BadPort.into());
         }
-        let parsed = parse(bytes, in_port).map_err(|_| BadRequest::BadPacket)?;
+        let (bytes, kind) = kept
+            .map_or((&message.data.0[..], packet_type(message)), |kept| (kept.frame.bytes(), kept.frame.packet_type()));
+        let parsed = parse_as(bytes, kind).ok_or(BadRequest::BadPacket)?;
         let known = Known::new(parsed.key, FlowMask { words: [u64::MAX; WORDS] });
         validate::actions(&message.actions, &known, Place::PacketOut, request.version)?;
         self.groups.check_actions(&message.actions)
@@ -55,13 +56,14 @@ impl Datapath {
     /// Carries out a packet-out that was checked; `kept` is the packet that it names.
     pub(crate) fn send_packet_out(&mut self, message: &PacketOut, kept: Option<Kept>, request: &mut Request<'_>) {
         let mut frame = kept.map_or_else(|| frame_of(message, request), |kept| kept.frame);
-        let parsed = parse(frame.bytes(), message.in_port);
+        let parsed = Parsed::of(&frame, message.in_port);
         // Without actions the switch is to drop what it kept: asked for, so not counted as lost.
         let Some(mut parsed) = parsed.ok().filter(|_| !message.actions.is_empty()) else {
             return request.pool.give(frame);
         };
         let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
         let mut packet = Packet::new(&mut frame, &mut parsed, message.in_port);
+        pipeline_fields(message).for_each(|(field, value)| packet.set(field, value, &mut live));
         let _ = execute::run(&message.actions, &mut packet, ORIGIN, &mut live);
         packet.finish(&mut live);
     }
@@ -84,7 +86,7 @@ impl Datapath {
     /// The same, of a packet that was taken out.
     pub(crate) fn release_kept(&mut self, kept: Kept, request: &mut Request<'_>) {
         let (in_port, mut frame) = (kept.in_port, kept.frame);
-        let Ok(mut parsed) = parse(frame.bytes(), in_port) else {
+        let Ok(mut parsed) = Parsed::of(&frame, in_port) else {
             return request.pool.give(frame);
         };
         let mut live = Live::new(request.now, &self.tables, &self.groups, &mut self.plane, request.pool, request.out);
@@ -98,5 +100,25 @@ impl Datapath {
 fn frame_of(message: &PacketOut, request: &mut Request<'_>) -> Frame {
     let mut frame = request.pool.take(message.data.0.len());
     frame.assign(&message.data.0);
+    frame.set_packet_type(packet_type(message));
     frame
+}
+
+/// The type of the packet that a packet-out carries.
+fn packet_type(message: &PacketOut) -> PacketType {
+    let stated = message.matching.get(Field::PacketType).and_then(|(bits, _)| u32::try_from(bits).ok());
+    stated.map_or(PacketType::ETHERNET, PacketType::from_bits)
+}
+
+/// What a packet-out says of a packet beside its bytes, but for where it came from.
+fn pipeline_fields(message: &PacketOut) -> impl Iterator<Item = (Field, u128)> {
+    message
+        .matching
+        .fields
+        .iter()
+        .filter_map(|entry| match entry {
+            MatchField::Known { field, value, mask: None } if field.is_pipeline() => Some((*field, *value)),
+            _ => None,
+        })
+        .filter(|(field, _)| !matches!(field, Field::InPort | Field::InPhyPort | Field::PacketType))
 }

@@ -68,8 +68,7 @@ impl Datapath {
                     Some(buffer) => Some(self.take_kept(buffer, request)?),
                     None => None,
                 };
-                let checked =
-                    self.check_packet_out(packet, kept.as_ref().map_or(&packet.data.0[..], Kept::bytes), request);
+                let checked = self.check_packet_out(packet, kept.as_ref(), request);
                 rest.push(Rest::PacketOut(packet.clone(), kept));
                 checked
             }

@@ -2,7 +2,7 @@
 use super::stats::Stats;
 use super::{Bytes, GroupId, MeterId, PortNo, TableId};
 use serde::Serialize;
-use weir_packet::{Field, MacAddr};
+use weir_packet::{Field, MacAddr, PacketType, nsh};
 
 /// `max_len` of an output to the controller that asks for the whole packet, unbuffered (`OFPCML_NO_BUFFER`).
 pub const NO_BUFFER: u16 = 0xffff;
@@ -70,6 +70,13 @@ pub enum Action {
     },
     /// 1.5: meters the packet. Versions before have an instruction for it.
     Meter(MeterId),
+    /// Takes one off the TTL of the network service header (Open vSwitch's `dec_nsh_ttl`).
+    DecNshTtl,
+    /// Puts a header in front of the packet (Open vSwitch's `encap`).
+    Encap(Encap),
+    /// Takes the outermost header off; under it must be a packet of this type, or any for [`PacketType::NEXT_PROTOCOL`] (Open
+    /// vSwitch's `decap`).
+    Decap(PacketType),
     /// Not looked into; `data` is all behind the experimenter's number, padding included.
     Experimenter {
         id: u32,
@@ -77,6 +84,54 @@ pub enum Action {
     },
     /// A set-field of a field weir does not know, kept as it came.
     SetFieldRaw(super::matching::RawField),
+}
+
+/// A header to be put in front of a packet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encap {
+    /// Ethernet, without addresses, in front of a packet that has none.
+    Ethernet,
+    /// A network service header (RFC 8300).
+    Nsh(NshHeader),
+}
+
+/// What is said of a network service header when it is put in front of a packet; the rest is as [`nsh::build`] has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
+pub struct NshHeader {
+    /// Metadata type, if it is said; [`nsh::MD1`] otherwise.
+    pub md_type: Option<u8>,
+    /// Metadata of type 2.
+    pub tlvs: Vec<NshTlv>,
+}
+
+/// A value of metadata of type 2.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct NshTlv {
+    /// Who defines the type.
+    pub class: u16,
+    /// What the value is.
+    pub kind: u8,
+    /// At most [`nsh::MAX_TLV_BYTES`].
+    pub value: Bytes,
+}
+
+impl NshHeader {
+    /// The metadata type.
+    pub fn md_type(&self) -> u8 {
+        self.md_type.unwrap_or(nsh::MD1)
+    }
+
+    /// The metadata of type 2.
+    pub fn values(&self) -> impl Iterator<Item = nsh::Tlv<'_>> + Clone {
+        self.tlvs.iter().map(|tlv| nsh::Tlv { class: tlv.class, kind: tlv.kind, value: &tlv.value.0 })
+    }
+
+    /// Whether there is such a header: its metadata type is known, and its values are of that type and fit.
+    pub fn is_valid(&self) -> bool {
+        nsh::header_bytes(self.md_type(), self.values()).is_some()
+            && (self.tlvs.is_empty() || self.md_type() == nsh::MD2)
+    }
 }
 
 /// Some bits of a field.

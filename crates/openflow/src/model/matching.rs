@@ -3,7 +3,7 @@ use super::Bytes;
 use super::error::{BadMatch, ErrorType};
 use serde::Serialize;
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
-use weir_packet::{Field, FlowKey, FlowMask};
+use weir_packet::{Field, FlowKey, FlowMask, PacketType};
 
 /// What a flow entry matches: fields in the order they came, so that encoding gives back the bytes decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Default)]
@@ -97,11 +97,25 @@ impl Match {
             key.set(*field, value & bits | key.get(*field) & !bits);
             mask.set(*field, bits | mask.get(*field));
         }
+        if self.finds_what_is_absent() {
+            mask.set(Field::PacketType, Field::PacketType.all_ones());
+        }
         Ok((key, mask))
     }
 
+    /// Whether the match is on Ethernet fields with values that a packet without Ethernet header seems to have: zeros. It then
+    /// matches Ethernet packets only, which other values see to by themselves (OpenFlow 1.5.1, 7.2.3.11).
+    fn finds_what_is_absent(&self) -> bool {
+        let ethernet = |entry: &MatchField| match entry {
+            MatchField::Known { field, value, mask } if field.is_ethernet() => Some(value & mask.unwrap_or(u128::MAX)),
+            _ => None,
+        };
+        let mut values = self.fields.iter().filter_map(ethernet).peekable();
+        values.peek().is_some() && values.all(|value| value == 0)
+    }
+
     fn check(&self, field: Field, value: u128, mask: Option<u128>) -> Result<(), ErrorType> {
-        if !self.has_prerequisite(field) {
+        if !self.has_prerequisite(field) || field.is_ethernet() && self.without_ethernet().is_some() {
             return Err(BadMatch::BadPrereq.into());
         }
         if mask.is_some_and(|mask| mask != field.all_ones()) && !field.is_maskable() {
@@ -122,11 +136,18 @@ impl Match {
         Ok(())
     }
 
+    /// The EtherType of packets of a type that has no Ethernet header, if the match is on one.
+    fn without_ethernet(&self) -> Option<u16> {
+        let bits = u32::try_from(self.get(Field::PacketType)?.0).ok()?;
+        PacketType::from_bits(bits).eth_type()
+    }
+
     /// Whether the match has what `field` needs beside it (OpenFlow 1.3.5, table 12).
     pub(crate) fn has_prerequisite(&self, field: Field) -> bool {
         let exact =
             |field: Field| self.get(field).filter(|(_, mask)| *mask == field.all_ones()).map(|(value, _)| value);
-        let eth_in = |types: &[u16]| exact(Field::EthType).is_some_and(|t| types.iter().any(|x| u128::from(*x) == t));
+        let eth_type = self.without_ethernet().map(u128::from).or(exact(Field::EthType));
+        let eth_in = |types: &[u16]| eth_type.is_some_and(|t| types.iter().any(|x| u128::from(*x) == t));
         let proto = |number: u8| exact(Field::IpProto) == Some(u128::from(number));
         match field.prerequisite() {
             Prerequisite::None => true,
@@ -168,6 +189,29 @@ mod tests {
         for (wrong, code) in cases {
             assert_eq!(wrong.key_and_mask(), Err(code.into()), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn packets_without_ethernet_are_told_by_their_type() {
+        let typed = |kind: u32| Match::any().with(Field::PacketType, kind);
+        let (key, mask) = typed(0x1_0800).with(Field::Ipv4Dst, 7_u32).key_and_mask().unwrap();
+        assert_eq!((key.get(Field::PacketType), mask.get(Field::EthType)), (0x1_0800, 0));
+        assert!(typed(0x1_894f).with(Field::NshSpi, 7_u32).key_and_mask().is_ok());
+        assert!(typed(0).with(Field::EthDst, 7_u32).key_and_mask().is_ok());
+        let wrong = [
+            typed(0x1_86dd).with(Field::Ipv4Dst, 7_u32),
+            typed(0x1_0800).with(Field::EthDst, 7_u32),
+            typed(0x1_0800).with(Field::VlanVid, 0_u32),
+            typed(0x1_0800).with(Field::EthType, 0x0800_u32),
+        ];
+        for wrong in wrong {
+            assert_eq!(wrong.key_and_mask(), Err(BadMatch::BadPrereq.into()), "{wrong:?}");
+        }
+        let is_implied = |matching: Match| matching.key_and_mask().unwrap().1.get(Field::PacketType) != 0;
+        assert!(is_implied(Match::any().with(Field::VlanVid, 0_u32)));
+        assert!(is_implied(Match::any().with_masked(Field::EthDst, 0_u32, 1_u64 << 40)));
+        assert!(!is_implied(Match::any().with(Field::VlanVid, 0_u32).with(Field::EthType, 0x0800_u32)));
+        assert!(!is_implied(Match::any().with(Field::InPort, 0_u32)));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub mod role;
 pub mod stats;
 pub mod status;
 
-pub use action::{Action, Instruction, Subfield};
+pub use action::{Action, Encap, Instruction, NshHeader, NshTlv, Subfield};
 pub use config::SwitchConfig;
 pub use error::{ErrorMessage, ErrorType};
 pub use features::FeaturesReply;

@@ -1,13 +1,16 @@
 //! Actions, from text: `set_field:4197->vlan_vid,output:2`.
 use super::scan::{Item, Scanner};
-use super::{ParseError, field_value, instruction, number, raw};
+use super::{ParseError, encap, field_value, instruction, number, raw};
 use crate::model::action::NO_BUFFER;
 use crate::model::{Action, GroupId, PortNo};
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
 /// Names of actions, without the words for ports.
-const ACTIONS: [&str; 35] = [
+const ACTIONS: [&str; 38] = [
+    "encap",
+    "decap",
+    "dec_nsh_ttl",
     "output",
     "controller",
     "drop",
@@ -129,6 +132,9 @@ fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
         "dec_mpls_ttl" => simple(item, Action::DecMplsTtl)?,
         "copy_ttl_in" => simple(item, Action::CopyTtlIn)?,
         "copy_ttl_out" => simple(item, Action::CopyTtlOut)?,
+        "dec_nsh_ttl" => simple(item, Action::DecNshTtl)?,
+        "encap" => encap::parse(item)?,
+        "decap" => encap::parse_decap(item)?,
         "experimenter" => {
             let (id, data) = experimenter(item)?;
             Action::Experimenter { id, data: data.into() }

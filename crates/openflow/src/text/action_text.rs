@@ -1,5 +1,5 @@
 //! Actions and instructions, to text: the spelling of `ovs-ofctl`.
-use super::{field_value, instruction, raw};
+use super::{encap, field_value, instruction, raw};
 use crate::model::stats::Stats;
 use crate::model::{Action, Instruction, PortNo, Subfield, Version};
 use std::fmt::Write as _;
@@ -93,6 +93,9 @@ fn write_action(action: &Action, version: Version) -> String {
             format!("set_field:{value}->{}", field_value::set_name(*field))
         }
         Action::Move { src, dst } => format!("move:{}->{}", subfield(*src), subfield(*dst)),
+        Action::DecNshTtl => "dec_nsh_ttl".into(),
+        Action::Encap(header) => encap::write(header),
+        Action::Decap(wanted) => encap::write_decap(*wanted),
         Action::SetVlanVid(vid) => format!("mod_vlan_vid:{vid}"),
         Action::SetVlanPcp(pcp) => format!("mod_vlan_pcp:{pcp}"),
         Action::SetNwSrc(address) => format!("mod_nw_src:{}", Ipv4Addr::from_bits(*address)),

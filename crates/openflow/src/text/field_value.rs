@@ -2,7 +2,7 @@
 use super::number;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use weir_packet::{Field, MacAddr, PortNo};
+use weir_packet::{Field, MacAddr, PacketType, PortNo};
 
 /// The field's name where `ovs-ofctl` sets it (`set_field:1->ip_dscp`).
 pub(super) fn set_name(field: Field) -> &'static str {
@@ -61,6 +61,7 @@ enum Form {
     Port,
     Fragment,
     TcpFlags,
+    PacketType,
 }
 
 fn form(field: Field) -> Form {
@@ -75,7 +76,7 @@ fn form(field: Field) -> Form {
         Field::EthType => Form::Hex(4),
         Field::Ipv6Flabel => Form::Hex(5),
         Field::TunSrc | Field::TunDst => Form::Ipv4,
-        Field::PacketType => Form::Hex(8),
+        Field::PacketType => Form::PacketType,
         register if register.is_register() => Form::Hex(1),
         Field::NshSpi | Field::NshC1 | Field::NshC2 | Field::NshC3 | Field::NshC4 => Form::Hex(1),
         Field::IpFrag => Form::Fragment,
@@ -122,6 +123,7 @@ fn parse_one(form: Form, field: Field, text: &str) -> Result<u128, String> {
         Form::Ipv6 => {
             text.parse::<Ipv6Addr>().map(Ipv6Addr::to_bits).map_err(|_| "an IPv6 address such as 2001:db8::1".into())
         }
+        Form::PacketType => packet_type(text).map(|kind| u128::from(kind.to_bits())),
         Form::Port => port(text).map(|port| u128::from(port.0)),
         Form::TcpFlags if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '[') => {
             text.split('|').try_fold(0, |flags, name| Ok(flags | flag(name)?))
@@ -174,6 +176,20 @@ fn flag(name: &str) -> Result<u128, String> {
     bit.map(|bit| 1 << bit).ok_or_else(|| format!("TCP flags: some of {}", TCP_FLAGS.join(", ")))
 }
 
+/// `(NAMESPACE,TYPE)`, or both as one number.
+fn packet_type(text: &str) -> Result<PacketType, String> {
+    let expected = "a packet type such as (1,0x894f)";
+    let inside = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    let bits = match inside {
+        None => number::u32(text).ok(),
+        Some(inside) => inside.split_once(',').and_then(|(namespace, kind)| {
+            let [namespace, kind] = [namespace, kind].map(|part| number::u16(part.trim()).ok().map(u32::from));
+            Some(namespace? << 16 | kind?)
+        }),
+    };
+    bits.map(PacketType::from_bits).ok_or_else(|| expected.into())
+}
+
 fn mac(text: &str) -> Result<u128, String> {
     let expected = "an Ethernet address such as 02:00:00:00:00:01";
     text.parse::<MacAddr>().map(|mac| u128::from(mac.to_bits())).map_err(|_| expected.into())
@@ -201,6 +217,7 @@ pub(super) fn value_text(field: Field, value: u128) -> String {
         Form::Ipv6 => Ipv6Addr::from_bits(value).to_string(),
         Form::Port => PortNo(value as u32).to_string(),
         Form::Fragment => fragment_text(value, 3),
+        Form::PacketType => PacketType::from_bits(value as u32).to_string(),
         Form::TcpFlags => flags_text(value),
     }
 }
@@ -277,6 +294,8 @@ mod tests {
             (Field::InPort, "LOCAL"),
             (Field::Ipv6Flabel, "0x00005/0x000ff"),
             (Field::MplsLabel, "1048575"),
+            (Field::PacketType, "(1,0x894f)"),
+            (Field::PacketType, "(0,0)"),
         ];
         for (field, text) in cases {
             let (value, mask) = parse(field, text).unwrap();
@@ -304,6 +323,9 @@ mod tests {
             (Field::TcpFlags, "+é"),
             (Field::IpFrag, "maybe"),
             (Field::EthDst, "1:2:3"),
+            (Field::PacketType, "(1)"),
+            (Field::PacketType, "(1,0x10000)"),
+            (Field::PacketType, "(1,2"),
             (Field::InPort, "eth0"),
         ];
         for (field, text) in wrong {

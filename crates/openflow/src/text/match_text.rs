@@ -15,6 +15,7 @@ struct Writer<'a> {
 pub(super) fn write(matching: &Match, version: Version) -> String {
     let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
+    writer.packet_type();
     writer.protocol(matching);
     for field in [Field::TunnelId, Field::TunSrc, Field::TunDst, Field::Metadata, Field::InPort, Field::InPhyPort] {
         writer.field(field, field_value::set_name(field));
@@ -77,6 +78,13 @@ impl<'a> Writer<'a> {
     fn fields(&mut self, fields: &[Field]) {
         for field in fields {
             self.field(*field, field_value::set_name(*field));
+        }
+    }
+
+    /// The packet's type, unless it is what packets are if nothing is said.
+    fn packet_type(&mut self) {
+        if let Some((value, mask)) = self.take(Field::PacketType).filter(|(value, _)| *value != 0) {
+            self.put(Field::PacketType.name(), &field_value::match_text(Field::PacketType, value, mask));
         }
     }
 
@@ -170,6 +178,17 @@ mod tests {
             .with(Field::VlanVid, VLAN_PRESENT | 5)
             .with_masked(Field::Ipv4Dst, 0x0a00_0000_u32, 0xff00_0000_u32);
         assert_eq!(write(&matching, Version::V13), "tcp,in_port=1,dl_vlan=5,nw_dst=10.0.0.0/8,tp_dst=80");
+    }
+
+    #[test]
+    fn packet_types_come_first() {
+        let text = "packet_type=(1,0x800),nw_dst=1.2.3.4";
+        let matching = crate::text::parse_match(text).unwrap();
+        assert_eq!(matching.fields.first(), Match::any().with(Field::PacketType, 0x1_0800_u32).fields.first());
+        assert_eq!(write(&matching, Version::V13), text);
+        let nsh =
+            "dl_type=0x894f,nsh_flags=1,nsh_ttl=5,nsh_mdtype=1,nsh_np=3,nsh_spi=0x123456,nsh_si=255,nsh_c1=0x44/0xff";
+        assert_eq!(write(&crate::text::parse_match(nsh).unwrap(), Version::V13), nsh);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(super) fn build(items: &[Item<'_>]) -> Result<Match, ParseError> {
 /// What other keys mean depends on the EtherType, then on the IP protocol: those are read first.
 fn rank(key: &str) -> u8 {
     match key {
-        "dl_type" | "eth_type" => 0,
+        "dl_type" | "eth_type" | "packet_type" => 0,
         key if PROTOCOLS.iter().any(|(name, _, _)| *name == key) => 0,
         "ip_proto" | "nw_proto" => 1,
         _ => 2,
@@ -113,7 +113,8 @@ impl<'a> Builder<'a> {
 
     /// The field a key means in the company of the protocols set before.
     fn field(&self, key: &str, item: &Item<'a>) -> Result<Field, ParseError> {
-        let eth = self.exact(Field::EthType).unwrap_or_default();
+        let without_ethernet = self.exact(Field::PacketType).filter(|kind| kind >> 16 == 1).map(|kind| kind & 0xffff);
+        let eth = without_ethernet.or(self.exact(Field::EthType)).unwrap_or_default();
         let proto = self.exact(Field::IpProto).unwrap_or_default();
         let is_arp = [eth_type::ARP, eth_type::RARP].iter().any(|arp| u128::from(*arp) == eth);
         let is_v6 = eth == u128::from(eth_type::IPV6);
@@ -203,6 +204,9 @@ impl<'a> Builder<'a> {
             mask: entry.mask,
         });
         let mut matching = Match { fields: fields.collect() };
+        // It is others' prerequisite, whatever its number.
+        let is_type = |field: &MatchField| matches!(field, MatchField::Known { field: Field::PacketType, .. });
+        matching.fields.sort_by_key(|field| !is_type(field));
         // Prerequisites are judged one field at a time, so that the error can name the field that lacks them.
         for (field, entry) in &self.known {
             if let Some(needs) = missing(*field, &matching) {
@@ -250,6 +254,7 @@ fn missing(field: Field, matching: &Match) -> Option<&'static str> {
         Prerequisite::EthType([eth_type::ARP, ..]) => "arp or rarp",
         Prerequisite::EthType([eth_type::MPLS, ..]) => "mpls or mplsm",
         Prerequisite::EthType([eth_type::PBB]) => "pbb",
+        Prerequisite::EthType([eth_type::NSH]) => "dl_type=0x894f or packet_type=(1,0x894f)",
         Prerequisite::EthType(_) => "ip or ipv6",
         Prerequisite::IpProto(ip_proto::TCP) => "tcp or tcp6",
         Prerequisite::IpProto(ip_proto::UDP) => "udp or udp6",

@@ -6,6 +6,7 @@
 //! that weir does not know. Port numbers are OpenFlow 1.3's: 65534 is an ordinary port, the local one is `local`.
 mod action;
 mod action_text;
+mod encap;
 mod error;
 mod field_value;
 mod flow;

@@ -5,6 +5,7 @@
 use super::port;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
+use crate::nicira;
 use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, short};
 use crate::wire::{Decoded, Encoded, Reader, Writer, port::output};
 use weir_packet::field::VLAN_PRESENT;
@@ -44,7 +45,10 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
             action.skip(6)?;
             Action::Enqueue { port, queue: action.u32()? }
         }
-        VENDOR => Action::Experimenter { id: action.u32()?, data: action.rest() },
+        VENDOR => {
+            let id = action.u32()?;
+            nicira::decode_action(id, &mut action)?
+        }
         kind => {
             let argument = Argument::decode(&mut action)?;
             small(kind, argument).map_err(|(error, reason)| action.error_at(at, error, reason))?
@@ -109,6 +113,9 @@ fn encode(action: &Action, writer: &mut Writer<'_>) -> Encoded {
         Action::SetField { field, value } => return encode_set_field(field, value, writer),
         Action::Experimenter { id, ref data } => {
             return encode_experimenter(VENDOR, "a vendor", id, &data.0, writer);
+        }
+        ref extension @ (Action::Encap(_) | Action::Decap(_) | Action::DecNshTtl) => {
+            return nicira::encode_action(extension, writer);
         }
         ref other => return Err(writer.cannot(format!("the action {other:?}"))),
     }

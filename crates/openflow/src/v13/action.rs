@@ -8,6 +8,7 @@ use super::oxm;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
 use crate::model::{GroupId, MatchField, PortNo};
+use crate::nicira;
 use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, padded, short};
 use crate::wire::{Decoded, Encoded, Reader, Writer, port};
 use weir_packet::Field;
@@ -37,7 +38,10 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     let (kind, mut action) = element(reader)?;
     let decoded = match kind {
         SET_FIELD => return decode_set_field(&mut action),
-        EXPERIMENTER => Action::Experimenter { id: action.u32()?, data: action.rest() },
+        EXPERIMENTER => {
+            let id = action.u32()?;
+            nicira::decode_action(id, &mut action)?
+        }
         OUTPUT => {
             let port = port::output(&mut action, |action| action.u32().map(PortNo))?;
             let output = Action::Output { port, max_len: action.u16()? };
@@ -139,6 +143,9 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encode
         }
         Action::Experimenter { id, ref data } => {
             return encode_experimenter(EXPERIMENTER, "an experimenter", id, &data.0, writer);
+        }
+        ref extension @ (Action::Encap(_) | Action::Decap(_) | Action::DecNshTtl) => {
+            return nicira::encode_action(extension, writer);
         }
         Action::SetFieldMasked { field, .. } => return Err(writer.cannot(format!("setting some bits of {field}"))),
         Action::Move { src, .. } => return Err(writer.cannot(format!("copying bits of {}", src.field))),

@@ -22,6 +22,11 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0, what, short: short.into() }
     }
 
+    /// A reader of the same bytes, to look ahead with.
+    pub(crate) fn fork(&self) -> Self {
+        Reader { ..*self }
+    }
+
     /// Offset in the message of the next byte.
     pub(crate) fn at(&self) -> usize {
         self.at

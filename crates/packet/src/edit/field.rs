@@ -5,7 +5,7 @@ use crate::bytes::{read, write};
 use crate::datagram::ipv6_chain;
 use crate::parse::transport::nd_fields;
 use crate::parse::{Network, Transport};
-use crate::{Field, Frame, Layers};
+use crate::{Field, Frame, Layers, nsh};
 
 /// Writes `value` (low bits) to a header field of the packet; nothing if the packet has no such header. Pipeline fields
 /// (`in_port`, `metadata`, `tunnel_id`) are not in the frame, and some fields only tell how it is built: nothing for those
@@ -18,6 +18,8 @@ pub fn set_field(frame: &mut Frame, layers: &Layers, field: Field, value: u128) 
     match (done, field) {
         (None, _) => Edited::Nothing,
         (_, Field::EthType | Field::IpProto | Field::Icmpv6Type | Field::Icmpv6Code) => Edited::Moved,
+        // Of a larger value only the bits are written that the header has room for.
+        (_, Field::NshFlags | Field::NshTtl) => Edited::Moved,
         _ => Edited::InPlace,
     }
 }
@@ -26,10 +28,11 @@ pub fn set_field(frame: &mut Frame, layers: &Layers, field: Field, value: u128) 
 fn set(frame: &mut Frame, layers: &Layers, field: Field, value: u128, bytes: &[u8]) -> Option<()> {
     use Transport::{Icmpv4, Icmpv6, Sctp, Tcp, Udp};
     match field {
+        Field::EthDst | Field::EthSrc if !frame.packet_type().is_ethernet() => None,
         Field::EthDst => write(frame.bytes_mut(), 0, bytes).then_some(()),
         Field::EthSrc => write(frame.bytes_mut(), 6, bytes).then_some(()),
         Field::EthType => {
-            let at = tag::type_field(frame.bytes(), layers)?.at;
+            let at = tag::type_field(frame, layers)?.at;
             write(frame.bytes_mut(), at, bytes).then_some(())
         }
         Field::VlanVid | Field::VlanPcp | Field::PbbIsid | Field::PbbUca => {
@@ -59,6 +62,13 @@ fn set(frame: &mut Frame, layers: &Layers, field: Field, value: u128, bytes: &[u
         Field::ArpTha => set_arp(frame, layers, 18, bytes),
         Field::ArpTpa => set_arp(frame, layers, 24, bytes),
         Field::Ipv6NdTarget | Field::Ipv6NdSll | Field::Ipv6NdTll => set_nd(frame, layers, field, bytes),
+        Field::NshFlags | Field::NshTtl | Field::NshSpi | Field::NshSi => {
+            nsh_bits(network(layers, Network::Nsh)?, field)?.write(frame, value)
+        }
+        Field::NshC1 => set_nsh_context(frame, layers, 0, bytes),
+        Field::NshC2 => set_nsh_context(frame, layers, 4, bytes),
+        Field::NshC3 => set_nsh_context(frame, layers, 8, bytes),
+        Field::NshC4 => set_nsh_context(frame, layers, 12, bytes),
         // Pipeline fields are the caller's; the others tell how the packet is built.
         _ => None,
     }
@@ -74,11 +84,30 @@ fn tag_bits(frame: &Frame, layers: &Layers, field: Field) -> Option<Bits> {
         Field::MplsLabel => (usize::from(layers.mpls?), 12),
         Field::MplsTc => (usize::from(layers.mpls?), 9),
         Field::MplsBos => (usize::from(layers.mpls?), 8),
-        Field::PbbIsid => (tag::service_tag(frame.bytes(), layers)?, 0),
-        Field::PbbUca => (tag::service_tag(frame.bytes(), layers)?, 27),
+        Field::PbbIsid => (tag::service_tag(frame, layers)?, 0),
+        Field::PbbUca => (tag::service_tag(frame, layers)?, 27),
         _ => return None,
     };
     Some(Bits { at, shift, width: field.bits() })
+}
+
+/// Where the bits of a network service header at `at` lie.
+fn nsh_bits(at: usize, field: Field) -> Option<Bits> {
+    let (offset, shift, width) = match field {
+        Field::NshFlags => (0, 28, 2),
+        Field::NshTtl => (0, 22, 6),
+        Field::NshSpi => (4, 8, 24),
+        Field::NshSi => (4, 0, 8),
+        _ => return None,
+    };
+    Some(Bits { at: at + offset, shift, width })
+}
+
+/// Only metadata of type 1 is context.
+fn set_nsh_context(frame: &mut Frame, layers: &Layers, offset: usize, bytes: &[u8]) -> Option<()> {
+    let at = network(layers, Network::Nsh)?;
+    let is_context = frame.bytes().get(at + 2)? & 0xf == nsh::MD1;
+    (is_context && write(frame.bytes_mut(), at + nsh::BASE_BYTES + offset, bytes)).then_some(())
 }
 
 /// Where the network header lies, if it is of this kind.
@@ -98,7 +127,7 @@ fn set_traffic_class(frame: &mut Frame, layers: &Layers, field: Field, value: u1
     let shift = if field == Field::IpDscp { low + 2 } else { low };
     let bits = Bits { at, shift, width: field.bits() };
     match network {
-        Network::Arp => None,
+        Network::Arp | Network::Nsh => None,
         Network::Ipv4 => write_ipv4(frame, at, 0, bits.replaced(frame, value)?).map(|_| ()),
         Network::Ipv6 => bits.write(frame, value),
     }
@@ -109,7 +138,7 @@ fn set_proto(frame: &mut Frame, layers: &Layers, proto: u8) -> Option<()> {
     let (network, at) = layers.network?;
     let at = usize::from(at);
     let old = match network {
-        Network::Arp => return None,
+        Network::Arp | Network::Nsh => return None,
         Network::Ipv4 => {
             let ttl = *frame.bytes().get(at + 8)?;
             write_ipv4(frame, at, 8, [ttl, proto])?[1]

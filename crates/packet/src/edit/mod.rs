@@ -5,16 +5,20 @@
 //! transport checksum of a later fragment (it lies in the first one), SCTP's in a fragment (a CRC needs the whole packet), and, when
 //! `ipv6_dst` changes under a routing header with segments left, any (the pseudo header holds the last destination).
 //!
+//! A packet that does not begin with an Ethernet header ([`crate::PacketType`]) has none of its fields, and no tag can be pushed.
+//!
 //! VLAN and MPLS fields are the outermost header's; network and transport headers behind MPLS or PBB are not touched, but
 //! for the TTL that [`copy_ttl_in`] writes.
+mod encap;
 mod field;
 mod rewrite;
 mod tag;
 mod ttl;
 
+pub use encap::{decap, encap_ethernet, encap_nsh};
 pub use field::set_field;
 pub use tag::{pop_mpls, pop_pbb, pop_vlan, push_mpls, push_pbb, push_vlan};
-pub use ttl::{copy_ttl_in, copy_ttl_out, dec_mpls_ttl, dec_nw_ttl, set_mpls_ttl, set_nw_ttl};
+pub use ttl::{copy_ttl_in, copy_ttl_out, dec_mpls_ttl, dec_nsh_ttl, dec_nw_ttl, set_mpls_ttl, set_nw_ttl};
 
 /// Whether an edit left headers where they were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub enum EditError {
     TooLong,
     #[error("the TTL is used up")]
     TtlExpired,
+    #[error("the packet begins with another header than the action is for")]
+    PacketType,
 }
 
 impl From<crate::frame::TooLong> for EditError {

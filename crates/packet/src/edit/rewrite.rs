@@ -23,6 +23,11 @@ pub(super) struct Bits {
 }
 
 impl Bits {
+    /// Their value.
+    pub(super) fn get(self, frame: &Frame) -> Option<u32> {
+        Some(read_u32(frame.bytes(), self.at)? >> self.shift & ((1 << self.width) - 1))
+    }
+
     /// The number's four bytes with the low `width` bits of `value` in place.
     #[expect(clippy::cast_possible_truncation, reason = "only the low `width` bits count, at most 24")]
     pub(super) fn replaced(self, frame: &Frame, value: u128) -> Option<[u8; 4]> {

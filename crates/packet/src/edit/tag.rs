@@ -3,7 +3,7 @@ use super::{EditError, Edited, ttl};
 use crate::bytes::{read, read_u16, read_u32, write};
 use crate::field::eth_type;
 use crate::parse::MIN_ETH_TYPE;
-use crate::{Frame, Layers};
+use crate::{Frame, Layers, PacketType};
 
 /// What PBB puts in front of a customer's frame: addresses, type and I-TAG.
 const PBB_BYTES: usize = 18;
@@ -17,8 +17,13 @@ pub(super) struct TypeField {
     length_at: Option<usize>,
 }
 
-/// The field behind the VLAN tags that `eth_type` is read from; none in IEEE 802.3 without SNAP.
-pub(super) fn type_field(frame: &[u8], layers: &Layers) -> Option<TypeField> {
+/// The field behind the VLAN tags that `eth_type` is read from; none in IEEE 802.3 without SNAP,
+/// nor without Ethernet.
+pub(super) fn type_field(frame: &Frame, layers: &Layers) -> Option<TypeField> {
+    if !frame.packet_type().is_ethernet() {
+        return None;
+    }
+    let frame = frame.bytes();
     let at = 12 + 4 * usize::from(layers.vlan_tags);
     if read_u16(frame, at)? >= MIN_ETH_TYPE {
         return Some(TypeField { at, length_at: None });
@@ -28,8 +33,9 @@ pub(super) fn type_field(frame: &[u8], layers: &Layers) -> Option<TypeField> {
 }
 
 /// Where the I-TAG's four bytes lie, behind PBB's type; a whole customer Ethernet header follows.
-pub(super) fn service_tag(frame: &[u8], layers: &Layers) -> Option<usize> {
+pub(super) fn service_tag(frame: &Frame, layers: &Layers) -> Option<usize> {
     let at = type_field(frame, layers)?.at;
+    let frame = frame.bytes();
     let is_there = read_u16(frame, at)? == eth_type::PBB && read::<16>(frame, at + 2).is_some();
     is_there.then_some(at + 2)
 }
@@ -40,7 +46,7 @@ pub(super) fn service_tag(frame: &[u8], layers: &Layers) -> Option<usize> {
 /// # Errors
 /// [`EditError::TooLong`].
 pub fn push_vlan(frame: &mut Frame, layers: &Layers, tpid: u16) -> Result<Edited, EditError> {
-    if frame.len() < 14 {
+    if frame.len() < 14 || !frame.packet_type().is_ethernet() {
         return Ok(Edited::Nothing);
     }
     let tci = if layers.vlan_tags > 0 { read_u16(frame.bytes(), 14).unwrap_or(0) } else { 0 };
@@ -52,7 +58,7 @@ pub fn push_vlan(frame: &mut Frame, layers: &Layers, tpid: u16) -> Result<Edited
 
 /// Pops the outermost VLAN tag.
 pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> Edited {
-    if layers.vlan_tags == 0 || frame.len() < 18 {
+    if layers.vlan_tags == 0 || frame.len() < 18 || !frame.packet_type().is_ethernet() {
         return Edited::Nothing;
     }
     frame.remove(12, 4);
@@ -65,10 +71,19 @@ pub fn pop_vlan(frame: &mut Frame, layers: &Layers) -> Edited {
 /// # Errors
 /// [`EditError::TooLong`].
 pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
-    let Some(field) = type_field(frame.bytes(), layers) else { return Ok(Edited::Nothing) };
+    let field = type_field(frame, layers);
+    if field.is_none() && frame.packet_type().is_ethernet() {
+        return Ok(Edited::Nothing);
+    }
     let entry = match layers.mpls.and_then(|at| read_u32(frame.bytes(), at.into())) {
         Some(outermost) => outermost & !BOTTOM,
         None => BOTTOM | u32::from(ttl::nw_ttl(frame.bytes(), layers).unwrap_or(0)),
+    };
+    let Some(field) = field else {
+        frame.insert(0, 4)?;
+        write(frame.bytes_mut(), 0, &entry.to_be_bytes());
+        frame.set_packet_type(PacketType::of_eth_type(eth_type));
+        return Ok(Edited::Moved);
     };
     let length = field.length_at.map(|at| (at, read_u16(frame.bytes(), at).map_or(MIN_ETH_TYPE, |length| length + 4)));
     if length.is_some_and(|(_, length)| length >= MIN_ETH_TYPE) {
@@ -86,7 +101,13 @@ pub fn push_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Ed
 
 /// Pops the outermost MPLS label stack entry; `eth_type` names what is under it.
 pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
-    let (Some(at), Some(field)) = (layers.mpls, type_field(frame.bytes(), layers)) else { return Edited::Nothing };
+    let Some(at) = layers.mpls else { return Edited::Nothing };
+    if !frame.packet_type().is_ethernet() {
+        frame.remove(at.into(), 4);
+        frame.set_packet_type(PacketType::of_eth_type(eth_type));
+        return Edited::Moved;
+    }
+    let Some(field) = type_field(frame, layers) else { return Edited::Nothing };
     let length = field.length_at.and_then(|at| Some((at, read_u16(frame.bytes(), at)?.saturating_sub(4))));
     frame.remove(at.into(), 4);
     write(frame.bytes_mut(), field.at, &eth_type.to_be_bytes());
@@ -103,9 +124,9 @@ pub fn pop_mpls(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Edited {
 /// # Errors
 /// [`EditError::TooLong`].
 pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edited, EditError> {
-    let Some(addresses) = read::<12>(frame.bytes(), 0) else { return Ok(Edited::Nothing) };
-    let service =
-        service_tag(frame.bytes(), layers).and_then(|at| read_u32(frame.bytes(), at)).unwrap_or(0) & 0xff_ffff;
+    let addresses = read::<12>(frame.bytes(), 0).filter(|_| frame.packet_type().is_ethernet());
+    let Some(addresses) = addresses else { return Ok(Edited::Nothing) };
+    let service = service_tag(frame, layers).and_then(|at| read_u32(frame.bytes(), at)).unwrap_or(0) & 0xff_ffff;
     let vlan = if layers.vlan_tags > 0 { read_u16(frame.bytes(), 14).unwrap_or(0) } else { 0 };
     let tag = u32::from(vlan >> 13) << 29 | service;
     frame.insert(0, PBB_BYTES)?;
@@ -118,7 +139,7 @@ pub fn push_pbb(frame: &mut Frame, layers: &Layers, eth_type: u16) -> Result<Edi
 
 /// Pops the PBB header: the customer's addresses become the frame's. Backbone VLAN tags stay (OpenFlow 1.3.5, 7.2.5).
 pub fn pop_pbb(frame: &mut Frame, layers: &Layers) -> Edited {
-    let Some(tag) = service_tag(frame.bytes(), layers) else { return Edited::Nothing };
+    let Some(tag) = service_tag(frame, layers) else { return Edited::Nothing };
     let Some(customer) = read::<12>(frame.bytes(), tag + 4) else { return Edited::Nothing };
     write(frame.bytes_mut(), 0, &customer);
     frame.remove(tag - 2, PBB_BYTES);

@@ -1,10 +1,10 @@
 use super::*;
-use crate::checksum::verify;
+use crate::checksum::{BadChecksum, verify, verify_as};
 use crate::craft::{Craft, TcpHeader};
 use crate::frame::{MAX_FRAME, PartialChecksum};
-use crate::parse::{Parsed, parse};
+use crate::parse::{Network, Parsed, parse_frame};
 use crate::test_support::{any_craft, applies};
-use crate::{Field, Frame, MacAddr, PortNo};
+use crate::{Field, Frame, MacAddr, PacketType, PortNo, nsh};
 use proptest::prelude::*;
 
 fn ethernet() -> Craft {
@@ -20,7 +20,14 @@ fn tcp(craft: Craft) -> Craft {
 }
 
 fn parsed(frame: &Frame) -> Parsed {
-    parse(frame.bytes(), PortNo(1)).unwrap()
+    let mut parsed = Parsed::default();
+    parse_frame(frame, PortNo(1), &mut parsed).unwrap();
+    parsed
+}
+
+/// Checks a frame's checksums, whatever it begins with.
+fn verified(frame: &Frame) -> Result<(), BadChecksum> {
+    verify_as(frame.bytes(), frame.packet_type())
 }
 
 /// The bytes after an edit of the crafted frame, which must be done.
@@ -97,6 +104,119 @@ fn pbb_push_copies_and_pop_undoes() {
     let layers = parsed(&frame).layers;
     assert_eq!(pop_pbb(&mut frame, &layers), Edited::Moved);
     assert_eq!(frame.bytes(), tcp(ipv4(ethernet().vlan(0x88a8, 0, 0).vlan(0x8100, 100, 3))).build());
+}
+
+#[test]
+fn nsh_over_ethernet_there_and_back() {
+    let packet = tcp(ipv4(ethernet()));
+    let mut frame = packet.frame();
+    assert_eq!(encap_nsh(&mut frame, 1, [].into_iter()), Ok(Edited::Moved));
+    assert_eq!(frame.packet_type(), PacketType::NSH);
+    let key = parsed(&frame).key;
+    let fields =
+        [Field::NshTtl, Field::NshMdtype, Field::NshNp, Field::NshSpi, Field::NshSi].map(|field| key.get(field));
+    assert_eq!(fields, [63, 1, 3, 0, 255]);
+    assert_eq!((key.get(Field::PacketType), key.get(Field::EthType)), (0x1_894f, 0));
+    let layers = parsed(&frame).layers;
+    assert_eq!(set_field(&mut frame, &layers, Field::NshSpi, 0x12_3456), Edited::InPlace);
+    assert_eq!(set_field(&mut frame, &layers, Field::NshC4, 0xffff_ffff), Edited::InPlace);
+    assert_eq!(encap_ethernet(&mut frame), Ok(Edited::Moved));
+    let service = ethernet().nsh(0x1234_56ff, [0, 0, 0, u32::MAX], PacketType::ETHERNET).payload(&packet.build());
+    assert_eq!(frame.bytes()[12..], service.build()[12..]);
+    assert_eq!(frame.bytes()[..12], [0; 12]);
+    assert_eq!(encap_ethernet(&mut frame), Err(EditError::PacketType));
+    for _ in 0..2 {
+        let layers = parsed(&frame).layers;
+        assert_eq!(decap(&mut frame, &layers, PacketType::NEXT_PROTOCOL), Ok(Edited::Moved));
+    }
+    assert_eq!((frame.packet_type(), frame.bytes()), (PacketType::ETHERNET, &packet.build()[..]));
+}
+
+#[test]
+fn nsh_carries_ip_and_itself() {
+    let packet = tcp(ipv4(ethernet()));
+    let mut frame = packet.frame();
+    let layers = parsed(&frame).layers;
+    let ip = PacketType::of_eth_type(0x0800);
+    assert_eq!(decap(&mut frame, &layers, PacketType::NSH), Err(EditError::PacketType), "it is IPv4");
+    assert_eq!(decap(&mut frame, &layers, ip), Ok(Edited::Moved));
+    let bare = parsed(&frame);
+    assert_eq!((bare.layers.network, bare.key.get(Field::EthDst)), (Some((Network::Ipv4, 0)), 0));
+    assert_eq!(bare.key.get(Field::TcpDst), 2222);
+    assert_eq!(set_field(&mut frame, &bare.layers, Field::EthDst, 5), Edited::Nothing);
+    assert_eq!(push_vlan(&mut frame, &bare.layers, 0x8100), Ok(Edited::Nothing));
+    assert_eq!(dec_nw_ttl(&mut frame, &bare.layers), Ok(Edited::InPlace));
+    let tlv = nsh::Tlv { class: 0x1000, kind: 10, value: &[1, 2, 3] };
+    encap_nsh(&mut frame, 2, [tlv].into_iter()).unwrap();
+    assert_eq!(frame.bytes()[..16], [0x0f, 0xc4, 2, 1, 0, 0, 0, 255, 0x10, 0, 10, 3, 1, 2, 3, 0]);
+    let layers = parsed(&frame).layers;
+    assert_eq!(set_field(&mut frame, &layers, Field::NshC1, 5), Edited::Nothing, "no context");
+    encap_nsh(&mut frame, 1, [].into_iter()).unwrap();
+    assert_eq!(parsed(&frame).key.get(Field::NshNp), 4);
+    assert_eq!(verified(&frame), Ok(()));
+    for under in [PacketType::NSH, ip] {
+        let layers = parsed(&frame).layers;
+        assert_eq!(decap(&mut frame, &layers, under), Ok(Edited::Moved));
+    }
+    assert_eq!(frame.bytes(), &packet.ttl(63).build()[14..]);
+}
+
+#[test]
+fn decap_that_cannot_be() {
+    let refuse = |frame: &mut Frame| {
+        let (layers, before) = (parsed(frame).layers, frame.bytes().to_vec());
+        assert_eq!(decap(frame, &layers, PacketType::NEXT_PROTOCOL), Err(EditError::PacketType));
+        assert_eq!(frame.bytes(), before);
+    };
+    refuse(&mut tcp(ipv4(ethernet().vlan(0x8100, 5, 0))).frame());
+    refuse(&mut ethernet().ether_type(28).payload(&[0x42, 0x42, 3]).frame());
+    let mut ip = Frame::from_bytes(&tcp(ipv4(ethernet())).build()[14..]);
+    ip.set_packet_type(PacketType::of_eth_type(0x0800));
+    refuse(&mut ip);
+    let service = |next: u8, length: usize| {
+        let header = nsh::build(1, next, []).unwrap();
+        let mut frame = Frame::from_bytes(&[header, vec![0; length]].concat());
+        frame.set_packet_type(PacketType::NSH);
+        frame
+    };
+    refuse(&mut service(9, 40));
+    refuse(&mut service(3, 13));
+    let mut cut = service(3, 14);
+    cut.truncate(23);
+    refuse(&mut cut);
+}
+
+#[test]
+fn nsh_ttl_and_flags() {
+    let service = ethernet().nsh(5, [0; 4], PacketType::ETHERNET).payload(&[0; 60]);
+    let mut frame = service.frame();
+    let layers = parsed(&frame).layers;
+    assert_eq!(dec_nsh_ttl(&mut frame, &layers), Ok(Edited::Moved));
+    assert_eq!(set_field(&mut frame, &layers, Field::NshFlags, 3), Edited::Moved);
+    assert_eq!(frame.bytes()[14..16], [0x3f, 0x86], "TTL 62 behind both flags, six words");
+    for ttl in [1, 0] {
+        set_field(&mut frame, &layers, Field::NshTtl, ttl);
+        assert_eq!(dec_nsh_ttl(&mut frame, &layers), Err(EditError::TtlExpired));
+    }
+    let mut other = tcp(ipv4(ethernet())).frame();
+    let layers = parsed(&other).layers;
+    assert_eq!(dec_nsh_ttl(&mut other, &layers), Ok(Edited::Nothing));
+}
+
+#[test]
+fn mpls_without_ethernet() {
+    let mut frame = tcp(ipv4(ethernet())).ttl(9).frame();
+    let edit = |frame: &mut Frame, edit: fn(&mut Frame, &crate::Layers) -> Edited| {
+        let layers = parsed(frame).layers;
+        assert_eq!(edit(frame, &layers), Edited::Moved);
+    };
+    edit(&mut frame, |frame, layers| decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap());
+    let bare = frame.bytes().to_vec();
+    edit(&mut frame, |frame, layers| push_mpls(frame, layers, 0x8847).unwrap());
+    assert_eq!((frame.packet_type().to_bits(), &frame.bytes()[..4]), (0x1_8847, &[0, 0, 1, 9][..]));
+    assert_eq!(verified(&frame), Ok(()));
+    edit(&mut frame, |frame, layers| pop_mpls(frame, layers, 0x0800));
+    assert_eq!((frame.packet_type().to_bits(), frame.bytes()), (0x1_0800, &bare[..]));
 }
 
 #[test]
@@ -233,9 +353,22 @@ fn edit(frame: &mut Frame, layers: &crate::Layers, which: u8, value: u128) -> Ed
         51 => set_nw_ttl(frame, layers, ttl),
         52 => set_mpls_ttl(frame, layers, ttl),
         53 => dec_nw_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        55 => encap_nsh(frame, 1 + ttl % 2, [].into_iter()).unwrap_or(Edited::Nothing),
+        56 => encap_ethernet(frame).unwrap_or(Edited::Nothing),
+        57 => decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap_or(Edited::Nothing),
+        58 => dec_nsh_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        59..69 => set_field(frame, layers, NSH_FIELDS[usize::from(which) - 59], value),
         _ => dec_mpls_ttl(frame, layers).unwrap_or(Edited::Nothing),
     }
 }
+
+const EDITS: u8 = 69;
+
+/// NSH's fields, which come behind those of the basic class.
+const NSH_FIELDS: [Field; 10] = {
+    use Field::*;
+    [NshFlags, NshTtl, NshMdtype, NshNp, NshSpi, NshSi, NshC1, NshC2, NshC3, NshC4]
+};
 
 /// What a controller that knows the packet names in pop_mpls.
 fn under_label(frame: &Frame, layers: &crate::Layers) -> u16 {
@@ -253,9 +386,9 @@ const REINTERPRETING: [Field; 3] = [Field::EthType, Field::IpProto, Field::MplsB
 
 proptest! {
     #[test]
-    fn checksums_stay_right(craft in any_craft(), edits in proptest::collection::vec((0u8..55, any::<u128>()), 1..8)) {
+    fn checksums_stay_right(craft in any_craft(), edits in proptest::collection::vec((0u8..EDITS, any::<u128>()), 1..12)) {
         let mut frame = craft.frame();
-        prop_assert_eq!(verify(frame.bytes()), Ok(()));
+        prop_assert_eq!(verified(&frame), Ok(()));
         for (which, value) in edits {
             if Field::ALL.get(usize::from(which)).is_some_and(|field| REINTERPRETING.contains(field)) {
                 continue;
@@ -264,7 +397,7 @@ proptest! {
             let bytes = frame.bytes().to_vec();
             let result = edit(&mut frame, &before.layers, which, value);
             let after = parsed(&frame);
-            prop_assert_eq!(verify(frame.bytes()), Ok(()), "edit {} with {:x}", which, value);
+            prop_assert_eq!(verified(&frame), Ok(()), "edit {} with {:x}", which, value);
             match result {
                 Edited::Nothing => prop_assert_eq!(frame.bytes(), bytes),
                 Edited::InPlace => prop_assert_eq!(after.layers, before.layers),
@@ -274,8 +407,8 @@ proptest! {
     }
 
     #[test]
-    fn set_field_sets_what_parse_reads(craft in any_craft(), field in 0usize..43, value in any::<u128>()) {
-        let field = Field::ALL[field];
+    fn set_field_sets_what_parse_reads(craft in any_craft(), field in 0usize..53, value in any::<u128>()) {
+        let field = if field < 43 { Field::ALL[field] } else { NSH_FIELDS[field - 43] };
         let mut frame = craft.frame();
         let before = parsed(&frame);
         let value = value & field.all_ones();
@@ -294,12 +427,13 @@ proptest! {
 
     #[test]
     fn edits_of_anything_do_not_panic(
-        bytes in proptest::collection::vec(any::<u8>(), 0..120), craft in any_craft(), which in 0u8..55, value in any::<u128>(),
-        checksum in proptest::option::of((any::<u16>(), any::<u16>()))
+        bytes in proptest::collection::vec(any::<u8>(), 0..120), craft in any_craft(), which in 0u8..EDITS, value in any::<u128>(),
+        checksum in proptest::option::of((any::<u16>(), any::<u16>())), eth_type in proptest::option::of(any::<u16>())
     ) {
         // Layers of one frame, bytes of another: worse than any frame on its own.
         let layers = parsed(&craft.frame()).layers;
         let mut frame = Frame::from_bytes(&bytes);
+        eth_type.into_iter().for_each(|kind| frame.set_packet_type(PacketType::of_eth_type(kind)));
         frame.offload.checksum = checksum.map(|(start, offset)| PartialChecksum { start, offset });
         edit(&mut frame, &layers, which, value);
     }

@@ -1,5 +1,5 @@
 //! Actions on TTLs: IPv4's, IPv6's hop limit, MPLS's.
-use super::rewrite::write_ipv4;
+use super::rewrite::{Bits, write_ipv4};
 use super::{EditError, Edited};
 use crate::bytes::write;
 use crate::datagram::ip_type;
@@ -42,7 +42,7 @@ impl Header {
         match layers.network? {
             (Network::Ipv4, at) => Some(Header::Ipv4(at.into())),
             (Network::Ipv6, at) => Some(Header::Ipv6(at.into())),
-            (Network::Arp, _) => None,
+            (Network::Arp | Network::Nsh, _) => None,
         }
     }
 
@@ -92,6 +92,21 @@ pub fn set_nw_ttl(frame: &mut Frame, layers: &Layers, ttl: u8) -> Edited {
 /// [`EditError::TtlExpired`] if it was 0 or 1.
 pub fn dec_nw_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
     decrement(frame, Header::network(layers))
+}
+
+/// Takes one off the TTL of the network service header.
+///
+/// # Errors
+/// [`EditError::TtlExpired`] if it was 0 or 1.
+pub fn dec_nsh_ttl(frame: &mut Frame, layers: &Layers) -> Result<Edited, EditError> {
+    let Some((Network::Nsh, at)) = layers.network else { return Ok(Edited::Nothing) };
+    let ttl = Bits { at: at.into(), shift: 22, width: 6 };
+    match ttl.get(frame) {
+        None => Ok(Edited::Nothing),
+        Some(0 | 1) => Err(EditError::TtlExpired),
+        // The flow key has this one.
+        Some(hops) => Ok(ttl.write(frame, u128::from(hops) - 1).map_or(Edited::Nothing, |()| Edited::Moved)),
+    }
 }
 
 /// Copies the TTL from the next-to-outermost header with a TTL to the outermost (OpenFlow 1.3.5, 5.12): between MPLS entries or

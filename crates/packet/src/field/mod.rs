@@ -424,6 +424,12 @@ impl Field {
             || self.is_register()
     }
 
+    /// Whether it lies in the Ethernet header or its tags, which a packet of another type does not have.
+    pub const fn is_ethernet(self) -> bool {
+        use Field::{EthDst, EthSrc, EthType, VlanPcp, VlanVid};
+        matches!(self, EthDst | EthSrc | EthType | VlanVid | VlanPcp)
+    }
+
     /// Whether it is a register, of whatever width.
     pub const fn is_register(self) -> bool {
         matches!(self as u8, 130..=157)

@@ -39,7 +39,7 @@ pub fn finish(mut frame: Frame, pool: &mut FramePool, out: &mut Vec<Frame>) -> b
 /// header's sum already in its field. Padding behind the IP packet does not count.
 fn complete(frame: &mut Frame, partial: PartialChecksum) -> Option<()> {
     let (start, offset) = (usize::from(partial.start), usize::from(partial.offset));
-    let datagram = Datagram::innermost(frame.bytes());
+    let datagram = Datagram::innermost(frame.bytes(), frame.packet_type());
     let (kind, end) = match datagram {
         Some(Datagram { transport: Some((kind, at)), end, .. }) if at == start => (Some(kind), end),
         _ => (None, frame.len()),

@@ -3,7 +3,7 @@ use super::nonzero;
 use crate::bytes::{read_u16, read_u32, write};
 use crate::checksum::Sum;
 use crate::datagram::Datagram;
-use crate::frame::{Segmentation, SegmentationKind};
+use crate::frame::{Offload, Segmentation, SegmentationKind};
 use crate::parse::{Network, Transport};
 use crate::{Frame, FramePool};
 
@@ -42,6 +42,8 @@ pub(super) fn cut(frame: &Frame, stated: Segmentation, pool: &mut FramePool, out
         let last = offset + bytes == payload.len();
         let mut segment = pool.take(whole.headers + bytes);
         segment.assign(&frame.bytes()[..whole.headers]);
+        segment.inherit(frame);
+        segment.offload = Offload::default();
         let is_made = segment.append(&payload[offset..offset + bytes]).is_ok();
         let place = Place { index: out.len() - first, offset, last };
         let done = whole.fix_headers(segment.bytes_mut(), place).filter(|()| is_made);
@@ -99,8 +101,8 @@ struct Place {
 impl<'a> Super<'a> {
     fn of(frame: &'a Frame, kind: SegmentationKind) -> Option<Super<'a>> {
         let checksummed = frame.offload.checksum.is_some();
+        let datagram = Datagram::innermost(frame.bytes(), frame.packet_type()).filter(|datagram| datagram.whole)?;
         let frame = frame.bytes();
-        let datagram = Datagram::innermost(frame).filter(|datagram| datagram.whole)?;
         let (transport, transport_at) = datagram.transport?;
         let header_bytes = match (kind, datagram.network, transport) {
             (SegmentationKind::Tcpv4 { .. }, Network::Ipv4, Transport::Tcp)

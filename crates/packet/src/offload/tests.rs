@@ -1,11 +1,11 @@
 use super::*;
-use crate::checksum::verify;
+use crate::checksum::{verify, verify_as};
 use crate::craft::{Craft, TcpHeader};
-use crate::edit::{push_mpls, push_pbb, push_vlan, set_field};
+use crate::edit::{decap, encap_ethernet, encap_nsh, push_mpls, push_pbb, push_vlan, set_field};
 use crate::frame::{Segmentation, SegmentationKind};
 use crate::parse::{Parsed, parse};
 use crate::test_support::any_craft;
-use crate::{Field, MacAddr, PortNo};
+use crate::{Field, MacAddr, PacketType, PortNo};
 use proptest::prelude::*;
 
 fn ethernet() -> Craft {
@@ -40,7 +40,7 @@ fn parsed(frame: &Frame) -> Parsed {
 /// Undoes the transport checksum, as a sender does that leaves it to the port.
 fn left_to_port(craft: &Craft) -> Frame {
     let mut frame = craft.frame();
-    let datagram = Datagram::innermost(frame.bytes()).unwrap();
+    let datagram = Datagram::innermost(frame.bytes(), frame.packet_type()).unwrap();
     let (kind, at) = datagram.transport.unwrap();
     let offset = match kind {
         Transport::Tcp => 16,
@@ -179,7 +179,7 @@ fn segmentation_statements_that_do_not_fit() {
 proptest! {
     #[test]
     fn edits_then_completion(craft in any_craft(), edits in proptest::collection::vec((0usize..43, any::<u128>()), 0..6)) {
-        if Datagram::innermost(&craft.build()).is_none_or(|datagram| datagram.transport.is_none()) {
+        if Datagram::innermost(&craft.build(), PacketType::ETHERNET).is_none_or(|datagram| datagram.transport.is_none()) {
             return Ok(());
         }
         let mut frame = left_to_port(&craft);
@@ -214,6 +214,13 @@ proptest! {
             0 => { push_vlan(&mut frame, &layers, 0x88a8).unwrap(); }
             1 => { push_mpls(&mut frame, &layers, 0x8847).unwrap(); }
             2 => { push_pbb(&mut frame, &layers, 0x88e7).unwrap(); }
+            3 => { encap_nsh(&mut frame, 1, [].into_iter()).unwrap(); }
+            4 => {
+                // Not behind a VLAN tag.
+                let _ = decap(&mut frame, &layers, PacketType::NEXT_PROTOCOL);
+                encap_nsh(&mut frame, 2, [].into_iter()).unwrap();
+                encap_ethernet(&mut frame).unwrap();
+            }
             _ => {}
         }
         let size = WireSize::of(&frame);
@@ -223,8 +230,8 @@ proptest! {
         };
         let mut carried: Vec<u8> = Vec::new();
         for segment in &segments {
-            prop_assert_eq!(verify(segment.bytes()), Ok(()));
-            let datagram = Datagram::innermost(segment.bytes()).unwrap();
+            prop_assert_eq!(verify_as(segment.bytes(), segment.packet_type()), Ok(()));
+            let datagram = Datagram::innermost(segment.bytes(), segment.packet_type()).unwrap();
             prop_assert!(datagram.whole && datagram.end == segment.len());
             let (transport, at) = datagram.transport.unwrap();
             carried.extend(&segment.bytes()[at + if transport == Transport::Tcp { 20 } else { 8 }..]);

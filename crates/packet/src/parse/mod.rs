@@ -7,7 +7,7 @@ pub(crate) mod transport;
 
 use crate::bytes::{read, read_u16};
 use crate::field::{VLAN_PRESENT, eth_type};
-use crate::{Field, FlowKey, PortNo};
+use crate::{Field, FlowKey, Frame, PacketType, PortNo, nsh};
 
 /// VLAN tags looked behind; with more, `eth_type` is the next tag's TPID and parsing ends there.
 pub const MAX_VLAN_TAGS: u8 = 8;
@@ -31,7 +31,7 @@ pub struct Layers {
     pub vlan_tags: u8,
     /// Where the first MPLS label stack entry lies.
     pub mpls: Option<u16>,
-    /// Where the IPv4, IPv6 or ARP header lies, and which it is. Absent behind MPLS.
+    /// Where the IPv4, IPv6, ARP or network service header lies, and which it is. Absent behind MPLS.
     pub network: Option<(Network, u16)>,
     /// Where the transport header lies, and which it is. Absent in later fragments.
     pub transport: Option<(Transport, u16)>,
@@ -44,6 +44,8 @@ pub enum Network {
     Ipv4,
     Ipv6,
     Arp,
+    /// A network service header; what it carries is not looked at.
+    Nsh,
 }
 
 /// A transport header.
@@ -65,7 +67,7 @@ pub struct TooShort(pub usize);
 /// Parses a frame once. A header that is cut short or malformed ends parsing: fields from there on are absent (zero), as in
 /// any switch that must forward what it does not understand.
 ///
-/// Behind MPLS and PBB nothing is looked at (OpenFlow 1.3.5, 7.2.3.8: their `eth_type` is the one matched on). Bytes behind
+/// Behind MPLS, PBB and network service headers nothing is looked at (OpenFlow 1.3.5, 7.2.3.8: their `eth_type` is the one matched on). Bytes behind
 /// the length that an IP header states are padding; a length beyond the frame's end counts as far as there are bytes.
 ///
 /// # Errors
@@ -97,6 +99,58 @@ pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<
     parsed.layers.vlan_tags = link.tags;
     behind_link(frame, link.end, link.eth_type, parsed);
     Ok(())
+}
+
+/// Parses a frame with what is known of it beside its bytes: packets without Ethernet header, tunnels.
+///
+/// # Errors
+/// [`TooShort`] if it should begin with an Ethernet header and that is not whole; `parsed` is as it was.
+#[inline]
+pub fn parse_frame(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
+    if frame.is_plain() { parse_into(frame.bytes(), in_port, parsed) } else { parse_special(frame, in_port, parsed) }
+}
+
+impl Parsed {
+    /// As [`parse_frame`], into a new place.
+    ///
+    /// # Errors
+    /// [`TooShort`] as there.
+    pub fn of(frame: &Frame, in_port: PortNo) -> Result<Parsed, TooShort> {
+        let mut parsed = Parsed::default();
+        parse_frame(frame, in_port, &mut parsed).map(|()| parsed)
+    }
+}
+
+#[cold]
+fn parse_special(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Result<(), TooShort> {
+    match frame.packet_type().eth_type() {
+        None => parse_into(frame.bytes(), in_port, parsed)?,
+        Some(eth_type) => {
+            *parsed = without_ethernet(frame.bytes(), eth_type);
+            parsed.key.set(Field::InPort, in_port.0.into());
+            parsed.key.set(Field::InPhyPort, in_port.0.into());
+        }
+    }
+    parsed.key.set(Field::TunnelId, frame.tunnel.id.into());
+    parsed.key.set(Field::TunSrc, frame.tunnel.src.into());
+    parsed.key.set(Field::TunDst, frame.tunnel.dst.into());
+    Ok(())
+}
+
+/// Parses a packet that begins with what `kind` says; the port is not known. Nothing if that is a frame too short to be one.
+pub fn parse_as(packet: &[u8], kind: PacketType) -> Option<Parsed> {
+    match kind.eth_type() {
+        None => parse(packet, PortNo::ANY).ok(),
+        Some(eth_type) => Some(without_ethernet(packet, eth_type)),
+    }
+}
+
+/// Parses what `eth_type` names; the packet type tells so, and [`Field::EthType`] is absent as the other Ethernet fields are.
+fn without_ethernet(packet: &[u8], eth_type: u16) -> Parsed {
+    let mut parsed = Parsed::default();
+    parsed.key.set(Field::PacketType, PacketType::of_eth_type(eth_type).to_bits().into());
+    behind_link(packet, 0, eth_type, &mut parsed);
+    parsed
 }
 
 /// What the link header says.
@@ -150,6 +204,7 @@ pub(crate) fn behind_link(frame: &[u8], at: usize, eth_type: u16, parsed: &mut P
         eth_type::ARP | eth_type::RARP => arp(frame, at, parsed),
         eth_type::MPLS | eth_type::MPLS_MULTICAST => mpls(frame, at, parsed),
         eth_type::PBB => pbb(frame, at, parsed),
+        eth_type::NSH => nsh(frame, at, parsed),
         _ => {}
     }
 }
@@ -180,6 +235,16 @@ fn pbb(frame: &[u8], at: usize, parsed: &mut Parsed) {
     let Some(header) = read::<16>(frame, at) else { return };
     parsed.key.set(Field::PbbIsid, u32::from_be_bytes([0, header[1], header[2], header[3]]).into());
     parsed.key.set(Field::PbbUca, (header[0] >> 3 & 1).into());
+}
+
+/// A network service header; one that is malformed has no fields.
+fn nsh(frame: &[u8], at: usize, parsed: &mut Parsed) {
+    let Some(header) = frame.get(at..).and_then(nsh::Header::parse) else { return };
+    parsed.layers.network = Some((Network::Nsh, position(at)));
+    let [base, first, second] = header.words();
+    parsed.key.words[25] = base;
+    parsed.key.words[26] = first;
+    parsed.key.words[27] = second;
 }
 
 /// An offset as [`Layers`] keeps it. Every chain of headers is bounded well below 64 KiB, whatever the frame's length.

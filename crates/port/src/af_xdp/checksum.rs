@@ -46,7 +46,7 @@ fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, pr
     let (addresses, end) = match network.0 {
         Network::Ipv4 => (at + 12..at + 20, at + usize::from(number(bytes, at + 2)?)),
         Network::Ipv6 => (at + 8..at + 40, at + 40 + usize::from(number(bytes, at + 4)?)),
-        Network::Arp => return None,
+        Network::Arp | Network::Nsh => return None,
     };
     let length = u32::try_from(end.checked_sub(transport)?).ok()?;
     let pairs = bytes.get(addresses)?.chunks_exact(2);
@@ -67,7 +67,7 @@ fn segmentation(bytes: &[u8], layers: &Layers, mtu: usize) -> Option<Segmentatio
     let kind = match network {
         Network::Ipv4 => SegmentationKind::Tcpv4 { ecn },
         Network::Ipv6 => SegmentationKind::Tcpv6 { ecn },
-        Network::Arp => return None,
+        Network::Arp | Network::Nsh => return None,
     };
     let segment_bytes = mtu.checked_sub(usize::from(header_end.checked_sub(start)?)).filter(|&bytes| bytes > 0)?;
     Some(Segmentation { kind, segment_bytes: u16::try_from(segment_bytes).ok()?, header_bytes: header_end })

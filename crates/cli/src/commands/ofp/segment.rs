@@ -61,7 +61,7 @@ fn ip_end(network: Network, ip: usize, frame: &[u8]) -> Option<usize> {
     let (length, start) = match network {
         Network::Ipv4 => (be16(ip + 2)?, ip),
         Network::Ipv6 => (be16(ip + 4)?, ip + 40),
-        Network::Arp => return None,
+        Network::Arp | Network::Nsh => return None,
     };
     Some(if length == 0 { frame.len() } else { start + length })
 }

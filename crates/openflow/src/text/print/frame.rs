@@ -40,6 +40,18 @@ impl Line<'_> {
             Some((Network::Arp, _)) => {
                 self.fields(&[Field::ArpSpa, Field::ArpTpa, Field::ArpOp, Field::ArpSha, Field::ArpTha])
             }
+            Some((Network::Nsh, _)) => self.fields(&[
+                Field::NshFlags,
+                Field::NshTtl,
+                Field::NshMdtype,
+                Field::NshNp,
+                Field::NshSpi,
+                Field::NshSi,
+                Field::NshC1,
+                Field::NshC2,
+                Field::NshC3,
+                Field::NshC4,
+            ]),
             Some((network, at)) => self.ip(network, usize::from(at), word.is_some_and(|(_, whole)| whole)),
             None => {}
         }
@@ -59,7 +71,7 @@ impl Line<'_> {
             Some((Network::Arp, _)) => return Some(("arp", false)),
             None if self.is_type(eth_type::MPLS) => return Some(("mpls", false)),
             None if self.is_type(eth_type::MPLS_MULTICAST) => return Some(("mplsm", false)),
-            None => return None,
+            None | Some((Network::Nsh, _)) => return None,
         };
         let proto = self.key.get(Field::IpProto);
         let words: [(u8, &str, &str); 3] =

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Tunnel;
 use crate::field::{ip_frag, ipv6_exthdr};
 
 mod oracle;
@@ -137,6 +138,60 @@ fn mpls_and_pbb_end_the_key() {
     assert_eq!((layers.mpls, layers.network), (Some(18), None));
     let pbb = "88e7 08 0000cb 020000000004 020000000003 0800 45";
     assert_eq!(fields(pbb), [(Field::EthType, 0x88e7), (Field::PbbIsid, 203), (Field::PbbUca, 1)]);
+}
+
+#[test]
+fn network_service_headers() {
+    // Flags 3, TTL 42, metadata type 1, next protocol 4, path 0x123456, index 0xfe.
+    let base = "894f 3a86 01 04 123456 fe";
+    let context = "11111111 22222222 33333333 44444444";
+    let expected = [
+        (Field::EthType, 0x894f),
+        (Field::NshFlags, 3),
+        (Field::NshTtl, 42),
+        (Field::NshMdtype, 1),
+        (Field::NshNp, 4),
+        (Field::NshSpi, 0x12_3456),
+        (Field::NshSi, 0xfe),
+        (Field::NshC1, 0x1111_1111),
+        (Field::NshC2, 0x2222_2222),
+        (Field::NshC3, 0x3333_3333),
+        (Field::NshC4, 0x4444_4444),
+    ];
+    assert_eq!(fields(&format!("{base}{context} 0800 45")), expected);
+    assert_eq!(parsed(&format!("8100 0005 {base}{context}")).layers.network, Some((Network::Nsh, 18)));
+    let values = format!("{} 1000 0a 04 01020304 0800", base.replace("3a86 01", "3a84 02"));
+    let second = fields(&values);
+    assert_eq!(second[..3], expected[..3]);
+    assert_eq!(second[3..], [(Field::NshMdtype, 2), expected[4], expected[5], expected[6]]);
+    for wrong in [base.into(), format!("{} {context}", base.replace("3a86", "7a86")), values.replace("3a84", "3abf")] {
+        assert_eq!(fields(&wrong), expected[..1], "{wrong}");
+    }
+}
+
+#[test]
+fn packets_without_ethernet_and_tunnels() {
+    let mut frame =
+        Frame::from_bytes(&bytes("45000020000140004011 0000 0a000001 0a000002 04d2 0035 000c0000 00000000"));
+    let as_it_is = |frame: &Frame| {
+        let mut parsed = Parsed::default();
+        parse_frame(frame, PortNo(7), &mut parsed).map(|()| parsed)
+    };
+    frame.set_packet_type(crate::PacketType::of_eth_type(0x0800));
+    frame.tunnel = Tunnel { id: 77, src: 0x0a00_0009, dst: 0x0a00_0008 };
+    let parsed = as_it_is(&frame).unwrap();
+    let get = |fields: [Field; 8]| fields.map(|field| parsed.key.get(field));
+    use Field::*;
+    assert_eq!(
+        get([PacketType, EthType, UdpDst, TunnelId, TunSrc, TunDst, InPort, InPhyPort]),
+        [0x1_0800, 0, 53, 77, 0x0a00_0009, 0x0a00_0008, 7, 7]
+    );
+    frame.set_packet_type(crate::PacketType::ETHERNET);
+    assert_eq!(as_it_is(&frame).unwrap().key.get(TunnelId), 77);
+    frame.truncate(13);
+    assert_eq!(as_it_is(&frame), Err(TooShort(13)));
+    frame.set_packet_type(crate::PacketType::NSH);
+    assert_eq!(as_it_is(&frame).unwrap().layers, Layers::default());
 }
 
 #[test]

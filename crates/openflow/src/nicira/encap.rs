@@ -1,0 +1,121 @@
+//! Headers put in front of packets and taken off: encap and decap, with their properties (`include/openvswitch/ofp-ed-props.h`).
+use crate::model::error::BadAction;
+use crate::model::{Action, Encap, NshHeader, NshTlv};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use weir_packet::PacketType;
+
+/// The class of properties of network service headers.
+const NSH: u16 = 4;
+const MD_TYPE: u8 = 1;
+const TLV: u8 = 2;
+/// A property's class, type and length.
+const HEAD: usize = 4;
+
+/// What follows the subtype: header size (ignored), packet type, properties.
+pub(super) fn decode(action: &mut Reader<'_>) -> Decoded<Action> {
+    action.rename("encap");
+    action.skip(2)?;
+    let at = action.at();
+    let kind = PacketType::from_bits(action.u32()?);
+    let header = if kind == PacketType::NSH {
+        Encap::Nsh(decode_nsh(action)?)
+    } else if kind.is_ethernet() {
+        // It has no properties.
+        action.finish()?;
+        Encap::Ethernet
+    } else {
+        let reason = format!("found packet type {kind}, expected {} or {}", PacketType::ETHERNET, PacketType::NSH);
+        return Err(action.error_at(at, BadAction::BadArgument, reason));
+    };
+    Ok(Action::Encap(header))
+}
+
+fn decode_nsh(action: &mut Reader<'_>) -> Decoded<NshHeader> {
+    let mut header = NshHeader::default();
+    while !action.is_empty() {
+        let at = action.at();
+        let (class, kind, length) = (action.u16()?, action.u8()?, usize::from(action.u8()?));
+        let body = length.checked_sub(HEAD).filter(|_| length.is_multiple_of(8));
+        let Some(body) = body else {
+            let reason = format!("found property of length {length}, expected a multiple of 8 from 8 on");
+            return Err(action.error_at(at, BadAction::BadLen, reason));
+        };
+        let mut property = action.part(body, "encap property", BadAction::BadLen)?;
+        match (class, kind) {
+            (NSH, MD_TYPE) if header.md_type.is_none() => header.md_type = Some(decode_md_type(&mut property)?),
+            (NSH, TLV) => header.tlvs.push(decode_tlv(&mut property)?),
+            _ => {
+                let reason = format!("found property {kind} of class {class}, expected metadata type once, or values");
+                return Err(action.error_at(at, BadAction::BadArgument, reason));
+            }
+        }
+    }
+    Ok(header)
+}
+
+fn decode_md_type(property: &mut Reader<'_>) -> Decoded<u8> {
+    let md_type = property.u8()?;
+    property.skip(3)?;
+    property.finish()?;
+    Ok(md_type)
+}
+
+fn decode_tlv(property: &mut Reader<'_>) -> Decoded<NshTlv> {
+    let (class, kind, length) = (property.u16()?, property.u8()?, usize::from(property.u8()?));
+    let value = property.take(length)?;
+    property.skip(length.next_multiple_of(8) - length)?;
+    property.finish()?;
+    Ok(NshTlv { class, kind, value: value.to_vec().into() })
+}
+
+pub(super) fn encode(header: &Encap, writer: &mut Writer<'_>) -> Encoded {
+    writer.u16(0);
+    match header {
+        Encap::Ethernet => writer.u32(PacketType::ETHERNET.to_bits()),
+        Encap::Nsh(header) => {
+            writer.u32(PacketType::NSH.to_bits());
+            if let Some(md_type) = header.md_type {
+                property(MD_TYPE, 8, writer);
+                writer.u8(md_type);
+                writer.zeros(3);
+            }
+            header.tlvs.iter().try_for_each(|tlv| encode_tlv(tlv, writer))?;
+        }
+    }
+    Ok(())
+}
+
+fn encode_tlv(tlv: &NshTlv, writer: &mut Writer<'_>) -> Encoded {
+    let padded = tlv.value.0.len().next_multiple_of(8);
+    let (Ok(length), Ok(value)) = (u8::try_from(8 + padded), u8::try_from(tlv.value.0.len())) else {
+        return Err(writer.cannot(format!("{} bytes in an NSH value, at most 240 fit", tlv.value.0.len())));
+    };
+    property(TLV, length, writer);
+    writer.u16(tlv.class);
+    writer.u8(tlv.kind);
+    writer.u8(value);
+    writer.bytes(&tlv.value.0);
+    writer.zeros(padded - tlv.value.0.len());
+    Ok(())
+}
+
+fn property(kind: u8, length: u8, writer: &mut Writer<'_>) {
+    writer.u16(NSH);
+    writer.u8(kind);
+    writer.u8(length);
+}
+
+/// What follows the subtype: padding, the type of what is under the header.
+pub(super) fn decode_decap(action: &mut Reader<'_>) -> Decoded<Action> {
+    action.rename("decap");
+    action.skip(2)?;
+    let wanted = PacketType::from_bits(action.u32()?);
+    action.skip(action.left().min(4))?;
+    action.finish()?;
+    Ok(Action::Decap(wanted))
+}
+
+pub(super) fn encode_decap(wanted: PacketType, writer: &mut Writer<'_>) {
+    writer.zeros(2);
+    writer.u32(wanted.to_bits());
+}
