@@ -9,5 +9,6 @@ mod controllers;
 mod failures;
 mod local;
 mod ofctl;
+mod port_mod;
 mod queues;
 mod quickstart;

@@ -10,7 +10,7 @@
 //! A frame that a host left unfinished stays so on its way through veth pairs: a capture on the receiving host shows its
 //! checksum as wrong, as it does for any two hosts that Linux joins.
 use crate::ethtool::SwitchedOff;
-use crate::interface::{Interface, refused};
+use crate::interface::{HeldDown, Interface, refused};
 use crate::spec::Options;
 use crate::sys::messages::{ReceiveSlots, Received, SendSlots};
 use crate::sys::{Plain as _, errno, socket};
@@ -44,6 +44,7 @@ pub struct AfPacket {
     missed: Cell<u64>,
     /// The device was gone when the link was asked for. The socket tells only that it goes down, which may be long before.
     vanished: bool,
+    held_down: Option<HeldDown>,
     _settings: Option<SwitchedOff>,
 }
 
@@ -74,6 +75,7 @@ impl AfPacket {
             counters: Counters::default(),
             missed: Cell::new(0),
             vanished: false,
+            held_down: None,
         })
     }
 
@@ -206,6 +208,10 @@ impl Port for AfPacket {
             socket::get(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS).ok();
         self.missed.set(self.missed.get() + kernel.map_or(0, |stats| u64::from(stats.tp_drops)));
         Counters { rx_missed: self.missed.get(), ..self.counters }
+    }
+
+    fn set_admin(&mut self, up: bool) -> io::Result<()> {
+        HeldDown::set(&mut self.held_down, &self.interface, up)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::sys::{errno, ioctl, ioctl::InterfaceRequest, socket};
 use crate::{LinkState, PortError, PortInfo, ethtool};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 use weir_packet::MacAddr;
 
 /// Bytes that a frame may be longer than the MTU: an Ethernet header and one VLAN tag, as Linux counts.
@@ -131,6 +132,37 @@ impl Interface {
         request.set_index(self.index);
         request.send(self.socket.as_fd(), libc::SIOCGIFNAME)?;
         Ok(request)
+    }
+}
+
+/// Keeps an interface down that was up, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldDown(Arc<Interface>);
+
+impl HeldDown {
+    /// Sets an interface up or down, as [`crate::Port::set_admin`] says.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn set(held: &mut Option<HeldDown>, interface: &Arc<Interface>, up: bool) -> io::Result<()> {
+        if up {
+            interface.set_up()?;
+            *held = None;
+        } else if interface.is_up() {
+            interface.set_down()?;
+            *held = Some(HeldDown(Arc::clone(interface)));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for HeldDown {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.set_up()
+            && self.0.exists()
+        {
+            tracing::warn!(interface = self.0.name(), %error, "cannot set the interface up again");
+        }
     }
 }
 

@@ -52,11 +52,13 @@ pub struct MemoryPort {
 struct Wake {
     asleep: AtomicBool,
     event: EventFd,
+    /// Whether the reader's end was taken out of service.
+    is_down: AtomicBool,
 }
 
 impl Wake {
     fn new() -> io::Result<Wake> {
-        Ok(Wake { asleep: AtomicBool::new(false), event: EventFd::new()? })
+        Ok(Wake { asleep: AtomicBool::new(false), event: EventFd::new()?, is_down: AtomicBool::new(false) })
     }
 
     /// Wakes the reader if it sleeps. Called after the frames are in the ring: the fence orders them before the flag is
@@ -90,6 +92,12 @@ impl MemoryPort {
     fn is_cut(&self) -> bool {
         self.to_peer.is_abandoned()
     }
+
+    /// Whether frames can pass: both ends are there, and in service.
+    fn has_link(&self) -> bool {
+        let is_down = |wake: &Wake| wake.is_down.load(Ordering::Relaxed);
+        !self.is_cut() && !is_down(&self.wake) && !is_down(&self.peer_wake)
+    }
 }
 
 /// Memory carries whatever fits a frame.
@@ -121,18 +129,18 @@ impl Port for MemoryPort {
         if frames.is_empty() {
             return Ok(());
         }
-        let cut = self.is_cut();
+        let has_link = self.has_link();
         for mut frame in frames.drain(..) {
             // A queue is the sender's affair.
             frame.queue = DEFAULT_QUEUE;
             let bytes = frame.len() as u64;
-            match if cut { Err(PushError::Full(frame)) } else { self.to_peer.push(frame) } {
+            match if has_link { self.to_peer.push(frame) } else { Err(PushError::Full(frame)) } {
                 Ok(()) => {
                     self.counters.tx_packets += 1;
                     self.counters.tx_bytes += bytes;
                 }
                 Err(PushError::Full(frame)) => {
-                    *(if cut { &mut self.counters.tx_errors } else { &mut self.counters.tx_full }) += 1;
+                    *(if has_link { &mut self.counters.tx_full } else { &mut self.counters.tx_errors }) += 1;
                     pool.give(frame);
                 }
             }
@@ -157,11 +165,18 @@ impl Port for MemoryPort {
     }
 
     fn link(&mut self) -> LinkState {
-        LinkState { up: !self.is_cut(), speed: None }
+        LinkState { up: self.has_link(), speed: None }
     }
 
     fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Wakes the peer, whose link goes up or down with this end's.
+    fn set_admin(&mut self, up: bool) -> io::Result<()> {
+        self.wake.is_down.store(!up, Ordering::Relaxed);
+        self.peer_wake.event.signal();
+        Ok(())
     }
 }
 
@@ -264,6 +279,20 @@ mod tests {
         send(&mut b, 2);
         assert_eq!(b.counters().tx_errors, 2);
         assert_eq!(b.arm(), Ready::OnDescriptor, "a cut link must not keep its engine awake");
+    }
+
+    #[test]
+    fn an_end_out_of_service_has_no_link_nor_has_the_other() {
+        let (mut a, mut b) = pair(4).unwrap();
+        a.set_admin(false).unwrap();
+        assert!(b.wake.event.drain(), "the other end's engine is to see it");
+        assert!(!a.link().up && !b.link().up);
+        send(&mut b, 2);
+        assert_eq!((b.counters().tx_errors, receive(&mut a, 9).len()), (2, 0));
+        a.set_admin(true).unwrap();
+        assert!(a.link().up && b.link().up);
+        send(&mut b, 2);
+        assert_eq!(receive(&mut a, 9).len(), 2);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The interface is made when the port opens, set up, and deleted when the port closes. An existing persistent TAP
 //! interface (`ip tuntap add NAME mode tap`) is used and stays. With `offload=on` (the default) the machine leaves checksums
 //! and segmentation undone, and they travel with the frame, as in [`crate::af_packet`].
-use crate::interface::{Interface, LINK_HEADER_MAX, refused};
+use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
 use crate::link::Query;
 use crate::spec::Options;
 use crate::sys::ioctl::{self, InterfaceRequest};
@@ -14,6 +14,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::Arc;
 use weir_packet::frame::{Frame, FramePool};
 use weir_packet::offload;
 use weir_units::Instant;
@@ -27,7 +28,7 @@ pub struct Tap {
     info: PortInfo,
     frame_max: usize,
     device: File,
-    interface: Interface,
+    interface: Arc<Interface>,
     hand_on: bool,
     slot: Slot,
     header: virtio::Header,
@@ -38,6 +39,7 @@ pub struct Tap {
     missed_before: u64,
     /// The interface was there before and was down: it is left so.
     set_down: bool,
+    held_down: Option<HeldDown>,
 }
 
 impl Tap {
@@ -52,7 +54,7 @@ impl Tap {
         let device = attach(name, options)?;
         let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_ADMIN");
         set_offloads(device.as_fd(), hand_on).map_err(failed("set the TAP interface's offloads"))?;
-        let interface = Interface::find(name, options)?;
+        let interface = Arc::new(Interface::find(name, options)?);
         let set_down = existed.is_some() && !interface.is_up();
         interface.set_up().map_err(failed("set the TAP interface up"))?;
         let info = interface.describe(options)?;
@@ -70,6 +72,7 @@ impl Tap {
             missed_before: query.statistics().map_or(0, |stats| stats.tx_dropped),
             query,
             set_down,
+            held_down: None,
         })
     }
 
@@ -181,12 +184,17 @@ impl Port for Tap {
         let dropped = self.query.statistics().map_or(0, |stats| stats.tx_dropped);
         Counters { rx_missed: dropped.saturating_sub(self.missed_before), ..self.counters }
     }
+
+    fn set_admin(&mut self, up: bool) -> io::Result<()> {
+        HeldDown::set(&mut self.held_down, &self.interface, up)
+    }
 }
 
 impl Drop for Tap {
     /// An interface that stays is left as one that nobody has attached to.
     fn drop(&mut self) {
         let _ = ioctl::with_number(self.device.as_fd(), libc::TUNSETOFFLOAD, 0);
+        self.held_down = None;
         if self.set_down {
             let _ = self.interface.set_down();
         }

@@ -16,7 +16,7 @@ mod program;
 mod queue;
 
 use crate::ethtool::{self, SwitchedOff};
-use crate::interface::{Interface, LINK_HEADER_MAX, refused};
+use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
 use crate::peer::{self, Peer};
 use crate::spec::Options;
 use crate::sys::{Plain as _, errno, socket};
@@ -66,6 +66,7 @@ pub struct AfXdp {
     first_queue: usize,
     finished: Vec<Frame>,
     counters: Counters,
+    held_down: Option<HeldDown>,
 }
 
 impl AfXdp {
@@ -106,6 +107,7 @@ impl AfXdp {
             first_queue: 0,
             finished: Vec::new(),
             counters: Counters::default(),
+            held_down: None,
         })
     }
 
@@ -230,6 +232,10 @@ impl Port for AfXdp {
 
     fn counters(&self) -> Counters {
         Counters { rx_missed: self.queues.iter().map(Queue::missed).sum(), ..self.counters }
+    }
+
+    fn set_admin(&mut self, up: bool) -> io::Result<()> {
+        HeldDown::set(&mut self.held_down, &self.interface, up)
     }
 }
 

@@ -4,6 +4,7 @@
 //! engine about, since they moved to another network namespace.
 use super::{Engine, ports};
 use std::time::Duration;
+use weir_openflow::model::PortNo;
 use weir_port::link::{Event, Monitor};
 use weir_units::Instant;
 
@@ -106,6 +107,21 @@ impl Engine {
             self.absent.try_now();
         }
         self.ask_links(now, is_meant);
+    }
+
+    /// Takes a port into or out of service, as a controller asked for.
+    pub(super) fn set_admin(&mut self, now: Instant, number: PortNo, up: bool) {
+        let Some(place) = self.ports.place(number) else { return };
+        let slot = self.ports.at(place);
+        let state = if up { "up" } else { "down" };
+        tracing::info!("port {number} ({}): set {state} by a controller", slot.spec());
+        if let Some(port) = slot.port.as_mut()
+            && let Err(error) = port.set_admin(up)
+        {
+            // The datapath passes no frames of a port that is to be down, whatever its device does.
+            tracing::warn!("port {number} ({}): cannot set the device {state} ({error})", slot.spec());
+        }
+        self.ask_links(now, |slot| slot.number == number);
     }
 
     /// Asks ports for their links, and tells what changed.

@@ -165,8 +165,8 @@ impl Engine {
                 outbox.limited(packet_ins);
             }
         }
-        for (number, up) in self.out.port_admin.drain(..) {
-            tracing::info!("port {number}: set {} by a controller", if up { "up" } else { "down" });
+        for (number, up) in std::mem::take(&mut self.out.port_admin) {
+            self.set_admin(now, number, up);
         }
         if let Some((number, error)) = gone {
             self.lose_port(now, number, &error);

@@ -77,7 +77,9 @@ impl Engine {
     pub(super) fn tell_queues_for(&mut self, body: &Body) {
         let asks = match body {
             Body::QueueGetConfigRequest(_) => true,
-            Body::MultipartRequest(request) => matches!(request.body, RequestBody::Queue { .. }),
+            Body::MultipartRequest(request) => {
+                matches!(request.body, RequestBody::Queue { .. } | RequestBody::QueueDesc { .. })
+            }
             _ => false,
         };
         if !asks {
