@@ -7,6 +7,7 @@ mod chain;
 mod conformance;
 mod controllers;
 mod failures;
+mod groups;
 mod local;
 mod ofctl;
 mod port_mod;

@@ -37,6 +37,8 @@ pub enum SwitchError {
     SocketInUse { path: String },
     #[error("the switch refuses the flow entry: {}", weir_openflow::text::error_name(*.0))]
     FlowMod(ErrorType),
+    #[error("the switch refuses the group: {}", weir_openflow::text::error_name(*.0))]
+    GroupMod(ErrorType),
     #[error("{0}")]
     Request(String),
     #[error(transparent)]

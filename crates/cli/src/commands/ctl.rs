@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
-use weir_switch::ctl::{self, Client, FlowVerb, Flows, Request, Traced};
+use weir_switch::ctl::{self, Client, FlowVerb, Flows, GroupVerb, Groups, Request, Traced};
 use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot};
 
 #[derive(clap::Args)]
@@ -90,6 +90,29 @@ enum Command {
         #[arg(long)]
         strict: bool,
     },
+    /// Add a group
+    AddGroup {
+        /// Such as group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2
+        group: String,
+    },
+    /// Replace a group's type and buckets
+    ModGroup {
+        /// The whole group
+        group: String,
+    },
+    /// Delete groups, and the flow entries that send to them
+    DelGroups {
+        /// Which, as group_id=1; all if nothing is said
+        #[arg(default_value = "", hide_default_value = true)]
+        group: String,
+    },
+    /// Groups with their buckets
+    DumpGroups,
+    /// Groups with their counters
+    DumpGroupStats {
+        /// A group's number; all if left out
+        group: Option<u32>,
+    },
     /// Ports that are there, with their counters
     DumpPorts,
     /// What was dropped where, and what the control channels carried
@@ -131,6 +154,11 @@ impl Command {
             Command::ModFlows { flow, strict: true } => flow_mod(FlowVerb::ModifyStrict, flow),
             Command::DelFlows { flow, strict: false } => flow_mod(FlowVerb::Delete, flow),
             Command::DelFlows { flow, strict: true } => flow_mod(FlowVerb::DeleteStrict, flow),
+            Command::AddGroup { group } => group_mod(GroupVerb::Add, group),
+            Command::ModGroup { group } => group_mod(GroupVerb::Modify, group),
+            Command::DelGroups { group } => group_mod(GroupVerb::Delete, group),
+            Command::DumpGroups => Request::DumpGroups,
+            Command::DumpGroupStats { group } => Request::DumpGroupStats { group: *group },
             Command::Trace { in_port, packet } => Request::Trace { in_port: in_port.clone(), packet: packet.clone() },
             Command::Stop => Request::Stop,
         }
@@ -154,6 +182,10 @@ impl Command {
             Command::DumpQueues => queues::text(&read(answer)?),
             Command::Counters => counters(&read(answer)?),
             Command::DumpFlows { .. } => flows(&read(answer)?),
+            Command::DumpGroups | Command::DumpGroupStats { .. } => {
+                read::<Groups>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
+            }
+            Command::AddGroup { .. } | Command::ModGroup { .. } | Command::DelGroups { .. } => String::new(),
             Command::Trace { .. } => format!("{}\n", read::<Traced>(answer)?.text.trim_end()),
             Command::AddPort { .. } => format!("port {} is added\n", read::<PortNo>(answer["added"].take())?),
             Command::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
@@ -169,6 +201,10 @@ impl Command {
 
 fn flow_mod(command: FlowVerb, flow: &str) -> Request {
     Request::FlowMod { command, flow: flow.to_owned() }
+}
+
+fn group_mod(command: GroupVerb, group: &str) -> Request {
+    Request::GroupMod { command, group: group.to_owned() }
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> anyhow::Result<T> {

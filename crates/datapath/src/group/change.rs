@@ -8,12 +8,6 @@ use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::{ErrorType, GroupId};
 use weir_units::Instant;
 
-const ADD: u16 = 0;
-const MODIFY: u16 = 1;
-const DELETE: u16 = 2;
-const INSERT_BUCKET: u16 = 3;
-const REMOVE_BUCKET: u16 = 5;
-
 /// What a group-mod works on besides the groups.
 pub(crate) struct Around<'a> {
     pub(crate) now: Instant,
@@ -28,15 +22,15 @@ impl Groups {
     /// # Errors
     /// As the agent answers; nothing changed.
     pub(crate) fn apply(&mut self, change: &GroupMod, around: Around<'_>) -> Result<Option<GroupId>, ErrorType> {
-        let names_bucket = matches!(change.command, INSERT_BUCKET | REMOVE_BUCKET);
+        let names_bucket = matches!(change.command, GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET);
         if change.command_bucket != BucketId::ALL && !names_bucket {
             return Err(GroupModFailed::BadBucket.into());
         }
         match change.command {
-            ADD => self.add(change, around).map(|()| None),
-            MODIFY => self.modify(change, around, false).map(|()| None),
-            DELETE => self.delete(change.group, around),
-            INSERT_BUCKET | REMOVE_BUCKET if around.version >= Version::V15 => {
+            GroupMod::ADD => self.add(change, around).map(|()| None),
+            GroupMod::MODIFY => self.modify(change, around, false).map(|()| None),
+            GroupMod::DELETE => self.delete(change.group, around),
+            GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET if around.version >= Version::V15 => {
                 let whole = self.with_changed_buckets(change)?;
                 self.modify(&whole, around, true).map(|()| None)
             }
@@ -131,14 +125,14 @@ impl Groups {
     fn with_changed_buckets(&self, change: &GroupMod) -> Result<GroupMod, ErrorType> {
         let (_, group) = self.find(change.group).ok_or(GroupModFailed::UnknownGroup)?;
         let mut buckets: Vec<Bucket> = group.asked().cloned().collect();
-        if change.command == INSERT_BUCKET {
+        if change.command == GroupMod::INSERT_BUCKET {
             insert(&mut buckets, change)?;
         } else {
             remove(&mut buckets, change.command_bucket)?;
         }
         let (kind, properties) = (group.kind.number(), group.properties.clone());
         let command_bucket = BucketId::ALL;
-        Ok(GroupMod { command: MODIFY, kind, group: group.id, command_bucket, buckets, properties })
+        Ok(GroupMod { command: GroupMod::MODIFY, kind, group: group.id, command_bucket, buckets, properties })
     }
 }
 

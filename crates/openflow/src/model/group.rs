@@ -34,6 +34,19 @@ pub struct GroupMod {
     pub properties: Vec<Property>,
 }
 
+impl GroupMod {
+    /// `OFPGC_ADD`.
+    pub const ADD: u16 = 0;
+    /// `OFPGC_MODIFY`.
+    pub const MODIFY: u16 = 1;
+    /// `OFPGC_DELETE`.
+    pub const DELETE: u16 = 2;
+    /// `OFPGC_INSERT_BUCKET` of 1.5.
+    pub const INSERT_BUCKET: u16 = 3;
+    /// `OFPGC_REMOVE_BUCKET` of 1.5.
+    pub const REMOVE_BUCKET: u16 = 5;
+}
+
 /// A bucket's number in its group (OpenFlow 1.5.1, 7.3.4.3.1). In versions before, the bucket's place, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]

@@ -10,6 +10,7 @@ mod encap;
 mod error;
 mod field_value;
 mod flow;
+mod group;
 mod instruction;
 mod match_text;
 mod matching;
@@ -21,9 +22,11 @@ mod scan;
 
 pub use error::ParseError;
 pub use flow::{DEFAULT_PRIORITY, format_flow, parse_flow};
+pub use group::parse_group;
 pub use meter::{parse_meter, parse_meter_id};
 pub use print::error::name as error_name;
 pub use print::flow::format_stats;
+pub use print::group::{format_group, format_group_stats};
 pub use print::meter::{config as format_meter, stats as format_meter_stats};
 pub use print::{Detail, print_bytes, print_message};
 

@@ -23,11 +23,7 @@ pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result
             Ok(json!({}))
         }
         Request::Trace { in_port, packet } => trace(engine, in_port, &packet).await,
-        Request::Show
-        | Request::DelPort { .. }
-        | Request::SetQueue { .. }
-        | Request::DelQueue { .. }
-        | Request::Stop => Err(wrong("not about flow entries")),
+        _ => Err(wrong("not about flow entries")),
     }
 }
 
@@ -107,7 +103,7 @@ async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<V
     Ok(json!(Traced { text: trace.to_string(), trace: json!(trace) }))
 }
 
-fn wrong<E: std::fmt::Display>(error: E) -> SwitchError {
+pub(super) fn wrong<E: std::fmt::Display>(error: E) -> SwitchError {
     SwitchError::Request(error.to_string())
 }
 

@@ -6,6 +6,7 @@
 //! ```
 mod client;
 mod flows;
+mod groups;
 mod packet;
 mod path;
 pub(crate) mod server;
@@ -63,6 +64,21 @@ pub enum Request {
         /// The flow, as `priority=10,ip,actions=output:2`.
         flow: String,
     },
+    /// Groups as they were asked for: [`Groups`].
+    DumpGroups,
+    /// Groups with their counters: [`Groups`].
+    DumpGroupStats {
+        /// Which; all if left out.
+        #[serde(default)]
+        group: Option<u32>,
+    },
+    /// Changes a group; with a delete also the flow entries that send to it.
+    GroupMod {
+        /// How.
+        command: GroupVerb,
+        /// The group, as `group_id=1,type=all,bucket=output:2,bucket=output:3`.
+        group: String,
+    },
     /// What would happen to a packet: [`Traced`].
     Trace {
         /// The port it comes in on, by number or name.
@@ -84,6 +100,16 @@ pub enum FlowVerb {
     ModifyStrict,
     Delete,
     DeleteStrict,
+}
+
+/// What a group-mod does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "named by the specification")]
+pub enum GroupVerb {
+    Add,
+    Modify,
+    Delete,
 }
 
 /// What is answered.
@@ -112,6 +138,22 @@ pub struct Flow {
     pub text: String,
     /// As programs do.
     pub entry: serde_json::Value,
+}
+
+/// Groups, in order of their numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Groups {
+    /// All that were asked for.
+    pub groups: Vec<Group>,
+}
+
+/// A group, or its counters, in both forms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// As people read it.
+    pub text: String,
+    /// As programs do.
+    pub group: serde_json::Value,
 }
 
 /// A traced packet in both forms.

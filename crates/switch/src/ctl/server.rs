@@ -143,6 +143,9 @@ async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchE
             context.stop.send_replace(true);
             Ok(json!({ "stopping": context.identity.name }))
         }
+        Request::DumpGroups | Request::DumpGroupStats { .. } | Request::GroupMod { .. } => {
+            super::groups::carry_out(engine, request).await
+        }
         other => super::flows::carry_out(engine, other).await,
     }
 }

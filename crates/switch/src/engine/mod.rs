@@ -4,6 +4,7 @@
 //!
 //! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
 //! control messages for at most [`CONTROL_TIME`], then what is due.
+mod groups;
 pub(crate) mod inbox;
 mod lines;
 mod links;

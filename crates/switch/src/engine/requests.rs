@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// Asks the datapath as a controller would; gives the parts of its reply.
-    fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
+    pub(super) fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
         let now = self.clock.now();
         let request = Message { xid: 0, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
         self.datapath.handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.out);

@@ -1,13 +1,12 @@
 //! Groups.
-use super::{Show, shape};
+use super::{Detail, Show, shape};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
-use crate::model::{GroupId, PortNo};
+use crate::model::{GroupId, PortNo, Version};
 use crate::text::action_text::write_actions;
 use crate::text::flow::group_text;
+use crate::text::group::KINDS;
 use std::fmt::Write as _;
 
-/// `OFPGT_*` by number (OpenFlow 1.3.5, 7.3.4.3).
-const KINDS: [&str; 4] = ["all", "select", "indirect", "ff"];
 const SELECT: u8 = 1;
 
 pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
@@ -18,6 +17,18 @@ pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
         other => format!("cmd:{other}"),
     };
     format!("\n {command} {}", group(group_mod.group, group_mod.kind, &group_mod.buckets, show))
+}
+
+/// Writes a group as `ovs-ofctl dump-groups` does, so that [`parse_group`](crate::text::parse_group) reads it back.
+pub fn format_group(group: &GroupDesc) -> String {
+    desc(group, Show { version: Version::V13, number: Version::V13 as u8, detail: Detail::Fields, depth: 0 })
+        .trim_start()
+        .to_owned()
+}
+
+/// Writes a group's statistics as `ovs-ofctl dump-group-stats` does.
+pub fn format_group_stats(group: &GroupStats) -> String {
+    stats(group).trim_start().to_owned()
 }
 
 pub(super) fn desc(desc: &GroupDesc, show: Show) -> String {

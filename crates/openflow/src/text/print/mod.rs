@@ -5,7 +5,7 @@
 pub(super) mod error;
 pub(super) mod flow;
 mod frame;
-mod group;
+pub(super) mod group;
 pub(super) mod meter;
 mod names;
 mod packet;

@@ -1,0 +1,244 @@
+//! Groups: `group_id=1,type=select,bucket=weight:2,actions=output:1,bucket=actions=output:2`.
+use super::action::List;
+use super::scan::{Item, Scanner};
+use super::{ParseError, check_length, field_value, number};
+use crate::model::group::{Bucket, BucketId, GroupId, GroupMod};
+use std::ops::Range;
+
+/// Types by their number (`OFPGT_*`), as Open vSwitch writes them.
+pub(super) const KINDS: [&str; 4] = ["all", "select", "indirect", "ff"];
+const SELECT: u8 = 1;
+const FAST_FAILOVER: u8 = 3;
+/// What stands before the buckets.
+const SETTINGS: [&str; 3] = ["group_id", "type", "command_bucket_id"];
+
+/// Reads a group-mod that does `command` (such as [`GroupMod::ADD`]).
+///
+/// First `group_id` (a number; `all` in deletes, which is what they delete if they name none), `type` (`all`, `select`, `indirect`, `ff`)
+/// and, where buckets are inserted or removed, `command_bucket_id` (a number, `first`, `last`, `all`). Then each bucket behind
+/// `bucket=`: `bucket_id`, `weight` (1 in select groups), `watch_port`, `watch_group`, and actions with or without `actions=`.
+///
+/// # Errors
+/// What is wrong, and where.
+///
+/// ```
+/// use weir_openflow::{model::group::GroupMod, text};
+/// let group = text::parse_group("group_id=1,type=ff,bucket=watch_port:2,output:2", GroupMod::ADD).unwrap();
+/// assert_eq!((group.kind, group.buckets.len()), (3, 1));
+/// let error = text::parse_group("group_id=1,type=selct", GroupMod::ADD).unwrap_err();
+/// assert_eq!(error.to_string(), "column 17: found `selct`, expected a type of group; did you mean `select`?");
+/// ```
+pub fn parse_group(text: &str, command: u16) -> Result<GroupMod, ParseError> {
+    check_length(text)?;
+    let starts = bucket_starts(text);
+    let head = &text[..starts.first().map_or(text.len(), |start| start.start)];
+    let mut group = GroupMod {
+        command,
+        kind: 0,
+        group: GroupId::ALL,
+        command_bucket: BucketId::ALL,
+        buckets: Vec::new(),
+        properties: Vec::new(),
+    };
+    let seen = read_head(head, &mut group)?;
+    if command != GroupMod::DELETE && !seen.contains(&"group_id") {
+        return Err(ParseError::new(head.len(), "", "group_id=NUMBER"));
+    }
+    if matches!(command, GroupMod::ADD | GroupMod::MODIFY) && !seen.contains(&"type") {
+        return Err(ParseError::new(head.len(), "", "type=all, type=select, type=indirect or type=ff"));
+    }
+    if matches!(command, GroupMod::DELETE | GroupMod::REMOVE_BUCKET)
+        && let Some(first) = starts.first()
+    {
+        return Err(ParseError::new(first.start, "bucket", "no buckets: what goes is named before them"));
+    }
+    let ends = starts.iter().skip(1).map(|start| start.start).chain([text.len()]);
+    for (place, (start, end)) in (0..).zip(starts.iter().zip(ends)) {
+        group.buckets.push(read_bucket(&text[start.end..end], start.end, BucketId(place), group.kind)?);
+    }
+    Ok(group)
+}
+
+/// Where each `bucket=` stands.
+fn bucket_starts(text: &str) -> Vec<Range<usize>> {
+    const KEY: &str = "bucket";
+    let found = text.match_indices(KEY).filter(|(at, _)| {
+        let is_start = text[..*at].chars().next_back().is_none_or(|c| c == ',' || c.is_whitespace());
+        is_start && text[at + KEY.len()..].starts_with(['=', ':'])
+    });
+    found.map(|(at, _)| at..at + KEY.len() + 1).collect()
+}
+
+/// Reads what stands before the buckets; the keys found.
+fn read_head<'a>(head: &'a str, group: &mut GroupMod) -> Result<Vec<&'a str>, ParseError> {
+    let mut scanner = Scanner::new(head, 0);
+    let mut seen = Vec::new();
+    while let Some(item) = scanner.next()? {
+        if seen.contains(&item.key) {
+            return Err(ParseError::new(item.at, item.key, "each setting at most once"));
+        }
+        seen.push(item.key);
+        match item.key {
+            "group_id" => group.group = group_id(&item, group.command)?,
+            "type" => group.kind = kind(&item)?,
+            "command_bucket_id" => group.command_bucket = command_bucket(&item)?,
+            key => {
+                let known = SETTINGS.into_iter().chain(["bucket"]);
+                return Err(ParseError::unknown(item.at, key, "a setting of a group, or its buckets", known));
+            }
+        }
+    }
+    Ok(seen)
+}
+
+fn group_id(item: &Item<'_>, command: u16) -> Result<GroupId, ParseError> {
+    let expected = format!("a group number from 0 to {}", GroupId::MAX.0);
+    let value = item.value(&expected)?;
+    if command == GroupMod::DELETE && value.eq_ignore_ascii_case("all") {
+        return Ok(GroupId::ALL);
+    }
+    let number = number::u32(value).ok().map(GroupId).filter(|number| *number <= GroupId::MAX);
+    number.ok_or_else(|| item.wrong(expected))
+}
+
+fn kind(item: &Item<'_>) -> Result<u8, ParseError> {
+    const EXPECTED: &str = "a type of group";
+    let value = item.value(EXPECTED)?;
+    if value == "fast_failover" {
+        return Ok(FAST_FAILOVER);
+    }
+    let number = (0..).zip(KINDS).find(|(_, name)| *name == value).map(|(number, _)| number);
+    number.ok_or_else(|| ParseError::unknown(item.value_at, value, EXPECTED, KINDS))
+}
+
+fn command_bucket(item: &Item<'_>) -> Result<BucketId, ParseError> {
+    let expected = "a bucket's number, first, last or all";
+    match item.value(expected)? {
+        "first" => Ok(BucketId::FIRST),
+        "last" => Ok(BucketId::LAST),
+        "all" => Ok(BucketId::ALL),
+        _ => bucket_id(item, expected),
+    }
+}
+
+fn bucket_id(item: &Item<'_>, expected: &str) -> Result<BucketId, ParseError> {
+    let number = number::u32(item.value(expected)?).ok().map(BucketId).filter(|number| *number <= BucketId::MAX);
+    number.ok_or_else(|| item.wrong(expected))
+}
+
+/// Reads one bucket, which starts at `base` in the whole text.
+fn read_bucket(text: &str, base: usize, place: BucketId, kind: u8) -> Result<Bucket, ParseError> {
+    let mut bucket = Bucket { weight: u16::from(kind == SELECT), ..Bucket::new(place, Vec::new()) };
+    let mut list = List::default();
+    let mut scanner = Scanner::new(text, base);
+    while let Some(item) = scanner.next()? {
+        let wrong = |expected: String| item.wrong(expected);
+        match item.key {
+            "bucket_id" => bucket.id = bucket_id(&item, "a bucket's number")?,
+            "weight" => bucket.weight = number::u16(item.value("a weight from 0 to 65535")?).map_err(wrong)?,
+            "watch_port" => {
+                bucket.watch_port = field_value::port(item.value("a port")?).map_err(wrong)?;
+            }
+            "watch_group" => {
+                bucket.watch_group = GroupId(number::u32(item.value("a group number")?).map_err(wrong)?);
+            }
+            // Goes on behind the word.
+            "actions" | "action" if item.value.is_some() => {
+                scanner = Scanner::new(&text[item.value_at - base..], item.value_at);
+            }
+            _ => list.add(&item)?,
+        }
+    }
+    bucket.actions = list.finish()?;
+    Ok(bucket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::group::GroupDesc;
+    use crate::model::{Action, PortNo};
+
+    fn read(text: &str) -> GroupMod {
+        parse_group(text, GroupMod::ADD).unwrap()
+    }
+
+    #[test]
+    fn buckets_have_settings_and_actions_in_any_order() {
+        let text = "group_id=7, type=select, bucket=weight:3,watch_port:1,actions=push_vlan:0x8100,output:1, bucket=output:2,weight=4 \
+                    bucket:bucket_id=9,watch_group:5,actions=drop,bucket=";
+        let group = read(text);
+        assert_eq!((group.group, group.kind, group.command_bucket), (GroupId(7), SELECT, BucketId::ALL));
+        let output = |port| Action::output(PortNo(port));
+        let expected = [
+            Bucket {
+                weight: 3,
+                watch_port: PortNo(1),
+                ..Bucket::new(BucketId(0), vec![Action::PushVlan(0x8100), output(1)])
+            },
+            Bucket { weight: 4, ..Bucket::new(BucketId(1), vec![output(2)]) },
+            Bucket { weight: 1, watch_group: GroupId(5), ..Bucket::new(BucketId(9), vec![]) },
+            Bucket { weight: 1, ..Bucket::new(BucketId(3), vec![]) },
+        ];
+        assert_eq!(group.buckets, expected);
+        assert_eq!(read("group_id=1,type=fast_failover").kind, FAST_FAILOVER);
+    }
+
+    #[test]
+    fn deletes_and_bucket_commands() {
+        let delete = |text| parse_group(text, GroupMod::DELETE).unwrap().group;
+        assert_eq!(
+            [delete(""), delete("group_id=all"), delete("group_id=3")],
+            [GroupId::ALL, GroupId::ALL, GroupId(3)]
+        );
+        let insert =
+            parse_group("group_id=3,command_bucket_id=last,bucket=bucket_id:4,output:1", GroupMod::INSERT_BUCKET);
+        let insert = insert.unwrap();
+        assert_eq!((insert.command_bucket, insert.buckets[0].id), (BucketId::LAST, BucketId(4)));
+        let remove = parse_group("group_id=3,command_bucket_id=4", GroupMod::REMOVE_BUCKET).unwrap();
+        assert_eq!(remove.command_bucket, BucketId(4));
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        let error = |text, command| parse_group(text, command).unwrap_err().to_string();
+        let add = |text| error(text, GroupMod::ADD);
+        assert_eq!(add("type=all"), "column 9: found nothing, expected group_id=NUMBER");
+        assert_eq!(
+            add("group_id=1,bucket=output:1"),
+            "column 12: found nothing, expected type=all, type=select, type=indirect or type=ff"
+        );
+        assert_eq!(
+            add("group_id=all,type=all"),
+            "column 10: found `all`, expected a group number from 0 to 4294967040"
+        );
+        assert_eq!(add("group=1,type=all"), "column 1: found `group`, expected a setting of a group, or its buckets");
+        assert_eq!(
+            add("group_id=1,type=all,bucket=weight:70000"),
+            "column 35: found `70000`, expected a number from 0 to 65535, decimal or hexadecimal as 0x1f"
+        );
+        assert_eq!(
+            add("group_id=1,type=all,bucket=actions=ouput:1"),
+            "column 36: found `ouput`, expected an action or instruction; did you mean `output`?"
+        );
+        assert_eq!(
+            error("group_id=1,bucket=output:1", GroupMod::DELETE),
+            "column 12: found `bucket`, expected no buckets: what goes is named before them"
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for text in [
+            "group_id=0,type=all",
+            "group_id=1,type=all,bucket=actions=output:1,bucket=actions=drop",
+            "group_id=2,type=select,bucket=actions=output:1,bucket=weight:0,actions=output:2,bucket=weight:9,actions=output:3",
+            "group_id=3,type=indirect,bucket=actions=set_field:5->tcp_dst,group:1",
+            "group_id=4294967040,type=ff,bucket=watch_port:1,actions=output:1,bucket=watch_group:3,actions=group:3",
+        ] {
+            let read = read(text);
+            let desc = GroupDesc { kind: read.kind, group: read.group, buckets: read.buckets, properties: vec![] };
+            assert_eq!(crate::text::format_group(&desc), text);
+        }
+    }
+}
