@@ -2,7 +2,7 @@
 use crate::model::error::BadRequest;
 use crate::model::{Body, ErrorType, Message, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer, error, hello};
-use crate::{v10, v13};
+use crate::{v10, v13, v14, v15};
 
 pub use crate::wire::split_reply;
 
@@ -56,6 +56,23 @@ pub(crate) mod kind {
     pub(crate) const ERROR: u8 = 1;
     pub(crate) const ECHO_REQUEST: u8 = 2;
     pub(crate) const ECHO_REPLY: u8 = 3;
+    /// 1.0 calls it vendor.
+    pub(crate) const EXPERIMENTER: u8 = 4;
+    /// 1.4 and later; bundle control lies between this and the next.
+    pub(crate) const REQUESTFORWARD: u8 = 32;
+    pub(crate) const BUNDLE_ADD: u8 = 34;
+}
+
+/// Whether a message holds others: a bundle's, or a forwarded request. 1.3 has them as experimenter messages.
+pub(crate) fn holds_messages(header: Header, bytes: &[u8]) -> bool {
+    match header.kind {
+        kind::EXPERIMENTER => {
+            let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word));
+            let head = word(HEADER_BYTES).zip(word(HEADER_BYTES + 4));
+            head.is_some_and(|(id, kind)| v13::onf::is_bundle(id, kind))
+        }
+        kind => (kind::REQUESTFORWARD..=kind::BUNDLE_ADD).contains(&kind),
+    }
 }
 
 /// Decodes one whole message (`bytes` ends where its header says); its version is the header's. A hello and an error are
@@ -71,6 +88,8 @@ pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
         let reason = format!("found length {found} on a message of {} bytes", bytes.len());
         reader.error_at(2, BadRequest::BadLen, reason)
     })?;
+    // Whoever speaks a version that weir does not is answered in numbers that later versions keep.
+    reader.set_version(Version::from_number(header.version).unwrap_or(Version::V13));
     let body = decode_body(header, &mut reader)?;
     reader.finish()?;
     Ok(Message { xid: header.xid, body })
@@ -84,14 +103,16 @@ fn decode_body(header: Header, reader: &mut Reader<'_>) -> Decoded<Body> {
             reader.rename("error");
             Body::Error(error::decode(reader, header.version)?)
         }
-        (_, None | Some(Version::V14 | Version::V15)) => {
-            let reason = format!("found version {}, expected 1 (1.0) or 4 (1.3)", header.version);
+        (_, None) => {
+            let reason = format!("found version {}, expected 1 (1.0), 4 (1.3), 5 (1.4) or 6 (1.5)", header.version);
             return Err(reader.error_at(0, BadRequest::BadVersion, reason));
         }
         (kind::ECHO_REQUEST, _) => Body::EchoRequest(reader.rest()),
         (kind::ECHO_REPLY, _) => Body::EchoReply(reader.rest()),
         (kind, Some(Version::V10)) => v10::decode(kind, reader)?,
         (kind, Some(Version::V13)) => v13::decode(kind, reader)?,
+        (kind, Some(Version::V14)) => v14::decode(kind, reader)?,
+        (kind, Some(Version::V15)) => v15::decode(kind, reader)?,
     })
 }
 
@@ -109,14 +130,14 @@ pub fn encode(message: &Message, version: Version, out: &mut Vec<u8>) -> Result<
 }
 
 fn encode_message(message: &Message, version: Version, writer: &mut Writer<'_>) -> Encoded {
-    if version > Version::V13 {
-        return Err(writer.cannot("any message yet"));
-    }
     writer.u8(version as u8);
-    writer.u8(match version {
-        Version::V10 => v10::kind(&message.body).map_err(|what| writer.cannot(what))?,
-        _ => v13::kind(&message.body).map_err(|what| writer.cannot(what))?,
-    });
+    let kind = match version {
+        Version::V10 => v10::kind(&message.body),
+        Version::V13 => v13::kind(&message.body),
+        Version::V14 => v14::kind(&message.body),
+        Version::V15 => v15::kind(&message.body),
+    };
+    writer.u8(kind.map_err(|what| writer.cannot(what))?);
     writer.u16(0);
     writer.u32(message.xid);
     match (&message.body, version) {
@@ -124,7 +145,9 @@ fn encode_message(message: &Message, version: Version, writer: &mut Writer<'_>) 
         (Body::Error(message), _) => error::encode(message, version, writer)?,
         (Body::EchoRequest(data) | Body::EchoReply(data), _) => writer.bytes(&data.0),
         (body, Version::V10) => v10::encode(body, writer)?,
-        (body, _) => v13::encode(body, writer)?,
+        (body, Version::V13) => v13::encode(body, writer)?,
+        (body, Version::V14) => v14::encode(body, writer)?,
+        (body, Version::V15) => v15::encode(body, writer)?,
     }
     writer.set_length(2, 0)
 }

@@ -72,7 +72,11 @@ fn nearest(error: ErrorType) -> ErrorType {
         | ErrorType::TableModFailed(_)
         | ErrorType::RoleRequestFailed(_)
         | ErrorType::MeterModFailed(_)
-        | ErrorType::TableFeaturesFailed(_) => BadRequest::BadType.into(),
+        | ErrorType::TableFeaturesFailed(_)
+        | ErrorType::BadProperty(_)
+        | ErrorType::AsyncConfigFailed(_)
+        | ErrorType::FlowMonitorFailed(_)
+        | ErrorType::BundleFailed(_) => BadRequest::BadType.into(),
         ErrorType::Experimenter { .. } => BadRequest::BadExperimenter.into(),
         _ => error,
     }

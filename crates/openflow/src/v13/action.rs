@@ -7,8 +7,9 @@
 use super::oxm;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
-use crate::model::{GroupId, MatchField, PortNo};
+use crate::model::{GroupId, MatchField, MeterId, PortNo, Version};
 use crate::nicira;
+use crate::v15::action as v15;
 use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, padded, short};
 use crate::wire::{Decoded, Encoded, Reader, Writer, port};
 use weir_packet::Field;
@@ -38,6 +39,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
     let (kind, mut action) = element(reader)?;
     let decoded = match kind {
         SET_FIELD => return decode_set_field(&mut action),
+        v15::COPY_FIELD if action.version() >= Version::V15 => return v15::decode_copy(&mut action),
         EXPERIMENTER => {
             let id = action.u32()?;
             nicira::decode_action(id, &mut action)?
@@ -50,8 +52,8 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
         }
         kind => {
             let argument = Argument::decode(&mut action)?;
-            small(kind, argument).ok_or_else(|| {
-                let reason = format!("found action type {kind}, which 1.3 does not have");
+            small(kind, argument, action.version()).ok_or_else(|| {
+                let reason = format!("found action type {kind}, which {} does not have", action.version().name());
                 action.error_at(at, BadAction::BadType, reason)
             })?
         }
@@ -61,7 +63,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
 }
 
 /// An action of eight bytes: its type, and an argument of at most four.
-fn small(kind: u16, Argument { byte, short, long }: Argument) -> Option<Action> {
+fn small(kind: u16, Argument { byte, short, long }: Argument, version: Version) -> Option<Action> {
     Some(match kind {
         COPY_TTL_OUT => Action::CopyTtlOut,
         COPY_TTL_IN => Action::CopyTtlIn,
@@ -77,6 +79,7 @@ fn small(kind: u16, Argument { byte, short, long }: Argument) -> Option<Action> 
         DEC_NW_TTL => Action::DecNwTtl,
         PUSH_PBB => Action::PushPbb(short),
         POP_PBB => Action::PopPbb,
+        v15::METER if version >= Version::V15 => Action::Meter(MeterId(long)),
         _ => return None,
     })
 }
@@ -98,8 +101,12 @@ fn decode_set_field(action: &mut Reader<'_>) -> Decoded<Action> {
             let reason = format!("found {value:#x} for {field}, which has {} bits", field.bits());
             Err(action.error_at(at, BadAction::BadSetArgument, reason))
         }
+        MatchField::Known { field, value, mask: Some(mask) } if action.version() >= Version::V15 => {
+            Ok(Action::SetFieldMasked { field, value, mask })
+        }
         MatchField::Known { field, mask: Some(mask), .. } => {
-            let reason = format!("found a mask {mask:#x} for {field}, which 1.3 does not allow");
+            let reason =
+                format!("found a mask {mask:#x} for {field}, which {} does not allow", action.version().name());
             Err(action.error_at(at, BadAction::BadSetType, reason))
         }
         MatchField::Raw(raw) => Ok(Action::SetFieldRaw(raw)),
@@ -114,6 +121,7 @@ pub(crate) fn encode_list(actions: &[Action], proto: Option<u8>, writer: &mut Wr
 fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, writer),
+        Action::Meter(meter) if writer.version() >= Version::V15 => long(v15::METER, meter.0, writer),
         Action::Meter(_) => return Err(writer.cannot("the meter action")),
         Action::Group(group) => long(GROUP, group.0, writer),
         Action::SetQueue(queue) => long(SET_QUEUE, queue, writer),
@@ -147,6 +155,10 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encode
         ref extension @ (Action::Encap(_) | Action::Decap(_) | Action::DecNshTtl) => {
             return nicira::encode_action(extension, writer);
         }
+        Action::SetFieldMasked { field, value, mask } if writer.version() >= Version::V15 => {
+            return padded(SET_FIELD, writer, |writer| oxm::encode_field(field, value, Some(mask), writer));
+        }
+        Action::Move { src, dst } if writer.version() >= Version::V15 => return v15::encode_copy(src, dst, writer),
         Action::SetFieldMasked { field, .. } => return Err(writer.cannot(format!("setting some bits of {field}"))),
         Action::Move { src, .. } => return Err(writer.cannot(format!("copying bits of {}", src.field))),
         Action::SetFieldRaw(ref raw) => return padded(SET_FIELD, writer, |writer| oxm::encode_raw(raw, writer)),

@@ -1,13 +1,77 @@
-//! Numbers of error types (OpenFlow 1.3.5, 7.4.4). The codes' numbers are the model's own.
-use crate::model::ErrorType;
+//! Numbers of error types (OpenFlow 1.3.5, 7.4.4; OpenFlow 1.4.1, 7.5.4; OpenFlow 1.5.1, 7.5.4). The codes' numbers are the
+//! model's own; how many of them a version has differs.
+use super::onf::ONF;
 use crate::model::error::{
     AsyncConfigFailed, BadAction, BadInstruction, BadMatch, BadProperty, BadRequest, BundleFailed, FlowModFailed,
     FlowMonitorFailed, GroupModFailed, HelloFailed, MeterModFailed, PortModFailed, QueueOpFailed, RoleRequestFailed,
     SwitchConfigFailed, TableFeaturesFailed, TableModFailed,
 };
+use crate::model::{ErrorType, Version};
 
-/// The error of a type and a code; kept as they came when there is none.
-pub(crate) fn from_numbers(kind: u16, code: u16) -> ErrorType {
+/// How many codes 1.3, 1.4 and 1.5 have, by type.
+const N_CODES: [[u16; 3]; 18] = [
+    [2, 2, 2],
+    [14, 16, 19],
+    [16, 16, 18],
+    [9, 10, 10],
+    [12, 12, 12],
+    [8, 10, 11],
+    [15, 15, 17],
+    [5, 5, 5],
+    [3, 3, 3],
+    [3, 3, 3],
+    [3, 3, 3],
+    [3, 3, 5],
+    [12, 12, 12],
+    [6, 6, 11],
+    [0, 9, 9],
+    [0, 3, 3],
+    [0, 8, 8],
+    [0, 16, 19],
+];
+/// `OFPET_TABLE_FEATURES_FAILED`, of which 1.4 took three codes away, since they are about properties.
+const TABLE_FEATURES_FAILED: u16 = 13;
+const PROPERTY_CODES: std::ops::RangeInclusive<u16> = 2..=4;
+/// `OFPBFC_*` as errors of the Open Networking Foundation's in 1.3 (extension 230): this, and the code.
+const ONF_BUNDLE_FAILED: u16 = 2300;
+const N_ONF_BUNDLE_CODES: u16 = 16;
+
+/// Whether a version has a type and a code.
+fn has(kind: u16, code: u16, version: Version) -> bool {
+    let place = match version {
+        Version::V10 | Version::V13 => 0,
+        Version::V14 => 1,
+        Version::V15 => 2,
+    };
+    let gone = version >= Version::V14 && kind == TABLE_FEATURES_FAILED && PROPERTY_CODES.contains(&code);
+    !gone && N_CODES.get(usize::from(kind)).is_some_and(|n_codes| code < n_codes[place])
+}
+
+/// An experimenter's error; in 1.3 one of those may be a bundle's.
+pub(crate) fn from_experimenter(kind: u16, id: u32, version: Version) -> ErrorType {
+    let code = kind.checked_sub(ONF_BUNDLE_FAILED).filter(|code| *code < N_ONF_BUNDLE_CODES);
+    match code.and_then(BundleFailed::from_number) {
+        Some(code) if id == ONF && version == Version::V13 => code.into(),
+        _ => ErrorType::Experimenter { kind, id },
+    }
+}
+
+/// The experimenter's type and number by which a version says an error, if it is one.
+pub(crate) fn experimenter(error: ErrorType, version: Version) -> Option<(u16, u32)> {
+    match error {
+        ErrorType::Experimenter { kind, id } => Some((kind, id)),
+        ErrorType::BundleFailed(code) if version == Version::V13 && code.number() < N_ONF_BUNDLE_CODES => {
+            Some((ONF_BUNDLE_FAILED + code.number(), ONF))
+        }
+        _ => None,
+    }
+}
+
+/// The error of a type and a code; kept as they came when the version has none.
+pub(crate) fn from_numbers(kind: u16, code: u16, version: Version) -> ErrorType {
+    if !has(kind, code, version) {
+        return ErrorType::Unknown { kind, code };
+    }
     let known = match kind {
         0 => HelloFailed::from_number(code).map(ErrorType::from),
         1 => BadRequest::from_number(code).map(ErrorType::from),
@@ -32,8 +96,44 @@ pub(crate) fn from_numbers(kind: u16, code: u16) -> ErrorType {
     known.unwrap_or(ErrorType::Unknown { kind, code })
 }
 
-/// The type and code of an error. An experimenter's has no code: its own type stands there.
-pub(crate) fn numbers(error: ErrorType) -> (u16, u16) {
+/// The type and code of an error, or of the nearest one that the version has.
+pub(crate) fn numbers(error: ErrorType, version: Version) -> (u16, u16) {
+    let (kind, code) = all_numbers(error);
+    if matches!(error, ErrorType::Unknown { .. }) || has(kind, code, version) {
+        return (kind, code);
+    }
+    all_numbers(nearest(error, version))
+}
+
+/// An error that 1.3 and later have, or 1.4 and later, for one that later or earlier versions have.
+fn nearest(error: ErrorType, version: Version) -> ErrorType {
+    match error {
+        ErrorType::BadAction(BadAction::BadSetMask) => BadAction::BadSetArgument.into(),
+        ErrorType::BadAction(_) => BadAction::BadArgument.into(),
+        ErrorType::BadInstruction(_) => BadInstruction::UnsupInst.into(),
+        ErrorType::FlowModFailed(_) => FlowModFailed::Unknown.into(),
+        ErrorType::GroupModFailed(_) => GroupModFailed::BadBucket.into(),
+        ErrorType::RoleRequestFailed(_) => RoleRequestFailed::Unsup.into(),
+        ErrorType::TableFeaturesFailed(code) if version >= Version::V14 => match code {
+            TableFeaturesFailed::BadType => BadProperty::BadType.into(),
+            TableFeaturesFailed::BadLen => BadProperty::BadLen.into(),
+            TableFeaturesFailed::BadArgument => BadProperty::BadValue.into(),
+            _ => TableFeaturesFailed::Eperm.into(),
+        },
+        ErrorType::TableFeaturesFailed(_) => TableFeaturesFailed::Eperm.into(),
+        ErrorType::BadProperty(BadProperty::BadLen) => BadRequest::BadLen.into(),
+        ErrorType::BundleFailed(_) if version >= Version::V14 => BundleFailed::BadFlags.into(),
+        // Answers to messages and properties that the version does not have.
+        ErrorType::BadProperty(_)
+        | ErrorType::AsyncConfigFailed(_)
+        | ErrorType::FlowMonitorFailed(_)
+        | ErrorType::BundleFailed(_) => BadRequest::BadType.into(),
+        _ => BadRequest::Eperm.into(),
+    }
+}
+
+/// The type and code of an error in the latest version. An experimenter's has no code: its own type stands there.
+fn all_numbers(error: ErrorType) -> (u16, u16) {
     match error {
         ErrorType::HelloFailed(code) => (0, code.number()),
         ErrorType::BadRequest(code) => (1, code.number()),
@@ -55,5 +155,47 @@ pub(crate) fn numbers(error: ErrorType) -> (u16, u16) {
         ErrorType::BundleFailed(code) => (17, code.number()),
         ErrorType::Experimenter { kind, .. } => (0xffff, kind),
         ErrorType::Unknown { kind, code } => (kind, code),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_as_far_as_the_version_has_them() {
+        for version in [Version::V13, Version::V14, Version::V15] {
+            for (kind, code) in (0..20).flat_map(|kind| (0..20).map(move |code| (kind, code))) {
+                let error = from_numbers(kind, code, version);
+                assert_eq!(matches!(error, ErrorType::Unknown { .. }), !has(kind, code, version), "{kind} {code}");
+                assert_eq!(numbers(error, version), (kind, code));
+            }
+        }
+    }
+
+    #[test]
+    fn errors_that_a_version_lacks_become_ones_that_it_has() {
+        for (kind, code) in (0..18).flat_map(|kind| (0..20).map(move |code| (kind, code))) {
+            let error = from_numbers(kind, code, Version::V15);
+            if matches!(error, ErrorType::Unknown { .. }) {
+                continue;
+            }
+            for version in [Version::V13, Version::V14] {
+                let (kind, code) = numbers(error, version);
+                assert!(has(kind, code, version), "{error:?} {version:?}");
+            }
+        }
+        assert_eq!(numbers(TableFeaturesFailed::BadLen.into(), Version::V14), (14, 1));
+        assert_eq!(numbers(BadAction::BadSetMask.into(), Version::V13), (2, 15));
+    }
+
+    #[test]
+    fn bundles_fail_in_1_3_by_the_foundations_numbers() {
+        let error = ErrorType::from(BundleFailed::MsgFailed);
+        assert_eq!(experimenter(error, Version::V13), Some((2313, ONF)));
+        assert_eq!(experimenter(error, Version::V14), None);
+        assert_eq!(from_experimenter(2313, ONF, Version::V13), error);
+        let other = ErrorType::Experimenter { kind: 2316, id: ONF };
+        assert_eq!(from_experimenter(2316, ONF, Version::V13), other);
     }
 }

@@ -4,16 +4,16 @@ use crate::model::error::{BadInstruction, BadRequest};
 use crate::model::flow::{FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 use crate::model::multipart::{FlowRequest, FlowStats};
 use crate::model::stats::MoreStats;
-use crate::model::{GroupId, Match, PortNo, TableId};
+use crate::model::{GroupId, Match, PortNo, TableId, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 use weir_packet::Field;
 
 /// The `ip_proto` that a match asks for: it says which ports 1.0's actions mean.
-fn proto(matching: &Match) -> Option<u8> {
+pub(crate) fn proto(matching: &Match) -> Option<u8> {
     matching.get(Field::IpProto).and_then(|(value, _)| u8::try_from(value).ok())
 }
 
-fn decode_instructions(reader: &mut Reader<'_>) -> Decoded<Vec<crate::model::Instruction>> {
+pub(crate) fn decode_instructions(reader: &mut Reader<'_>) -> Decoded<Vec<crate::model::Instruction>> {
     let left = reader.left();
     reader.part(left, "instructions", BadInstruction::BadLen)?.list(instruction::decode)
 }
@@ -25,7 +25,7 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     let buffer_id = reader.buffer_id()?;
     let (out_port, out_group) = (PortNo(reader.u32()?), GroupId(reader.u32()?));
     let flags = FlowFlags(reader.u16()?);
-    reader.skip(2)?;
+    let importance = importance(reader)?;
     Ok(FlowMod {
         cookie,
         cookie_mask,
@@ -38,10 +38,20 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
         out_port,
         out_group,
         flags,
-        importance: 0,
+        importance,
         matching: oxm::decode_match(reader)?,
         instructions: decode_instructions(reader)?,
     })
+}
+
+/// What 1.4 has in two bytes of padding; 0 before.
+fn importance(reader: &mut Reader<'_>) -> Decoded<u16> {
+    let number = reader.u16()?;
+    Ok(if reader.version() >= Version::V14 { number } else { 0 })
+}
+
+fn encode_importance(importance: u16, writer: &mut Writer<'_>) {
+    writer.u16(if writer.version() >= Version::V14 { importance } else { 0 });
 }
 
 pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
@@ -59,16 +69,21 @@ pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
     writer.u32(flow.out_port.0);
     writer.u32(flow.out_group.0);
     writer.u16(flow.flags.0);
-    writer.zeros(2);
+    encode_importance(flow.importance, writer);
     oxm::encode_match(&flow.matching, writer)?;
     instruction::encode_list(&flow.instructions, proto(&flow.matching), writer)
+}
+
+/// The last reason that the version has.
+pub(crate) fn last_reason(version: Version) -> FlowRemovedReason {
+    if version >= Version::V14 { FlowRemovedReason::Eviction } else { FlowRemovedReason::GroupDelete }
 }
 
 pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
     Ok(FlowRemoved {
         cookie: reader.u64()?,
         priority: reader.u16()?,
-        reason: flow::decode_reason(reader, FlowRemovedReason::GroupDelete)?,
+        reason: flow::decode_reason(reader, last_reason(reader.version()))?,
         table: TableId(reader.u8()?),
         duration_sec: reader.u32()?,
         duration_nsec: reader.u32()?,
@@ -84,7 +99,7 @@ pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
 pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
     writer.u64(removed.cookie);
     writer.u16(removed.priority);
-    writer.u8(flow::reason(removed.reason, FlowRemovedReason::GroupDelete));
+    writer.u8(flow::reason(removed.reason, last_reason(writer.version())));
     writer.u8(removed.table.0);
     writer.u32(removed.duration_sec);
     writer.u32(removed.duration_nsec);
@@ -123,7 +138,8 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
     let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
     let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
     let flags = FlowFlags(entry.u16()?);
-    entry.skip(4)?;
+    let importance = importance(&mut entry)?;
+    entry.skip(2)?;
     Ok(FlowStats {
         table,
         duration_sec,
@@ -132,7 +148,7 @@ pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
         idle_timeout,
         hard_timeout,
         flags,
-        importance: 0,
+        importance,
         cookie: entry.u64()?,
         packet_count: entry.u64()?,
         byte_count: entry.u64()?,
@@ -153,7 +169,8 @@ pub(crate) fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encode
     writer.u16(stats.idle_timeout);
     writer.u16(stats.hard_timeout);
     writer.u16(stats.flags.0);
-    writer.zeros(4);
+    encode_importance(stats.importance, writer);
+    writer.zeros(2);
     writer.u64(stats.cookie);
     writer.u64(stats.packet_count);
     writer.u64(stats.byte_count);

@@ -2,7 +2,8 @@
 use super::action;
 use crate::model::action::Instruction;
 use crate::model::error::{BadAction, BadInstruction};
-use crate::model::{MeterId, TableId};
+use crate::model::{MeterId, TableId, Version};
+use crate::v15::instruction as v15;
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 const GOTO_TABLE: u16 = 1;
@@ -39,10 +40,11 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Instruction> {
             part.skip(4)?;
             Instruction::ClearActions
         }
-        METER => Instruction::Meter(MeterId(part.u32()?)),
+        METER if part.version() < Version::V15 => Instruction::Meter(MeterId(part.u32()?)),
+        v15::STAT_TRIGGER if part.version() >= Version::V15 => v15::decode_trigger(&mut part)?,
         EXPERIMENTER => Instruction::Experimenter { id: part.u32()?, data: part.rest() },
         kind => {
-            let reason = format!("found instruction type {kind}, which 1.3 does not have");
+            let reason = format!("found instruction type {kind}, which {} does not have", part.version().name());
             return Err(part.error_at(at, BadInstruction::UnknownInst, reason));
         }
     };
@@ -58,6 +60,10 @@ fn actions(part: &mut Reader<'_>) -> Decoded<Vec<crate::model::Action>> {
 
 /// Writes a list of instructions; `proto` is the `ip_proto` that the entry matches, if it does.
 pub(crate) fn encode_list(instructions: &[Instruction], proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+    let instructions = match writer.version() {
+        Version::V15 => v15::metered_by_action(instructions),
+        _ => v15::metered_by_instruction(instructions),
+    };
     instructions.iter().try_for_each(|instruction| encode(instruction, proto, writer))
 }
 
@@ -70,6 +76,7 @@ fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut Writer<'_>)
         Instruction::ApplyActions(_) => APPLY_ACTIONS,
         Instruction::ClearActions => CLEAR_ACTIONS,
         Instruction::Meter(_) => METER,
+        Instruction::StatTrigger { .. } if writer.version() >= Version::V15 => v15::STAT_TRIGGER,
         Instruction::StatTrigger { .. } => return Err(writer.cannot("statistics triggers")),
         Instruction::Experimenter { .. } => EXPERIMENTER,
     });
@@ -88,7 +95,8 @@ fn encode(instruction: &Instruction, proto: Option<u8>, writer: &mut Writer<'_>)
             writer.zeros(4);
             action::encode_list(actions, proto, writer)?;
         }
-        Instruction::ClearActions | Instruction::StatTrigger { .. } => writer.zeros(4),
+        Instruction::ClearActions => writer.zeros(4),
+        Instruction::StatTrigger { flags, thresholds } => v15::encode_trigger(*flags, thresholds, writer)?,
         Instruction::Meter(meter) => writer.u32(meter.0),
         Instruction::Experimenter { id, data } => {
             writer.u32(*id);

@@ -1,8 +1,8 @@
 //! Meters and their statistics (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 to 7.3.5.14).
 use super::group::{decode_counters, encode_counters};
-use crate::model::MeterId;
 use crate::model::error::{BadRequest, MeterModFailed};
 use crate::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterMod, MeterStats};
+use crate::model::{MeterId, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 const DROP: u16 = 1;
@@ -124,7 +124,7 @@ pub(crate) fn encode_config(config: &MeterConfig, writer: &mut Writer<'_>) -> En
 }
 
 pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<MeterFeatures> {
-    let features = MeterFeatures {
+    let mut features = MeterFeatures {
         max_meter: reader.u32()?,
         band_types: reader.u32()?,
         capabilities: reader.u32()?,
@@ -133,6 +133,10 @@ pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<MeterFeatures>
         features: 0,
     };
     reader.skip(2)?;
+    if reader.version() >= Version::V15 {
+        features.features = reader.u32()?;
+        reader.skip(4)?;
+    }
     Ok(features)
 }
 
@@ -143,4 +147,8 @@ pub(crate) fn encode_features(features: &MeterFeatures, writer: &mut Writer<'_>)
     writer.u8(features.max_bands);
     writer.u8(features.max_color);
     writer.zeros(2);
+    if writer.version() >= Version::V15 {
+        writer.u32(features.features);
+        writer.zeros(4);
+    }
 }

@@ -1,19 +1,24 @@
-//! OpenFlow 1.3 on the wire (OpenFlow 1.3.5, 7).
-mod action;
+//! OpenFlow 1.3 on the wire (OpenFlow 1.3.5, 7), and what 1.4 and 1.5 have alike or nearly so.
+//!
+//! Where a later version differs in a field, a number or a limit, the function asks its reader or writer for the version; what
+//! differs in more than that is in `v14` and `v15`.
+pub(crate) mod action;
 pub(crate) mod error;
 pub(crate) mod flow;
-mod group;
-mod instruction;
-mod meter;
-mod multipart;
-mod oxm;
+pub(crate) mod group;
+pub(crate) mod instruction;
+pub(crate) mod meter;
+pub(crate) mod multipart;
+pub(crate) mod onf;
+pub(crate) mod oxm;
 pub(crate) mod packet;
 mod port;
-mod queue;
-mod role;
+pub(crate) mod queue;
+pub(crate) mod role;
 mod switch;
-mod table;
+pub(crate) mod table;
 
+use crate::codec::DecodeError;
 use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
@@ -82,9 +87,11 @@ const NAMES: [&str; 30] = [
 
 /// The body of a message of type `kind`, other than hello, error and echo.
 pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
-    reader.rename(NAMES.get(usize::from(kind)).unwrap_or(&"message"));
+    if reader.version() == Version::V13 {
+        reader.rename(name(kind));
+    }
     Ok(match kind {
-        EXPERIMENTER => Body::Experimenter(opaque::decode(reader, Version::V13)?),
+        EXPERIMENTER => onf::decode(reader)?,
         FEATURES_REQUEST => Body::FeaturesRequest,
         FEATURES_REPLY => Body::FeaturesReply(switch::decode_features(reader)?),
         GET_CONFIG_REQUEST => Body::GetConfigRequest,
@@ -110,11 +117,19 @@ pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
         GET_ASYNC_REPLY => Body::GetAsyncReply(role::decode_async(reader)?),
         SET_ASYNC => Body::SetAsync(role::decode_async(reader)?),
         METER_MOD => Body::MeterMod(meter::decode_mod(reader)?),
-        kind => {
-            let reason = format!("found type {kind}, which 1.3 does not have");
-            return Err(reader.error_at(1, BadRequest::BadType, reason));
-        }
+        kind => return Err(no_type(kind, reader)),
     })
+}
+
+/// What a message of this type is called in errors.
+pub(crate) fn name(kind: u8) -> &'static str {
+    NAMES.get(usize::from(kind)).unwrap_or(&"message")
+}
+
+/// That the version has no message of this type.
+pub(crate) fn no_type(kind: u8, reader: &Reader<'_>) -> DecodeError {
+    let version = reader.version().name();
+    reader.error_at(1, BadRequest::BadType, format_args!("found type {kind}, which {version} does not have"))
 }
 
 /// The type number of a message.
@@ -153,7 +168,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
         Body::RoleStatus(_) => return Err("role status"),
         Body::TableStatus(_) => return Err("table status"),
         Body::RequestForward(_) => return Err("forwarded requests"),
-        Body::BundleControl(_) | Body::BundleAdd(_) => return Err("bundles"),
+        Body::BundleControl(_) | Body::BundleAdd(_) => EXPERIMENTER,
         Body::ControllerStatus(_) => return Err("controller status"),
     })
 }
@@ -162,6 +177,8 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
 pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
     match body {
         Body::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
+        Body::BundleControl(control) => onf::encode_control(control, writer)?,
+        Body::BundleAdd(add) => onf::encode_add(add, writer)?,
         Body::FeaturesReply(features) => switch::encode_features(features, writer),
         Body::GetConfigReply(settings) | Body::SetConfig(settings) => config::encode(settings, writer),
         Body::PacketIn(packet) => packet::encode_in(packet, writer)?,

@@ -1,6 +1,6 @@
 //! Multipart requests and replies (OpenFlow 1.3.5, 7.3.5).
 use super::{flow, group, meter, port, queue, table};
-use crate::codec::HEADER_BYTES;
+use crate::codec::{DecodeError, HEADER_BYTES};
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::model::{GroupId, PortNo, Version};
@@ -22,20 +22,24 @@ const TABLE_FEATURES: u16 = 12;
 const PORT_DESC: u16 = 13;
 const EXPERIMENTER: u16 = 0xffff;
 
-fn decode_head(reader: &mut Reader<'_>) -> Decoded<(u16, bool)> {
+pub(crate) fn decode_head(reader: &mut Reader<'_>) -> Decoded<(u16, bool)> {
     let head = multipart::decode_head(reader)?;
     reader.skip(4)?;
     Ok(head)
 }
 
-fn encode_head(kind: u16, more: bool, writer: &mut Writer<'_>) {
+pub(crate) fn encode_head(kind: u16, more: bool, writer: &mut Writer<'_>) {
     multipart::encode_head(kind, more, writer);
     writer.zeros(4);
 }
 
 pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
     let (kind, more) = decode_head(reader)?;
-    let body = match kind {
+    Ok(MultipartRequest { more, body: decode_request_body(kind, reader)? })
+}
+
+pub(crate) fn decode_request_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<RequestBody> {
+    Ok(match kind {
         DESC => RequestBody::Desc,
         FLOW => RequestBody::Flow(flow::decode_request(reader)?),
         AGGREGATE => RequestBody::Aggregate(flow::decode_request(reader)?),
@@ -51,12 +55,14 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartReques
         TABLE_FEATURES => RequestBody::TableFeatures(reader.list(table::decode_features)?),
         PORT_DESC => RequestBody::PortDesc(PortNo::ANY),
         EXPERIMENTER => RequestBody::Experimenter(opaque::decode(reader, Version::V13)?),
-        kind => {
-            let reason = format!("found multipart type {kind}, which 1.3 does not have");
-            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
-        }
-    };
-    Ok(MultipartRequest { more, body })
+        kind => return Err(no_type(kind, reader)),
+    })
+}
+
+/// That the version has no multipart message of this type.
+fn no_type(kind: u16, reader: &Reader<'_>) -> DecodeError {
+    let reason = format!("found multipart type {kind}, which {} does not have", reader.version().name());
+    reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason)
 }
 
 pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
@@ -76,7 +82,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
         RequestBody::TableFeatures(_) => TABLE_FEATURES,
         RequestBody::PortDesc(_) => PORT_DESC,
         RequestBody::Experimenter(_) => EXPERIMENTER,
-        _ => return Err(writer.cannot("this multipart request, which later versions have")),
+        _ => return Err(writer.cannot("this multipart request, which other versions have")),
     };
     encode_head(kind, request.more, writer);
     let mut number = |number: u32| {
@@ -101,7 +107,11 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
 
 pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
     let (kind, more) = decode_head(reader)?;
-    let body = match kind {
+    Ok(MultipartReply { more, body: decode_reply_body(kind, reader)? })
+}
+
+pub(crate) fn decode_reply_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
+    Ok(match kind {
         DESC => ReplyBody::Desc(multipart::decode_desc(reader)?),
         FLOW => ReplyBody::Flow(reader.list(flow::decode_stats)?),
         AGGREGATE => ReplyBody::Aggregate(multipart::decode_aggregate(reader)?),
@@ -117,12 +127,8 @@ pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
         TABLE_FEATURES => ReplyBody::TableFeatures(reader.list(table::decode_features)?),
         PORT_DESC => ReplyBody::PortDesc(reader.list(port::decode_desc)?),
         EXPERIMENTER => ReplyBody::Experimenter(opaque::decode(reader, Version::V13)?),
-        kind => {
-            let reason = format!("found multipart type {kind}, which 1.3 does not have");
-            return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
-        }
-    };
-    Ok(MultipartReply { more, body })
+        kind => return Err(no_type(kind, reader)),
+    })
 }
 
 pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
@@ -142,7 +148,7 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::TableFeatures(_) => TABLE_FEATURES,
         ReplyBody::PortDesc(_) => PORT_DESC,
         ReplyBody::Experimenter(_) => EXPERIMENTER,
-        _ => return Err(writer.cannot("this multipart reply, which later versions have")),
+        _ => return Err(writer.cannot("this multipart reply, which other versions have")),
     };
     encode_head(kind, reply.more, writer);
     match &reply.body {

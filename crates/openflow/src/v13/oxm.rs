@@ -2,11 +2,11 @@
 //!
 //! Known fields are those of the `OFPXMC_OPENFLOW_BASIC` class that 1.3 has, and those that it lacks, in the form that its
 //! users send them: `tcp_flags` and `actset_output` as the Open Networking Foundation's extensions for 1.3 (what Open vSwitch and
-//! os-ken send), `pbb_uca` as its extension 256, and Open vSwitch's own fields as it sends them. Everything else stays raw.
+//! os-ken send, also in 1.4; fields of the basic class in 1.5), `pbb_uca` as its extension 256 (basic in 1.4), and Open vSwitch's own fields as it sends them. Everything else stays raw.
 use crate::model::error::{BadMatch, ErrorType};
 use crate::model::matching::RawField;
 use crate::model::multipart::OxmId;
-use crate::model::{Match, MatchField};
+use crate::model::{Match, MatchField, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::Field;
 
@@ -38,8 +38,10 @@ struct Head {
     prefix: &'static [u8],
 }
 
-const fn head(field: Field) -> Head {
+const fn head(field: Field, version: Version) -> Head {
     match field {
+        Field::PbbUca if version as u8 >= Version::V14 as u8 => basic_head(field),
+        Field::TcpFlags | Field::ActsetOutput if version as u8 >= Version::V15 as u8 => basic_head(field),
         Field::IpFrag => Head { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
         // Extensions of fields that later versions have keep their numbers.
         Field::TcpFlags | Field::ActsetOutput => {
@@ -60,8 +62,12 @@ const fn head(field: Field) -> Head {
         }
         nsh if nsh as u8 >= Field::NshFlags as u8 => Head { class: EXPERIMENTER, number: nsh_number(nsh), prefix: NSH },
         // The numbers of the basic class are the fields' own.
-        basic => Head { class: BASIC, number: basic as u8, prefix: &[] },
+        basic => basic_head(basic),
     }
+}
+
+const fn basic_head(field: Field) -> Head {
+    Head { class: BASIC, number: field as u8, prefix: &[] }
 }
 
 /// `NXOXM_NSH_*` numbers.
@@ -77,14 +83,17 @@ const fn nsh_number(field: Field) -> u8 {
     }
 }
 
-/// The field of an entry's header and payload.
-fn field_of(class: u16, number: u8, payload: &[u8]) -> Option<Field> {
+/// The field of an entry's header and payload, and what stands before its value. Extensions that became fields of the
+/// basic class in `version` are still understood.
+fn field_of(class: u16, number: u8, payload: &[u8], version: Version) -> Option<(Field, &'static [u8])> {
     if class == BASIC {
-        return Field::from_oxm(number).filter(|field| head(*field).class == BASIC);
+        let field = Field::from_oxm(number).filter(|field| head(*field, version).class == BASIC);
+        return field.map(|field| (field, &[][..]));
     }
-    Field::ALL.into_iter().find(|field| {
-        let head = head(*field);
-        (head.class, head.number) == (class, number) && payload.starts_with(head.prefix)
+    Field::ALL.into_iter().find_map(|field| {
+        let head = head(field, Version::V13);
+        let is_it = (head.class, head.number) == (class, number) && payload.starts_with(head.prefix);
+        is_it.then_some((field, head.prefix))
     })
 }
 
@@ -110,15 +119,18 @@ pub(crate) fn encode_match(matching: &Match, writer: &mut Writer<'_>) -> Encoded
     let start = writer.at();
     writer.u16(MATCH_OXM);
     writer.u16(0);
-    for entry in &matching.fields {
-        match entry {
-            MatchField::Known { field, value, mask } => encode_field(*field, *value, *mask, writer)?,
-            MatchField::Raw(raw) => encode_raw(raw, writer)?,
-        }
-    }
+    matching.fields.iter().try_for_each(|entry| encode_entry(entry, writer))?;
     writer.set_length(start + 2, start)?;
     writer.pad_from(start);
     Ok(())
+}
+
+/// Writes one entry.
+pub(crate) fn encode_entry(entry: &MatchField, writer: &mut Writer<'_>) -> Encoded {
+    match entry {
+        MatchField::Known { field, value, mask } => encode_field(*field, *value, *mask, writer),
+        MatchField::Raw(raw) => encode_raw(raw, writer),
+    }
 }
 
 /// One entry. A known field whose length is wrong is the error `bad_length`.
@@ -129,10 +141,10 @@ pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> De
     let length = usize::from(reader.u8()?);
     let mut payload = reader.part(length, "field", bad_length)?;
     let bytes = payload.rest();
-    let Some(field) = field_of(class, number, &bytes.0) else {
+    let Some((field, prefix)) = field_of(class, number, &bytes.0, reader.version()) else {
         return Ok(MatchField::Raw(RawField { class, number, has_mask, payload: bytes }));
     };
-    let data = &bytes.0[head(field).prefix.len()..];
+    let data = &bytes.0[prefix.len()..];
     let expected = field.bytes() * if has_mask { 2 } else { 1 };
     if data.len() != expected {
         let found = data.len();
@@ -155,7 +167,7 @@ pub(crate) fn encode_field(field: Field, value: u128, mask: Option<u128>, writer
     if let Some(wrong) = [Some(value), mask].into_iter().flatten().find(|number| *number > largest) {
         return Err(writer.cannot(format!("{wrong:#x} in {field}, whose value has {width} bytes")));
     }
-    let Head { class, number, prefix } = head(field);
+    let Head { class, number, prefix } = head(field, writer.version());
     let length = prefix.len() + width * if mask.is_some() { 2 } else { 1 };
     writer.u16(class);
     writer.u8(number << 1 | u8::from(mask.is_some()));
@@ -184,10 +196,11 @@ pub(crate) fn encode_raw(raw: &RawField, writer: &mut Writer<'_>) -> Encoded {
 pub(crate) fn decode_id(reader: &mut Reader<'_>) -> Decoded<OxmId> {
     let (class, tail, length) = (reader.u16()?, reader.u8()?, reader.u8()?);
     let experimenter = if class == EXPERIMENTER { Some(reader.u32()?) } else { None };
-    Ok(OxmId { class, number: tail >> 1, has_mask: tail & 1 != 0, length, experimenter })
+    Ok(OxmId { class, number: tail >> 1, has_mask: tail & 1 != 0, length, experimenter }.in_version(reader.version()))
 }
 
 pub(crate) fn encode_id(id: &OxmId, writer: &mut Writer<'_>) -> Encoded {
+    let id = id.in_version(writer.version());
     if (id.class == EXPERIMENTER) != id.experimenter.is_some() {
         return Err(writer.cannot("a field id whose class and experimenter disagree"));
     }
@@ -200,21 +213,44 @@ pub(crate) fn encode_id(id: &OxmId, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
+/// Writes the header of a field's entry without mask.
+pub(crate) fn encode_field_id(field: Field, writer: &mut Writer<'_>) -> Encoded {
+    match OxmId::of_version(field, false, writer.version()) {
+        Some(id) => encode_id(&id, writer),
+        None => Err(writer.cannot(format!("{field} by its header"))),
+    }
+}
+
 impl OxmId {
-    /// The header of a field's entry as 1.3 carries it, for table features. None for `pbb_uca`, whose number does not fit a
-    /// header.
-    #[expect(clippy::cast_possible_truncation, reason = "at most 4 + 2 * 16")]
+    /// The header of a field's entry as 1.3 carries it, for table features; codecs of later versions change it to theirs.
     pub fn of(field: Field, has_mask: bool) -> Option<OxmId> {
-        let Head { class, number, prefix } = head(field);
+        OxmId::of_version(field, has_mask, Version::V13)
+    }
+
+    /// The header of a field's entry as a version carries it. None for `pbb_uca` in 1.3, whose number does
+    /// not fit a header.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 4 + 2 * 16")]
+    pub fn of_version(field: Field, has_mask: bool, version: Version) -> Option<OxmId> {
+        let Head { class, number, prefix } = head(field, version);
         let length = (prefix.len() + field.bytes() * if has_mask { 2 } else { 1 }) as u8;
         let own = prefix.first_chunk().map(|id| u32::from_be_bytes(*id));
         let experimenter = own.filter(|_| class == EXPERIMENTER);
-        (field != Field::PbbUca).then_some(OxmId { class, number, has_mask, length, experimenter })
+        (field != Field::PbbUca || class == BASIC).then_some(OxmId { class, number, has_mask, length, experimenter })
     }
 
     /// The field whose header this is, if weir knows it.
     pub fn field(&self) -> Option<Field> {
         let prefix = self.experimenter.map(u32::to_be_bytes);
-        field_of(self.class, self.number, prefix.as_ref().map_or(&[], |id| &id[..]))
+        let field = field_of(self.class, self.number, prefix.as_ref().map_or(&[], |id| &id[..]), Version::V15);
+        field.map(|(field, _)| field)
+    }
+
+    /// The same field's header as a version carries it, if weir knows the field; else as it is.
+    fn in_version(self, version: Version) -> OxmId {
+        let is_natural = |field: &Field| {
+            Version::ALL.iter().any(|from| OxmId::of_version(*field, self.has_mask, *from) == Some(self))
+        };
+        let field = self.field().filter(is_natural);
+        field.and_then(|field| OxmId::of_version(field, self.has_mask, version)).unwrap_or(self)
     }
 }

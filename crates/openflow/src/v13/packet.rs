@@ -2,22 +2,31 @@
 use super::{action, oxm};
 use crate::model::error::{BadAction, BadRequest};
 use crate::model::packet_io::{PacketIn, PacketInReason, PacketOut};
-use crate::model::{Match, PortNo, TableId};
+use crate::model::{Match, PortNo, TableId, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+/// Reasons in order of their numbers.
+const REASONS: [PacketInReason; 6] = [
+    PacketInReason::NoMatch,
+    PacketInReason::Action,
+    PacketInReason::InvalidTtl,
+    PacketInReason::ActionSet,
+    PacketInReason::Group,
+    PacketInReason::PacketOut,
+];
+
+/// How many of them the version has.
+fn n_reasons(version: Version) -> usize {
+    if version >= Version::V14 { 6 } else { 3 }
+}
 
 pub(crate) fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
     let at = reader.at();
-    Ok(match reader.u8()? {
-        0 => PacketInReason::NoMatch,
-        1 => PacketInReason::Action,
-        2 => PacketInReason::InvalidTtl,
-        other => {
-            return Err(reader.error_at(
-                at,
-                BadRequest::BadType,
-                format_args!("found reason {other}, expected 0 to 2"),
-            ));
-        }
+    let number = reader.u8()?;
+    let known = &REASONS[..n_reasons(reader.version())];
+    known.get(usize::from(number)).copied().ok_or_else(|| {
+        let last = known.len() - 1;
+        reader.error_at(at, BadRequest::BadType, format_args!("found reason {number}, expected 0 to {last}"))
     })
 }
 
@@ -34,7 +43,7 @@ pub(crate) fn encode_in(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
     writer.u16(packet.total_len);
     writer.u8(match packet.reason {
         // 1.4 tells apart where an action stood.
-        PacketInReason::ActionSet | PacketInReason::Group | PacketInReason::PacketOut => PacketInReason::Action,
+        reason if reason as usize >= n_reasons(writer.version()) => PacketInReason::Action,
         reason => reason,
     } as u8);
     writer.u8(packet.table.0);

@@ -1,28 +1,40 @@
 //! Controller roles and asynchronous configuration (OpenFlow 1.3.5, 7.3.9 and 7.3.10).
+use crate::model::Version;
 use crate::model::role::{AsyncConfig, Role, RoleMessage};
 use crate::wire::{Decoded, Reader, Writer};
 
-pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
-    let role = match reader.u32()? {
+pub(crate) fn decode_role(reader: &mut Reader<'_>) -> Decoded<Role> {
+    Ok(match reader.u32()? {
         0 => Role::NoChange,
         1 => Role::Equal,
         2 => Role::Master,
         3 => Role::Slave,
         other => Role::Unknown(other),
-    };
-    reader.skip(4)?;
-    Ok(RoleMessage { role, short_id: 0, generation_id: reader.u64()? })
+    })
 }
 
-pub(crate) fn encode(message: &RoleMessage, writer: &mut Writer<'_>) {
-    writer.u32(match message.role {
+/// 1.5 has a number of the controller's in two bytes of padding.
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
+    let (role, short_id) = (decode_role(reader)?, reader.u16()?);
+    reader.skip(2)?;
+    let short_id = if reader.version() >= Version::V15 { short_id } else { 0 };
+    Ok(RoleMessage { role, short_id, generation_id: reader.u64()? })
+}
+
+pub(crate) fn encode_role(role: Role, writer: &mut Writer<'_>) {
+    writer.u32(match role {
         Role::NoChange => 0,
         Role::Equal => 1,
         Role::Master => 2,
         Role::Slave => 3,
         Role::Unknown(other) => other,
     });
-    writer.zeros(4);
+}
+
+pub(crate) fn encode(message: &RoleMessage, writer: &mut Writer<'_>) {
+    encode_role(message.role, writer);
+    writer.u16(if writer.version() >= Version::V15 { message.short_id } else { 0 });
+    writer.zeros(2);
     writer.u64(message.generation_id);
 }
 

@@ -1,9 +1,9 @@
 //! Tables: configuration, statistics, features (OpenFlow 1.3.5, 7.3.4.1, 7.3.5.4, 7.3.5.5).
 use super::oxm;
-use crate::model::TableId;
 use crate::model::config::TableMod;
-use crate::model::error::TableFeaturesFailed;
+use crate::model::error::{BadProperty, TableFeaturesFailed};
 use crate::model::multipart::{TableFeatures, TableProperty, TableStats, TypeId};
+use crate::model::{ErrorType, TableId, Version};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 const NAME_BYTES: usize = 32;
@@ -17,6 +17,12 @@ const MATCH: u16 = 8;
 const WILDCARDS: u16 = 10;
 const WRITE_SETFIELD: u16 = 12;
 const APPLY_SETFIELD: u16 = 14;
+/// 1.4's.
+const TABLE_SYNC_FROM: u16 = 16;
+/// 1.5's, all three.
+const WRITE_COPYFIELD: u16 = 18;
+const APPLY_COPYFIELD: u16 = 20;
+const PACKET_TYPES: u16 = 22;
 const EXPERIMENTER: u16 = 0xfffe;
 /// Type number of an experimenter's instruction or action.
 const EXPERIMENTER_ID: u16 = 0xffff;
@@ -56,14 +62,15 @@ pub(crate) fn encode_stats(stats: &TableStats, writer: &mut Writer<'_>) {
 }
 
 pub(crate) fn decode_features(reader: &mut Reader<'_>) -> Decoded<TableFeatures> {
-    let mut part = reader.element("table features", 0, 64, TableFeaturesFailed::BadLen)?;
+    let mut part = reader.element("table features", 0, 64, bad_length(reader.version()))?;
     part.skip(2)?;
     let table = TableId(part.u8()?);
-    part.skip(5)?;
+    let (command, features) = (part.u8()?, part.u32()?);
+    let (command, features) = if part.version() >= Version::V15 { (command, features) } else { (0, 0) };
     Ok(TableFeatures {
         table,
-        command: 0,
-        features: 0,
+        command,
+        features,
         name: part.text(NAME_BYTES)?,
         metadata_match: part.u64()?,
         metadata_write: part.u64()?,
@@ -77,7 +84,12 @@ pub(crate) fn encode_features(features: &TableFeatures, writer: &mut Writer<'_>)
     let start = writer.at();
     writer.u16(0);
     writer.u8(features.table.0);
-    writer.zeros(5);
+    if writer.version() >= Version::V15 {
+        writer.u8(features.command);
+        writer.u32(features.features);
+    } else {
+        writer.zeros(5);
+    }
     writer.text(&features.name, NAME_BYTES);
     writer.u64(features.metadata_match);
     writer.u64(features.metadata_write);
@@ -88,20 +100,31 @@ pub(crate) fn encode_features(features: &TableFeatures, writer: &mut Writer<'_>)
 }
 
 fn decode_property(reader: &mut Reader<'_>) -> Decoded<TableProperty> {
-    let mut part = reader.element("table property", 2, 4, TableFeaturesFailed::BadLen)?;
+    let mut part = reader.element("table property", 2, 4, bad_length(reader.version()))?;
+    let version = part.version();
     let length = part.left();
     let kind = part.u16()?;
     part.skip(2)?;
     let miss = kind & 1 != 0;
     let property = match kind & !1 {
         INSTRUCTIONS => TableProperty::Instructions { miss, ids: part.list(decode_id)? },
-        NEXT_TABLES => TableProperty::NextTables { miss, tables: part.rest().0.into_iter().map(TableId).collect() },
+        NEXT_TABLES => TableProperty::NextTables { miss, tables: decode_tables(&mut part) },
         WRITE_ACTIONS => TableProperty::WriteActions { miss, ids: part.list(decode_id)? },
         APPLY_ACTIONS => TableProperty::ApplyActions { miss, ids: part.list(decode_id)? },
         MATCH if !miss => TableProperty::Match(part.list(oxm::decode_id)?),
         WILDCARDS if !miss => TableProperty::Wildcards(part.list(oxm::decode_id)?),
         WRITE_SETFIELD => TableProperty::WriteSetField { miss, fields: part.list(oxm::decode_id)? },
         APPLY_SETFIELD => TableProperty::ApplySetField { miss, fields: part.list(oxm::decode_id)? },
+        TABLE_SYNC_FROM if !miss && version >= Version::V14 => TableProperty::TableSyncFrom(decode_tables(&mut part)),
+        WRITE_COPYFIELD if version >= Version::V15 => {
+            TableProperty::WriteCopyField { miss, fields: part.list(oxm::decode_id)? }
+        }
+        APPLY_COPYFIELD if version >= Version::V15 => {
+            TableProperty::ApplyCopyField { miss, fields: part.list(oxm::decode_id)? }
+        }
+        PACKET_TYPES if !miss && version >= Version::V15 => {
+            TableProperty::PacketTypes(part.list(|part| oxm::decode_entry(part, BadProperty::BadLen.into()))?)
+        }
         EXPERIMENTER => TableProperty::Experimenter { miss, id: part.u32()?, kind: part.u32()?, data: part.rest() },
         _ => TableProperty::Unknown { kind, data: part.rest() },
     };
@@ -109,7 +132,31 @@ fn decode_property(reader: &mut Reader<'_>) -> Decoded<TableProperty> {
     Ok(property)
 }
 
+fn decode_tables(part: &mut Reader<'_>) -> Vec<TableId> {
+    part.rest().0.into_iter().map(TableId).collect()
+}
+
+/// That a part's length is wrong: 1.4 has errors for properties of every kind.
+fn bad_length(version: Version) -> ErrorType {
+    if version >= Version::V14 { BadProperty::BadLen.into() } else { TableFeaturesFailed::BadLen.into() }
+}
+
+/// The version from which on tables have a property.
+fn since(property: &TableProperty) -> Version {
+    match property {
+        TableProperty::TableSyncFrom(_) => Version::V14,
+        TableProperty::WriteCopyField { .. } | TableProperty::ApplyCopyField { .. } | TableProperty::PacketTypes(_) => {
+            Version::V15
+        }
+        _ => Version::V13,
+    }
+}
+
+/// Leaves out what later versions have, as a table's features without it are of more use than none.
 fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded {
+    if writer.version() < since(property) {
+        return Ok(());
+    }
     let start = writer.at();
     writer.u16(match property {
         TableProperty::Instructions { miss, .. } => INSTRUCTIONS | u16::from(*miss),
@@ -120,10 +167,10 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
         TableProperty::Wildcards(_) => WILDCARDS,
         TableProperty::WriteSetField { miss, .. } => WRITE_SETFIELD | u16::from(*miss),
         TableProperty::ApplySetField { miss, .. } => APPLY_SETFIELD | u16::from(*miss),
-        TableProperty::TableSyncFrom(_)
-        | TableProperty::WriteCopyField { .. }
-        | TableProperty::ApplyCopyField { .. }
-        | TableProperty::PacketTypes(_) => return Err(writer.cannot("this table property")),
+        TableProperty::TableSyncFrom(_) => TABLE_SYNC_FROM,
+        TableProperty::WriteCopyField { miss, .. } => WRITE_COPYFIELD | u16::from(*miss),
+        TableProperty::ApplyCopyField { miss, .. } => APPLY_COPYFIELD | u16::from(*miss),
+        TableProperty::PacketTypes(_) => PACKET_TYPES,
         TableProperty::Experimenter { miss, .. } => EXPERIMENTER | u16::from(*miss),
         TableProperty::Unknown { kind, .. } => *kind,
     });
@@ -132,11 +179,16 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
         TableProperty::Instructions { ids, .. }
         | TableProperty::WriteActions { ids, .. }
         | TableProperty::ApplyActions { ids, .. } => ids.iter().try_for_each(|id| encode_id(id, writer))?,
-        TableProperty::NextTables { tables, .. } => tables.iter().for_each(|table| writer.u8(table.0)),
+        TableProperty::PacketTypes(types) => types.iter().try_for_each(|one| oxm::encode_entry(one, writer))?,
+        TableProperty::NextTables { tables, .. } | TableProperty::TableSyncFrom(tables) => {
+            tables.iter().for_each(|table| writer.u8(table.0))
+        }
         TableProperty::Match(fields)
         | TableProperty::Wildcards(fields)
         | TableProperty::WriteSetField { fields, .. }
-        | TableProperty::ApplySetField { fields, .. } => {
+        | TableProperty::ApplySetField { fields, .. }
+        | TableProperty::WriteCopyField { fields, .. }
+        | TableProperty::ApplyCopyField { fields, .. } => {
             fields.iter().try_for_each(|field| oxm::encode_id(field, writer))?;
         }
         TableProperty::Experimenter { id, kind, data, .. } => {
@@ -145,7 +197,6 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
             writer.bytes(&data.0);
         }
         TableProperty::Unknown { data, .. } => writer.bytes(&data.0),
-        _ => (),
     }
     writer.set_length(start + 2, start)?;
     writer.pad_from(start);
@@ -154,7 +205,7 @@ fn encode_property(property: &TableProperty, writer: &mut Writer<'_>) -> Encoded
 
 /// The type of an instruction or action: its header, without the padding that an action has elsewhere.
 fn decode_id(reader: &mut Reader<'_>) -> Decoded<TypeId> {
-    let mut part = reader.element("type id", 2, 4, TableFeaturesFailed::BadLen)?;
+    let mut part = reader.element("type id", 2, 4, bad_length(reader.version()))?;
     let kind = part.u16()?;
     part.skip(2)?;
     if kind == EXPERIMENTER_ID {

@@ -7,6 +7,7 @@ pub(crate) mod hello;
 pub(crate) mod multipart;
 pub(crate) mod opaque;
 pub(crate) mod port;
+pub(crate) mod property;
 pub(crate) mod queue;
 mod reader;
 mod split;

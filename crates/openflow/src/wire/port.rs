@@ -35,6 +35,13 @@ pub(crate) fn output<'a>(
 
 /// The twelve counters of port statistics (OpenFlow 1.3.5, 7.3.5.6; OpenFlow 1.0.0, 5.3.5).
 pub(crate) fn decode_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decoded<PortStats> {
+    let mut stats = decode_first_counters(reader, port_no)?;
+    decode_ethernet_counters(reader, &mut stats)?;
+    Ok(stats)
+}
+
+/// The counters that every kind of port has; those of Ethernet are not kept.
+pub(crate) fn decode_first_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decoded<PortStats> {
     Ok(PortStats {
         port_no,
         rx_packets: reader.u64()?,
@@ -45,17 +52,35 @@ pub(crate) fn decode_counters(reader: &mut Reader<'_>, port_no: PortNo) -> Decod
         tx_dropped: reader.u64()?,
         rx_errors: reader.u64()?,
         tx_errors: reader.u64()?,
-        rx_frame_err: reader.u64()?,
-        rx_over_err: reader.u64()?,
-        rx_crc_err: reader.u64()?,
-        collisions: reader.u64()?,
+        rx_frame_err: u64::MAX,
+        rx_over_err: u64::MAX,
+        rx_crc_err: u64::MAX,
+        collisions: u64::MAX,
         duration_sec: 0,
         duration_nsec: 0,
         properties: Vec::new(),
     })
 }
 
+/// The counters that only Ethernet has.
+pub(crate) fn decode_ethernet_counters(reader: &mut Reader<'_>, stats: &mut PortStats) -> Decoded<()> {
+    let PortStats { rx_frame_err, rx_over_err, rx_crc_err, collisions, .. } = stats;
+    for counter in [rx_frame_err, rx_over_err, rx_crc_err, collisions] {
+        *counter = reader.u64()?;
+    }
+    Ok(())
+}
+
+pub(crate) const fn ethernet_counters(stats: &PortStats) -> [u64; 4] {
+    [stats.rx_frame_err, stats.rx_over_err, stats.rx_crc_err, stats.collisions]
+}
+
 pub(crate) fn encode_counters(stats: &PortStats, writer: &mut Writer<'_>) {
+    encode_first_counters(stats, writer);
+    ethernet_counters(stats).into_iter().for_each(|counter| writer.u64(counter));
+}
+
+pub(crate) fn encode_first_counters(stats: &PortStats, writer: &mut Writer<'_>) {
     for counter in [
         stats.rx_packets,
         stats.tx_packets,
@@ -65,10 +90,6 @@ pub(crate) fn encode_counters(stats: &PortStats, writer: &mut Writer<'_>) {
         stats.tx_dropped,
         stats.rx_errors,
         stats.tx_errors,
-        stats.rx_frame_err,
-        stats.rx_over_err,
-        stats.rx_crc_err,
-        stats.collisions,
     ] {
         writer.u64(counter);
     }

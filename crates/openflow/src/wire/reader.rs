@@ -1,7 +1,7 @@
 //! Reads big-endian fields from a message without ever reaching past its end.
 use super::Decoded;
 use crate::codec::DecodeError;
-use crate::model::{BufferId, Bytes, ErrorType};
+use crate::model::{BufferId, Bytes, ErrorType, Version};
 use std::fmt::Display;
 use weir_packet::MacAddr;
 
@@ -14,12 +14,22 @@ pub(crate) struct Reader<'a> {
     at: usize,
     what: &'static str,
     short: ErrorType,
+    version: Version,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `bytes`, the `what`; `short` is the error when it ends too early or too late.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str, short: impl Into<ErrorType>) -> Self {
-        Reader { bytes, at: 0, what, short: short.into() }
+        Reader { bytes, at: 0, what, short: short.into(), version: Version::V13 }
+    }
+
+    /// What is read from now on is of this version; 1.3 without that.
+    pub(crate) fn set_version(&mut self, version: Version) {
+        self.version = version;
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.version
     }
 
     /// A reader of the same bytes, to look ahead with.
@@ -85,6 +95,12 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn u64(&mut self) -> Decoded<u64> {
         self.array().map(u64::from_be_bytes)
+    }
+
+    /// The next two numbers, left there; `None` if they are not.
+    pub(crate) fn peek_u32_pair(&self) -> Option<(u32, u32)> {
+        let mut head = Reader { ..*self };
+        Some((head.u32().ok()?, head.u32().ok()?))
     }
 
     pub(crate) fn mac(&mut self) -> Decoded<MacAddr> {

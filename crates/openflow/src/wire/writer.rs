@@ -22,6 +22,10 @@ impl<'a> Writer<'a> {
         self.out.len() - self.start
     }
 
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
     /// Says that the version cannot carry `what`.
     pub(crate) fn cannot(&self, what: impl Into<String>) -> EncodeError {
         EncodeError { version: self.version, what: what.into() }

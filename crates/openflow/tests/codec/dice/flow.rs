@@ -1,6 +1,6 @@
 //! Matches, actions, instructions, and the messages of flow entries.
 use super::Dice;
-use weir_openflow::model::action::{Action, Instruction};
+use weir_openflow::model::action::{Action, Instruction, Subfield};
 use weir_openflow::model::flow::*;
 use weir_openflow::model::group::*;
 use weir_openflow::model::matching::RawField;
@@ -114,7 +114,7 @@ impl Dice<'_> {
     pub(super) fn actions(&mut self, version: Version) -> Vec<Action> {
         self.few(|dice| match version {
             Version::V10 => dice.action_v10(),
-            _ => dice.action_v13(),
+            version => dice.action_v13(version),
         })
     }
 
@@ -136,9 +136,19 @@ impl Dice<'_> {
         }
     }
 
-    pub(super) fn action_v13(&mut self) -> Action {
-        match self.below(18) {
-            0 => Action::Output { port: self.output_port(Version::V13), max_len: self.u16() },
+    pub(super) fn action_v13(&mut self, version: Version) -> Action {
+        match self.below(if version >= Version::V15 { 21 } else { 18 }) {
+            18 => Action::Meter(MeterId(self.u32())),
+            19 => {
+                let field = self.pick(&Field::ALL);
+                Action::SetFieldMasked { field, value: self.bounded(field), mask: self.bounded(field) }
+            }
+            20 => {
+                let (src, dst, bits) = (self.pick(&Field::ALL), self.pick(&Field::ALL), self.u16());
+                let mut part = |field| Subfield { field, offset: self.u16(), bits };
+                Action::Move { src: part(src), dst: part(dst) }
+            }
+            0 => Action::Output { port: self.output_port(version), max_len: self.u16() },
             1 => Action::Group(self.group()),
             2 => Action::SetQueue(self.u32()),
             3 => Action::CopyTtlOut,
@@ -167,15 +177,18 @@ impl Dice<'_> {
             let actions = self.actions(version);
             return if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] };
         }
-        self.few(|dice| match dice.below(7) {
+        let n_kinds = if version >= Version::V15 { 8 } else { 7 };
+        let instructions = self.few(|dice| match dice.below(n_kinds) {
+            7 => Instruction::StatTrigger { flags: dice.u32(), thresholds: dice.stats() },
             0 => Instruction::GotoTable(dice.table()),
             1 => Instruction::WriteMetadata { metadata: dice.u64(), mask: dice.u64() },
             2 => Instruction::WriteActions(dice.actions(version)),
             3 => Instruction::ApplyActions(dice.actions(version)),
             4 => Instruction::ClearActions,
-            5 => Instruction::Meter(MeterId(dice.u32())),
+            5 if version < Version::V15 => Instruction::Meter(MeterId(dice.u32())),
             _ => Instruction::Experimenter { id: dice.u32(), data: dice.eights() },
-        })
+        });
+        instructions
     }
 
     pub(super) fn flags(&mut self, version: Version) -> FlowFlags {

@@ -2,8 +2,9 @@
 //! messages and a failing case shrinks.
 mod flow;
 mod multipart;
+mod newer;
 
-use weir_openflow::model::config::{SwitchConfig, TableMod};
+use weir_openflow::model::config::SwitchConfig;
 use weir_openflow::model::error::*;
 use weir_openflow::model::flow::*;
 use weir_openflow::model::group::*;
@@ -13,7 +14,6 @@ use weir_openflow::model::packet_io::*;
 use weir_openflow::model::port::*;
 use weir_openflow::model::queue::*;
 use weir_openflow::model::role::*;
-use weir_openflow::model::stats::MoreStats;
 use weir_openflow::model::*;
 use weir_packet::{Field, MacAddr};
 
@@ -22,7 +22,7 @@ pub(crate) struct Dice<'a> {
 }
 
 /// Codes as each error type numbers them.
-const CODES: [(u16, u16); 14] = [
+const CODES: [(u16, u16); 18] = [
     (0, 2),
     (1, 14),
     (2, 16),
@@ -37,6 +37,10 @@ const CODES: [(u16, u16); 14] = [
     (11, 3),
     (12, 12),
     (13, 6),
+    (14, 9),
+    (15, 3),
+    (16, 8),
+    (17, 16),
 ];
 
 impl<'a> Dice<'a> {
@@ -153,7 +157,7 @@ impl<'a> Dice<'a> {
             peer: self.features_bits(version),
             curr_speed: if is_v13 { self.u32() } else { 0 },
             max_speed: if is_v13 { self.u32() } else { 0 },
-            properties: Vec::new(),
+            properties: self.since(Version::V14, version, |dice| dice.port_property(version)),
         }
     }
 
@@ -169,7 +173,7 @@ impl<'a> Dice<'a> {
         PacketIn {
             buffer_id,
             total_len,
-            reason: self.pick(&[PacketInReason::NoMatch, PacketInReason::Action, PacketInReason::InvalidTtl]),
+            reason: self.packet_in_reason(version),
             table: self.table(),
             cookie: self.u64(),
             matching: self.matching(version),
@@ -207,8 +211,14 @@ impl<'a> Dice<'a> {
                 10 => SwitchConfigFailed::from_number(code).unwrap().into(),
                 11 => RoleRequestFailed::from_number(code).unwrap().into(),
                 12 => MeterModFailed::from_number(code).unwrap().into(),
+                13 if version == Version::V13 => TableFeaturesFailed::from_number(code).unwrap().into(),
+                14 if version >= Version::V14 => BadProperty::from_number(code).unwrap().into(),
+                15 if version >= Version::V14 => AsyncConfigFailed::from_number(code).unwrap().into(),
+                16 if version >= Version::V14 => FlowMonitorFailed::from_number(code).unwrap().into(),
+                17 => BundleFailed::from_number(code).unwrap().into(),
                 _ => match self.below(3) {
-                    0 => TableFeaturesFailed::from_number(code).unwrap().into(),
+                    0 if version == Version::V15 => BadAction::BadMeter.into(),
+                    0 => TableFeaturesFailed::Eperm.into(),
                     1 => ErrorType::Experimenter { kind: self.u16(), id: self.u32() },
                     _ => ErrorType::Unknown { kind: 77, code },
                 },
@@ -224,17 +234,18 @@ impl<'a> Dice<'a> {
     /// Buckets with the numbers of their places.
     fn buckets(&mut self, version: Version) -> Vec<Bucket> {
         let buckets = self.few(|dice| dice.bucket(version));
-        (0..).zip(buckets).map(|(id, bucket)| Bucket { id: BucketId(id), ..bucket }).collect()
+        let by_place = |(id, bucket)| Bucket { id: BucketId(id), ..bucket };
+        if version >= Version::V15 { buckets } else { (0..).zip(buckets).map(by_place).collect() }
     }
 
     fn bucket(&mut self, version: Version) -> Bucket {
         Bucket {
-            id: BucketId(0),
+            id: BucketId(self.u32()),
             weight: self.u16(),
             watch_port: self.port(version),
             watch_group: self.group(),
             actions: self.actions(version),
-            properties: Vec::new(),
+            properties: self.since(Version::V15, version, Self::property),
         }
     }
 
@@ -280,7 +291,7 @@ impl<'a> Dice<'a> {
             config: self.u32(),
             mask: self.u32(),
             advertise: self.features_bits(version),
-            properties: Vec::new(),
+            properties: self.since(Version::V14, version, Self::port_mod_property),
         }
     }
 
@@ -299,7 +310,10 @@ impl<'a> Dice<'a> {
         RoleMessage { role, short_id: if version >= Version::V15 { self.u16() } else { 0 }, generation_id: self.u64() }
     }
 
-    fn asynchronous(&mut self) -> AsyncConfig {
+    fn asynchronous(&mut self, version: Version) -> AsyncConfig {
+        if version >= Version::V14 {
+            return self.asynchronous_v14(version);
+        }
         let mut pair = || [Some(self.u32()), Some(self.u32())];
         let (packet_in, port_status, flow_removed) = (pair(), pair(), pair());
         AsyncConfig { packet_in, port_status, flow_removed, ..AsyncConfig::default() }
@@ -307,10 +321,6 @@ impl<'a> Dice<'a> {
 
     fn config(&mut self) -> SwitchConfig {
         SwitchConfig { flags: self.u16(), miss_send_len: self.u16() }
-    }
-
-    fn more_stats(&mut self, _version: Version) -> MoreStats {
-        MoreStats::default()
     }
 
     fn hello(&mut self) -> Hello {
@@ -325,7 +335,20 @@ impl<'a> Dice<'a> {
     }
 
     fn body(&mut self, version: Version) -> Body {
-        match self.below(if version == Version::V10 { 22 } else { 30 }) {
+        let n_kinds = match version {
+            Version::V10 => 22,
+            Version::V13 => 32,
+            Version::V14 => 35,
+            Version::V15 => 36,
+        };
+        match self.below(n_kinds) {
+            20 | 21 if version >= Version::V14 => Body::BarrierReply,
+            30 => Body::BundleControl(self.bundle_control(version)),
+            31 => Body::BundleAdd(self.bundle_add(version)),
+            32 => Body::RoleStatus(self.role_status()),
+            33 => Body::TableStatus(self.table_status(version)),
+            34 => Body::RequestForward(Box::new(self.forwarded(version))),
+            35 => Body::ControllerStatus(self.controller_status()),
             0 => Body::Hello(self.hello()),
             1 => Body::Error(ErrorMessage { error: self.error(version), data: self.bytes() }),
             2 => Body::EchoRequest(self.bytes()),
@@ -345,7 +368,7 @@ impl<'a> Dice<'a> {
             13 => Body::PacketOut(PacketOut {
                 buffer_id: self.buffer(),
                 in_port: self.port(version),
-                matching: Match::any(),
+                matching: self.pipeline_fields(version),
                 actions: self.actions(version),
                 data: self.bytes(),
             }),
@@ -360,17 +383,17 @@ impl<'a> Dice<'a> {
             22 => Body::RoleRequest(self.role(version)),
             23 => Body::RoleReply(self.role(version)),
             24 => Body::GetAsyncRequest,
-            25 => Body::GetAsyncReply(self.asynchronous()),
-            26 => Body::SetAsync(self.asynchronous()),
+            25 => Body::GetAsyncReply(self.asynchronous(version)),
+            26 => Body::SetAsync(self.asynchronous(version)),
             27 => Body::GroupMod(GroupMod {
                 command: self.u16(),
                 kind: self.u8(),
                 group: self.group(),
-                command_bucket: BucketId::ALL,
+                command_bucket: if version >= Version::V15 { BucketId(self.u32()) } else { BucketId::ALL },
                 buckets: self.buckets(version),
-                properties: Vec::new(),
+                properties: self.since(Version::V15, version, Self::property),
             }),
-            28 => Body::TableMod(TableMod::new(self.table(), self.u32())),
+            28 => Body::TableMod(self.table_mod(version)),
             _ => Body::MeterMod(MeterMod {
                 command: self.u16(),
                 flags: self.u16(),

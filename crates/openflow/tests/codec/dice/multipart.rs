@@ -1,5 +1,6 @@
 //! Multipart requests and replies.
 use super::Dice;
+use weir_openflow::model::bundle::*;
 use weir_openflow::model::flow::*;
 use weir_openflow::model::group::*;
 use weir_openflow::model::meter::*;
@@ -17,9 +18,9 @@ impl Dice<'_> {
         }
     }
 
-    pub(super) fn oxm_id(&mut self) -> OxmId {
+    pub(super) fn oxm_id(&mut self, version: Version) -> OxmId {
         let field = self.pick(&Field::ALL);
-        OxmId::of(field, self.flag()).unwrap_or(OxmId {
+        OxmId::of_version(field, self.flag(), version).unwrap_or(OxmId {
             class: 0xffff,
             number: self.below(128),
             has_mask: self.flag(),
@@ -28,33 +29,42 @@ impl Dice<'_> {
         })
     }
 
-    pub(super) fn table_property(&mut self) -> TableProperty {
+    pub(super) fn table_property(&mut self, version: Version) -> TableProperty {
         let miss = self.flag();
-        match self.below(10) {
+        let n_kinds = match version {
+            Version::V10 | Version::V13 => 10,
+            Version::V14 => 11,
+            Version::V15 => 14,
+        };
+        match self.below(n_kinds) {
+            10 => TableProperty::TableSyncFrom(self.few(Self::table)),
+            11 => TableProperty::WriteCopyField { miss, fields: self.few(|dice| dice.oxm_id(version)) },
+            12 => TableProperty::ApplyCopyField { miss, fields: self.few(|dice| dice.oxm_id(version)) },
+            13 => TableProperty::PacketTypes(self.matching(version).fields),
             0 => TableProperty::Instructions { miss, ids: self.few(Self::type_id) },
             1 => TableProperty::NextTables { miss, tables: self.few(Self::table) },
             2 => TableProperty::WriteActions { miss, ids: self.few(Self::type_id) },
             3 => TableProperty::ApplyActions { miss, ids: self.few(Self::type_id) },
-            4 => TableProperty::Match(self.few(Self::oxm_id)),
-            5 => TableProperty::Wildcards(self.few(Self::oxm_id)),
-            6 => TableProperty::WriteSetField { miss, fields: self.few(Self::oxm_id) },
-            7 => TableProperty::ApplySetField { miss, fields: self.few(Self::oxm_id) },
+            4 => TableProperty::Match(self.few(|dice| dice.oxm_id(version))),
+            5 => TableProperty::Wildcards(self.few(|dice| dice.oxm_id(version))),
+            6 => TableProperty::WriteSetField { miss, fields: self.few(|dice| dice.oxm_id(version)) },
+            7 => TableProperty::ApplySetField { miss, fields: self.few(|dice| dice.oxm_id(version)) },
             8 => TableProperty::Experimenter { miss, id: self.u32(), kind: self.u32(), data: self.bytes() },
             _ => TableProperty::Unknown { kind: 99, data: self.bytes() },
         }
     }
 
-    pub(super) fn table_features(&mut self) -> TableFeatures {
+    pub(super) fn table_features(&mut self, version: Version) -> TableFeatures {
         TableFeatures {
             table: self.table(),
-            command: 0,
-            features: 0,
+            command: if version >= Version::V15 { self.u8() } else { 0 },
+            features: if version >= Version::V15 { self.u32() } else { 0 },
             name: self.name(),
             metadata_match: self.u64(),
             metadata_write: self.u64(),
             config: self.u32(),
             max_entries: self.u32(),
-            properties: self.few(Self::table_property),
+            properties: self.few(|dice| dice.table_property(version)),
         }
     }
 
@@ -72,7 +82,13 @@ impl Dice<'_> {
     }
 
     pub(super) fn multipart_request(&mut self, version: Version) -> RequestBody {
-        match self.below(if version == Version::V10 { 7 } else { 15 }) {
+        let n_kinds = match version {
+            Version::V10 => 7,
+            Version::V13 => 15,
+            Version::V14 => 18,
+            Version::V15 => 21,
+        };
+        match self.below(n_kinds) {
             0 => RequestBody::Desc,
             1 => RequestBody::Flow(self.flow_request(version)),
             2 => RequestBody::Aggregate(self.flow_request(version)),
@@ -81,13 +97,24 @@ impl Dice<'_> {
             5 => RequestBody::Queue { port: self.port(version), queue: self.u32() },
             6 => RequestBody::Experimenter(self.experimenter(version)),
             7 => RequestBody::Group(self.group()),
+            8 if version >= Version::V15 => RequestBody::GroupDesc(self.group()),
             8 => RequestBody::GroupDesc(GroupId::ALL),
             9 => RequestBody::GroupFeatures,
             10 => RequestBody::Meter(MeterId(self.u32())),
             11 => RequestBody::MeterConfig(MeterId(self.u32())),
             12 => RequestBody::MeterFeatures,
-            13 => RequestBody::TableFeatures(self.few(Self::table_features)),
-            _ => RequestBody::PortDesc(PortNo::ANY),
+            13 => RequestBody::TableFeatures(self.few(|dice| dice.table_features(version))),
+            14 if version >= Version::V15 => RequestBody::PortDesc(self.port(version)),
+            14 => RequestBody::PortDesc(PortNo::ANY),
+            15 => RequestBody::TableDesc,
+            16 => RequestBody::QueueDesc { port: self.port(version), queue: self.u32() },
+            17 => RequestBody::FlowMonitor(self.few(|dice| dice.monitor(version))),
+            18 => RequestBody::FlowCounters(self.flow_request(version)),
+            19 => RequestBody::ControllerStatus,
+            _ => RequestBody::BundleFeatures(BundleFeaturesRequest {
+                flags: self.u32(),
+                properties: self.few(Self::bundle_features_property),
+            }),
         }
     }
 
@@ -141,7 +168,7 @@ impl Dice<'_> {
             collisions: self.u64(),
             duration_sec: if is_v13 { self.u32() } else { 0 },
             duration_nsec: if is_v13 { self.u32() } else { 0 },
-            properties: Vec::new(),
+            properties: self.since(Version::V14, version, Self::port_stats_property),
         }
     }
 
@@ -155,7 +182,7 @@ impl Dice<'_> {
             tx_errors: self.u64(),
             duration_sec: if is_v13 { self.u32() } else { 0 },
             duration_nsec: if is_v13 { self.u32() } else { 0 },
-            properties: Vec::new(),
+            properties: self.since(Version::V14, version, Self::property),
         }
     }
 
@@ -198,7 +225,13 @@ impl Dice<'_> {
     }
 
     pub(super) fn multipart_reply(&mut self, version: Version) -> ReplyBody {
-        match self.below(if version == Version::V10 { 7 } else { 15 }) {
+        let n_kinds = match version {
+            Version::V10 => 7,
+            Version::V13 => 15,
+            Version::V14 => 18,
+            Version::V15 => 21,
+        };
+        match self.below(n_kinds) {
             0 => ReplyBody::Desc(self.desc()),
             1 => ReplyBody::Flow(self.few(|dice| dice.flow_stats(version))),
             2 => ReplyBody::Aggregate(AggregateStats {
@@ -215,7 +248,7 @@ impl Dice<'_> {
                 kind: dice.u8(),
                 group: dice.group(),
                 buckets: dice.buckets(version),
-                properties: Vec::new(),
+                properties: dice.since(Version::V15, version, Self::property),
             })),
             9 => ReplyBody::GroupFeatures(GroupFeatures {
                 types: self.u32(),
@@ -231,10 +264,29 @@ impl Dice<'_> {
                 capabilities: self.u32(),
                 max_bands: self.u8(),
                 max_color: self.u8(),
-                features: 0,
+                features: if version >= Version::V15 { self.u32() } else { 0 },
             }),
-            13 => ReplyBody::TableFeatures(self.few(Self::table_features)),
-            _ => ReplyBody::PortDesc(self.few(|dice| dice.port_desc(version))),
+            13 => ReplyBody::TableFeatures(self.few(|dice| dice.table_features(version))),
+            14 => ReplyBody::PortDesc(self.few(|dice| dice.port_desc(version))),
+            15 => ReplyBody::TableDesc(self.few(|dice| dice.table_mod(version))),
+            16 => ReplyBody::QueueDesc(self.few(|dice| QueueConfig {
+                queue: dice.u32(),
+                port: dice.port(version),
+                properties: dice.few(Self::queue_property),
+            })),
+            17 => ReplyBody::FlowMonitor(self.few(|dice| dice.flow_update(version))),
+            18 => ReplyBody::FlowCounters(self.few(|dice| FlowCounters {
+                table: dice.table(),
+                reason: dice.pick(&[FlowCountersReason::Request, FlowCountersReason::Trigger]),
+                priority: dice.u16(),
+                matching: dice.matching(version),
+                stats: dice.stats(),
+            })),
+            19 => ReplyBody::ControllerStatus(self.few(Self::controller_status)),
+            _ => ReplyBody::BundleFeatures(BundleFeatures {
+                capabilities: BundleFlags(self.u16()),
+                properties: self.few(Self::bundle_features_property),
+            }),
         }
     }
 }

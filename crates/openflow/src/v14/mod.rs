@@ -1,0 +1,95 @@
+//! OpenFlow 1.4 on the wire (OpenFlow 1.4.1, 7): what differs from 1.3. Everything else is read and written by `v13`, whose
+//! functions know the version where only a field or two differ.
+mod asynchronous;
+pub(crate) mod bundle;
+mod monitor;
+pub(crate) mod multipart;
+mod port;
+mod queue;
+pub(crate) mod status;
+mod table;
+
+use crate::model::{Body, Version};
+use crate::v13;
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+const PORT_STATUS: u8 = 12;
+const PORT_MOD: u8 = 16;
+const TABLE_MOD: u8 = 17;
+const MULTIPART_REQUEST: u8 = 18;
+const MULTIPART_REPLY: u8 = 19;
+/// 1.3's, which 1.4 has as multipart messages.
+const QUEUE_GET_CONFIG_REQUEST: u8 = 22;
+const QUEUE_GET_CONFIG_REPLY: u8 = 23;
+const GET_ASYNC_REPLY: u8 = 27;
+const SET_ASYNC: u8 = 28;
+const ROLE_STATUS: u8 = 30;
+const TABLE_STATUS: u8 = 31;
+const REQUESTFORWARD: u8 = 32;
+const BUNDLE_CONTROL: u8 = 33;
+const BUNDLE_ADD: u8 = 34;
+
+/// Names of the message types that 1.3 lacks, from [`ROLE_STATUS`] on.
+const NAMES: [&str; 5] = ["role-status", "table-status", "requestforward", "bundle control", "bundle add-message"];
+
+/// The body of a message of type `kind`, other than hello, error and echo.
+pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
+    if reader.version() == Version::V14 {
+        reader.rename(name(kind));
+    }
+    Ok(match kind {
+        PORT_STATUS => Body::PortStatus(port::decode_status(reader)?),
+        PORT_MOD => Body::PortMod(port::decode_mod(reader)?),
+        TABLE_MOD => Body::TableMod(table::decode_mod(reader)?),
+        MULTIPART_REQUEST => Body::MultipartRequest(multipart::decode_request(reader)?),
+        MULTIPART_REPLY => Body::MultipartReply(multipart::decode_reply(reader)?),
+        QUEUE_GET_CONFIG_REQUEST | QUEUE_GET_CONFIG_REPLY => return Err(v13::no_type(kind, reader)),
+        GET_ASYNC_REPLY => Body::GetAsyncReply(asynchronous::decode(reader)?),
+        SET_ASYNC => Body::SetAsync(asynchronous::decode(reader)?),
+        ROLE_STATUS => Body::RoleStatus(status::decode_role(reader)?),
+        TABLE_STATUS => Body::TableStatus(status::decode_table(reader)?),
+        REQUESTFORWARD => Body::RequestForward(status::decode_forwarded(reader)?),
+        BUNDLE_CONTROL => Body::BundleControl(bundle::decode_control(reader)?),
+        BUNDLE_ADD => Body::BundleAdd(bundle::decode_add(reader)?),
+        kind => return v13::decode(kind, reader),
+    })
+}
+
+/// What a message of this type is called in errors.
+pub(crate) fn name(kind: u8) -> &'static str {
+    let own = kind.checked_sub(ROLE_STATUS).and_then(|own| NAMES.get(usize::from(own)));
+    own.copied().unwrap_or_else(|| v13::name(kind))
+}
+
+/// The type number of a message, or what the version lacks.
+pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
+    Ok(match body {
+        Body::QueueGetConfigRequest(_) | Body::QueueGetConfigReply(_) => {
+            return Err("queue configuration other than as queue descriptions");
+        }
+        Body::RoleStatus(_) => ROLE_STATUS,
+        Body::TableStatus(_) => TABLE_STATUS,
+        Body::RequestForward(_) => REQUESTFORWARD,
+        Body::BundleControl(_) => BUNDLE_CONTROL,
+        Body::BundleAdd(_) => BUNDLE_ADD,
+        body => return v13::kind(body),
+    })
+}
+
+/// Writes the body of a message other than hello, error and echo.
+pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
+    match body {
+        Body::PortStatus(status) => port::encode_status(status, writer),
+        Body::PortMod(port) => port::encode_mod(port, writer),
+        Body::TableMod(table) => table::encode_mod(table, writer),
+        Body::MultipartRequest(request) => multipart::encode_request(request, writer),
+        Body::MultipartReply(reply) => multipart::encode_reply(reply, writer),
+        Body::GetAsyncReply(config) | Body::SetAsync(config) => asynchronous::encode(config, writer),
+        Body::RoleStatus(status) => status::encode_role(status, writer),
+        Body::TableStatus(status) => status::encode_table(status, writer),
+        Body::RequestForward(request) => status::encode_forwarded(request, writer),
+        Body::BundleControl(control) => bundle::encode_control(control, writer),
+        Body::BundleAdd(add) => bundle::encode_add(add, writer),
+        body => v13::encode(body, writer),
+    }
+}

@@ -1,0 +1,114 @@
+//! Flow monitors and their updates (OpenFlow 1.4.1, 7.3.5.17).
+use crate::model::error::{BadInstruction, BadRequest, FlowMonitorFailed};
+use crate::model::flow::FlowRemovedReason;
+use crate::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorCommand, MonitorFlags};
+use crate::model::{GroupId, PortNo, TableId};
+use crate::v13::{flow::proto, instruction, oxm};
+use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+
+/// Events in order of their numbers.
+const EVENTS: [FlowEvent; 4] = [FlowEvent::Initial, FlowEvent::Added, FlowEvent::Removed, FlowEvent::Modified];
+const ABBREV: u16 = 4;
+const PAUSED: u16 = 5;
+const RESUMED: u16 = 6;
+
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<FlowMonitor> {
+    Ok(FlowMonitor {
+        id: reader.u32()?,
+        out_port: PortNo(reader.u32()?),
+        out_group: GroupId(reader.u32()?),
+        flags: MonitorFlags(reader.u16()?),
+        table: TableId(reader.u8()?),
+        command: match reader.u8()? {
+            0 => MonitorCommand::Add,
+            1 => MonitorCommand::Modify,
+            2 => MonitorCommand::Delete,
+            other => MonitorCommand::Unknown(other),
+        },
+        matching: oxm::decode_match(reader)?,
+    })
+}
+
+pub(crate) fn encode_request(monitor: &FlowMonitor, writer: &mut Writer<'_>) -> Encoded {
+    writer.u32(monitor.id);
+    writer.u32(monitor.out_port.0);
+    writer.u32(monitor.out_group.0);
+    writer.u16(monitor.flags.0);
+    writer.u8(monitor.table.0);
+    writer.u8(match monitor.command {
+        MonitorCommand::Add => 0,
+        MonitorCommand::Modify => 1,
+        MonitorCommand::Delete => 2,
+        MonitorCommand::Unknown(other) => other,
+    });
+    oxm::encode_match(&monitor.matching, writer)
+}
+
+pub(crate) fn decode_update(reader: &mut Reader<'_>) -> Decoded<FlowUpdate> {
+    let mut part = reader.element("flow update", 0, 8, BadRequest::BadLen)?;
+    part.skip(2)?;
+    let at = part.at();
+    let update = match part.u16()? {
+        ABBREV => FlowUpdate::Abbrev { xid: part.u32()? },
+        end @ (PAUSED | RESUMED) => {
+            part.skip(4)?;
+            if end == PAUSED { FlowUpdate::Paused } else { FlowUpdate::Resumed }
+        }
+        event => {
+            let event = EVENTS.get(usize::from(event)).copied().ok_or_else(|| {
+                part.error_at(at, FlowMonitorFailed::Unknown, format_args!("found event {event}, expected 0 to 6"))
+            })?;
+            FlowUpdate::Full(decode_full(event, &mut part)?)
+        }
+    };
+    part.finish()?;
+    Ok(update)
+}
+
+fn decode_full(event: FlowEvent, part: &mut Reader<'_>) -> Decoded<FlowUpdateFull> {
+    let table = TableId(part.u8()?);
+    // What stands there in other events means nothing.
+    let reason = match event {
+        FlowEvent::Removed => Some(flow::decode_reason(part, FlowRemovedReason::Eviction)?),
+        _ => {
+            part.skip(1)?;
+            None
+        }
+    };
+    let (idle_timeout, hard_timeout, priority) = (part.u16()?, part.u16()?, part.u16()?);
+    part.skip(4)?;
+    let (cookie, matching) = (part.u64()?, oxm::decode_match(part)?);
+    let left = part.left();
+    let instructions = part.part(left, "instructions", BadInstruction::BadLen)?.list(instruction::decode)?;
+    Ok(FlowUpdateFull { event, reason, table, idle_timeout, hard_timeout, priority, cookie, matching, instructions })
+}
+
+pub(crate) fn encode_update(update: &FlowUpdate, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    match update {
+        FlowUpdate::Full(full) => encode_full(full, writer)?,
+        FlowUpdate::Abbrev { xid } => {
+            writer.u16(ABBREV);
+            writer.u32(*xid);
+        }
+        FlowUpdate::Paused | FlowUpdate::Resumed => {
+            writer.u16(if *update == FlowUpdate::Paused { PAUSED } else { RESUMED });
+            writer.zeros(4);
+        }
+    }
+    writer.set_length(start, start)
+}
+
+fn encode_full(full: &FlowUpdateFull, writer: &mut Writer<'_>) -> Encoded {
+    writer.u16(full.event as u16);
+    writer.u8(full.table.0);
+    writer.u8(full.reason.map_or(0, |reason| reason as u8));
+    writer.u16(full.idle_timeout);
+    writer.u16(full.hard_timeout);
+    writer.u16(full.priority);
+    writer.zeros(4);
+    writer.u64(full.cookie);
+    oxm::encode_match(&full.matching, writer)?;
+    instruction::encode_list(&full.instructions, proto(&full.matching), writer)
+}

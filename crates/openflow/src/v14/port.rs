@@ -1,0 +1,243 @@
+//! Ports and their statistics (OpenFlow 1.4.1, 7.2.1, 7.4.3, 7.3.4.4, 7.3.5.6; what 1.5 adds: OpenFlow 1.5.1, 7.2.2.1).
+//!
+//! What 1.3 has in fixed places is in Ethernet's property here; it is left out where it says nothing.
+use crate::model::error::BadRequest;
+use crate::model::port::{
+    OpticalPort, OpticalStats, PortMod, PortModProperty, PortProperty, PortStats, PortStatsProperty, PortStatus,
+};
+use crate::model::{PortDesc, PortNo, Version};
+use crate::v13::oxm;
+use crate::wire::{Decoded, Encoded, Reader, Writer, port, property};
+
+const NAME_BYTES: usize = 16;
+const ETHERNET: u16 = 0;
+const OPTICAL: u16 = 1;
+const PIPELINE_INPUT: u16 = 2;
+const PIPELINE_OUTPUT: u16 = 3;
+const RECIRCULATE: u16 = 4;
+
+pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<PortDesc> {
+    let mut part = reader.element("port", 4, 40, BadRequest::BadLen)?;
+    let port_no = PortNo(part.u32()?);
+    part.skip(4)?;
+    let hw_addr = part.mac()?;
+    part.skip(2)?;
+    let mut desc = PortDesc::new(port_no, hw_addr, part.text(NAME_BYTES)?);
+    (desc.config, desc.state) = (part.u32()?, part.u32()?);
+    let version = part.version();
+    property::each(&mut part, |kind, part| decode_property(kind, version, part, &mut desc))?;
+    Ok(desc)
+}
+
+fn decode_property(kind: u16, version: Version, part: &mut Reader<'_>, desc: &mut PortDesc) -> Decoded<()> {
+    let property = match kind {
+        ETHERNET => {
+            part.skip(4)?;
+            let PortDesc { curr, advertised, supported, peer, curr_speed, max_speed, .. } = desc;
+            for word in [curr, advertised, supported, peer, curr_speed, max_speed] {
+                *word = part.u32()?;
+            }
+            return Ok(());
+        }
+        OPTICAL => PortProperty::Optical(decode_optical(part)?),
+        PIPELINE_INPUT if version >= Version::V15 => PortProperty::PipelineInput(part.list(oxm::decode_id)?),
+        PIPELINE_OUTPUT if version >= Version::V15 => PortProperty::PipelineOutput(part.list(oxm::decode_id)?),
+        RECIRCULATE if version >= Version::V15 => PortProperty::Recirculate(part.list(|part| part.u32().map(PortNo))?),
+        kind => PortProperty::Other(property::raw(kind, part)),
+    };
+    desc.properties.push(property);
+    Ok(())
+}
+
+fn decode_optical(part: &mut Reader<'_>) -> Decoded<OpticalPort> {
+    part.skip(4)?;
+    Ok(OpticalPort {
+        supported: part.u32()?,
+        tx_min_freq_lmda: part.u32()?,
+        tx_max_freq_lmda: part.u32()?,
+        tx_grid_freq_lmda: part.u32()?,
+        rx_min_freq_lmda: part.u32()?,
+        rx_max_freq_lmda: part.u32()?,
+        rx_grid_freq_lmda: part.u32()?,
+        tx_pwr_min: part.u16()?,
+        tx_pwr_max: part.u16()?,
+    })
+}
+
+/// Leaves out 1.5's properties in 1.4, as a description without them is of more use than none.
+pub(crate) fn encode_desc(desc: &PortDesc, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u32(desc.port_no.0);
+    writer.zeros(4);
+    writer.mac(desc.hw_addr);
+    writer.zeros(2);
+    writer.text(&desc.name, NAME_BYTES);
+    writer.u32(desc.config);
+    writer.u32(desc.state);
+    let words = [0, desc.curr, desc.advertised, desc.supported, desc.peer, desc.curr_speed, desc.max_speed];
+    property::write_words(ETHERNET, &words, writer)?;
+    let is_15 = writer.version() >= Version::V15;
+    for one in &desc.properties {
+        match one {
+            PortProperty::Optical(optical) => encode_optical(optical, writer)?,
+            PortProperty::PipelineInput(ids) if is_15 => encode_ids(PIPELINE_INPUT, ids, writer)?,
+            PortProperty::PipelineOutput(ids) if is_15 => encode_ids(PIPELINE_OUTPUT, ids, writer)?,
+            PortProperty::Recirculate(ports) if is_15 => {
+                let ports: Vec<u32> = ports.iter().map(|port| port.0).collect();
+                property::write_words(RECIRCULATE, &ports, writer)?;
+            }
+            PortProperty::Other(other) => property::encode_raw(other, writer)?,
+            _ => (),
+        }
+    }
+    writer.set_length(start + 4, start)
+}
+
+fn encode_ids(kind: u16, ids: &[crate::model::multipart::OxmId], writer: &mut Writer<'_>) -> Encoded {
+    property::write(kind, writer, |writer| ids.iter().try_for_each(|id| oxm::encode_id(id, writer)))
+}
+
+fn encode_optical(optical: &OpticalPort, writer: &mut Writer<'_>) -> Encoded {
+    let powers = u32::from(optical.tx_pwr_min) << 16 | u32::from(optical.tx_pwr_max);
+    let words = [
+        0,
+        optical.supported,
+        optical.tx_min_freq_lmda,
+        optical.tx_max_freq_lmda,
+        optical.tx_grid_freq_lmda,
+        optical.rx_min_freq_lmda,
+        optical.rx_max_freq_lmda,
+        optical.rx_grid_freq_lmda,
+        powers,
+    ];
+    property::write_words(OPTICAL, &words, writer)
+}
+
+pub(crate) fn decode_status(reader: &mut Reader<'_>) -> Decoded<PortStatus> {
+    let reason = port::decode_reason(reader)?;
+    reader.skip(7)?;
+    Ok(PortStatus { reason, desc: decode_desc(reader)? })
+}
+
+pub(crate) fn encode_status(status: &PortStatus, writer: &mut Writer<'_>) -> Encoded {
+    writer.u8(status.reason as u8);
+    writer.zeros(7);
+    encode_desc(&status.desc, writer)
+}
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<PortMod> {
+    let port_no = PortNo(reader.u32()?);
+    reader.skip(4)?;
+    let hw_addr = reader.mac()?;
+    reader.skip(2)?;
+    let (config, mask) = (reader.u32()?, reader.u32()?);
+    let (mut advertise, mut properties) = (0, Vec::new());
+    property::each(reader, |kind, part| {
+        match kind {
+            ETHERNET => advertise = part.u32()?,
+            OPTICAL => properties.push(PortModProperty::Optical {
+                configure: part.u32()?,
+                freq_lmda: part.u32()?,
+                fl_offset: part.u32()?,
+                grid_span: part.u32()?,
+                tx_pwr: part.u32()?,
+            }),
+            kind => properties.push(PortModProperty::Other(property::raw(kind, part))),
+        }
+        Ok(())
+    })?;
+    Ok(PortMod { port_no, hw_addr, config, mask, advertise, properties })
+}
+
+pub(crate) fn encode_mod(port: &PortMod, writer: &mut Writer<'_>) -> Encoded {
+    writer.u32(port.port_no.0);
+    writer.zeros(4);
+    writer.mac(port.hw_addr);
+    writer.zeros(2);
+    writer.u32(port.config);
+    writer.u32(port.mask);
+    if port.advertise != 0 {
+        property::write_words(ETHERNET, &[port.advertise], writer)?;
+    }
+    port.properties.iter().try_for_each(|one| match one {
+        PortModProperty::Optical { configure, freq_lmda, fl_offset, grid_span, tx_pwr } => {
+            property::write_words(OPTICAL, &[*configure, *freq_lmda, *fl_offset, *grid_span, *tx_pwr], writer)
+        }
+        PortModProperty::Other(other) => property::encode_raw(other, writer),
+    })
+}
+
+pub(crate) fn decode_stats(reader: &mut Reader<'_>) -> Decoded<PortStats> {
+    let mut part = reader.element("port statistics", 0, 80, BadRequest::BadLen)?;
+    part.skip(4)?;
+    let port_no = PortNo(part.u32()?);
+    let (duration_sec, duration_nsec) = (part.u32()?, part.u32()?);
+    let mut stats = PortStats { duration_sec, duration_nsec, ..port::decode_first_counters(&mut part, port_no)? };
+    property::each(&mut part, |kind, part| {
+        match kind {
+            ETHERNET => {
+                part.skip(4)?;
+                port::decode_ethernet_counters(part, &mut stats)?;
+            }
+            OPTICAL => stats.properties.push(PortStatsProperty::Optical(decode_optical_stats(part)?)),
+            kind => stats.properties.push(PortStatsProperty::Other(property::raw(kind, part))),
+        }
+        Ok(())
+    })?;
+    Ok(stats)
+}
+
+fn decode_optical_stats(part: &mut Reader<'_>) -> Decoded<OpticalStats> {
+    part.skip(4)?;
+    Ok(OpticalStats {
+        flags: part.u32()?,
+        tx_freq_lmda: part.u32()?,
+        tx_offset: part.u32()?,
+        tx_grid_span: part.u32()?,
+        rx_freq_lmda: part.u32()?,
+        rx_offset: part.u32()?,
+        rx_grid_span: part.u32()?,
+        tx_pwr: part.u16()?,
+        rx_pwr: part.u16()?,
+        bias_current: part.u16()?,
+        temperature: part.u16()?,
+    })
+}
+
+pub(crate) fn encode_stats(stats: &PortStats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.zeros(4);
+    writer.u32(stats.port_no.0);
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+    port::encode_first_counters(stats, writer);
+    if port::ethernet_counters(stats) != [u64::MAX; 4] {
+        property::write(ETHERNET, writer, |writer| {
+            writer.zeros(4);
+            port::ethernet_counters(stats).into_iter().for_each(|counter| writer.u64(counter));
+            Ok(())
+        })?;
+    }
+    stats.properties.iter().try_for_each(|one| match one {
+        PortStatsProperty::Optical(optical) => encode_optical_stats(optical, writer),
+        PortStatsProperty::Other(other) => property::encode_raw(other, writer),
+    })?;
+    writer.set_length(start, start)
+}
+
+fn encode_optical_stats(stats: &OpticalStats, writer: &mut Writer<'_>) -> Encoded {
+    let pair = |first: u16, second: u16| u32::from(first) << 16 | u32::from(second);
+    let words = [
+        0,
+        stats.flags,
+        stats.tx_freq_lmda,
+        stats.tx_offset,
+        stats.tx_grid_span,
+        stats.rx_freq_lmda,
+        stats.rx_offset,
+        stats.rx_grid_span,
+        pair(stats.tx_pwr, stats.rx_pwr),
+        pair(stats.bias_current, stats.temperature),
+    ];
+    property::write_words(OPTICAL, &words, writer)
+}

@@ -1,0 +1,62 @@
+//! Role status, table status, forwarded requests (OpenFlow 1.4.1, 7.4.4 to 7.4.6).
+use super::bundle::{decode_inner, encode_inner};
+use super::table;
+use crate::model::error::{BadRequest, BundleFailed};
+use crate::model::status::{RoleReason, RoleStatus, TableReason, TableStatus};
+use crate::model::{Body, Message};
+use crate::v13::role;
+use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+
+/// One of some numbered reasons.
+pub(crate) fn reason<T: Copy>(reader: &mut Reader<'_>, known: &[(u8, T)]) -> Decoded<T> {
+    let at = reader.at();
+    let number = reader.u8()?;
+    let found = known.iter().find(|(known, _)| *known == number);
+    found.map(|(_, reason)| *reason).ok_or_else(|| {
+        let numbers: Vec<u8> = known.iter().map(|(number, _)| *number).collect();
+        reader.error_at(at, BadRequest::BadType, format_args!("found reason {number}, expected one of {numbers:?}"))
+    })
+}
+
+const ROLE_REASONS: [(u8, RoleReason); 3] =
+    [(0, RoleReason::MasterRequest), (1, RoleReason::Config), (2, RoleReason::Experimenter)];
+
+pub(crate) fn decode_role(reader: &mut Reader<'_>) -> Decoded<RoleStatus> {
+    let (role, reason) = (role::decode_role(reader)?, reason(reader, &ROLE_REASONS)?);
+    reader.skip(3)?;
+    let generation_id = reader.u64()?;
+    Ok(RoleStatus { role, reason, generation_id, properties: property::decode_list(reader)? })
+}
+
+pub(crate) fn encode_role(status: &RoleStatus, writer: &mut Writer<'_>) -> Encoded {
+    role::encode_role(status.role, writer);
+    writer.u8(status.reason as u8);
+    writer.zeros(3);
+    writer.u64(status.generation_id);
+    property::encode_list(&status.properties, writer)
+}
+
+pub(crate) fn decode_table(reader: &mut Reader<'_>) -> Decoded<TableStatus> {
+    let reason = reason(reader, &[(3, TableReason::VacancyDown), (4, TableReason::VacancyUp)])?;
+    reader.skip(7)?;
+    Ok(TableStatus { reason, table: table::decode_desc(reader)? })
+}
+
+pub(crate) fn encode_table(status: &TableStatus, writer: &mut Writer<'_>) -> Encoded {
+    writer.u8(status.reason as u8);
+    writer.zeros(7);
+    table::encode_desc(&status.table, writer)
+}
+
+/// Only these are forwarded (OpenFlow 1.4.1, 7.4.6).
+fn can_be_forwarded(body: &Body) -> bool {
+    matches!(body, Body::GroupMod(_) | Body::MeterMod(_))
+}
+
+pub(crate) fn decode_forwarded(reader: &mut Reader<'_>) -> Decoded<Box<Message>> {
+    decode_inner(reader, BundleFailed::MsgBadLen, can_be_forwarded).map(Box::new)
+}
+
+pub(crate) fn encode_forwarded(request: &Message, writer: &mut Writer<'_>) -> Encoded {
+    encode_inner(request, can_be_forwarded, writer)
+}

@@ -1,0 +1,64 @@
+//! Table configuration and description (OpenFlow 1.4.1, 7.3.4.1 and 7.3.5.15).
+use crate::model::TableId;
+use crate::model::config::{TableMod, Vacancy};
+use crate::model::error::BadRequest;
+use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+
+const EVICTION: u16 = 2;
+const VACANCY: u16 = 3;
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<TableMod> {
+    let table = TableId(reader.u8()?);
+    reader.skip(3)?;
+    decode_rest(table, reader)
+}
+
+pub(crate) fn encode_mod(table: &TableMod, writer: &mut Writer<'_>) -> Encoded {
+    writer.u8(table.table.0);
+    writer.zeros(3);
+    encode_rest(table, writer)
+}
+
+pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<TableMod> {
+    let mut part = reader.element("table description", 0, 8, BadRequest::BadLen)?;
+    part.skip(2)?;
+    let table = TableId(part.u8()?);
+    part.skip(1)?;
+    decode_rest(table, &mut part)
+}
+
+pub(crate) fn encode_desc(table: &TableMod, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u8(table.table.0);
+    writer.zeros(1);
+    encode_rest(table, writer)?;
+    writer.set_length(start, start)
+}
+
+fn decode_rest(table: TableId, reader: &mut Reader<'_>) -> Decoded<TableMod> {
+    let mut change = TableMod::new(table, reader.u32()?);
+    property::each(reader, |kind, part| {
+        match kind {
+            EVICTION => change.eviction = Some(part.u32()?),
+            VACANCY => {
+                change.vacancy = Some(Vacancy { down: part.u8()?, up: part.u8()?, now: part.u8()? });
+                part.skip(1)?;
+            }
+            kind => change.properties.push(property::raw(kind, part)),
+        }
+        Ok(())
+    })?;
+    Ok(change)
+}
+
+fn encode_rest(change: &TableMod, writer: &mut Writer<'_>) -> Encoded {
+    writer.u32(change.config);
+    if let Some(flags) = change.eviction {
+        property::write_words(EVICTION, &[flags], writer)?;
+    }
+    if let Some(Vacancy { down, up, now }) = change.vacancy {
+        property::write_words(VACANCY, &[u32::from_be_bytes([down, up, now, 0])], writer)?;
+    }
+    property::encode_list(&change.properties, writer)
+}

@@ -1,0 +1,43 @@
+//! What actions 1.5 adds: copy-field and set-field of some bits (OpenFlow 1.5.1, 7.2.6.7 and 7.2.6.8).
+use crate::model::action::{Action, Subfield};
+use crate::model::error::BadAction;
+use crate::v13::oxm;
+use crate::wire::action::padded;
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+pub(crate) const COPY_FIELD: u16 = 28;
+pub(crate) const METER: u16 = 29;
+
+/// The rest of a copy-field, behind its type and length. It needs fields that weir knows.
+pub(crate) fn decode_copy(action: &mut Reader<'_>) -> Decoded<Action> {
+    action.rename("copy-field");
+    let (bits, src_offset, dst_offset) = (action.u16()?, action.u16()?, action.u16()?);
+    action.skip(2)?;
+    let mut part = |offset| {
+        let at = action.at();
+        let id = oxm::decode_id(action)?;
+        let field = id.field().ok_or_else(|| {
+            action.error_at(at, BadAction::BadSetType, format_args!("found field {id:?}, which weir does not know"))
+        })?;
+        Ok(Subfield { field, offset, bits })
+    };
+    let (src, dst) = (part(src_offset)?, part(dst_offset)?);
+    let left = action.left();
+    if left >= 8 {
+        return Err(action.error(BadAction::BadLen, format_args!("found {left} bytes of padding, expected below 8")));
+    }
+    Ok(Action::Move { src, dst })
+}
+
+pub(crate) fn encode_copy(src: Subfield, dst: Subfield, writer: &mut Writer<'_>) -> Encoded {
+    if src.bits != dst.bits {
+        return Err(writer.cannot(format!("copying {} bits to {}", src.bits, dst.bits)));
+    }
+    padded(COPY_FIELD, writer, |writer| {
+        writer.u16(src.bits);
+        writer.u16(src.offset);
+        writer.u16(dst.offset);
+        writer.zeros(2);
+        [src, dst].into_iter().try_for_each(|part| oxm::encode_field_id(part.field, writer))
+    })
+}

@@ -1,0 +1,140 @@
+//! Flow-removed, and what multipart messages say of flow entries (OpenFlow 1.5.1, 7.4.2, 7.3.5.2 to 7.3.5.4).
+use super::stats::{self, Common};
+use crate::model::TableId;
+use crate::model::error::BadRequest;
+use crate::model::flow::{FlowFlags, FlowRemoved};
+use crate::model::multipart::{AggregateStats, FlowCounters, FlowCountersReason, FlowStats};
+use crate::model::stats::Stats;
+use crate::v13::flow::{decode_instructions, last_reason, proto};
+use crate::v13::{instruction, oxm};
+use crate::v14::status;
+use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
+
+pub(crate) fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+    let table = TableId(reader.u8()?);
+    let reason = flow::decode_reason(reader, last_reason(reader.version()))?;
+    let (priority, idle_timeout, hard_timeout) = (reader.u16()?, reader.u16()?, reader.u16()?);
+    let (cookie, matching) = (reader.u64()?, oxm::decode_match(reader)?);
+    let (Common { duration, packet_count, byte_count }, more) = stats::split(stats::decode(reader)?);
+    Ok(FlowRemoved {
+        cookie,
+        priority,
+        reason,
+        table,
+        duration_sec: duration.0,
+        duration_nsec: duration.1,
+        idle_timeout,
+        hard_timeout,
+        packet_count,
+        byte_count,
+        more,
+        matching,
+    })
+}
+
+pub(crate) fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+    writer.u8(removed.table.0);
+    writer.u8(removed.reason as u8);
+    writer.u16(removed.priority);
+    writer.u16(removed.idle_timeout);
+    writer.u16(removed.hard_timeout);
+    writer.u64(removed.cookie);
+    oxm::encode_match(&removed.matching, writer)?;
+    let common = Common {
+        duration: (removed.duration_sec, removed.duration_nsec),
+        packet_count: removed.packet_count,
+        byte_count: removed.byte_count,
+    };
+    stats::encode(&stats::join(&common, &removed.more), writer)
+}
+
+/// `ofp_flow_desc`: what earlier versions call statistics.
+pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+    let mut entry = reader.element("flow description", 0, 32, BadRequest::BadLen)?;
+    entry.skip(4)?;
+    let table = TableId(entry.u8()?);
+    entry.skip(1)?;
+    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
+    let (flags, importance, cookie) = (FlowFlags(entry.u16()?), entry.u16()?, entry.u64()?);
+    let matching = oxm::decode_match(&mut entry)?;
+    let (Common { duration, packet_count, byte_count }, more) = stats::split(stats::decode(&mut entry)?);
+    Ok(FlowStats {
+        table,
+        duration_sec: duration.0,
+        duration_nsec: duration.1,
+        priority,
+        idle_timeout,
+        hard_timeout,
+        flags,
+        importance,
+        cookie,
+        packet_count,
+        byte_count,
+        more,
+        matching,
+        instructions: decode_instructions(&mut entry)?,
+    })
+}
+
+pub(crate) fn encode_desc(entry: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.zeros(4);
+    writer.u8(entry.table.0);
+    writer.zeros(1);
+    for number in [entry.priority, entry.idle_timeout, entry.hard_timeout, entry.flags.0, entry.importance] {
+        writer.u16(number);
+    }
+    writer.u64(entry.cookie);
+    oxm::encode_match(&entry.matching, writer)?;
+    let common = Common {
+        duration: (entry.duration_sec, entry.duration_nsec),
+        packet_count: entry.packet_count,
+        byte_count: entry.byte_count,
+    };
+    stats::encode(&stats::join(&common, &entry.more), writer)?;
+    instruction::encode_list(&entry.instructions, proto(&entry.matching), writer)?;
+    writer.set_length(start, start)
+}
+
+/// `ofp_flow_stats`: statistics without instructions.
+pub(crate) fn decode_counters(reader: &mut Reader<'_>) -> Decoded<FlowCounters> {
+    let mut entry = reader.element("flow statistics", 0, 24, BadRequest::BadLen)?;
+    entry.skip(4)?;
+    let table = TableId(entry.u8()?);
+    let reason = status::reason(&mut entry, &[(0, FlowCountersReason::Request), (1, FlowCountersReason::Trigger)])?;
+    let (priority, matching) = (entry.u16()?, oxm::decode_match(&mut entry)?);
+    let counters = FlowCounters { table, reason, priority, matching, stats: stats::decode(&mut entry)? };
+    entry.finish()?;
+    Ok(counters)
+}
+
+pub(crate) fn encode_counters(entry: &FlowCounters, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.zeros(4);
+    writer.u8(entry.table.0);
+    writer.u8(entry.reason as u8);
+    writer.u16(entry.priority);
+    oxm::encode_match(&entry.matching, writer)?;
+    stats::encode(&entry.stats, writer)?;
+    writer.set_length(start, start)
+}
+
+/// Statistics that do not sum up are left aside.
+pub(crate) fn decode_aggregate(reader: &mut Reader<'_>) -> Decoded<AggregateStats> {
+    let stats = stats::decode(reader)?;
+    Ok(AggregateStats {
+        packet_count: stats.packet_count.unwrap_or(u64::MAX),
+        byte_count: stats.byte_count.unwrap_or(u64::MAX),
+        flow_count: stats.flow_count.unwrap_or(u32::MAX),
+    })
+}
+
+pub(crate) fn encode_aggregate(aggregate: &AggregateStats, writer: &mut Writer<'_>) -> Encoded {
+    let stats = Stats {
+        flow_count: Some(aggregate.flow_count).filter(|count| *count != u32::MAX),
+        packet_count: Some(aggregate.packet_count).filter(|count| *count != u64::MAX),
+        byte_count: Some(aggregate.byte_count).filter(|count| *count != u64::MAX),
+        ..Stats::default()
+    };
+    stats::encode(&stats, writer)
+}

@@ -1,0 +1,116 @@
+//! Groups (OpenFlow 1.5.1, 7.3.4.3 and 7.3.5.11): buckets have numbers, and what belongs to some kinds only is properties.
+use crate::model::error::{BadAction, BadRequest, GroupModFailed};
+use crate::model::group::{Bucket, GroupDesc, GroupMod};
+use crate::model::{BucketId, GroupId, PortNo};
+use crate::v13::action;
+use crate::wire::{Decoded, Encoded, Reader, Writer, property};
+
+const WEIGHT: u16 = 0;
+const WATCH_PORT: u16 = 1;
+const WATCH_GROUP: u16 = 2;
+/// `OFPGT_SELECT`.
+const SELECT: u8 = 1;
+
+/// The weight of a bucket that has none: every bucket of a select group the same.
+fn default_weight(kind: u8) -> u16 {
+    u16::from(kind == SELECT)
+}
+
+pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<GroupMod> {
+    let (command, kind) = (reader.u16()?, reader.u8()?);
+    reader.skip(1)?;
+    let (group, length) = (GroupId(reader.u32()?), reader.u16()?);
+    reader.skip(2)?;
+    let command_bucket = BucketId(reader.u32()?);
+    let buckets = decode_buckets(length, kind, reader)?;
+    Ok(GroupMod { command, kind, group, command_bucket, buckets, properties: property::decode_list(reader)? })
+}
+
+pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
+    writer.u16(group.command);
+    writer.u8(group.kind);
+    writer.zeros(1);
+    writer.u32(group.group.0);
+    let place = writer.at();
+    writer.zeros(4);
+    writer.u32(group.command_bucket.0);
+    encode_buckets(&group.buckets, group.kind, place, writer)?;
+    property::encode_list(&group.properties, writer)
+}
+
+pub(crate) fn decode_desc(reader: &mut Reader<'_>) -> Decoded<GroupDesc> {
+    let mut part = reader.element("group description", 0, 16, BadRequest::BadLen)?;
+    part.skip(2)?;
+    let kind = part.u8()?;
+    part.skip(1)?;
+    let (group, length) = (GroupId(part.u32()?), part.u16()?);
+    part.skip(6)?;
+    let buckets = decode_buckets(length, kind, &mut part)?;
+    Ok(GroupDesc { kind, group, buckets, properties: property::decode_list(&mut part)? })
+}
+
+pub(crate) fn encode_desc(desc: &GroupDesc, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u8(desc.kind);
+    writer.zeros(1);
+    writer.u32(desc.group.0);
+    let place = writer.at();
+    writer.zeros(8);
+    encode_buckets(&desc.buckets, desc.kind, place, writer)?;
+    property::encode_list(&desc.properties, writer)?;
+    writer.set_length(start, start)
+}
+
+fn decode_buckets(length: u16, kind: u8, reader: &mut Reader<'_>) -> Decoded<Vec<Bucket>> {
+    let mut part = reader.part(length.into(), "buckets", GroupModFailed::BadBucket)?;
+    part.list(|part| decode_bucket(kind, part))
+}
+
+/// Writes buckets, and into `place` how many bytes they take.
+fn encode_buckets(buckets: &[Bucket], kind: u8, place: usize, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    buckets.iter().try_for_each(|bucket| encode_bucket(bucket, kind, writer))?;
+    writer.set_length(place, start)
+}
+
+fn decode_bucket(kind: u8, reader: &mut Reader<'_>) -> Decoded<Bucket> {
+    let mut part = reader.element("bucket", 0, 8, GroupModFailed::BadBucket)?;
+    part.skip(2)?;
+    let (length, id) = (part.u16()?, BucketId(part.u32()?));
+    let actions = part.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
+    let mut bucket = Bucket { weight: default_weight(kind), ..Bucket::new(id, actions) };
+    property::each(&mut part, |kind, part| {
+        match kind {
+            WEIGHT => {
+                bucket.weight = part.u16()?;
+                part.skip(2)?;
+            }
+            WATCH_PORT => bucket.watch_port = PortNo(part.u32()?),
+            WATCH_GROUP => bucket.watch_group = GroupId(part.u32()?),
+            kind => bucket.properties.push(property::raw(kind, part)),
+        }
+        Ok(())
+    })?;
+    Ok(bucket)
+}
+
+fn encode_bucket(bucket: &Bucket, kind: u8, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.zeros(4);
+    writer.u32(bucket.id.0);
+    let actions = writer.at();
+    action::encode_list(&bucket.actions, None, writer)?;
+    writer.set_length(start + 2, actions)?;
+    if bucket.weight != default_weight(kind) {
+        property::write_words(WEIGHT, &[u32::from(bucket.weight) << 16], writer)?;
+    }
+    if bucket.watch_port != PortNo::ANY {
+        property::write_words(WATCH_PORT, &[bucket.watch_port.0], writer)?;
+    }
+    if bucket.watch_group != GroupId::ANY {
+        property::write_words(WATCH_GROUP, &[bucket.watch_group.0], writer)?;
+    }
+    property::encode_list(&bucket.properties, writer)?;
+    writer.set_length(start, start)
+}

@@ -1,0 +1,57 @@
+//! What instructions 1.5 adds and takes away (OpenFlow 1.5.1, 7.2.5): a trigger for statistics; metering is an action.
+use super::stats;
+use crate::model::action::{Action, Instruction};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use std::borrow::Cow;
+
+pub(crate) const STAT_TRIGGER: u16 = 7;
+
+/// The rest of a trigger, behind its type and length.
+pub(crate) fn decode_trigger(part: &mut Reader<'_>) -> Decoded<Instruction> {
+    Ok(Instruction::StatTrigger { flags: part.u32()?, thresholds: stats::decode(part)? })
+}
+
+pub(crate) fn encode_trigger(flags: u32, thresholds: &crate::model::stats::Stats, writer: &mut Writer<'_>) -> Encoded {
+    writer.u32(flags);
+    stats::encode(thresholds, writer)
+}
+
+/// Instructions as 1.5 has them: a meter is the first action.
+pub(crate) fn metered_by_action(list: &[Instruction]) -> Cow<'_, [Instruction]> {
+    let Some(at) = list.iter().position(|one| matches!(one, Instruction::Meter(_))) else { return list.into() };
+    let mut list = list.to_vec();
+    if let Instruction::Meter(meter) = list.remove(at) {
+        let applied = list.iter_mut().find_map(|one| match one {
+            Instruction::ApplyActions(actions) => Some(actions),
+            _ => None,
+        });
+        match applied {
+            Some(actions) => actions.insert(0, Action::Meter(meter)),
+            None => list.insert(0, Instruction::ApplyActions(vec![Action::Meter(meter)])),
+        }
+    }
+    list.into()
+}
+
+/// Instructions as versions before have them: a meter that is the first action is an instruction.
+pub(crate) fn metered_by_instruction(list: &[Instruction]) -> Cow<'_, [Instruction]> {
+    let meter = |one: &Instruction| match one {
+        Instruction::ApplyActions(actions) => match actions.first() {
+            Some(Action::Meter(meter)) => Some(*meter),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some((at, meter)) = list.iter().enumerate().find_map(|(at, one)| Some((at, meter(one)?))) else {
+        return list.into();
+    };
+    let mut list = list.to_vec();
+    if let Some(Instruction::ApplyActions(actions)) = list.get_mut(at) {
+        actions.remove(0);
+        if actions.is_empty() {
+            list.remove(at);
+        }
+    }
+    list.insert(0, Instruction::Meter(meter));
+    list.into()
+}

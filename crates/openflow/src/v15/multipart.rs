@@ -1,0 +1,95 @@
+//! Multipart requests and replies (OpenFlow 1.5.1, 7.3.5): what differs from 1.4.
+use super::{bundle, controller, flow, group};
+use crate::model::PortNo;
+use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
+use crate::v13;
+use crate::v13::multipart::{decode_head, encode_head};
+use crate::v14::multipart as v14;
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+/// `OFPMP_FLOW_DESC`: what earlier versions call flow statistics.
+const FLOW: u16 = 1;
+const AGGREGATE: u16 = 2;
+const GROUP_DESC: u16 = 7;
+const PORT_DESC: u16 = 13;
+/// `OFPMP_FLOW_STATS`.
+const FLOW_COUNTERS: u16 = 17;
+const CONTROLLER_STATUS: u16 = 18;
+const BUNDLE_FEATURES: u16 = 19;
+
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartRequest> {
+    let (kind, more) = decode_head(reader)?;
+    let body = match kind {
+        GROUP_DESC => RequestBody::GroupDesc(v13::group::decode_request(reader)?),
+        PORT_DESC => {
+            let port = PortNo(reader.u32()?);
+            reader.skip(4)?;
+            RequestBody::PortDesc(port)
+        }
+        FLOW_COUNTERS => RequestBody::FlowCounters(v13::flow::decode_request(reader)?),
+        CONTROLLER_STATUS => RequestBody::ControllerStatus,
+        BUNDLE_FEATURES => RequestBody::BundleFeatures(bundle::decode_request(reader)?),
+        kind => v14::decode_request_body(kind, reader)?,
+    };
+    Ok(MultipartRequest { more, body })
+}
+
+pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>) -> Encoded {
+    let head = |kind, writer: &mut Writer<'_>| encode_head(kind, request.more, writer);
+    let number = |kind, number: u32, writer: &mut Writer<'_>| {
+        head(kind, writer);
+        writer.u32(number);
+        writer.zeros(4);
+    };
+    match &request.body {
+        RequestBody::GroupDesc(group) => number(GROUP_DESC, group.0, writer),
+        RequestBody::PortDesc(port) => number(PORT_DESC, port.0, writer),
+        RequestBody::FlowCounters(request) => {
+            head(FLOW_COUNTERS, writer);
+            v13::flow::encode_request(request, writer)?;
+        }
+        RequestBody::ControllerStatus => head(CONTROLLER_STATUS, writer),
+        RequestBody::BundleFeatures(request) => {
+            head(BUNDLE_FEATURES, writer);
+            bundle::encode_request(request, writer)?;
+        }
+        _ => return v14::encode_request(request, writer),
+    }
+    Ok(())
+}
+
+pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
+    let (kind, more) = decode_head(reader)?;
+    let body = match kind {
+        FLOW => ReplyBody::Flow(reader.list(flow::decode_desc)?),
+        AGGREGATE => ReplyBody::Aggregate(flow::decode_aggregate(reader)?),
+        GROUP_DESC => ReplyBody::GroupDesc(reader.list(group::decode_desc)?),
+        FLOW_COUNTERS => ReplyBody::FlowCounters(reader.list(flow::decode_counters)?),
+        CONTROLLER_STATUS => ReplyBody::ControllerStatus(reader.list(controller::decode)?),
+        BUNDLE_FEATURES => ReplyBody::BundleFeatures(bundle::decode_features(reader)?),
+        kind => v14::decode_reply_body(kind, reader)?,
+    };
+    Ok(MultipartReply { more, body })
+}
+
+pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> Encoded {
+    let kind = match &reply.body {
+        ReplyBody::Flow(_) => FLOW,
+        ReplyBody::Aggregate(_) => AGGREGATE,
+        ReplyBody::GroupDesc(_) => GROUP_DESC,
+        ReplyBody::FlowCounters(_) => FLOW_COUNTERS,
+        ReplyBody::ControllerStatus(_) => CONTROLLER_STATUS,
+        ReplyBody::BundleFeatures(_) => BUNDLE_FEATURES,
+        _ => return v14::encode_reply(reply, writer),
+    };
+    encode_head(kind, reply.more, writer);
+    match &reply.body {
+        ReplyBody::Flow(list) => list.iter().try_for_each(|entry| flow::encode_desc(entry, writer)),
+        ReplyBody::Aggregate(stats) => flow::encode_aggregate(stats, writer),
+        ReplyBody::GroupDesc(list) => list.iter().try_for_each(|desc| group::encode_desc(desc, writer)),
+        ReplyBody::FlowCounters(list) => list.iter().try_for_each(|entry| flow::encode_counters(entry, writer)),
+        ReplyBody::ControllerStatus(list) => list.iter().try_for_each(|one| controller::encode(one, writer)),
+        ReplyBody::BundleFeatures(features) => bundle::encode_features(features, writer),
+        _ => Ok(()),
+    }
+}

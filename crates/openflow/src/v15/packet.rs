@@ -1,0 +1,43 @@
+//! Packet-out (OpenFlow 1.5.1, 7.3.6): its packet's pipeline fields are a match.
+use crate::model::error::BadAction;
+use crate::model::packet_io::PacketOut;
+use crate::model::{Match, MatchField, PortNo};
+use crate::v13::{action, oxm};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+use weir_packet::Field;
+
+/// The input port is `ANY` when the fields do not tell it.
+pub(crate) fn decode_out(reader: &mut Reader<'_>) -> Decoded<PacketOut> {
+    let (buffer_id, length) = (reader.buffer_id()?, reader.u16()?);
+    reader.skip(2)?;
+    let mut matching = oxm::decode_match(reader)?;
+    let in_port = take_in_port(&mut matching).unwrap_or(PortNo::ANY);
+    let actions = reader.part(length.into(), "actions", BadAction::BadLen)?.list(action::decode)?;
+    Ok(PacketOut { buffer_id, in_port, matching, actions, data: reader.rest() })
+}
+
+/// Takes the first input port out of the fields, unless a mask keeps it from being one.
+fn take_in_port(matching: &mut Match) -> Option<PortNo> {
+    let (at, port) = matching.fields.iter().enumerate().find_map(|(at, field)| match field {
+        MatchField::Known { field: Field::InPort, value, mask: None } => {
+            Some((at, PortNo(u32::try_from(*value).ok()?)))
+        }
+        _ => None,
+    })?;
+    matching.fields.remove(at);
+    Some(port)
+}
+
+pub(crate) fn encode_out(packet: &PacketOut, writer: &mut Writer<'_>) -> Encoded {
+    writer.buffer_id(packet.buffer_id);
+    let place = writer.at();
+    writer.zeros(4);
+    let in_port = MatchField::Known { field: Field::InPort, value: packet.in_port.0.into(), mask: None };
+    let fields = std::iter::once(in_port).chain(packet.matching.fields.iter().cloned()).collect();
+    oxm::encode_match(&Match { fields }, writer)?;
+    let actions = writer.at();
+    action::encode_list(&packet.actions, None, writer)?;
+    writer.set_length(place, actions)?;
+    writer.bytes(&packet.data.0);
+    Ok(())
+}

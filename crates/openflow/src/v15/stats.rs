@@ -1,0 +1,117 @@
+//! Statistics by number, OXS (OpenFlow 1.5.1, 7.2.4).
+use crate::model::error::BadRequest;
+use crate::model::stats::{MoreStats, RawStat, Stats};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+/// `OFPXSC_OPENFLOW_BASIC`.
+const BASIC: u16 = 0x8002;
+/// `OXS_OF_*`, with the reserved bit behind them.
+const DURATION: u8 = 0 << 1;
+const IDLE_TIME: u8 = 1 << 1;
+const FLOW_COUNT: u8 = 3 << 1;
+const PACKET_COUNT: u8 = 4 << 1;
+const BYTE_COUNT: u8 = 5 << 1;
+
+/// Statistics with their header and padding.
+pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Stats> {
+    let mut part = reader.element("statistics", 2, 4, BadRequest::BadLen)?;
+    let length = part.left();
+    part.skip(4)?;
+    let mut stats = Stats::default();
+    while !part.is_empty() {
+        decode_entry(&mut part, &mut stats)?;
+    }
+    let padding = length.next_multiple_of(8) - length;
+    reader.part(padding, "statistics padding", BadRequest::BadLen)?;
+    Ok(stats)
+}
+
+fn decode_entry(part: &mut Reader<'_>, stats: &mut Stats) -> Decoded<()> {
+    let (class, number, length) = (part.u16()?, part.u8()?, part.u8()?);
+    let mut entry = part.part(length.into(), "statistic", BadRequest::BadLen)?;
+    let pair = |entry: &mut Reader<'_>| Ok((entry.u32()?, entry.u32()?));
+    match (class, number) {
+        (BASIC, DURATION) => stats.duration = Some(pair(&mut entry)?),
+        (BASIC, IDLE_TIME) => stats.idle_time = Some(pair(&mut entry)?),
+        (BASIC, FLOW_COUNT) => stats.flow_count = Some(entry.u32()?),
+        (BASIC, PACKET_COUNT) => stats.packet_count = Some(entry.u64()?),
+        (BASIC, BYTE_COUNT) => stats.byte_count = Some(entry.u64()?),
+        (class, number) => stats.others.push(RawStat { class, number, payload: entry.rest() }),
+    }
+    entry.finish()
+}
+
+/// Writes statistics with their header and padding, in the order of their numbers.
+pub(crate) fn encode(stats: &Stats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.zeros(4);
+    for (number, pair) in [(DURATION, stats.duration), (IDLE_TIME, stats.idle_time)] {
+        if let Some((seconds, nanoseconds)) = pair {
+            head(number, 8, writer);
+            writer.u32(seconds);
+            writer.u32(nanoseconds);
+        }
+    }
+    if let Some(count) = stats.flow_count {
+        head(FLOW_COUNT, 4, writer);
+        writer.u32(count);
+    }
+    for (number, count) in [(PACKET_COUNT, stats.packet_count), (BYTE_COUNT, stats.byte_count)] {
+        if let Some(count) = count {
+            head(number, 8, writer);
+            writer.u64(count);
+        }
+    }
+    for RawStat { class, number, payload } in &stats.others {
+        let Ok(length) = u8::try_from(payload.0.len()) else {
+            return Err(writer.cannot(format!("a statistic of {} bytes, at most 255 fit", payload.0.len())));
+        };
+        writer.u16(*class);
+        writer.u8(*number);
+        writer.u8(length);
+        writer.bytes(&payload.0);
+    }
+    writer.set_length(start + 2, start)?;
+    writer.pad_from(start);
+    Ok(())
+}
+
+fn head(number: u8, length: u8, writer: &mut Writer<'_>) {
+    writer.u16(BASIC);
+    writer.u8(number);
+    writer.u8(length);
+}
+
+/// What every version tells of an entry: seconds and nanoseconds since it was added, packets, bytes.
+pub(crate) struct Common {
+    pub(crate) duration: (u32, u32),
+    pub(crate) packet_count: u64,
+    pub(crate) byte_count: u64,
+}
+
+/// A duration that is not told.
+const NO_DURATION: (u32, u32) = (u32::MAX, u32::MAX);
+
+/// Those that every version has, all ones where they are not told, and the rest.
+pub(crate) fn split(stats: Stats) -> (Common, MoreStats) {
+    let common = Common {
+        duration: stats.duration.unwrap_or(NO_DURATION),
+        packet_count: stats.packet_count.unwrap_or(u64::MAX),
+        byte_count: stats.byte_count.unwrap_or(u64::MAX),
+    };
+    let Stats { idle_time, flow_count, others, .. } = stats;
+    (common, MoreStats { idle_time, flow_count, others })
+}
+
+/// The opposite of [`split`].
+pub(crate) fn join(common: &Common, more: &MoreStats) -> Stats {
+    let MoreStats { idle_time, flow_count, others } = more.clone();
+    Stats {
+        duration: Some(common.duration).filter(|duration| *duration != NO_DURATION),
+        packet_count: Some(common.packet_count).filter(|count| *count != u64::MAX),
+        byte_count: Some(common.byte_count).filter(|count| *count != u64::MAX),
+        idle_time,
+        flow_count,
+        others,
+    }
+}

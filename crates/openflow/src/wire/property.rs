@@ -1,0 +1,66 @@
+//! Lists of properties (OpenFlow 1.4.1, 7.2.1): type, length, content, and padding to eight bytes that the length leaves out.
+use super::{Decoded, Encoded, Reader, Writer};
+use crate::model::error::BadProperty;
+use crate::model::property::Property;
+
+/// Reads properties to the end; `read` takes each one's type and content, all of it.
+pub(crate) fn each(reader: &mut Reader<'_>, mut read: impl FnMut(u16, &mut Reader<'_>) -> Decoded<()>) -> Decoded<()> {
+    while !reader.is_empty() {
+        let mut property = reader.element("property", 2, 4, BadProperty::BadLen)?;
+        let length = property.left();
+        let kind = property.u16()?;
+        property.skip(2)?;
+        read(kind, &mut property)?;
+        property.finish()?;
+        let padding = length.next_multiple_of(8) - length;
+        reader.part(padding, "property padding", BadProperty::BadLen)?;
+    }
+    Ok(())
+}
+
+/// Properties of which none is looked into.
+pub(crate) fn decode_list(reader: &mut Reader<'_>) -> Decoded<Vec<Property>> {
+    let mut list = Vec::new();
+    each(reader, |kind, property| {
+        list.push(raw(kind, property));
+        Ok(())
+    })?;
+    Ok(list)
+}
+
+/// A property that is not looked into.
+pub(crate) fn raw(kind: u16, property: &mut Reader<'_>) -> Property {
+    Property { kind, data: property.rest() }
+}
+
+/// Writes one property.
+pub(crate) fn write(kind: u16, writer: &mut Writer<'_>, content: impl FnOnce(&mut Writer<'_>) -> Encoded) -> Encoded {
+    let start = writer.at();
+    writer.u16(kind);
+    writer.u16(0);
+    content(writer)?;
+    writer.set_length(start + 2, start)?;
+    writer.pad_from(start);
+    Ok(())
+}
+
+/// Writes a property that is some words of 32 bits.
+pub(crate) fn write_words(kind: u16, words: &[u32], writer: &mut Writer<'_>) -> Encoded {
+    write(kind, writer, |writer| {
+        words.iter().for_each(|word| writer.u32(*word));
+        Ok(())
+    })
+}
+
+/// Writes properties as they came.
+pub(crate) fn encode_list(properties: &[Property], writer: &mut Writer<'_>) -> Encoded {
+    properties.iter().try_for_each(|property| encode_raw(property, writer))
+}
+
+/// Writes a property as it came.
+pub(crate) fn encode_raw(property: &Property, writer: &mut Writer<'_>) -> Encoded {
+    write(property.kind, writer, |writer| {
+        writer.bytes(&property.data.0);
+        Ok(())
+    })
+}
