@@ -17,6 +17,7 @@ mod packet_io;
 mod ports;
 mod queues;
 mod reference;
+mod roles;
 mod statistics;
 mod table_features;
 mod trace;

@@ -97,3 +97,70 @@ fn a_later_hello_must_fit_the_version_agreed_on() {
     assert_eq!(error_in(&said(&mut session)).unwrap().error, HelloFailed::Incompatible.into());
     assert!(session.is_closed());
 }
+
+/// A hello with one of its parts wrong: an error with the right code, or the end with a reason.
+#[test]
+fn a_corrupt_hello_is_refused() {
+    let good = hello(Some(vec![4]), Version::V13);
+    let refused = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
+        session.output().clear();
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        session.receive(Instant::ZERO, &bytes);
+        let error = error_in(&said(&mut session)).map(|error| error.error);
+        (error, session.next_event().is_some_and(|event| is_closed_event(&event)))
+    };
+    for kind in 2..=255 {
+        let end = refused(&|bytes| bytes[1] = kind);
+        assert_eq!(end, (Some(BadRequest::BadType.into()), true), "type {kind}");
+    }
+    for length in 0..8 {
+        let end = refused(&|bytes| bytes[2..4].copy_from_slice(&[0, length]));
+        assert_eq!(end, (Some(BadRequest::BadLen.into()), true), "length {length}");
+    }
+    // No version below 1.0, and a bitmap that says 1.3 counts whatever the header's version is.
+    assert_eq!(refused(&|bytes| *bytes = vec![0, 0, 0, 8, 0, 0, 0, 1]), (Some(HelloFailed::Incompatible.into()), true));
+    for version in 4..=255 {
+        assert_eq!(refused(&|bytes| bytes[0] = version).0, None, "version {version}");
+    }
+    // Versions that weir does not speak.
+    for version in [2, 3] {
+        let plain = vec![version, 0, 0, 8, 0, 0, 0, 1];
+        assert_eq!(refused(&|bytes| bytes.clone_from(&plain)), (Some(HelloFailed::Incompatible.into()), true));
+    }
+    // An element whose length cannot be is passed over: to versions before 1.3.1 a hello's body means nothing.
+    let accepted = |session_closed: (Option<ErrorType>, bool)| session_closed == (None, false);
+    assert!((0..4).all(|length| accepted(refused(&|bytes| bytes[11] = length))));
+}
+
+#[test]
+fn a_peer_that_speaks_tls_is_named() {
+    let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
+    session.receive(Instant::ZERO, &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
+    let Some(Event::Closed { reason }) = session.next_event() else { panic!() };
+    assert!(reason.starts_with("the peer speaks TLS; use ssl: and pssl: at both ends"), "{reason}");
+}
+
+/// Hellos one after the other, and one that comes late: the first decides.
+#[test]
+fn hellos_do_not_renegotiate() {
+    let mut session = switch_up();
+    for _ in 0..100 {
+        session.receive(Instant::ZERO, &hello(Some(vec![1, 4]), Version::V13));
+    }
+    assert_eq!((session.next_event(), session.version()), (None, Some(Version::V13)));
+    session.receive(Instant::ZERO, &hello(Some(vec![1]), Version::V13));
+    assert_eq!(error_in(&said(&mut session)).unwrap().error, HelloFailed::Incompatible.into());
+    assert!(session.is_closed());
+}
+
+/// An echo or error in place of the hello: an echo is refused; an error ends the handshake as its text says.
+#[test]
+fn a_handshake_that_begins_with_an_error_ends() {
+    let mut session = Session::switch(SessionConfig::default(), Instant::ZERO);
+    let error = ErrorMessage { error: BadRequest::BadVersion.into(), data: Bytes::default() };
+    session.receive(Instant::ZERO, &bytes_of(&Message { xid: 1, body: Body::Error(error) }, Version::V13));
+    let Some(Event::Closed { reason }) = session.next_event() else { panic!() };
+    assert!(reason.contains("answered the handshake with an error"), "{reason}");
+}
