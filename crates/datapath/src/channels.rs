@@ -4,6 +4,7 @@ use crate::meter::bucket::{Cost, TokenBucket};
 use crate::{ChannelId, PacketInLimit};
 use weir_openflow::Version;
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
+use weir_openflow::model::status::TableReason;
 use weir_openflow::model::{FlowRemovedReason, PacketInReason};
 use weir_units::Instant;
 
@@ -17,8 +18,17 @@ fn default_async(version: Version) -> AsyncConfig {
         packet_in: [Some(1 << PacketInReason::NoMatch as u32 | 1 << PacketInReason::Action as u32), Some(0)],
         port_status: [Some(0b111), Some(0b111)],
         flow_removed: [Some(if version < Version::V14 { 0b1111 } else { 0b11_1111 }), Some(0)],
-        ..AsyncConfig::default()
+        ..later_async(version)
     }
+}
+
+/// The same for the messages that 1.4 and later have.
+fn later_async(version: Version) -> AsyncConfig {
+    if version < Version::V14 {
+        return AsyncConfig::default();
+    }
+    let both_vacancies = 1 << TableReason::VacancyDown as u32 | 1 << TableReason::VacancyUp as u32;
+    AsyncConfig { table_status: [Some(both_vacancies), Some(0)], ..AsyncConfig::default() }
 }
 
 /// A channel that is up. One that the switch listened for is often a tool that asks one thing and goes: it is told nothing of the
@@ -167,6 +177,11 @@ impl Channel {
         let is_known = self.version >= Version::V14 || reason <= FlowRemovedReason::GroupDelete as u32;
         let reason = if is_known { reason } else { DELETE };
         self.allows(self.asynchronous.flow_removed, reason)
+    }
+
+    /// Whether table-status messages are wanted.
+    pub(crate) fn wants_table_status(&self, reason: TableReason) -> bool {
+        self.version >= Version::V14 && self.allows(self.asynchronous.table_status, reason as u32)
     }
 
     fn allows(&self, [ours, slaves]: [Option<u32>; 2], reason: u32) -> bool {

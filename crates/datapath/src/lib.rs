@@ -70,6 +70,8 @@ pub struct Datapath {
     timers: Timers,
     /// By table.
     settings: Vec<TableSettings>,
+    /// Whether some table's vacancy is told.
+    watches_vacancy: bool,
     journal: Journal,
     parts: Parts,
     bundles: Bundles,
@@ -111,6 +113,7 @@ impl Datapath {
             settings: (0..config.n_tables)
                 .map(|table| TableSettings::new(TableId(table), config.max_entries))
                 .collect(),
+            watches_vacancy: false,
             journal: Journal::default(),
             parts: Parts::default(),
             bundles: Bundles::default(),
@@ -278,6 +281,7 @@ impl Datapath {
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
         let parts = self.parts.expire(now);
         let bundles = self.expire_bundles(now, out);
+        self.tell_vacancy(out);
         [entries, buffers, learned, parts, bundles].into_iter().flatten().min()
     }
 

@@ -10,6 +10,7 @@ mod port_mod;
 mod queues;
 mod settings;
 mod table_features;
+mod tables;
 mod walk;
 
 pub(crate) use parts::Parts;
@@ -61,6 +62,7 @@ pub(crate) fn handle(
         let version = request.version;
         request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
     }
+    datapath.tell_vacancy(out);
 }
 
 /// The first bytes of a message as it came.
@@ -86,7 +88,7 @@ impl Datapath {
             Body::FlowMod(flow) => return self.handle_flow_mod(flow, request),
             Body::PacketOut(packet) => return self.packet_out(packet, request),
             Body::PortMod(change) => return self.port_mod(change, request),
-            Body::TableMod(change) => return self.table_mod(change),
+            Body::TableMod(change) => return self.table_mod(change, request),
             Body::GroupMod(change) => return self.group_mod_of(change, request),
             Body::MeterMod(change) => return self.meter_mod(change, request),
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),

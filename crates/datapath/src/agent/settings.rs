@@ -1,12 +1,10 @@
 //! Configuration of the switch, and of what a channel is told.
 use super::Request;
-use super::table_features::CONFIG_DEPRECATED;
 use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
-use weir_openflow::model::config::TableMod;
-use weir_openflow::model::error::{RoleRequestFailed, SwitchConfigFailed, TableModFailed};
+use weir_openflow::model::error::{RoleRequestFailed, SwitchConfigFailed};
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
-use weir_openflow::model::{Body, ErrorType, SwitchConfig, TableId};
+use weir_openflow::model::{Body, ErrorType, SwitchConfig};
 
 /// `OFPC_FRAG_*`: the two lowest bits of the switch configuration's flags.
 const FRAGMENT_BITS: u16 = 0b11;
@@ -42,13 +40,6 @@ impl Datapath {
             channel.listens |= config.miss_send_len != 0;
         }
         Ok(())
-    }
-
-    pub(super) fn table_mod(&mut self, change: &TableMod) -> Result<(), ErrorType> {
-        if change.table != TableId::ALL && !self.has_table(change.table) {
-            return Err(TableModFailed::BadTable.into());
-        }
-        if change.config & !CONFIG_DEPRECATED != 0 { Err(TableModFailed::BadConfig.into()) } else { Ok(()) }
     }
 
     /// The main connection of a connection.

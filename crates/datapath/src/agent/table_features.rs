@@ -115,7 +115,7 @@ impl Datapath {
             name: settings.name.clone(),
             metadata_match: settings.metadata_match,
             metadata_write: settings.metadata_write,
-            config: 0,
+            config: settings.config(),
             max_entries: settings.max_entries,
             properties: limited.unwrap_or_else(|| self.properties(table)),
         }

@@ -82,12 +82,12 @@ impl Tables<'_> {
         check_flags(flow.flags)?;
         let program = self.compile(flow, version, key, mask)?;
         if flow.command == FlowCommand::Add {
-            return self.add(now, flow, version, words, program);
+            return self.add(now, flow, version, words, program, gone);
         }
         let found = self.modify(now, flow, version, &Filter::of_flow_mod(flow, words.clone()), &program);
         // 1.0 adds what it does not find to modify.
         if !found && version == Version::V10 {
-            return self.add(now, flow, version, words, program);
+            return self.add(now, flow, version, words, program, gone);
         }
         Ok(())
     }
@@ -147,16 +147,19 @@ impl Tables<'_> {
         version: Version,
         words: WordMatches,
         program: Arc<Program>,
+        gone: &mut Vec<FlowRemoved>,
     ) -> Result<(), ErrorType> {
-        let table = &mut self.tables[usize::from(flow.table.0)];
+        let table = &self.tables[usize::from(flow.table.0)];
         let overlaps = |entry: &FlowEntry| entry.priority == flow.priority && entry.words.overlaps(&words);
         if flow.flags.contains(FlowFlags::CHECK_OVERLAP) && table.iter().any(|(_, entry)| overlaps(entry)) {
             return Err(FlowModFailed::Overlap.into());
         }
         let same = table.find(&words, flow.priority);
         if same.is_none() && table.len() >= self.settings[usize::from(flow.table.0)].max_entries as usize {
-            return Err(FlowModFailed::TableFull.into());
+            let victim = table.victim(flow.importance).ok_or(FlowModFailed::TableFull)?;
+            self.remove(now, flow.table.0, victim, FlowRemovedReason::Eviction, gone);
         }
+        let table = &mut self.tables[usize::from(flow.table.0)];
         let counters = &mut self.counters[usize::from(flow.table.0)];
         // 1.0 has no flag for it and always starts anew.
         let resets = version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
@@ -167,6 +170,7 @@ impl Tables<'_> {
             words,
             priority: flow.priority,
             cookie: flow.cookie,
+            importance: flow.importance,
             flags: flow.flags,
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,

@@ -18,6 +18,8 @@ pub(crate) struct FlowEntry {
     pub(crate) words: WordMatches,
     pub(crate) priority: u16,
     pub(crate) cookie: u64,
+    /// What eviction goes by, lowest first.
+    pub(crate) importance: u16,
     pub(crate) flags: FlowFlags,
     pub(crate) idle_timeout: u16,
     pub(crate) hard_timeout: u16,
@@ -43,11 +45,16 @@ impl FlowEntry {
         self.priority == 0 && self.words.is_any()
     }
 
+    /// When it ends whatever packets come.
+    pub(crate) fn hard_end(&self) -> Option<Instant> {
+        (self.hard_timeout != 0).then(|| self.created + Duration::from_secs(self.hard_timeout.into()))
+    }
+
     /// When it ends if no packet comes, and why.
     pub(crate) fn deadline(&self, used: Instant) -> Option<(Instant, FlowRemovedReason)> {
-        let after = |seconds: u16, from: Instant| (seconds != 0).then(|| from + Duration::from_secs(seconds.into()));
-        let hard = after(self.hard_timeout, self.created).map(|at| (at, FlowRemovedReason::HardTimeout));
-        let idle = after(self.idle_timeout, used).map(|at| (at, FlowRemovedReason::IdleTimeout));
+        let hard = self.hard_end().map(|at| (at, FlowRemovedReason::HardTimeout));
+        let idle_timeout = Duration::from_secs(self.idle_timeout.into());
+        let idle = (self.idle_timeout != 0).then(|| (used + idle_timeout, FlowRemovedReason::IdleTimeout));
         match (hard, idle) {
             (Some(hard), Some(idle)) => Some(if idle.0 < hard.0 { idle } else { hard }),
             (hard, idle) => hard.or(idle),
@@ -98,7 +105,7 @@ impl FlowEntry {
             idle_timeout: self.idle_timeout,
             hard_timeout: self.hard_timeout,
             flags: self.flags,
-            importance: 0,
+            importance: self.importance,
             cookie: self.cookie,
             packet_count,
             byte_count,

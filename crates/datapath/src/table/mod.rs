@@ -1,15 +1,20 @@
 //! A flow table: its entries, the index that strict operations use, and the classifier that packets use.
 mod entry;
+mod eviction;
 mod groups;
 mod limits;
 mod metered;
 mod settings;
+mod vacancy;
 
 pub(crate) use entry::{FlowCounter, FlowEntry, duration};
 use groups::GroupEntries;
 pub(crate) use limits::Limits;
 pub(crate) use metered::Metered;
 pub(crate) use settings::TableSettings;
+pub(crate) use vacancy::{VacancyEvents, percent};
+
+use eviction::Eviction;
 
 use crate::program::Program;
 use crate::shape::adaptive::Adaptive;
@@ -31,6 +36,7 @@ pub(crate) struct FlowTable {
     classifier: Adaptive,
     groups: GroupEntries,
     metered: Metered,
+    eviction: Eviction,
 }
 
 /// What packets count in a table.
@@ -53,6 +59,7 @@ impl FlowTable {
             classifier: Adaptive::default(),
             groups: GroupEntries::default(),
             metered: Metered::default(),
+            eviction: Eviction::default(),
         }
     }
 
@@ -135,6 +142,10 @@ impl FlowTable {
         let former = place.as_ref().map(|former| &*former.program);
         self.groups.swap(former, Some(&entry.program));
         self.metered.swap(former, Some(&entry.program));
+        if let Some(former) = place {
+            self.eviction.went(id, former);
+        }
+        self.eviction.came(id, &entry);
         place.replace(entry)
     }
 
@@ -155,6 +166,7 @@ impl FlowTable {
         self.strict.insert((entry.words.clone(), entry.priority), id);
         self.classifier.insert(id, entry.priority, entry.words.clone());
         self.groups.swap(None, Some(&entry.program));
+        self.eviction.came(id, &entry);
         self.metered.swap(None, Some(&entry.program));
         self.entries[id.index()] = Some(entry);
     }
@@ -165,6 +177,7 @@ impl FlowTable {
         self.strict.remove(&(entry.words.clone(), entry.priority));
         self.classifier.remove(id, entry.priority, &entry.words);
         self.groups.swap(Some(&entry.program), None);
+        self.eviction.went(id, &entry);
         self.metered.swap(Some(&entry.program), None);
         self.free.push(id);
         Some(entry)
@@ -172,6 +185,20 @@ impl FlowTable {
 }
 
 impl FlowTable {
+    /// States whether entries are to make room for others.
+    pub(crate) fn set_eviction(&mut self, is_on: bool) {
+        let mut eviction = Eviction::default();
+        if is_on {
+            eviction.start(self.iter());
+        }
+        self.eviction = eviction;
+    }
+
+    /// The entry that goes to make room for one of this importance, if the table evicts.
+    pub(crate) fn victim(&self, importance: u16) -> Option<EntryId> {
+        self.eviction.victim(importance)
+    }
+
     /// Removes all entries.
     pub(crate) fn clear(&mut self) {
         let ids: Vec<EntryId> = self.iter().map(|(id, _)| id).collect();

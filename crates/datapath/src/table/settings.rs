@@ -1,6 +1,8 @@
 //! What a controller configures of a table, or the datapath's configuration says of it.
 use super::limits::Limits;
+use super::vacancy::VacancyEvents;
 use weir_openflow::model::TableId;
+use weir_openflow::model::config::table_config;
 
 /// See the module's page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +19,10 @@ pub(crate) struct TableSettings {
     pub(crate) metadata_write: u64,
     /// What entries may do and match on; none for all that there is.
     pub(crate) limits: Option<Box<Limits>>,
+    /// Whether entries go to make room for others.
+    pub(crate) evicts: bool,
+    /// When controllers are told of how full it is.
+    pub(crate) vacancy: Option<VacancyEvents>,
 }
 
 impl TableSettings {
@@ -29,7 +35,15 @@ impl TableSettings {
             metadata_match: u64::MAX,
             metadata_write: u64::MAX,
             limits: None,
+            evicts: false,
+            vacancy: None,
         }
+    }
+
+    /// Its configuration in messages (`OFPTC_*`).
+    pub(crate) fn config(&self) -> u32 {
+        let bit = |is_on: bool, bit: u32| if is_on { bit } else { 0 };
+        bit(self.evicts, table_config::EVICTION) | bit(self.vacancy.is_some(), table_config::VACANCY_EVENTS)
     }
 
     /// Whether a table can do exactly what it could with other settings; its name does not count.

@@ -7,7 +7,7 @@ use weir_openflow::model::bundle::{
     BundleAdd, BundleCommand, BundleControl, BundleFeaturesProperty, BundleFeaturesRequest, BundleFlags, BundleId,
     BundleProperty, Time,
 };
-use weir_openflow::model::config::TableMod;
+use weir_openflow::model::config::{TableMod, table_config};
 use weir_openflow::model::error::{BadRequest, BundleFailed, ErrorMessage, FlowModFailed, PortModFailed};
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
@@ -75,6 +75,7 @@ fn state(bench: &mut Bench) -> Vec<ReplyBody> {
         RequestBody::Flow(FlowRequest::all()),
         RequestBody::Aggregate(FlowRequest::all()),
         RequestBody::Table,
+        RequestBody::TableDesc,
         RequestBody::GroupDesc(GroupId::ALL),
         RequestBody::Group(GroupId::ALL),
         RequestBody::PortDesc(PortNo::ANY),
@@ -395,7 +396,16 @@ fn any_flow() -> impl Strategy<Value = Body> {
             let instructions = apply(actions).into_iter().chain(goto).collect();
             let flow = FlowMod::add(priority, matching, instructions);
             let table = TableId(table);
-            Body::FlowMod(FlowMod { command, flags, idle_timeout, hard_timeout, table, cookie, ..flow })
+            Body::FlowMod(FlowMod {
+                command,
+                flags,
+                idle_timeout,
+                hard_timeout,
+                table,
+                cookie,
+                importance: priority,
+                ..flow
+            })
         },
     )
 }
@@ -422,7 +432,9 @@ fn any_message() -> impl Strategy<Value = Body> {
         let hw_addr = mac(0xf0 + u64::from(port));
         Body::PortMod(PortMod { port_no: PortNo(port), hw_addr, config, mask, advertise: 0, properties: Vec::new() })
     });
-    let table_mod = (0..3_u8).prop_map(|table| Body::TableMod(TableMod::new(TableId(table), 0)));
+    let table_mod = (0..3_u8, any::<bool>()).prop_map(|(table, evicts)| {
+        Body::TableMod(TableMod::new(TableId(table), if evicts { table_config::EVICTION } else { 0 }))
+    });
     prop_oneof![8 => any_flow(), 4 => any_group(), 1 => port_mod, 1 => table_mod]
 }
 

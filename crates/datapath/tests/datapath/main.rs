@@ -21,4 +21,5 @@ mod roles;
 mod statistics;
 mod table_features;
 mod trace;
+mod vacancy;
 mod walk;

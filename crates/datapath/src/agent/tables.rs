@@ -1,0 +1,102 @@
+//! Configuration of tables, and what channels are told of how full they are (OpenFlow 1.4.1, 7.3.4.1, 7.3.5.16 and 7.4.5).
+use super::Request;
+use super::table_features::CONFIG_DEPRECATED;
+use crate::journal::Undo;
+use crate::table::{TableSettings, VacancyEvents, percent};
+use crate::{Datapath, Output};
+use weir_openflow::Version;
+use weir_openflow::model::config::{TableMod, eviction, table_config};
+use weir_openflow::model::error::{BadProperty, TableModFailed};
+use weir_openflow::model::status::TableStatus;
+use weir_openflow::model::{Body, ErrorType, TableId};
+
+/// What eviction goes by.
+const EVICTS_BY: u32 = eviction::IMPORTANCE | eviction::LIFETIME;
+
+impl Datapath {
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(super) fn table_mod(&mut self, change: &TableMod, request: &Request<'_>) -> Result<(), ErrorType> {
+        if change.table != TableId::ALL && !self.has_table(change.table) {
+            return Err(TableModFailed::BadTable.into());
+        }
+        let has_config = request.version >= Version::V14;
+        let later = if has_config { table_config::EVICTION | table_config::VACANCY_EVENTS } else { 0 };
+        if change.config & !(CONFIG_DEPRECATED | later) != 0 {
+            return Err(TableModFailed::BadConfig.into());
+        }
+        check_properties(change)?;
+        let wants_vacancy = change.config & table_config::VACANCY_EVENTS != 0;
+        let tables = (0..self.config.n_tables).filter(|table| [TableId(*table), TableId::ALL].contains(&change.table));
+        let tables: Vec<u8> = tables.filter(|table| has_config && self.has_table(TableId(*table))).collect();
+        let lacks_thresholds = |table: &u8| self.settings[usize::from(*table)].vacancy.is_none();
+        if wants_vacancy && change.vacancy.is_none() && tables.iter().any(lacks_thresholds) {
+            return Err(TableModFailed::BadConfig.into());
+        }
+        for table in tables {
+            let mut settings = self.settings[usize::from(table)].clone();
+            settings.evicts = change.config & table_config::EVICTION != 0;
+            let now = self.vacancy_of(table);
+            let new = change.vacancy.map(|wanted| VacancyEvents::new(wanted.down, wanted.up, now));
+            settings.vacancy = new.or(settings.vacancy).filter(|_| wants_vacancy);
+            let former = self.configure(table, settings);
+            self.journal.note(|| Undo::Table(table, Box::new(former)));
+        }
+        Ok(())
+    }
+
+    /// Gives a table other settings; gives the former.
+    pub(crate) fn configure(&mut self, table: u8, settings: TableSettings) -> TableSettings {
+        self.tables[usize::from(table)].set_eviction(settings.evicts);
+        let former = std::mem::replace(&mut self.settings[usize::from(table)], settings);
+        self.watches_vacancy = self.settings.iter().any(|table| table.vacancy.is_some());
+        former
+    }
+
+    /// The tables as they are configured.
+    pub(super) fn table_descs(&self) -> Vec<TableMod> {
+        let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
+        tables.map(|table| self.table_desc(table)).collect()
+    }
+
+    pub(super) fn table_desc(&self, table: u8) -> TableMod {
+        let settings = &self.settings[usize::from(table)];
+        let vacancy = settings.vacancy.map(|events| events.described(self.vacancy_of(table)));
+        let eviction = settings.evicts.then_some(EVICTS_BY);
+        TableMod { eviction, vacancy, ..TableMod::new(TableId(table), settings.config()) }
+    }
+
+    fn vacancy_of(&self, table: u8) -> u8 {
+        let at = usize::from(table);
+        percent(self.tables[at].len(), self.settings[at].max_entries)
+    }
+
+    /// Tells channels of tables that filled up or have room again.
+    pub(crate) fn tell_vacancy(&mut self, out: &mut Output) {
+        if !self.watches_vacancy {
+            return;
+        }
+        for table in 0..self.config.n_tables {
+            let now = self.vacancy_of(table);
+            let events = &mut self.settings[usize::from(table)].vacancy;
+            let Some(reason) = events.as_mut().and_then(|events| events.look(now)) else { continue };
+            let body = Body::TableStatus(TableStatus { reason, table: self.table_desc(table) });
+            let channels = self.plane.channels.that(|channel| channel.wants_table_status(reason));
+            Self::tell(channels, &body, out);
+        }
+    }
+}
+
+fn check_properties(change: &TableMod) -> Result<(), ErrorType> {
+    if change.eviction.is_some_and(|flags| flags & !EVICTS_BY != 0) {
+        return Err(BadProperty::BadValue.into());
+    }
+    if change.vacancy.is_some_and(|vacancy| vacancy.down > vacancy.up || vacancy.up > 100) {
+        return Err(BadProperty::BadValue.into());
+    }
+    match change.properties.first() {
+        None => Ok(()),
+        Some(property) if property.experimenter().is_some() => Err(BadProperty::BadExperimenter.into()),
+        Some(_) => Err(BadProperty::BadType.into()),
+    }
+}
