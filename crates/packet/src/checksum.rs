@@ -66,6 +66,12 @@ pub(crate) fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     Sum::from_folded(!checksum).replace(old, new).checksum()
 }
 
+/// The Internet's checksum of parts that follow each other, all but the last of even length.
+#[must_use]
+pub fn internet(parts: &[&[u8]]) -> u16 {
+    parts.iter().fold(Sum::default(), |sum, part| sum.plus(part)).checksum()
+}
+
 /// CRC32c (Castagnoli): the register after `bytes`, which starts as all ones and ends complemented.
 fn crc32c_continue(register: u32, bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = crc32c_table();

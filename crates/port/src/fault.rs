@@ -116,6 +116,10 @@ impl Port for Faulty {
         self.port.link()
     }
 
+    fn takes_any_packet_type(&self) -> bool {
+        self.port.takes_any_packet_type()
+    }
+
     /// Lost received frames count as missed; lost transmitted ones vanish uncounted, as on a real wire.
     fn counters(&self) -> Counters {
         let mut counters = self.port.counters();

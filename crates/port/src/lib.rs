@@ -21,6 +21,7 @@ mod sys;
 pub mod tap;
 pub mod tracer;
 pub mod traits;
+pub mod tunnel;
 mod unfinished;
 mod virtio;
 pub mod wrap;

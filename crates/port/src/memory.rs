@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex};
 use weir_packet::frame::{DEFAULT_QUEUE, MAX_FRAME};
-use weir_packet::{Frame, FramePool};
+use weir_packet::{Frame, FramePool, Tunnel};
 use weir_units::Instant;
 
 /// Frames that a ring holds if nothing else is said: some milliseconds of small frames.
@@ -131,8 +131,9 @@ impl Port for MemoryPort {
         }
         let has_link = self.has_link();
         for mut frame in frames.drain(..) {
-            // A queue is the sender's affair.
+            // Queues and tunnels are the sender's affair.
             frame.queue = DEFAULT_QUEUE;
+            frame.tunnel = Tunnel::NONE;
             let bytes = frame.len() as u64;
             match if has_link { self.to_peer.push(frame) } else { Err(PushError::Full(frame)) } {
                 Ok(()) => {

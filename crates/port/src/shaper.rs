@@ -101,6 +101,10 @@ impl Port for Link {
         LinkState { speed: self.egress.shape.rate.or(link.speed), ..link }
     }
 
+    fn takes_any_packet_type(&self) -> bool {
+        self.port.takes_any_packet_type()
+    }
+
     fn counters(&self) -> Counters {
         let mut counters = self.port.counters();
         counters.tx_full += self.egress.dropped;

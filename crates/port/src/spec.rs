@@ -2,6 +2,7 @@
 //!
 //! [`PortSpec`] reads the text, [`open`] makes the port. Options of a kind are described in its module; every kind also
 //! takes those of [`crate::wrap`], which shape, trace or break a port. Values cannot hold a comma.
+use crate::tunnel::{TunnelKind, TunnelPort};
 use crate::{Port, PortError, af_packet, af_xdp, memory, null, pcap, tap, wrap};
 use std::fmt;
 use std::str::FromStr;
@@ -23,17 +24,26 @@ pub enum Kind {
     Null,
     /// The other end of the same name in this process.
     Memory,
+    /// A tunnel: Ethernet frames in UDP.
+    Vxlan,
+    /// A tunnel: any packet in UDP.
+    VxlanGpe,
+    /// A tunnel: packets in IP.
+    Gre,
 }
 
 impl Kind {
     /// All kinds with the names users write.
-    pub const ALL: [(Kind, &'static str); 6] = [
+    pub const ALL: [(Kind, &'static str); 9] = [
         (Kind::AfXdp, "af_xdp"),
         (Kind::AfPacket, "af_packet"),
         (Kind::Tap, "tap"),
         (Kind::Pcap, "pcap"),
         (Kind::Null, "null"),
         (Kind::Memory, "memory"),
+        (Kind::Vxlan, "vxlan"),
+        (Kind::VxlanGpe, "vxlan-gpe"),
+        (Kind::Gre, "gre"),
     ];
 }
 
@@ -168,6 +178,9 @@ pub fn open(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
         Kind::AfPacket => Box::new(af_packet::AfPacket::open(name, options)?),
         Kind::AfXdp => Box::new(af_xdp::AfXdp::open(name, options)?),
         Kind::Tap => Box::new(tap::Tap::open(name, options)?),
+        Kind::Vxlan => Box::new(TunnelPort::open(TunnelKind::Vxlan, name, options)?),
+        Kind::VxlanGpe => Box::new(TunnelPort::open(TunnelKind::VxlanGpe, name, options)?),
+        Kind::Gre => Box::new(TunnelPort::open(TunnelKind::Gre, name, options)?),
     };
     wrap::wrap(port, options)
 }

@@ -20,7 +20,16 @@ impl Tracer {
     fn record(&mut self, now: Instant, direction: &str, frames: &[Frame]) {
         for frame in frames {
             tracing::trace!(port = self.port.info().name, bytes = frame.len(), "{direction}");
-            if let Err(error) = self.capture.write(now, frame.bytes()) {
+            // The file is of Ethernet frames: other packets get a header without addresses.
+            let mut framed;
+            let bytes = if frame.packet_type().is_ethernet() {
+                frame.bytes()
+            } else {
+                framed = frame.clone();
+                let _ = weir_packet::edit::encap_ethernet(&mut framed);
+                framed.bytes()
+            };
+            if let Err(error) = self.capture.write(now, bytes) {
                 tracing::warn!(port = self.port.info().name, %error, "the capture ends here: it cannot be written");
             }
         }
@@ -66,6 +75,10 @@ impl Port for Tracer {
     fn link(&mut self) -> LinkState {
         self.capture.flush();
         self.port.link()
+    }
+
+    fn takes_any_packet_type(&self) -> bool {
+        self.port.takes_any_packet_type()
     }
 
     fn counters(&self) -> Counters {

@@ -47,6 +47,11 @@ pub trait Port: Send {
         None
     }
 
+    /// Whether it carries packets without Ethernet header, as some tunnels do.
+    fn takes_any_packet_type(&self) -> bool {
+        false
+    }
+
     /// Whether the link is up and at what rate. Asked for now and then, not per batch: may cost a system call.
     fn link(&mut self) -> LinkState;
 

@@ -42,7 +42,7 @@ struct Settings {
     #[arg(long, value_name = "HEX")]
     dpid: Option<DatapathId>,
     /// A port: N=KIND:NAME[,option=value...], without N= the lowest free number, LOCAL= for the host's own port; kinds are
-    /// af_xdp, af_packet, tap, pcap, null, memory. Repeatable
+    /// af_xdp, af_packet, tap, vxlan, vxlan-gpe, gre, pcap, null, memory. Repeatable
     #[arg(long, value_name = "N=KIND:NAME")]
     port: Vec<PortArgument>,
     /// A controller to connect to: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; ,aux=N behind it opens N auxiliary connections

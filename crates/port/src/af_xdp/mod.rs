@@ -91,8 +91,8 @@ impl AfXdp {
             .collect::<io::Result<Vec<_>>>()
             .map_err(|source| no_socket(options, name, source))?;
         let sockets = queues.iter().map(Queue::socket);
-        let readable =
-            socket::any_of(sockets, watch.as_fd()).map_err(|source| refused(options, "wait for frames", source, ""))?;
+        let readable = socket::any_of(sockets, Some(watch.as_fd()))
+            .map_err(|source| refused(options, "wait for frames", source, ""))?;
         Ok(AfXdp {
             frame_max: info.mtu as usize + LINK_HEADER_MAX,
             info,

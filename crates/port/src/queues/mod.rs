@@ -198,6 +198,10 @@ impl Port for Queued {
         link
     }
 
+    fn takes_any_packet_type(&self) -> bool {
+        self.port.takes_any_packet_type()
+    }
+
     fn counters(&self) -> Counters {
         let counters = self.port.counters();
         Counters { tx_full: counters.tx_full + self.queues.dropped, ..counters }

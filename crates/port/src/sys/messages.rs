@@ -202,12 +202,12 @@ fn vlan_of(data: libc::tpacket_auxdata) -> Option<(u16, u16)> {
     has(libc::TP_STATUS_VLAN_VALID).then_some((protocol, data.tp_vlan_tci))
 }
 
-fn vector(bytes: &mut [u8]) -> libc::iovec {
+pub(super) fn vector(bytes: &mut [u8]) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() }
 }
 
 /// A vector for sending: the kernel only reads through it, though its type says otherwise.
-fn constant_vector(bytes: &[u8]) -> libc::iovec {
+pub(super) fn constant_vector(bytes: &[u8]) -> libc::iovec {
     libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
 
@@ -215,12 +215,12 @@ fn empty_vector() -> libc::iovec {
     libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }
 }
 
-fn empty_message() -> libc::mmsghdr {
+pub(super) fn empty_message() -> libc::mmsghdr {
     // SAFETY: integers and pointers, which may be null.
     unsafe { std::mem::zeroed() }
 }
 
 /// A number of messages, at most [`BATCH`], as the kernel takes it.
-fn count_of(count: usize) -> libc::c_uint {
+pub(super) fn count_of(count: usize) -> libc::c_uint {
     libc::c_uint::try_from(count).unwrap_or(0)
 }

@@ -1,6 +1,7 @@
 //! The system calls that kernel ports need and no safe crate offers: the only `unsafe` code of the crate, in small
 //! functions that own or borrow every pointer they hand to the kernel.
 pub(crate) mod bpf;
+pub(crate) mod datagrams;
 pub(crate) mod ioctl;
 pub(crate) mod messages;
 pub(crate) mod ring;

@@ -12,6 +12,9 @@ unsafe impl Plain for libc::sockaddr_ll {}
 // SAFETY: integers.
 unsafe impl Plain for libc::sockaddr_xdp {}
 
+// SAFETY: integers.
+unsafe impl Plain for libc::sockaddr_in {}
+
 /// Opens a non-blocking socket that programs started later do not inherit.
 pub(crate) fn open(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     // SAFETY: socket(2) takes integers.
@@ -59,13 +62,16 @@ pub(crate) fn kick(socket: BorrowedFd<'_>) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// One descriptor that is readable when one of `sockets` is, or when `watch` holds an error.
-pub(crate) fn any_of<'a>(sockets: impl Iterator<Item = BorrowedFd<'a>>, watch: BorrowedFd<'a>) -> io::Result<OwnedFd> {
+/// One descriptor that is readable when one of `sockets` is, or when `watch`, none of them, holds an error.
+pub(crate) fn any_of<'a>(
+    sockets: impl Iterator<Item = BorrowedFd<'a>>,
+    watch: Option<BorrowedFd<'a>>,
+) -> io::Result<OwnedFd> {
     // SAFETY: epoll_create1(2) takes an integer.
     let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
     let readable = sockets.map(|socket| (socket, libc::EPOLLIN.cast_unsigned()));
     // Errors are told whatever is asked for.
-    for (socket, events) in readable.chain([(watch, 0)]) {
+    for (socket, events) in readable.chain(watch.map(|watch| (watch, 0))) {
         let mut event = libc::epoll_event { events, u64: 0 };
         // SAFETY: `event` is readable during the call.
         check(unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, socket.as_raw_fd(), &raw mut event) })?;

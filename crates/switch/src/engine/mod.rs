@@ -327,6 +327,7 @@ impl Engine {
         }
         let slot = Slot::new(number, config.port, config.reopen);
         self.datapath.add_port(self.clock.now(), slot.desc(), &mut self.out).map_err(refused)?;
+        self.datapath.take_any_packet_type(number, slot.takes_any_packet_type());
         tracing::info!("port {number}: {}", slot.spec());
         self.ports.insert(slot);
         self.deliver(self.clock.now());
@@ -373,6 +374,7 @@ impl Engine {
         if let Err(problem) = self.datapath.add_port(now, slot.desc(), &mut self.out) {
             tracing::error!("port {number}: {problem}");
         }
+        self.datapath.take_any_packet_type(number, slot.takes_any_packet_type());
         self.deliver(now);
     }
 }

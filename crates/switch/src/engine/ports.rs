@@ -58,6 +58,11 @@ impl Slot {
         self.is_interface
     }
 
+    /// Whether it carries packets without Ethernet header.
+    pub(crate) fn takes_any_packet_type(&self) -> bool {
+        self.port.as_ref().is_some_and(|port| port.takes_any_packet_type())
+    }
+
     /// Asks the port for its link; the new state if it changed.
     pub(crate) fn link_change(&mut self) -> Option<LinkState> {
         let link = self.port.as_mut()?.link();
