@@ -91,15 +91,6 @@ pub(crate) fn ready(mut command: Command) -> Running {
     process
 }
 
-/// The shell command by which the reference data's scripts start our switch: ports, controller, datapath id and OpenFlow
-/// version come in its environment.
-pub(crate) fn our_switch() -> String {
-    let ports = r#"n=0; a=; for p in $OF_PORTS; do n=$((n+1)); a="$a --port $n=af_packet:$p"; done;"#;
-    let version = r#"v=1.3; [ "$OF_VER" = 10 ] && v=1.0;"#;
-    let arguments = r#"--dpid 0x$OF_DPID --versions $v --controller tcp:$OF_CTL --name conform-$$ $a"#;
-    format!("{ports} {version} exec {} switch {arguments}", weir())
-}
-
 /// iperf3 from A to B: the summary that `-J` prints, as JSON.
 pub(crate) fn iperf(bed: &Bed, arguments: &[&str]) -> serde_json::Value {
     let mut server = bed.b.command("iperf3");

@@ -1,8 +1,9 @@
 //! Other projects' controllers drive weir, and weir's controller drives Open vSwitch: the ping test of the reference data's
 //! `interop-ping.sh`, three hosts and all pings between them.
-use crate::bed::{our_switch, weir};
+use crate::bed::weir;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use weir_testing::pattern_switch;
 
 /// The script's switches and controllers share nothing, but each run takes both cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -29,23 +30,23 @@ fn all_pings(version: &str, switch: &str, controller: &str) {
 
 #[test]
 fn os_ken_drives_our_switch_in_1_3() {
-    all_pings("13", &our_switch(), "osken");
+    all_pings("13", &pattern_switch(weir()), "osken");
 }
 
 #[test]
 fn os_ken_drives_our_switch_in_1_0() {
-    all_pings("10", &our_switch(), "osken");
+    all_pings("10", &pattern_switch(weir()), "osken");
 }
 
 #[test]
 fn faucet_drives_our_switch() {
-    all_pings("13", &our_switch(), "faucet");
+    all_pings("13", &pattern_switch(weir()), "faucet");
 }
 
 #[test]
 fn ovs_testcontroller_drives_our_switch() {
     for version in ["13", "10"] {
-        all_pings(version, &our_switch(), "testcontroller");
+        all_pings(version, &pattern_switch(weir()), "testcontroller");
     }
 }
 

@@ -4,7 +4,6 @@
 //! (see weir-testing).
 mod bed;
 mod chain;
-mod conformance;
 mod controllers;
 mod failures;
 mod groups;

@@ -10,7 +10,7 @@ mod process;
 
 pub use authority::{Authority, Party};
 pub use namespace::Namespace;
-pub use process::{Running, Signal, run, wait_until};
+pub use process::{Running, Signal, pattern_switch, run, wait_until};
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
