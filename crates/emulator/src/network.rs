@@ -9,6 +9,7 @@ use weir_datapath::{DatapathConfig, FailMode};
 use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_packet::PortNo;
+use weir_port::queues::{self, QueueConfig};
 use weir_port::shaper::{Link, Shape};
 use weir_port::{Counters, Port, memory};
 use weir_scenario::{Control, LinkSpec, OpenFlow, Scenario};
@@ -37,14 +38,14 @@ impl Network {
         let mut ports: Vec<Vec<PortConfig>> = scenario.switches.iter().map(|_| Vec::new()).collect();
         let mut peers: Vec<HashMap<PortNo, String>> = scenario.switches.iter().map(|_| HashMap::new()).collect();
         for (host, port) in scenario.hosts.iter().zip(hosts) {
-            ports[host.switch].push(PortConfig::new(PortNo(host.port), port));
+            ports[host.switch].push(PortConfig::new(PortNo(host.port), queued(port, &host.queues)?));
             peers[host.switch].insert(PortNo(host.port), format!("to {}", host.name));
         }
         for link in &scenario.links {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
             let ends = link_ports(names, &link.spec)?;
             for ((end, port), peer) in link.ends.iter().zip(ends).zip([names[1], names[0]]) {
-                ports[end.switch].push(PortConfig::new(PortNo(end.port), port));
+                ports[end.switch].push(PortConfig::new(PortNo(end.port), queued(port, &link.queues)?));
                 peers[end.switch].insert(PortNo(end.port), format!("to {peer}"));
             }
         }
@@ -111,6 +112,20 @@ pub(crate) fn shape(spec: &LinkSpec) -> Shape {
 pub(crate) fn shaped(port: impl Port + 'static, spec: &LinkSpec) -> Box<dyn Port> {
     let shape = shape(spec);
     if shape.is_none() { Box::new(port) } else { Box::new(Link::new(Box::new(port), shape, Shape::default())) }
+}
+
+/// Puts a scenario's queues in front of a switch's port.
+fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Box<dyn Port>, LabError> {
+    let config = |queue: &weir_scenario::Queue| QueueConfig {
+        id: queue.queue,
+        min: queue.min,
+        max: queue.max,
+        buffer: queue.buffer,
+        priority: queue.priority,
+    };
+    let name = port.info().name.clone();
+    let queued = queues::queued(port, queues.iter().map(config).collect());
+    queued.map_err(|problem| LabError::Scenario(format!("port {name}: {problem}")))
 }
 
 /// The two ends of a link between switches, each named after the other's.

@@ -113,8 +113,14 @@ fn what_is_not_as_expected_fails() {
 #[test]
 fn a_full_link_drops_and_says_where() {
     let traffic = "[[traffic]]\nkind = \"udp\"\nfrom = \"a\"\nto = \"b\"\nrate = \"20Mbit/s\"\nduration = \"500ms\"\n";
-    let result = lab(&pair("rate = \"5Mbit/s\"\nbuffer = \"10kB\"", traffic));
-    let udp = of_kind(&result, "udp");
+    let queue = "{ queue = 0, max = \"5Mbit/s\", buffer = \"10kB\" }";
+    for link in ["rate = \"5Mbit/s\"\nbuffer = \"10kB\"", &format!("rate = \"1Gbit/s\"\nqueues = [{queue}]")] {
+        drops_in_full_buffer(&lab(&pair(link, traffic)));
+    }
+}
+
+fn drops_in_full_buffer(result: &LabResult) {
+    let udp = of_kind(result, "udp");
     assert!(result.passed, "{result:#?}");
     // 1000 of 1042 bytes are payload: 4.8 Mbit/s, less if a busy machine made the sender send in bursts.
     let goodput = udp.goodput_bps.unwrap();

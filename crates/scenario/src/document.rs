@@ -55,7 +55,7 @@ pub(crate) struct Switch {
     pub(crate) fail_mode: Option<FailMode>,
 }
 
-/// A host; `rate`, `delay` and `buffer` are its access link's.
+/// A host; `rate`, `delay`, `buffer` and `queues` are its access link's.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Host {
@@ -68,6 +68,8 @@ pub(crate) struct Host {
     pub(crate) rate: Option<Bps>,
     pub(crate) delay: Option<Spanned<Span>>,
     pub(crate) buffer: Option<Spanned<ByteSize>>,
+    #[serde(default)]
+    pub(crate) queues: Vec<Spanned<Queue>>,
 }
 
 #[derive(Deserialize)]
@@ -78,6 +80,18 @@ pub(crate) struct Link {
     pub(crate) rate: Option<Bps>,
     pub(crate) delay: Option<Spanned<Span>>,
     pub(crate) buffer: Option<Spanned<ByteSize>>,
+    #[serde(default)]
+    pub(crate) queues: Vec<Spanned<Queue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Queue {
+    pub(crate) queue: Spanned<u32>,
+    pub(crate) min: Option<Spanned<Bps>>,
+    pub(crate) max: Option<Spanned<Bps>>,
+    pub(crate) buffer: Option<Spanned<ByteSize>>,
+    pub(crate) priority: Option<Spanned<u8>>,
 }
 
 #[derive(Deserialize)]

@@ -129,6 +129,23 @@ pub struct Host {
     pub mac: MacAddr,
     /// The link to its switch, the same in both directions.
     pub link: LinkSpec,
+    /// Queues of the switch's port to it, beside the default one.
+    pub queues: Vec<Queue>,
+}
+
+/// A queue of a port: what it is to get of the link's rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Queue {
+    /// Its number, by which flow entries choose it; 0 is for packets for which nothing is chosen.
+    pub queue: u32,
+    /// Rate it gets whatever the others do.
+    pub min: Option<Bps>,
+    /// Rate it does not go beyond.
+    pub max: Option<Bps>,
+    /// Bytes that wait in it at most; more are dropped.
+    pub buffer: ByteSize,
+    /// Who gets what minimum rates leave over: higher first, `0..=7`.
+    pub priority: u8,
 }
 
 /// What a link does to frames, in each direction alike. Nothing set: as fast as the machine.
@@ -149,6 +166,8 @@ pub struct Link {
     pub ends: [End; 2],
     /// What it does to frames.
     pub spec: LinkSpec,
+    /// Queues of the ports at both ends, beside the default ones.
+    pub queues: Vec<Queue>,
 }
 
 /// A link's end.

@@ -31,7 +31,7 @@ to = "h2"
 "#;
 
 /// What replaces what, on which line the message points, and what it says.
-const CASES: [(&str, &str, usize, &str); 24] = [
+const CASES: [(&str, &str, usize, &str); 31] = [
     ("name = \"red\"", "name = \"Red\"", 4, "name: found `Red`, expected 1 to 10 characters of a-z, 0-9 and -"),
     ("vlan = 10", "vlan = 4095", 5, "tenant red: vlan: found 4095, expected 1 to 4094"),
     ("vlan = 10", "wlan = 10", 5, "unknown field `wlan`, expected `name` or `vlan`"),
@@ -72,6 +72,43 @@ const CASES: [(&str, &str, usize, &str); 24] = [
     ("rate = \"1Gbit/s\"\n", "", 21, "buffer: found without rate, expected both: a link without rate needs no buffer"),
     ("\"64kB\"", "\"1kB\"", 22, "buffer: found 1kB, expected at least one frame: 1514B"),
     ("\"64kB\"", "\"64kB\"\ndelay = \"1min\"", 23, "delay: found 60s, expected at most 10s"),
+    (
+        "\"64kB\"",
+        "\"64kB\"\nqueues = [{ queue = 1, min = '2Gbit/s' }]",
+        23,
+        "queues: queue 1: min: found 2Gbit/s, expected at most 1Gbit/s: what others leave of 1Gbit/s",
+    ),
+    (
+        "\"64kB\"",
+        "\"64kB\"\nqueues = [{ queue = 1 }, { queue = 1 }]",
+        23,
+        "queues: found queue 1 twice, expected each once",
+    ),
+    (
+        "\"64kB\"",
+        "\"64kB\"\nqueues = [{ queue = 4294967295 }]",
+        23,
+        "queue: found 4294967295, expected 0 to 4294967294",
+    ),
+    (
+        "\"64kB\"",
+        "\"64kB\"\nqueues = [{ queue = 1, min = '2Mbit/s', max = '1Mbit/s' }]",
+        23,
+        "queue 1: min: found 2Mbit/s, expected at most max, 1Mbit/s",
+    ),
+    (
+        "\"64kB\"",
+        "\"64kB\"\nqueues = [{ queue = 1, buffer = '1kB' }]",
+        23,
+        "queue 1: buffer: found 1kB, expected 1514B to 64MB",
+    ),
+    ("\"64kB\"", "\"64kB\"\nqueues = [{ queue = 1, priority = 8 }]", 23, "queue 1: priority: found 8, expected 0 to 7"),
+    (
+        "ip = \"10.0.0.1/24\"",
+        "ip = \"10.0.0.1/24\"\nqueues = [{ queue = 1, min = '1Mbit/s' }]",
+        15,
+        "queues: queue 1: found min without the link's rate, expected both",
+    ),
     ("kind = \"ping\"", "kind = \"pong\"", 24, "unknown variant `pong`, expected one of `ping`, `tcp`, `udp`"),
     (
         "kind = \"ping\"",

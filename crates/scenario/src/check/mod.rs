@@ -1,5 +1,6 @@
 //! From the file as written to a scenario whose names are resolved and limits kept.
 mod nodes;
+mod queues;
 mod traffic;
 
 use crate::document::{self, Document};

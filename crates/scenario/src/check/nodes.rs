@@ -1,5 +1,5 @@
 //! Tenants, switches, hosts and links.
-use super::{Checked, Names, Source, find};
+use super::{Checked, Names, Source, find, queues};
 use crate::{End, FailMode, Host, IpNet, Link, LinkSpec, Switch, Tenant, document};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -136,7 +136,8 @@ fn host(
     let ip = item.ip.0.into_iter().map(Spanned::into_inner).collect();
     let port = item.port.map_or_else(|| ports.next(switch), Spanned::into_inner);
     let link = link_spec(source, item.rate, item.delay, item.buffer)?;
-    Ok(Host { name, switch, port, tenant, ip, mac, link })
+    let queues = queues::queues(source, item.queues, &link)?;
+    Ok(Host { name, switch, port, tenant, ip, mac, link, queues })
 }
 
 /// `02:00:00:00:00:01` for the first host, and so on: locally administered.
@@ -157,7 +158,8 @@ fn link(source: &Source<'_>, item: Spanned<document::Link>, switches: &[&str], p
         let problem = format!("link: ends: found {} twice, expected two switches", item.ends[0].as_ref());
         return Err(source.error(span, problem));
     }
-    Ok(Link { ends, spec: link_spec(source, item.rate, item.delay, item.buffer)? })
+    let spec = link_spec(source, item.rate, item.delay, item.buffer)?;
+    Ok(Link { ends, spec, queues: queues::queues(source, item.queues, &spec)? })
 }
 
 fn link_spec(
