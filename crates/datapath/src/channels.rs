@@ -3,8 +3,9 @@ use crate::auxiliary::Auxiliaries;
 use crate::meter::bucket::{Cost, TokenBucket};
 use crate::{ChannelId, PacketInLimit};
 use weir_openflow::Version;
+use weir_openflow::model::error::RoleRequestFailed;
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
-use weir_openflow::model::status::TableReason;
+use weir_openflow::model::status::{ControllerReason, RoleReason, TableReason};
 use weir_openflow::model::{FlowRemovedReason, PacketInReason};
 use weir_units::Instant;
 
@@ -28,7 +29,14 @@ fn later_async(version: Version) -> AsyncConfig {
         return AsyncConfig::default();
     }
     let both_vacancies = 1 << TableReason::VacancyDown as u32 | 1 << TableReason::VacancyUp as u32;
-    AsyncConfig { table_status: [Some(both_vacancies), Some(0)], ..AsyncConfig::default() }
+    // Whoever is no master any more is a slave when it is told.
+    let role_status = [Some(1 << RoleReason::MasterRequest as u32); 2];
+    AsyncConfig {
+        role_status,
+        table_status: [Some(both_vacancies), Some(0)],
+        requestforward: [Some(0); 2],
+        ..AsyncConfig::default()
+    }
 }
 
 /// A channel that is up. One that the switch listened for is often a tool that asks one thing and goes: it is told nothing of the
@@ -40,6 +48,8 @@ pub(crate) struct Channel {
     pub(crate) version: Version,
     pub(crate) miss_send_len: u16,
     pub(crate) role: Role,
+    /// The number that its controller gave itself; 0 for none.
+    pub(crate) short_id: u16,
     pub(crate) asynchronous: AsyncConfig,
     /// Whether anything is told at all.
     pub(crate) listens: bool,
@@ -57,10 +67,6 @@ pub(crate) struct Channels {
     packet_in_limit: Option<PacketInLimit>,
 }
 
-/// A role request older than one seen before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stale;
-
 impl Channels {
     /// No channels yet; each gets packet-ins up to a limit.
     pub(crate) fn new(packet_in_limit: Option<PacketInLimit>) -> Channels {
@@ -75,6 +81,7 @@ impl Channels {
             version,
             miss_send_len: if listens { DEFAULT_MISS_SEND_LEN } else { 0 },
             role: Role::Equal,
+            short_id: 0,
             asynchronous: default_async(version),
             listens,
             packet_ins: self.packet_in_limit.map(|limit| TokenBucket::new(now, limit.per_second, limit.burst)),
@@ -134,28 +141,46 @@ impl Channels {
         bucket.is_none_or(|bucket| bucket.take(now, Cost::of_packets(1)))
     }
 
-    /// Gives a channel a role; says what it holds then (OpenFlow 1.3.5, 6.3.6).
-    pub(crate) fn request_role(&mut self, id: ChannelId, request: RoleMessage) -> Result<RoleMessage, Stale> {
+    /// Gives a channel a role; says what it holds then, and which channels are masters no more (OpenFlow 1.3.5, 6.3.6).
+    ///
+    /// # Errors
+    /// The request is older than one seen before, or another controller has its number.
+    pub(crate) fn request_role(
+        &mut self,
+        id: ChannelId,
+        request: RoleMessage,
+    ) -> Result<(RoleMessage, Vec<ChannelId>), RoleRequestFailed> {
+        let is_taken = |channel: &Channel| channel.id != id && channel.short_id == request.short_id;
+        if request.short_id != 0 && self.list.iter().any(is_taken) {
+            return Err(RoleRequestFailed::IdInUse);
+        }
         if matches!(request.role, Role::Master | Role::Slave) {
             #[expect(clippy::cast_possible_wrap, reason = "the specification compares the wrapping distance's sign")]
             let is_older = |newest: u64| (request.generation_id.wrapping_sub(newest) as i64) < 0;
             if self.generation.is_some_and(is_older) {
-                return Err(Stale);
+                return Err(RoleRequestFailed::Stale);
             }
             self.generation = Some(request.generation_id);
         }
-        let id = self.auxiliaries.main_of(id);
+        let mut displaced = Vec::new();
         for channel in &mut self.list {
+            if channel.id == id {
+                channel.short_id = request.short_id;
+            }
             match request.role {
                 Role::NoChange | Role::Unknown(_) => {}
                 role if channel.id == id => channel.role = role,
                 // There is one master: the former becomes slave.
-                Role::Master if channel.role == Role::Master => channel.role = Role::Slave,
+                Role::Master if channel.role == Role::Master => {
+                    channel.role = Role::Slave;
+                    displaced.push(channel.id);
+                }
                 _ => {}
             }
         }
         let role = self.get(id).map_or(Role::Equal, |channel| channel.role);
-        Ok(RoleMessage { role, short_id: request.short_id, generation_id: self.generation.unwrap_or(u64::MAX) })
+        let generation_id = self.generation.unwrap_or(u64::MAX);
+        Ok((RoleMessage { role, short_id: request.short_id, generation_id }, displaced))
     }
 }
 
@@ -182,6 +207,21 @@ impl Channel {
     /// Whether table-status messages are wanted.
     pub(crate) fn wants_table_status(&self, reason: TableReason) -> bool {
         self.version >= Version::V14 && self.allows(self.asynchronous.table_status, reason as u32)
+    }
+
+    /// Whether role-status messages are wanted.
+    pub(crate) fn wants_role_status(&self, reason: RoleReason) -> bool {
+        self.version >= Version::V14 && self.allows(self.asynchronous.role_status, reason as u32)
+    }
+
+    /// Whether others' requests of a kind (`OFPRFR_*`) are wanted.
+    pub(crate) fn wants_requests(&self, kind: u32) -> bool {
+        self.version >= Version::V14 && self.allows(self.asynchronous.requestforward, kind)
+    }
+
+    /// Whether controller-status messages are wanted.
+    pub(crate) fn wants_controller_status(&self, reason: ControllerReason) -> bool {
+        self.version >= Version::V15 && self.allows(self.asynchronous.controller_status, reason as u32)
     }
 
     fn allows(&self, [ours, slaves]: [Option<u32>; 2], reason: u32) -> bool {

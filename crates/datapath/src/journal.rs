@@ -2,10 +2,10 @@
 //!
 //! The cost is in proportion to the changes, whatever the tables hold; with nobody to know nothing is written.
 use crate::flow_mod::Tables;
-use crate::group;
 use crate::program::Program;
 use crate::shape::EntryId;
 use crate::table::{FlowCounter, FlowEntry, TableSettings};
+use crate::{group, meter};
 use std::sync::Arc;
 use weir_openflow::model::PortNo;
 
@@ -29,6 +29,8 @@ pub(crate) enum Undo {
     Port(PortNo, u32),
     /// Groups were changed.
     Groups(Box<group::Saved>),
+    /// Meters were changed.
+    Meters(meter::Saved),
     /// A table was configured.
     Table(u8, Box<TableSettings>),
 }
@@ -90,7 +92,7 @@ impl Tables<'_> {
                 self.counters[usize::from(table)].start(id, former.counter);
             }
             // Not changes of entries.
-            Undo::Port(..) | Undo::Groups(_) | Undo::Table(..) => {}
+            Undo::Port(..) | Undo::Groups(_) | Undo::Meters(_) | Undo::Table(..) => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Meters: changes, statistics, configuration (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 and 7.3.5.13).
 use super::Request;
 use crate::Datapath;
+use crate::journal::Undo;
 use weir_openflow::model::error::MeterModFailed;
 use weir_openflow::model::meter::{MeterConfig, MeterMod, MeterStats};
 use weir_openflow::model::{ErrorType, MeterId};
@@ -8,6 +9,7 @@ use weir_units::Instant;
 
 impl Datapath {
     pub(super) fn meter_mod(&mut self, change: &MeterMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        self.journal.note(|| Undo::Meters(self.plane.meters.save(change.meter)));
         if let Some(deleted) = self.plane.meters.apply(request.now, change)? {
             let mut gone = Vec::new();
             self.tables().remove_metered(request.now, deleted, &mut gone);

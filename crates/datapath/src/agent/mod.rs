@@ -4,6 +4,7 @@ mod features;
 mod groups;
 mod meters;
 mod multipart;
+mod notices;
 mod packet_out;
 mod parts;
 mod port_mod;
@@ -17,6 +18,7 @@ pub(crate) use parts::Parts;
 pub use walk::{FlowWalk, LongReply};
 
 use crate::{ChannelId, Datapath, Output};
+use notices::Forwarded;
 use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::model::role::Role;
@@ -89,8 +91,14 @@ impl Datapath {
             Body::PacketOut(packet) => return self.packet_out(packet, request),
             Body::PortMod(change) => return self.port_mod(change, request),
             Body::TableMod(change) => return self.table_mod(change, request),
-            Body::GroupMod(change) => return self.group_mod_of(change, request),
-            Body::MeterMod(change) => return self.meter_mod(change, request),
+            Body::GroupMod(change) => {
+                self.group_mod_of(change, request)?;
+                self.forward_request(Forwarded::GroupMod, body, request);
+            }
+            Body::MeterMod(change) => {
+                self.meter_mod(change, request)?;
+                self.forward_request(Forwarded::MeterMod, body, request);
+            }
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
             // Every message is handled to its end before the next: there is nothing to wait for.
             Body::BarrierRequest => request.reply(Body::BarrierReply),

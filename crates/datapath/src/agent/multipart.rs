@@ -35,6 +35,7 @@ impl Datapath {
             RequestBody::GroupDesc(wanted) => ReplyBody::GroupDesc(self.groups.descs(*wanted)),
             RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features()),
             RequestBody::TableDesc => ReplyBody::TableDesc(self.table_descs()),
+            RequestBody::ControllerStatus => ReplyBody::ControllerStatus(self.controller_statuses()),
             RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.bundle_features(now, asked)),
             RequestBody::Meter(meter) => ReplyBody::Meter(self.meter_stats(now, *meter)?),
             RequestBody::MeterConfig(meter) => ReplyBody::MeterConfig(self.meter_configs(*meter)?),

@@ -4,6 +4,7 @@ use crate::{ChannelId, Datapath};
 use weir_openflow::Version;
 use weir_openflow::model::error::{RoleRequestFailed, SwitchConfigFailed};
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
+use weir_openflow::model::status::ControllerReason;
 use weir_openflow::model::{Body, ErrorType, SwitchConfig};
 
 /// `OFPC_FRAG_*`: the two lowest bits of the switch configuration's flags.
@@ -55,8 +56,20 @@ impl Datapath {
         if matches!(asked.role, Role::Unknown(_)) {
             return Err(RoleRequestFailed::BadRole.into());
         }
-        let held = self.plane.channels.request_role(request.channel, asked);
-        request.reply(Body::RoleReply(held.map_err(|_| ErrorType::from(RoleRequestFailed::Stale))?));
+        let main = self.main_of(request.channel);
+        let before = self.plane.channels.get(main).map(|channel| (channel.role, channel.short_id));
+        let (held, displaced) = self.plane.channels.request_role(main, asked)?;
+        request.reply(Body::RoleReply(held));
+        self.tell_displaced(&displaced, held, request.out);
+        for channel in displaced {
+            self.tell_controller_status(channel, ControllerReason::Role, request.out);
+        }
+        let after = self.plane.channels.get(main).map(|channel| (channel.role, channel.short_id));
+        if before.map(|(role, _)| role) != after.map(|(role, _)| role) {
+            self.tell_controller_status(main, ControllerReason::Role, request.out);
+        } else if before != after {
+            self.tell_controller_status(main, ControllerReason::ShortId, request.out);
+        }
         Ok(())
     }
 

@@ -84,6 +84,7 @@ impl Datapath {
                 self.groups.follow(&self.plane.ports);
             }
             Undo::Groups(saved) => self.groups.restore(*saved, &self.plane.ports, &mut self.plane.groups),
+            Undo::Meters(saved) => self.plane.meters.restore(saved),
             Undo::Table(table, settings) => drop(self.configure(table, *settings)),
             entry => self.tables().undo(entry),
         }

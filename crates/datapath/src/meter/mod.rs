@@ -8,8 +8,10 @@
 pub(crate) mod bucket;
 mod change;
 mod dscp;
+mod undo;
 
 pub(crate) use dscp::{remark, remark_frame};
+pub(crate) use undo::Saved;
 
 use crate::DropReason;
 use crate::table::duration;

@@ -10,12 +10,13 @@ use weir_openflow::model::bundle::{
 use weir_openflow::model::config::{TableMod, table_config};
 use weir_openflow::model::error::{BadRequest, BundleFailed, ErrorMessage, FlowModFailed, PortModFailed};
 use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterMod};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::port::{PortMod, bits};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{
-    Action, BufferId, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, GroupId, Instruction, Match, PacketOut,
-    PortNo, TableId,
+    Action, BufferId, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, GroupId, Instruction, Match, MeterId,
+    PacketOut, PortNo, TableId,
 };
 use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
@@ -78,6 +79,8 @@ fn state(bench: &mut Bench) -> Vec<ReplyBody> {
         RequestBody::TableDesc,
         RequestBody::GroupDesc(GroupId::ALL),
         RequestBody::Group(GroupId::ALL),
+        RequestBody::Meter(MeterId::ALL),
+        RequestBody::MeterConfig(MeterId::ALL),
         RequestBody::PortDesc(PortNo::ANY),
     ];
     bench.datapath.channel_up(bench.now, CONTROLLER, Version::V14);
@@ -92,6 +95,8 @@ fn state(bench: &mut Bench) -> Vec<ReplyBody> {
             ReplyBody::Flow(list) => {
                 list.sort_by_key(|entry| (entry.table, entry.priority, format!("{:?}", entry.matching)));
             }
+            ReplyBody::Meter(list) => list.sort_by_key(|meter| meter.meter),
+            ReplyBody::MeterConfig(list) => list.sort_by_key(|meter| meter.meter),
             ReplyBody::Group(list) => list.sort_by_key(|group| group.group),
             ReplyBody::GroupDesc(list) => list.sort_by_key(|group| group.group),
             _ => {}
@@ -393,7 +398,8 @@ fn any_flow() -> impl Strategy<Value = Body> {
         |(matching, command, flags, (idle_timeout, hard_timeout), priority, table, port, cookie)| {
             let actions = if port == 4 { vec![Action::Group(GroupId(u32::from(priority)))] } else { output(port) };
             let goto = (table < 2).then_some(Instruction::GotoTable(TableId(table + 1)));
-            let instructions = apply(actions).into_iter().chain(goto).collect();
+            let metered = (cookie % 5 == 1).then_some(Instruction::Meter(MeterId(port)));
+            let instructions = apply(actions).into_iter().chain(goto).chain(metered).collect();
             let flow = FlowMod::add(priority, matching, instructions);
             let table = TableId(table);
             Body::FlowMod(FlowMod {
@@ -426,6 +432,15 @@ fn any_group() -> impl Strategy<Value = Body> {
     )
 }
 
+/// A meter-mod of any command on few meters.
+fn any_meter() -> impl Strategy<Value = Body> {
+    let meter = prop_oneof![6 => (1..4_u32).prop_map(MeterId), 1 => Just(MeterId::ALL)];
+    (prop_oneof![3 => Just(0_u16), 2 => Just(1), 1 => Just(2)], meter, 1..9_u32).prop_map(|(command, meter, rate)| {
+        let bands = vec![Band { kind: BandKind::Drop, rate, burst_size: 0 }];
+        Body::MeterMod(MeterMod { command, flags: 1, meter, bands })
+    })
+}
+
 fn any_message() -> impl Strategy<Value = Body> {
     let port_mod = (1..5_u32, any::<bool>()).prop_map(|(port, down)| {
         let (config, mask) = (if down { bits::PORT_DOWN } else { 0 }, bits::PORT_DOWN);
@@ -435,7 +450,7 @@ fn any_message() -> impl Strategy<Value = Body> {
     let table_mod = (0..3_u8, any::<bool>()).prop_map(|(table, evicts)| {
         Body::TableMod(TableMod::new(TableId(table), if evicts { table_config::EVICTION } else { 0 }))
     });
-    prop_oneof![8 => any_flow(), 4 => any_group(), 1 => port_mod, 1 => table_mod]
+    prop_oneof![8 => any_flow(), 4 => any_group(), 2 => any_meter(), 1 => port_mod, 1 => table_mod]
 }
 
 proptest! {
@@ -444,7 +459,7 @@ proptest! {
     /// A bundle that fails leaves the switch as it was, counters included; one that does not does what its messages do one by one.
     #[test]
     fn all_or_nothing(
-        before in prop::collection::vec(prop_oneof![2 => any_flow(), 1 => any_group()], 0..16),
+        before in prop::collection::vec(prop_oneof![2 => any_flow(), 1 => any_group(), 1 => any_meter()], 0..16),
         messages in prop::collection::vec(any_message(), 0..12),
         wrong_at in prop::option::of(0..12_usize),
         max_entries in 2..10_u32,

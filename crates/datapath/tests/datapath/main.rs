@@ -12,6 +12,7 @@ mod groups;
 mod hostile;
 mod meters;
 mod naive;
+mod notices;
 mod packet_in_limits;
 mod packet_io;
 mod ports;

@@ -170,7 +170,12 @@ enum Kind {
 fn kind(body: &Body) -> Kind {
     match body {
         Body::PacketIn(_) => Kind::PacketIn,
-        Body::FlowRemoved(_) | Body::PortStatus(_) => Kind::Notice,
+        Body::FlowRemoved(_)
+        | Body::PortStatus(_)
+        | Body::RoleStatus(_)
+        | Body::TableStatus(_)
+        | Body::RequestForward(_)
+        | Body::ControllerStatus(_) => Kind::Notice,
         _ => Kind::Reply,
     }
 }

@@ -1,0 +1,53 @@
+//! What controllers are told of each other's doing (OpenFlow 1.4.1, 7.4.4 and 7.4.6; OpenFlow 1.5.1, 7.4.7).
+use super::Request;
+use crate::{ChannelId, Datapath, Output};
+use weir_openflow::model::role::{Role, RoleMessage};
+use weir_openflow::model::status::{ControllerReason, ControllerStatus, RoleReason, RoleStatus};
+use weir_openflow::model::{Body, Message};
+
+/// `OFPRFR_*`: what kind of request is forwarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Forwarded {
+    GroupMod = 0,
+    MeterMod = 1,
+}
+
+impl Datapath {
+    /// Forwards a group-mod or meter-mod that was carried out to the other controllers that asked for those.
+    pub(super) fn forward_request(&self, kind: Forwarded, body: &Body, request: &mut Request<'_>) {
+        let main = self.main_of(request.channel);
+        let others = self.plane.channels.that(|other| other.id != main && other.wants_requests(kind as u32));
+        let forwarded = Body::RequestForward(Box::new(Message { xid: request.xid, body: body.clone() }));
+        Self::tell(others, &forwarded, request.out);
+    }
+
+    /// Tells channels that were masters that they are slaves now, since another asked to be master.
+    pub(super) fn tell_displaced(&self, displaced: &[ChannelId], now: RoleMessage, out: &mut Output) {
+        let reason = RoleReason::MasterRequest;
+        let generation_id = now.generation_id;
+        let status = RoleStatus { role: Role::Slave, reason, generation_id, properties: Vec::new() };
+        let channels =
+            self.plane.channels.that(|channel| displaced.contains(&channel.id) && channel.wants_role_status(reason));
+        Self::tell(channels, &Body::RoleStatus(status), out);
+    }
+
+    /// Tells controllers how the channel of one of them is.
+    pub(crate) fn tell_controller_status(&self, of: ChannelId, reason: ControllerReason, out: &mut Output) {
+        let Some(status) = self.controller_status(of, reason) else { return };
+        let channels = self.plane.channels.that(|channel| channel.wants_controller_status(reason));
+        Self::tell(channels, &Body::ControllerStatus(status), out);
+    }
+
+    /// How every controller's channel is. Where it comes from is not told: the datapath does not know.
+    pub(super) fn controller_statuses(&self) -> Vec<ControllerStatus> {
+        let ids: Vec<ChannelId> = self.plane.channels.that(|_| true).map(|channel| channel.id).collect();
+        ids.into_iter().filter_map(|id| self.controller_status(id, ControllerReason::Request)).collect()
+    }
+
+    fn controller_status(&self, of: ChannelId, reason: ControllerReason) -> Option<ControllerStatus> {
+        let channel = self.plane.channels.get(of)?;
+        let (short_id, role) = (channel.short_id, channel.role);
+        Some(ControllerStatus { short_id, role, reason, is_up: true, uri: String::new(), properties: Vec::new() })
+    }
+}
