@@ -6,7 +6,8 @@
 //! windows; the spread says how quiet the machine was. Other traffic than the one stated (random flows, misses) is not measured here.
 use std::net::Ipv4Addr;
 use weir_datapath::{Datapath, DatapathConfig, Output};
-use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortDesc, PortNo, TableId};
+use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::{Action, FlowCommand, FlowMod, GroupId, Instruction, Match, PortDesc, PortNo, TableId};
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, Frame, FramePool, MacAddr};
@@ -97,6 +98,10 @@ fn cases() -> Vec<Case> {
             ],
         ),
         one("NORMAL, flooded to one port", Match::any(), vec![Action::output(PortNo::NORMAL)]),
+        one("group indirect", Match::any(), vec![Action::Group(INDIRECT)]),
+        one("group select, 4 alike", Match::any(), vec![Action::Group(SELECT)]),
+        one("group select, weights 1 to 4", Match::any(), vec![Action::Group(WEIGHTED)]),
+        one("group of one that sets an address", Match::any(), vec![Action::Group(EDITING)]),
         destinations("4 destinations", 4),
         destinations("8 destinations", 8),
         destinations("16 destinations", 16),
@@ -113,6 +118,32 @@ fn cases() -> Vec<Case> {
             addresses: 1,
         },
     ]
+}
+
+const INDIRECT: GroupId = GroupId(1);
+const SELECT: GroupId = GroupId(2);
+const WEIGHTED: GroupId = GroupId(3);
+const EDITING: GroupId = GroupId(4);
+
+/// Groups that send every packet to one port.
+fn groups() -> impl Iterator<Item = GroupMod> {
+    let set = Action::set_mac(Field::EthDst, address(91));
+    let bucket = |id, weight| Bucket { weight, ..Bucket::new(BucketId(id), vec![Action::output(PortNo(2))]) };
+    let editing = Bucket::new(BucketId(0), vec![set, Action::output(PortNo(2))]);
+    let groups = [
+        (INDIRECT, 2, vec![bucket(0, 0)]),
+        (SELECT, 1, (0..4).map(|id| bucket(id, 1)).collect()),
+        (WEIGHTED, 1, (0..4).zip(1..).map(|(id, weight)| bucket(id, weight)).collect()),
+        (EDITING, 2, vec![editing]),
+    ];
+    groups.into_iter().map(|(group, kind, buckets)| GroupMod {
+        command: GroupMod::ADD,
+        kind,
+        group,
+        command_bucket: BucketId::ALL,
+        buckets,
+        properties: Vec::new(),
+    })
 }
 
 /// An entry; in the first four of five tables it goes on to the next instead.
@@ -155,6 +186,9 @@ fn datapath(case: &Case) -> Datapath {
     let mut datapath = Datapath::new(DatapathConfig::default());
     for number in [1, 2] {
         datapath.add_port(Instant::ZERO, port(number), &mut Output::default()).expect("the port is new");
+    }
+    for group in groups() {
+        datapath.group_mod(Instant::ZERO, &group, &mut Output::default()).expect("the group is right");
     }
     let last = case.entries.iter().map(|flow| flow.table.0).max().unwrap_or(0);
     for flow in &case.entries {

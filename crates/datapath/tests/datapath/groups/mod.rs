@@ -2,6 +2,7 @@
 mod buckets;
 mod changes;
 mod errors;
+mod insert_remove;
 mod shares;
 mod statistics;
 

@@ -1,18 +1,35 @@
 //! The pipeline against an interpreter that is as plain as can be: a list of entries, fields compared one by one, frames edited by
-//! hand. Random flow-mods, then random packets; both must send the same frames and drop as many.
+//! hand, groups followed as the specification tells. Random groups and flow-mods, then random packets; both must send the same
+//! frames and drop as many.
+mod generate;
+mod groups;
+
 use crate::bench::*;
-use crate::frames::frame;
+use generate::*;
+use groups::{Choices, Groups};
 use proptest::prelude::*;
-use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, MatchField, PortNo, TableId};
+use weir_openflow::Body;
+use weir_openflow::model::group::GroupMod;
+use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, MatchField, PortNo};
 use weir_packet::{Field, FlowKey, parse};
 
 /// Tables in play.
 const TABLES: u8 = 3;
 
-/// The entries, in no order.
-#[derive(Default)]
+/// The entries, in no order, and the groups.
+#[derive(Default, Clone)]
 struct Naive {
     entries: Vec<FlowMod>,
+    groups: Groups,
+}
+
+/// What happens to one packet: where it came in, what was sent of it, in order, and how many of its copies were dropped.
+struct Way<'a> {
+    groups: &'a Groups,
+    choices: &'a mut Choices,
+    in_port: u32,
+    sent: Vec<(PortNo, Vec<u8>)>,
+    drops: u64,
 }
 
 impl Naive {
@@ -37,23 +54,23 @@ impl Naive {
         }
     }
 
-    /// The frames sent, in order, and how many were dropped.
-    fn process(&self, in_port: u32, frame: &[u8]) -> (Vec<(PortNo, Vec<u8>)>, u64) {
-        let (mut frame, mut metadata, mut table) = (frame.to_vec(), 0, 0);
-        let (mut sent, mut drops, mut settled) = (Vec::new(), 0, false);
+    /// The frames sent, in order, and how many were dropped, when select groups choose as they are told.
+    fn process(&self, in_port: u32, frame: &[u8], choices: &mut Choices) -> (Vec<(PortNo, Vec<u8>)>, u64) {
+        let mut way = Way { groups: &self.groups, choices, in_port, sent: Vec::new(), drops: 0 };
+        let (mut frame, mut metadata, mut table, mut settled) = (frame.to_vec(), 0, 0, false);
         let mut set: Vec<Action> = Vec::new();
         loop {
             let mut key = parse(&frame, PortNo(in_port)).unwrap().key;
             key.set(Field::Metadata, metadata);
             let found = self.entries.iter().filter(|e| e.table.0 == table && matches(&e.matching, &key));
             let Some(entry) = found.max_by_key(|e| e.priority) else {
-                return (sent, drops + 1);
+                return (way.sent, way.drops + 1);
             };
             let mut next = None;
             // In the order of execution, whatever the order written.
             for instruction in &entry.instructions {
                 if let Instruction::ApplyActions(actions) = instruction {
-                    actions.iter().for_each(|a| act(a, in_port, &mut frame, &mut sent, &mut drops, &mut settled));
+                    actions.iter().for_each(|action| settled |= way.act(action, &mut frame));
                 }
             }
             if entry.instructions.contains(&Instruction::ClearActions) {
@@ -74,44 +91,45 @@ impl Naive {
                 None => break,
             }
         }
-        // Of each type the last one counts: push, then set, then output.
-        let last = |wanted: fn(&Action) -> bool| set.iter().rev().find(|action| wanted(action));
-        let order: [fn(&Action) -> bool; 4] = [
-            |a| matches!(a, Action::PushVlan(_)),
-            |a| matches!(a, Action::SetField { field: Field::EthDst, .. }),
-            |a| matches!(a, Action::SetField { field: Field::EthSrc, .. }),
-            |a| matches!(a, Action::Output { .. }),
-        ];
-        for action in order.into_iter().filter_map(last) {
-            act(action, in_port, &mut frame, &mut sent, &mut drops, &mut settled);
-        }
-        (sent, if settled { drops } else { drops + 1 })
+        settled |= way.run_set(&set, &mut frame);
+        (way.sent, if settled { way.drops } else { way.drops + 1 })
     }
 }
 
-fn act(
-    action: &Action,
-    in_port: u32,
-    frame: &mut Vec<u8>,
-    sent: &mut Vec<(PortNo, Vec<u8>)>,
-    drops: &mut u64,
-    settled: &mut bool,
-) {
-    match *action {
-        Action::SetField { field, value } => {
-            let at = if field == Field::EthDst { 0 } else { 6 };
-            frame[at..at + 6].copy_from_slice(&value.to_be_bytes()[10..]);
+impl Way<'_> {
+    /// Of each type the last one counts: push, then set, then group, or else output. Whether the packet came to an end.
+    fn run_set(&mut self, set: &[Action], frame: &mut Vec<u8>) -> bool {
+        let last = |wanted: fn(&Action) -> bool| set.iter().rev().find(|action| wanted(action));
+        let order: [fn(&Action) -> bool; 3] = [
+            |a| matches!(a, Action::PushVlan(_)),
+            |a| matches!(a, Action::SetField { field: Field::EthDst, .. }),
+            |a| matches!(a, Action::SetField { field: Field::EthSrc, .. }),
+        ];
+        let output = last(|a| matches!(a, Action::Group(_))).or_else(|| last(|a| matches!(a, Action::Output { .. })));
+        let actions = order.into_iter().filter_map(last).chain(output);
+        actions.fold(false, |settled, action| settled | self.act(action, frame))
+    }
+
+    /// Does one action; whether the packet, or a copy, came to an end by it.
+    fn act(&mut self, action: &Action, frame: &mut Vec<u8>) -> bool {
+        match *action {
+            Action::SetField { field, value } => {
+                let at = if field == Field::EthDst { 0 } else { 6 };
+                frame[at..at + 6].copy_from_slice(&value.to_be_bytes()[10..]);
+                return false;
+            }
+            Action::PushVlan(tpid) => {
+                let tag = if frame[12..14] == [0x81, 0] { [frame[14], frame[15]] } else { [0, 0] };
+                let [high, low] = tpid.to_be_bytes();
+                frame.splice(12..12, [high, low, tag[0], tag[1]]);
+                return false;
+            }
+            Action::Output { port, .. } if port.0 == self.in_port || !self.groups.lives_port(port) => self.drops += 1,
+            Action::Output { port, .. } => self.sent.push((port, frame.clone())),
+            Action::Group(group) => self.group(group, frame),
+            _ => unreachable!("not generated"),
         }
-        Action::PushVlan(tpid) => {
-            let tag = if frame[12..14] == [0x81, 0] { [frame[14], frame[15]] } else { [0, 0] };
-            let [high, low] = tpid.to_be_bytes();
-            frame.splice(12..12, [high, low, tag[0], tag[1]]);
-        }
-        Action::Output { port: PortNo(port), .. } => {
-            *settled = true;
-            if port == in_port || port > PORTS { *drops += 1 } else { sent.push((PortNo(port), frame.clone())) }
-        }
-        _ => unreachable!("not generated"),
+        true
     }
 }
 
@@ -136,83 +154,6 @@ fn is_within(narrow: &Match, wide: &Match) -> bool {
     })
 }
 
-/// A match on a few fields with few values, so that packets and flow-mods meet.
-fn matching() -> impl Strategy<Value = Match> {
-    let fields = (
-        proptest::option::of(1..=3_u32),
-        proptest::option::of((0..4_u64, prop::sample::select(vec![0xffff_ffff_ffff_u64, 1, 2, 3]))),
-        proptest::option::of(0..3_u64),
-        proptest::option::of(prop::sample::select(vec![0_u16, 0x1005, 0x1006])),
-        proptest::option::of((0..4_u64, 1..4_u64)),
-    );
-    fields.prop_map(|(in_port, destination, source, vid, metadata)| {
-        let mut matching = Match::any();
-        if let Some((value, mask)) = metadata {
-            matching = matching.with_masked(Field::Metadata, value & mask, mask);
-        }
-        if let Some(port) = in_port {
-            matching = matching.with(Field::InPort, port);
-        }
-        if let Some((number, mask)) = destination {
-            matching = matching.with_masked(Field::EthDst, mac(number).to_bits() & mask, mask);
-        }
-        if let Some(number) = source {
-            matching = matching.with(Field::EthSrc, mac(number).to_bits());
-        }
-        if let Some(vid) = vid {
-            matching = matching.with(Field::VlanVid, vid);
-        }
-        matching
-    })
-}
-
-fn actions() -> impl Strategy<Value = Vec<Action>> {
-    let action = prop_oneof![
-        3 => (1..=PORTS + 1).prop_map(|port| Action::output(PortNo(port))),
-        1 => (0..4_u64).prop_map(|number| Action::set_mac(Field::EthDst, mac(number))),
-        1 => (0..4_u64).prop_map(|number| Action::set_mac(Field::EthSrc, mac(number))),
-        1 => Just(Action::PushVlan(0x8100)),
-    ];
-    proptest::collection::vec(action, 0..4)
-}
-
-fn instructions(table: u8) -> impl Strategy<Value = Vec<Instruction>> {
-    let goto = if table + 1 < TABLES { (table + 1..TABLES).boxed() } else { Just(table).boxed() };
-    let parts = (
-        proptest::option::of(actions().prop_map(Instruction::ApplyActions)),
-        proptest::option::weighted(0.1, Just(Instruction::ClearActions)),
-        proptest::option::of(actions().prop_map(Instruction::WriteActions)),
-        proptest::option::of(
-            (any::<u64>(), 0..4_u64).prop_map(|(metadata, mask)| Instruction::WriteMetadata { metadata, mask }),
-        ),
-        proptest::option::weighted(0.7, goto.prop_map(|table| Instruction::GotoTable(TableId(table)))),
-    );
-    parts.prop_map(move |(apply, clear, write, metadata, goto)| {
-        let goto = goto.filter(|goto| *goto != Instruction::GotoTable(TableId(table)));
-        // Goto first: the order written does not count.
-        [goto, apply, metadata, clear, write].into_iter().flatten().collect()
-    })
-}
-
-fn flow_mod() -> impl Strategy<Value = FlowMod> {
-    use FlowCommand::{Add, Delete, DeleteStrict, Modify, ModifyStrict};
-    let commands = prop_oneof![8 => Just(Add), 1 => Just(Modify), 1 => Just(ModifyStrict), 1 => Just(Delete), 1 => Just(DeleteStrict)];
-    (0..TABLES, commands, 0..6_u16, matching()).prop_flat_map(|(table, command, priority, matching)| {
-        instructions(table).prop_map(move |instructions| FlowMod {
-            table: TableId(table),
-            command,
-            ..FlowMod::add(priority, matching.clone(), instructions)
-        })
-    })
-}
-
-fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
-    let tags = prop::sample::select(vec!["", "vlan 5 / ", "vlan 6 pcp 2 / ", "vlan 5 / vlan 6 / "]);
-    (1..=PORTS, 0..4, 0..3, tags).prop_map(|(port, destination, source, tags)| {
-        (port, frame(&format!("eth {source}>{destination} / {tags}ipv4 10.0.0.1>10.0.0.2 / udp 1>2")))
-    })
-}
-
 /// Whether some packet matches two entries of one priority: then either is right, and there is nothing to compare.
 fn is_ambiguous(naive: &Naive) -> bool {
     let bits = |m: &Match| m.key_and_mask().unwrap();
@@ -231,29 +172,53 @@ proptest! {
 
     #[test]
     fn the_pipeline_does_what_the_plain_interpreter_does(
+        groups in groups(),
+        change in group(1..=GROUPS),
+        down in prop::sample::subsequence((1..=PORTS).collect::<Vec<u32>>(), 0..=2),
         flows in proptest::collection::vec(flow_mod(), 1..14),
         packets in proptest::collection::vec(packet(), 1..12),
     ) {
-        let (mut bench, mut naive) = (Bench::new(), Naive::default());
+        let (mut bench, mut naive) = (Bench::controlled(), Naive::default());
+        for group in groups {
+            naive.groups.change(&group);
+            prop_assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(group)), None);
+        }
         for mut flow in flows {
-            let mut tried = Naive { entries: naive.entries.clone() };
+            let mut tried = naive.clone();
             tried.flow_mod(&flow);
             while flow.command == FlowCommand::Add && is_ambiguous(&tried) {
                 flow.priority += 7;
-                tried = Naive { entries: naive.entries.clone() };
+                tried = naive.clone();
                 tried.flow_mod(&flow);
             }
             naive = tried;
             bench.flow_mod(&flow).unwrap();
         }
+        for port in down {
+            naive.groups.down.push(PortNo(port));
+            bench.datapath.set_link(bench.now, PortNo(port), false, 0, &mut bench.out);
+        }
+        let change = GroupMod { command: GroupMod::MODIFY, ..change };
+        naive.groups.change(&change);
+        prop_assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(change)), None);
         for (port, frame) in packets {
             let before = bench.datapath.drops().total();
             let mut found = bench.receive(port, &frame);
-            let (mut sent, drops) = naive.process(port, &frame);
+            let drops = bench.datapath.drops().total() - before;
+            let again = bench.receive(port, &frame);
+            prop_assert_eq!(&found, &again, "packets of a flow go the same way");
             found.sort();
-            sent.sort();
-            prop_assert_eq!(&found, &sent);
-            prop_assert_eq!(bench.datapath.drops().total() - before, drops);
+            let mut expected = Vec::new();
+            let mut choices = Choices::default();
+            loop {
+                let (mut sent, drops) = naive.process(port, &frame, &mut choices);
+                sent.sort();
+                expected.push((sent, drops));
+                if !choices.another() {
+                    break;
+                }
+            }
+            prop_assert!(expected.contains(&(found.clone(), drops)), "{found:?} and {drops} drops, not {expected:?}");
             prop_assert!(found.len() as u64 + drops > 0, "every packet goes somewhere or is counted");
         }
     }

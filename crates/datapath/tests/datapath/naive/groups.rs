@@ -1,0 +1,91 @@
+//! Groups as the specification tells of them (OpenFlow 1.3.5, 5.6.1 and 6.5).
+use super::Way;
+use crate::bench::PORTS;
+use std::collections::BTreeMap;
+use weir_openflow::model::group::{Bucket, GroupMod};
+use weir_openflow::model::{GroupId, PortNo};
+
+/// The groups, and the ports without link.
+#[derive(Default, Clone)]
+pub(super) struct Groups {
+    groups: BTreeMap<GroupId, GroupMod>,
+    pub(super) down: Vec<PortNo>,
+}
+
+/// Which bucket each select group takes, in the order packets come to them: all ways there are, one after the other.
+#[derive(Default)]
+pub(super) struct Choices {
+    /// What is chosen, of how many.
+    made: Vec<(usize, usize)>,
+    next: usize,
+}
+
+impl Choices {
+    fn choose(&mut self, of: usize) -> usize {
+        if self.next == self.made.len() {
+            self.made.push((0, of));
+        }
+        self.next += 1;
+        self.made[self.next - 1].0
+    }
+
+    /// Goes on to the next way; whether there is one.
+    pub(super) fn another(&mut self) -> bool {
+        self.next = 0;
+        while let Some((choice, of)) = self.made.last_mut() {
+            *choice += 1;
+            if choice < of {
+                return true;
+            }
+            self.made.pop();
+        }
+        false
+    }
+}
+
+impl Groups {
+    pub(super) fn change(&mut self, change: &GroupMod) {
+        self.groups.insert(change.group, change.clone());
+    }
+
+    pub(super) fn lives_port(&self, port: PortNo) -> bool {
+        port.0 <= PORTS && !self.down.contains(&port)
+    }
+
+    fn lives(&self, bucket: &Bucket, kind: u8) -> bool {
+        let watches_nothing = bucket.watch_port == PortNo::ANY && bucket.watch_group == GroupId::ANY;
+        let watched = self.lives_port(bucket.watch_port) || self.live_buckets(bucket.watch_group).next().is_some();
+        (watches_nothing || watched) && (kind != 1 || bucket.weight > 0)
+    }
+
+    fn live_buckets(&self, group: GroupId) -> impl Iterator<Item = &Bucket> {
+        let group = self.groups.get(&group);
+        group.into_iter().flat_map(|group| group.buckets.iter().filter(|bucket| self.lives(bucket, group.kind)))
+    }
+}
+
+impl Way<'_> {
+    /// Gives a copy of the packet to each bucket that is to have one.
+    pub(super) fn group(&mut self, group: GroupId, frame: &[u8]) {
+        let groups = self.groups;
+        let live: Vec<&Bucket> = groups.live_buckets(group).collect();
+        let taken = match (groups.groups[&group].kind, live.len()) {
+            (_, 0) => {
+                self.drops += 1;
+                return;
+            }
+            (0, _) => &live[..],
+            (1, count) => {
+                let chosen = self.choices.choose(count);
+                &live[chosen..=chosen]
+            }
+            _ => &live[..1],
+        };
+        for bucket in taken {
+            let mut copy = frame.to_vec();
+            if !self.run_set(&bucket.actions, &mut copy) {
+                self.drops += 1;
+            }
+        }
+    }
+}
