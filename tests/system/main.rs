@@ -5,6 +5,7 @@
 mod bed;
 mod chain;
 mod controllers;
+mod failover;
 mod failures;
 mod groups;
 mod local;
@@ -12,3 +13,4 @@ mod ofctl;
 mod port_mod;
 mod queues;
 mod quickstart;
+mod tls;

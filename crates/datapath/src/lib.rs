@@ -56,6 +56,7 @@ use table::{FlowTable, TableCounters, TableSettings};
 use timeouts::Timers;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
+use weir_openflow::model::role::Role;
 use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version};
 use weir_packet::{Field, Frame, FramePool, Parsed, parse_frame};
@@ -234,6 +235,11 @@ impl Datapath {
     /// they are refused.
     pub fn set_time_of_day(&mut self, now: Instant, time_of_day: Duration) {
         self.schedule.set_clock(now, time_of_day);
+    }
+
+    /// The role of a channel that is up.
+    pub fn role(&self, channel: ChannelId) -> Option<Role> {
+        self.plane.channels.get(channel).map(|channel| channel.role)
     }
 
     /// What to do with no channel; secure until said otherwise.

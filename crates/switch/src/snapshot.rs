@@ -96,6 +96,8 @@ pub struct ChannelSnapshot {
     pub target: String,
     /// How far it is.
     pub state: ChannelState,
+    /// `equal`, `master` or `slave`, while it is up.
+    pub role: Option<String>,
     /// Why it ended last, or could not be made.
     pub last_error: Option<String>,
     /// How often it came up.
@@ -131,7 +133,7 @@ pub enum ChannelState {
 
 impl Snapshot {
     pub(crate) fn new(identity: &Identity, engine: EngineSnapshot, registry: &Registry) -> Snapshot {
-        let (channels, packet_ins) = registry.snapshot();
+        let (channels, packet_ins) = registry.snapshot(&engine.roles);
         Snapshot {
             name: identity.name.clone(),
             datapath_id: identity.datapath_id,

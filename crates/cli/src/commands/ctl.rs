@@ -258,7 +258,10 @@ fn channels(channels: &[ChannelSnapshot]) -> String {
         let state = match &channel.state {
             ChannelState::Connecting => "connecting".to_owned(),
             ChannelState::Handshake => "handshake".to_owned(),
-            ChannelState::Up { version } => format!("up, OpenFlow {version}"),
+            ChannelState::Up { version } => match channel.role.as_deref() {
+                None | Some("equal") => format!("up, OpenFlow {version}"),
+                Some(role) => format!("up, OpenFlow {version}, {role}"),
+            },
         };
         rows.add_row([
             &channel.target,

@@ -79,9 +79,9 @@ async fn keep(control: Control, spec: ControllerSpec, number: u8, main: Main) {
                 if ended.was_up {
                     backoff.reset();
                 }
-                report(&info, &ended.reason);
+                report(&control, &info, &ended.reason);
             }
-            Err(error) => report(&info, &weir_tls::explain(&error)),
+            Err(error) => report(&control, &info, &weir_tls::explain(&error)),
         }
         tokio::select! {
             () = over(&mut ended) => break,

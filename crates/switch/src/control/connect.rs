@@ -64,9 +64,9 @@ pub(crate) async fn keep_connected(control: Control, spec: ControllerSpec) {
                 if ended.was_up {
                     backoff.reset();
                 }
-                report(&info, &ended.reason);
+                report(&control, &info, &ended.reason);
             }
-            Err(error) => report(&info, &weir_tls::explain(&error)),
+            Err(error) => report(&control, &info, &weir_tls::explain(&error)),
         }
         tokio::select! {
             () = stopped(&mut stopping) => return,
@@ -75,9 +75,10 @@ pub(crate) async fn keep_connected(control: Control, spec: ControllerSpec) {
     }
 }
 
-/// Notes why a connection to a controller ended or could not be made; told aloud when that is new, not at every attempt.
-pub(super) fn report(info: &ChannelInfo, reason: &str) {
-    if info.down(reason) {
+/// Notes why a connection to a controller ended or could not be made; told aloud when that is new, not at every attempt, nor
+/// when it is the switch's own doing.
+pub(super) fn report(control: &Control, info: &ChannelInfo, reason: &str) {
+    if info.down(reason) && !*control.stopping.borrow() {
         tracing::warn!("{}: {reason}", info.target());
     } else {
         tracing::debug!("{}: {reason}", info.target());

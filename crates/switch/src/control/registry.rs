@@ -2,11 +2,13 @@
 use super::MAX_CHANNELS;
 use super::backlog::Carried;
 use crate::snapshot::{ChannelSnapshot, ChannelState};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use weir_datapath::ChannelId;
 use weir_openflow::Version;
+use weir_openflow::model::role::Role;
 
 /// All channels, up or being tried.
 #[derive(Debug)]
@@ -121,9 +123,9 @@ impl Registry {
     }
 
     /// All channels as they are now, and the packet-ins of these and those that ended.
-    pub(crate) fn snapshot(&self) -> (Vec<ChannelSnapshot>, PacketInSums) {
+    pub(crate) fn snapshot(&self, roles: &HashMap<ChannelId, Role>) -> (Vec<ChannelSnapshot>, PacketInSums) {
         let listed = locked(&self.channels);
-        let channels: Vec<_> = listed.iter().map(|info| info.snapshot()).collect();
+        let channels: Vec<_> = listed.iter().map(|info| info.snapshot(roles)).collect();
         let sum = |of: fn(&ChannelSnapshot) -> u64, ended: &AtomicU64| {
             channels.iter().map(of).sum::<u64>() + ended.load(Relaxed)
         };
@@ -172,11 +174,12 @@ impl ChannelInfo {
         status.last_error.replace(reason.to_owned()).as_deref() != Some(reason)
     }
 
-    fn snapshot(&self) -> ChannelSnapshot {
+    fn snapshot(&self, roles: &HashMap<ChannelId, Role>) -> ChannelSnapshot {
         let status = locked(&self.status);
         ChannelSnapshot {
             target: self.target.clone(),
             state: status.state.clone(),
+            role: roles.get(&status.id).map(role_name),
             last_error: status.last_error.clone(),
             connects: self.connects.load(Relaxed),
             received: self.carried.received.load(Relaxed),
@@ -186,6 +189,14 @@ impl ChannelInfo {
             packet_ins_limited: self.carried.packet_ins_limited.load(Relaxed),
             notices_dropped: self.carried.notices_dropped.load(Relaxed),
         }
+    }
+}
+
+fn role_name(role: &Role) -> String {
+    match role {
+        Role::Master => "master".to_owned(),
+        Role::Slave => "slave".to_owned(),
+        Role::Equal | Role::NoChange | Role::Unknown(_) => "equal".to_owned(),
     }
 }
 

@@ -49,6 +49,11 @@ impl Lines {
         self.by_channel.remove(&channel).is_some()
     }
 
+    /// The channels that are up.
+    pub(super) fn channels(&self) -> impl Iterator<Item = ChannelId> {
+        self.by_channel.keys().copied()
+    }
+
     pub(super) fn outbox(&self, channel: ChannelId) -> Option<&Outbox> {
         self.by_channel.get(&channel).map(|line| &line.outbox)
     }

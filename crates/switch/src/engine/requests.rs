@@ -3,8 +3,10 @@ use super::Engine;
 use super::lines::PART_ENTRIES;
 use crate::handle::SwitchError;
 use crate::snapshot::{PortSnapshot, TableSnapshot};
+use std::collections::HashMap;
 use weir_datapath::{ChannelId, FlowWalk, Trace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
+use weir_openflow::model::role::Role;
 use weir_openflow::model::{FlowMod, MultipartRequest, PortNo};
 use weir_openflow::{Body, Message};
 use weir_packet::Frame;
@@ -16,6 +18,8 @@ pub(crate) struct EngineSnapshot {
     pub(crate) ports: Vec<PortSnapshot>,
     pub(crate) tables: Vec<TableSnapshot>,
     pub(crate) drops: Vec<(String, u64)>,
+    /// Of the channels that are up.
+    pub(crate) roles: HashMap<ChannelId, Role>,
 }
 
 impl Engine {
@@ -26,6 +30,7 @@ impl Engine {
             ports: self.ports.iter().map(|slot| slot.snapshot()).collect(),
             tables: self.tables(),
             drops: self.drops(),
+            roles: self.lines.channels().filter_map(|id| Some((id, self.datapath.role(id)?))).collect(),
         }
     }
 
