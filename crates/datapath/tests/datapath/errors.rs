@@ -4,8 +4,11 @@
 use crate::bench::*;
 use std::collections::BTreeMap;
 use weir_datapath::{ChannelId, DatapathConfig};
+use weir_openflow::model::config::TableMod;
 use weir_openflow::model::error::*;
+use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
 use weir_openflow::model::matching::RawField;
+use weir_openflow::model::meter::{Band, BandKind, MeterId, MeterMod};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_openflow::model::port::{PortMod, bits};
 use weir_openflow::model::role::{Role, RoleMessage};
@@ -30,16 +33,25 @@ impl Raised {
     }
 }
 
-/// The answer to a message whose bytes are changed by `change`; the header's length is set right afterwards.
+/// A channel of 1.5.
+const NEWEST: ChannelId = ChannelId(15);
+
+/// As [`told_in`] in 1.3.
 fn damaged(bench: &mut Bench, body: Body, change: impl FnOnce(&mut Vec<u8>)) -> Option<ErrorType> {
+    told_in(Version::V13, bench, body, change)
+}
+
+/// The answer to a message whose bytes are changed by `change`; the header's length is set right afterwards.
+fn told_in(version: Version, bench: &mut Bench, body: Body, change: impl FnOnce(&mut Vec<u8>)) -> Option<ErrorType> {
+    let channel = if version == Version::V13 { CONTROLLER } else { NEWEST };
     let mut bytes = Vec::new();
-    codec::encode(&Message { xid: 1, body }, Version::V13, &mut bytes).unwrap();
+    codec::encode(&Message { xid: 1, body }, version, &mut bytes).unwrap();
     change(&mut bytes);
     let length = u16::try_from(bytes.len()).unwrap();
     bytes[2..4].copy_from_slice(&length.to_be_bytes());
     match codec::decode(&bytes) {
         Err(error) => Some(error.error),
-        Ok(message) => bench.error_of(CONTROLLER, message.body),
+        Ok(message) => bench.error_of(channel, message.body),
     }
 }
 
@@ -207,11 +219,124 @@ fn failed_settings(bench: &mut Bench, raised: &mut Raised) {
     raised.note(RoleRequestFailed::BadRole, told(bench, role(Role::Unknown(9), 9)));
 }
 
+fn failed_group_mods(bench: &mut Bench, raised: &mut Raised) {
+    let change = |command, kind, group, buckets| {
+        let (group, command_bucket) = (GroupId(group), BucketId::ALL);
+        GroupMod { command, kind, group, command_bucket, buckets, properties: Vec::new() }
+    };
+    let add = |kind, group, buckets| change(GroupMod::ADD, kind, group, buckets);
+    let bucket = |action| Bucket::new(BucketId(0), vec![action]);
+    let to = |port| bucket(Action::output(PortNo(port)));
+    let chained = |group| bucket(Action::Group(GroupId(group)));
+    const ALL: u8 = 0;
+    const SELECT: u8 = 1;
+    const INDIRECT: u8 = 2;
+    const FAILOVER: u8 = 3;
+    assert_eq!(told(bench, Body::GroupMod(add(INDIRECT, 1, vec![to(2)]))), None);
+    assert_eq!(told(bench, Body::GroupMod(add(INDIRECT, 2, vec![chained(1)]))), None);
+    let weighted = Bucket { weight: 7, ..to(2) };
+    let watching_none = Bucket { watch_port: PortNo(0xffff_ff01), ..to(2) };
+    let cases = [
+        (add(ALL, 1, vec![]), GroupModFailed::GroupExists),
+        (add(ALL, 0xffff_ff01, vec![]), GroupModFailed::InvalidGroup),
+        (add(ALL, 3, vec![weighted]), GroupModFailed::InvalidGroup),
+        (change(GroupMod::MODIFY, INDIRECT, 1, vec![chained(2)]), GroupModFailed::Loop),
+        (change(GroupMod::MODIFY, ALL, 404, vec![]), GroupModFailed::UnknownGroup),
+        (change(GroupMod::DELETE, ALL, 1, vec![]), GroupModFailed::ChainedGroup),
+        (add(77, 3, vec![]), GroupModFailed::BadType),
+        (change(9, ALL, 3, vec![]), GroupModFailed::BadCommand),
+        (add(FAILOVER, 3, vec![watching_none]), GroupModFailed::BadWatch),
+    ];
+    for (change, code) in cases {
+        raised.note(code, told(bench, Body::GroupMod(change)));
+    }
+    // The bucket's length, behind command, type and group.
+    let one = add(ALL, 3, vec![to(2)]);
+    raised.note(GroupModFailed::BadBucket, damaged(bench, Body::GroupMod(one), |bytes| bytes[BODY + 9] = 4));
+    let config = DatapathConfig { max_groups: 1, max_buckets: 1, ..DatapathConfig::default() };
+    let mut small = Bench::with(config);
+    small.datapath.channel_up(small.now, CONTROLLER, Version::V13);
+    let two = add(SELECT, 1, vec![Bucket { weight: 1, ..to(2) }, Bucket { id: BucketId(1), weight: 1, ..to(3) }]);
+    raised.note(GroupModFailed::OutOfBuckets, told(&mut small, Body::GroupMod(two)));
+    assert_eq!(told(&mut small, Body::GroupMod(add(ALL, 1, vec![to(2)]))), None);
+    raised.note(GroupModFailed::OutOfGroups, told(&mut small, Body::GroupMod(add(ALL, 2, vec![]))));
+    let mut top = 2;
+    let long = loop {
+        let error = told(bench, Body::GroupMod(add(INDIRECT, top + 1, vec![chained(top)])));
+        top += 1;
+        if error.is_some() || top > 100 {
+            break error;
+        }
+    };
+    raised.note(GroupModFailed::ChainingUnsupported, long);
+    // 1.5 names buckets.
+    let insert = |bucket, named| {
+        let named = BucketId(named);
+        GroupMod { command_bucket: named, ..change(GroupMod::INSERT_BUCKET, ALL, 400, vec![bucket]) }
+    };
+    let body = Body::GroupMod(add(ALL, 400, vec![to(2)]));
+    assert_eq!(told_in(Version::V15, bench, body, |_| {}), None);
+    let bodies = [(insert(to(3), 99), GroupModFailed::UnknownBucket), (insert(to(3), 0), GroupModFailed::BucketExists)];
+    for (change, code) in bodies {
+        raised.note(code, told_in(Version::V15, bench, Body::GroupMod(change), |_| {}));
+    }
+}
+
+fn failed_meter_mods(bench: &mut Bench, raised: &mut Raised) {
+    use weir_openflow::model::meter::{command, flags};
+    let band = |kind| Band { rate: 1000, burst_size: 0, kind };
+    let change = |command, meter, flags, bands| {
+        let meter = MeterId(meter);
+        Body::MeterMod(MeterMod { command, flags, meter, bands })
+    };
+    let add = |meter, flags, kind| change(command::ADD, meter, flags, vec![band(kind)]);
+    let both = flags::KBPS | flags::PKTPS;
+    let unknown = BandKind::Unknown { kind: 9, data: vec![0; 4].into() };
+    assert_eq!(told(bench, add(1, flags::KBPS, BandKind::Drop)), None);
+    let cases = [
+        (add(1, flags::KBPS, BandKind::Drop), MeterModFailed::MeterExists),
+        (add(0, flags::KBPS, BandKind::Drop), MeterModFailed::InvalidMeter),
+        (change(command::MODIFY, 404, flags::KBPS, vec![]), MeterModFailed::UnknownMeter),
+        (change(9, 2, flags::KBPS, vec![]), MeterModFailed::BadCommand),
+        (add(2, both, BandKind::Drop), MeterModFailed::BadFlags),
+        (add(2, flags::KBPS, unknown), MeterModFailed::BadBand),
+        (add(2, flags::KBPS, BandKind::DscpRemark { prec_level: 0 }), MeterModFailed::BadBandValue),
+        (change(command::ADD, 2, flags::KBPS, vec![band(BandKind::Drop); 2000]), MeterModFailed::OutOfBands),
+    ];
+    for (body, code) in cases {
+        raised.note(code, told(bench, body));
+    }
+    // As many meters as there can be, and one more.
+    let full = (2..100_000).find_map(|number| told(bench, add(number, flags::KBPS, BandKind::Drop)));
+    raised.note(MeterModFailed::OutOfMeters, full);
+    assert_eq!(told(bench, change(command::DELETE, MeterId::ALL.0, 0, vec![])), None);
+}
+
+fn failed_tables_and_queues(bench: &mut Bench, raised: &mut Raised) {
+    let change = |table, config| {
+        let (eviction, vacancy, properties) = (None, None, Vec::new());
+        Body::TableMod(TableMod { table: TableId(table), config, eviction, vacancy, properties })
+    };
+    raised.note(TableModFailed::BadTable, told(bench, change(200, 0)));
+    raised.note(TableModFailed::BadConfig, told(bench, change(0, 1 << 9)));
+    raised.note(QueueOpFailed::BadPort, told(bench, asked(RequestBody::Queue { port: PortNo(99), queue: 1 })));
+    raised.note(QueueOpFailed::BadQueue, told(bench, asked(RequestBody::Queue { port: PortNo(1), queue: 77 })));
+}
+
 #[test]
 fn every_error_is_raised_where_it_belongs() {
     let (mut bench, mut raised) = (Bench::controlled(), Raised::default());
-    for raise in [bad_requests, bad_actions, bad_instructions, bad_matches, failed_flow_mods, failed_settings] {
-        raise(&mut bench, &mut raised);
-    }
-    assert!(raised.0.len() > 20);
+    bench.datapath.channel_up(bench.now, NEWEST, Version::V15);
+    let all = [
+        bad_requests,
+        bad_actions,
+        bad_instructions,
+        bad_matches,
+        failed_flow_mods,
+        failed_settings,
+        failed_group_mods,
+        failed_meter_mods,
+        failed_tables_and_queues,
+    ];
+    all.into_iter().for_each(|raise| raise(&mut bench, &mut raised));
 }
