@@ -126,7 +126,7 @@ pub enum ChannelState {
     Handshake,
     /// Up, in this version of OpenFlow.
     Up {
-        /// `1.0` or `1.3`.
+        /// `1.0`, `1.3`, `1.4` or `1.5`.
         version: String,
     },
 }

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Most stations known per switch and VLAN
     #[arg(long, value_name = "N", default_value_t = LearningConfig::default().max_addresses)]
     max_addresses: usize,
-    /// OpenFlow versions spoken: 1.3, 1.0
+    /// OpenFlow versions spoken: 1.5, 1.4, 1.3, 1.0
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',', default_value = "1.3,1.0")]
     versions: Vec<Version>,
     /// Print one JSON object per line: where it listens, switches coming and going, and last the summary
@@ -234,6 +234,6 @@ mod tests {
             assert!(parse_idle_timeout(wrong).is_err(), "{wrong}");
         }
         assert_eq!("1.3".parse(), Ok(Version::V13));
-        assert!("1.5".parse::<Version>().unwrap_err().contains("expected 1.0 or 1.3"));
+        assert!("1.2".parse::<Version>().unwrap_err().contains("expected 1.0, 1.3, 1.4 or 1.5"));
     }
 }

@@ -70,7 +70,7 @@ struct Settings {
     /// Without a controller: keep to the tables, or forward as a learning bridge [default: secure]
     #[arg(long, value_enum)]
     fail_mode: Option<Mode>,
-    /// OpenFlow versions spoken, separated by commas [default: 1.3,1.0]
+    /// OpenFlow versions spoken, separated by commas [default: 1.5,1.4,1.3,1.0]
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     versions: Vec<Version>,
     /// Number of flow tables, 1 to 254 [default: 64]
@@ -374,7 +374,7 @@ mod tests {
             ("\n\nport = ['1=nul:a']\n", ":3:", "nul"),
             ("listen = ['6654']\n", ":1:", "expected ptcp:"),
             ("dpid = 'xyz'\n", ":1:", "hexadecimal"),
-            ("versions = ['1.5']\n", ":1:", "expected `1.0` or `1.3`"),
+            ("versions = ['1.2']\n", ":1:", "expected one of `1.0`, `1.3`, `1.4`, `1.5`"),
             ("fail-mode = 'open'\n", ":1:", "standalone"),
             ("name = \n", ":1:", ""),
         ] {

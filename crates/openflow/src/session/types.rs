@@ -20,7 +20,7 @@ pub struct SessionConfig {
 impl Default for SessionConfig {
     fn default() -> Self {
         SessionConfig {
-            versions: vec![Version::V13, Version::V10],
+            versions: Version::ALL.to_vec(),
             echo_interval: Duration::from_secs(5),
             handshake_timeout: Duration::from_secs(10),
             max_output_bytes: 4 << 20,

@@ -15,7 +15,7 @@ pub(crate) struct Args {
     /// What the flow-mod does
     #[arg(long, value_enum, default_value = "add")]
     command: CommandArg,
-    /// Version of OpenFlow: 1.0 or 1.3
+    /// Version of OpenFlow: 1.0, 1.3, 1.4 or 1.5
     #[arg(long, default_value = "1.3", value_name = "VERSION")]
     version: Version,
     /// Print the flow-mod message in hexadecimal

@@ -4,6 +4,7 @@
 //! (the bytes coming back is the test of those), the inside of Nicira's actions (weir keeps them closed: the number, the
 //! experimenter and the subtype are compared), and packet data that os-ken shows as parsed protocols.
 mod field;
+mod newer;
 mod v10;
 mod v13;
 
@@ -49,7 +50,8 @@ fn compared_entry((name, value): (String, Value)) -> Option<(String, Value)> {
         let experimenter = value.get("experimenter").or(value.get("vendor")).unwrap();
         return Some(("Nicira".to_owned(), json!({"experimenter": experimenter, "subtype": value["subtype"]})));
     }
-    let is_length = ["len", "actions_len"].contains(&&*name) || name == "length";
+    let is_length =
+        ["len", "actions_len", "bucket_array_len", "action_array_len"].contains(&&*name) || name == "length";
     (!is_length).then(|| (name, compared(value)))
 }
 
@@ -66,19 +68,38 @@ fn without_protocols(ours: &mut Value, theirs: &mut Value) {
     }
 }
 
+/// Two messages have lengths that os-ken does not look at: an instruction's, and a header's.
+fn repaired(name: &str, mut bytes: Vec<u8>) -> Vec<u8> {
+    match name {
+        "libofproto-OFP15-flow_desc_reply.packet" => {
+            let instruction = bytes.len() - 8;
+            bytes[instruction + 2..].copy_from_slice(&[0, 8, 2, 0, 0, 0]);
+        }
+        "libofproto-OFP15-meter_features_reply.packet" => {
+            bytes[3] = 40;
+        }
+        _ => (),
+    }
+    bytes
+}
+
 #[test]
 fn messages_say_what_os_ken_reads() {
-    for (directory, version, least) in [("of10", Version::V10, 9), ("of13", Version::V13, 73)] {
+    let sets =
+        [("of10", Version::V10, 9), ("of13", Version::V13, 73), ("of14", Version::V14, 51), ("of15", Version::V15, 54)];
+    for (directory, version, least) in sets {
         let Some(directory) = shared(&format!("conformance/os-ken-packets/{directory}")) else { return };
         let messages = weir_testing::files(&directory, "", "packet");
         assert!(messages.len() >= least, "{} messages in {}", messages.len(), directory.display());
         for (name, bytes) in messages {
+            let bytes = repaired(&name, bytes);
             let text = std::fs::read_to_string(directory.join(format!("{name}.json"))).unwrap();
             let mut theirs = compared(serde_json::from_str(&text).unwrap());
             let message = decode(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
             let mut ours = match version {
                 Version::V10 => v10::message(&message.body),
-                _ => v13::message(&message.body),
+                Version::V13 => v13::message(&message.body),
+                version => newer::message(&message.body, version),
             };
             without_protocols(&mut ours, &mut theirs);
             assert_eq!(ours, theirs, "{name}\nours   {ours}\ntheirs {theirs}");

@@ -4,7 +4,7 @@ use super::{base64, experimenter_action, words};
 use serde_json::{Value, json};
 use weir_openflow::model::error::ErrorType;
 use weir_openflow::model::flow::{FlowMod, FlowRemoved};
-use weir_openflow::model::group::{Bucket, GroupStats};
+use weir_openflow::model::group::{Bucket, GroupDesc, GroupStats};
 use weir_openflow::model::matching::MatchField;
 use weir_openflow::model::meter::{Band, BandKind, MeterStats};
 use weir_openflow::model::multipart::*;
@@ -13,7 +13,7 @@ use weir_openflow::model::queue::{QueueConfig, QueueProperty, QueueStats};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::*;
 
-fn each<T>(list: &[T], show: impl Fn(&T) -> Value) -> Value {
+pub(super) fn each<T>(list: &[T], show: impl Fn(&T) -> Value) -> Value {
     list.iter().map(show).collect()
 }
 
@@ -80,15 +80,18 @@ fn switch_config(config: &SwitchConfig) -> Value {
     json!({"flags": config.flags, "miss_send_len": config.miss_send_len})
 }
 
-fn role(message: &RoleMessage) -> Value {
-    let number = match message.role {
+pub(super) fn role_number(role: Role) -> u32 {
+    match role {
         Role::NoChange => 0,
         Role::Equal => 1,
         Role::Master => 2,
         Role::Slave => 3,
         Role::Unknown(number) => number,
-    };
-    json!({"role": number, "generation_id": message.generation_id})
+    }
+}
+
+fn role(message: &RoleMessage) -> Value {
+    json!({"role": role_number(message.role), "generation_id": message.generation_id})
 }
 
 fn error(message: &ErrorMessage) -> Value {
@@ -126,7 +129,7 @@ fn flow_removed(removed: &FlowRemoved) -> Value {
     }})
 }
 
-fn instruction(instruction: &Instruction) -> Value {
+pub(super) fn instruction(instruction: &Instruction) -> Value {
     let actions =
         |kind, actions: &[Action]| json!({"OFPInstructionActions": {"actions": each(actions, action), "type": kind}});
     match instruction {
@@ -137,7 +140,7 @@ fn instruction(instruction: &Instruction) -> Value {
     }
 }
 
-fn action(action: &Action) -> Value {
+pub(super) fn action(action: &Action) -> Value {
     let set_field = |entry: &MatchField| json!({"OFPActionSetField": {"field": field::field(entry), "type": 25}});
     match action {
         Action::Output { port, max_len } => {
@@ -231,7 +234,7 @@ fn multipart_request(request: &MultipartRequest) -> Value {
     json!({format!("OFP{name}StatsRequest"): fields})
 }
 
-fn flow_request(request: &FlowRequest) -> Value {
+pub(super) fn flow_request(request: &FlowRequest) -> Value {
     json!({
         "cookie": request.cookie, "cookie_mask": request.cookie_mask, "match": matching(&request.matching),
         "out_group": request.out_group, "out_port": request.out_port, "table_id": request.table,
@@ -286,7 +289,7 @@ fn multipart_reply(reply: &MultipartReply) -> Value {
     json!({format!("OFP{name}StatsReply"): {"body": body, "flags": u16::from(reply.more), "type": kind}})
 }
 
-fn flow_stats(stats: &FlowStats) -> Value {
+pub(super) fn flow_stats(stats: &FlowStats) -> Value {
     json!({"OFPFlowStats": {
         "byte_count": stats.byte_count, "cookie": stats.cookie, "duration_nsec": stats.duration_nsec,
         "duration_sec": stats.duration_sec, "flags": stats.flags, "hard_timeout": stats.hard_timeout,
@@ -306,11 +309,17 @@ fn port_stats(stats: &PortStats) -> Value {
     }})
 }
 
-fn queue_stats(stats: &QueueStats) -> Value {
+pub(super) fn queue_stats(stats: &QueueStats) -> Value {
     json!({"OFPQueueStats": {
         "duration_nsec": stats.duration_nsec, "duration_sec": stats.duration_sec, "port_no": stats.port,
         "queue_id": stats.queue, "tx_bytes": stats.tx_bytes, "tx_errors": stats.tx_errors,
         "tx_packets": stats.tx_packets,
+    }})
+}
+
+pub(super) fn group_desc(group: &GroupDesc) -> Value {
+    json!({"OFPGroupDescStats": {
+        "buckets": each(&group.buckets, bucket), "group_id": group.group, "type": group.kind,
     }})
 }
 
@@ -324,7 +333,7 @@ fn group_stats(stats: &GroupStats) -> Value {
     }})
 }
 
-fn meter_stats(stats: &MeterStats) -> Value {
+pub(super) fn meter_stats(stats: &MeterStats) -> Value {
     let counters = |(packets, bytes): &(u64, u64)| json!({"OFPMeterBandStats": {"packet_band_count": packets, "byte_band_count": bytes}});
     json!({"OFPMeterStats": {
         "band_stats": each(&stats.bands, counters), "byte_in_count": stats.byte_in_count,
