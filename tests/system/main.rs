@@ -9,6 +9,7 @@ mod failover;
 mod failures;
 mod groups;
 mod local;
+mod meters;
 mod ofctl;
 mod port_mod;
 mod queues;

@@ -77,11 +77,12 @@ pub(crate) fn rank(action: &Action) -> u16 {
         Action::SetTpDst(_) => 21,
         Action::SetField { field, .. } | Action::SetFieldMasked { field, .. } => FIELDS + *field as u16,
         Action::Move { .. } => COPY,
-        // 9. queue
-        Action::SetQueue(_) => BEHIND_FIELDS,
+        // 9. quality of service: meter (OpenFlow 1.5.1, 5.6), queue
+        Action::Meter(_) => BEHIND_FIELDS,
+        Action::SetQueue(_) => BEHIND_FIELDS + 1,
         // 10, 11. group, output; refused before they get here: the rest
-        Action::Group(_) => BEHIND_FIELDS + 1,
-        Action::Output { .. } | Action::Enqueue { .. } => BEHIND_FIELDS + 2,
-        Action::Meter(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 3,
+        Action::Group(_) => BEHIND_FIELDS + 2,
+        Action::Output { .. } | Action::Enqueue { .. } => BEHIND_FIELDS + 3,
+        Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 4,
     }
 }

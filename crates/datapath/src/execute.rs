@@ -13,6 +13,21 @@ use weir_packet::offload::WireSize;
 use weir_packet::parse::{Network, Transport};
 use weir_packet::{Field, Frame, Layers};
 
+/// Why no more actions are run.
+#[derive(Debug, Clone, Copy)]
+enum Stop {
+    /// One could not be done.
+    Edit(EditError),
+    /// A meter dropped the packet, and counted it.
+    Metered,
+}
+
+impl From<EditError> for Stop {
+    fn from(error: EditError) -> Stop {
+        Stop::Edit(error)
+    }
+}
+
 /// Runs actions in order. `Break`: the packet's way ends here (it was dropped or handed to the controller).
 #[inline]
 pub(crate) fn run<'a>(
@@ -23,8 +38,8 @@ pub(crate) fn run<'a>(
 ) -> ControlFlow<()> {
     for action in actions {
         fx.acting(action);
-        if let Err(problem) = act(action, packet, origin, fx) {
-            give_up(problem, packet, origin, fx);
+        if let Err(stop) = act(action, packet, origin, fx) {
+            give_up(stop, packet, origin, fx);
             return ControlFlow::Break(());
         }
     }
@@ -32,7 +47,7 @@ pub(crate) fn run<'a>(
 }
 
 #[inline]
-fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> Result<(), EditError> {
+fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> Result<(), Stop> {
     match *action {
         Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
         // Only this output goes through the queue (OpenFlow 1.0.0, 5.2.4); later ones do not.
@@ -83,8 +98,10 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         | Action::SetTpSrc(_)
         | Action::SetTpDst(_) => set_as_in_v10(action, packet, fx)?,
         Action::Group(group) => fx.group(group, packet, origin),
+        Action::Meter(id) if meter(id, packet, fx) == ControlFlow::Break(()) => return Err(Stop::Metered),
+        Action::Meter(_) => {}
         // Validation lets none of these in.
-        Action::Meter(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
+        Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
     }
     Ok(())
 }
@@ -155,11 +172,12 @@ pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) 
 
 /// An action could not be done: the packet is dropped, or offered to controllers if its TTL is used up.
 #[cold]
-fn give_up(problem: EditError, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
-    let fate = match problem {
-        EditError::TooLong => Err(DropReason::TooLong),
-        EditError::PacketType => Err(DropReason::PacketType),
-        EditError::TtlExpired => {
+fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+    let fate = match stop {
+        Stop::Metered => return,
+        Stop::Edit(EditError::TooLong) => Err(DropReason::TooLong),
+        Stop::Edit(EditError::PacketType) => Err(DropReason::PacketType),
+        Stop::Edit(EditError::TtlExpired) => {
             let origin = Origin { reason: PacketInReason::InvalidTtl, ..origin };
             fx.punt(packet, origin, NO_BUFFER).map_err(|_| DropReason::TtlExpired)
         }

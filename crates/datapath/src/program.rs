@@ -20,6 +20,8 @@ pub(crate) struct Program {
     pub(crate) goto: Option<u8>,
     /// The groups that it sends to, each once.
     groups: Box<[GroupId]>,
+    /// The meters that it uses, each once.
+    meters: Box<[MeterId]>,
 }
 
 impl Program {
@@ -49,6 +51,7 @@ impl Program {
             }
         }
         program.groups = groups_of(program.actions());
+        program.meters = meters_of(program.meter, program.actions());
         Ok(program)
     }
 
@@ -73,6 +76,16 @@ impl Program {
         &self.groups
     }
 
+    /// The meters that it uses, each once.
+    pub(crate) fn meters(&self) -> &[MeterId] {
+        &self.meters
+    }
+
+    /// Whether it uses a meter, any meter with [`MeterId::ALL`].
+    pub(crate) fn is_metered_by(&self, meter: MeterId) -> bool {
+        self.meters.contains(&meter) || meter == MeterId::ALL && !self.meters.is_empty()
+    }
+
     /// Whether some action sends to a group, to any group with [`GroupId::ALL`].
     pub(crate) fn sends_to(&self, group: GroupId) -> bool {
         self.groups.contains(&group) || group == GroupId::ALL && !self.groups.is_empty()
@@ -93,4 +106,12 @@ fn groups_of<'a>(actions: impl Iterator<Item = &'a Action>) -> Box<[GroupId]> {
     groups.sort_unstable();
     groups.dedup();
     groups.into()
+}
+
+fn meters_of<'a>(instruction: Option<MeterId>, actions: impl Iterator<Item = &'a Action>) -> Box<[MeterId]> {
+    let of_action = |action: &Action| if let Action::Meter(meter) = action { Some(*meter) } else { None };
+    let mut meters: Vec<MeterId> = instruction.into_iter().chain(actions.filter_map(of_action)).collect();
+    meters.sort_unstable();
+    meters.dedup();
+    meters.into()
 }

@@ -5,7 +5,7 @@
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
 use weir_openflow::model::queue::ALL_QUEUES;
-use weir_openflow::model::{Action, Encap, ErrorType, GroupId, PortNo};
+use weir_openflow::model::{Action, Encap, ErrorType, GroupId, MeterId, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask, PacketType, nsh};
 
@@ -225,7 +225,9 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         Action::SetVlanVid(vid) if vid > 0xfff => BadAction::BadArgument,
         Action::SetVlanPcp(pcp) if pcp > 7 => BadAction::BadArgument,
         Action::SetNwTos(tos) if tos & 3 != 0 => BadAction::BadArgument,
-        Action::Meter(_) => BadAction::BadType,
+        // Whether the meter is there is checked where meters are. Groups do not go with the meters that their buckets would use.
+        Action::Meter(_) if place == Place::Bucket => BadAction::BadType,
+        Action::Meter(meter) if meter == MeterId(0) || meter > MeterId::MAX => BadAction::BadMeter,
         Action::Experimenter { .. } => BadAction::BadExperimenter,
         Action::SetFieldRaw(_) => BadAction::BadSetType,
         _ => return Ok(()),

@@ -39,6 +39,8 @@ pub enum SwitchError {
     FlowMod(ErrorType),
     #[error("the switch refuses the group: {}", weir_openflow::text::error_name(*.0))]
     GroupMod(ErrorType),
+    #[error("the switch refuses the meter: {}", weir_openflow::text::error_name(*.0))]
+    MeterMod(ErrorType),
     #[error("{0}")]
     Request(String),
     #[error(transparent)]

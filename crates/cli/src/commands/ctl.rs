@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
-use weir_switch::ctl::{self, Client, FlowVerb, Flows, GroupVerb, Groups, Request, Traced};
+use weir_switch::ctl::{self, Client, FlowVerb, Flows, GroupVerb, Groups, MeterVerb, Meters, Request, Traced};
 use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot};
 
 #[derive(clap::Args)]
@@ -113,6 +113,34 @@ enum Command {
         /// A group's number; all if left out
         group: Option<u32>,
     },
+    /// Add a meter
+    AddMeter {
+        /// Such as meter=1,kbps,burst,bands=type=drop,rate=1000,burst_size=100
+        meter: String,
+    },
+    /// Change a meter's bands
+    ModMeter {
+        /// Which, and its new bands
+        meter: String,
+    },
+    /// Delete meters, and the flow entries that use them
+    DelMeters {
+        /// Which, as meter=1; all if nothing is said
+        #[arg(default_value = "", hide_default_value = true)]
+        meter: String,
+    },
+    /// Meters as they were set
+    DumpMeters {
+        /// Which, as meter=1; all if nothing is said
+        #[arg(default_value = "", hide_default_value = true)]
+        meter: String,
+    },
+    /// What meters counted
+    MeterStats {
+        /// Which, as meter=1; all if nothing is said
+        #[arg(default_value = "", hide_default_value = true)]
+        meter: String,
+    },
     /// Ports that are there, with their counters
     DumpPorts,
     /// What was dropped where, and what the control channels carried
@@ -159,6 +187,11 @@ impl Command {
             Command::DelGroups { group } => group_mod(GroupVerb::Delete, group),
             Command::DumpGroups => Request::DumpGroups,
             Command::DumpGroupStats { group } => Request::DumpGroupStats { group: *group },
+            Command::AddMeter { meter } => meter_mod(MeterVerb::Add, meter),
+            Command::ModMeter { meter } => meter_mod(MeterVerb::Modify, meter),
+            Command::DelMeters { meter } => meter_mod(MeterVerb::Delete, meter),
+            Command::DumpMeters { meter } => Request::DumpMeters { meter: meter.clone() },
+            Command::MeterStats { meter } => Request::MeterStats { meter: meter.clone() },
             Command::Trace { in_port, packet } => Request::Trace { in_port: in_port.clone(), packet: packet.clone() },
             Command::Stop => Request::Stop,
         }
@@ -186,6 +219,10 @@ impl Command {
                 read::<Groups>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
             }
             Command::AddGroup { .. } | Command::ModGroup { .. } | Command::DelGroups { .. } => String::new(),
+            Command::DumpMeters { .. } | Command::MeterStats { .. } => {
+                read::<Meters>(answer)?.meters.into_iter().map(|meter| meter.text).collect()
+            }
+            Command::AddMeter { .. } | Command::ModMeter { .. } | Command::DelMeters { .. } => String::new(),
             Command::Trace { .. } => format!("{}\n", read::<Traced>(answer)?.text.trim_end()),
             Command::AddPort { .. } => format!("port {} is added\n", read::<PortNo>(answer["added"].take())?),
             Command::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
@@ -205,6 +242,10 @@ fn flow_mod(command: FlowVerb, flow: &str) -> Request {
 
 fn group_mod(command: GroupVerb, group: &str) -> Request {
     Request::GroupMod { command, group: group.to_owned() }
+}
+
+fn meter_mod(command: MeterVerb, meter: &str) -> Request {
+    Request::MeterMod { command, meter: meter.to_owned() }
 }
 
 fn read<T: DeserializeOwned>(answer: Value) -> anyhow::Result<T> {

@@ -1,32 +1,52 @@
 //! Meters: changes, statistics, configuration (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 and 7.3.5.13).
-use super::Request;
-use crate::Datapath;
 use crate::journal::Undo;
-use weir_openflow::model::error::MeterModFailed;
+use crate::{Datapath, Output};
+use weir_openflow::model::error::{BadAction, MeterModFailed};
 use weir_openflow::model::meter::{MeterConfig, MeterMod, MeterStats};
-use weir_openflow::model::{ErrorType, MeterId};
+use weir_openflow::model::{Action, ErrorType, MeterId};
 use weir_units::Instant;
 
 impl Datapath {
-    pub(super) fn meter_mod(&mut self, change: &MeterMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    /// Adds, modifies or deletes meters; channels are told of flow entries that go with one.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub fn meter_mod(&mut self, now: Instant, change: &MeterMod, out: &mut Output) -> Result<(), ErrorType> {
         self.journal.note(|| Undo::Meters(self.plane.meters.save(change.meter)));
-        if let Some(deleted) = self.plane.meters.apply(request.now, change)? {
+        if let Some(deleted) = self.plane.meters.apply(now, change)? {
             let mut gone = Vec::new();
-            self.tables().remove_metered(request.now, deleted, &mut gone);
-            self.tell_removed(gone, request.out);
+            self.tables().remove_metered(now, deleted, &mut gone);
+            self.tell_removed(gone, out);
         }
         Ok(())
     }
 
-    pub(super) fn meter_stats(&self, now: Instant, wanted: MeterId) -> Result<Vec<MeterStats>, ErrorType> {
+    /// Statistics of a meter, or of all, in order of their numbers.
+    ///
+    /// # Errors
+    /// As the agent answers: no such meter.
+    pub fn meter_stats(&self, now: Instant, wanted: MeterId) -> Result<Vec<MeterStats>, ErrorType> {
         self.known_meter(wanted)?;
         let flows = |meter| self.tables.iter().map(|table| table.metered().by(meter)).sum();
         Ok(self.plane.meters.stats(now, wanted, flows))
     }
 
-    pub(super) fn meter_configs(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, ErrorType> {
+    /// A meter as it was set, or all, in order of their numbers.
+    ///
+    /// # Errors
+    /// As the agent answers: no such meter.
+    pub fn meter_configs(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, ErrorType> {
         self.known_meter(wanted)?;
         Ok(self.plane.meters.configs(wanted))
+    }
+
+    /// That the meters of a list of actions are there.
+    pub(super) fn known_meters(&self, actions: &[Action]) -> Result<(), ErrorType> {
+        let is_there = |action: &Action| match action {
+            Action::Meter(meter) => self.plane.meters.contains(*meter),
+            _ => true,
+        };
+        if actions.iter().all(is_there) { Ok(()) } else { Err(BadAction::BadMeter.into()) }
     }
 
     /// That a request's meter is there, or all are meant.

@@ -96,7 +96,7 @@ impl Datapath {
                 self.forward_request(Forwarded::GroupMod, body, request);
             }
             Body::MeterMod(change) => {
-                self.meter_mod(change, request)?;
+                self.meter_mod(request.now, change, request.out)?;
                 self.forward_request(Forwarded::MeterMod, body, request);
             }
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),

@@ -50,6 +50,7 @@ impl Datapath {
         let parsed = parse_as(bytes, kind).ok_or(BadRequest::BadPacket)?;
         let known = Known::new(parsed.key, FlowMask { words: [u64::MAX; WORDS] });
         validate::actions(&message.actions, &known, Place::PacketOut, request.version)?;
+        self.known_meters(&message.actions)?;
         self.groups.check_actions(&message.actions)
     }
 

@@ -12,7 +12,7 @@ use crate::timeouts::{Timer, Timers};
 use crate::validate::{self, Known, Place};
 use std::sync::Arc;
 use weir_openflow::Version;
-use weir_openflow::model::error::{BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
+use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{
     ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
@@ -101,9 +101,7 @@ impl Tables<'_> {
     ) -> Result<Arc<Program>, ErrorType> {
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
         let program = Program::compile(&flow.instructions, flow.table.0, n_tables)?;
-        if let Some(meter) = program.meter {
-            self.check_meter(meter)?;
-        }
+        self.check_meters(&program)?;
         let known = Known::new(key, mask);
         validate::actions(program.apply.iter().flat_map(|list| list.iter()), &known, Place::Entry, version)?;
         // The set runs in an order of its own: it is checked in that.
@@ -132,12 +130,15 @@ impl Tables<'_> {
         limits.check(&flow.matching, is_miss, program)
     }
 
-    /// That a meter an entry is to use is there.
-    fn check_meter(&self, meter: MeterId) -> Result<(), ErrorType> {
-        if meter == MeterId(0) || meter > MeterId::MAX {
-            return Err(MeterModFailed::InvalidMeter.into());
+    /// That the meters an entry is to use are there.
+    fn check_meters(&self, program: &Program) -> Result<(), ErrorType> {
+        let is_there = |meter: MeterId| meter <= MeterId::MAX && self.meters.contains(meter);
+        match program.meter {
+            Some(meter) if meter == MeterId(0) || meter > MeterId::MAX => Err(MeterModFailed::InvalidMeter.into()),
+            Some(meter) if !is_there(meter) => Err(MeterModFailed::UnknownMeter.into()),
+            _ if !program.meters().iter().all(|meter| is_there(*meter)) => Err(BadAction::BadMeter.into()),
+            _ => Ok(()),
         }
-        if self.meters.contains(meter) { Ok(()) } else { Err(MeterModFailed::UnknownMeter.into()) }
     }
 
     fn add(
@@ -265,8 +266,7 @@ impl Tables<'_> {
             if !table.metered().is_by(meter) {
                 continue;
             }
-            let uses =
-                |entry: &FlowEntry| entry.program.meter.is_some_and(|used| meter == MeterId::ALL || used == meter);
+            let uses = |entry: &FlowEntry| entry.program.is_metered_by(meter);
             let users: Vec<EntryId> = table.iter().filter(|(_, entry)| uses(entry)).map(|(id, _)| id).collect();
             users.into_iter().for_each(|id| self.remove(now, number, id, FlowRemovedReason::MeterDelete, gone));
         }

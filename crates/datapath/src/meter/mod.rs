@@ -149,7 +149,8 @@ pub(crate) const FEATURES: MeterFeatures = MeterFeatures {
     band_types: 1 << 1 | 1 << 2,
     capabilities: flags::ALL as u32,
     max_bands: MAX_BANDS,
-    features: 0,
+    // OFPMFF_ACTION_SET, OFPMFF_ANY_POSITION, OFPMFF_MULTI_LIST (OpenFlow 1.5.1, 7.3.5.16).
+    features: 0b111,
     // Packets carry no colour from one meter to the next.
     max_color: 0,
 };

@@ -18,16 +18,17 @@ impl Metered {
         if meter == MeterId::ALL { !self.0.is_empty() } else { self.0.contains_key(&meter) }
     }
 
-    /// An entry has another program: `None` where there was or is no entry.
-    pub(super) fn swap(&mut self, former: Option<&Program>, new: Option<&Program>) {
-        if let Some(meter) = new.and_then(|program| program.meter) {
-            *self.0.entry(meter).or_default() += 1;
+    /// Notes that an entry with one program went and one with another came.
+    pub(super) fn swap(&mut self, went: Option<&Program>, came: Option<&Program>) {
+        for meter in came.iter().flat_map(|program| program.meters()) {
+            *self.0.entry(*meter).or_default() += 1;
         }
-        let Some(meter) = former.and_then(|program| program.meter) else { return };
-        let Some(count) = self.0.get_mut(&meter) else { return };
-        *count -= 1;
-        if *count == 0 {
-            self.0.remove(&meter);
+        for meter in went.iter().flat_map(|program| program.meters()) {
+            let Some(count) = self.0.get_mut(meter) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(meter);
+            }
         }
     }
 }

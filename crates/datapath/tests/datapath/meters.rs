@@ -375,3 +375,38 @@ fn reserved_meters_measure_what_goes_to_controllers() {
         assert_eq!(bench.packet_ins(CONTROLLER).len(), 1);
     }
 }
+
+#[test]
+fn the_action_meters_like_the_instruction() {
+    use weir_openflow::model::error::BadAction;
+    let mut bench = Bench::controlled();
+    let limit = |bench: &mut Bench, number, packets| {
+        let band = vec![drop_above(1, packets)];
+        bench.meter_mod(ADD, MeterId(number), flags::PKTPS | flags::BURST, band).unwrap();
+    };
+    limit(&mut bench, 1, 5);
+    limit(&mut bench, 2, 3);
+    // In a list: what comes before the meter is done, what comes behind it is not.
+    let list = vec![
+        Action::output(PortNo(3)),
+        Action::Meter(MeterId(1)),
+        Action::Meter(MeterId(2)),
+        Action::output(PortNo(2)),
+    ];
+    bench.add(1, from_port(1), list);
+    let ports: Vec<_> = (0..4).map(|_| bench.ports_of(1, &frame())).collect();
+    assert_eq!(ports, [vec![2, 3], vec![2, 3], vec![2, 3], vec![3]]);
+    assert_eq!(bench.datapath.drops().meter, 1);
+    // In the set: before the output.
+    let set = vec![Action::output(PortNo(2)), Action::Meter(MeterId(1))];
+    bench.flow_mod(&FlowMod::add(1, from_port(4), vec![Instruction::WriteActions(set)])).unwrap();
+    assert_eq!((bench.ports_of(4, &frame()), bench.ports_of(4, &frame())), (vec![2], vec![]));
+    let counts: Vec<u32> = bench.stats(MeterId::ALL).iter().map(|stats| stats.flow_count).collect();
+    assert_eq!(counts, [2, 1]);
+    for meter in [0, 9, MeterId::CONTROLLER.0] {
+        let flow = FlowMod::add(1, from_port(2), apply(vec![Action::Meter(MeterId(meter))]));
+        assert_eq!(bench.flow_mod(&flow), Err(BadAction::BadMeter.into()));
+    }
+    bench.meter_mod(DELETE, MeterId(1), 0, vec![]).unwrap();
+    assert_eq!((bench.ports_of(1, &frame()), bench.ports_of(4, &frame())), (vec![], vec![]), "the entries are gone");
+}

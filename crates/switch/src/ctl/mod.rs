@@ -7,6 +7,7 @@
 mod client;
 mod flows;
 mod groups;
+mod meters;
 mod packet;
 mod path;
 pub(crate) mod server;
@@ -79,6 +80,25 @@ pub enum Request {
         /// The group, as `group_id=1,type=all,bucket=output:2,bucket=output:3`.
         group: String,
     },
+    /// Changes meters.
+    MeterMod {
+        /// How.
+        command: MeterVerb,
+        /// The meter, as `meter=1,kbps,bands=type=drop,rate=1000`; in deletes its number, or nothing for all.
+        meter: String,
+    },
+    /// Meters as they were set: [`Meters`].
+    DumpMeters {
+        /// Which, as `meter=1`; all if empty.
+        #[serde(default)]
+        meter: String,
+    },
+    /// Statistics of meters: [`Meters`].
+    MeterStats {
+        /// Which, as `meter=1`; all if empty.
+        #[serde(default)]
+        meter: String,
+    },
     /// What would happen to a packet: [`Traced`].
     Trace {
         /// The port it comes in on, by number or name.
@@ -107,6 +127,16 @@ pub enum FlowVerb {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named by the specification")]
 pub enum GroupVerb {
+    Add,
+    Modify,
+    Delete,
+}
+
+/// What a meter-mod does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "named by the specification")]
+pub enum MeterVerb {
     Add,
     Modify,
     Delete,
@@ -154,6 +184,22 @@ pub struct Group {
     pub text: String,
     /// As programs do.
     pub group: serde_json::Value,
+}
+
+/// Meters, or their statistics.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meters {
+    /// In order of their numbers.
+    pub meters: Vec<Meter>,
+}
+
+/// A meter, or its statistics, in both forms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meter {
+    /// As people read it: one line, and one for each band.
+    pub text: String,
+    /// As programs do.
+    pub meter: serde_json::Value,
 }
 
 /// A traced packet in both forms.

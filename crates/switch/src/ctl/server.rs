@@ -146,6 +146,9 @@ async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchE
         Request::DumpGroups | Request::DumpGroupStats { .. } | Request::GroupMod { .. } => {
             super::groups::carry_out(engine, request).await
         }
+        Request::MeterMod { command, meter } => super::meters::change(engine, command, &meter).await,
+        Request::DumpMeters { meter } => super::meters::dump(engine, &meter).await,
+        Request::MeterStats { meter } => super::meters::stats(engine, &meter).await,
         other => super::flows::carry_out(engine, other).await,
     }
 }

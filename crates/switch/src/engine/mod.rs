@@ -8,6 +8,7 @@ mod groups;
 pub(crate) mod inbox;
 mod lines;
 mod links;
+mod meters;
 mod ports;
 mod queues;
 mod requests;

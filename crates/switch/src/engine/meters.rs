@@ -1,0 +1,35 @@
+//! Meters, for the control socket.
+use super::Engine;
+use crate::handle::SwitchError;
+use weir_openflow::model::MeterId;
+use weir_openflow::model::meter::{MeterConfig, MeterMod, MeterStats};
+use weir_units::Clock;
+
+impl Engine {
+    /// Adds, modifies or deletes meters; channels are told of flow entries that go with one.
+    ///
+    /// # Errors
+    /// What a controller would be answered.
+    pub(crate) fn meter_mod(&mut self, change: &MeterMod) -> Result<(), SwitchError> {
+        let now = self.clock.now();
+        let changed = self.datapath.meter_mod(now, change, &mut self.out);
+        self.deliver(now);
+        changed.map_err(SwitchError::MeterMod)
+    }
+
+    /// A meter, or all in order of their numbers.
+    ///
+    /// # Errors
+    /// There is no such meter.
+    pub(crate) fn meters(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, SwitchError> {
+        self.datapath.meter_configs(wanted).map_err(SwitchError::MeterMod)
+    }
+
+    /// What a meter counted, or all.
+    ///
+    /// # Errors
+    /// There is no such meter.
+    pub(crate) fn meter_stats(&self, wanted: MeterId) -> Result<Vec<MeterStats>, SwitchError> {
+        self.datapath.meter_stats(self.clock.now(), wanted).map_err(SwitchError::MeterMod)
+    }
+}
