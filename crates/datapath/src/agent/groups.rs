@@ -1,11 +1,11 @@
 //! Group-mods of controllers, and what is asked about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
 use super::Request;
-use crate::group::Around;
+use crate::group::{Around, GroupWalk};
 use crate::journal::Undo;
 use crate::{Datapath, Output};
 use weir_openflow::Version;
+use weir_openflow::model::ErrorType;
 use weir_openflow::model::group::{GroupFeatures, GroupMod, GroupStats};
-use weir_openflow::model::{ErrorType, GroupId};
 use weir_units::Instant;
 
 impl Datapath {
@@ -36,9 +36,10 @@ impl Datapath {
         Ok(())
     }
 
-    pub(super) fn group_stats(&self, now: Instant, wanted: GroupId) -> Vec<GroupStats> {
+    /// Goes on with a walk; statistics of the groups met, and whether there are more.
+    pub(super) fn group_stats(&self, now: Instant, walk: &mut GroupWalk, most: usize) -> (Vec<GroupStats>, bool) {
         let entries = |group| self.tables.iter().map(|table| table.entries_of_group(group)).sum();
-        self.groups.stats(now, wanted, &self.plane.groups, entries)
+        self.groups.stats(now, walk, most, &self.plane.groups, entries)
     }
 
     pub(super) fn group_features(&self) -> GroupFeatures {

@@ -24,15 +24,15 @@ impl Datapath {
         let body = match asked {
             RequestBody::Desc => ReplyBody::Desc(self.desc()),
             // Answered above.
-            RequestBody::Flow(_) | RequestBody::Aggregate(_) => return Ok(()),
+            RequestBody::Flow(_) | RequestBody::Aggregate(_) | RequestBody::Group(_) | RequestBody::GroupDesc(_) => {
+                return Ok(());
+            }
             RequestBody::Table => ReplyBody::Table(self.table_stats()),
             RequestBody::PortStats(port) => ReplyBody::PortStats(self.port_stats(now, *port)?),
             RequestBody::PortDesc(port) => ReplyBody::PortDesc(self.port_descs(*port)?),
             RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
             RequestBody::Queue { port, queue } => ReplyBody::Queue(self.queue_stats(now, *port, *queue)?),
             RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.queue_desc(*port, *queue)?),
-            RequestBody::Group(wanted) => ReplyBody::Group(self.group_stats(now, *wanted)),
-            RequestBody::GroupDesc(wanted) => ReplyBody::GroupDesc(self.groups.descs(*wanted)),
             RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features()),
             RequestBody::TableDesc => ReplyBody::TableDesc(self.table_descs()),
             RequestBody::ControllerStatus => ReplyBody::ControllerStatus(self.controller_statuses()),

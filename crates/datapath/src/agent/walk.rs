@@ -1,8 +1,9 @@
-//! Flow statistics over tables of any size, a bounded number of entries at a time.
+//! Statistics over tables of any size, a bounded number of flow entries or groups at a time.
 //!
 //! A walk goes through the places of entries in order, and an entry keeps its place as long as it is there: one that is
-//! there from the walk's start to its end is met exactly once, whatever changes in between.
+//! there from the walk's start to its end is met exactly once, whatever changes in between. Groups have places as well.
 use crate::flow_mod::Filter;
+use crate::group::GroupWalk;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
 use crate::{ChannelId, Datapath, Output};
@@ -20,15 +21,23 @@ pub struct FlowWalk {
     place: usize,
 }
 
-/// The answer to a request for flow or aggregate statistics, given in parts; see [`Datapath::long_reply`].
+/// The answer to a request about flow entries or groups, given in parts; see [`Datapath::long_reply`].
 #[derive(Debug)]
 pub struct LongReply {
     channel: ChannelId,
     version: Version,
     xid: u32,
-    walk: FlowWalk,
-    /// The sum so far, if that is what was asked for.
-    sum: Option<AggregateStats>,
+    asked: Asked,
+}
+
+/// What was asked for, and how far the answer is.
+#[derive(Debug)]
+enum Asked {
+    Flows(FlowWalk),
+    /// With the sum so far.
+    Sum(FlowWalk, AggregateStats),
+    GroupStats(GroupWalk),
+    GroupDescs(GroupWalk),
 }
 
 impl Datapath {
@@ -64,45 +73,59 @@ impl Datapath {
         xid: u32,
         body: &RequestBody,
     ) -> Option<Result<LongReply, ErrorType>> {
-        let (asked, sum) = match body {
-            RequestBody::Flow(asked) => (asked, None),
-            RequestBody::Aggregate(asked) => (asked, Some(AggregateStats::default())),
+        let asked = match body {
+            RequestBody::Flow(asked) => self.flow_walk(asked).map(Asked::Flows),
+            RequestBody::Aggregate(asked) => {
+                self.flow_walk(asked).map(|walk| Asked::Sum(walk, AggregateStats::default()))
+            }
+            RequestBody::Group(wanted) => Ok(Asked::GroupStats(GroupWalk::new(*wanted))),
+            RequestBody::GroupDesc(wanted) => Ok(Asked::GroupDescs(GroupWalk::new(*wanted))),
             _ => return None,
         };
-        Some(self.flow_walk(asked).map(|walk| LongReply { channel, version, xid, walk, sum }))
+        Some(asked.map(|asked| LongReply { channel, version, xid, asked }))
     }
 
-    /// Goes on with an answer over at most `most` places of entries. Whether there is more.
+    /// Goes on with an answer over at most `most` places of entries, or about as many buckets of groups. Whether there is more.
     pub fn reply_on(&self, now: Instant, reply: &mut LongReply, most: usize, out: &mut Output) -> bool {
-        let more = match &mut reply.sum {
-            None => return self.flow_part(now, reply, most, out),
-            Some(sum) => {
+        let (part, more) = self.part(now, &mut reply.asked, most);
+        // The last part ends the reply, empty or not.
+        if more && is_empty(&part) {
+            return true;
+        }
+        for part in codec::split_reply(part, reply.version) {
+            reply.tell(MultipartReply { more: part.more || more, ..part }, out);
+        }
+        more
+    }
+
+    /// The next part of an answer, and whether there is more.
+    fn part(&self, now: Instant, asked: &mut Asked, most: usize) -> (ReplyBody, bool) {
+        match asked {
+            Asked::Flows(walk) => {
+                let mut found = Vec::new();
+                let more = self.walk_flows(now, walk, most, &mut found);
+                (ReplyBody::Flow(found), more)
+            }
+            Asked::Sum(walk, sum) => {
                 let counters = &self.plane.counters;
-                self.walk(&mut reply.walk, most, |table, id, _| {
+                let more = self.walk(walk, most, |table, id, _| {
                     let counter = counters[usize::from(table)].of(id);
                     sum.packet_count += counter.packets;
                     sum.byte_count += counter.bytes;
                     sum.flow_count += 1;
-                })
+                });
+                // One message has all of it, at the end.
+                (if more { ReplyBody::Flow(Vec::new()) } else { ReplyBody::Aggregate(*sum) }, more)
             }
-        };
-        if let (false, Some(sum)) = (more, reply.sum) {
-            reply.tell(MultipartReply { more: false, body: ReplyBody::Aggregate(sum) }, out);
+            Asked::GroupStats(walk) => {
+                let (groups, more) = self.group_stats(now, walk, most);
+                (ReplyBody::Group(groups), more)
+            }
+            Asked::GroupDescs(walk) => {
+                let (groups, more) = self.groups.descs(walk, most);
+                (ReplyBody::GroupDesc(groups), more)
+            }
         }
-        more
-    }
-
-    fn flow_part(&self, now: Instant, reply: &mut LongReply, most: usize, out: &mut Output) -> bool {
-        let mut found = Vec::new();
-        let more = self.walk_flows(now, &mut reply.walk, most, &mut found);
-        // The last part ends the reply, empty or not.
-        if more && found.is_empty() {
-            return true;
-        }
-        for part in codec::split_reply(ReplyBody::Flow(found), reply.version) {
-            reply.tell(MultipartReply { more: part.more || more, ..part }, out);
-        }
-        more
     }
 
     fn walk(&self, walk: &mut FlowWalk, most: usize, mut meet: impl FnMut(u8, EntryId, &FlowEntry)) -> bool {
@@ -132,6 +155,15 @@ impl Datapath {
             return Err(BadRequest::BadTableId.into());
         }
         Filter::of_request(asked)
+    }
+}
+
+fn is_empty(part: &ReplyBody) -> bool {
+    match part {
+        ReplyBody::Flow(entries) => entries.is_empty(),
+        ReplyBody::Group(groups) => groups.is_empty(),
+        ReplyBody::GroupDesc(groups) => groups.is_empty(),
+        _ => false,
     }
 }
 

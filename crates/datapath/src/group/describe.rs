@@ -8,30 +8,64 @@ use weir_units::Instant;
 /// `OFPGFC_*`: weights and dead buckets in select groups, groups that lead to groups, with loops refused.
 const CAPABILITIES: u32 = 0b1111;
 
+/// A way through the groups that a request is about. A group keeps its place, so that one that is there all the time is met
+/// exactly once.
+#[derive(Debug)]
+pub(crate) struct GroupWalk {
+    /// One, or all.
+    wanted: GroupId,
+    place: usize,
+}
+
+impl GroupWalk {
+    /// At its start.
+    pub(crate) fn new(wanted: GroupId) -> GroupWalk {
+        GroupWalk { wanted, place: 0 }
+    }
+}
+
 impl Groups {
-    /// Statistics of one group, or of all, in order of their numbers. `ref_count` says how many flow entries send to a group.
+    /// Goes on with a walk; statistics of the groups met, and whether there are more. `entries` says how many flow entries send
+    /// to a group.
     pub(crate) fn stats(
         &self,
         now: Instant,
-        wanted: GroupId,
+        walk: &mut GroupWalk,
+        most: usize,
         counters: &GroupCounters,
-        ref_count: impl Fn(GroupId) -> u32,
-    ) -> Vec<GroupStats> {
-        self.in_order(wanted)
-            .into_iter()
-            .map(|(slot, group)| group.stats(now, counters, slot, ref_count(group.id)))
-            .collect()
+        entries: impl Fn(GroupId) -> u32,
+    ) -> (Vec<GroupStats>, bool) {
+        let (groups, more) = self.walk(walk, most);
+        let stats = groups.into_iter().map(|(slot, group)| group.stats(now, counters, slot, entries(group.id)));
+        (stats.collect(), more)
     }
 
-    /// One group as it was asked for, or all, in order of their numbers.
-    pub(crate) fn descs(&self, wanted: GroupId) -> Vec<GroupDesc> {
+    /// Goes on with a walk; the groups met as they were asked for, and whether there are more.
+    pub(crate) fn descs(&self, walk: &mut GroupWalk, most: usize) -> (Vec<GroupDesc>, bool) {
         let desc = |group: &Group| GroupDesc {
             kind: group.kind.number(),
             group: group.id,
             buckets: group.asked().cloned().collect(),
             properties: group.properties.clone(),
         };
-        self.in_order(wanted).into_iter().map(|(_, group)| desc(group)).collect()
+        let (groups, more) = self.walk(walk, most);
+        (groups.into_iter().map(|(_, group)| desc(group)).collect(), more)
+    }
+
+    /// The next groups, in order of their numbers, with no more than `most` places and buckets but for the last group's.
+    fn walk(&self, walk: &mut GroupWalk, most: usize) -> (Vec<(usize, &Group)>, bool) {
+        if walk.wanted != GroupId::ALL {
+            return (self.find(walk.wanted).into_iter().collect(), false);
+        }
+        let (mut groups, mut left) = (Vec::new(), most);
+        while left > 0 && walk.place < self.slots.len() {
+            let group = self.at(walk.place);
+            left = left.saturating_sub(1 + group.map_or(0, |group| group.buckets.len()));
+            groups.extend(group.map(|group| (walk.place, group)));
+            walk.place += 1;
+        }
+        groups.sort_unstable_by_key(|(_, group)| group.id);
+        (groups, walk.place < self.slots.len())
     }
 
     /// What groups can do; `actions` is the bitmap of action types that buckets may have.
@@ -44,16 +78,6 @@ impl Groups {
             max_groups: [max_groups; 4],
             actions: [actions; 4],
         }
-    }
-
-    fn in_order(&self, wanted: GroupId) -> Vec<(usize, &Group)> {
-        if wanted != GroupId::ALL {
-            return self.find(wanted).into_iter().collect();
-        }
-        let mut groups: Vec<_> =
-            (0..).zip(&self.slots).filter_map(|(slot, group)| Some((slot, group.as_ref()?))).collect();
-        groups.sort_unstable_by_key(|(_, group)| group.id);
-        groups
     }
 }
 

@@ -17,6 +17,7 @@ mod select;
 mod undo;
 
 pub(crate) use change::Around;
+pub(crate) use describe::GroupWalk;
 pub(crate) use run::{BucketAt, MAX_BUCKETS_OF_PACKET, run, run_bucket};
 pub(crate) use undo::Saved;
 

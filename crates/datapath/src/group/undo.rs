@@ -27,11 +27,12 @@ impl Groups {
     /// Makes groups what they were before a group-mod; those after it have been taken back.
     pub(crate) fn restore(&mut self, saved: Saved, ports: &Ports, counters: &mut GroupCounters) {
         let is_one = saved.id != GroupId::ALL;
-        if is_one && let Some(slot) = self.by_id.remove(&saved.id) {
-            if let Some(group) = self.slots[slot].take() {
-                self.link(&group, -1);
-                self.n_buckets -= group.buckets.len();
-            }
+        if is_one
+            && let Some(slot) = self.by_id.remove(&saved.id)
+            && let Some(group) = self.slots[slot].take()
+        {
+            self.link(&group, -1);
+            self.n_buckets -= group.buckets.len();
         }
         for (slot, group, counter) in saved.groups {
             if self.slots.len() <= slot {

@@ -3,6 +3,7 @@ mod buckets;
 mod changes;
 mod errors;
 mod insert_remove;
+mod random;
 mod shares;
 mod statistics;
 

@@ -105,6 +105,46 @@ fn descriptions_of_many_groups_come_in_parts() {
     }
     assert!(bench.multipart(CONTROLLER, RequestBody::GroupDesc(GroupId::ALL)).unwrap().len() > 4);
     assert_eq!(bench.groups().len(), 5000);
-    let stats = bench.group_stats(GroupId::ALL);
-    assert!(stats.iter().map(|group| group.group.0).eq(0..5000));
+    let mut met: Vec<u32> = bench.group_stats(GroupId::ALL).iter().map(|group| group.group.0).collect();
+    met.sort_unstable();
+    assert!(met.into_iter().eq(0..5000));
+}
+
+#[test]
+fn a_long_answer_meets_every_group_that_stays_once() {
+    let mut bench = Bench::controlled();
+    for group in 0..500 {
+        bench.add_group(group, ALL, vec![bucket(output(2)); 2]);
+    }
+    for body in [RequestBody::Group(GroupId::ALL), RequestBody::GroupDesc(GroupId::ALL)] {
+        let request = weir_openflow::model::MultipartRequest { more: false, body };
+        let message = weir_openflow::Message { xid: 5, body: Body::MultipartRequest(request) };
+        let mut reply = bench.datapath.long_reply(CONTROLLER, &message).expect("it may be long");
+        let (mut met, mut parts, mut turn) = (Vec::new(), 0, 0);
+        loop {
+            let more = bench.datapath.reply_on(bench.now, &mut reply, 10, &mut bench.out);
+            for part in bench.told(CONTROLLER) {
+                let Body::MultipartReply(part) = part else { panic!("{part:?}") };
+                assert_eq!(part.more, more);
+                match part.body {
+                    ReplyBody::Group(groups) => met.extend(groups.iter().map(|group| group.group.0)),
+                    ReplyBody::GroupDesc(groups) => met.extend(groups.iter().map(|group| group.group.0)),
+                    other => panic!("{other:?}"),
+                }
+                parts += 1;
+            }
+            if !more {
+                break;
+            }
+            // Others come and go meanwhile.
+            let other = 1000 + turn % 7;
+            let command = if turn % 2 == 0 { ADD } else { DELETE };
+            bench.group(command, other, ALL, vec![]);
+            turn += 1;
+        }
+        met.retain(|group| *group < 500);
+        met.sort_unstable();
+        assert!(met.into_iter().eq(0..500));
+        assert!(parts > 100, "{parts}");
+    }
 }
