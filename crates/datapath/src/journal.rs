@@ -1,19 +1,26 @@
-//! What changed, written down while somebody needs to know: a bundle, to take everything back if one of its messages fails.
+//! What changed, written down while somebody needs to know: a bundle, to take everything back if one of its messages fails, and
+//! flow monitors.
 //!
 //! The cost is in proportion to the changes, whatever the tables hold; with nobody to know nothing is written.
 use crate::flow_mod::Tables;
+use crate::monitor::Change;
 use crate::program::Program;
 use crate::shape::EntryId;
 use crate::table::{FlowCounter, FlowEntry, TableSettings};
-use crate::{group, meter};
+use crate::{ChannelId, group, meter};
 use std::sync::Arc;
-use weir_openflow::model::PortNo;
+use weir_openflow::model::monitor::FlowEvent;
+use weir_openflow::model::{FlowRemovedReason, PortNo};
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     /// Changes since a bundle began to be carried out, oldest first.
     undo: Option<Vec<Undo>>,
+    /// What happened to entries since monitors were told, while there are some.
+    changes: Option<Vec<Change>>,
+    /// The channel whose message is being handled, with its transaction id.
+    pub(crate) by: Option<(ChannelId, u32)>,
 }
 
 /// A change, with what it takes to undo it.
@@ -52,6 +59,33 @@ impl Journal {
     /// Ends it; the changes, oldest first.
     pub(crate) fn end(&mut self) -> Vec<Undo> {
         self.undo.take().unwrap_or_default()
+    }
+
+    /// States whether there are monitors.
+    pub(crate) fn watch(&mut self, is_on: bool) {
+        self.changes = is_on.then(|| self.changes.take().unwrap_or_default());
+    }
+
+    /// What happened to entries since this was asked last.
+    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
+        self.changes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Writes down what happened to an entry, if there are monitors.
+    pub(crate) fn changed(
+        &mut self,
+        event: FlowEvent,
+        reason: Option<FlowRemovedReason>,
+        table: u8,
+        entry: Option<&FlowEntry>,
+        former: Option<&Arc<Program>>,
+    ) {
+        if let (Some(changes), Some(entry)) = (&mut self.changes, entry) {
+            // What a controller did not ask for by its message is not its own.
+            let is_own = reason.is_none_or(|reason| reason == FlowRemovedReason::Delete);
+            let (entry, former, by) = (entry.clone(), former.cloned(), self.by.filter(|_| is_own));
+            changes.push(Change { event, reason, table, entry, former, by });
+        }
     }
 
     /// Whether changes are written down for a bundle.

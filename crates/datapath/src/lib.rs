@@ -19,6 +19,7 @@ mod group;
 mod journal;
 mod live;
 mod meter;
+mod monitor;
 mod normal;
 mod packet;
 mod pipeline;
@@ -48,6 +49,7 @@ use group::{GroupCounters, Groups};
 use journal::Journal;
 use live::{Live, Plane};
 use meter::Meters;
+use monitor::Monitors;
 use normal::Learned;
 use packet::Packet;
 use ports::Ports;
@@ -76,6 +78,7 @@ pub struct Datapath {
     journal: Journal,
     parts: Parts,
     bundles: Bundles,
+    monitors: Monitors,
     schedule: Schedule,
     plane: Plane,
     /// Memory for action sets.
@@ -118,6 +121,7 @@ impl Datapath {
             journal: Journal::default(),
             parts: Parts::default(),
             bundles: Bundles::default(),
+            monitors: Monitors::default(),
             schedule: Schedule::default(),
             plane,
             set: ActionSet::default(),
@@ -229,6 +233,8 @@ impl Datapath {
         self.plane.channels.down(channel);
         self.parts.forget(channel);
         self.bundles.forget(channel);
+        self.monitors.forget(channel);
+        self.journal.watch(!self.monitors.is_empty());
     }
 
     /// What time of day it is, since the beginning of 1970: bundles that are to be carried out at a time go by it. Without it
@@ -287,6 +293,7 @@ impl Datapath {
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
         let parts = self.parts.expire(now);
         let bundles = self.expire_bundles(now, out);
+        self.tell_monitors(out);
         self.tell_vacancy(out);
         [entries, buffers, learned, parts, bundles].into_iter().flatten().min()
     }

@@ -8,6 +8,9 @@ use weir_openflow::model::multipart::Desc;
 /// 1.0's actions, by number: all twelve (OpenFlow 1.0.0, 5.2.4).
 const V10_ACTIONS: u32 = 0xfff;
 
+/// What 1.4 and later can say besides.
+const LATER: u32 = capability::BUNDLES | capability::FLOW_MONITORING;
+
 impl Datapath {
     pub(super) fn features(&self, version: Version, channel: ChannelId) -> FeaturesReply {
         let shared =
@@ -27,7 +30,8 @@ impl Datapath {
                 ports: self.ports(),
                 ..reply
             },
-            _ => FeaturesReply { capabilities: shared | capability::GROUP_STATS, ..reply },
+            Version::V13 => FeaturesReply { capabilities: shared | capability::GROUP_STATS, ..reply },
+            _ => FeaturesReply { capabilities: shared | capability::GROUP_STATS | LATER, ..reply },
         }
     }
 

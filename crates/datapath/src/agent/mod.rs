@@ -3,6 +3,7 @@ mod bundle;
 mod features;
 mod groups;
 mod meters;
+mod monitors;
 mod multipart;
 mod notices;
 mod packet_out;
@@ -59,11 +60,14 @@ pub(crate) fn handle(
 ) {
     // A channel that is not up (any more) gets no answer.
     let Some(version) = datapath.plane.channels.version(channel) else { return };
+    datapath.journal.by = Some((datapath.main_of(channel), message.xid));
     let mut request = Request { now, channel, version, xid: message.xid, pool, out };
     if let Err(error) = datapath.answer(&message.body, &mut request) {
         let version = request.version;
         request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
     }
+    datapath.journal.by = None;
+    datapath.tell_monitors(out);
     datapath.tell_vacancy(out);
 }
 

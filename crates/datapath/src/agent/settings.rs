@@ -44,7 +44,7 @@ impl Datapath {
     }
 
     /// The main connection of a connection.
-    pub(super) fn main_of(&self, channel: ChannelId) -> ChannelId {
+    pub(crate) fn main_of(&self, channel: ChannelId) -> ChannelId {
         self.plane.channels.auxiliaries().main_of(channel)
     }
 

@@ -35,6 +35,7 @@ impl Datapath {
         let mut failed = None;
         for message in messages {
             let mut inner = request.inner(message.xid, &mut held);
+            self.journal.by = Some((self.main_of(inner.channel), message.xid));
             if let Err(error) = self.change(&message, &mut inner, &mut rest) {
                 failed = Some(Box::new(Failure { message, error }));
                 break;
@@ -42,6 +43,8 @@ impl Datapath {
         }
         let changes = self.journal.end();
         if let Some(failure) = failed {
+            // Nobody is told of what did not happen.
+            self.journal.take_changes();
             changes.into_iter().rev().for_each(|undo| self.take_back(undo));
             rest.into_iter().for_each(|rest| self.give_back(rest));
             return Err(failure);

@@ -13,6 +13,7 @@ use crate::validate::{self, Known, Place};
 use std::sync::Arc;
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
+use weir_openflow::model::monitor::FlowEvent;
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{
     ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
@@ -166,6 +167,7 @@ impl Tables<'_> {
         let resets = version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
         let former = same.map(|id| counters.of(id)).unwrap_or_default();
         let counter = if resets { FlowCounter::default() } else { former };
+        let stamp = self.timers.stamp();
         let entry = FlowEntry {
             matching: flow.matching.clone(),
             words,
@@ -176,7 +178,8 @@ impl Tables<'_> {
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
             created: now,
-            stamp: self.timers.stamp(),
+            stamp,
+            changed: stamp,
             program,
         };
         let timer = entry.deadline(now).map(|(at, _)| (at, entry.stamp));
@@ -193,6 +196,8 @@ impl Tables<'_> {
                 id
             }
         };
+        let added = self.tables[usize::from(flow.table.0)].get(id);
+        self.journal.changed(FlowEvent::Added, None, flow.table.0, added, None);
         self.counters[usize::from(flow.table.0)].start(id, FlowCounter { used: now, ..counter });
         self.start_timer(timer, flow.table.0, id);
         Ok(())
@@ -221,15 +226,20 @@ impl Tables<'_> {
         program: &Arc<Program>,
     ) -> bool {
         let found = self.select(filter);
+        let stamp = self.timers.stamp();
         for (table, id) in &found {
             let Some(former) = self.tables[usize::from(*table)].set_program(*id, program.clone()) else { continue };
             let Some(entry) = self.tables[usize::from(*table)].get_mut(*id) else { continue };
             let counter = self.counters[usize::from(*table)].of(*id);
             let cookie = entry.cookie;
-            self.journal.note(|| Undo::Modified(*table, *id, Former { program: former, cookie, counter }));
             if version == Version::V10 {
                 entry.cookie = flow.cookie;
             }
+            if entry.cookie != cookie || *former != **program {
+                entry.changed = stamp;
+                self.journal.changed(FlowEvent::Modified, None, *table, Some(entry), Some(&former));
+            }
+            self.journal.note(|| Undo::Modified(*table, *id, Former { program: former, cookie, counter }));
             if flow.flags.contains(FlowFlags::RESET_COUNTS) {
                 let reset = FlowCounter { used: counter.used.min(now), ..FlowCounter::default() };
                 self.counters[usize::from(*table)].start(*id, reset);
@@ -280,6 +290,7 @@ impl Tables<'_> {
             gone.push(entry.removed(now, table, reason, counter));
         }
         self.forget_timer(Some(&entry));
+        self.journal.changed(FlowEvent::Removed, Some(reason), table, Some(&entry), None);
         self.note_removed(table, id, Some(entry), counter);
     }
 
@@ -305,6 +316,7 @@ impl Tables<'_> {
                     // Its timer was taken: there is none left to forget.
                     let entry = self.tables[usize::from(timer.table)].remove(timer.id);
                     let counter = self.counters[usize::from(timer.table)].of(timer.id);
+                    self.journal.changed(FlowEvent::Removed, Some(reason), timer.table, entry.as_ref(), None);
                     let told = entry.filter(|entry| entry.flags.contains(FlowFlags::SEND_FLOW_REM));
                     gone.extend(told.map(|entry| entry.removed(now, timer.table, reason, counter)));
                 }
@@ -372,10 +384,15 @@ impl Filter {
     }
 
     pub(crate) fn lets(&self, entry: &FlowEntry) -> bool {
+        self.lets_doing(entry, &entry.program)
+    }
+
+    /// Whether it lets an entry through that does what `program` says.
+    pub(crate) fn lets_doing(&self, entry: &FlowEntry, program: &Program) -> bool {
         (entry.cookie ^ self.cookie) & self.cookie_mask == 0
             && (self.strict.is_some() || entry.words.is_within(&self.words))
-            && (self.out_port == PortNo::ANY || entry.program.outputs_to(self.out_port))
-            && (self.out_group == GroupId::ANY || entry.program.sends_to(self.out_group))
+            && (self.out_port == PortNo::ANY || program.outputs_to(self.out_port))
+            && (self.out_group == GroupId::ANY || program.sends_to(self.out_group))
     }
 }
 

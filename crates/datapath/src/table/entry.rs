@@ -10,7 +10,7 @@ use weir_openflow::model::{FlowRemoved, FlowRemovedReason, Match, TableId};
 use weir_units::Instant;
 
 /// A flow entry (OpenFlow 1.3.5, 5.2).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FlowEntry {
     /// The match as the controller wrote it, for statistics.
     pub(crate) matching: Match,
@@ -27,6 +27,8 @@ pub(crate) struct FlowEntry {
     pub(crate) created: Instant,
     /// Tells this entry from others that were or will be in its place: a timer of a former one does not end it.
     pub(crate) stamp: u64,
+    /// The stamp at its last change.
+    pub(crate) changed: u64,
     pub(crate) program: Arc<Program>,
 }
 

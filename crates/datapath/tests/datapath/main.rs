@@ -11,6 +11,7 @@ mod frames;
 mod groups;
 mod hostile;
 mod meters;
+mod monitors;
 mod naive;
 mod notices;
 mod packet_in_limits;

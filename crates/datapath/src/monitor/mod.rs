@@ -1,0 +1,215 @@
+//! Flow monitors: controllers that are told what happens to flow entries (OpenFlow 1.4.1, 7.3.5.17).
+//!
+//! While there are monitors, every change of an entry is written down ([`Change`]); when its message is done, each monitor gets
+//! those that its filter lets through. A bundle that fails tells nothing. A channel that does not read is paused: it is told
+//! so, then of entries that go only, and when it reads again, of the entries that came and changed meanwhile as they are then.
+use crate::ChannelId;
+use crate::flow_mod::Filter;
+use crate::program::Program;
+use crate::table::FlowEntry;
+use std::sync::Arc;
+use weir_openflow::model::error::FlowMonitorFailed;
+use weir_openflow::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorFlags};
+use weir_openflow::model::{FlowRemovedReason, TableId};
+
+/// Monitors of a channel at most.
+pub(crate) const MAX_MONITORS: usize = 64;
+
+/// The monitors of all channels.
+#[derive(Debug, Default)]
+pub(crate) struct Monitors {
+    list: Vec<Monitor>,
+    paused: Vec<Paused>,
+}
+
+/// A monitor.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    pub(crate) channel: ChannelId,
+    pub(crate) id: u32,
+    flags: MonitorFlags,
+    pub(crate) filter: Filter,
+}
+
+/// A channel that is told of nothing new until it reads.
+#[derive(Debug, Clone, Copy)]
+struct Paused {
+    channel: ChannelId,
+    /// Entries with a later stamp or change are new to it.
+    since: u64,
+}
+
+/// What happened to an entry.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) event: FlowEvent,
+    pub(crate) reason: Option<FlowRemovedReason>,
+    pub(crate) table: u8,
+    /// The entry as it is now, or was.
+    pub(crate) entry: FlowEntry,
+    /// What it did before.
+    pub(crate) former: Option<Arc<Program>>,
+    /// The channel whose message did it, with the message's transaction id.
+    pub(crate) by: Option<(ChannelId, u32)>,
+}
+
+impl Monitor {
+    pub(crate) fn new(channel: ChannelId, asked: &FlowMonitor, filter: Filter) -> Monitor {
+        Monitor { channel, id: asked.id, flags: asked.flags, filter }
+    }
+
+    /// Whether it wants to be told of entries as they are at the beginning.
+    pub(crate) fn wants_initial(&self) -> bool {
+        self.flags.contains(MonitorFlags::INITIAL)
+    }
+
+    /// An entry as it is told.
+    pub(crate) fn full(
+        &self,
+        event: FlowEvent,
+        reason: Option<FlowRemovedReason>,
+        table: u8,
+        entry: &FlowEntry,
+    ) -> FlowUpdate {
+        let with_instructions = self.flags.contains(MonitorFlags::INSTRUCTIONS);
+        FlowUpdate::Full(FlowUpdateFull {
+            event,
+            reason,
+            table: TableId(table),
+            idle_timeout: entry.idle_timeout,
+            hard_timeout: entry.hard_timeout,
+            priority: entry.priority,
+            cookie: entry.cookie,
+            matching: entry.matching.clone(),
+            instructions: if with_instructions { entry.program.instructions() } else { Vec::new() },
+        })
+    }
+
+    /// What is told of a change, if anything.
+    fn update(&self, change: &Change) -> Option<FlowUpdate> {
+        let wanted = match change.event {
+            FlowEvent::Initial => MonitorFlags::INITIAL,
+            FlowEvent::Added => MonitorFlags::ADD,
+            FlowEvent::Removed => MonitorFlags::REMOVED,
+            FlowEvent::Modified => MonitorFlags::MODIFY,
+        };
+        let own = change.by.filter(|(channel, _)| *channel == self.channel);
+        let is_told = self.flags.contains(wanted) && (own.is_some() || !self.flags.contains(MonitorFlags::ONLY_OWN));
+        if !is_told || !self.filter.is_about(change.table) || !self.lets(change) {
+            return None;
+        }
+        Some(match own {
+            Some((_, xid)) if !self.flags.contains(MonitorFlags::NO_ABBREV) => FlowUpdate::Abbrev { xid },
+            _ => self.full(change.event, change.reason, change.table, &change.entry),
+        })
+    }
+
+    /// Whether the entry is one that it is about, as it is or as it was.
+    fn lets(&self, change: &Change) -> bool {
+        let was = change.former.as_ref().is_some_and(|former| self.filter.lets_doing(&change.entry, former));
+        was || self.filter.lets(&change.entry)
+    }
+}
+
+impl Monitors {
+    /// Whether there are any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Adds a monitor.
+    ///
+    /// # Errors
+    /// The channel has one of that number, or too many.
+    pub(crate) fn add(&mut self, monitor: Monitor) -> Result<(), FlowMonitorFailed> {
+        if self.position(monitor.channel, monitor.id).is_ok() {
+            return Err(FlowMonitorFailed::MonitorExists);
+        }
+        if self.list.iter().filter(|other| other.channel == monitor.channel).count() >= MAX_MONITORS {
+            // There is no code for it.
+            return Err(FlowMonitorFailed::Unknown);
+        }
+        self.list.push(monitor);
+        Ok(())
+    }
+
+    /// Removes a channel's monitor.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn remove(&mut self, channel: ChannelId, id: u32) -> Result<Monitor, FlowMonitorFailed> {
+        let at = self.position(channel, id)?;
+        Ok(self.list.remove(at))
+    }
+
+    /// Forgets a channel's.
+    pub(crate) fn forget(&mut self, channel: ChannelId) {
+        self.list.retain(|monitor| monitor.channel != channel);
+        self.paused.retain(|paused| paused.channel != channel);
+    }
+
+    /// A channel's monitor.
+    pub(crate) fn get(&self, channel: ChannelId, id: u32) -> Option<&Monitor> {
+        self.list.iter().find(|monitor| (monitor.channel, monitor.id) == (channel, id))
+    }
+
+    /// A channel's monitors.
+    pub(crate) fn of(&self, channel: ChannelId) -> impl Iterator<Item = &Monitor> {
+        self.list.iter().filter(move |monitor| monitor.channel == channel)
+    }
+
+    /// The channels that have monitors, each once.
+    fn channels(&self) -> Vec<ChannelId> {
+        let mut channels: Vec<ChannelId> = self.list.iter().map(|monitor| monitor.channel).collect();
+        channels.sort_unstable();
+        channels.dedup();
+        channels
+    }
+
+    /// What each channel is told of changes, in their order.
+    pub(crate) fn updates(&self, changes: &[Change]) -> Vec<(ChannelId, Vec<FlowUpdate>)> {
+        let told = self.channels().into_iter().map(|channel| (channel, self.updates_of(channel, changes)));
+        told.filter(|(_, updates)| !updates.is_empty()).collect()
+    }
+
+    fn updates_of(&self, channel: ChannelId, changes: &[Change]) -> Vec<FlowUpdate> {
+        let is_paused = self.paused_since(channel).is_some();
+        let mut updates: Vec<FlowUpdate> = Vec::new();
+        for change in changes.iter().filter(|change| !is_paused || change.event == FlowEvent::Removed) {
+            // An entry that several monitors are about is told once, an own message of many entries too.
+            let mut told: Vec<FlowUpdate> = self.of(channel).filter_map(|monitor| monitor.update(change)).collect();
+            told.dedup();
+            let is_new =
+                |update: &FlowUpdate| !matches!(update, FlowUpdate::Abbrev { .. }) || updates.last() != Some(update);
+            if told.first().is_some_and(is_new) {
+                updates.extend(told.into_iter().take(1));
+            }
+        }
+        updates
+    }
+
+    /// Pauses a channel; whether it has monitors and was not paused.
+    pub(crate) fn pause(&mut self, channel: ChannelId, since: u64) -> bool {
+        let is_new = self.of(channel).next().is_some() && self.paused_since(channel).is_none();
+        if is_new {
+            self.paused.push(Paused { channel, since });
+        }
+        is_new
+    }
+
+    /// Ends a channel's pause; the stamp at which it began.
+    pub(crate) fn resume(&mut self, channel: ChannelId) -> Option<u64> {
+        let since = self.paused_since(channel)?;
+        self.paused.retain(|paused| paused.channel != channel);
+        Some(since)
+    }
+
+    fn paused_since(&self, channel: ChannelId) -> Option<u64> {
+        self.paused.iter().find(|paused| paused.channel == channel).map(|paused| paused.since)
+    }
+
+    fn position(&self, channel: ChannelId, id: u32) -> Result<usize, FlowMonitorFailed> {
+        let found = self.list.iter().position(|monitor| (monitor.channel, monitor.id) == (channel, id));
+        found.ok_or(FlowMonitorFailed::UnknownMonitor)
+    }
+}
