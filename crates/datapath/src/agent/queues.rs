@@ -18,7 +18,13 @@ impl Datapath {
         if port == PortNo::ANY && version == Version::V10 {
             return Err(QueueOpFailed::BadPort.into());
         }
-        Ok(QueueConfigReply { port, queues: self.queue_desc(port, ALL_QUEUES)? })
+        let mut queues = self.queue_desc(port, ALL_QUEUES)?;
+        if version == Version::V10 {
+            // 1.0 knows no maximum (OpenFlow 1.0.0, 5.2.2), and os-ken cannot read one there.
+            let is_known = |property: &QueueProperty| !matches!(property, QueueProperty::MaxRate(_));
+            queues.iter_mut().for_each(|queue| queue.properties.retain(is_known));
+        }
+        Ok(QueueConfigReply { port, queues })
     }
 
     /// A queue, or all, of a port, or of all: what it is to get.

@@ -216,5 +216,6 @@ fn v10_asks_for_the_queues_of_one_port() {
     else {
         panic!()
     };
-    assert_eq!(reply.queues.len(), 3);
+    let told: Vec<&[QueueProperty]> = reply.queues.iter().map(|queue| &queue.properties[..]).collect();
+    assert_eq!(told, [&[][..], &[QueueProperty::MinRate(100)], &[QueueProperty::MinRate(1)]], "no maximum in 1.0");
 }
