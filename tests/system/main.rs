@@ -15,3 +15,4 @@ mod port_mod;
 mod queues;
 mod quickstart;
 mod tls;
+mod tunnels;

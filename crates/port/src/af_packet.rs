@@ -182,9 +182,8 @@ impl Port for AfPacket {
     }
 
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
-        if !self.hand_on {
-            self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
-        }
+        let finish = if self.hand_on { unfinished::finish_hidden } else { unfinished::finish };
+        self.counters.tx_errors += finish(frames, &mut self.finished, pool);
         let result = self.send(frames);
         frames.drain(..).for_each(|frame| pool.give(frame));
         result

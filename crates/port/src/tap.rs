@@ -161,9 +161,8 @@ impl Port for Tap {
     }
 
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
-        if !self.hand_on {
-            self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
-        }
+        let finish = if self.hand_on { unfinished::finish_hidden } else { unfinished::finish };
+        self.counters.tx_errors += finish(frames, &mut self.finished, pool);
         let mut result = Ok(());
         for frame in frames.drain(..) {
             result = result.and(self.send(&frame));

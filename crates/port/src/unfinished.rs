@@ -1,5 +1,5 @@
 //! Doing in software what frames' senders left to the port.
-use weir_packet::{Frame, FramePool, offload};
+use weir_packet::{Frame, FramePool, PortNo, offload, parse};
 
 /// Finishes `frames` in place: super-frames become several. How many were dropped since their offload does not fit them.
 /// `spare` is an empty list, kept by the caller so that none is allocated per batch.
@@ -10,4 +10,57 @@ pub(crate) fn finish(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, pool: &mut
     let damaged = frames.drain(..).map(|frame| u64::from(!offload::finish(frame, pool, spare))).sum();
     frames.append(spare);
     damaged
+}
+
+/// As [`finish`], but only of super-frames whose packet lies behind labels, a service header or a backbone header: devices, and
+/// Linux, cut only what begins with IP.
+pub(crate) fn finish_hidden(frames: &mut Vec<Frame>, spare: &mut Vec<Frame>, pool: &mut FramePool) -> u64 {
+    if !frames.iter().any(is_hidden) {
+        return 0;
+    }
+    let mut damaged = 0;
+    for frame in frames.drain(..) {
+        if is_hidden(&frame) {
+            damaged += u64::from(!offload::finish(frame, pool, spare));
+        } else {
+            spare.push(frame);
+        }
+    }
+    frames.append(spare);
+    damaged
+}
+
+/// Whether a frame is to be cut and does not show what: a super-frame is long enough to be looked at once more.
+fn is_hidden(frame: &Frame) -> bool {
+    frame.offload.segmentation.is_some()
+        && parse(frame.bytes(), PortNo::ANY).is_ok_and(|parsed| parsed.layers.transport.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_packet::craft::Craft;
+    use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
+    use weir_packet::{MacAddr, edit};
+
+    #[test]
+    fn only_what_is_hidden_is_cut() {
+        let ethernet = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([1; 4].into(), [2; 4].into());
+        let mut plain = ethernet.udp(5, 6).payload(&[7; 2500]).frame();
+        plain.offload.checksum = Some(PartialChecksum { start: 34, offset: 6 });
+        let segmentation = Segmentation { kind: SegmentationKind::Udp, segment_bytes: 1000, header_bytes: 42 };
+        plain.offload.segmentation = Some(segmentation);
+        let mut hidden = plain.clone();
+        edit::encap_nsh(&mut hidden, 1, [].into_iter()).unwrap();
+        edit::encap_ethernet(&mut hidden).unwrap();
+        let (mut pool, mut spare) = (FramePool::default(), Vec::new());
+        let mut frames = vec![plain.clone(), hidden, plain.clone()];
+        assert_eq!(finish_hidden(&mut frames, &mut spare, &mut pool), 0);
+        let cut: Vec<bool> = frames.iter().map(|frame| frame.offload.segmentation.is_none()).collect();
+        assert_eq!(cut, [false, true, true, true, false]);
+        assert!(frames[1..4].iter().all(|frame| weir_packet::checksum::verify(frame.bytes()).is_ok()));
+        let mut damaged = frames.pop().unwrap();
+        damaged.bytes_mut()[12..14].copy_from_slice(&[0x88, 0xb5]);
+        assert_eq!(finish_hidden(&mut vec![damaged], &mut spare, &mut pool), 1);
+    }
 }

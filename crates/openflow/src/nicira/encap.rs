@@ -35,9 +35,9 @@ fn decode_nsh(action: &mut Reader<'_>) -> Decoded<NshHeader> {
     while !action.is_empty() {
         let at = action.at();
         let (class, kind, length) = (action.u16()?, action.u8()?, usize::from(action.u8()?));
-        let body = length.checked_sub(HEAD).filter(|_| length.is_multiple_of(8));
-        let Some(body) = body else {
-            let reason = format!("found property of length {length}, expected a multiple of 8 from 8 on");
+        // The padding need not count.
+        let Some(body) = length.next_multiple_of(8).checked_sub(HEAD).filter(|_| length > HEAD) else {
+            let reason = format!("found property of length {length}, expected at least {}", HEAD + 1);
             return Err(action.error_at(at, BadAction::BadLen, reason));
         };
         let mut property = action.part(body, "encap property", BadAction::BadLen)?;
@@ -75,7 +75,8 @@ pub(super) fn encode(header: &Encap, writer: &mut Writer<'_>) -> Encoded {
         Encap::Nsh(header) => {
             writer.u32(PacketType::NSH.to_bits());
             if let Some(md_type) = header.md_type {
-                property(MD_TYPE, 8, writer);
+                // Without its padding, as Open vSwitch has it; a value's length is with it.
+                property(MD_TYPE, 5, writer);
                 writer.u8(md_type);
                 writer.zeros(3);
             }

@@ -384,11 +384,12 @@ impl Field {
         self.info().place.bits
     }
 
-    /// Width in whole bytes, as an OXM value carries it (OpenFlow 1.3.5, 7.2.3.7): labels of 20 bits take four.
+    /// Width in whole bytes, as an OXM value carries it (OpenFlow 1.3.5, 7.2.3.7): labels of 20 bits and
+    /// service paths take four.
     pub const fn bytes(self) -> usize {
-        match self.bits() {
-            20 => 4,
-            bits => bits.div_ceil(8) as usize,
+        match (self, self.bits()) {
+            (Field::NshSpi, _) | (_, 20) => 4,
+            (_, bits) => bits.div_ceil(8) as usize,
         }
     }
 
