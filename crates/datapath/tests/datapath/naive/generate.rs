@@ -90,6 +90,16 @@ pub(super) fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
     })
 }
 
+/// An entry that every packet matches, whose first table sends to a group.
+pub(super) fn to_group() -> impl Strategy<Value = FlowMod> {
+    (actions(), 1..=GROUPS, actions(), any::<bool>()).prop_map(|(mut list, group, behind, writes)| {
+        list.push(Action::Group(GroupId(group)));
+        list.extend(behind);
+        let instruction = if writes { Instruction::WriteActions } else { Instruction::ApplyActions };
+        FlowMod::add(0, Match::any(), vec![instruction(list)])
+    })
+}
+
 /// All groups, each leading only to those before it.
 pub(super) fn groups() -> impl Strategy<Value = Vec<GroupMod>> {
     (1..=GROUPS).map(|number| group(number..=number)).collect::<Vec<_>>()

@@ -175,7 +175,8 @@ proptest! {
         groups in groups(),
         change in group(1..=GROUPS),
         down in prop::sample::subsequence((1..=PORTS).collect::<Vec<u32>>(), 0..=2),
-        flows in proptest::collection::vec(flow_mod(), 1..14),
+        last in to_group(),
+        flows in proptest::collection::vec(flow_mod(), 0..14),
         packets in proptest::collection::vec(packet(), 1..12),
     ) {
         let (mut bench, mut naive) = (Bench::controlled(), Naive::default());
@@ -183,7 +184,8 @@ proptest! {
             naive.groups.change(&group);
             prop_assert_eq!(bench.error_of(CONTROLLER, Body::GroupMod(group)), None);
         }
-        for mut flow in flows {
+        // What nothing else matches goes to a group.
+        for mut flow in std::iter::once(last).chain(flows) {
             let mut tried = naive.clone();
             tried.flow_mod(&flow);
             while flow.command == FlowCommand::Add && is_ambiguous(&tried) {
