@@ -83,6 +83,6 @@ pub(crate) fn rank(action: &Action) -> u16 {
         // 10, 11. group, output; refused before they get here: the rest
         Action::Group(_) => BEHIND_FIELDS + 2,
         Action::Output { .. } | Action::Enqueue { .. } => BEHIND_FIELDS + 3,
-        Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 4,
+        Action::Nx(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => BEHIND_FIELDS + 4,
     }
 }

@@ -4,6 +4,7 @@ use crate::meter::bucket::{Cost, TokenBucket};
 use crate::{ChannelId, PacketInLimit};
 use weir_openflow::Version;
 use weir_openflow::model::error::RoleRequestFailed;
+use weir_openflow::model::nicira::PacketInFormat;
 use weir_openflow::model::role::{AsyncConfig, Role, RoleMessage};
 use weir_openflow::model::status::{ControllerReason, RoleReason, TableReason};
 use weir_openflow::model::{FlowRemovedReason, PacketInReason};
@@ -53,8 +54,27 @@ pub(crate) struct Channel {
     pub(crate) asynchronous: AsyncConfig,
     /// Whether anything is told at all.
     pub(crate) listens: bool,
+    /// What Nicira's messages set.
+    pub(crate) nicira: NiciraSettings,
     /// What its packet-ins are limited by.
     packet_ins: Option<TokenBucket>,
+}
+
+/// What a channel set by Nicira's messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NiciraSettings {
+    /// The number by which actions mean it.
+    pub(crate) id: u16,
+    /// How packets are told.
+    pub(crate) packet_ins: PacketInFormat,
+    /// Whether the end of flow entries is told with a list of fields as match (1.0).
+    pub(crate) has_nxm: bool,
+}
+
+impl Default for NiciraSettings {
+    fn default() -> Self {
+        NiciraSettings { id: 0, packet_ins: PacketInFormat::Standard, has_nxm: false }
+    }
 }
 
 /// The channels that are up.
@@ -84,6 +104,7 @@ impl Channels {
             short_id: 0,
             asynchronous: default_async(version),
             listens,
+            nicira: NiciraSettings::default(),
             packet_ins: self.packet_in_limit.map(|limit| TokenBucket::new(now, limit.per_second, limit.burst)),
         });
     }
@@ -139,6 +160,22 @@ impl Channels {
     pub(crate) fn admits_packet_in(&mut self, now: Instant, id: ChannelId) -> bool {
         let bucket = self.get_mut(id).and_then(|channel| channel.packet_ins.as_mut());
         bucket.is_none_or(|bucket| bucket.take(now, Cost::of_packets(1)))
+    }
+
+    /// Gives a channel a role, whatever elections there were; says which channels are masters no more.
+    pub(crate) fn give_role(&mut self, id: ChannelId, role: Role) -> Vec<ChannelId> {
+        let id = self.auxiliaries.main_of(id);
+        let mut displaced = Vec::new();
+        for channel in &mut self.list {
+            if channel.id == id {
+                channel.role = role;
+            } else if role == Role::Master && channel.role == Role::Master {
+                // There is one master: the former becomes slave.
+                channel.role = Role::Slave;
+                displaced.push(channel.id);
+            }
+        }
+        displaced
     }
 
     /// Gives a channel a role; says what it holds then, and which channels are masters no more (OpenFlow 1.3.5, 6.3.6).

@@ -1,5 +1,6 @@
 //! What the pipeline does to the world outside a packet. The live switch does it; a trace writes it down. So both run the same pipeline.
 use crate::DropReason;
+use crate::action_set::ActionSet;
 use crate::group::{BucketAt, Group};
 use crate::meter::Verdict;
 use crate::normal::Forward;
@@ -7,7 +8,9 @@ use crate::packet::Packet;
 use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
-use weir_openflow::model::{Action, GroupId, MeterId, PacketInReason, PortNo};
+use std::ops::ControlFlow;
+use weir_openflow::model::nicira::ControllerAction;
+use weir_openflow::model::{Action, FlowMod, GroupId, MeterId, PacketInReason, PortNo};
 use weir_packet::Frame;
 use weir_packet::offload::WireSize;
 
@@ -55,6 +58,17 @@ pub(crate) trait Effects {
     fn normal(&mut self, packet: &mut Packet) -> Forward;
     /// Output TABLE: a copy of the packet runs through the pipeline from its start.
     fn resubmit(&mut self, packet: &mut Packet);
+    /// Looks a packet up in a table as if it had come in on a port, and runs what is found; `set` is its action set.
+    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()>;
+    /// A packet goes to the controllers that an action names.
+    ///
+    /// # Errors
+    /// Nobody takes it.
+    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason>;
+    /// The first bytes of a frame leave.
+    fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize);
+    /// A packet made a flow entry.
+    fn learn(&mut self, flow: FlowMod);
     /// A group gets the packet, which itself goes on unchanged.
     fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin);
     /// Runs a bucket on a packet that is the bucket's own.

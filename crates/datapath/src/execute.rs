@@ -2,6 +2,7 @@
 use crate::DropReason;
 use crate::effects::{Effects, Origin};
 use crate::meter::{self, Verdict};
+use crate::nicira;
 use crate::normal::Forward;
 use crate::packet::Packet;
 use std::ops::ControlFlow;
@@ -15,7 +16,7 @@ use weir_packet::{Field, Frame, Layers};
 
 /// Why no more actions are run.
 #[derive(Debug, Clone, Copy)]
-enum Stop {
+pub(crate) enum Stop {
     /// One could not be done.
     Edit(EditError),
     /// A meter dropped the packet, and counted it.
@@ -38,6 +39,10 @@ pub(crate) fn run<'a>(
 ) -> ControlFlow<()> {
     for action in actions {
         fx.acting(action);
+        if let Action::Nx(nx) = action {
+            nicira::alone(nx, packet, origin, fx)?;
+            continue;
+        }
         if let Err(stop) = act(action, packet, origin, fx) {
             give_up(stop, packet, origin, fx);
             return ControlFlow::Break(());
@@ -100,8 +105,8 @@ fn act(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effec
         Action::Group(group) => fx.group(group, packet, origin),
         Action::Meter(id) if meter(id, packet, fx) == ControlFlow::Break(()) => return Err(Stop::Metered),
         Action::Meter(_) => {}
-        // Validation lets none of these in.
-        Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
+        // Validation lets none of these in; Nicira's were run above.
+        Action::Nx(_) | Action::Experimenter { .. } | Action::SetFieldRaw(_) => {}
     }
     Ok(())
 }
@@ -172,7 +177,7 @@ pub(crate) fn meter(meter: MeterId, packet: &mut Packet, fx: &mut impl Effects) 
 
 /// An action could not be done: the packet is dropped, or offered to controllers if its TTL is used up.
 #[cold]
-fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+pub(crate) fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     let fate = match stop {
         Stop::Metered => return,
         Stop::Edit(EditError::TooLong) => Err(DropReason::TooLong),
@@ -190,7 +195,7 @@ fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut impl Effect
 
 /// Sends the packet to a port, which may be a reserved one (OpenFlow 1.3.5, 4.5).
 #[inline]
-fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+pub(crate) fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     match port {
         PortNo::CONTROLLER => match fx.punt(packet, origin, max_len) {
             Ok(()) => packet.punted(),

@@ -20,6 +20,7 @@ mod journal;
 mod live;
 mod meter;
 mod monitor;
+mod nicira;
 mod normal;
 mod packet;
 mod pipeline;
@@ -59,7 +60,7 @@ use timeouts::Timers;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, PortDesc, PortNo, TableId};
+use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, NxMessage, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version};
 use weir_packet::{Field, Frame, FramePool, Parsed, parse_frame};
 use weir_units::Instant;
@@ -103,6 +104,8 @@ impl Datapath {
             learned: Learned::new(config.max_learned),
             buffers: Buffers::new(config.n_buffers),
             channels: Channels::new(config.packet_in_limit),
+            to_learn: Vec::new(),
+            learn_failures: 0,
             meters: Meters::new(),
         };
         let limits = group::Limits {
@@ -215,6 +218,9 @@ impl Datapath {
         }
         // Every frame was taken out of its place.
         frames.clear();
+        if !self.plane.to_learn.is_empty() {
+            self.learn(now, out);
+        }
     }
 
     /// A channel is up and speaks `version`.
@@ -308,6 +314,11 @@ impl Datapath {
         self.plane.ports.set_queues(port, queues);
     }
 
+    /// Flow entries that the action `learn` could not add since the start: their table was full, or is not there.
+    pub fn learn_failures(&self) -> u64 {
+        self.plane.learn_failures
+    }
+
     /// Drops by reason since the start.
     pub fn drops(&self) -> Drops {
         self.plane.drops
@@ -349,7 +360,13 @@ impl Datapath {
     fn tell_removed(&self, gone: Vec<FlowRemoved>, out: &mut Output) {
         for removed in gone {
             let channels = self.plane.channels.that(|channel| channel.wants_flow_removed(removed.reason as u32));
-            Self::tell(channels, &Body::FlowRemoved(removed.clone()), out);
+            for channel in channels {
+                let body = match channel.nicira.has_nxm && channel.version == Version::V10 {
+                    true => Body::Nx(Box::new(NxMessage::FlowRemoved(removed.clone()))),
+                    false => Body::FlowRemoved(removed.clone()),
+                };
+                out.messages.push((channel.id, Message { xid: 0, body }));
+            }
         }
     }
 }

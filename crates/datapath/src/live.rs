@@ -11,9 +11,13 @@ use crate::ports::Ports;
 use crate::shape::EntryId;
 use crate::table::{FlowEntry, FlowTable, TableCounters};
 use crate::{ChannelId, DropReason, Drops, Output, pipeline};
+use std::ops::ControlFlow;
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::{Body, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId};
+use weir_openflow::model::nicira::{ControllerAction, NxMessage, PacketIn2, PacketInFormat};
+use weir_openflow::model::{
+    Body, FlowMod, GroupId, Match, Message, MeterId, PacketIn, PacketInReason, PortNo, TableId,
+};
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::offload::WireSize;
 use weir_packet::{Field, Frame, FramePool, Parsed, offload};
@@ -31,6 +35,10 @@ pub(crate) struct Plane {
     pub(crate) learned: Learned,
     pub(crate) buffers: Buffers,
     pub(crate) channels: Channels,
+    /// Flow entries that packets made, to be added once the batch is through.
+    pub(crate) to_learn: Vec<FlowMod>,
+    /// Those that could not be added.
+    pub(crate) learn_failures: u64,
     pub(crate) meters: Meters,
 }
 
@@ -65,10 +73,11 @@ impl<'a> Live<'a> {
     }
 
     /// Offers a packet to the channels that `wants` picks; each says how many bytes it gets at most.
-    fn punt_to(
+    fn offer_to(
         &mut self,
         packet: &Packet,
         origin: Origin,
+        userdata: &[u8],
         wants: impl Fn(&Channel) -> Option<u16>,
     ) -> Result<(), DropReason> {
         if self.plane.ports.get(packet.in_port).is_some_and(|port| !port.allows_packet_in()) {
@@ -82,7 +91,7 @@ impl<'a> Live<'a> {
         }
         let raised = self.plane.meters.measure_punt(self.now, WireSize::of(packet.frame))?;
         if packet.frame.offload.is_none() && raised == 0 {
-            return self.offer(packet, packet.frame, origin, &takers);
+            return self.offer(packet, packet.frame, origin, userdata, &takers);
         }
         let mut copy = self.pool.copy(packet.frame);
         meter::remark_frame(&mut copy, raised);
@@ -93,7 +102,7 @@ impl<'a> Live<'a> {
         }
         let mut result = Err(DropReason::PacketInRate);
         for frame in finished {
-            result = result.or(self.offer(packet, &frame, origin, &takers));
+            result = result.or(self.offer(packet, &frame, origin, userdata, &takers));
             self.pool.give(frame);
         }
         result
@@ -105,12 +114,13 @@ impl<'a> Live<'a> {
         packet: &Packet,
         frame: &Frame,
         origin: Origin,
+        userdata: &[u8],
         takers: &[(ChannelId, u16)],
     ) -> Result<(), DropReason> {
         let mut result = Err(DropReason::PacketInRate);
         for taker in takers {
             if self.plane.channels.admits_packet_in(self.now, taker.0) {
-                self.packet_in(packet, frame, origin, *taker);
+                self.packet_in(packet, frame, origin, userdata, *taker);
                 result = Ok(());
             } else {
                 self.out.limited(taker.0);
@@ -120,7 +130,14 @@ impl<'a> Live<'a> {
     }
 
     /// Sends one packet-in. The packet is kept unless the channel asked for all of it.
-    fn packet_in(&mut self, packet: &Packet, frame: &Frame, origin: Origin, (channel, max_len): (ChannelId, u16)) {
+    fn packet_in(
+        &mut self,
+        packet: &Packet,
+        frame: &Frame,
+        origin: Origin,
+        userdata: &[u8],
+        (channel, max_len): (ChannelId, u16),
+    ) {
         let buffer_id = if max_len == NO_BUFFER {
             None
         } else {
@@ -130,7 +147,7 @@ impl<'a> Live<'a> {
             self.plane.buffers.keep(self.now, channel, packet.in_port, copy, self.pool)
         };
         let sent = if buffer_id.is_some() { usize::from(max_len) } else { MAX_PACKET_IN }.min(frame.len());
-        let body = PacketIn {
+        let packet_in = PacketIn {
             buffer_id,
             total_len: u16::try_from(frame.len()).unwrap_or(u16::MAX),
             reason: origin.reason,
@@ -139,18 +156,34 @@ impl<'a> Live<'a> {
             matching: pipeline_fields(packet),
             data: frame.bytes()[..sent].to_vec().into(),
         };
+        let format = self.plane.channels.get(channel).map_or(PacketInFormat::Standard, |c| c.nicira.packet_ins);
+        let body = match format {
+            PacketInFormat::Nxt => Body::Nx(Box::new(NxMessage::PacketIn(packet_in))),
+            PacketInFormat::Nxt2 => {
+                let packet = PacketIn2 { packet: packet_in, userdata: userdata.to_vec().into() };
+                Body::Nx(Box::new(NxMessage::PacketIn2(packet)))
+            }
+            PacketInFormat::Standard | PacketInFormat::Unknown(_) => Body::PacketIn(packet_in),
+        };
         let carrier = self.plane.channels.auxiliaries().carrier(channel, packet);
-        self.out.messages.push((carrier, Message { xid: 0, body: Body::PacketIn(body) }));
+        self.out.messages.push((carrier, Message { xid: 0, body }));
     }
 }
+
+/// Flow entries that the packets of one batch make at most.
+const MAX_TO_LEARN: usize = 1024;
 
 /// Most bytes of a packet in a packet-in: the message has at most 64 KiB, its header and match included.
 const MAX_PACKET_IN: usize = 65_535 - 128;
 
+/// Pipeline fields that a packet-in does not say here: the port is said anyway, the others nobody may know.
+const UNTOLD: [Field; 4] = [Field::InPort, Field::InPhyPort, Field::PacketType, Field::ActsetOutput];
+
 /// The fields that travel with a packet (OpenFlow 1.3.5, 7.4.1): those that are zero are left out.
 fn pipeline_fields(packet: &Packet) -> Match {
     let in_port = Match::any().with(Field::InPort, packet.in_port.0);
-    [Field::Metadata, Field::TunnelId].into_iter().fold(in_port, |fields, field| match packet.pipeline_field(field) {
+    let wanted = |field: &Field| field.is_pipeline() && !field.is_alias() && !UNTOLD.contains(field);
+    Field::ALL.into_iter().filter(wanted).fold(in_port, |fields, field| match packet.pipeline_field(field) {
         0 => fields,
         value => fields.with(field, value),
     })
@@ -195,7 +228,7 @@ impl Effects for Live<'_> {
 
     #[cold]
     fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason> {
-        self.punt_to(packet, origin, |_| Some(max_len))
+        self.offer_to(packet, origin, &[], |channel| (channel.nicira.id == 0).then_some(max_len))
     }
 
     /// Only 1.0 sends packets without an entry to the controller; 1.3 wants a table-miss entry for that. With channels of both
@@ -203,7 +236,9 @@ impl Effects for Live<'_> {
     #[cold]
     fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason> {
         let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::NoMatch };
-        let taken = self.punt_to(packet, origin, |c| (c.version == Version::V10).then_some(c.miss_send_len));
+        let taken = self.offer_to(packet, origin, &[], |c| {
+            (c.version == Version::V10 && c.nicira.id == 0).then_some(c.miss_send_len)
+        });
         taken.map_err(|reason| if reason == DropReason::NoController { DropReason::TableMiss } else { reason })
     }
 
@@ -223,6 +258,39 @@ impl Effects for Live<'_> {
         let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);
         pipeline::run(self.tables, &mut copy, &mut ActionSet::default(), self);
         copy.finish(self);
+    }
+
+    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
+        pipeline::resubmit(self.tables, table, port, packet, set, self)
+    }
+
+    #[cold]
+    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason> {
+        let taken = |channel: &Channel| (channel.nicira.id == action.id).then_some(action.max_len);
+        self.offer_to(packet, origin, &action.userdata.0, taken)
+    }
+
+    #[cold]
+    fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize) {
+        // A device cannot finish what is cut off.
+        let mut finished = Vec::new();
+        let copy = self.pool.copy(frame);
+        if !offload::finish(copy, self.pool, &mut finished) {
+            return self.dropped(DropReason::BadOffload);
+        }
+        for mut frame in finished {
+            frame.truncate(bytes.min(frame.len()));
+            self.send(port, frame);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, flow: FlowMod) {
+        if self.plane.to_learn.len() < MAX_TO_LEARN {
+            self.plane.to_learn.push(flow);
+        } else {
+            self.dropped(DropReason::LearnedTooMuch);
+        }
     }
 
     fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {

@@ -2,8 +2,10 @@
 use crate::DropReason;
 use crate::effects::{Effects, Origin};
 use crate::group::{BucketAt, MAX_BUCKETS_OF_PACKET};
+use crate::nicira::{MAX_DEPTH, MAX_RESUBMITS, MAX_STACK};
 use weir_openflow::model::{PortNo, Subfield};
 use weir_packet::edit::{self, EditError, Edited};
+use weir_packet::field::{VLAN_PRESENT, eth_type};
 use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_frame};
 
 /// See the module's page. It borrows what is large: moving that costs more than most actions.
@@ -24,6 +26,12 @@ pub(crate) struct Packet<'a> {
     buckets_left: u16,
     /// Whether it was sent, handed to a controller, or dropped for a reason.
     settled: bool,
+    /// Resubmits that it is inside of.
+    depth: u8,
+    /// Resubmits that are left to it and its copies.
+    resubmits_left: u16,
+    /// What Nicira's `push` put there.
+    stack: Vec<u128>,
 }
 
 /// Where a packet goes next.
@@ -38,7 +46,19 @@ impl<'a> Packet<'a> {
     #[inline]
     pub(crate) fn new(frame: &'a mut Frame, parsed: &'a mut Parsed, in_port: PortNo) -> Packet<'a> {
         let (waiting, waiting_queue, buckets_left) = (None, 0, MAX_BUCKETS_OF_PACKET);
-        Packet { frame, parsed, in_port, stale: false, waiting, waiting_queue, buckets_left, settled: false }
+        Packet {
+            frame,
+            parsed,
+            in_port,
+            stale: false,
+            waiting,
+            waiting_queue,
+            buckets_left,
+            settled: false,
+            depth: 0,
+            resubmits_left: MAX_RESUBMITS,
+            stack: Vec::new(),
+        }
     }
 
     /// The flow key of the packet as it is now.
@@ -138,8 +158,14 @@ impl<'a> Packet<'a> {
     pub(crate) fn set(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
         if field.is_pipeline() {
             self.flush_bucket(fx);
+            if field == Field::InPort {
+                self.in_port = crate::nicira::port_of(value);
+            }
             self.parsed.key.set(field, value);
             return self.note_tunnel(field, value, fx);
+        }
+        if field == Field::VlanTci {
+            return self.set_tag(value, fx);
         }
         let edited = self.edit(fx, |frame, layers| edit::set_field(frame, layers, field, value));
         if edited == Edited::InPlace {
@@ -160,6 +186,83 @@ impl<'a> Packet<'a> {
             Field::TunSrc => self.frame.tunnel.src = value as u32,
             _ => self.frame.tunnel.dst = value as u32,
         }
+    }
+
+    /// Sets the whole VLAN tag: pushes one if there is none and there is to be one, pops it if there is to be none.
+    #[cold]
+    fn set_tag(&mut self, value: u128, fx: &mut impl Effects) {
+        let (is_tagged, wants) = (self.layers().vlan_tags > 0, value & u128::from(VLAN_PRESENT) != 0);
+        match (is_tagged, wants) {
+            (false, false) => return,
+            (true, false) => {
+                self.edit(fx, edit::pop_vlan);
+                return;
+            }
+            (false, true) => {
+                // Too long for a tag: it stays without.
+                let pushed = self.try_edit(fx, |frame, layers| edit::push_vlan(frame, layers, eth_type::VLAN));
+                if pushed.is_err() {
+                    return self.dropped(DropReason::TooLong, fx);
+                }
+            }
+            (true, true) => {}
+        }
+        self.set(Field::VlanVid, value & 0x1fff, fx);
+        self.set(Field::VlanPcp, value >> 13 & 7, fx);
+    }
+
+    /// States that a resubmit begins; whether it may.
+    pub(crate) fn enters_resubmit(&mut self) -> bool {
+        let may = self.depth < MAX_DEPTH && self.resubmits_left > 0;
+        if may {
+            self.depth += 1;
+            self.resubmits_left -= 1;
+        }
+        may
+    }
+
+    /// States that the latest resubmit is done.
+    pub(crate) fn leaves_resubmit(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    /// Puts a value on the stack; whether there is room.
+    pub(crate) fn push(&mut self, value: u128) -> bool {
+        let has_room = self.stack.len() < MAX_STACK;
+        if has_room {
+            self.stack.push(value);
+        }
+        has_room
+    }
+
+    /// Takes the latest value from the stack.
+    pub(crate) fn pop(&mut self) -> Option<u128> {
+        self.stack.pop()
+    }
+
+    /// Sends the packet's first bytes, as it is now.
+    pub(crate) fn send_start(&mut self, port: PortNo, bytes: usize, fx: &mut impl Effects) {
+        self.flush(fx);
+        self.settled = true;
+        fx.send_start(port, self.frame, bytes);
+    }
+
+    /// Does something with a copy of the packet as it is now.
+    #[cold]
+    pub(crate) fn on_copy<E: Effects>(&mut self, fx: &mut E, act: impl FnOnce(&mut Packet, &mut E)) {
+        let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
+        let mut copy = Packet {
+            stale: self.stale,
+            buckets_left: self.buckets_left,
+            depth: self.depth,
+            resubmits_left: self.resubmits_left,
+            stack: self.stack.clone(),
+            ..Packet::new(&mut frame, &mut parsed, self.in_port)
+        };
+        act(&mut copy, fx);
+        copy.finish(fx);
+        (self.buckets_left, self.resubmits_left) = (copy.buckets_left, copy.resubmits_left);
+        self.settled = true;
     }
 
     /// Sets the bits of a field that are in `mask`.

@@ -1,11 +1,14 @@
 //! A packet's way through the tables (OpenFlow 1.3.5, 5.1 to 5.11).
+use crate::DropReason;
 use crate::action_set::ActionSet;
 use crate::effects::{Effects, NO_COOKIE, Origin};
 use crate::execute;
+use crate::nicira;
 use crate::packet::Packet;
-use crate::table::FlowTable;
+use crate::table::{FlowEntry, FlowTable};
 use std::ops::ControlFlow;
-use weir_openflow::model::PacketInReason;
+use weir_openflow::model::{PacketInReason, PortNo};
+use weir_packet::Field;
 
 /// Runs a packet through `tables` from the first on. `set` is memory to work with.
 ///
@@ -23,29 +26,8 @@ pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet
         // 2.
         let Some((_, entry)) = found else { return miss(table, packet, fx) };
         // 3.
-        let program = &*entry.program;
-        if let Some(meter) = program.meter
-            && execute::meter(meter, packet, fx) == ControlFlow::Break(())
-        {
-            return;
-        }
-        if let Some(actions) = &program.apply {
-            let reason = if entry.is_table_miss() { PacketInReason::NoMatch } else { PacketInReason::Action };
-            let origin = Origin { table, cookie: entry.cookie, reason };
-            if execute::run(actions.iter(), packet, origin, fx) == ControlFlow::Break(()) {
-                return;
-            }
-        }
-        if program.clear {
-            set.clear();
-        }
-        if let Some(actions) = &program.write {
-            set.write(actions);
-        }
-        if let Some((value, mask)) = program.metadata {
-            packet.write_metadata(value, mask, fx);
-        }
-        match program.goto {
+        let ControlFlow::Continue(goto) = instructions(entry, table, packet, set, fx) else { return };
+        match goto {
             // Later tables only, as compiling has checked: this ends.
             Some(next) => table = next,
             None => break,
@@ -57,6 +39,74 @@ pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet
         let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::Action };
         let _ = execute::run(set.actions(), packet, origin, fx);
     }
+}
+
+/// Runs an entry's instructions; the table that comes next, if any.
+#[inline]
+fn instructions(
+    entry: &FlowEntry,
+    table: u8,
+    packet: &mut Packet,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) -> ControlFlow<(), Option<u8>> {
+    let program = &*entry.program;
+    if let Some(meter) = program.meter
+        && execute::meter(meter, packet, fx) == ControlFlow::Break(())
+    {
+        return ControlFlow::Break(());
+    }
+    if let Some(actions) = &program.apply {
+        let reason = if entry.is_table_miss() { PacketInReason::NoMatch } else { PacketInReason::Action };
+        let origin = Origin { table, cookie: entry.cookie, reason };
+        let ran = if program.looks_up {
+            nicira::run(actions.iter(), packet, origin, set, fx)
+        } else {
+            execute::run(actions.iter(), packet, origin, fx)
+        };
+        if ran == ControlFlow::Break(()) {
+            return ControlFlow::Break(());
+        }
+    }
+    if program.clear {
+        set.clear();
+    }
+    if let Some(actions) = &program.write {
+        set.write(actions);
+    }
+    if let Some((value, mask)) = program.metadata {
+        packet.write_metadata(value, mask, fx);
+    }
+    ControlFlow::Continue(program.goto)
+}
+
+/// Looks a packet up in a table as if it had come in on `port`, and runs what is found and what that leads to. Without an
+/// entry nothing happens. The action set is run by whoever began.
+#[cold]
+pub(crate) fn resubmit(
+    tables: &[FlowTable],
+    table: u8,
+    port: PortNo,
+    packet: &mut Packet,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) -> ControlFlow<()> {
+    if !packet.enters_resubmit() {
+        packet.dropped(DropReason::Resubmits, fx);
+        return ControlFlow::Break(());
+    }
+    let mut key = *packet.key();
+    key.set(Field::InPort, port.0.into());
+    let mut next = Some(table);
+    while let Some(table) = next {
+        let found = tables.get(usize::from(table)).and_then(|table| table.lookup(&key));
+        fx.looked_up(table, found, packet.frame.len());
+        let Some((_, entry)) = found else { break };
+        next = instructions(entry, table, packet, set, fx)?;
+        key = *packet.key();
+    }
+    packet.leaves_resubmit();
+    ControlFlow::Continue(())
 }
 
 fn miss(table: u8, packet: &mut Packet, fx: &mut impl Effects) {

@@ -1,6 +1,7 @@
 //! What an entry does, as the pipeline runs it: its instructions sorted into the order of execution (OpenFlow 1.3.5, 5.9).
+use crate::nicira;
 use std::sync::Arc;
-use weir_openflow::model::error::BadInstruction;
+use weir_openflow::model::error::{BadAction, BadInstruction};
 use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, MeterId, PortNo, TableId};
 
 /// Compiled instructions. Entries that one flow-mod changes share them.
@@ -18,6 +19,8 @@ pub(crate) struct Program {
     pub(crate) metadata: Option<(u64, u64)>,
     /// The table that comes next; without one the action set is run.
     pub(crate) goto: Option<u8>,
+    /// Whether `apply` has actions that look packets up in tables.
+    pub(crate) looks_up: bool,
     /// The groups that it sends to, each once.
     groups: Box<[GroupId]>,
     /// The meters that it uses, each once.
@@ -49,6 +52,11 @@ impl Program {
             if repeated {
                 return Err(BadInstruction::UnsupInst.into());
             }
+        }
+        program.looks_up = nicira::looks_up(program.apply.iter().flat_map(|list| list.iter()));
+        if program.write.iter().flat_map(|list| list.iter()).any(|action| matches!(action, Action::Nx(_))) {
+            // An action set holds one action of each type, in an order that Nicira's have no place in.
+            return Err(BadAction::UnsupportedOrder.into());
         }
         program.groups = groups_of(program.actions());
         program.meters = meters_of(program.meter, program.actions());

@@ -13,7 +13,9 @@ use crate::validate::Known;
 use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
 use std::fmt;
-use weir_openflow::model::{Action, GroupId, Match, MeterId, PacketInReason, PortNo};
+use std::ops::ControlFlow;
+use weir_openflow::model::nicira::ControllerAction;
+use weir_openflow::model::{Action, FlowMod, GroupId, Match, MeterId, PacketInReason, PortNo};
 use weir_openflow::{Version, text};
 use weir_packet::offload::WireSize;
 use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, key::WORDS};
@@ -201,7 +203,7 @@ impl Effects for Tracer<'_> {
     fn recycle(&mut self, _frame: Frame) {}
 
     fn punt(&mut self, packet: &Packet, origin: Origin, _max_len: u16) -> Result<(), DropReason> {
-        self.offer(packet, origin.reason, DropReason::NoController, |_| true)
+        self.offer(packet, origin.reason, DropReason::NoController, |channel| channel.nicira.id == 0)
     }
 
     fn punt_miss(&mut self, packet: &Packet, _table: u8) -> Result<(), DropReason> {
@@ -214,6 +216,23 @@ impl Effects for Tracer<'_> {
 
     /// Only packet-outs resubmit; none is traced.
     fn resubmit(&mut self, _packet: &mut Packet) {}
+
+    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
+        pipeline::resubmit(&self.datapath.tables, table, port, packet, set, self)
+    }
+
+    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason> {
+        self.offer(packet, origin.reason, DropReason::NoController, |channel| channel.nicira.id == action.id)
+    }
+
+    fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize) {
+        let mut start = frame.clone();
+        start.truncate(bytes.min(frame.len()));
+        self.send_copy(port, &start);
+    }
+
+    /// The action says it.
+    fn learn(&mut self, _flow: FlowMod) {}
 
     fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
         group::run(&self.datapath.groups, group, packet, origin, self);
@@ -270,7 +289,9 @@ impl fmt::Display for Trace {
 /// The fields of a packet that are not zero, where several share their bits the one that the packet has.
 fn fields(key: &FlowKey, wanted: impl Fn(Field) -> bool) -> String {
     let known = Known::new(*key, FlowMask { words: [u64::MAX; WORDS] });
-    let has = |field: &Field| *field != Field::InPhyPort && known.has(field.prerequisite()) && key.get(*field) != 0;
+    let has = |field: &Field| {
+        *field != Field::InPhyPort && !field.is_alias() && known.has(field.prerequisite()) && key.get(*field) != 0
+    };
     let there = Field::ALL.into_iter().filter(has).filter(|field| wanted(*field));
     text::format_match(&there.fold(Match::any(), |fields, field| fields.with(field, key.get(field))))
 }

@@ -2,8 +2,10 @@
 //!
 //! [`Known`] is what is certain about the packets the actions will see: it starts with the entry's match and follows each
 //! action, so that `push_vlan, set_field:vlan_vid` is right and `set_field:tcp_dst` without a match on TCP is not.
+use crate::nicira;
 use weir_openflow::Version;
 use weir_openflow::model::error::BadAction;
+use weir_openflow::model::nicira::NICIRA;
 use weir_openflow::model::queue::ALL_QUEUES;
 use weir_openflow::model::{Action, Encap, ErrorType, GroupId, MeterId, PortNo};
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
@@ -68,7 +70,7 @@ impl Known {
         self.exact(field).is_some_and(|value| values.iter().any(|v| u128::from(*v) == value))
     }
 
-    fn is_ip(&self) -> bool {
+    pub(crate) fn is_ip(&self) -> bool {
         self.is(Field::EthType, &[eth_type::IPV4, eth_type::IPV6])
     }
 
@@ -152,10 +154,17 @@ impl Known {
     }
 
     /// Some bits of a field change to what is not known; whether it was certainly there.
-    fn blur(&mut self, field: Field) -> bool {
+    pub(crate) fn blur(&mut self, field: Field) -> bool {
         let was_there = self.has(field.prerequisite());
         self.mask.set(field, 0);
         was_there
+    }
+
+    /// Headers may have come or gone: a tag may be there, the packet's type is what the match said.
+    pub(crate) fn forget(&mut self) {
+        if self.vlan == Vlan::Absent {
+            self.vlan = Vlan::Popped;
+        }
     }
 
     /// The packet's type changed: nothing is known of what follows.
@@ -180,6 +189,10 @@ pub(crate) fn actions<'a>(
         if index == MAX_ACTIONS {
             return Err(BadAction::TooMany.into());
         }
+        if let Action::Nx(nx) = action {
+            nicira::check(nx, &mut known, place, version)?;
+            continue;
+        }
         argument(action, place)?;
         let is_consistent = follow(action, &mut known);
         if !is_consistent && version != Version::V10 && place != Place::Bucket {
@@ -187,6 +200,11 @@ pub(crate) fn actions<'a>(
         }
     }
     Ok(())
+}
+
+/// Checks the actions that another one holds.
+pub(crate) fn nested(list: &[Action], known: &Known, place: Place, version: Version) -> Result<(), ErrorType> {
+    actions(list, known, place, version)
 }
 
 /// Checks what an action says by itself.
@@ -228,6 +246,8 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         // Whether the meter is there is checked where meters are. Groups do not go with the meters that their buckets would use.
         Action::Meter(_) if place == Place::Bucket => BadAction::BadType,
         Action::Meter(meter) if meter == MeterId(0) || meter > MeterId::MAX => BadAction::BadMeter,
+        // Nicira's that weir does not have: connection tracking, conjunctions, samples.
+        Action::Experimenter { id: NICIRA, .. } => BadAction::BadExpType,
         Action::Experimenter { .. } => BadAction::BadExperimenter,
         Action::SetFieldRaw(_) => BadAction::BadSetType,
         _ => return Ok(()),
@@ -236,8 +256,8 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
 }
 
 /// Whether bits of a field may be written, which beside what set-field may name the metadata are.
-fn is_writable(field: Field) -> bool {
-    field.is_settable() || field == Field::Metadata
+pub(crate) fn is_writable(field: Field) -> bool {
+    field.is_settable() || matches!(field, Field::Metadata | Field::VlanTci | Field::InPort)
 }
 
 /// Whether packets can be output to a port. It need not exist yet: until it does, packets for it are dropped and counted.

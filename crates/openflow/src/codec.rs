@@ -81,7 +81,13 @@ pub(crate) fn holds_messages(header: Header, bytes: &[u8]) -> bool {
 /// # Errors
 /// What to answer the sender with.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
+    decode_as(bytes, false)
+}
+
+/// The same; `has_tables` says whether 1.0's flow-mods name their table (`NXT_FLOW_MOD_TABLE_ID`).
+pub(crate) fn decode_as(bytes: &[u8], has_tables: bool) -> Result<Message, DecodeError> {
     let mut reader = Reader::new(bytes, "header", BadRequest::BadLen);
+    reader.has_tables = has_tables;
     reader.skip(HEADER_BYTES)?;
     let header = Header::read(bytes).filter(|header| usize::from(header.length) == bytes.len()).ok_or_else(|| {
         let found = u16::from_be_bytes([bytes[2], bytes[3]]);

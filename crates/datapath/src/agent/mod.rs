@@ -5,6 +5,7 @@ mod groups;
 mod meters;
 mod monitors;
 mod multipart;
+mod nicira;
 mod notices;
 mod packet_out;
 mod parts;
@@ -18,12 +19,13 @@ mod walk;
 pub(crate) use parts::Parts;
 pub use walk::{FlowWalk, LongReply};
 
-use crate::{ChannelId, Datapath, Output};
+use crate::{ChannelId, Datapath, Output, flow_mod};
 use notices::Forwarded;
 use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};
 use weir_openflow::model::multipart::RequestBody;
+use weir_openflow::model::nicira::{NICIRA, NxMessage};
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, BufferId, ErrorType, FlowCommand, FlowMod, Message};
+use weir_openflow::model::{Body, BufferId, ErrorType, Experimenter, FlowCommand, FlowMod, Message};
 use weir_openflow::{Version, codec};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -62,9 +64,13 @@ pub(crate) fn handle(
     let Some(version) = datapath.plane.channels.version(channel) else { return };
     datapath.journal.by = Some((datapath.main_of(channel), message.xid));
     let mut request = Request { now, channel, version, xid: message.xid, pool, out };
-    if let Err(error) = datapath.answer(&message.body, &mut request) {
+    let answered = datapath.answer(&message.body, &mut request);
+    if let Err(error) = answered {
         let version = request.version;
         request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
+    }
+    if !datapath.plane.to_learn.is_empty() {
+        datapath.learn(now, request.out);
     }
     datapath.journal.by = None;
     datapath.tell_monitors(out);
@@ -91,7 +97,9 @@ impl Datapath {
             }
             Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
             Body::SetConfig(config) => return self.set_switch_config(*config, request),
-            Body::FlowMod(flow) => return self.handle_flow_mod(flow, request),
+            Body::FlowMod(flow) => {
+                return self.handle_flow_mod(&flow_mod::in_v10_order(flow, request.version), request);
+            }
             Body::PacketOut(packet) => return self.packet_out(packet, request),
             Body::PortMod(change) => return self.port_mod(change, request),
             Body::TableMod(change) => return self.table_mod(change, request),
@@ -116,6 +124,8 @@ impl Datapath {
             Body::SetAsync(config) => self.set_async_config(request.channel, config),
             Body::BundleControl(control) => return self.bundle_control(control, request),
             Body::BundleAdd(add) => return self.bundle_add(add, request),
+            Body::Nx(message) => return self.nicira(message, request),
+            Body::Experimenter(Experimenter { id: NICIRA, .. }) => return Err(BadRequest::BadExpType.into()),
             Body::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
             // Not questions: nothing to answer.
             Body::Hello(_) | Body::Error(_) | Body::EchoReply(_) => {}
@@ -165,5 +175,5 @@ fn changes_state(body: &Body) -> bool {
             | Body::MeterMod(_)
             | Body::BundleControl(_)
             | Body::BundleAdd(_)
-    )
+    ) || matches!(body, Body::Nx(message) if matches!(**message, NxMessage::FlowMod(_)))
 }

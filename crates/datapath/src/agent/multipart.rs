@@ -4,7 +4,8 @@ use crate::{Datapath, meter};
 use weir_openflow::codec;
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::{ReplyBody, RequestBody, TableStats};
-use weir_openflow::model::{Body, ErrorType, PortDesc, PortNo, TableId};
+use weir_openflow::model::nicira::NICIRA;
+use weir_openflow::model::{Body, ErrorType, Experimenter, PortDesc, PortNo, TableId};
 use weir_units::Instant;
 
 /// 1.0's wildcards: all of them (`OFPFW_ALL`).
@@ -24,7 +25,12 @@ impl Datapath {
         let body = match asked {
             RequestBody::Desc => ReplyBody::Desc(self.desc()),
             // Answered above.
-            RequestBody::Flow(_) | RequestBody::Aggregate(_) | RequestBody::Group(_) | RequestBody::GroupDesc(_) => {
+            RequestBody::Flow(_)
+            | RequestBody::Aggregate(_)
+            | RequestBody::NxFlow(_)
+            | RequestBody::NxAggregate(_)
+            | RequestBody::Group(_)
+            | RequestBody::GroupDesc(_) => {
                 return Ok(());
             }
             RequestBody::Table => ReplyBody::Table(self.table_stats()),
@@ -41,6 +47,7 @@ impl Datapath {
             RequestBody::Meter(meter) => ReplyBody::Meter(self.meter_stats(now, *meter)?),
             RequestBody::MeterConfig(meter) => ReplyBody::MeterConfig(self.meter_configs(*meter)?),
             RequestBody::MeterFeatures => ReplyBody::MeterFeatures(meter::FEATURES),
+            RequestBody::Experimenter(Experimenter { id: NICIRA, .. }) => return Err(BadRequest::BadExpType.into()),
             RequestBody::Experimenter(_) => return Err(BadRequest::BadExperimenter.into()),
             _ => return Err(BadRequest::BadMultipart.into()),
         };

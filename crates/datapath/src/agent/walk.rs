@@ -28,6 +28,8 @@ pub struct LongReply {
     version: Version,
     xid: u32,
     asked: Asked,
+    /// Whether it is one of Nicira's.
+    is_nicira: bool,
 }
 
 /// What was asked for, and how far the answer is.
@@ -73,16 +75,17 @@ impl Datapath {
         xid: u32,
         body: &RequestBody,
     ) -> Option<Result<LongReply, ErrorType>> {
+        let is_nicira = matches!(body, RequestBody::NxFlow(_) | RequestBody::NxAggregate(_));
         let asked = match body {
-            RequestBody::Flow(asked) => self.flow_walk(asked).map(Asked::Flows),
-            RequestBody::Aggregate(asked) => {
+            RequestBody::Flow(asked) | RequestBody::NxFlow(asked) => self.flow_walk(asked).map(Asked::Flows),
+            RequestBody::Aggregate(asked) | RequestBody::NxAggregate(asked) => {
                 self.flow_walk(asked).map(|walk| Asked::Sum(walk, AggregateStats::default()))
             }
             RequestBody::Group(wanted) => Ok(Asked::GroupStats(GroupWalk::new(*wanted))),
             RequestBody::GroupDesc(wanted) => Ok(Asked::GroupDescs(GroupWalk::new(*wanted))),
             _ => return None,
         };
-        Some(asked.map(|asked| LongReply { channel, version, xid, asked }))
+        Some(asked.map(|asked| LongReply { channel, version, xid, asked, is_nicira }))
     }
 
     /// Goes on with an answer over at most `most` places of entries, or about as many buckets of groups. Whether there is more.
@@ -92,6 +95,11 @@ impl Datapath {
         if more && is_empty(&part) {
             return true;
         }
+        let part = match part {
+            ReplyBody::Flow(entries) if reply.is_nicira => ReplyBody::NxFlow(entries),
+            ReplyBody::Aggregate(sum) if reply.is_nicira => ReplyBody::NxAggregate(sum),
+            part => part,
+        };
         for part in codec::split_reply(part, reply.version) {
             reply.tell(MultipartReply { more: part.more || more, ..part }, out);
         }

@@ -1,6 +1,8 @@
 //! Applying flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
 mod v10;
 
+pub(crate) use v10::in_v10_order;
+
 use crate::action_set;
 use crate::group::Groups;
 use crate::journal::{Former, Journal, Undo};
@@ -62,11 +64,6 @@ impl Tables<'_> {
         gone: &mut Vec<FlowRemoved>,
     ) -> Result<(), ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
-        if version == Version::V10 && flow.priority != u16::MAX && v10::is_exact(&flow.matching) {
-            // An entry without wildcards comes before all others (OpenFlow 1.0.0, 3.4).
-            let flow = FlowMod { priority: u16::MAX, ..flow.clone() };
-            return self.apply(now, &flow, version, gone);
-        }
         let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
         let is_one_table = self.settings.get(usize::from(flow.table.0)).is_some_and(|table| table.is_there);
         if !(is_one_table || is_delete && flow.table == TableId::ALL) {

@@ -1,7 +1,17 @@
 //! What only flow-mods of 1.0 have.
-use weir_openflow::model::Match;
+use std::borrow::Cow;
+use weir_openflow::Version;
+use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
+
+/// A flow-mod as 1.0 orders entries: one without wildcards comes before all others (OpenFlow 1.0.0, 3.4).
+pub(crate) fn in_v10_order(flow: &FlowMod, version: Version) -> Cow<'_, FlowMod> {
+    if version == Version::V10 && flow.priority != u16::MAX && is_exact(&flow.matching) {
+        return Cow::Owned(FlowMod { priority: u16::MAX, ..flow.clone() });
+    }
+    Cow::Borrowed(flow)
+}
 
 /// Whether a match of 1.0 has no wildcard: it names every field that packets it matches have.
 pub(super) fn is_exact(matching: &Match) -> bool {

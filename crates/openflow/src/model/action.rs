@@ -77,6 +77,8 @@ pub enum Action {
     /// Takes the outermost header off; under it must be a packet of this type, or any for [`PacketType::NEXT_PROTOCOL`] (Open
     /// vSwitch's `decap`).
     Decap(PacketType),
+    /// One of Nicira's actions that no version has of its own.
+    Nx(Box<super::NxAction>),
     /// Not looked into; `data` is all behind the experimenter's number, padding included.
     Experimenter {
         id: u32,

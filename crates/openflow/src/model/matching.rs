@@ -79,6 +79,7 @@ impl Match {
     /// `OFPET_BAD_MATCH` with the code that the specification names.
     pub fn key_and_mask(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
+        let vlan = |field| matches!(field, Field::VlanTci | Field::VlanVid | Field::VlanPcp);
         let mut seen = std::collections::HashSet::new();
         for entry in &self.fields {
             let MatchField::Known { field, value, mask: bits } = entry else {
@@ -89,8 +90,8 @@ impl Match {
                 return Err(BadMatch::DupField.into());
             }
             let bits = bits.unwrap_or(field.all_ones());
-            if field.is_register() && mask.get(*field) & bits != 0 {
-                // The same bits under the name of a narrower or wider register.
+            if (field.is_register() || vlan(*field)) && mask.get(*field) & bits != 0 {
+                // The same bits under another name: a narrower or wider register, the whole VLAN tag.
                 return Err(BadMatch::DupField.into());
             }
             // Fields of exclusive packets share places; prerequisites keep them from meeting in one match.

@@ -13,6 +13,7 @@ pub mod matching;
 pub mod meter;
 pub mod monitor;
 pub mod multipart;
+pub mod nicira;
 pub mod packet_io;
 pub mod port;
 pub mod property;
@@ -30,6 +31,7 @@ pub use group::{BucketId, GroupId};
 pub use matching::{Match, MatchField};
 pub use meter::MeterId;
 pub use multipart::{MultipartReply, MultipartRequest};
+pub use nicira::{NxAction, NxMessage};
 pub use packet_io::{BufferId, PacketIn, PacketInReason, PacketOut};
 pub use port::PortDesc;
 pub use weir_packet::PortNo;
@@ -109,6 +111,8 @@ pub enum Body {
     BundleAdd(bundle::BundleAdd),
     /// 1.5.
     ControllerStatus(status::ControllerStatus),
+    /// One of Nicira's messages.
+    Nx(Box<nicira::NxMessage>),
 }
 
 /// The first message of either end (OpenFlow 1.3.5, 7.5.1).

@@ -60,6 +60,10 @@ pub enum RequestBody {
     /// 1.5.
     BundleFeatures(BundleFeaturesRequest),
     Experimenter(Experimenter),
+    /// `NXST_FLOW`: 1.0's flow statistics whose match is a list of fields.
+    NxFlow(FlowRequest),
+    /// `NXST_AGGREGATE`.
+    NxAggregate(FlowRequest),
 }
 
 /// Which entries flow and aggregate statistics are asked for (OpenFlow 1.3.5, 7.3.5.2).
@@ -127,6 +131,10 @@ pub enum ReplyBody {
     ControllerStatus(Vec<ControllerStatus>),
     BundleFeatures(BundleFeatures),
     Experimenter(Experimenter),
+    /// `NXST_FLOW`: 1.0's flow statistics whose match is a list of fields.
+    NxFlow(Vec<FlowStats>),
+    /// `NXST_AGGREGATE`.
+    NxAggregate(AggregateStats),
 }
 
 /// `ofp_desc` (OpenFlow 1.3.5, 7.3.5.1).

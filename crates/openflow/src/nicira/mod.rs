@@ -1,5 +1,11 @@
 //! Open vSwitch's own extensions, whose experimenter number is Nicira's (`include/openflow/nicira-ext.h`).
+pub(crate) mod action;
 pub(crate) mod encap;
+mod learn;
+pub(crate) mod message;
+pub(crate) mod multipart;
+pub(crate) mod nxm;
+mod packet_in;
 
 use crate::model::Action;
 use crate::wire::{Decoded, Encoded, Reader, Writer, action::padded};

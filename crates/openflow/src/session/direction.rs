@@ -1,5 +1,5 @@
 //! Which end may send which message (OpenFlow 1.3.5, 6.1 and 7.1).
-use crate::model::Body;
+use crate::model::{Body, NxMessage};
 
 /// The end of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,21 @@ impl End {
     }
 }
 
+fn nicira(message: &NxMessage) -> Option<End> {
+    match message {
+        NxMessage::SetFlowFormat(_)
+        | NxMessage::FlowModTableId(_)
+        | NxMessage::FlowMod(_)
+        | NxMessage::RoleRequest(_)
+        | NxMessage::SetPacketInFormat(_)
+        | NxMessage::SetAsync(_)
+        | NxMessage::SetControllerId(_) => Some(End::Controller),
+        NxMessage::FlowRemoved(_) | NxMessage::RoleReply(_) | NxMessage::PacketIn(_) | NxMessage::PacketIn2(_) => {
+            Some(End::Switch)
+        }
+    }
+}
+
 /// The only end that sends this message; `None` for messages of both.
 fn sender(body: &Body) -> Option<End> {
     match body {
@@ -25,6 +40,7 @@ fn sender(body: &Body) -> Option<End> {
         | Body::EchoReply(_)
         | Body::Experimenter(_)
         | Body::BundleControl(_) => None,
+        Body::Nx(message) => nicira(message),
         Body::FeaturesRequest
         | Body::GetConfigRequest
         | Body::SetConfig(_)

@@ -12,7 +12,7 @@ mod types;
 
 use crate::codec::{self, Header, kind};
 use crate::model::error::{BadRequest, ERROR_DATA_BYTES, HelloFailed};
-use crate::model::{Body, Bytes, ErrorMessage, ErrorType, FeaturesReply, Hello, Message, Version};
+use crate::model::{Body, Bytes, ErrorMessage, ErrorType, FeaturesReply, Hello, Message, NxMessage, Version};
 use direction::End;
 use reassembly::{Next, Reassembly};
 use std::collections::VecDeque;
@@ -35,6 +35,8 @@ pub struct Session {
     counters: SessionCounters,
     last_xid: u32,
     started: Instant,
+    /// Whether the controller's flow-mods of 1.0 name their table.
+    has_tables: bool,
     /// When the peer's last message came.
     heard: Instant,
     /// When the echo request that is not answered yet went out.
@@ -75,6 +77,7 @@ impl Session {
             counters: SessionCounters::default(),
             last_xid: 0,
             started: now,
+            has_tables: false,
             heard: now,
             probed: None,
         };
@@ -204,7 +207,7 @@ impl Session {
             Some(version) if header.version != version as u8 => {
                 self.refuse(header, bytes, BadRequest::BadVersion.into());
             }
-            Some(version) => match codec::decode(bytes) {
+            Some(version) => match codec::decode_as(bytes, self.has_tables) {
                 Ok(message) if self.end.expects(&message.body) => self.take_message(version, message),
                 Ok(_) => self.refuse(header, bytes, BadRequest::BadType.into()),
                 Err(error) => self.refuse(header, bytes, error.error),
@@ -290,6 +293,11 @@ impl Session {
     }
 
     fn take_message(&mut self, version: Version, message: Message) {
+        if let Body::Nx(nicira) = &message.body
+            && let NxMessage::FlowModTableId(set) = **nicira
+        {
+            self.has_tables = set;
+        }
         match (self.state, message) {
             (_, Message { xid, body: Body::EchoRequest(data) }) => {
                 self.answer(version, &Message { xid, body: Body::EchoReply(data) });

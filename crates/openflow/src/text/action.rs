@@ -1,8 +1,8 @@
 //! Actions, from text: `set_field:4197->vlan_vid,output:2`.
 use super::scan::{Item, Scanner};
-use super::{ParseError, encap, field_value, instruction, number, raw};
+use super::{ParseError, encap, field_value, instruction, nicira_parse, number, raw};
 use crate::model::action::NO_BUFFER;
-use crate::model::{Action, GroupId, PortNo};
+use crate::model::{Action, GroupId, NxAction, PortNo};
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
@@ -93,6 +93,10 @@ impl List {
 }
 
 fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
+    if let Some(nicira) = nicira_parse::parse(item)? {
+        out.push(nicira);
+        return Ok(());
+    }
     let wrong = |expected: String| item.wrong(expected);
     let value = |expected: &str| item.value(expected);
     let u8_value = |expected: &str| number::u8(item.value(expected)?).map_err(wrong);
@@ -171,7 +175,7 @@ fn bare_port(item: &Item<'_>, word: &str) -> Result<Action, ParseError> {
         Ok(PortNo::CONTROLLER) if is_word => controller(item),
         Ok(port) if is_word || number::u32(word).is_ok() => simple(item, output_to(port)),
         _ => {
-            let known = ACTIONS.into_iter().chain(instruction::NAMES).chain(PORTS);
+            let known = ACTIONS.into_iter().chain(nicira_parse::NAMES).chain(instruction::NAMES).chain(PORTS);
             Err(ParseError::unknown(item.at, word, "an action or instruction", known))
         }
     }
@@ -182,12 +186,24 @@ fn output_to(port: PortNo) -> Action {
 }
 
 fn output(item: &Item<'_>, value: &str) -> Result<Action, ParseError> {
-    field_value::port(value).map(output_to).map_err(|expected| item.wrong(expected))
+    if value.contains("port=") {
+        return nicira_parse::output_trunc(item);
+    }
+    let port = field_value::port(value);
+    if let (Err(_), Ok(src)) = (&port, nicira_parse::part(value)) {
+        return Ok(NxAction::OutputReg { src, max_len: NO_BUFFER }.into_action());
+    }
+    port.map(output_to).map_err(|expected| item.wrong(expected))
 }
 
 /// `controller`, `controller:128` or `controller(max_len=128)`.
 fn controller(item: &Item<'_>) -> Result<Action, ParseError> {
     let value = item.value.unwrap_or_default();
+    if value.contains(['=', ',']) || value == "pause" {
+        if let Some(special) = nicira_parse::controller(item)? {
+            return Ok(special);
+        }
+    }
     let length = value.strip_prefix("max_len=").unwrap_or(value);
     let max_len = if length.is_empty() { Ok(NO_BUFFER) } else { number::u16(length) };
     let max_len = max_len.map_err(|expected| item.wrong(format!("as length in bytes {expected}")))?;
@@ -223,7 +239,7 @@ fn set_field(item: &Item<'_>) -> Result<Action, ParseError> {
     let error = |expected: String| ParseError::new(item.value_at, value, expected);
     match field_value::parse(field, value).map_err(error)? {
         (value, None) => Ok(Action::SetField { field, value }),
-        _ => Err(error("a value without mask: OpenFlow 1.3 sets whole fields".into())),
+        (value, Some(mask)) => Ok(Action::SetFieldMasked { field, value, mask }),
     }
 }
 

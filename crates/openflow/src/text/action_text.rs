@@ -1,7 +1,7 @@
 //! Actions and instructions, to text: the spelling of `ovs-ofctl`.
-use super::{encap, field_value, instruction, raw};
+use super::{encap, field_value, instruction, nicira, raw};
 use crate::model::stats::Stats;
-use crate::model::{Action, Instruction, PortNo, Subfield, Version};
+use crate::model::{Action, Instruction, PortNo, Version};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use weir_packet::{Field, MacAddr};
@@ -92,7 +92,8 @@ fn write_action(action: &Action, version: Version) -> String {
             let value = field_value::match_text(*field, *value, Some(*mask));
             format!("set_field:{value}->{}", field_value::set_name(*field))
         }
-        Action::Move { src, dst } => format!("move:{}->{}", subfield(*src), subfield(*dst)),
+        Action::Move { src, dst } => format!("move:{}->{}", nicira::part(*src), nicira::part(*dst)),
+        Action::Nx(nx) => nicira::write(nx, version),
         Action::DecNshTtl => "dec_nsh_ttl".into(),
         Action::Encap(header) => encap::write(header),
         Action::Decap(wanted) => encap::write_decap(*wanted),
@@ -106,16 +107,6 @@ fn write_action(action: &Action, version: Version) -> String {
         Action::Enqueue { port, queue } => format!("enqueue:{port}:{queue}"),
         Action::Experimenter { id, data } => format!("experimenter({id:#x},{})", raw::hex(&data.0)),
         Action::SetFieldRaw(field) => format!("set_field:{}->{}", raw::hex(&field.payload.0), raw::name(field)),
-    }
-}
-
-/// `reg0[0..15]`; `reg0[]` for all of a field.
-fn subfield(part: Subfield) -> String {
-    let name = field_value::set_name(part.field);
-    match (part.offset, part.bits) {
-        _ if part == Subfield::all(part.field) => format!("{name}[]"),
-        (offset, 1) => format!("{name}[{offset}]"),
-        (offset, bits) => format!("{name}[{offset}..{}]", offset.saturating_add(bits).saturating_sub(1)),
     }
 }
 

@@ -15,6 +15,8 @@ mod instruction;
 mod match_text;
 mod matching;
 mod meter;
+mod nicira;
+mod nicira_parse;
 mod number;
 mod print;
 mod raw;

@@ -69,7 +69,14 @@ impl<'a> Scanner<'a> {
                 let close = closing(tail).ok_or_else(|| {
                     ParseError::new(self.base + at + key_len, tail, "a `)` for every `(` that is opened")
                 })?;
-                (Some(&tail[1..close]), 1, close + 1)
+                // `check_pkt_larger(200)->reg0[0]`: what comes behind the parentheses belongs to them.
+                let end = close + 1;
+                if tail[end..].starts_with("->") {
+                    let len = value_len(&tail[end..]);
+                    (Some(&tail[1..end + len]), 1, end + len)
+                } else {
+                    (Some(&tail[1..close]), 1, end)
+                }
             }
             _ => (None, 0, 0),
         };

@@ -47,7 +47,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
         }
         VENDOR => {
             let id = action.u32()?;
-            nicira::decode_action(id, &mut action)?
+            nicira::action::decode(id, &mut action, decode)?
         }
         kind => {
             let argument = Argument::decode(&mut action)?;
@@ -117,7 +117,10 @@ fn encode(action: &Action, writer: &mut Writer<'_>) -> Encoded {
         ref extension @ (Action::Encap(_) | Action::Decap(_) | Action::DecNshTtl) => {
             return nicira::encode_action(extension, writer);
         }
-        ref other => return Err(writer.cannot(format!("the action {other:?}"))),
+        ref other => {
+            let cannot = writer.cannot(format!("the action {other:?}"));
+            return nicira::action::encode_for_v10(other, writer).unwrap_or(Err(cannot));
+        }
     }
     Ok(())
 }
@@ -140,7 +143,12 @@ fn encode_set_field(field: Field, value: u128, writer: &mut Writer<'_>) -> Encod
         Field::IpDscp => byte(SET_NW_TOS, (value as u8) << 2, writer),
         Field::TcpSrc | Field::UdpSrc | Field::SctpSrc => short(SET_TP_SRC, value as u16, writer),
         Field::TcpDst | Field::UdpDst | Field::SctpDst => short(SET_TP_DST, value as u16, writer),
-        _ => return Err(writer.cannot(format!("setting {field} to {value:#x}"))),
+        // What 1.0 has no action for, Nicira's extensions have one.
+        _ => {
+            let cannot = writer.cannot(format!("setting {field} to {value:#x}"));
+            let set = Action::SetField { field, value };
+            return nicira::action::encode_for_v10(&set, writer).unwrap_or(Err(cannot));
+        }
     }
     Ok(())
 }

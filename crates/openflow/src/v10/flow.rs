@@ -7,7 +7,7 @@ use crate::model::error::{BadAction, BadRequest, FlowModFailed};
 use crate::model::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
 use crate::model::multipart::{FlowRequest, FlowStats};
 use crate::model::stats::MoreStats;
-use crate::model::{Action, GroupId, Instruction, TableId};
+use crate::model::{GroupId, Instruction, NxAction, PortNo, TableId};
 use crate::wire::{Decoded, Encoded, Reader, Writer, flow};
 
 /// `OFPFF_EMERG`, whose bit means something else in 1.3.
@@ -15,7 +15,7 @@ const EMERG: u16 = 1 << 2;
 /// `OFPFF_SEND_FLOW_REM` and `OFPFF_CHECK_OVERLAP`, which are 1.3's.
 const SHARED_FLAGS: u16 = 3;
 
-fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
+pub(crate) fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
     let at = reader.at();
     let flags = reader.u16()?;
     if flags & !(SHARED_FLAGS | EMERG) != 0 {
@@ -26,7 +26,7 @@ fn decode_flags(reader: &mut Reader<'_>) -> Decoded<FlowFlags> {
     Ok(FlowFlags(flags & SHARED_FLAGS).with(emergency))
 }
 
-fn encode_flags(flags: FlowFlags, writer: &mut Writer<'_>) -> Encoded {
+pub(crate) fn encode_flags(flags: FlowFlags, writer: &mut Writer<'_>) -> Encoded {
     let foreign = flags.0 & !(SHARED_FLAGS | FlowFlags::EMERG.0);
     if foreign != 0 {
         return Err(writer.cannot(format!("the flow flags {foreign:#x}")));
@@ -35,32 +35,69 @@ fn encode_flags(flags: FlowFlags, writer: &mut Writer<'_>) -> Encoded {
     Ok(())
 }
 
-fn decode_actions(reader: &mut Reader<'_>) -> Decoded<Vec<Instruction>> {
+pub(crate) fn decode_actions(reader: &mut Reader<'_>) -> Decoded<Vec<Instruction>> {
     let left = reader.left();
     let actions = reader.part(left, "actions", BadAction::BadLen)?.list(action::decode)?;
     Ok(if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] })
 }
 
-fn encode_actions(instructions: &[Instruction], writer: &mut Writer<'_>) -> Encoded {
-    let actions: &[Action] = match instructions {
-        [] => &[],
-        [Instruction::ApplyActions(actions)] => actions,
-        _ => return Err(writer.cannot("instructions other than one apply-actions")),
+/// Instructions as an action list: metadata and the next table as Nicira's actions that do the same where it matters, which is
+/// what Open vSwitch shows in 1.0.
+pub(crate) fn encode_actions(instructions: &[Instruction], writer: &mut Writer<'_>) -> Encoded {
+    let rank = |instruction: &Instruction| match instruction {
+        Instruction::ApplyActions(_) => Some(0),
+        Instruction::WriteMetadata { .. } => Some(1),
+        Instruction::GotoTable(_) => Some(2),
+        _ => None,
     };
-    action::encode_list(actions, writer)
+    let mut ordered: Vec<_> = instructions.iter().collect();
+    ordered.sort_by_key(|instruction| rank(instruction));
+    ordered.into_iter().try_for_each(|instruction| match instruction {
+        Instruction::ApplyActions(actions) => action::encode_list(actions, writer),
+        Instruction::WriteMetadata { metadata, mask } => {
+            let write = NxAction::WriteMetadata { metadata: *metadata, mask: *mask };
+            action::encode_list(&[write.into_action()], writer)
+        }
+        Instruction::GotoTable(table) => {
+            let resubmit = NxAction::Resubmit { port: PortNo::IN_PORT, table: Some(*table) };
+            action::encode_list(&[resubmit.into_action()], writer)
+        }
+        _ => Err(writer.cannot("instructions other than apply-actions, write-metadata and goto-table")),
+    })
 }
 
-fn is_delete(command: FlowCommand) -> bool {
+pub(crate) fn is_delete(command: FlowCommand) -> bool {
     matches!(command, FlowCommand::Delete | FlowCommand::DeleteStrict)
+}
+
+/// The command, and the table: in the command's high byte if the controller said so (`NXT_FLOW_MOD_TABLE_ID`).
+pub(crate) fn command(reader: &mut Reader<'_>) -> Decoded<(FlowCommand, TableId)> {
+    if reader.has_tables {
+        let table = TableId(reader.u8()?);
+        return Ok((flow::command(reader, |reader| reader.u8().map(u16::from))?, table));
+    }
+    let command = flow::command(reader, Reader::u16)?;
+    Ok((command, default_table(command)))
+}
+
+/// The table that is meant where none is named.
+const fn default_table(command: FlowCommand) -> TableId {
+    if matches!(command, FlowCommand::Delete | FlowCommand::DeleteStrict) { TableId::ALL } else { TableId(0) }
+}
+
+/// Writes a command, with its table in the high byte if it is not the one meant without.
+pub(crate) fn encode_command(flow: &FlowMod, writer: &mut Writer<'_>) {
+    writer.u8(if flow.table == default_table(flow.command) { 0 } else { flow.table.0 });
+    writer.u8(flow.command as u8);
 }
 
 pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
     let (matching, cookie) = (matching::decode(reader)?, reader.u64()?);
-    let command = flow::command(reader, Reader::u16)?;
+    let (command, table) = self::command(reader)?;
     Ok(FlowMod {
         cookie,
         cookie_mask: 0,
-        table: if is_delete(command) { TableId::ALL } else { TableId(0) },
+        table,
         command,
         idle_timeout: reader.u16()?,
         hard_timeout: reader.u16()?,

@@ -2,13 +2,13 @@
 //!
 //! What 1.0 lacks is refused by name when encoding, unless leaving it out or sending the nearest thing does no harm; the
 //! modules say where.
-mod action;
+pub(crate) mod action;
 pub(crate) mod error;
-mod flow;
-mod matching;
+pub(crate) mod flow;
+pub(crate) mod matching;
 mod multipart;
 mod packet;
-mod port;
+pub(crate) mod port;
 mod queue;
 mod switch;
 mod table;
@@ -16,6 +16,7 @@ mod table;
 use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
+use crate::nicira;
 use crate::wire::{Decoded, Encoded, Reader, Writer, config, opaque};
 
 const VENDOR: u8 = 4;
@@ -67,7 +68,7 @@ const NAMES: [&str; 22] = [
 pub(crate) fn decode(kind: u8, reader: &mut Reader<'_>) -> Decoded<Body> {
     reader.rename(NAMES.get(usize::from(kind)).unwrap_or(&"message"));
     Ok(match kind {
-        VENDOR => Body::Experimenter(opaque::decode(reader, Version::V10)?),
+        VENDOR => nicira::message::decode(reader, Version::V10)?,
         FEATURES_REQUEST => Body::FeaturesRequest,
         FEATURES_REPLY => Body::FeaturesReply(switch::decode_features(reader)?),
         GET_CONFIG_REQUEST => Body::GetConfigRequest,
@@ -99,7 +100,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
         Body::Error(_) => ERROR,
         Body::EchoRequest(_) => ECHO_REQUEST,
         Body::EchoReply(_) => ECHO_REPLY,
-        Body::Experimenter(_) => VENDOR,
+        Body::Experimenter(_) | Body::Nx(_) => VENDOR,
         Body::FeaturesRequest => FEATURES_REQUEST,
         Body::FeaturesReply(_) => FEATURES_REPLY,
         Body::GetConfigRequest => GET_CONFIG_REQUEST,
@@ -136,6 +137,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
 pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
     match body {
         Body::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer)?,
+        Body::Nx(message) => nicira::message::encode(message, Version::V10, writer)?,
         Body::FeaturesReply(features) => switch::encode_features(features, writer)?,
         Body::GetConfigReply(settings) | Body::SetConfig(settings) => config::encode(settings, writer),
         Body::PacketIn(packet) => packet::encode_in(packet, writer)?,

@@ -4,6 +4,7 @@ use crate::codec::HEADER_BYTES;
 use crate::model::Version;
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
+use crate::nicira;
 use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
 
 const DESC: u16 = 0;
@@ -30,7 +31,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<MultipartReques
             let (port, queue) = queue::decode_stats_request(reader)?;
             RequestBody::Queue { port, queue }
         }
-        VENDOR => RequestBody::Experimenter(opaque::decode(reader, Version::V10)?),
+        VENDOR => nicira::multipart::decode_request(reader)?,
         kind => {
             let reason = format!("found statistics type {kind}, which 1.0 does not have");
             return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
@@ -47,7 +48,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
         RequestBody::Table => TABLE,
         RequestBody::PortStats(_) => PORT_STATS,
         RequestBody::Queue { .. } => QUEUE,
-        RequestBody::Experimenter(_) => VENDOR,
+        RequestBody::Experimenter(_) | RequestBody::NxFlow(_) | RequestBody::NxAggregate(_) => VENDOR,
         _ => return Err(writer.cannot("this statistics request, which only 1.3 has")),
     };
     multipart::encode_head(kind, request.more, writer);
@@ -60,6 +61,9 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
         }
         RequestBody::Queue { port, queue } => queue::encode_stats_request(*port, *queue, writer),
         RequestBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer),
+        body @ (RequestBody::NxFlow(_) | RequestBody::NxAggregate(_)) => {
+            nicira::multipart::encode_request(body, writer)
+        }
         _ => Ok(()),
     }
 }
@@ -73,7 +77,7 @@ pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<MultipartReply> {
         TABLE => ReplyBody::Table(reader.list(table::decode_stats)?),
         PORT_STATS => ReplyBody::PortStats(reader.list(port::decode_stats)?),
         QUEUE => ReplyBody::Queue(reader.list(queue::decode_stats)?),
-        VENDOR => ReplyBody::Experimenter(opaque::decode(reader, Version::V10)?),
+        VENDOR => nicira::multipart::decode_reply(reader)?,
         kind => {
             let reason = format!("found statistics type {kind}, which 1.0 does not have");
             return Err(reader.error_at(HEADER_BYTES, BadRequest::BadMultipart, reason));
@@ -90,7 +94,7 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::Table(_) => TABLE,
         ReplyBody::PortStats(_) => PORT_STATS,
         ReplyBody::Queue(_) => QUEUE,
-        ReplyBody::Experimenter(_) => VENDOR,
+        ReplyBody::Experimenter(_) | ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_) => VENDOR,
         _ => return Err(writer.cannot("this statistics reply, which only 1.3 has")),
     };
     multipart::encode_head(kind, reply.more, writer);
@@ -102,6 +106,7 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::PortStats(list) => list.iter().try_for_each(|stats| port::encode_stats(stats, writer))?,
         ReplyBody::Queue(list) => list.iter().try_for_each(|stats| queue::encode_stats(stats, writer))?,
         ReplyBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer)?,
+        body @ (ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_)) => nicira::multipart::encode_reply(body, writer)?,
         _ => (),
     }
     Ok(())

@@ -7,7 +7,7 @@
 use super::oxm;
 use crate::model::action::Action;
 use crate::model::error::BadAction;
-use crate::model::{GroupId, MatchField, MeterId, PortNo, Version};
+use crate::model::{GroupId, MatchField, MeterId, NxAction, PortNo, Version};
 use crate::nicira;
 use crate::v15::action as v15;
 use crate::wire::action::{Argument, byte, element, encode_experimenter, head, long, padded, short};
@@ -42,7 +42,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Action> {
         v15::COPY_FIELD if action.version() >= Version::V15 => return v15::decode_copy(&mut action),
         EXPERIMENTER => {
             let id = action.u32()?;
-            nicira::decode_action(id, &mut action)?
+            nicira::action::decode(id, &mut action, decode)?
         }
         OUTPUT => {
             let port = port::output(&mut action, |action| action.u32().map(PortNo))?;
@@ -159,11 +159,22 @@ fn encode(action: &Action, proto: Option<u8>, writer: &mut Writer<'_>) -> Encode
             return padded(SET_FIELD, writer, |writer| oxm::encode_field(field, value, Some(mask), writer));
         }
         Action::Move { src, dst } if writer.version() >= Version::V15 => return v15::encode_copy(src, dst, writer),
-        Action::SetFieldMasked { field, .. } => return Err(writer.cannot(format!("setting some bits of {field}"))),
-        Action::Move { src, .. } => return Err(writer.cannot(format!("copying bits of {}", src.field))),
+        Action::SetFieldMasked { field, value, mask } => {
+            return nicira::action::encode_load2(field, value, Some(mask), writer);
+        }
+        Action::Move { src, dst } => return nicira::action::encode_move(src, dst, writer),
+        Action::Nx(ref nx) => return encode_nicira(nx, proto, writer),
         Action::SetFieldRaw(ref raw) => return padded(SET_FIELD, writer, |writer| oxm::encode_raw(raw, writer)),
     }
     Ok(())
+}
+
+/// Nicira's action, or what Open vSwitch sends for it.
+fn encode_nicira(nx: &NxAction, proto: Option<u8>, writer: &mut Writer<'_>) -> Encoded {
+    match *nx {
+        NxAction::SetTunnel { id, .. } => set_field(Field::TunnelId, id, writer),
+        ref nx => nicira::action::encode(nx, writer, &|actions, writer| encode_list(actions, proto, writer)),
+    }
 }
 
 const fn source_port(proto: Option<u8>) -> Field {

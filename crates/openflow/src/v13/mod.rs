@@ -22,6 +22,7 @@ use crate::codec::DecodeError;
 use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
+use crate::nicira;
 use crate::wire::{Decoded, Encoded, Reader, Writer, config, opaque};
 
 const EXPERIMENTER: u8 = 4;
@@ -139,7 +140,7 @@ pub(crate) fn kind(body: &Body) -> Result<u8, &'static str> {
         Body::Error(_) => ERROR,
         Body::EchoRequest(_) => ECHO_REQUEST,
         Body::EchoReply(_) => ECHO_REPLY,
-        Body::Experimenter(_) => EXPERIMENTER,
+        Body::Experimenter(_) | Body::Nx(_) => EXPERIMENTER,
         Body::FeaturesRequest => FEATURES_REQUEST,
         Body::FeaturesReply(_) => FEATURES_REPLY,
         Body::GetConfigRequest => GET_CONFIG_REQUEST,
@@ -179,6 +180,7 @@ pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
         Body::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
         Body::BundleControl(control) => onf::encode_control(control, writer)?,
         Body::BundleAdd(add) => onf::encode_add(add, writer)?,
+        Body::Nx(message) => nicira::message::encode(message, writer.version(), writer)?,
         Body::FeaturesReply(features) => switch::encode_features(features, writer),
         Body::GetConfigReply(settings) | Body::SetConfig(settings) => config::encode(settings, writer),
         Body::PacketIn(packet) => packet::encode_in(packet, writer)?,

@@ -1,8 +1,9 @@
 //! What 1.3 says in experimenter messages of the Open Networking Foundation's: bundles (extension 230), which are 1.4's.
 use crate::model::bundle::{BundleAdd, BundleControl};
 use crate::model::{Body, Version};
+use crate::nicira;
 use crate::v14::bundle;
-use crate::wire::{Decoded, Encoded, Reader, Writer, opaque};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
 
 /// The foundation's number.
 pub(crate) const ONF: u32 = 0x4f4e_4600;
@@ -29,7 +30,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Body> {
             reader.skip(8)?;
             bundle::decode_add(reader).map(Body::BundleAdd)
         }
-        _ => Ok(Body::Experimenter(opaque::decode(reader, Version::V13)?)),
+        _ => nicira::message::decode(reader, reader.version()),
     }
 }
 

@@ -3,15 +3,19 @@
 //! Known fields are those of the `OFPXMC_OPENFLOW_BASIC` class that 1.3 has, and those that it lacks, in the form that its
 //! users send them: `tcp_flags` and `actset_output` as the Open Networking Foundation's extensions for 1.3 (what Open vSwitch and
 //! os-ken send, also in 1.4; fields of the basic class in 1.5), `pbb_uca` as its extension 256 (basic in 1.4), and Open vSwitch's own fields as it sends them. Everything else stays raw.
+use crate::codec::DecodeError;
 use crate::model::error::{BadMatch, ErrorType};
 use crate::model::matching::RawField;
 use crate::model::multipart::OxmId;
 use crate::model::{Match, MatchField, Version};
+use crate::nicira::nxm;
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::Field;
 
 /// `OFPMT_OXM`.
 const MATCH_OXM: u16 = 1;
+/// `OFPXMC_NXM_0`: Nicira's first fields.
+const NXM_0: u16 = 0x0000;
 /// `OFPXMC_NXM_1`: Nicira's fields.
 const NXM_1: u16 = 0x0001;
 /// `OFPXMC_OPENFLOW_BASIC`.
@@ -42,6 +46,8 @@ const fn head(field: Field, version: Version) -> Head {
     match field {
         Field::PbbUca if version as u8 >= Version::V14 as u8 => basic_head(field),
         Field::TcpFlags | Field::ActsetOutput if version as u8 >= Version::V15 as u8 => basic_head(field),
+        Field::VlanTci => Head { class: NXM_0, number: 4, prefix: &[] },
+        Field::PktMark => Head { class: NXM_1, number: 33, prefix: &[] },
         Field::IpFrag => Head { class: NXM_1, number: NX_IP_FRAG, prefix: &[] },
         // Extensions of fields that later versions have keep their numbers.
         Field::TcpFlags | Field::ActsetOutput => {
@@ -141,6 +147,9 @@ pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> De
     let length = usize::from(reader.u8()?);
     let mut payload = reader.part(length, "field", bad_length)?;
     let bytes = payload.rest();
+    if let Some(known) = nxm::field_of(class, number, has_mask, &bytes.0) {
+        return known.map_err(|reason| DecodeError { error: bad_length, reason: format!("byte {at}: {reason}") });
+    }
     let Some((field, prefix)) = field_of(class, number, &bytes.0, reader.version()) else {
         return Ok(MatchField::Raw(RawField { class, number, has_mask, payload: bytes }));
     };
@@ -149,7 +158,7 @@ pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> De
     if data.len() != expected {
         let found = data.len();
         let reason = format!("byte {at}: {field}: found {found} bytes of value and mask, expected {expected}");
-        return Err(crate::codec::DecodeError { error: bad_length, reason });
+        return Err(DecodeError { error: bad_length, reason });
     }
     let (value, mask) = data.split_at(field.bytes());
     Ok(MatchField::Known { field, value: number_of(value), mask: has_mask.then(|| number_of(mask)) })
@@ -162,12 +171,28 @@ fn number_of(bytes: &[u8]) -> u128 {
 
 /// Writes an entry of a known field.
 pub(crate) fn encode_field(field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
+    encode(head(field, writer.version()), field, value, mask, writer)
+}
+
+/// Writes a known field's value under another class and number.
+pub(crate) fn encode_under(
+    class: u16,
+    number: u8,
+    field: Field,
+    value: u128,
+    mask: Option<u128>,
+    writer: &mut Writer<'_>,
+) -> Encoded {
+    encode(Head { class, number, prefix: &[] }, field, value, mask, writer)
+}
+
+fn encode(head: Head, field: Field, value: u128, mask: Option<u128>, writer: &mut Writer<'_>) -> Encoded {
     let width = field.bytes();
     let largest = u128::MAX >> (128 - 8 * width);
     if let Some(wrong) = [Some(value), mask].into_iter().flatten().find(|number| *number > largest) {
         return Err(writer.cannot(format!("{wrong:#x} in {field}, whose value has {width} bytes")));
     }
-    let Head { class, number, prefix } = head(field, writer.version());
+    let Head { class, number, prefix } = head;
     let length = prefix.len() + width * if mask.is_some() { 2 } else { 1 };
     writer.u16(class);
     writer.u8(number << 1 | u8::from(mask.is_some()));

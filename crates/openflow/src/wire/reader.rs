@@ -8,6 +8,7 @@ use weir_packet::MacAddr;
 /// What is left of a message, or of one part of it.
 ///
 /// It knows what it reads and which error its shortness is, so that the code that reads fields only says which fields.
+#[derive(Clone)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     /// Offset in the message of the first byte left.
@@ -15,12 +16,16 @@ pub(crate) struct Reader<'a> {
     what: &'static str,
     short: ErrorType,
     version: Version,
+    /// Parts of a kind that can hold itself, around this one.
+    depth: usize,
+    /// Whether 1.0's flow-mods have their table in the command's high byte.
+    pub(crate) has_tables: bool,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `bytes`, the `what`; `short` is the error when it ends too early or too late.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str, short: impl Into<ErrorType>) -> Self {
-        Reader { bytes, at: 0, what, short: short.into(), version: Version::V13 }
+        Reader { bytes, at: 0, what, short: short.into(), version: Version::V13, depth: 0, has_tables: false }
     }
 
     /// What is read from now on is of this version; 1.3 without that.
@@ -53,6 +58,15 @@ impl<'a> Reader<'a> {
     /// Calls what is read from now on `what`.
     pub(crate) fn rename(&mut self, what: &'static str) {
         self.what = what;
+    }
+
+    /// Says that this part is inside another of its kind, of which at most `most` may be around it.
+    pub(crate) fn nest(&mut self, most: usize, error: impl Into<ErrorType>) -> Decoded<()> {
+        self.depth += 1;
+        if self.depth <= most {
+            return Ok(());
+        }
+        Err(self.error(error, format_args!("found {} of these inside each other, expected at most {most}", self.depth)))
     }
 
     /// An error at the next byte.

@@ -13,6 +13,7 @@ const MAX_BYTES: usize = 65_535;
 pub fn split_reply(reply: ReplyBody, version: Version) -> Vec<MultipartReply> {
     match reply {
         ReplyBody::Flow(entries) => split(entries, version, ReplyBody::Flow),
+        ReplyBody::NxFlow(entries) => split(entries, version, ReplyBody::NxFlow),
         ReplyBody::Table(entries) => split(entries, version, ReplyBody::Table),
         ReplyBody::PortStats(entries) => split(entries, version, ReplyBody::PortStats),
         ReplyBody::Queue(entries) => split(entries, version, ReplyBody::Queue),

@@ -77,11 +77,11 @@ fn actions_of_1_0_are_set_fields_in_1_3() {
 #[test]
 fn what_1_0_lacks_is_refused_by_name() {
     let tagged = Match::any().with_masked(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT);
-    let goto = FlowMod::add(1, Match::any(), vec![Instruction::GotoTable(TableId(1))]);
+    let write = FlowMod::add(1, Match::any(), vec![Instruction::WriteActions(vec![Action::PopVlan])]);
     let request = |request| Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::Flow(request) });
     let cases: [(Body, &str); 14] = [
         (Body::GetAsyncRequest, "asynchronous configuration"),
-        (Body::FlowMod(goto), "instructions other than one apply-actions"),
+        (Body::FlowMod(write), "instructions other than apply-actions, write-metadata and goto-table"),
         (Body::FlowMod(FlowMod { table: TableId(1), ..add(Match::any(), vec![]) }), "a flow-mod of table 1"),
         (Body::FlowMod(FlowMod { flags: FlowFlags(8), ..add(Match::any(), vec![]) }), "the flow flags 0x8"),
         (Body::FlowMod(FlowMod { cookie_mask: 1, ..FlowMod::delete_all() }), "a flow-mod of the entries with a cookie"),
@@ -214,9 +214,9 @@ fn flow_statistics_of_1_0_leave_out_what_it_cannot_say() {
         matching: Match::any(),
         instructions,
     };
-    let goto = entry(0, vec![Instruction::GotoTable(TableId(1))]);
+    let write = entry(0, vec![Instruction::WriteActions(vec![Action::PopVlan])]);
     let output = entry(1, vec![Instruction::ApplyActions(vec![Action::output(PortNo(1))])]);
-    let all = ReplyBody::Flow(vec![goto.clone(), output.clone()]);
+    let all = ReplyBody::Flow(vec![write, output.clone()]);
     let replies = split_reply(all.clone(), Version::V10);
     assert_eq!(replies.into_iter().map(|reply| reply.body).collect::<Vec<_>>(), [ReplyBody::Flow(vec![output])]);
     let replies = split_reply(all.clone(), Version::V13);

@@ -20,7 +20,7 @@
 //! | 25 | nsh_spi 24, nsh_si 8, nsh_mdtype 8, nsh_np 8, nsh_flags 8, nsh_ttl 8 |
 //! | 26, 27 | nsh_c1 32, nsh_c2 32; nsh_c3 32, nsh_c4 32 |
 //! | 28 | tun_src 32, tun_dst 32 |
-//! | 29 | actset_output 32, - 32 |
+//! | 29 | actset_output 32, pkt_mark 32 |
 //!
 //! The words used by ordinary traffic come first, so that a parser of common shapes writes only 0 to 7.
 mod numbers;
@@ -32,7 +32,7 @@ use std::str::FromStr;
 
 /// A match field. Those of OpenFlow 1.3 carry their number in the `OFPXMC_OPENFLOW_BASIC` class (OpenFlow 1.3.5, 7.2.3.7);
 /// [`Field::TcpFlags`], [`Field::ActsetOutput`] and [`Field::PacketType`] are OpenFlow 1.5's, [`Field::PbbUca`] 1.4's; those from 128
-/// on are Open vSwitch's: fragments, registers, NSH (RFC 8300), tunnel addresses.
+/// on are Open vSwitch's: fragments, the whole VLAN tag, registers, the mark, NSH (RFC 8300), tunnel addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is named by the specification; `info` carries name, width and prerequisite")]
@@ -82,6 +82,7 @@ pub enum Field {
     ActsetOutput = 43,
     PacketType = 44,
     IpFrag = 128,
+    VlanTci = 129,
     Reg0 = 130,
     Reg1 = 131,
     Reg2 = 132,
@@ -122,6 +123,7 @@ pub enum Field {
     NshC4 = 169,
     TunSrc = 170,
     TunDst = 171,
+    PktMark = 172,
 }
 
 /// Where a field lies in a flow key: `bits` bits, `shift` above the low end of `word` (two words, high one first, for 128 bits).
@@ -185,7 +187,7 @@ const fn masked(info: Info) -> Info {
 
 impl Field {
     /// All fields, in order of their numbers.
-    pub const ALL: [Field; 85] = {
+    pub const ALL: [Field; 87] = {
         use Field::*;
         [
             InPort,
@@ -233,6 +235,7 @@ impl Field {
             ActsetOutput,
             PacketType,
             IpFrag,
+            VlanTci,
             Reg0,
             Reg1,
             Reg2,
@@ -273,6 +276,7 @@ impl Field {
             NshC4,
             TunSrc,
             TunDst,
+            PktMark,
         ]
     };
 
@@ -323,6 +327,7 @@ impl Field {
             Field::PbbUca => info("pbb_uca", 7, 15, 1, Eth(PBB)),
             Field::TcpFlags => masked(info("tcp_flags", 3, 4, 12, IpProto(ip_proto::TCP))),
             Field::IpFrag => masked(info("ip_frag", 3, 2, 2, Eth(IP))),
+            Field::VlanTci => masked(info("vlan_tci", 1, 0, 16, None)),
             Field::ActsetOutput => info("actset_output", 29, 32, 32, None),
             Field::PacketType => info("packet_type", 16, 0, 32, None),
             Field::Reg0 => register("reg0", 17, 32, 32),
@@ -365,6 +370,7 @@ impl Field {
             Field::NshC4 => masked(info("nsh_c4", 27, 0, 32, Eth(NSH))),
             Field::TunSrc => masked(info("tun_src", 28, 32, 32, None)),
             Field::TunDst => masked(info("tun_dst", 28, 0, 32, None)),
+            Field::PktMark => masked(info("pkt_mark", 29, 0, 32, None)),
         }
     }
 
@@ -407,9 +413,10 @@ impl Field {
     pub const fn is_settable(self) -> bool {
         use Field::{
             ActsetOutput, InPhyPort, InPort, IpFrag, Ipv6Exthdr, Metadata, NshMdtype, NshNp, PacketType, TcpFlags,
+            VlanTci,
         };
         !matches!(self, InPort | InPhyPort | Metadata | Ipv6Exthdr | TcpFlags | IpFrag)
-            && !matches!(self, ActsetOutput | PacketType | NshMdtype | NshNp)
+            && !matches!(self, ActsetOutput | PacketType | NshMdtype | NshNp | VlanTci)
     }
 
     /// What must be matched as well.
@@ -420,8 +427,8 @@ impl Field {
     /// Whether it travels with the packet, not in it: ports, metadata, tunnel, registers, ... (OpenFlow 1.5.1, 7.2.3.9: pipeline
     /// match fields).
     pub const fn is_pipeline(self) -> bool {
-        use Field::{ActsetOutput, InPhyPort, InPort, Metadata, PacketType, TunDst, TunSrc, TunnelId};
-        matches!(self, InPort | InPhyPort | Metadata | TunnelId | TunSrc | TunDst | ActsetOutput | PacketType)
+        use Field::{ActsetOutput, InPhyPort, InPort, Metadata, PacketType, PktMark, TunDst, TunSrc, TunnelId};
+        matches!(self, InPort | InPhyPort | Metadata | TunnelId | TunSrc | TunDst | ActsetOutput | PacketType | PktMark)
             || self.is_register()
     }
 
@@ -439,6 +446,11 @@ impl Field {
     /// Whether it is another name for the bits of several 32-bit registers.
     pub const fn is_wide_register(self) -> bool {
         matches!(self as u8, 146..=157)
+    }
+
+    /// Whether it is another name for the bits of several other fields: a wide register, or the whole VLAN tag.
+    pub const fn is_alias(self) -> bool {
+        self.is_wide_register() || matches!(self, Field::VlanTci)
     }
 
     /// The field of number `number` in the `OFPXMC_OPENFLOW_BASIC` class.
@@ -510,7 +522,7 @@ mod tests {
         };
         for (i, a) in Field::ALL.into_iter().enumerate() {
             for b in Field::ALL.into_iter().skip(i + 1) {
-                let same_registers = a.is_register() && b.is_wide_register();
+                let same_registers = a.is_register() && b.is_wide_register() || a.is_alias() || b.is_alias();
                 let overlap = !mask(a).masked(&mask(b)).is_empty();
                 assert!(!overlap || exclusive(a, b) || same_registers, "{a} and {b} overlap");
             }

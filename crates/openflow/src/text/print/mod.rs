@@ -8,6 +8,7 @@ mod frame;
 pub(super) mod group;
 pub(super) mod meter;
 mod names;
+mod nicira;
 mod packet;
 mod port;
 mod queue;
@@ -132,6 +133,7 @@ fn body(body: &Body, show: Show) -> String {
         Body::BundleControl(control) => format!(" {control:?}"),
         Body::BundleAdd(add) => format!(" {add:?}"),
         Body::ControllerStatus(status) => format!(" {status:?}"),
+        Body::Nx(message) => nicira::body(message, show),
         Body::FeaturesRequest
         | Body::GetConfigRequest
         | Body::BarrierRequest
@@ -146,7 +148,10 @@ fn more(more: bool) -> String {
 
 fn request(body: &RequestBody, show: Show) -> String {
     match body {
-        RequestBody::Flow(request) | RequestBody::Aggregate(request) => flow::request(request, show),
+        RequestBody::Flow(request)
+        | RequestBody::Aggregate(request)
+        | RequestBody::NxFlow(request)
+        | RequestBody::NxAggregate(request) => flow::request(request, show),
         RequestBody::PortStats(port) => format!(" port_no={port}"),
         RequestBody::Queue { port, queue } => queue::request(*port, *queue),
         RequestBody::Group(group) => format!(" group_id={}", super::flow::group_text(*group)),
@@ -171,8 +176,8 @@ fn request(body: &RequestBody, show: Show) -> String {
 fn reply(body: &ReplyBody, show: Show) -> String {
     match body {
         ReplyBody::Desc(desc) => switch::desc(desc),
-        ReplyBody::Flow(entries) => lines(entries, |entry| flow::stats(entry, show)),
-        ReplyBody::Aggregate(stats) => flow::aggregate(stats),
+        ReplyBody::Flow(entries) | ReplyBody::NxFlow(entries) => lines(entries, |entry| flow::stats(entry, show)),
+        ReplyBody::Aggregate(stats) | ReplyBody::NxAggregate(stats) => flow::aggregate(stats),
         ReplyBody::Table(tables) => table::stats(tables, show),
         ReplyBody::PortStats(ports) => port::stats(ports, show),
         ReplyBody::Queue(queues) => queue::stats(queues, show),

@@ -1,4 +1,5 @@
 //! Names of messages, and the line each starts with.
+use super::nicira;
 use crate::codec::Header;
 use crate::model::multipart::{ReplyBody, RequestBody};
 use crate::model::{Body, Version};
@@ -35,6 +36,12 @@ pub(super) fn of_body(body: &Body, version: Version) -> String {
         Body::GroupMod(_) => "GROUP_MOD",
         Body::PortMod(_) => "PORT_MOD",
         Body::TableMod(_) => "TABLE_MOD",
+        Body::MultipartRequest(request) if is_nicira_request(&request.body) => {
+            return format!("NXST_{} request", of_request(&request.body));
+        }
+        Body::MultipartReply(reply) if is_nicira_reply(&reply.body) => {
+            return format!("NXST_{} reply", of_reply(&reply.body));
+        }
         Body::MultipartRequest(request) => return format!("OFPST_{} request", of_request(&request.body)),
         Body::MultipartReply(reply) => return format!("OFPST_{} reply", of_reply(&reply.body)),
         Body::BarrierRequest => "BARRIER_REQUEST",
@@ -55,15 +62,24 @@ pub(super) fn of_body(body: &Body, version: Version) -> String {
         Body::BundleAdd(_) if version == Version::V13 => return "ONFT_BUNDLE_ADD_MESSAGE".into(),
         Body::BundleAdd(_) => "BUNDLE_ADD_MESSAGE",
         Body::ControllerStatus(_) => "CONTROLLER_STATUS",
+        Body::Nx(message) => return nicira::name(message).into(),
     };
     format!("OFPT_{kind}")
+}
+
+const fn is_nicira_request(body: &RequestBody) -> bool {
+    matches!(body, RequestBody::NxFlow(_) | RequestBody::NxAggregate(_))
+}
+
+const fn is_nicira_reply(body: &ReplyBody) -> bool {
+    matches!(body, ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_))
 }
 
 fn of_request(body: &RequestBody) -> &'static str {
     match body {
         RequestBody::Desc => "DESC",
-        RequestBody::Flow(_) => "FLOW",
-        RequestBody::Aggregate(_) => "AGGREGATE",
+        RequestBody::Flow(_) | RequestBody::NxFlow(_) => "FLOW",
+        RequestBody::Aggregate(_) | RequestBody::NxAggregate(_) => "AGGREGATE",
         RequestBody::Table => "TABLE",
         RequestBody::PortStats(_) => "PORT",
         RequestBody::Queue { .. } => "QUEUE",
@@ -88,8 +104,8 @@ fn of_request(body: &RequestBody) -> &'static str {
 fn of_reply(body: &ReplyBody) -> &'static str {
     match body {
         ReplyBody::Desc(_) => "DESC",
-        ReplyBody::Flow(_) => "FLOW",
-        ReplyBody::Aggregate(_) => "AGGREGATE",
+        ReplyBody::Flow(_) | ReplyBody::NxFlow(_) => "FLOW",
+        ReplyBody::Aggregate(_) | ReplyBody::NxAggregate(_) => "AGGREGATE",
         ReplyBody::Table(_) => "TABLE",
         ReplyBody::PortStats(_) => "PORT",
         ReplyBody::Queue(_) => "QUEUE",

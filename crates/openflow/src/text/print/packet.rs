@@ -6,6 +6,11 @@ use std::fmt::Write as _;
 use weir_packet::Field;
 
 pub(super) fn packet_in(message: &PacketIn, show: Show) -> String {
+    packet_in_saying(message, "", show)
+}
+
+/// A packet-in with something more to say before its packet.
+pub(super) fn packet_in_saying(message: &PacketIn, more: &str, show: Show) -> String {
     let mut text = String::new();
     if message.table != TableId(0) {
         let _ = write!(text, " table_id={}", message.table.0);
@@ -28,6 +33,7 @@ pub(super) fn packet_in(message: &PacketIn, show: Show) -> String {
         Some(_) if whole < there => text.push_str(" (***total_len < data_len***)"),
         _ => {}
     }
+    text.push_str(more);
     text + &packet(&message.data.0, show)
 }
 

@@ -1,8 +1,8 @@
 //! What messages say, compared with os-ken's reading of the same bytes.
 //!
 //! Our messages are written in os-ken's JSON shape and compared as values. Three things are put aside on both sides: lengths
-//! (the bytes coming back is the test of those), the inside of Nicira's actions (weir keeps them closed: the number, the
-//! experimenter and the subtype are compared), and packet data that os-ken shows as parsed protocols.
+//! (the bytes coming back is the test of those), the inside of Nicira's actions (the number, the experimenter and the
+//! subtype are compared), and packet data that os-ken shows as parsed protocols.
 mod field;
 mod newer;
 mod v10;
@@ -10,8 +10,8 @@ mod v13;
 
 use base64::Engine;
 use serde_json::{Map, Value, json};
-use weir_openflow::decode;
-use weir_openflow::model::{Action, Bytes, Version};
+use weir_openflow::model::{Action, Body, Bytes, Match, Message, PacketOut, PortNo, Version};
+use weir_openflow::{decode, encode};
 use weir_testing::shared;
 
 /// Nicira's number.
@@ -26,8 +26,27 @@ fn words(bytes: &Bytes) -> Value {
     bytes.0.chunks(4).map(|word| word.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))).collect()
 }
 
+/// The subtype by which 1.0 sends an action that only Nicira's extensions have.
+fn nicira_subtype(action: &Action) -> Option<u16> {
+    let message = PacketOut {
+        buffer_id: None,
+        in_port: PortNo::CONTROLLER,
+        matching: Match::any(),
+        actions: vec![action.clone()],
+        data: Bytes::default(),
+    };
+    let mut bytes = Vec::new();
+    encode(&Message { xid: 0, body: Body::PacketOut(message) }, Version::V10, &mut bytes).ok()?;
+    let action = bytes.get(16..26)?;
+    (action[..2] == [0xff, 0xff] && action[4..8] == NICIRA.to_be_bytes())
+        .then(|| u16::from_be_bytes([action[8], action[9]]))
+}
+
 /// An experimenter's action, or the part of a Nicira action that is compared.
 fn experimenter_action(action: &Action) -> Option<Value> {
+    if let Some(subtype) = nicira_subtype(action) {
+        return Some(json!({"Nicira": {"experimenter": NICIRA, "subtype": subtype}}));
+    }
     let Action::Experimenter { id, data } = action else { return None };
     if *id == NICIRA {
         let subtype = data.0.iter().take(2).fold(0, |number, byte| number << 8 | u32::from(*byte));

@@ -1,0 +1,68 @@
+//! Nicira's messages: what they set for a channel, and what they do as 1.0's own messages would.
+use super::Request;
+use crate::{Datapath, Output};
+use weir_openflow::model::error::{BadRequest, RoleRequestFailed};
+use weir_openflow::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
+use weir_openflow::model::role::{Role, RoleMessage};
+use weir_openflow::model::{Body, ErrorType};
+use weir_units::Instant;
+
+impl Datapath {
+    pub(super) fn nicira(&mut self, message: &NxMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        match message {
+            NxMessage::FlowMod(flow) => return self.handle_flow_mod(flow, request),
+            NxMessage::RoleRequest(asked) => return self.nicira_role(*asked, request),
+            NxMessage::SetAsync(config) => {
+                self.set_async_config(request.channel, config);
+            }
+            // The session reads flow-mods accordingly.
+            NxMessage::FlowModTableId(_) => {}
+            NxMessage::SetFlowFormat(format) => {
+                let has_nxm = match format {
+                    FlowFormat::OpenFlow10 => false,
+                    FlowFormat::Nxm => true,
+                    FlowFormat::Unknown(_) => return Err(BadRequest::Eperm.into()),
+                };
+                self.change_nicira(request, |nicira| nicira.has_nxm = has_nxm);
+            }
+            NxMessage::SetPacketInFormat(PacketInFormat::Unknown(_)) => return Err(BadRequest::Eperm.into()),
+            NxMessage::SetPacketInFormat(format) => self.change_nicira(request, |nicira| nicira.packet_ins = *format),
+            NxMessage::SetControllerId(id) => self.change_nicira(request, |nicira| nicira.id = *id),
+            // Only switches send the others; a session refuses them before they get here.
+            NxMessage::FlowRemoved(_) | NxMessage::RoleReply(_) | NxMessage::PacketIn(_) | NxMessage::PacketIn2(_) => {
+                return Err(BadRequest::BadExpType.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn change_nicira(&mut self, request: &Request<'_>, change: impl FnOnce(&mut crate::channels::NiciraSettings)) {
+        if let Some(channel) = self.plane.channels.get_mut(request.channel) {
+            change(&mut channel.nicira);
+        }
+    }
+
+    /// As 1.3's role request, without elections: whoever asks last is master.
+    fn nicira_role(&mut self, asked: RoleMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        if matches!(asked.role, Role::Unknown(_)) {
+            return Err(RoleRequestFailed::BadRole.into());
+        }
+        let displaced = self.plane.channels.give_role(request.channel, asked.role);
+        request.reply(Body::Nx(Box::new(NxMessage::RoleReply(asked))));
+        self.tell_displaced(&displaced, asked, request.out);
+        Ok(())
+    }
+
+    /// Adds the flow entries that packets made.
+    #[cold]
+    pub(crate) fn learn(&mut self, now: Instant, out: &mut Output) {
+        let mut gone = Vec::new();
+        for flow in std::mem::take(&mut self.plane.to_learn) {
+            let applied = self.tables().apply(now, &flow, weir_openflow::Version::V13, &mut gone);
+            if applied.is_err() {
+                self.plane.learn_failures += 1;
+            }
+        }
+        self.tell_removed(gone, out);
+    }
+}

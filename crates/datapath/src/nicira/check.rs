@@ -1,0 +1,109 @@
+//! Which of Nicira's actions are refused, with the errors that Open vSwitch answers with.
+use super::learn;
+use crate::validate::{self, Known, Place, is_writable};
+use weir_openflow::Version;
+use weir_openflow::model::error::{BadAction, FlowModFailed};
+use weir_openflow::model::nicira::{Learn, LearnDst, LearnSrc, Multipath, MultipathAlgorithm, NxAction};
+use weir_openflow::model::{Action, ErrorType, PortNo, Subfield, TableId};
+use weir_packet::FlowKey;
+
+/// Links among which `hrw` picks: it looks at each of them for each packet.
+const MAX_HRW_LINKS: u16 = 1024;
+/// Members of a bundle (as in Open vSwitch).
+const MAX_MEMBERS: usize = 2048;
+/// Bytes of an Ethernet header, below which nothing is sent.
+const LEAST_BYTES: u32 = 14;
+/// Flags of `learn` that weir has: that its entries' end is told.
+const LEARN_FLAGS: u16 = 1;
+
+/// Checks one action; `known` learns what is certain behind it.
+pub(crate) fn check(nx: &NxAction, known: &mut Known, place: Place, version: Version) -> Result<(), ErrorType> {
+    match nx {
+        // Buckets run when their group is reached, on packets whose resubmits nobody counts.
+        nx if nx.looks_up() && place == Place::Bucket => Err(BadAction::BadArgument.into()),
+        NxAction::Resubmit { port, .. } if !is_port(*port) => Err(BadAction::BadOutPort.into()),
+        NxAction::Resubmit { .. } => {
+            // What the entries do that it finds is not known.
+            known.forget();
+            Ok(())
+        }
+        NxAction::Load { dst, .. } | NxAction::Pop(dst) | NxAction::CheckLarger { dst, .. } => write(*dst, known),
+        NxAction::Push(src) | NxAction::OutputReg { src, .. } => read(*src, known),
+        NxAction::Multipath(multipath) => self::multipath(multipath, known),
+        NxAction::Bundle(bundle) => {
+            if bundle.members.len() > MAX_MEMBERS {
+                return Err(BadAction::BadArgument.into());
+            }
+            if bundle.members.iter().any(|port| !is_port(*port)) {
+                return Err(BadAction::BadOutPort.into());
+            }
+            bundle.dst.map_or(Ok(()), |dst| write(dst, known))
+        }
+        NxAction::OutputTrunc { port, .. } if !is_port(*port) => Err(BadAction::BadOutPort.into()),
+        NxAction::OutputTrunc { max_len, .. } if *max_len < LEAST_BYTES => Err(BadAction::BadArgument.into()),
+        NxAction::DecTtl(ids) if ids.is_empty() => Err(BadAction::BadLen.into()),
+        NxAction::DecTtl(_) if !known.is_ip() && version != Version::V10 => Err(BadAction::MatchInconsistent.into()),
+        NxAction::Clone(actions) => validate::nested(actions, known, place, version),
+        NxAction::Learn(learn) => self::learn(learn, known, place),
+        // Packets do not wait for controllers, nor do they change their entry's time-outs.
+        NxAction::Controller(controller) if controller.pause => Err(BadAction::BadArgument.into()),
+        NxAction::FinTimeout { .. } => Err(BadAction::BadExpType.into()),
+        _ => Ok(()),
+    }
+}
+
+fn is_port(port: PortNo) -> bool {
+    port.is_ordinary() || port == PortNo::IN_PORT || port == PortNo::LOCAL
+}
+
+fn read(src: Subfield, known: &Known) -> Result<(), ErrorType> {
+    if !src.is_valid() {
+        return Err(BadAction::BadArgument.into());
+    }
+    let there = known.has(src.field.prerequisite());
+    if there { Ok(()) } else { Err(BadAction::MatchInconsistent.into()) }
+}
+
+fn write(dst: Subfield, known: &mut Known) -> Result<(), ErrorType> {
+    if !is_writable(dst.field) {
+        return Err(BadAction::BadSetArgument.into());
+    }
+    read(dst, known)?;
+    known.blur(dst.field);
+    Ok(())
+}
+
+fn multipath(multipath: &Multipath, known: &mut Known) -> Result<(), ErrorType> {
+    if multipath.algorithm == MultipathAlgorithm::Hrw && multipath.max_link >= MAX_HRW_LINKS {
+        return Err(BadAction::BadArgument.into());
+    }
+    write(multipath.dst, known)
+}
+
+/// What it learns is checked now, as far as it is the same for every packet.
+fn learn(learn: &Learn, known: &Known, place: Place) -> Result<(), ErrorType> {
+    let has_fin = learn.fin_idle_timeout != 0 || learn.fin_hard_timeout != 0;
+    if has_fin || learn.flags & !LEARN_FLAGS != 0 || place == Place::Bucket {
+        return Err(BadAction::BadArgument.into());
+    }
+    if learn.table == TableId::ALL {
+        return Err(FlowModFailed::BadTableId.into());
+    }
+    for spec in &learn.specs {
+        if let LearnSrc::Field(src) = spec.src {
+            read(src, known)?;
+        }
+        if let LearnDst::Load(dst) = spec.dst
+            && !is_writable(dst.field)
+        {
+            return Err(BadAction::BadSetArgument.into());
+        }
+    }
+    let flow = learn::flow_mod(learn, &FlowKey::EMPTY);
+    flow.matching.key_and_mask().map(|_| ())
+}
+
+/// Whether an action list looks packets up.
+pub(crate) fn looks_up<'a>(actions: impl IntoIterator<Item = &'a Action>) -> bool {
+    actions.into_iter().any(|action| matches!(action, Action::Nx(nx) if nx.looks_up()))
+}

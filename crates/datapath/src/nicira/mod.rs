@@ -1,0 +1,205 @@
+//! Nicira's actions: what they do to a packet, and which of them are refused.
+//!
+//! Resubmit looks a packet up again while its actions run ([`crate::pipeline::resubmit`]). What could go on without end has a
+//! limit for each packet that came in: [`MAX_DEPTH`], [`MAX_RESUBMITS`], [`MAX_STACK`]; a packet that reaches one is dropped, and
+//! what was sent of it before stays sent.
+mod check;
+mod hash;
+mod learn;
+
+pub(crate) use check::{check, looks_up};
+
+use crate::DropReason;
+use crate::action_set::ActionSet;
+use crate::effects::{Effects, NO_COOKIE, Origin};
+use crate::execute;
+use crate::packet::Packet;
+use std::ops::ControlFlow;
+use weir_openflow::model::nicira::{Bundle, ControllerAction, NxAction};
+use weir_openflow::model::{Action, PacketInReason, PortNo, Subfield};
+use weir_packet::Field;
+use weir_packet::edit::{self, EditError};
+use weir_packet::frame::DEFAULT_QUEUE;
+
+/// Resubmits inside each other (Open vSwitch: 64 that do not go to a later table).
+pub(crate) const MAX_DEPTH: u8 = 64;
+/// Resubmits of one packet and its clones (as in Open vSwitch).
+pub(crate) const MAX_RESUBMITS: u16 = 4096;
+/// Values on a packet's stack (of up to 128 bits; Open vSwitch: 64 KiB).
+pub(crate) const MAX_STACK: usize = 4096;
+
+/// Runs actions of which some look packets up; `set` is the packet's action set.
+#[cold]
+pub(crate) fn run<'a>(
+    actions: impl IntoIterator<Item = &'a Action>,
+    packet: &mut Packet,
+    origin: Origin,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) -> ControlFlow<()> {
+    for action in actions {
+        if let Action::Nx(nx) = action {
+            fx.acting(action);
+            act(nx, packet, origin, set, fx)?;
+        } else {
+            execute::run([action], packet, origin, fx)?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Runs one action outside the pipeline: a packet-out's, which has an action set of its own, or one that needs none.
+#[cold]
+pub(crate) fn alone(nx: &NxAction, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> ControlFlow<()> {
+    let mut set = ActionSet::default();
+    act(nx, packet, origin, &mut set, fx)?;
+    if set.is_empty() {
+        return ControlFlow::Continue(());
+    }
+    execute::run(set.actions(), packet, Origin { cookie: NO_COOKIE, ..origin }, fx)
+}
+
+fn act(
+    nx: &NxAction,
+    packet: &mut Packet,
+    origin: Origin,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) -> ControlFlow<()> {
+    match nx {
+        NxAction::Resubmit { port, table } => {
+            let port = if *port == PortNo::IN_PORT { packet.in_port } else { *port };
+            return fx.resubmit_to(table.map_or(origin.table, |table| table.0), port, packet, set);
+        }
+        NxAction::Clone(actions) => return clone(actions, packet, origin, set, fx),
+        NxAction::Exit => return ControlFlow::Break(()),
+        NxAction::DecTtl(ids) => return dec_ttl(ids, packet, origin, fx),
+        NxAction::Load { dst, value } => write(packet, *dst, u128::from(*value), fx),
+        NxAction::SetTunnel { id, .. } => packet.set(Field::TunnelId, u128::from(*id), fx),
+        NxAction::WriteMetadata { metadata, mask } => packet.write_metadata(*metadata, *mask, fx),
+        NxAction::PopQueue => {
+            packet.set_queue(DEFAULT_QUEUE);
+        }
+        NxAction::Multipath(multipath) => {
+            let link = hash::link(multipath, packet.key());
+            write(packet, multipath.dst, link.into(), fx);
+        }
+        NxAction::Bundle(bundle) => self::bundle(bundle, packet, origin, fx),
+        NxAction::OutputReg { src, max_len } => {
+            let port = port_of(read(packet, *src));
+            execute::output(port, *max_len, packet, origin, fx);
+        }
+        NxAction::Controller(controller) => tell(controller, packet, origin, fx),
+        NxAction::Push(src) => {
+            let value = read(packet, *src);
+            if !packet.push(value) {
+                packet.dropped(DropReason::StackFull, fx);
+                return ControlFlow::Break(());
+            }
+        }
+        NxAction::Pop(dst) => {
+            // Nothing on it: nothing is written (as in Open vSwitch).
+            if let Some(value) = packet.pop() {
+                write(packet, *dst, value, fx);
+            }
+        }
+        NxAction::OutputTrunc { port, max_len } => {
+            let port = if *port == PortNo::IN_PORT { packet.in_port } else { *port };
+            match fx.ports().may_send(port) {
+                Ok(()) => packet.send_start(port, usize::try_from(*max_len).unwrap_or(usize::MAX), fx),
+                Err(reason) => packet.dropped(reason, fx),
+            }
+        }
+        NxAction::CheckLarger { length, dst } => {
+            let tags = 4 * usize::from(packet.layers().vlan_tags);
+            let is_larger = packet.frame.len().saturating_sub(tags) > usize::from(*length);
+            write(packet, *dst, is_larger.into(), fx);
+        }
+        NxAction::Learn(learn) => {
+            let flow = learn::flow_mod(learn, packet.key());
+            fx.learn(flow);
+        }
+        // Says something to people, or is refused.
+        NxAction::Note(_) | NxAction::FinTimeout { .. } => {}
+    }
+    ControlFlow::Continue(())
+}
+
+fn read(packet: &mut Packet, part: Subfield) -> u128 {
+    (packet.key().get(part.field) & part.mask()) >> part.offset
+}
+
+fn write(packet: &mut Packet, part: Subfield, value: u128, fx: &mut impl Effects) {
+    packet.set_masked(part.field, value << part.offset & part.mask(), part.mask(), fx);
+}
+
+/// A port from a field: those of 16 bits have the reserved ones where 1.0 has them.
+pub(crate) fn port_of(value: u128) -> PortNo {
+    match u32::try_from(value) {
+        Ok(number @ 0xff01..=0xffff) => PortNo(0xffff_0000 | number),
+        Ok(number) => PortNo(number),
+        Err(_) => PortNo::ANY,
+    }
+}
+
+/// Counts the TTL down; if it is used up, controllers are told and the packet's way ends.
+fn dec_ttl(ids: &[u16], packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> ControlFlow<()> {
+    let Err(problem) = packet.try_edit(fx, edit::dec_nw_ttl) else { return ControlFlow::Continue(()) };
+    if problem != EditError::TtlExpired {
+        execute::give_up(problem.into(), packet, origin, fx);
+        return ControlFlow::Break(());
+    }
+    let origin = Origin { reason: PacketInReason::InvalidTtl, ..origin };
+    let told = ids.iter().filter(|id| fx.punt_to(packet, origin, &controller(**id)).is_ok()).count();
+    if told > 0 {
+        packet.punted()
+    } else {
+        packet.dropped(DropReason::TtlExpired, fx)
+    }
+    ControlFlow::Break(())
+}
+
+fn controller(id: u16) -> ControllerAction {
+    ControllerAction { id, ..ControllerAction::new(weir_openflow::model::action::NO_BUFFER) }
+}
+
+fn tell(action: &ControllerAction, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+    let reason = match action.reason {
+        0 => PacketInReason::NoMatch,
+        2 => PacketInReason::InvalidTtl,
+        3 => PacketInReason::ActionSet,
+        4 => PacketInReason::Group,
+        5 => PacketInReason::PacketOut,
+        _ => PacketInReason::Action,
+    };
+    match fx.punt_to(packet, Origin { reason, ..origin }, action) {
+        Ok(()) => packet.punted(),
+        Err(reason) => packet.dropped(reason, fx),
+    }
+}
+
+fn bundle(bundle: &Bundle, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+    let port = hash::member(bundle, packet.key(), |port| fx.ports().may_send(port).is_ok());
+    match (bundle.dst, port) {
+        // As Open vSwitch's number for no port.
+        (Some(dst), port) => write(packet, dst, port.map_or(0xffff, |port| u128::from(port.0)), fx),
+        (None, Some(port)) => execute::output(port, 0, packet, origin, fx),
+        (None, None) => packet.dropped(DropReason::PortDown, fx),
+    }
+}
+
+/// Runs actions on a copy of the packet; what they change, and that they end, stays with the copy.
+fn clone(
+    actions: &[Action],
+    packet: &mut Packet,
+    origin: Origin,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) -> ControlFlow<()> {
+    packet.on_copy(fx, |copy, fx| {
+        // The copy's way ends with its actions, wherever they send it.
+        copy.punted();
+        let _ = run(actions, copy, origin, set, fx);
+    });
+    ControlFlow::Continue(())
+}

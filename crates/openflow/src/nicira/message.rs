@@ -1,0 +1,235 @@
+//! Nicira's messages (Open vSwitch's `NXT_*`). What weir does not know stays an experimenter's message.
+use super::{nxm, packet_in};
+use crate::model::nicira::{FlowFormat, NICIRA, NxMessage, PacketInFormat};
+use crate::model::role::{AsyncConfig, Role, RoleMessage};
+use crate::model::stats::MoreStats;
+use crate::model::{Body, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, TableId, Version};
+use crate::v10::{flow as v10_flow, port};
+use crate::wire::{Decoded, Encoded, Reader, Writer, flow, opaque};
+
+const ROLE_REQUEST: u32 = 10;
+const ROLE_REPLY: u32 = 11;
+const SET_FLOW_FORMAT: u32 = 12;
+const FLOW_MOD: u32 = 13;
+const FLOW_REMOVED: u32 = 14;
+const FLOW_MOD_TABLE_ID: u32 = 15;
+const SET_PACKET_IN_FORMAT: u32 = 16;
+const PACKET_IN: u32 = 17;
+const SET_ASYNC: u32 = 19;
+const SET_CONTROLLER_ID: u32 = 20;
+const PACKET_IN2: u32 = 30;
+
+/// A message of an experimenter (1.0: vendor) behind its header.
+pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Body> {
+    let mut head = reader.clone();
+    if head.left() >= 8 && head.u32()? == NICIRA {
+        let subtype = head.u32()?;
+        head.rename("Nicira message");
+        if let Some(message) = decode_known(subtype, &mut head, version)? {
+            *reader = head;
+            return Ok(Body::Nx(Box::new(message)));
+        }
+    }
+    Ok(Body::Experimenter(opaque::decode(reader, version)?))
+}
+
+fn decode_known(subtype: u32, reader: &mut Reader<'_>, version: Version) -> Decoded<Option<NxMessage>> {
+    let only_in_v10 = matches!(subtype, ROLE_REQUEST..=FLOW_MOD_TABLE_ID | SET_ASYNC);
+    if only_in_v10 && version != Version::V10 {
+        return Ok(None);
+    }
+    Ok(Some(match subtype {
+        ROLE_REQUEST => NxMessage::RoleRequest(decode_role(reader)?),
+        ROLE_REPLY => NxMessage::RoleReply(decode_role(reader)?),
+        SET_FLOW_FORMAT => NxMessage::SetFlowFormat(match reader.u32()? {
+            0 => FlowFormat::OpenFlow10,
+            2 => FlowFormat::Nxm,
+            other => FlowFormat::Unknown(other),
+        }),
+        FLOW_MOD => NxMessage::FlowMod(decode_flow_mod(reader)?),
+        FLOW_REMOVED => NxMessage::FlowRemoved(decode_removed(reader)?),
+        FLOW_MOD_TABLE_ID => {
+            let set = reader.u8()? != 0;
+            reader.skip(7)?;
+            NxMessage::FlowModTableId(set)
+        }
+        SET_PACKET_IN_FORMAT => NxMessage::SetPacketInFormat(match reader.u32()? {
+            0 => PacketInFormat::Standard,
+            1 => PacketInFormat::Nxt,
+            2 => PacketInFormat::Nxt2,
+            other => PacketInFormat::Unknown(other),
+        }),
+        PACKET_IN => NxMessage::PacketIn(packet_in::decode(reader)?),
+        PACKET_IN2 => NxMessage::PacketIn2(packet_in::decode2(reader)?),
+        SET_ASYNC => NxMessage::SetAsync(decode_async(reader)?),
+        SET_CONTROLLER_ID => {
+            reader.skip(6)?;
+            NxMessage::SetControllerId(reader.u16()?)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// A role, without an election's number: there is none in 1.0.
+fn decode_role(reader: &mut Reader<'_>) -> Decoded<RoleMessage> {
+    let role = match reader.u32()? {
+        0 => Role::Equal,
+        1 => Role::Master,
+        2 => Role::Slave,
+        other => Role::Unknown(other),
+    };
+    Ok(RoleMessage { role, short_id: 0, generation_id: 0 })
+}
+
+fn decode_async(reader: &mut Reader<'_>) -> Decoded<AsyncConfig> {
+    let mut both = || Ok([Some(reader.u32()?), Some(reader.u32()?)]);
+    Ok(AsyncConfig { packet_in: both()?, port_status: both()?, flow_removed: both()?, ..AsyncConfig::default() })
+}
+
+fn decode_flow_mod(reader: &mut Reader<'_>) -> Decoded<FlowMod> {
+    let cookie = reader.u64()?;
+    let (command, table) = v10_flow::command(reader)?;
+    let (idle_timeout, hard_timeout, priority) = (reader.u16()?, reader.u16()?, reader.u16()?);
+    let (buffer_id, out_port) = (reader.buffer_id()?, port::decode_no(reader)?);
+    let (flags, length) = (v10_flow::decode_flags(reader)?, reader.u16()?);
+    reader.skip(6)?;
+    // An entry's own cookie is the message's; which entries are meant stands in the match.
+    let (matching, selected) = nxm::decode_match(reader, length)?;
+    let (chosen, cookie_mask) = selected.unwrap_or((cookie, 0));
+    Ok(FlowMod {
+        cookie: if v10_flow::is_delete(command) { chosen } else { cookie },
+        cookie_mask,
+        table,
+        command,
+        idle_timeout,
+        hard_timeout,
+        priority,
+        buffer_id,
+        out_port,
+        out_group: GroupId::ANY,
+        flags,
+        importance: 0,
+        matching,
+        instructions: v10_flow::decode_actions(reader)?,
+    })
+}
+
+fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
+    let (cookie, priority) = (reader.u64()?, reader.u16()?);
+    let reason = flow::decode_reason(reader, FlowRemovedReason::Delete)?;
+    // One more than the table, so that 0 can say nothing.
+    let table = TableId(reader.u8()?.saturating_sub(1));
+    let (duration_sec, duration_nsec, idle_timeout) = (reader.u32()?, reader.u32()?, reader.u16()?);
+    let length = reader.u16()?;
+    let (packet_count, byte_count) = (reader.u64()?, reader.u64()?);
+    let (matching, _) = nxm::decode_match(reader, length)?;
+    Ok(FlowRemoved {
+        cookie,
+        priority,
+        reason,
+        table,
+        duration_sec,
+        duration_nsec,
+        idle_timeout,
+        hard_timeout: 0,
+        packet_count,
+        byte_count,
+        more: MoreStats::default(),
+        matching,
+    })
+}
+
+/// Writes a message behind its header.
+pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut Writer<'_>) -> Encoded {
+    let subtype = subtype(message);
+    let only_in_v10 = matches!(subtype, ROLE_REQUEST..=FLOW_MOD_TABLE_ID | SET_ASYNC);
+    if only_in_v10 && version != Version::V10 {
+        return Err(writer.cannot("a Nicira message of 1.0, for which it has messages of its own"));
+    }
+    writer.u32(NICIRA);
+    writer.u32(subtype);
+    match message {
+        NxMessage::RoleRequest(role) | NxMessage::RoleReply(role) => writer.u32(match role.role {
+            Role::NoChange => return Err(writer.cannot("a role request that changes nothing")),
+            Role::Equal => 0,
+            Role::Master => 1,
+            Role::Slave => 2,
+            Role::Unknown(number) => number,
+        }),
+        NxMessage::SetFlowFormat(format) => writer.u32(match format {
+            FlowFormat::OpenFlow10 => 0,
+            FlowFormat::Nxm => 2,
+            FlowFormat::Unknown(number) => *number,
+        }),
+        NxMessage::FlowMod(flow) => encode_flow_mod(flow, writer)?,
+        NxMessage::FlowRemoved(removed) => encode_removed(removed, writer)?,
+        NxMessage::FlowModTableId(set) => {
+            writer.u8((*set).into());
+            writer.zeros(7);
+        }
+        NxMessage::SetPacketInFormat(format) => writer.u32(match format {
+            PacketInFormat::Standard => 0,
+            PacketInFormat::Nxt => 1,
+            PacketInFormat::Nxt2 => 2,
+            PacketInFormat::Unknown(number) => *number,
+        }),
+        NxMessage::PacketIn(packet) => packet_in::encode(packet, writer)?,
+        NxMessage::PacketIn2(packet) => packet_in::encode2(packet, writer)?,
+        NxMessage::SetAsync(config) => {
+            let told = [config.packet_in, config.port_status, config.flow_removed];
+            told.iter().flatten().for_each(|bits| writer.u32(bits.unwrap_or(0)));
+        }
+        NxMessage::SetControllerId(id) => {
+            writer.zeros(6);
+            writer.u16(*id);
+        }
+    }
+    Ok(())
+}
+
+const fn subtype(message: &NxMessage) -> u32 {
+    match message {
+        NxMessage::RoleRequest(_) => ROLE_REQUEST,
+        NxMessage::RoleReply(_) => ROLE_REPLY,
+        NxMessage::SetFlowFormat(_) => SET_FLOW_FORMAT,
+        NxMessage::FlowMod(_) => FLOW_MOD,
+        NxMessage::FlowRemoved(_) => FLOW_REMOVED,
+        NxMessage::FlowModTableId(_) => FLOW_MOD_TABLE_ID,
+        NxMessage::SetPacketInFormat(_) => SET_PACKET_IN_FORMAT,
+        NxMessage::PacketIn(_) => PACKET_IN,
+        NxMessage::PacketIn2(_) => PACKET_IN2,
+        NxMessage::SetAsync(_) => SET_ASYNC,
+        NxMessage::SetControllerId(_) => SET_CONTROLLER_ID,
+    }
+}
+
+fn encode_flow_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
+    let selects = flow.cookie_mask != 0;
+    writer.u64(if selects && v10_flow::is_delete(flow.command) { 0 } else { flow.cookie });
+    v10_flow::encode_command(flow, writer);
+    writer.u16(flow.idle_timeout);
+    writer.u16(flow.hard_timeout);
+    writer.u16(flow.priority);
+    writer.buffer_id(flow.buffer_id);
+    port::encode_no(flow.out_port, writer)?;
+    v10_flow::encode_flags(flow.flags, writer)?;
+    let place = writer.at();
+    writer.zeros(8);
+    nxm::encode_match(&flow.matching, selects.then_some((flow.cookie, flow.cookie_mask)), place, writer)?;
+    v10_flow::encode_actions(&flow.instructions, writer)
+}
+
+fn encode_removed(removed: &FlowRemoved, writer: &mut Writer<'_>) -> Encoded {
+    writer.u64(removed.cookie);
+    writer.u16(removed.priority);
+    writer.u8(flow::reason(removed.reason, FlowRemovedReason::Delete));
+    writer.u8(removed.table.0.saturating_add(1));
+    writer.u32(removed.duration_sec);
+    writer.u32(removed.duration_nsec);
+    writer.u16(removed.idle_timeout);
+    let place = writer.at();
+    writer.zeros(2);
+    writer.u64(removed.packet_count);
+    writer.u64(removed.byte_count);
+    nxm::encode_match(&removed.matching, None, place, writer)
+}

@@ -1,0 +1,156 @@
+//! Nicira's statistics (Open vSwitch's `NXST_*`), which 1.0 has for entries that its own cannot say.
+use super::nxm;
+use crate::model::error::BadRequest;
+use crate::model::flow::FlowFlags;
+use crate::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
+use crate::model::nicira::NICIRA;
+use crate::model::stats::MoreStats;
+use crate::model::{GroupId, TableId, Version};
+use crate::v10::{flow, port};
+use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
+
+const FLOW: u32 = 0;
+const AGGREGATE: u32 = 1;
+
+/// Experimenter's and type number, if it is one of these.
+fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
+    let mut head = reader.clone();
+    if head.left() < 12 || head.u32()? != NICIRA {
+        return Ok(None);
+    }
+    let kind = head.u32()?;
+    if kind != FLOW && kind != AGGREGATE {
+        return Ok(None);
+    }
+    head.skip(4)?;
+    head.rename("Nicira statistics");
+    *reader = head;
+    Ok(Some(kind))
+}
+
+/// A request of an experimenter; what is not known here is not looked into.
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
+    Ok(match known(reader)? {
+        Some(FLOW) => RequestBody::NxFlow(decode_flow_request(reader)?),
+        Some(_) => RequestBody::NxAggregate(decode_flow_request(reader)?),
+        None => RequestBody::Experimenter(opaque::decode(reader, Version::V10)?),
+    })
+}
+
+/// A reply of an experimenter; what is not known here is not looked into.
+pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
+    Ok(match known(reader)? {
+        Some(FLOW) => ReplyBody::NxFlow(reader.list(decode_stats)?),
+        Some(_) => ReplyBody::NxAggregate(multipart::decode_aggregate(reader)?),
+        None => ReplyBody::Experimenter(opaque::decode(reader, Version::V10)?),
+    })
+}
+
+fn head(kind: u32, writer: &mut Writer<'_>) {
+    writer.u32(NICIRA);
+    writer.u32(kind);
+    writer.zeros(4);
+}
+
+/// Writes one of Nicira's requests.
+pub(crate) fn encode_request(body: &RequestBody, writer: &mut Writer<'_>) -> Encoded {
+    match body {
+        RequestBody::NxFlow(request) => {
+            head(FLOW, writer);
+            encode_flow_request(request, writer)
+        }
+        RequestBody::NxAggregate(request) => {
+            head(AGGREGATE, writer);
+            encode_flow_request(request, writer)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes one of Nicira's replies.
+pub(crate) fn encode_reply(body: &ReplyBody, writer: &mut Writer<'_>) -> Encoded {
+    match body {
+        ReplyBody::NxFlow(entries) => {
+            head(FLOW, writer);
+            entries.iter().try_for_each(|stats| encode_stats(stats, writer))
+        }
+        ReplyBody::NxAggregate(stats) => {
+            head(AGGREGATE, writer);
+            multipart::encode_aggregate(stats, writer);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn decode_flow_request(reader: &mut Reader<'_>) -> Decoded<FlowRequest> {
+    let (out_port, length, table) = (port::decode_no(reader)?, reader.u16()?, TableId(reader.u8()?));
+    reader.skip(3)?;
+    let (matching, cookie) = nxm::decode_match(reader, length)?;
+    let (cookie, cookie_mask) = cookie.unwrap_or_default();
+    Ok(FlowRequest { table, out_port, out_group: GroupId::ANY, cookie, cookie_mask, matching })
+}
+
+fn encode_flow_request(request: &FlowRequest, writer: &mut Writer<'_>) -> Encoded {
+    if request.out_group != GroupId::ANY {
+        return Err(writer.cannot("a request for the entries with a group"));
+    }
+    port::encode_no(request.out_port, writer)?;
+    let place = writer.at();
+    writer.u16(0);
+    writer.u8(request.table.0);
+    writer.zeros(3);
+    let cookie = (request.cookie_mask != 0).then_some((request.cookie, request.cookie_mask));
+    nxm::encode_match(&request.matching, cookie, place, writer)
+}
+
+fn decode_stats(reader: &mut Reader<'_>) -> Decoded<FlowStats> {
+    let mut entry = reader.element("flow statistics", 0, 48, BadRequest::BadLen)?;
+    entry.skip(2)?;
+    let table = TableId(entry.u8()?);
+    entry.skip(1)?;
+    let (duration_sec, duration_nsec) = (entry.u32()?, entry.u32()?);
+    let (priority, idle_timeout, hard_timeout) = (entry.u16()?, entry.u16()?, entry.u16()?);
+    let length = entry.u16()?;
+    // Seconds since the last packet and the last change, plus one: the model does not have them.
+    entry.skip(4)?;
+    let (cookie, packet_count, byte_count) = (entry.u64()?, entry.u64()?, entry.u64()?);
+    Ok(FlowStats {
+        table,
+        duration_sec,
+        duration_nsec,
+        priority,
+        idle_timeout,
+        hard_timeout,
+        flags: FlowFlags::default(),
+        importance: 0,
+        cookie,
+        packet_count,
+        byte_count,
+        more: MoreStats::default(),
+        matching: nxm::decode_match(&mut entry, length)?.0,
+        instructions: flow::decode_actions(&mut entry)?,
+    })
+}
+
+fn encode_stats(stats: &FlowStats, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
+    writer.u16(0);
+    writer.u8(stats.table.0);
+    writer.zeros(1);
+    writer.u32(stats.duration_sec);
+    writer.u32(stats.duration_nsec);
+    writer.u16(stats.priority);
+    writer.u16(stats.idle_timeout);
+    writer.u16(stats.hard_timeout);
+    let place = writer.at();
+    writer.u16(0);
+    // The ages are not known.
+    writer.zeros(4);
+    writer.u64(stats.cookie);
+    writer.u64(stats.packet_count);
+    writer.u64(stats.byte_count);
+    nxm::encode_match(&stats.matching, None, place, writer)?;
+    flow::encode_actions(&stats.instructions, writer)?;
+    writer.set_length(start, start)
+}

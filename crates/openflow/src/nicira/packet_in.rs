@@ -1,0 +1,133 @@
+//! Packet-ins with the pipeline's fields (`NXT_PACKET_IN`), and with properties (`NXT_PACKET_IN2`).
+use super::nxm;
+use crate::model::error::BadRequest;
+use crate::model::nicira::PacketIn2;
+use crate::model::packet_io::{PacketIn, PacketInReason};
+use crate::model::{BufferId, Bytes, Match, TableId};
+use crate::wire::{Decoded, Encoded, Reader, Writer};
+
+const PACKET: u16 = 0;
+const FULL_LEN: u16 = 1;
+const BUFFER_ID: u16 = 2;
+const TABLE_ID: u16 = 3;
+const COOKIE: u16 = 4;
+const REASON: u16 = 5;
+const METADATA: u16 = 6;
+const USERDATA: u16 = 7;
+
+fn decode_reason(reader: &mut Reader<'_>) -> Decoded<PacketInReason> {
+    use PacketInReason::{Action, ActionSet, Group, InvalidTtl, NoMatch, PacketOut};
+    let (at, number) = (reader.at(), reader.u8()?);
+    [NoMatch, Action, InvalidTtl, ActionSet, Group, PacketOut]
+        .get(usize::from(number))
+        .copied()
+        .ok_or_else(|| reader.error_at(at, BadRequest::BadType, format_args!("found reason {number}, expected 0 to 5")))
+}
+
+pub(super) fn decode(reader: &mut Reader<'_>) -> Decoded<PacketIn> {
+    let (buffer_id, total_len) = (reader.buffer_id()?, reader.u16()?);
+    let (reason, table, cookie) = (decode_reason(reader)?, TableId(reader.u8()?), reader.u64()?);
+    let length = reader.u16()?;
+    reader.skip(6)?;
+    let (matching, _) = nxm::decode_match(reader, length)?;
+    reader.skip(2)?;
+    Ok(PacketIn { buffer_id, total_len, reason, table, cookie, matching, data: reader.rest() })
+}
+
+pub(super) fn encode(packet: &PacketIn, writer: &mut Writer<'_>) -> Encoded {
+    writer.buffer_id(packet.buffer_id);
+    writer.u16(packet.total_len);
+    writer.u8(packet.reason as u8);
+    writer.u8(packet.table.0);
+    writer.u64(packet.cookie);
+    let place = writer.at();
+    writer.zeros(8);
+    nxm::encode_match(&packet.matching, None, place, writer)?;
+    writer.zeros(2);
+    writer.bytes(&packet.data.0);
+    Ok(())
+}
+
+/// What a property does not say is as if there were nothing to say: no buffer, table 0, no cookie, an action.
+pub(super) fn decode2(reader: &mut Reader<'_>) -> Decoded<PacketIn2> {
+    let mut packet = PacketIn {
+        buffer_id: None,
+        total_len: 0,
+        reason: PacketInReason::Action,
+        table: TableId(0),
+        cookie: u64::MAX,
+        matching: Match::any(),
+        data: Bytes::default(),
+    };
+    let (mut userdata, mut whole) = (Bytes::default(), None);
+    while !reader.is_empty() {
+        let mut property = reader.element("packet-in property", 2, 4, BadRequest::BadLen)?;
+        let padding = property.left().next_multiple_of(8) - property.left();
+        reader.skip(padding.min(reader.left()))?;
+        let kind = property.u16()?;
+        property.skip(2)?;
+        match kind {
+            PACKET => packet.data = property.rest(),
+            FULL_LEN => whole = Some(property.u32()?),
+            BUFFER_ID => packet.buffer_id = Some(BufferId(property.u32()?)),
+            TABLE_ID => packet.table = TableId(property.u8()?),
+            COOKIE => {
+                property.skip(4)?;
+                packet.cookie = property.u64()?;
+            }
+            REASON => packet.reason = decode_reason(&mut property)?,
+            METADATA => {
+                let length = u16::try_from(property.left()).unwrap_or(u16::MAX);
+                // The padding is the property's.
+                packet.matching = nxm::decode_fields(&mut property, length)?.0;
+            }
+            USERDATA => userdata = property.rest(),
+            other => {
+                let reason = format!("found type {other}, expected 0 to 7");
+                return Err(property.error(BadRequest::BadType, reason));
+            }
+        }
+    }
+    let length = u16::try_from(packet.data.0.len()).unwrap_or(u16::MAX);
+    packet.total_len = whole.map_or(length, |whole| u16::try_from(whole).unwrap_or(u16::MAX));
+    Ok(PacketIn2 { packet, userdata })
+}
+
+pub(super) fn encode2(message: &PacketIn2, writer: &mut Writer<'_>) -> Encoded {
+    let packet = &message.packet;
+    property(PACKET, writer, |writer| writer.bytes(&packet.data.0))?;
+    if usize::from(packet.total_len) != packet.data.0.len() {
+        property(FULL_LEN, writer, |writer| writer.u32(packet.total_len.into()))?;
+    }
+    if let Some(buffer) = packet.buffer_id {
+        property(BUFFER_ID, writer, |writer| writer.u32(buffer.0))?;
+    }
+    property(TABLE_ID, writer, |writer| writer.u8(packet.table.0))?;
+    if packet.cookie != u64::MAX {
+        property(COOKIE, writer, |writer| {
+            writer.zeros(4);
+            writer.u64(packet.cookie);
+        })?;
+    }
+    property(REASON, writer, |writer| writer.u8(packet.reason as u8))?;
+    let start = writer.at();
+    writer.u16(METADATA);
+    writer.u16(0);
+    nxm::encode_fields(&packet.matching, writer)?;
+    writer.set_length(start + 2, start)?;
+    writer.pad_from(start);
+    if !message.userdata.0.is_empty() {
+        property(USERDATA, writer, |writer| writer.bytes(&message.userdata.0))?;
+    }
+    Ok(())
+}
+
+fn property(kind: u16, writer: &mut Writer<'_>, value: impl FnOnce(&mut Writer<'_>)) -> Encoded {
+    let start = writer.at();
+    writer.u16(kind);
+    writer.u16(0);
+    value(writer);
+    writer.set_length(start + 2, start)?;
+    writer.pad_from(start);
+    Ok(())
+}

@@ -1,0 +1,358 @@
+//! Nicira's actions, from text: the spelling of `ovs-ofctl`.
+use super::action::parse_actions;
+use super::nicira::{ALGORITHMS, HASHES, LEARN_FLAGS, LEARN_PRIORITY, REASONS, field_name};
+use super::scan::{Item, Scanner};
+use super::{ParseError, field_value, number};
+use crate::model::action::NO_BUFFER;
+use crate::model::nicira::{
+    Bundle, ControllerAction, HashFields, Learn, LearnDst, LearnSpec, LearnSrc, MAX_CLONES, Multipath, NxAction,
+};
+use crate::model::{Action, PortNo, Subfield, TableId};
+use weir_packet::Field;
+
+/// Names of the actions that are read here and nowhere else.
+pub(super) const NAMES: [&str; 16] = [
+    "resubmit",
+    "load",
+    "move",
+    "set_tunnel",
+    "set_tunnel64",
+    "pop_queue",
+    "note",
+    "exit",
+    "multipath",
+    "bundle",
+    "bundle_load",
+    "learn",
+    "fin_timeout",
+    "push",
+    "pop",
+    "clone",
+];
+
+/// `check_pkt_larger(200)->reg0[0]`.
+const CHECK: &str = "check_pkt_larger";
+
+/// Reads an action of Nicira's; none if it has another's name.
+pub(super) fn parse(item: &Item<'_>) -> Result<Option<Action>, ParseError> {
+    let wrong = |expected: String| item.wrong(expected);
+    let nx = match item.key {
+        "resubmit" => resubmit(item)?,
+        "load" => load(item)?,
+        "move" => {
+            let (src, dst) = arrow(item)?;
+            let (src, dst) = (part(src).map_err(wrong)?, part(dst).map_err(wrong)?);
+            if src.bits != dst.bits {
+                return Err(item.wrong(format!("as many bits in both; found {} and {}", src.bits, dst.bits)));
+            }
+            return Ok(Some(Action::Move { src, dst }));
+        }
+        "set_tunnel" => {
+            let id = number::u64(item.value("a tunnel id")?).map_err(wrong)?;
+            NxAction::SetTunnel { id, wide: id > u64::from(u32::MAX) }
+        }
+        "set_tunnel64" => {
+            NxAction::SetTunnel { id: number::u64(item.value("a tunnel id")?).map_err(wrong)?, wide: true }
+        }
+        "pop_queue" => alone(item, NxAction::PopQueue)?,
+        "exit" => alone(item, NxAction::Exit)?,
+        "note" => NxAction::Note(note(item.value.unwrap_or_default()).map_err(wrong)?.into()),
+        "push" => NxAction::Push(part(item.value("a field")?).map_err(wrong)?),
+        "pop" => NxAction::Pop(part(item.value("a field")?).map_err(wrong)?),
+        "multipath" => NxAction::Multipath(multipath(item)?),
+        "bundle" | "bundle_load" => NxAction::Bundle(bundle(item)?),
+        "learn" => NxAction::Learn(learn(item)?),
+        "fin_timeout" => fin_timeout(item)?,
+        "clone" => clone(item)?,
+        CHECK => check_larger(item)?,
+        "dec_ttl" if item.value.is_some_and(|value| !value.is_empty()) => {
+            let ids = item.value("")?.split(',').map(|id| number::u16(id.trim())).collect::<Result<_, _>>();
+            NxAction::DecTtl(ids.map_err(wrong)?)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(nx.into_action()))
+}
+
+fn alone(item: &Item<'_>, action: NxAction) -> Result<NxAction, ParseError> {
+    item.alone().map(|()| action)
+}
+
+/// `SOURCE->DESTINATION`.
+fn arrow<'a>(item: &Item<'a>) -> Result<(&'a str, &'a str), ParseError> {
+    let expected = "what to write and where, as in 5->NXM_NX_REG0[0..15]";
+    item.value(expected)?.split_once("->").ok_or_else(|| item.wrong(expected))
+}
+
+/// Reads bits of a field: `NXM_NX_REG0[0..15]`, `reg0[3]`, `reg0[]` or `reg0`.
+pub(super) fn part(text: &str) -> Result<Subfield, String> {
+    let (name, bits) = match text.split_once('[') {
+        Some((name, bits)) => (name, bits.strip_suffix(']').ok_or("a field such as NXM_NX_REG0[0..15]")?),
+        None => (text, ""),
+    };
+    let field = field(name).ok_or_else(|| format!("a field that weir knows; `{name}` is none"))?;
+    let all = if field == Field::InPort && !is_wide_port(name) { 16 } else { Subfield::all(field).bits };
+    let bit = |text: &str| number::parse(text, u128::from(all - 1)).map(|bit| u16::try_from(bit).unwrap_or(all));
+    let (first, last) = match bits.split_once("..") {
+        Some((first, last)) => (bit(first)?, bit(last)?),
+        None if bits.is_empty() => (0, all - 1),
+        None => (bit(bits)?, bit(bits)?),
+    };
+    if first > last {
+        return Err(format!("bits from low to high; found {first}..{last}"));
+    }
+    Ok(Subfield { field, offset: first, bits: last - first + 1 })
+}
+
+fn is_wide_port(name: &str) -> bool {
+    name.eq_ignore_ascii_case("OXM_OF_IN_PORT") || name == "in_port_oxm"
+}
+
+/// A field by its name in actions, or by any other.
+fn field(name: &str) -> Option<Field> {
+    let wire = || Field::ALL.into_iter().find(|field| field_name(*field).eq_ignore_ascii_case(name));
+    // Names of the standard's own class, which most fields print under Nicira's.
+    let standard = || name.to_ascii_lowercase().strip_prefix("oxm_of_").and_then(field_value::named);
+    if is_wide_port(name) { Some(Field::InPort) } else { field_value::named(name).or_else(wire).or_else(standard) }
+}
+
+fn resubmit(item: &Item<'_>) -> Result<NxAction, ParseError> {
+    let expected = "a port, a table, or both, as in resubmit:3 or resubmit(,4)";
+    let value = item.value(expected)?;
+    let (port, table) = value.split_once(',').map_or((value, None), |(port, table)| (port, Some(table.trim())));
+    let port = if port.is_empty() { Ok(PortNo::IN_PORT) } else { field_value::port(port) };
+    let table = table.filter(|table| !table.is_empty()).map(number::u8).transpose();
+    match (port, table) {
+        (Ok(port), Ok(table)) if table != Some(255) => Ok(NxAction::Resubmit { port, table: table.map(TableId) }),
+        _ => Err(item.wrong(expected)),
+    }
+}
+
+fn load(item: &Item<'_>) -> Result<NxAction, ParseError> {
+    let (value, dst) = arrow(item)?;
+    let dst = part(dst).map_err(|expected| item.wrong(expected))?;
+    if dst.bits > 64 {
+        return Err(item.wrong("at most 64 bits at once; set_field writes whole fields"));
+    }
+    let most = u128::from(u64::MAX >> (64 - dst.bits));
+    let value = number::parse(value, most).map_err(|expected| item.wrong(expected))?;
+    Ok(NxAction::Load { dst, value: u64::try_from(value).unwrap_or(u64::MAX) })
+}
+
+/// Pairs of hexadecimal digits with dots between them, or without. As on the wire, a note has six bytes, fourteen, ...
+fn note(text: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = number::hex_bytes(&text.replace('.', ""))?;
+    let length = (bytes.len().saturating_sub(6)).next_multiple_of(8) + 6;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// The values in parentheses, and those with names.
+fn values<'a>(item: &Item<'a>) -> Result<Vec<Item<'a>>, ParseError> {
+    let mut scanner = Scanner::new(item.value.unwrap_or_default(), item.value_at);
+    let mut items = Vec::new();
+    while let Some(item) = scanner.next()? {
+        items.push(item);
+    }
+    Ok(items)
+}
+
+fn hash(item: &Item<'_>, text: &str) -> Result<HashFields, ParseError> {
+    let known = HASHES.into_iter().find(|(name, _)| *name == text).map(|(_, fields)| fields);
+    known.ok_or_else(|| item.wrong(format!("as hash one of {}", HASHES.map(|(name, _)| name).join(", "))))
+}
+
+fn multipath(item: &Item<'_>) -> Result<Multipath, ParseError> {
+    let wrong = |expected: String| item.wrong(expected);
+    let expected = "hash, basis, algorithm, number of links, argument, field";
+    let words: Vec<&str> = item.value(expected)?.split(',').map(str::trim).collect();
+    let [fields, basis, algorithm, links, arg, dst] = words[..] else { return Err(item.wrong(expected)) };
+    let algorithms = ALGORITHMS.map(|(name, _)| name).join(", ");
+    let algorithm = ALGORITHMS.into_iter().find(|(name, _)| *name == algorithm).map(|(_, algorithm)| algorithm);
+    let links =
+        number::parse(links, 65536).ok().filter(|links| *links > 0).ok_or_else(|| item.wrong("1 to 65536 links"))?;
+    Ok(Multipath {
+        fields: hash(item, fields)?,
+        basis: number::u16(basis).map_err(wrong)?,
+        algorithm: algorithm.ok_or_else(|| item.wrong(format!("as algorithm one of {algorithms}")))?,
+        max_link: u16::try_from(links - 1).unwrap_or(u16::MAX),
+        arg: number::u32(arg).map_err(wrong)?,
+        dst: part(dst).map_err(wrong)?,
+    })
+}
+
+/// `bundle(FIELDS,BASIS,ALGORITHM,ofport,members:1,2)`; `bundle_load` has a field before the members.
+fn bundle(item: &Item<'_>) -> Result<Bundle, ParseError> {
+    let expected = "hash, basis, algorithm, ofport and members, as in bundle(eth_src,0,hrw,ofport,members:1,2)";
+    let wrong = |expected: String| item.wrong(expected);
+    let value = item.value(expected)?;
+    let split = ["members:", "slaves:"].into_iter().find_map(|word| value.split_once(word));
+    let (head, members) = split.ok_or_else(|| item.wrong(expected))?;
+    let words: Vec<&str> = head.split(',').map(str::trim).collect();
+    let loads = item.key == "bundle_load";
+    let (fields, basis, algorithm, dst) = match words[..] {
+        [fields, basis, algorithm, "ofport", ""] if !loads => (fields, basis, algorithm, None),
+        [fields, basis, algorithm, "ofport", dst, ""] if loads => (fields, basis, algorithm, Some(dst)),
+        _ => return Err(item.wrong(expected)),
+    };
+    let is_hrw = match algorithm {
+        "hrw" => true,
+        "active_backup" => false,
+        _ => return Err(item.wrong("as algorithm active_backup or hrw")),
+    };
+    let members = members.split(',').map(str::trim).filter(|member| !member.is_empty());
+    Ok(Bundle {
+        is_hrw,
+        fields: hash(item, fields)?,
+        basis: number::u16(basis).map_err(wrong)?,
+        members: members.map(field_value::port).collect::<Result<_, _>>().map_err(wrong)?,
+        dst: dst.map(part).transpose().map_err(wrong)?,
+    })
+}
+
+fn fin_timeout(item: &Item<'_>) -> Result<NxAction, ParseError> {
+    let (mut idle, mut hard) = (0, 0);
+    for value in values(item)? {
+        let seconds = number::u16(value.value("seconds")?).map_err(|expected| value.wrong(expected))?;
+        match value.key {
+            "idle_timeout" => idle = seconds,
+            "hard_timeout" => hard = seconds,
+            _ => return Err(ParseError::new(value.at, value.key, "idle_timeout or hard_timeout")),
+        }
+    }
+    Ok(NxAction::FinTimeout { idle, hard })
+}
+
+fn clone(item: &Item<'_>) -> Result<NxAction, ParseError> {
+    let text = item.value.unwrap_or_default();
+    let deepest = text.chars().fold((0_usize, 0_usize), |(depth, most), c| match c {
+        '(' => (depth + 1, most.max(depth + 1)),
+        ')' => (depth.saturating_sub(1), most),
+        _ => (depth, most),
+    });
+    // Each clone has parentheses; other actions have them too, but nobody nests those so deep.
+    if deepest.1 >= MAX_CLONES {
+        return Err(item.wrong(format!("at most {MAX_CLONES} parentheses inside each other")));
+    }
+    Ok(NxAction::Clone(parse_actions(text, item.value_at)?))
+}
+
+fn check_larger(item: &Item<'_>) -> Result<NxAction, ParseError> {
+    let expected = "a length and a bit, as in check_pkt_larger(1500)->reg0[0]";
+    let (length, dst) = item.value(expected)?.split_once(")->").ok_or_else(|| item.wrong(expected))?;
+    let dst = part(dst).ok().filter(|dst| dst.bits == 1).ok_or_else(|| item.wrong(expected))?;
+    Ok(NxAction::CheckLarger { length: number::u16(length).map_err(|expected| item.wrong(expected))?, dst })
+}
+
+/// What stands in the parentheses of `controller(...)`: none if an ordinary output says it.
+pub(super) fn controller(item: &Item<'_>) -> Result<Option<Action>, ParseError> {
+    let mut action = ControllerAction::new(NO_BUFFER);
+    let mut is_special = false;
+    for value in values(item)? {
+        let wrong = |expected: String| value.wrong(expected);
+        is_special |= value.key != "max_len";
+        match value.key {
+            "max_len" => action.max_len = number::u16(value.value("bytes")?).map_err(wrong)?,
+            "id" => action.id = number::u16(value.value("a controller's number")?).map_err(wrong)?,
+            "reason" => {
+                let text = value.value("a reason")?;
+                let known = REASONS.iter().position(|reason| *reason == text).and_then(|at| u8::try_from(at).ok());
+                let expected = format!("one of {}", REASONS.join(", "));
+                action.reason = known.or(number::u8(text).ok()).ok_or_else(|| value.wrong(expected))?;
+            }
+            "userdata" => {
+                let bytes = number::hex_bytes(&value.value("bytes as 01.02")?.replace('.', ""));
+                action.userdata = bytes.map_err(wrong)?.into();
+            }
+            "pause" => action.pause = true,
+            _ => return Err(ParseError::new(value.at, value.key, "max_len, id, reason, userdata or pause")),
+        }
+    }
+    Ok(is_special.then(|| NxAction::Controller(action).into_action()))
+}
+
+/// `output(port=1,max_len=100)`.
+pub(super) fn output_trunc(item: &Item<'_>) -> Result<Action, ParseError> {
+    let expected = "a port and a length, as in output(port=1,max_len=100)";
+    let (mut port, mut length) = (None, None);
+    for value in values(item)? {
+        let text = value.value(expected)?;
+        match value.key {
+            "port" => port = Some(field_value::port(text).map_err(|expected| value.wrong(expected))?),
+            "max_len" => length = Some(number::u32(text).map_err(|expected| value.wrong(expected))?),
+            _ => return Err(item.wrong(expected)),
+        }
+    }
+    match (port, length) {
+        (Some(port), Some(max_len)) => Ok(NxAction::OutputTrunc { port, max_len }.into_action()),
+        _ => Err(item.wrong(expected)),
+    }
+}
+
+fn learn(item: &Item<'_>) -> Result<Learn, ParseError> {
+    let mut learn = Learn {
+        idle_timeout: 0,
+        hard_timeout: 0,
+        priority: LEARN_PRIORITY,
+        cookie: 0,
+        flags: 0,
+        table: TableId(1),
+        fin_idle_timeout: 0,
+        fin_hard_timeout: 0,
+        specs: Vec::new(),
+    };
+    for value in values(item)? {
+        let wrong = |expected: String| value.wrong(expected);
+        let text = || value.value("a value");
+        match value.key {
+            "table" => learn.table = TableId(number::u8(text()?).map_err(wrong)?),
+            "priority" => learn.priority = number::u16(text()?).map_err(wrong)?,
+            "cookie" => learn.cookie = number::u64(text()?).map_err(wrong)?,
+            "idle_timeout" => learn.idle_timeout = number::u16(text()?).map_err(wrong)?,
+            "hard_timeout" => learn.hard_timeout = number::u16(text()?).map_err(wrong)?,
+            "fin_idle_timeout" => learn.fin_idle_timeout = number::u16(text()?).map_err(wrong)?,
+            "fin_hard_timeout" => learn.fin_hard_timeout = number::u16(text()?).map_err(wrong)?,
+            key => match LEARN_FLAGS.into_iter().find(|(name, _)| *name == key) {
+                Some((_, flag)) => learn.flags |= flag,
+                None => learn.specs.push(spec(&value)?),
+            },
+        }
+    }
+    Ok(learn)
+}
+
+/// A part of a learned entry: `FIELD`, `FIELD=FIELD`, `FIELD=VALUE`, `load:SOURCE->FIELD`, `output:FIELD`.
+fn spec(item: &Item<'_>) -> Result<LearnSpec, ParseError> {
+    let wrong = |expected: String| item.wrong(expected);
+    match item.key {
+        "load" => {
+            let (src, dst) = arrow(item)?;
+            let dst = part(dst).map_err(wrong)?;
+            Ok(LearnSpec { src: source(src, dst).map_err(wrong)?, dst: LearnDst::Load(dst), bits: dst.bits })
+        }
+        "output" => {
+            let src = part(item.value("a field")?).map_err(wrong)?;
+            Ok(LearnSpec { src: LearnSrc::Field(src), dst: LearnDst::Output, bits: src.bits })
+        }
+        key => {
+            let dst = part(key).map_err(|expected| ParseError::new(item.at, key, expected))?;
+            let src = item.value.map_or(Ok(LearnSrc::Field(dst)), |value| source(value, dst)).map_err(wrong)?;
+            Ok(LearnSpec { src, dst: LearnDst::Match(dst), bits: dst.bits })
+        }
+    }
+}
+
+/// A field of as many bits, or a value.
+fn source(text: &str, dst: Subfield) -> Result<LearnSrc, String> {
+    if let Ok(src) = part(text) {
+        let same = src.bits == dst.bits;
+        return if same { Ok(LearnSrc::Field(src)) } else { Err(format!("{} bits, as many as are written", dst.bits)) };
+    }
+    let most = u128::MAX >> (128 - u32::from(dst.bits));
+    if dst == Subfield::all(dst.field)
+        && let Ok((value, None)) = field_value::parse(dst.field, text)
+    {
+        return Ok(LearnSrc::Value(value));
+    }
+    number::parse(text, most).map(LearnSrc::Value)
+}
