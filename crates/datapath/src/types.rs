@@ -34,7 +34,7 @@ pub struct DatapathConfig {
 pub struct PacketInLimit {
     /// Packet-ins per second.
     pub per_second: u32,
-    /// Packet-ins at once, after a time without; none for a tenth of a second's.
+    /// Packet-ins at once, after a time without; none for a second's.
     pub burst: Option<u32>,
 }
 

@@ -82,7 +82,7 @@ struct Settings {
     /// Packet-ins per second for each controller at most; those beyond are dropped and counted [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     packet_in_rate: Option<u32>,
-    /// Packet-ins at once for each controller at most, after a time without [default: a tenth of a second's at the rate]
+    /// Packet-ins at once for each controller at most, after a time without [default: a second's at the rate]
     #[arg(long, value_name = "N")]
     packet_in_burst: Option<u32>,
     /// Where to listen for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]

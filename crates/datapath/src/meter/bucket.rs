@@ -12,9 +12,9 @@ use weir_units::Instant;
 const PER_UNIT: i64 = 1_000_000_000;
 /// Tokens of a byte.
 const PER_BYTE: u64 = 8_000_000;
-/// The burst where none is set, as time at the rate: TCP needs about a round trip's worth, and a measurement over ten seconds is
-/// still within one percent.
-const DEFAULT_BURST_NS: i64 = 100_000_000;
+/// The burst where none is set, as time at the rate; Open vSwitch has the same. A sender or a switch that was not run for some
+/// hundred milliseconds comes up for it afterwards; with less burst that time would be lost, and the rate missed.
+const DEFAULT_BURST_NS: i64 = 1_000_000_000;
 
 /// See the module's page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +46,8 @@ impl Cost {
 }
 
 impl TokenBucket {
-    /// A full bucket. `rate` and `burst` are in packets/s and packets, or in kbit/s and kbit; without a burst it holds 100 ms of
-    /// its rate.
+    /// A full bucket. `rate` and `burst` are in packets/s and packets, or in kbit/s and kbit; without a burst it holds a second
+    /// of its rate.
     pub(crate) fn new(now: Instant, rate: u32, burst: Option<u32>) -> TokenBucket {
         let capacity = match burst {
             Some(burst) => i64::from(burst) * PER_UNIT,
@@ -116,7 +116,7 @@ mod tests {
             let mut bucket = TokenBucket::new(START, rate, burst);
             let gap_ns = bytes * 8_000_000 / u64::from(rate) / 2;
             let passed = accepted(&mut bucket, Cost::of_bytes(bytes), gap_ns, SPAN_NS) * bytes * 8;
-            let burst_bits = burst.map_or(u64::from(rate) * 100, |kbit| u64::from(kbit) * 1000);
+            let burst_bits = burst.map_or(u64::from(rate) * 1000, |kbit| u64::from(kbit) * 1000);
             let due = u64::from(rate) * 1000 * 100 + burst_bits;
             assert!(passed.abs_diff(due) <= bytes * 8, "{rate} kbit/s, {bytes} bytes: passed {passed}, due {due}");
         }
@@ -127,7 +127,7 @@ mod tests {
         for (rate, burst) in [(1, Some(0)), (7, Some(3)), (100, None), (9973, Some(500))] {
             let mut bucket = TokenBucket::new(START, rate, burst);
             let passed = accepted(&mut bucket, Cost::of_packets(1), 500_000_000 / u64::from(rate), SPAN_NS);
-            let due = u64::from(rate) * 100 + burst.map_or(u64::from(rate) / 10, u64::from);
+            let due = u64::from(rate) * 100 + burst.map_or(u64::from(rate), u64::from);
             assert!(passed.abs_diff(due) <= 1, "{rate}/s, burst {burst:?}: passed {passed}, due {due}");
         }
     }
@@ -203,7 +203,7 @@ mod tests {
         ) {
             let mut bucket = TokenBucket::new(START, rate, burst);
             // In 10^-9 packets.
-            let full = burst.map_or(i128::from(rate) * 100_000_000, |burst| i128::from(burst) * 1_000_000_000);
+            let full = burst.map_or(i128::from(rate) * 1_000_000_000, |burst| i128::from(burst) * 1_000_000_000);
             let (mut now, mut level) = (0_u64, full);
             for (gap_ns, count) in packets {
                 now += gap_ns;

@@ -69,10 +69,10 @@ fn what_passes_is_the_rate_and_the_burst() {
     // 214 bytes, 1712 bits; twice the rate is offered for 100 s.
     for (flags, rate, burst, gap_us, due) in [
         (flags::PKTPS | flags::BURST, 10, 5, 50_000, 1005),
-        (flags::PKTPS, 10, 5, 50_000, 1001),
+        (flags::PKTPS, 10, 5, 50_000, 1010),
         (flags::KBPS | flags::BURST, 100, 200, 8_560, (100 * 100 + 200) * 1000 / 1712),
-        (flags::KBPS, 100, 0, 8_560, (100 * 100 + 10) * 1000 / 1712),
-        (0, 100, 0, 8_560, (100 * 100 + 10) * 1000 / 1712),
+        (flags::KBPS, 100, 0, 8_560, (100 * 100 + 100) * 1000 / 1712),
+        (0, 100, 0, 8_560, (100 * 100 + 100) * 1000 / 1712),
     ] {
         let mut bench = metered(flags, vec![drop_above(rate, burst)]);
         let (mut sent, mut passed) = (0_u64, 0_u64);
