@@ -11,6 +11,8 @@ pub(crate) const MAX_PACKET_INS: usize = 1024;
 pub(crate) const MAX_NOTICES: usize = 16_384;
 /// Replies waiting for a controller from which on nothing more is read from it.
 pub(crate) const PAUSE_REPLIES: usize = 256;
+/// Statistics and descriptions among them from which on nothing more is read or carried out: each may be a hundred kilobytes.
+pub(crate) const PAUSE_PARTS: usize = 8;
 /// Replies waiting beyond which a request is not carried out any more and the channel is closed. A channel pauses at
 /// [`PAUSE_REPLIES`]; only requests that were on their way, each with a long answer, get here.
 pub(crate) const MAX_REPLIES: usize = 4096;
@@ -48,6 +50,8 @@ pub(crate) struct Backlog {
     packet_ins: AtomicUsize,
     notices: AtomicUsize,
     replies: AtomicUsize,
+    /// Multipart replies among them.
+    parts: AtomicUsize,
     /// A reply is being given in parts, behind which other messages wait.
     is_held: AtomicBool,
     /// The engine waits for room.
@@ -83,6 +87,9 @@ impl Outbox {
             return;
         }
         waiting.fetch_add(1, Relaxed);
+        if matches!(message.body, Body::MultipartReply(_)) {
+            self.backlog.parts.fetch_add(1, Relaxed);
+        }
         if matches!(message.body, Body::PacketIn(_)) {
             carried.packet_ins.fetch_add(1, Relaxed);
         }
@@ -134,6 +141,7 @@ impl Backlog {
             packet_ins: 0.into(),
             notices: 0.into(),
             replies: 0.into(),
+            parts: 0.into(),
             is_held: false.into(),
             is_awaited: false.into(),
             carried,
@@ -148,11 +156,16 @@ impl Backlog {
             Kind::Reply => &self.replies,
         };
         waiting.fetch_sub(1, SeqCst);
+        if matches!(message.body, Body::MultipartReply(_)) {
+            self.parts.fetch_sub(1, Relaxed);
+        }
     }
 
     /// Whether the controller is to read before more is read from it.
     pub(crate) fn is_paused(&self) -> bool {
-        self.is_held.load(Relaxed) || self.replies.load(Relaxed) >= PAUSE_REPLIES
+        self.is_held.load(Relaxed)
+            || self.replies.load(Relaxed) >= PAUSE_REPLIES
+            || self.parts.load(Relaxed) >= PAUSE_PARTS
     }
 
     /// Whether the engine is to be woken, since there is room that it waits for.

@@ -16,9 +16,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, watch};
 use weir_datapath::ChannelId;
-use weir_openflow::Message;
-use weir_openflow::model::Version;
+use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::session::{Event, SendError, Session};
+use weir_openflow::{Body, Message, Version};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Bytes read at once.
@@ -145,7 +145,8 @@ impl Channel {
             if let Some(reason) = self.take_events() {
                 break reason;
             }
-            let may_read = self.waiting.is_empty() && !self.backlog.is_paused();
+            let may_ask = !self.backlog.is_paused();
+            let may_read = self.waiting.is_empty() && may_ask;
             let has_output = !self.session.output().is_empty();
             if has_output && !had_output {
                 self.wrote_at = self.clock.now();
@@ -156,7 +157,7 @@ impl Channel {
             tokio::select! {
                 () = stopped(&mut self.stopping) => break "the switch stops".to_owned(),
                 () = main_ended(&mut self.part) => break "its main connection ended".to_owned(),
-                sent = self.control.engine.send(&mut self.waiting), if !self.waiting.is_empty() => {
+                sent = self.control.engine.send(&mut self.waiting), if may_ask && !self.waiting.is_empty() => {
                     if sent.is_err() {
                         break "the switch stops".to_owned();
                     }
@@ -259,11 +260,34 @@ impl Channel {
     async fn end(mut self, reason: String) -> Ended {
         let was_up = self.version.is_some();
         let engine_knows = was_up && self.outbox.is_none();
+        // Nobody reads answers any more.
+        self.queue.close();
+        while self.queue.try_recv().is_ok() {}
         if engine_knows {
-            // Messages that came before the end count: a controller may send flow-mods and close.
+            // Messages that came before the end count: a controller may send flow-mods and close. Questions do not.
+            self.waiting.retain(|message| !matches!(message, FromChannel::Message(_, message) if is_question(message)));
             self.waiting.push_back(FromChannel::Down(self.id));
-            while !self.waiting.is_empty() && self.control.engine.send(&mut self.waiting).await.is_ok() {}
+            let mut stopping = self.stopping.clone();
+            tokio::select! {
+                () = self.hand_over() => {}
+                // With the switch the channel goes, whether the engine knows or not.
+                () = async { stopped(&mut stopping).await; tokio::time::sleep(LINGER).await } => {}
+            }
         }
         Ended { was_up, reason }
+    }
+    /// Gives the engine all that waits for it.
+    async fn hand_over(&mut self) {
+        while !self.waiting.is_empty() && self.control.engine.send(&mut self.waiting).await.is_ok() {}
+    }
+}
+
+/// Whether a message only asks for something.
+fn is_question(message: &Message) -> bool {
+    match &message.body {
+        Body::MultipartRequest(request) => {
+            !matches!(&request.body, RequestBody::TableFeatures(wanted) if !wanted.is_empty())
+        }
+        body => matches!(body, Body::BarrierRequest | Body::FeaturesRequest | Body::GetConfigRequest),
     }
 }

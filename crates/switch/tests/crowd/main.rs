@@ -118,3 +118,37 @@ async fn churn_leaves_nothing_behind() {
     let _auxiliaries = [accept().await, accept().await, accept().await];
     until(|| channels(&switch) == 4 && descriptors() <= before).await;
 }
+
+/// Everybody asks for what takes long to say and is long, and reads nothing: the switch keeps a few answers for each, goes on,
+/// and stops when it is told to.
+#[tokio::test]
+async fn a_crowd_that_asks_and_never_reads() {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let (switch, mut hosts, address) = listening(Vec::new());
+    switch.flow_mod(forward(1, 2)).unwrap();
+    let mut working = Controller::up(TcpStream::connect(address).await.unwrap()).await;
+    // A hello, and four thousand requests for the features of all tables.
+    let asked =
+        [&[4, 0, 0, 8, 0, 0, 0, 1][..], &[4, 18, 0, 16, 0, 0, 0, 2, 0, 12, 0, 0, 0, 0, 0, 0].repeat(4000)].concat();
+    let mut deaf = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(20), stream.write_all(&asked)).await;
+        deaf.push(stream);
+    }
+    working.barrier().await;
+    let [a, b] = &mut hosts[..] else { unreachable!() };
+    a.send(b, 5);
+    assert_eq!(b.tag(), 5);
+    let answered: u64 = switch.snapshot().unwrap().channels.iter().map(|channel| channel.sent).sum();
+    assert!(answered < 100_000, "{answered} answers to those that do not read");
+    drop(deaf);
+    until(|| channels(&switch) == 1).await;
+    assert!(resident_bytes() < 1 << 30, "{} bytes", resident_bytes());
+    switch.stop();
+}
+
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap() * 4096
+}
