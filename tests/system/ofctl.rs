@@ -1,4 +1,4 @@
-//! `ovs-ofctl` drives the switch, in OpenFlow 1.3 and 1.0.
+//! `ovs-ofctl` drives the switch, in every version of OpenFlow.
 use crate::bed::{B4, Bed, ping};
 use std::process::Command;
 
@@ -29,7 +29,7 @@ fn flows_added_changed_and_deleted_by_ovs_ofctl() {
     if !ready() {
         return;
     }
-    for version in ["OpenFlow13", "OpenFlow10"] {
+    for version in ["OpenFlow15", "OpenFlow14", "OpenFlow13", "OpenFlow10"] {
         let bed = Bed::new();
         let switch = bed.switch(&SWITCH);
         assert!(!ping(&bed.a, B4, 1), "an empty table forwards nothing");
@@ -93,6 +93,38 @@ fn what_ovs_ofctl_gets_wrong_is_refused_by_name() {
         assert!(said.contains(name), "{flow}: {said}");
     }
     switch.stop();
+}
+
+/// Everything that is asked in the form of 1.4 and 1.5, and what both add to flow entries, groups and bundles.
+#[test]
+fn later_versions_say_the_same_in_their_own_form() {
+    if !ready() {
+        return;
+    }
+    for (version, bucket) in [("OpenFlow14", ""), ("OpenFlow15", "bucket_id:0,")] {
+        let bed = Bed::new();
+        let switch = bed.switch(&SWITCH);
+        let ask = |command, arguments: &[&str]| ofctl(&bed, version, command, arguments);
+        ask("add-group", &["group_id=7,type=select,bucket=weight:2,output:2"]);
+        let groups = ask("dump-groups", &[]);
+        assert!(
+            groups.contains(&format!("group_id=7,type=select,bucket={bucket}weight:2,actions=output:2")),
+            "{groups}"
+        );
+        ask("add-flow", &["table=1,importance=9,tcp,in_port=1,tp_dst=80,actions=set_field:5->ip_dscp,group:7"]);
+        let dump = ask("dump-flows", &["table=1"]);
+        assert!(dump.contains("importance=9, tcp,in_port=1,tp_dst=80 actions=set_field:5->"), "{version}: {dump}");
+        assert!(ask("dump-aggregate", &[]).contains("flow_count=1"), "{version}");
+        let show = ask("show", &[]);
+        assert!(show.contains("1(pa)") && show.contains("2(pb)"), "{show}");
+        let ports = ask("dump-ports", &["1"]);
+        assert!(ports.contains("1 ports") && ports.contains("rx pkts="), "{ports}");
+        assert!(ask("dump-tables", &[]).contains("active=1"), "{version}");
+        assert!(ask("dump-table-desc", &[]).contains("eviction=off"), "{version}");
+        ask("mod-port", &["1", "no-packet-in"]);
+        assert!(ask("dump-ports-desc", &[]).contains("NO_PACKET_IN"), "{version}");
+        switch.stop();
+    }
 }
 
 /// `weir ctl` beside `ovs-ofctl`: both see the same switch.

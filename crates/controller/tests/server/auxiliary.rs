@@ -59,7 +59,7 @@ fn one_without_a_main_connection_or_in_another_version_is_refused() {
     assert!(hub.is_ended(other) && !hub.is_ended(main));
     let expected = [
         "it is auxiliary connection 3 of 0000000000000007, whose main one is not up",
-        "it is auxiliary connection 1 in OpenFlow 1.3, the main one is in 1.0",
+        "it is auxiliary connection 1 in OpenFlow 1.5, the main one is in 1.0",
     ];
     assert_eq!(heard.reasons(), expected);
 }

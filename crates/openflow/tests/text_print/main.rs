@@ -84,7 +84,9 @@ fn messages_of_the_reference_data_look_as_in_ovs() {
 /// Our own messages with their wire version.
 fn own_messages() -> impl Iterator<Item = (Version, Message)> {
     let all = |version, bodies: Vec<Body>| bodies.into_iter().map(move |body| (version, Message { xid: 1, body }));
-    all(Version::V10, own::v10()).chain(all(Version::V13, own::v13()))
+    let old =
+        all(Version::V10, own::v10()).chain(all(Version::V13, own::v13())).chain(all(Version::V13, own::bundles()));
+    old.chain(all(Version::V14, own::v14(Version::V14))).chain(all(Version::V15, own::v15()))
 }
 
 fn encoded(message: &Message, version: Version) -> Vec<u8> {

@@ -4,7 +4,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weir_openflow::model::flow::FlowMod;
 use weir_openflow::model::{Action, FeaturesReply, Instruction, Match, MultipartRequest, PortNo};
 use weir_openflow::session::{Event, Session, SessionConfig};
-use weir_openflow::{Body, Message};
+use weir_openflow::{Body, Message, Version};
 use weir_packet::{Field, Frame, FramePool, MacAddr, craft::Craft};
 use weir_port::event::wait_readable;
 use weir_port::memory::{MemoryPort, pair};
@@ -101,7 +101,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
     /// A controller whose handshake on `stream` is done.
     pub(crate) async fn up(stream: S) -> Self {
         let clock = SystemClock::start();
-        let session = Session::controller(SessionConfig::default(), clock.now());
+        let config = SessionConfig { versions: vec![Version::V13, Version::V10], ..SessionConfig::default() };
+        let session = Session::controller(config, clock.now());
         let mut controller = Controller { stream, session, clock, features: FeaturesReply::default() };
         match controller.event().await {
             Event::Up { features: Some(features), .. } => controller.features = features,

@@ -44,6 +44,9 @@ fn settings(flow: &FlowMod) -> String {
             let _ = write!(text, "{name}:{value} ");
         }
     }
+    if flow.importance != 0 {
+        let _ = write!(text, "importance:{} ", flow.importance);
+    }
     if let Some(buffer) = flow.buffer_id {
         let _ = write!(text, "buf:{:#x} ", buffer.0);
     }
@@ -61,15 +64,19 @@ fn flags(flags: FlowFlags) -> String {
     set.fold(String::new(), |text, (word, _)| text + word + " ")
 }
 
-pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
-    let reason = match removed.reason {
+pub(super) const fn reason_name(reason: FlowRemovedReason) -> &'static str {
+    match reason {
         FlowRemovedReason::IdleTimeout => "idle",
         FlowRemovedReason::HardTimeout => "hard",
         FlowRemovedReason::Delete => "delete",
         FlowRemovedReason::GroupDelete => "group_delete",
         FlowRemovedReason::MeterDelete => "meter_delete",
         FlowRemovedReason::Eviction => "eviction",
-    };
+    }
+}
+
+pub(super) fn removed(removed: &FlowRemoved, show: Show) -> String {
+    let reason = reason_name(removed.reason);
     let mut text =
         format!(" {} reason={reason}", match_and_priority(&removed.matching, removed.priority, show.version));
     if removed.table != TableId::ALL && show.version != Version::V10 {
@@ -121,6 +128,9 @@ pub fn format_stats(stats: &FlowStats, version: Version) -> String {
         }
     }
     text.push_str(&flags(stats.flags));
+    if stats.importance != 0 {
+        let _ = write!(text, "importance={}, ", stats.importance);
+    }
     let matching = match_and_priority(&stats.matching, stats.priority, version);
     let _ = write!(text, "{matching}{}", if matching.is_empty() { "" } else { " " });
     let _ = write!(text, "actions={}", write_instructions(&stats.instructions, version));

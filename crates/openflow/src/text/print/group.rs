@@ -1,7 +1,7 @@
 //! Groups.
 use super::{Detail, Show, shape};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
-use crate::model::{GroupId, PortNo, Version};
+use crate::model::{BucketId, GroupId, PortNo, Version};
 use crate::text::action_text::write_actions;
 use crate::text::flow::group_text;
 use crate::text::group::KINDS;
@@ -14,9 +14,24 @@ pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
         0 => "ADD".into(),
         1 => "MOD".into(),
         2 => "DEL".into(),
+        3 => return format!("\n INSERT_BUCKET {}", bucket_command(group_mod, show)),
+        5 => return format!("\n REMOVE_BUCKET {}", bucket_command(group_mod, show)),
         other => format!("cmd:{other}"),
     };
     format!("\n {command} {}", group(group_mod.group, group_mod.kind, &group_mod.buckets, show))
+}
+
+/// 1.5: which buckets of a group are meant, and those to insert.
+fn bucket_command(change: &GroupMod, show: Show) -> String {
+    let at = match change.command_bucket {
+        BucketId::FIRST => "first".to_owned(),
+        BucketId::LAST => "last".into(),
+        BucketId::ALL => "all".into(),
+        BucketId(number) => number.to_string(),
+    };
+    let head = format!("command_bucket_id:{at},group_id={}", change.group.0);
+    // What kind of group it is stays as it is; its weights are told.
+    change.buckets.iter().fold(head, |text, one| text + &bucket(one, 0, show))
 }
 
 /// Writes a group as `ovs-ofctl dump-groups` does, so that [`parse_group`](crate::text::parse_group) reads it back.
@@ -43,6 +58,9 @@ fn group(group: GroupId, kind: u8, buckets: &[Bucket], show: Show) -> String {
 
 fn bucket(bucket: &Bucket, kind: u8, show: Show) -> String {
     let mut text = String::from(",bucket=");
+    if show.version >= Version::V15 {
+        let _ = write!(text, "bucket_id:{},", bucket.id.0);
+    }
     if bucket.weight != u16::from(kind == SELECT) {
         let _ = write!(text, "weight:{},", bucket.weight);
     }

@@ -8,6 +8,7 @@ mod frame;
 pub(super) mod group;
 pub(super) mod meter;
 mod names;
+mod newer;
 mod nicira;
 mod packet;
 mod port;
@@ -119,20 +120,20 @@ fn body(body: &Body, show: Show) -> String {
         Body::FlowMod(flow_mod) => flow::flow_mod(flow_mod, show),
         Body::GroupMod(group_mod) => group::group_mod(group_mod, show),
         Body::PortMod(port_mod) => port::port_mod(port_mod),
-        Body::TableMod(table_mod) => table::table_mod(table_mod),
+        Body::TableMod(table_mod) => table::table_mod(table_mod, show),
         Body::MultipartRequest(request) => more(request.more) + &self::request(&request.body, show),
         Body::MultipartReply(reply) => more(reply.more) + &self::reply(&reply.body, show),
         Body::QueueGetConfigRequest(port) => format!(" port={port}"),
         Body::QueueGetConfigReply(reply) => queue::config(reply),
         Body::RoleRequest(role) | Body::RoleReply(role) => switch::role(role),
-        Body::GetAsyncReply(config) | Body::SetAsync(config) => switch::async_config(config),
+        Body::GetAsyncReply(config) | Body::SetAsync(config) => switch::async_config(config, show),
         Body::MeterMod(meter_mod) => meter::meter_mod(meter_mod),
-        Body::RoleStatus(status) => format!(" {status:?}"),
-        Body::TableStatus(status) => format!(" {status:?}"),
-        Body::RequestForward(request) => format!(" {request:?}"),
-        Body::BundleControl(control) => format!(" {control:?}"),
-        Body::BundleAdd(add) => format!(" {add:?}"),
-        Body::ControllerStatus(status) => format!(" {status:?}"),
+        Body::RoleStatus(status) => newer::role_status(status),
+        Body::TableStatus(status) => newer::table_status(status),
+        Body::RequestForward(request) => newer::forwarded(request, show),
+        Body::BundleControl(control) => newer::bundle_control(control),
+        Body::BundleAdd(add) => newer::bundle_add(add, show),
+        Body::ControllerStatus(status) => newer::controller_status(status),
         Body::Nx(message) => nicira::body(message, show),
         Body::FeaturesRequest
         | Body::GetConfigRequest
@@ -160,10 +161,10 @@ fn request(body: &RequestBody, show: Show) -> String {
         RequestBody::Experimenter(message) => switch::experimenter(message),
         RequestBody::GroupDesc(group) => format!(" group_id={}", super::flow::group_text(*group)),
         RequestBody::PortDesc(port) => format!(" port={port}"),
-        RequestBody::QueueDesc { port, queue } => queue::request(*port, *queue),
+        RequestBody::QueueDesc { port, queue } => queue::desc_request(*port, *queue),
         RequestBody::FlowCounters(request) => flow::request(request, show),
-        RequestBody::FlowMonitor(monitors) => format!(" {monitors:?}"),
-        RequestBody::BundleFeatures(request) => format!(" {request:?}"),
+        RequestBody::FlowMonitor(monitors) => lines(monitors, |monitor| newer::monitor(monitor, show)),
+        RequestBody::BundleFeatures(request) => newer::bundle_features_request(request),
         RequestBody::Desc
         | RequestBody::TableDesc
         | RequestBody::ControllerStatus
@@ -189,12 +190,12 @@ fn reply(body: &ReplyBody, show: Show) -> String {
         ReplyBody::MeterFeatures(features) => meter::features(features),
         ReplyBody::TableFeatures(tables) => table_features::features(tables),
         ReplyBody::PortDesc(ports) => format!("\n{}", port::descs(ports, show)),
-        ReplyBody::TableDesc(tables) => format!(" {tables:?}"),
-        ReplyBody::QueueDesc(queues) => format!(" {queues:?}"),
-        ReplyBody::FlowMonitor(updates) => format!(" {updates:?}"),
-        ReplyBody::FlowCounters(entries) => format!(" {entries:?}"),
-        ReplyBody::ControllerStatus(channels) => format!(" {channels:?}"),
-        ReplyBody::BundleFeatures(features) => format!(" {features:?}"),
+        ReplyBody::TableDesc(tables) => tables.iter().map(table::desc).collect(),
+        ReplyBody::QueueDesc(queues) => queue::descs(queues),
+        ReplyBody::FlowMonitor(updates) => lines(updates, |update| newer::flow_update(update, show)),
+        ReplyBody::FlowCounters(entries) => lines(entries, |entry| newer::flow_counters(entry, show)),
+        ReplyBody::ControllerStatus(channels) => lines(channels, newer::controller_status),
+        ReplyBody::BundleFeatures(features) => newer::bundle_features(features),
         ReplyBody::Experimenter(message) => switch::experimenter(message),
     }
 }

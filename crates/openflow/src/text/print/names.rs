@@ -127,8 +127,8 @@ fn of_reply(body: &ReplyBody) -> &'static str {
     }
 }
 
-/// Message types by number, those of version 1.3 (OpenFlow 1.3.5, 7.1.1).
-const TYPES: [&str; 30] = [
+/// Message types by number, those of version 1.5 (OpenFlow 1.5.1, 7.1.1); 1.3 has the first 30, 1.4 all but the last.
+const TYPES: [&str; 36] = [
     "HELLO",
     "ERROR",
     "ECHO_REQUEST",
@@ -159,10 +159,16 @@ const TYPES: [&str; 30] = [
     "GET_ASYNC_REPLY",
     "SET_ASYNC",
     "METER_MOD",
+    "ROLE_STATUS",
+    "TABLE_STATUS",
+    "REQUESTFORWARD",
+    "BUNDLE_CONTROL",
+    "BUNDLE_ADD_MESSAGE",
+    "CONTROLLER_STATUS",
 ];
 
-/// Multipart types by number (OpenFlow 1.3.5, 7.3.5; 1.0 has the first six).
-const PARTS: [&str; 14] = [
+/// Multipart types by number (OpenFlow 1.5.1, 7.3.5; 1.0 has the first six, 1.3 fourteen, 1.4 seventeen).
+const PARTS: [&str; 20] = [
     "DESC",
     "FLOW",
     "AGGREGATE",
@@ -177,6 +183,12 @@ const PARTS: [&str; 14] = [
     "METER_FEATURES",
     "TABLE_FEATURES",
     "PORT_DESC",
+    "TABLE_DESC",
+    "QUEUE_DESC",
+    "FLOW_MONITOR",
+    "FLOW_STATS",
+    "CONTROLLER_STATUS",
+    "BUNDLE_FEATURES",
 ];
 
 /// The name of a message that may not be understood, from its header and, in a multipart message, the number behind it.
@@ -191,7 +203,7 @@ pub(super) fn of_bytes(header: Header, bytes: &[u8]) -> String {
         (1, 20) => "QUEUE_GET_CONFIG_REQUEST",
         (1, 21) => "QUEUE_GET_CONFIG_REPLY",
         (1, 4) => "VENDOR",
-        (1, 22..) => return unknown(),
+        (1, 22..) | (4, 30..) | (5, 35..) => return unknown(),
         (_, kind) => match TYPES.get(usize::from(kind)) {
             Some(name) => name,
             None => return unknown(),

@@ -1,7 +1,7 @@
 //! Queues of ports.
 use super::Show;
 use super::shape::{counter, duration};
-use crate::model::queue::{ALL_QUEUES, QueueConfigReply, QueueProperty, QueueStats};
+use crate::model::queue::{ALL_QUEUES, QueueConfig, QueueConfigReply, QueueProperty, QueueStats};
 use crate::model::{PortNo, Version};
 use crate::text::raw;
 use std::fmt::Write as _;
@@ -22,6 +22,27 @@ pub(super) fn config(reply: &QueueConfigReply) -> String {
             text.push_str(&self::property(property));
         }
         text.push('\n');
+    }
+    text
+}
+
+/// What 1.4 asks for: a port, and a queue if one is meant.
+pub(super) fn desc_request(port: PortNo, queue: u32) -> String {
+    match queue {
+        ALL_QUEUES => format!(" port={port}"),
+        queue => format!(" port={port} queue={queue}"),
+    }
+}
+
+/// Queues of several ports, each port named before its first.
+pub(super) fn descs(queues: &[QueueConfig]) -> String {
+    let (mut text, mut port) = (String::new(), None);
+    for queue in queues {
+        if port.replace(queue.port) != Some(queue.port) {
+            let _ = writeln!(text, "{}port={}", if text.is_empty() { " " } else { "" }, queue.port);
+        }
+        let properties: String = queue.properties.iter().map(property).collect();
+        let _ = writeln!(text, "queue {}:{properties}", queue.queue);
     }
     text
 }

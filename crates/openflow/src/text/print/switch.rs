@@ -26,6 +26,8 @@ const CAPABILITIES: shape::BitNames = &[
     (1 << 5, "IP_REASM"),
     (1 << 6, "QUEUE_STATS"),
     (1 << 8, "PORT_BLOCKED"),
+    (1 << 9, "BUNDLES"),
+    (1 << 10, "FLOW_MONITORING"),
 ];
 
 const CAPABILITIES_10: shape::BitNames = &[
@@ -93,14 +95,18 @@ pub(super) fn desc(desc: &Desc) -> String {
     lines.iter().fold("\n".to_owned(), |text, (name, value)| text + &format!("{name}: {}\n", shape::safe(value)))
 }
 
-pub(super) fn role(message: &RoleMessage) -> String {
-    let role = match message.role {
+pub(super) fn role_name(role: Role) -> String {
+    match role {
         Role::NoChange => "nochange".to_owned(),
         Role::Equal => "equal".into(),
         Role::Master => "primary".into(),
         Role::Slave => "secondary".into(),
         Role::Unknown(number) => number.to_string(),
-    };
+    }
+}
+
+pub(super) fn role(message: &RoleMessage) -> String {
+    let role = role_name(message.role);
     // All ones stand for none; without a change or a rival, none counts.
     let generation = match (message.role, message.generation_id) {
         (_, u64::MAX) | (Role::NoChange | Role::Equal, 0) => String::new(),
@@ -109,22 +115,51 @@ pub(super) fn role(message: &RoleMessage) -> String {
     format!(" role={role}{generation}")
 }
 
-pub(super) fn async_config(config: &AsyncConfig) -> String {
-    let kinds: [(&str, [Option<u32>; 2], shape::BitNames); 3] = [
-        ("PACKET_IN", config.packet_in, &[(1, "no_match"), (2, "action"), (4, "invalid_ttl")]),
-        ("PORT_STATUS", config.port_status, &[(1, "add"), (2, "delete"), (4, "modify")]),
-        ("FLOW_REMOVED", config.flow_removed, &[(1, "idle"), (2, "hard"), (4, "delete"), (8, "group_delete")]),
-    ];
+/// Kinds of messages and their reasons, in the order of [`AsyncConfig::kinds`].
+const KINDS: [(&str, shape::BitNames); AsyncConfig::KINDS] = [
+    (
+        "PACKET_IN",
+        &[(1, "no_match"), (2, "action"), (4, "invalid_ttl"), (8, "action_set"), (16, "group"), (32, "packet_out")],
+    ),
+    ("PORT_STATUS", &[(1, "add"), (2, "delete"), (4, "modify")]),
+    (
+        "FLOW_REMOVED",
+        &[(1, "idle"), (2, "hard"), (4, "delete"), (8, "group_delete"), (16, "meter_delete"), (32, "eviction")],
+    ),
+    ("ROLE_STATUS", &[(1, "primary_request"), (2, "configuration_changed"), (4, "experimenter_data_changed")]),
+    ("TABLE_STATUS", &[(8, "vacancy_down"), (16, "vacancy_up")]),
+    ("REQUESTFORWARD", &[(1, "group_mod_request"), (2, "meter_mod_request")]),
+    ("FLOW_STATS", &[(1, "stats_request"), (2, "stat_trigger")]),
+    (
+        "CONTROLLER_STATUS",
+        &[
+            (1, "request"),
+            (2, "channel_status"),
+            (4, "role"),
+            (8, "controller_added"),
+            (16, "controller_removed"),
+            (32, "short_id"),
+            (64, "experimenter"),
+        ],
+    ),
+];
+/// Kinds that are always shown: those of 1.3, and those of 1.4.
+const KINDS_13: usize = 3;
+const KINDS_14: usize = 6;
+
+pub(super) fn async_config(config: &AsyncConfig, show: Show) -> String {
+    let always = if show.version < Version::V14 { KINDS_13 } else { KINDS_14 };
     let mut text = String::new();
     for (role, at) in [("primary", 0), ("secondary", 1)] {
         let _ = write!(text, "\n {role}:");
-        for (kind, bits, names) in kinds {
-            let reasons = if bits[at].is_none_or(|bits| bits == 0) {
-                "(off)".into()
-            } else {
-                shape::bits(bits[at].unwrap_or(0), names)
-            };
-            let _ = write!(text, "\n{kind:>16}: {reasons}");
+        for (number, ((kind, names), reasons)) in KINDS.iter().zip(config.kinds()).enumerate() {
+            if number < always || reasons[at].is_some() {
+                let reasons = match reasons[at].unwrap_or(0) {
+                    0 => "(off)".into(),
+                    bits => shape::bits(bits, names),
+                };
+                let _ = write!(text, "\n{kind:>16}: {reasons}");
+            }
         }
     }
     text

@@ -1,16 +1,52 @@
 //! Flow tables: how they are configured and what they hold.
 use super::{Show, shape};
-use crate::model::config::TableMod;
+use crate::model::config::{TableMod, Vacancy, eviction, table_config};
 use crate::model::multipart::TableStats;
 use crate::model::{TableId, Version};
 use std::fmt::Write as _;
 
-pub(super) fn table_mod(table_mod: &TableMod) -> String {
-    // The configuration's bits are deprecated: they mean nothing in 1.3 (OpenFlow 1.3.5, 7.3.4.1).
-    match table_mod.table {
+pub(super) fn table_mod(table_mod: &TableMod, show: Show) -> String {
+    let mut text = match table_mod.table {
         TableId::ALL => " table_id: ALL_TABLES".to_owned(),
         table => format!(" table_id={}", table.0),
+    };
+    // The configuration's bits are deprecated: they mean nothing in 1.3 (OpenFlow 1.3.5, 7.3.4.1).
+    if show.version < Version::V14 {
+        return text;
     }
+    let _ = write!(text, ", eviction={}", on_off(table_mod.config & table_config::EVICTION));
+    if let Some(flags) = table_mod.eviction {
+        let _ = write!(text, " eviction_flags={}", eviction_flags(flags));
+    }
+    let _ = write!(text, ", vacancy={}", on_off(table_mod.config & table_config::VACANCY_EVENTS));
+    if table_mod.config & table_config::VACANCY_EVENTS != 0 {
+        let (down, up) = table_mod.vacancy.map_or((0, 0), |vacancy| (vacancy.down, vacancy.up));
+        let _ = write!(text, " vacancy:{down},{up}");
+    }
+    text
+}
+
+fn on_off(bit: u32) -> &'static str {
+    if bit == 0 { "off" } else { "on" }
+}
+
+fn eviction_flags(flags: u32) -> String {
+    let names = [(eviction::OTHER, "OTHER"), (eviction::IMPORTANCE, "IMPORTANCE"), (eviction::LIFETIME, "LIFETIME")];
+    let set: Vec<&str> = names.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| *name).collect();
+    if set.is_empty() { flags.to_string() } else { set.join("|") }
+}
+
+/// A table's configuration on lines of its own.
+pub(super) fn desc(table: &TableMod) -> String {
+    let mut text = format!("\n  table {}:\n", table.table.0);
+    let flags = table.eviction.map_or_else(|| "(default)".to_owned(), eviction_flags);
+    let _ = writeln!(text, "   eviction={} eviction_flags={flags}", on_off(table.config & table_config::EVICTION));
+    let _ = write!(text, "   vacancy={}", on_off(table.config & table_config::VACANCY_EVENTS));
+    let vacancy = table.vacancy.filter(|_| table.config & table_config::VACANCY_EVENTS != 0);
+    if let Some(Vacancy { down, up, now }) = vacancy {
+        let _ = write!(text, " vacancy_down={down}% vacancy_up={up}% vacancy={now}%");
+    }
+    text + "\n"
 }
 
 /// How a field can be matched.

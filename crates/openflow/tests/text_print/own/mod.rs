@@ -1,9 +1,11 @@
-//! One or more messages of every type, of 1.0 and 1.3.
+//! One or more messages of every type, of every version.
 mod common;
 mod groups_and_meters;
+mod newer;
 mod v10;
 mod v13;
 
+pub(crate) use newer::{bundles, v14, v15};
 pub(crate) use v10::v10;
 pub(crate) use v13::v13;
 
@@ -36,7 +38,7 @@ fn delete(text: &str, command: FlowCommand) -> FlowMod {
 }
 
 fn port(number: u32, version: Version) -> PortDesc {
-    let speed = |kbps| if version == Version::V13 { kbps } else { 0 };
+    let speed = |kbps| if version == Version::V10 { 0 } else { kbps };
     PortDesc {
         port_no: PortNo(number),
         hw_addr: MacAddr([2, 0, 0, 0, 0, 7]),
