@@ -50,7 +50,7 @@ pub(super) fn body(message: &NxMessage, show: Show) -> String {
             let userdata = if said.is_empty() { String::new() } else { format!(" userdata={}", dotted(said)) };
             packet::packet_in_saying(&message.packet, &userdata, show)
         }
-        NxMessage::SetAsync(config) => switch::async_config(config),
+        NxMessage::SetAsync(config) => switch::async_config(config, show),
         NxMessage::SetControllerId(id) => format!(" id={id}"),
     }
 }
