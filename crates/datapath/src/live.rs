@@ -255,6 +255,7 @@ impl Effects for Live<'_> {
         let Ok(mut parsed) = Parsed::of(&frame, packet.in_port) else {
             return self.refuse(&mut frame, DropReason::TooShort);
         };
+        parsed.key.carry_pipeline_fields(packet.key());
         let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);
         pipeline::run(self.tables, &mut copy, &mut ActionSet::default(), self);
         copy.finish(self);

@@ -45,6 +45,11 @@ impl Datapath {
         if !is_port {
             return Err(BadRequest::BadPort.into());
         }
+        // The rest is in the packet itself.
+        let is_beside = |entry: &MatchField| matches!(entry, MatchField::Known { field, .. } if field.is_pipeline());
+        if !message.matching.fields.iter().all(is_beside) {
+            return Err(BadRequest::PipelineFieldsOnly.into());
+        }
         let (bytes, kind) = kept
             .map_or((&message.data.0[..], packet_type(message)), |kept| (kept.frame.bytes(), kept.frame.packet_type()));
         let parsed = parse_as(bytes, kind).ok_or(BadRequest::BadPacket)?;

@@ -36,6 +36,8 @@ pub struct LongReply {
 #[derive(Debug)]
 enum Asked {
     Flows(FlowWalk),
+    /// Without instructions, as 1.5 asks.
+    Counters(FlowWalk),
     /// With the sum so far.
     Sum(FlowWalk, AggregateStats),
     GroupStats(GroupWalk),
@@ -81,6 +83,7 @@ impl Datapath {
             RequestBody::Aggregate(asked) | RequestBody::NxAggregate(asked) => {
                 self.flow_walk(asked).map(|walk| Asked::Sum(walk, AggregateStats::default()))
             }
+            RequestBody::FlowCounters(asked) => self.flow_walk(asked).map(Asked::Counters),
             RequestBody::Group(wanted) => Ok(Asked::GroupStats(GroupWalk::new(*wanted))),
             RequestBody::GroupDesc(wanted) => Ok(Asked::GroupDescs(GroupWalk::new(*wanted))),
             _ => return None,
@@ -113,6 +116,13 @@ impl Datapath {
                 let mut found = Vec::new();
                 let more = self.walk_flows(now, walk, most, &mut found);
                 (ReplyBody::Flow(found), more)
+            }
+            Asked::Counters(walk) => {
+                let (mut found, counters) = (Vec::new(), &self.plane.counters);
+                let more = self.walk(walk, most, |table, id, entry| {
+                    found.push(entry.counters(now, table, counters[usize::from(table)].of(id)));
+                });
+                (ReplyBody::FlowCounters(found), more)
             }
             Asked::Sum(walk, sum) => {
                 let counters = &self.plane.counters;
@@ -169,6 +179,7 @@ impl Datapath {
 fn is_empty(part: &ReplyBody) -> bool {
     match part {
         ReplyBody::Flow(entries) => entries.is_empty(),
+        ReplyBody::FlowCounters(entries) => entries.is_empty(),
         ReplyBody::Group(groups) => groups.is_empty(),
         ReplyBody::GroupDesc(groups) => groups.is_empty(),
         _ => false,

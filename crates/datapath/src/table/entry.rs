@@ -4,8 +4,8 @@ use crate::shape::WordMatches;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_openflow::model::flow::FlowFlags;
-use weir_openflow::model::multipart::FlowStats;
-use weir_openflow::model::stats::MoreStats;
+use weir_openflow::model::multipart::{FlowCounters, FlowCountersReason, FlowStats};
+use weir_openflow::model::stats::{MoreStats, Stats};
 use weir_openflow::model::{FlowRemoved, FlowRemovedReason, Match, TableId};
 use weir_units::Instant;
 
@@ -93,6 +93,20 @@ impl FlowEntry {
             more: MoreStats::default(),
             matching: self.matching.clone(),
         }
+    }
+
+    /// Its statistics without what it does (OpenFlow 1.5.1, 7.3.5.3); what is not counted is not told.
+    pub(crate) fn counters(&self, now: Instant, table: u8, counter: FlowCounter) -> FlowCounters {
+        let kept = |count, flag| (!self.flags.contains(flag)).then_some(count);
+        let stats = Stats {
+            duration: Some(duration(now, self.created)),
+            idle_time: Some(duration(now, counter.used)),
+            packet_count: kept(counter.packets, FlowFlags::NO_PKT_COUNTS),
+            byte_count: kept(counter.bytes, FlowFlags::NO_BYT_COUNTS),
+            ..Stats::default()
+        };
+        let (priority, matching, reason) = (self.priority, self.matching.clone(), FlowCountersReason::Request);
+        FlowCounters { table: TableId(table), reason, priority, matching, stats }
     }
 
     /// Its statistics.

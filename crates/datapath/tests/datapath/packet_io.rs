@@ -97,3 +97,23 @@ fn an_expired_ttl_is_told_to_those_who_ask() {
     assert_eq!(bench.packet_ins(CONTROLLER), []);
     assert_eq!(bench.datapath.drops().total(), 2);
 }
+
+#[test]
+fn packet_outs_of_one_five_say_what_is_not_in_the_packet() {
+    use weir_openflow::model::{FlowMod, PacketOut};
+    use weir_openflow::{Body, Version};
+    let mut bench = Bench::new();
+    let channel = weir_datapath::ChannelId(15);
+    bench.datapath.channel_up(bench.now, channel, Version::V15);
+    let with_metadata = Match::any().with(weir_packet::Field::Metadata, 7_u32);
+    bench.flow_mod(&FlowMod::add(5, with_metadata.clone(), apply(output(3)))).unwrap();
+    let out = |matching| {
+        let actions = vec![Action::output(PortNo::TABLE)];
+        let (buffer_id, in_port) = (None, PortNo(1));
+        Body::PacketOut(PacketOut { buffer_id, in_port, matching, actions, data: frame().into() })
+    };
+    assert_eq!(bench.error_of(channel, out(Match::any().with(weir_packet::Field::Metadata, 7_u32))), None);
+    assert_eq!(bench.sent(), [(PortNo(3), frame())]);
+    let in_packet = Match::any().with(weir_packet::Field::EthDst, 7_u32);
+    assert_eq!(bench.error_of(channel, out(in_packet)), Some(BadRequest::PipelineFieldsOnly.into()));
+}

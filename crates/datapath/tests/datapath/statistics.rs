@@ -87,3 +87,24 @@ fn every_statistics_reply_encodes_however_long() {
         }
     }
 }
+
+#[test]
+fn statistics_of_one_five_tell_what_is_kept() {
+    use weir_openflow::model::multipart::FlowCountersReason;
+    use weir_openflow::model::stats::Stats;
+    use weir_openflow::model::{FlowFlags, FlowMod};
+    let mut bench = Bench::new();
+    let channel = weir_datapath::ChannelId(15);
+    bench.datapath.channel_up(bench.now, channel, weir_openflow::Version::V15);
+    let flow = FlowMod { flags: FlowFlags::NO_BYT_COUNTS, ..FlowMod::add(5, from_port(1), apply(output(2))) };
+    bench.flow_mod(&flow).unwrap();
+    bench.wait(std::time::Duration::from_secs(2));
+    bench.receive(1, &frame());
+    bench.wait(std::time::Duration::from_secs(1));
+    let replies = bench.multipart(channel, RequestBody::FlowCounters(FlowRequest::all())).unwrap();
+    let [ReplyBody::FlowCounters(list)] = &replies[..] else { panic!("{replies:?}") };
+    let (duration, idle_time, packet_count) = (Some((3, 0)), Some((1, 0)), Some(1));
+    let stats = Stats { duration, idle_time, packet_count, ..Stats::default() };
+    assert_eq!((list.len(), list[0].reason, &list[0].stats), (1, FlowCountersReason::Request, &stats));
+    assert_eq!((list[0].priority, &list[0].matching), (5, &from_port(1)));
+}
