@@ -93,6 +93,29 @@ fn a_bucket_takes_over_when_the_link_of_the_one_before_goes() {
     switch.stop();
 }
 
+#[test]
+fn buckets_inserted_and_removed_by_ovs_ofctl() {
+    if !ready() {
+        return;
+    }
+    let bed = Bed::new();
+    let switch = bed.switch(&[&SWITCH[..], &["--versions", "1.5"]].concat());
+    let ofctl = |command: &str, arguments: &[&str]| {
+        let all = [&["-O", "OpenFlow15", command, "tcp:127.0.0.1:6654"], arguments].concat();
+        bed.run("ovs-ofctl", &all)
+    };
+    let fields = "selection_method=hash,fields(ip_src,ip_dst=255.255.0.0)";
+    ofctl("add-group", &[&format!("group_id=1,type=select,{fields},bucket=bucket_id:10,weight:2,actions=drop")]);
+    ofctl("insert-buckets", &["group_id=1,command_bucket_id=last,bucket=bucket_id:20,weight:1,actions=drop"]);
+    ofctl("insert-buckets", &["group_id=1,command_bucket_id=10,bucket=bucket_id:15,weight:3,actions=drop"]);
+    ofctl("remove-buckets", &["group_id=1,command_bucket_id=first"]);
+    let dump = ofctl("dump-groups", &[]);
+    let expected = "bucket=bucket_id:15,weight:3,actions=drop,bucket=bucket_id:20,actions=drop";
+    assert!(dump.contains(expected), "{dump}");
+    assert!(dump.contains("selection_method=hash,fields(ip_src,ip_dst=255.255.0.0)"), "{dump}");
+    switch.stop();
+}
+
 /// `weir ctl` writes and reads what `ovs-ofctl` does.
 #[test]
 fn ctl_changes_and_shows_groups() {

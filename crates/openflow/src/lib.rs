@@ -4,6 +4,7 @@
 pub mod codec;
 pub mod model;
 mod nicira;
+pub mod selection;
 pub mod session;
 pub mod text;
 mod v10;

@@ -1,4 +1,5 @@
 //! Checking the group that a group-mod describes, and making it ready to be run.
+use super::select::Hashed;
 use super::{Bucket, Group, Groups, Kind, select};
 use crate::action_set::ActionSet;
 use crate::validate::{self, Known, Place};
@@ -8,6 +9,7 @@ use weir_openflow::model::error::{BadProperty, GroupModFailed};
 use weir_openflow::model::group::{self, BucketId, GroupMod};
 use weir_openflow::model::property::Property;
 use weir_openflow::model::{Action, ErrorType, GroupId, PortNo};
+use weir_openflow::selection::SelectionMethod;
 use weir_packet::{FlowKey, FlowMask};
 use weir_units::Instant;
 
@@ -46,7 +48,7 @@ impl Groups {
         if kind == Kind::Indirect && count > 1 {
             return Err(GroupModFailed::InvalidGroup.into());
         }
-        check_properties(&change.properties)?;
+        let hashed = self.selection(&change.properties, kind)?;
         check_numbers(&change.buckets)?;
         change.buckets.iter().try_for_each(|bucket| check(bucket, kind, version))?;
         let seeds = select::seeds(change.group, &change.buckets);
@@ -65,13 +67,32 @@ impl Groups {
             watchers: replaced.watchers,
             is_live: replaced.is_live,
             is_even,
+            hashed,
         };
         self.check_chain(&mut group)?;
         Ok(group)
     }
+
+    /// What a group chooses by, if its properties say; that is all they may say.
+    fn selection(&self, properties: &[Property], kind: Kind) -> Result<Option<Box<Hashed>>, ErrorType> {
+        let Some((property, others)) = properties.split_first() else { return Ok(None) };
+        let method = SelectionMethod::from_property(property)?;
+        if !others.is_empty() {
+            return Err(BadProperty::TooMany.into());
+        }
+        let is_known = match method.name.as_str() {
+            "hash" => true,
+            "dp_hash" | "" => method.fields.is_empty(),
+            _ => false,
+        };
+        if !is_known || kind != Kind::Select {
+            return Err(BadProperty::BadExpValue.into());
+        }
+        Ok(Some(Box::new(self.hashed.with(&method.fields, method.param))))
+    }
 }
 
-/// Refuses properties: weir understands none.
+/// Refuses properties of buckets: weir understands none.
 fn check_properties(properties: &[Property]) -> Result<(), ErrorType> {
     match properties.first() {
         None => Ok(()),

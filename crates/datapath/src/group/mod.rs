@@ -84,6 +84,8 @@ pub(crate) struct Group {
     is_live: bool,
     /// Whether all buckets have the same weight.
     is_even: bool,
+    /// What it chooses by, if a controller says.
+    hashed: Option<Box<Hashed>>,
 }
 
 /// A bucket, ready to be run.

@@ -2,7 +2,8 @@
 //!
 //! Each bucket works on a packet of its own, so the packet that a group was given goes on unchanged. The last bucket waits
 //! ([`Packet::wait_for`]): if nothing else happens to the packet, it gets the packet itself instead of a copy.
-use super::{Groups, Kind};
+use super::select::Hashed;
+use super::{Group, Groups, Kind};
 use crate::DropReason;
 use crate::effects::{Effects, Origin};
 use crate::execute;
@@ -49,7 +50,8 @@ pub(crate) fn run(groups: &Groups, id: GroupId, packet: &mut Packet, origin: Ori
     match group.kind {
         Kind::All => live().for_each(|bucket| packet.wait_for(BucketAt::new(slot, bucket), origin, fx)),
         kind => {
-            let bucket = if kind == Kind::Select { groups.hashed.choose(group, packet.key()) } else { live().next() };
+            let bucket =
+                if kind == Kind::Select { group.hashed(groups).choose(group, packet.key()) } else { live().next() };
             if let Some(bucket) = bucket {
                 packet.wait_for(BucketAt::new(slot, bucket), origin, fx);
             }
@@ -66,4 +68,11 @@ pub(crate) fn run_bucket(groups: &Groups, at: BucketAt, packet: &mut Packet, ori
     }
     fx.bucket_taken(group, at, packet.frame.len());
     let _ = execute::run(bucket.actions.iter(), packet, origin, fx);
+}
+
+impl Group {
+    /// What it chooses by.
+    fn hashed<'a>(&'a self, groups: &'a Groups) -> &'a Hashed {
+        self.hashed.as_deref().unwrap_or(&groups.hashed)
+    }
 }

@@ -25,8 +25,7 @@ use weir_packet::key::WORDS;
 use weir_packet::{Field, FlowKey, FlowMask};
 
 /// What tells flows apart, as the packet is when it meets the group; absent ones count as zero. ICMP types and codes, ARP operations and
-/// addresses lie in the same places and count as well. Not the input port: both directions of a ring would otherwise differ by where
-/// a packet came in.
+/// addresses lie in the same places and count as well. Not the input port: a flow that comes another way stays with its bucket.
 pub(super) const FIELDS: [Field; 11] = [
     Field::EthDst,
     Field::EthSrc,
@@ -44,7 +43,7 @@ pub(super) const FIELDS: [Field; 11] = [
 pub(super) const PORTS: [Field; 2] = [Field::TcpSrc, Field::TcpDst];
 
 /// The words of a flow key that are hashed, and how the hash starts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Hashed {
     words: Vec<(usize, u64)>,
     /// Those of IP fragments.
@@ -55,9 +54,22 @@ pub(super) struct Hashed {
 
 impl Hashed {
     pub(super) fn new(datapath_id: u64) -> Hashed {
-        let fragment_words = words_of(FIELDS);
-        let words = words_of(FIELDS.into_iter().chain(PORTS));
-        Hashed { words, fragment_words, start: mix(datapath_id ^ 0x243f_6a88_85a3_08d3) }
+        let all = |field: Field| (field, field.all_ones());
+        Hashed::of(FIELDS.into_iter().chain(PORTS).map(all), mix(datapath_id ^ 0x243f_6a88_85a3_08d3))
+    }
+
+    /// Chooses by other fields, of which some bits count, or by the same if there are none; another `param` is another choice.
+    pub(super) fn with(&self, fields: &[(Field, u128)], param: u64) -> Hashed {
+        let start = if param == 0 { self.start } else { mix(self.start ^ mix(param)) };
+        if fields.is_empty() { Hashed { start, ..self.clone() } } else { Hashed::of(fields.iter().copied(), start) }
+    }
+
+    fn of(fields: impl IntoIterator<Item = (Field, u128)>, start: u64) -> Hashed {
+        let mut mask = FlowMask::EMPTY;
+        fields.into_iter().for_each(|(field, bits)| mask.set(field, mask.get(field) | bits));
+        let words = words_of(&mask);
+        PORTS.into_iter().for_each(|field| mask.set(field, 0));
+        Hashed { words, fragment_words: words_of(&mask), start }
     }
 
     /// The number of the bucket that a packet takes; none if none is alive.
@@ -107,9 +119,7 @@ pub(super) fn seeds(group: GroupId, buckets: &[group::Bucket]) -> Vec<u64> {
     seeds.collect()
 }
 
-fn words_of(fields: impl IntoIterator<Item = Field>) -> Vec<(usize, u64)> {
-    let mut mask = FlowMask::EMPTY;
-    fields.into_iter().for_each(|field| mask.set(field, field.all_ones()));
+fn words_of(mask: &FlowMask) -> Vec<(usize, u64)> {
     (0..WORDS).zip(mask.words).filter(|(_, mask)| *mask != 0).collect()
 }
 

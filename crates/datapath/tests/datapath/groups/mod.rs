@@ -4,6 +4,7 @@ mod changes;
 mod errors;
 mod insert_remove;
 mod random;
+mod selection;
 mod shares;
 mod statistics;
 
