@@ -2,8 +2,8 @@
 //! to it (fuzz/src/bin/frame.rs).
 //!
 //! `cargo run -p weir-packet --example seeds -- fuzz/seeds/frame`
-use weir_packet::MacAddr;
 use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::{MacAddr, PacketType};
 
 fn main() -> std::io::Result<()> {
     let directory = std::env::args().nth(1).expect("usage: seeds DIRECTORY");
@@ -28,6 +28,7 @@ fn main() -> std::io::Result<()> {
         ("udp6-hop-by-hop", ipv6().ip_proto(0).payload(&hop_by_hop)),
         ("tcp6-routing-fragment", ipv6().ip_proto(43).payload(&routing)),
         ("mpls", ethernet().mpls(100, 3, 64).mpls(200, 0, 9).ipv4(here, there).udp(1, 2)),
+        ("nsh", ethernet().nsh(0x7ff, [1, 2, 3, 4], PacketType::ETHERNET).payload(&ipv4().udp(1, 2).build())),
         ("snap", ethernet().ether_type(28).payload(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0, 0x45, 0, 0, 20])),
         (
             "pbb",
@@ -35,10 +36,11 @@ fn main() -> std::io::Result<()> {
         ),
     ];
     // Edits: ipv4_dst and tcp_dst, push_mpls, copy_ttl_out; nothing left to the port. Then: ip_proto and udp_src, dec_nw_ttl,
-    // push_vlan; a TCP or UDP super-frame with segments of 16 bytes.
+    // push_vlan; a TCP or UDP super-frame with segments of 16 bytes. Then: a service header and an Ethernet header, pushed and popped.
     let choices = [
-        [12, 1, 2, 14, 3, 4, 45, 0, 0, 50, 0, 0, 0, 0, 0, 0],
-        [10, 0, 17, 15, 5, 6, 53, 0, 0, 43, 0, 0, 3, 34, 16, 16],
+        [12, 1, 2, 14, 3, 4, 130, 0, 0, 135, 0, 0, 0, 0, 0, 0],
+        [10, 0, 17, 15, 5, 6, 138, 0, 0, 128, 0, 0, 3, 34, 16, 16],
+        [141, 0, 0, 142, 0, 0, 143, 0, 0, 143, 0, 0, 0, 0, 0, 0],
     ];
     for (name, craft) in shapes {
         for (number, choice) in choices.iter().enumerate() {

@@ -1,14 +1,17 @@
 //! Any bytes as a frame: parsed, edited, finished. Beyond not panicking, what the functions promise is checked.
 //!
-//! The first sixteen bytes choose: four edits (which, two bytes of value), then the work left to the port (flags,
-//! start and offset of the checksum, segment length); the rest is the frame.
+//! The first sixteen bytes choose: four edits (which: a field below 128, another edit from there on; two bytes of value), then the
+//! work left to the port (flags, start and offset of the checksum, segment length); the rest is the frame. The flags' high four bits
+//! choose what it begins with: Ethernet or one of a few EtherTypes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use weir_packet::edit::{self, Edited};
 use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
-use weir_packet::{Field, Frame, FramePool, Layers, Parsed, PortNo, checksum, offload};
+use weir_packet::{Field, Frame, FramePool, Layers, PacketType, Parsed, PortNo, checksum, offload};
 
 const EDITS: usize = 4;
+/// Numbers of edits below this are fields to be set.
+const FIELDS: u8 = 128;
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, bytes)) = input.split_first_chunk::<16>() else { return };
@@ -27,11 +30,14 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn parse(frame: &Frame) -> Result<Parsed, impl std::fmt::Debug> {
-    weir_packet::parse(frame.bytes(), PortNo(1))
+    Parsed::of(frame, PortNo(1))
 }
 
 fn set_offload(frame: &mut Frame, choice: &[u8]) {
     let [flags, start, offset, segment_bytes] = choice.try_into().unwrap();
+    if let Some(kind) = [0x0800, 0x86dd, 0x8847, 0x894f].get(usize::from(flags >> 4).wrapping_sub(1)) {
+        frame.set_packet_type(PacketType::of_eth_type(*kind));
+    }
     let kind = match flags >> 1 & 3 {
         0 => None,
         1 => Some(SegmentationKind::Tcpv4 { ecn: true }),
@@ -47,10 +53,10 @@ fn set_offload(frame: &mut Frame, choice: &[u8]) {
 /// Does an edit and checks what it says of itself.
 fn apply(frame: &mut Frame, before: &Parsed, which: u8, value: u128) {
     let bytes = frame.bytes().to_vec();
-    let field = Field::ALL.get(usize::from(which)).copied();
+    let field = Field::ALL.get(usize::from(which)).copied().filter(|_| which < FIELDS);
     let edited = match field {
         Some(field) => edit::set_field(frame, &before.layers, field, value),
-        None => other_edit(frame, &before.layers, which - 43, value),
+        None => other_edit(frame, &before.layers, which.wrapping_sub(FIELDS), value),
     };
     match (edited, field) {
         (Edited::Nothing, _) => assert_eq!(frame.bytes(), bytes),
@@ -81,6 +87,10 @@ fn other_edit(frame: &mut Frame, layers: &Layers, which: u8, value: u128) -> Edi
         9 => edit::set_mpls_ttl(frame, layers, ttl),
         10 => edit::dec_nw_ttl(frame, layers).unwrap_or(Edited::Nothing),
         11 => edit::dec_mpls_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        12 => edit::dec_nsh_ttl(frame, layers).unwrap_or(Edited::Nothing),
+        13 => edit::encap_nsh(frame, 1 + ttl % 2, std::iter::empty()).unwrap_or(Edited::Nothing),
+        14 => edit::encap_ethernet(frame).unwrap_or(Edited::Nothing),
+        15 => edit::decap(frame, layers, PacketType::NEXT_PROTOCOL).unwrap_or(Edited::Nothing),
         _ => Edited::Nothing,
     }
 }
@@ -93,7 +103,7 @@ fn finish(frame: Frame) {
     assert!(done != out.is_empty() && out.len() <= offload::MAX_SEGMENTS);
     for frame in &out {
         assert!(frame.offload.is_none());
-        let right = checksum::verify(frame.bytes());
+        let right = checksum::verify_as(frame.bytes(), frame.packet_type());
         assert!(!segmented || right.is_ok(), "{right:?}");
     }
 }

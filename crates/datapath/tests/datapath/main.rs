@@ -20,6 +20,7 @@ mod ports;
 mod queues;
 mod reference;
 mod roles;
+mod services;
 mod statistics;
 mod table_features;
 mod trace;

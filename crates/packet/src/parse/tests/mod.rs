@@ -36,6 +36,23 @@ fn fields(hex: &str) -> Vec<(Field, u128)> {
 }
 
 #[test]
+fn rarp_has_the_fields_of_arp() {
+    let request = "8035 0001080006040003 020000000001 0a000001 020000000002 0a000002";
+    let expected = [
+        (Field::EthType, 0x8035),
+        (Field::ArpOp, 3),
+        (Field::ArpSpa, 0x0a00_0001),
+        (Field::ArpTpa, 0x0a00_0002),
+        (Field::ArpSha, 0x0200_0000_0001),
+        (Field::ArpTha, 0x0200_0000_0002),
+    ];
+    assert_eq!(fields(request), expected);
+    for other in ["8035 0006080006040003", "8035 0001080010040003", "8035 0001"] {
+        assert_eq!(fields(&format!("{other} {}", "00".repeat(20)))[1..], [], "no Ethernet and IPv4: {other}");
+    }
+}
+
+#[test]
 fn too_short() {
     assert_eq!(parse(&[0; 13], PortNo(1)), Err(TooShort(13)));
 }
