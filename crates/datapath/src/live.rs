@@ -177,7 +177,7 @@ const MAX_TO_LEARN: usize = 1024;
 const MAX_PACKET_IN: usize = 65_535 - 128;
 
 /// Pipeline fields that a packet-in does not say here: the port is said anyway, the others nobody may know.
-const UNTOLD: [Field; 4] = [Field::InPort, Field::InPhyPort, Field::PacketType, Field::ActsetOutput];
+const UNTOLD: [Field; 3] = [Field::InPort, Field::InPhyPort, Field::ActsetOutput];
 
 /// The fields that travel with a packet (OpenFlow 1.3.5, 7.4.1): those that are zero are left out.
 fn pipeline_fields(packet: &Packet) -> Match {

@@ -179,10 +179,11 @@ fn packet_outs_say_what_their_packet_begins_with() {
         buffer_id: None,
         in_port: PortNo::CONTROLLER,
         matching: Match::any().with(Field::PacketType, IPV4.to_bits()).with(Field::TunnelId, 6_u32),
-        actions: actions("output:2"),
+        actions: actions("output:2,controller"),
         data: udp()[14..].to_vec().into(),
     };
-    assert_eq!(bench.error_of(CONTROLLER, Body::PacketOut(message)), None);
+    let [Body::PacketIn(back)] = &bench.ask(CONTROLLER, Body::PacketOut(message))[..] else { panic!() };
+    assert_eq!(back.matching.get(Field::PacketType).map(|(value, _)| value), Some(IPV4.to_bits().into()), "back again");
     let (port, frames) = bench.out.frames.iter().find(|(_, frames)| !frames.is_empty()).unwrap();
     assert_eq!((*port, frames[0].packet_type(), frames[0].tunnel.id), (PortNo(2), IPV4, 6));
 }
