@@ -1,5 +1,5 @@
 //! The action set: what a packet gathers on its way through the tables, run at the end in the specification's order.
-use weir_openflow::model::Action;
+use weir_openflow::model::{Action, PortNo};
 
 /// An action set (OpenFlow 1.3.5, 5.10): at most one action of each type, and one set-field for each field.
 #[derive(Debug, Default)]
@@ -27,6 +27,15 @@ impl ActionSet {
                 Ok(at) => self.actions[at].1 = action.clone(),
                 Err(at) => self.actions.insert(at, (rank, action.clone())),
             }
+        }
+    }
+
+    /// The port that the set outputs to: none without an output, or with a group, which comes before it.
+    pub(crate) fn output(&self) -> Option<PortNo> {
+        match (self.actions.as_slice(), self.actions.last()) {
+            ([.., (_, Action::Group(_)), _], _) => None,
+            (_, Some((_, Action::Output { port, .. }))) => Some(*port),
+            _ => None,
         }
     }
 

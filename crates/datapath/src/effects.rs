@@ -32,6 +32,10 @@ pub(crate) const NO_COOKIE: u64 = u64::MAX;
 pub(crate) trait Effects {
     /// The ports there are.
     fn ports(&self) -> &Ports;
+    /// The first table for egress, if there is one.
+    fn first_egress(&self) -> Option<u8>;
+    /// A packet on its way to a port goes through the egress tables.
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet);
     /// A packet of `bytes` was looked up in a table.
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize);
     /// A meter measures a packet.

@@ -107,6 +107,7 @@ impl Datapath {
             to_learn: Vec::new(),
             learn_failures: 0,
             meters: Meters::new(),
+            first_egress: None,
         };
         let limits = group::Limits {
             groups: config.max_groups as usize,
@@ -340,6 +341,7 @@ impl Datapath {
             meters: &self.plane.meters,
             timers: &mut self.timers,
             settings: &self.settings,
+            first_egress: self.plane.first_egress,
             groups: &self.groups,
             journal: &mut self.journal,
         }

@@ -40,6 +40,8 @@ pub(crate) struct Plane {
     /// Those that could not be added.
     pub(crate) learn_failures: u64,
     pub(crate) meters: Meters,
+    /// The first table for egress, if there is one (OpenFlow 1.5.1, 5.1).
+    pub(crate) first_egress: Option<u8>,
 }
 
 /// The live switch while it handles a batch or a message.
@@ -206,6 +208,15 @@ impl Effects for Live<'_> {
                 flow.used = self.now;
             }
         }
+    }
+
+    #[inline]
+    fn first_egress(&self) -> Option<u8> {
+        self.plane.first_egress
+    }
+
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet) {
+        pipeline::egress(self.tables, first, port, packet, self);
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {

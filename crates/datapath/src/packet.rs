@@ -32,6 +32,8 @@ pub(crate) struct Packet<'a> {
     resubmits_left: u16,
     /// What Nicira's `push` put there.
     stack: Vec<u128>,
+    /// Whether it is in egress tables: what outputs there leaves.
+    is_leaving: bool,
 }
 
 /// Where a packet goes next.
@@ -58,6 +60,7 @@ impl<'a> Packet<'a> {
             depth: 0,
             resubmits_left: MAX_RESUBMITS,
             stack: Vec::new(),
+            is_leaving: false,
         }
     }
 
@@ -90,6 +93,9 @@ impl<'a> Packet<'a> {
     #[inline]
     pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
         self.flush(fx);
+        if let Some(first) = fx.first_egress().filter(|_| !self.is_leaving) {
+            return self.go_out(first, port, fx);
+        }
         if !self.frame.packet_type().is_ethernet() && !fx.ports().takes_any_packet_type(port) {
             return self.dropped(DropReason::NotEthernet, fx);
         }
@@ -131,6 +137,22 @@ impl<'a> Packet<'a> {
     /// States that a controller was given the packet.
     pub(crate) fn punted(&mut self) {
         self.settled = true;
+    }
+
+    /// Notes the port that the action set outputs to (OpenFlow 1.5.1, 7.2.3.8: `actset_output`).
+    #[inline]
+    pub(crate) fn note_output(&mut self, port: Option<PortNo>) {
+        let port = port.unwrap_or(PortNo::UNSET);
+        self.parsed.key.words[Field::ActsetOutput.place().word] = u64::from(port.0) << 32;
+    }
+
+    /// Runs the packet, as it is now, through the egress tables on its way to a port.
+    #[cold]
+    fn go_out<E: Effects>(&mut self, first: u8, port: PortNo, fx: &mut E) {
+        self.on_copy(fx, |copy, fx| {
+            copy.is_leaving = true;
+            fx.egress(first, port, copy);
+        });
     }
 
     /// Ends the packet's way: the waiting output takes the frame, or the pool does.
@@ -257,6 +279,7 @@ impl<'a> Packet<'a> {
             depth: self.depth,
             resubmits_left: self.resubmits_left,
             stack: self.stack.clone(),
+            is_leaving: self.is_leaving,
             ..Packet::new(&mut frame, &mut parsed, self.in_port)
         };
         act(&mut copy, fx);
@@ -321,7 +344,11 @@ impl<'a> Packet<'a> {
     #[cold]
     fn run_copy(&mut self, bucket: BucketAt, origin: Origin, fx: &mut impl Effects) {
         let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
-        let mut copy = Packet { stale: self.stale, ..Packet::new(&mut frame, &mut parsed, self.in_port) };
+        let mut copy = Packet {
+            stale: self.stale,
+            is_leaving: self.is_leaving,
+            ..Packet::new(&mut frame, &mut parsed, self.in_port)
+        };
         copy.buckets_left = self.buckets_left;
         fx.run_bucket(bucket, &mut copy, origin);
         copy.finish(fx);

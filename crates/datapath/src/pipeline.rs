@@ -7,7 +7,7 @@ use crate::nicira;
 use crate::packet::Packet;
 use crate::table::{FlowEntry, FlowTable};
 use std::ops::ControlFlow;
-use weir_openflow::model::{PacketInReason, PortNo};
+use weir_openflow::model::{Action, PacketInReason, PortNo};
 use weir_packet::Field;
 
 /// Runs a packet through `tables` from the first on. `set` is memory to work with.
@@ -18,7 +18,25 @@ use weir_packet::Field;
 /// 4. Without a goto, the action set is run.
 pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     set.clear();
-    let mut table = 0_u8;
+    packet.note_output(None);
+    go_through(tables, 0, packet, set, fx);
+}
+
+/// Runs a packet that was output to `port` through the tables from the first for egress on (OpenFlow 1.5.1, 5.1): its action set
+/// begins with that output, and outputs of egress tables leave at once.
+#[cold]
+pub(crate) fn egress(tables: &[FlowTable], first: u8, port: PortNo, packet: &mut Packet, fx: &mut impl Effects) {
+    let mut set = ActionSet::default();
+    // An output to where the packet came from is one to IN_PORT.
+    set.write(&[Action::output(if port == packet.in_port { PortNo::IN_PORT } else { port })]);
+    packet.note_output(Some(port));
+    go_through(tables, first, packet, &mut set, fx);
+}
+
+/// Runs a packet through tables from one on.
+#[inline]
+fn go_through(tables: &[FlowTable], first: u8, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
+    let mut table = first;
     loop {
         // 1.
         let found = tables.get(usize::from(table)).and_then(|table| table.lookup(packet.key()));
@@ -73,6 +91,9 @@ fn instructions(
     }
     if let Some(actions) = &program.write {
         set.write(actions);
+    }
+    if program.clear || program.write.is_some() {
+        packet.note_output(set.output());
     }
     if let Some((value, mask)) = program.metadata {
         packet.write_metadata(value, mask, fx);

@@ -72,6 +72,11 @@ pub enum TraceStep {
         /// The bucket's number in the group, from 0.
         bucket: usize,
     },
+    /// It goes to a port, through the egress tables.
+    Egress {
+        /// The port.
+        port: PortNo,
+    },
     /// It left.
     Sent {
         /// The port.
@@ -179,6 +184,15 @@ impl Effects for Tracer<'_> {
         });
     }
 
+    fn first_egress(&self) -> Option<u8> {
+        self.datapath.plane.first_egress
+    }
+
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet) {
+        self.step(TraceStep::Egress { port });
+        pipeline::egress(&self.datapath.tables, first, port, packet, self);
+    }
+
     fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
         let verdict = self.datapath.plane.meters.foresee(self.now, meter, size);
         self.step(TraceStep::Metered { meter, verdict: verdict.to_string() });
@@ -271,6 +285,7 @@ impl fmt::Display for Trace {
                 TraceStep::Matched { table, entry } => writeln!(f, "table {table}: {entry}")?,
                 TraceStep::Missed { table } => writeln!(f, "table {table}: no entry matches")?,
                 TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
+                TraceStep::Egress { port } => writeln!(f, "  to port {port} through the egress tables")?,
                 TraceStep::Metered { meter, verdict } => writeln!(f, "  meter {meter}: {verdict}")?,
                 TraceStep::Action(action) => writeln!(f, "  {action}")?,
                 TraceStep::Bucket { group, kind, bucket } => {

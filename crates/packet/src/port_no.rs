@@ -11,6 +11,8 @@ pub struct PortNo(pub u32);
 impl PortNo {
     /// Highest number of a physical or logical port.
     pub const MAX: PortNo = PortNo(0xffff_ff00);
+    /// No output in the action set: a value of `actset_output` only (OpenFlow 1.5.1, 7.2.1).
+    pub const UNSET: PortNo = PortNo(0xffff_fff7);
     /// Send back out of the port the packet came in on.
     pub const IN_PORT: PortNo = PortNo(0xffff_fff8);
     /// Run the packet through the tables; only in packet-out.

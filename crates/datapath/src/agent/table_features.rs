@@ -4,10 +4,10 @@ use super::Request;
 use crate::Datapath;
 use crate::table::{Limits, TableSettings};
 use std::collections::BTreeMap;
-use weir_openflow::codec;
 use weir_openflow::model::error::TableFeaturesFailed;
 use weir_openflow::model::multipart::{OxmId, ReplyBody, TableFeatures, TableProperty, TypeId};
 use weir_openflow::model::{Body, ErrorType, TableId};
+use weir_openflow::{Version, codec};
 use weir_packet::Field;
 
 /// `OFPIT_*`: goto, write-metadata, write-, apply-, clear-actions, meter.
@@ -20,6 +20,27 @@ pub(super) const ACTIONS: [u16; 16] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22
 /// Bits of a table's configuration that once said what a miss does (`OFPTC_DEPRECATED_MASK`): accepted, without effect.
 pub(super) const CONFIG_DEPRECATED: u32 = 3;
 
+/// `OFPTFC_*` of 1.5; 0 in versions before (OpenFlow 1.5.1, 7.3.5.18.1).
+const REPLACE: u8 = 0;
+const MODIFY: u8 = 1;
+const ENABLE: u8 = 2;
+const DISABLE: u8 = 3;
+
+/// `OFPTFF_*` of 1.5 (OpenFlow 1.5.1, 7.3.5.18.1).
+mod feature {
+    pub(super) const INGRESS: u32 = 1 << 0;
+    pub(super) const EGRESS: u32 = 1 << 1;
+    pub(super) const FIRST_EGRESS: u32 = 1 << 4;
+    pub(super) const ALL: u32 = INGRESS | EGRESS | FIRST_EGRESS;
+}
+
+/// The command of a request, which all its tables share.
+fn command_of(wanted: &[TableFeatures]) -> Result<u8, ErrorType> {
+    let command = wanted.first().map_or(REPLACE, |features| features.command);
+    let is_one = wanted.iter().all(|features| features.command == command);
+    if is_one && command <= DISABLE { Ok(command) } else { Err(TableFeaturesFailed::BadCommand.into()) }
+}
+
 impl Datapath {
     /// Answers a request: without tables what they can do, with tables what they can do from now on.
     ///
@@ -31,7 +52,7 @@ impl Datapath {
         request: &mut Request<'_>,
     ) -> Result<(), ErrorType> {
         if !wanted.is_empty() {
-            self.set_table_features(wanted)?;
+            self.set_table_features(wanted, request.version)?;
         }
         let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
         let body = ReplyBody::TableFeatures(tables.map(|table| self.features_of(table)).collect());
@@ -46,34 +67,72 @@ impl Datapath {
         self.settings.get(usize::from(table.0)).is_some_and(|table| table.is_there)
     }
 
-    /// Makes the pipeline what a request says: tables that it does not name leave it, entries of tables that change go, without
-    /// a message (OpenFlow 1.3.5, 7.3.5.5.1).
-    fn set_table_features(&mut self, wanted: &[TableFeatures]) -> Result<(), ErrorType> {
+    /// Makes the pipeline what a request says: tables that it does not name leave it (1.5: if it replaces the whole pipeline),
+    /// entries of tables that change go, without a message (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18).
+    fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<(), ErrorType> {
+        let command = command_of(wanted)?;
         let mut asked: BTreeMap<u8, TableSettings> = BTreeMap::new();
         for features in wanted {
-            if asked.insert(features.table.0, self.settings_of(features)?).is_some() {
+            let settings = match command {
+                ENABLE | DISABLE => {
+                    TableSettings { is_there: command == ENABLE, ..self.former(features.table)?.clone() }
+                }
+                _ => self.settings_of(features)?,
+            };
+            if asked.insert(features.table.0, settings).is_some() {
                 return Err(TableFeaturesFailed::BadTable.into());
             }
         }
         // Packets begin in the first.
-        if !asked.contains_key(&0) {
+        if asked.get(&0).map_or(command == REPLACE, |first| !first.is_there) {
             return Err(TableFeaturesFailed::BadTable.into());
         }
+        let names_tables = matches!(command, REPLACE | MODIFY) && version >= Version::V15;
+        let egress = if names_tables { self.asked_egress(wanted, command)? } else { self.plane.first_egress };
         for (table, former) in (0..).zip(&mut self.settings) {
-            let new = asked.remove(&table).unwrap_or_else(|| TableSettings { is_there: false, ..former.clone() });
+            let left_out = TableSettings { is_there: former.is_there && command != REPLACE, ..former.clone() };
+            let new = asked.remove(&table).unwrap_or(left_out);
             if !new.can_what(former) {
                 self.tables[usize::from(table)].clear();
             }
             *former = new;
         }
+        self.set_first_egress(egress);
         self.remove_dead_ends();
         Ok(())
+    }
+
+    /// The first egress table that a request of 1.5 wants: the one with the flag; none if the pipeline is replaced without one.
+    fn asked_egress(&self, wanted: &[TableFeatures], command: u8) -> Result<Option<u8>, ErrorType> {
+        let mut flagged = wanted.iter().filter(|features| features.features & feature::FIRST_EGRESS != 0);
+        let first = flagged.next().map(|features| features.table.0);
+        if wanted.iter().any(|features| features.features & !feature::ALL != 0)
+            || flagged.next().is_some()
+            || first == Some(0)
+        {
+            return Err(TableFeaturesFailed::BadFeatures.into());
+        }
+        Ok(first.or(self.plane.first_egress.filter(|_| command == MODIFY)))
+    }
+
+    /// Makes another table the first for egress; entries of tables that change sides go.
+    fn set_first_egress(&mut self, first: Option<u8>) {
+        let n_tables = self.config.n_tables;
+        let (old, new) = (self.plane.first_egress.unwrap_or(n_tables), first.unwrap_or(n_tables));
+        for table in old.min(new)..old.max(new) {
+            self.tables[usize::from(table)].clear();
+        }
+        self.plane.first_egress = first;
+    }
+
+    fn former(&self, table: TableId) -> Result<&TableSettings, ErrorType> {
+        self.settings.get(usize::from(table.0)).ok_or(TableFeaturesFailed::BadTable.into())
     }
 
     /// A table's settings as a request wants them.
     fn settings_of(&self, features: &TableFeatures) -> Result<TableSettings, ErrorType> {
         let table = features.table;
-        let former = self.settings.get(usize::from(table.0)).ok_or(TableFeaturesFailed::BadTable)?;
+        let former = self.former(table)?;
         if features.config & !CONFIG_DEPRECATED != 0 || features.max_entries > self.config.max_entries {
             return Err(TableFeaturesFailed::BadArgument.into());
         }
@@ -91,12 +150,13 @@ impl Datapath {
         })
     }
 
-    /// Removes entries that go to a table that left the pipeline.
+    /// Removes entries that go to a table that left the pipeline, or to one for egress from one that is not.
     fn remove_dead_ends(&mut self) {
         let settings = &self.settings;
-        let leads_nowhere = |next: Option<u8>| next.is_some_and(|next| !settings[usize::from(next)].is_there);
-        for table in &mut self.tables {
-            let dead = table.iter().filter(|(_, entry)| leads_nowhere(entry.program.goto)).map(|(id, _)| id);
+        let egress = self.plane.first_egress.unwrap_or(self.config.n_tables);
+        for (number, table) in (0..).zip(&mut self.tables) {
+            let is_dead = |next: u8| !settings[usize::from(next)].is_there || number < egress && next >= egress;
+            let dead = table.iter().filter(|(_, entry)| entry.program.goto.is_some_and(is_dead)).map(|(id, _)| id);
             for id in dead.collect::<Vec<_>>() {
                 table.remove(id);
             }
@@ -111,13 +171,24 @@ impl Datapath {
         TableFeatures {
             table: TableId(table),
             command: 0,
-            features: 0,
+            features: self.sides_of(table),
             name: settings.name.clone(),
             metadata_match: settings.metadata_match,
             metadata_write: settings.metadata_write,
             config: settings.config(),
             max_entries: settings.max_entries,
             properties: limited.unwrap_or_else(|| self.properties(table)),
+        }
+    }
+
+    /// What a table is for, or may be made to be for (`OFPTFF_*`).
+    fn sides_of(&self, table: u8) -> u32 {
+        match self.plane.first_egress {
+            None if table == 0 => feature::INGRESS,
+            None => feature::INGRESS | feature::EGRESS,
+            Some(first) if table < first => feature::INGRESS,
+            Some(first) if table == first => feature::EGRESS | feature::FIRST_EGRESS,
+            Some(_) => feature::EGRESS,
         }
     }
 

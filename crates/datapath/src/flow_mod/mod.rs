@@ -18,7 +18,8 @@ use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFa
 use weir_openflow::model::monitor::FlowEvent;
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{
-    ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
+    Action, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, PortNo,
+    TableId,
 };
 use weir_packet::{Field, FlowKey, FlowMask};
 use weir_units::Instant;
@@ -31,6 +32,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) timers: &'a mut Timers,
     /// By table.
     pub(crate) settings: &'a [TableSettings],
+    /// The first table for egress, if there is one.
+    pub(crate) first_egress: Option<u8>,
     pub(crate) groups: &'a Groups,
     pub(crate) journal: &'a mut Journal,
 }
@@ -97,8 +100,14 @@ impl Tables<'_> {
         key: FlowKey,
         mask: FlowMask,
     ) -> Result<Arc<Program>, ErrorType> {
+        let is_egress = self.first_egress.is_some_and(|first| flow.table.0 >= first);
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
-        let program = Program::compile(&flow.instructions, flow.table.0, n_tables)?;
+        // From other tables none leads into those for egress (OpenFlow 1.5.1, 5.1).
+        let end = self.first_egress.filter(|_| !is_egress).unwrap_or(n_tables);
+        let program = Program::compile(&flow.instructions, flow.table.0, end)?;
+        if is_egress {
+            check_egress_set(&program)?;
+        }
         self.check_meters(&program)?;
         let known = Known::new(key, mask);
         validate::actions(program.apply.iter().flat_map(|list| list.iter()), &known, Place::Entry, version)?;
@@ -404,4 +413,14 @@ fn check_flags(flags: FlowFlags) -> Result<(), ErrorType> {
         return Err(FlowModFailed::TableFull.into());
     }
     if flags.0 & !FLAGS != 0 { Err(FlowModFailed::BadFlags.into()) } else { Ok(()) }
+}
+
+/// That an egress table's entry leaves the output alone that its packets came with (OpenFlow 1.5.1, 5.1).
+fn check_egress_set(program: &Program) -> Result<(), ErrorType> {
+    let problem = program.write.iter().flat_map(|list| list.iter()).find_map(|action| match action {
+        Action::Output { .. } => Some(BadAction::BadOutPort),
+        Action::Group(_) => Some(BadAction::BadOutGroup),
+        _ => None,
+    });
+    problem.map_or(Ok(()), |problem| Err(problem.into()))
 }

@@ -227,7 +227,7 @@ pub struct TableFeatures {
     pub table: TableId,
     /// 1.5: `OFPTFC_*` of a request, 0 replace the pipeline, 1 change the table, 2 enable it, 3 disable it; 0 in versions before.
     pub command: u8,
-    /// 1.5: `OFPTFF_*`, 1 ingress table, 2 egress table, 4 packet types, 8 first egress table; 0 in versions before.
+    /// 1.5: `OFPTFF_*`, 1 ingress table, 2 egress table, 16 first egress table; 0 in versions before.
     pub features: u32,
     pub name: String,
     pub metadata_match: u64,
