@@ -17,7 +17,8 @@ pub(crate) fn decode_copy(action: &mut Reader<'_>) -> Decoded<Action> {
         let at = action.at();
         let id = oxm::decode_id(action)?;
         let field = id.field().ok_or_else(|| {
-            action.error_at(at, BadAction::BadSetType, format_args!("found field {id:?}, which weir does not know"))
+            let reason = format!("found field {} of class {:#06x}, which weir does not know", id.number, id.class);
+            action.error_at(at, BadAction::BadSetType, reason)
         })?;
         Ok(Subfield { field, offset, bits })
     };

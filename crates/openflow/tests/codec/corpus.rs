@@ -41,7 +41,7 @@ fn messages_are_decoded_and_encoded() {
 #[test]
 fn bad_messages_are_refused_by_name() {
     let cases = cases("refused.txt");
-    assert!(cases.len() >= 61, "{} cases", cases.len());
+    assert!(cases.len() >= 83, "{} cases", cases.len());
     for case in cases {
         let name = &case["name"];
         let error = decode(&bytes(&case)).expect_err(name);

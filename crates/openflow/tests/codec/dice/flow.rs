@@ -178,7 +178,7 @@ impl Dice<'_> {
             return if actions.is_empty() { Vec::new() } else { vec![Instruction::ApplyActions(actions)] };
         }
         let n_kinds = if version >= Version::V15 { 8 } else { 7 };
-        let instructions = self.few(|dice| match dice.below(n_kinds) {
+        self.few(|dice| match dice.below(n_kinds) {
             7 => Instruction::StatTrigger { flags: dice.u32(), thresholds: dice.stats() },
             0 => Instruction::GotoTable(dice.table()),
             1 => Instruction::WriteMetadata { metadata: dice.u64(), mask: dice.u64() },
@@ -187,8 +187,7 @@ impl Dice<'_> {
             4 => Instruction::ClearActions,
             5 if version < Version::V15 => Instruction::Meter(MeterId(dice.u32())),
             _ => Instruction::Experimenter { id: dice.u32(), data: dice.eights() },
-        });
-        instructions
+        })
     }
 
     pub(super) fn flags(&mut self, version: Version) -> FlowFlags {
