@@ -156,3 +156,31 @@ fn number_after(text: &str, label: &str) -> u64 {
     let digits: String = text[start..].trim_start().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or_else(|_| panic!("no number behind {label} in {text}"))
 }
+
+/// Nicira's extensions: what `ovs-ofctl` uses in 1.0 as soon as an entry needs more than 1.0 can say.
+#[test]
+fn registers_and_resubmits_by_ovs_ofctl() {
+    if !ready() {
+        return;
+    }
+    for version in ["OpenFlow10", "OpenFlow13"] {
+        let bed = Bed::new();
+        let switch = bed.switch(&SWITCH);
+        let flows = [
+            "table=0,in_port=1,actions=load:0x2->NXM_NX_REG0[],resubmit(,1)",
+            "table=0,in_port=2,actions=load:0x1->NXM_NX_REG0[],resubmit(,1)",
+            "table=1,reg0=0x2,actions=output:NXM_NX_REG0[]",
+            "table=1,reg0=0x1,actions=output:NXM_NX_REG0[0..15]",
+        ];
+        for flow in flows {
+            bed.run("ovs-ofctl", &["-O", version, "add-flow", "tcp:127.0.0.1:6654", flow]);
+        }
+        assert!(ping(&bed.a, B4, 3), "{version}");
+        let dump = bed.run("ovs-ofctl", &["-O", version, "dump-flows", "tcp:127.0.0.1:6654", "table=1"]);
+        assert!(dump.contains("reg0=0x2 actions=output:NXM_NX_REG0[]"), "{dump}");
+        assert!(dump.contains("reg0=0x1 actions=output:NXM_NX_REG0[0..15]"), "{dump}");
+        bed.run("ovs-ofctl", &["-O", version, "del-flows", "tcp:127.0.0.1:6654", "table=1"]);
+        assert!(!ping(&bed.a, B4, 1), "{version}");
+        switch.stop();
+    }
+}

@@ -14,6 +14,7 @@ mod hostile;
 mod meters;
 mod monitors;
 mod naive;
+mod nicira;
 mod notices;
 mod packet_in_limits;
 mod packet_io;

@@ -85,6 +85,10 @@ fn write_action(action: &Action, version: Version) -> String {
         Action::SetField { field: Field::EthDst, value } if version == Version::V10 => {
             format!("mod_dl_dst:{}", MacAddr::from_bits(*value as u64))
         }
+        Action::SetField { field: Field::MplsLabel, value } if version == Version::V10 => {
+            format!("set_mpls_label({value})")
+        }
+        Action::SetField { field: Field::MplsTc, value } if version == Version::V10 => format!("set_mpls_tc({value})"),
         Action::SetField { field, value } => {
             format!("set_field:{}->{}", field_value::set_text(*field, *value), field_value::set_name(*field))
         }

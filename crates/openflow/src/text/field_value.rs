@@ -76,6 +76,8 @@ fn form(field: Field) -> Form {
         Field::EthType => Form::Hex(4),
         Field::Ipv6Flabel => Form::Hex(5),
         Field::TunSrc | Field::TunDst => Form::Ipv4,
+        Field::PktMark => Form::Hex(1),
+        Field::VlanTci => Form::Hex(4),
         Field::PacketType => Form::PacketType,
         register if register.is_register() => Form::Hex(1),
         Field::NshSpi | Field::NshC1 | Field::NshC2 | Field::NshC3 | Field::NshC4 => Form::Hex(1),

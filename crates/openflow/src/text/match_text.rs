@@ -16,7 +16,11 @@ pub(super) fn write(matching: &Match, version: Version) -> String {
     let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
     writer.packet_type();
+    writer.field(Field::PktMark, "pkt_mark");
     writer.protocol(matching);
+    for register in Field::ALL.into_iter().filter(|field| field.is_register()) {
+        writer.field(register, register.name());
+    }
     for field in [Field::TunnelId, Field::TunSrc, Field::TunDst, Field::Metadata, Field::InPort, Field::InPhyPort] {
         writer.field(field, field_value::set_name(field));
     }
@@ -102,6 +106,16 @@ impl<'a> Writer<'a> {
         let present = u128::from(VLAN_PRESENT);
         let vid = self.take(Field::VlanVid).map(|(value, mask)| (value, mask.unwrap_or(Field::VlanVid.all_ones())));
         let pcp = self.take(Field::VlanPcp).map(|(value, _)| value);
+        let (vid, pcp) = match self.take(Field::VlanTci) {
+            None => (vid, pcp),
+            Some((value, mask)) => match (mask.unwrap_or(0xffff) & 0x1fff, mask.unwrap_or(0xffff) >> 13) {
+                (mask, 0) => (Some((value & 0x1fff, mask)), None),
+                (mask, 7) => (Some((value & 0x1fff, mask)), Some(value >> 13)),
+                (mask, some) => {
+                    return self.put("vlan_tci", &format!("0x{value:04x}/0x{:04x}", mask | some << 13));
+                }
+            },
+        };
         match (vid, pcp) {
             (None, None) => {}
             // 1.0's match on packets without tag leaves no bit of the tag open.

@@ -53,12 +53,22 @@ pub(super) fn field_name(field: Field) -> String {
     }
 }
 
+/// The bits that a name alone means: a port's 16 unless it is the one of 32, and a VLAN id's without the one that says that
+/// there is one (as in Open vSwitch).
+pub(super) fn all_bits(field: Field, is_wide_port: bool) -> u16 {
+    match field {
+        Field::InPort if !is_wide_port => 16,
+        Field::VlanVid => 12,
+        field => Subfield::all(field).bits,
+    }
+}
+
 /// `NXM_NX_REG0[0..15]`; `NXM_NX_REG0[]` for all of a field.
 pub(super) fn part(part: Subfield) -> String {
     // The port of 32 bits has another name than that of 16.
     let is_wide_port = part.field == Field::InPort && part.offset.saturating_add(part.bits) > 16;
     let name = if is_wide_port { "OXM_OF_IN_PORT".into() } else { field_name(part.field) };
-    let all = if part.field == Field::InPort && !is_wide_port { 16 } else { Subfield::all(part.field).bits };
+    let all = all_bits(part.field, is_wide_port);
     match (part.offset, part.bits) {
         (0, bits) if bits == all => format!("{name}[]"),
         (offset, 1) => format!("{name}[{offset}]"),

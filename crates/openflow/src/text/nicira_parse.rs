@@ -1,6 +1,6 @@
 //! Nicira's actions, from text: the spelling of `ovs-ofctl`.
 use super::action::parse_actions;
-use super::nicira::{ALGORITHMS, HASHES, LEARN_FLAGS, LEARN_PRIORITY, REASONS, field_name};
+use super::nicira::{ALGORITHMS, HASHES, LEARN_FLAGS, LEARN_PRIORITY, REASONS, all_bits, field_name};
 use super::scan::{Item, Scanner};
 use super::{ParseError, field_value, number};
 use crate::model::action::NO_BUFFER;
@@ -91,7 +91,7 @@ pub(super) fn part(text: &str) -> Result<Subfield, String> {
         None => (text, ""),
     };
     let field = field(name).ok_or_else(|| format!("a field that weir knows; `{name}` is none"))?;
-    let all = if field == Field::InPort && !is_wide_port(name) { 16 } else { Subfield::all(field).bits };
+    let all = all_bits(field, is_wide_port(name));
     let bit = |text: &str| number::parse(text, u128::from(all - 1)).map(|bit| u16::try_from(bit).unwrap_or(all));
     let (first, last) = match bits.split_once("..") {
         Some((first, last)) => (bit(first)?, bit(last)?),
@@ -349,7 +349,8 @@ fn source(text: &str, dst: Subfield) -> Result<LearnSrc, String> {
         return if same { Ok(LearnSrc::Field(src)) } else { Err(format!("{} bits, as many as are written", dst.bits)) };
     }
     let most = u128::MAX >> (128 - u32::from(dst.bits));
-    if dst == Subfield::all(dst.field)
+    if dst.offset == 0
+        && dst.bits == all_bits(dst.field, false)
         && let Ok((value, None)) = field_value::parse(dst.field, text)
     {
         return Ok(LearnSrc::Value(value));

@@ -51,8 +51,10 @@ fn is_foreign(ours: &str) -> bool {
 }
 
 /// Messages that Open vSwitch reads differently: why.
-const READ_DIFFERENTLY: [(&str, &str); 5] = [
+const READ_DIFFERENTLY: [(&str, &str); 7] = [
     ("of10_1-6-", "it leaves out bits of a port's state that it does not know"),
+    ("of10_ovs-ofctl-of10-action_set_mpls_tc.", "it shows a traffic class of more bits than the field has"),
+    ("of13_libofproto-OFP13-flow_mod.", "it does not see the group of a flow-mod that is no delete"),
     ("of13_4-39-", "it cuts a port's name at the first byte beyond ASCII"),
     ("of13_4-55-", "it does not see fields whose header has the length 0"),
     ("of13_4-56-", "it does not see fields whose header has the length 0"),
