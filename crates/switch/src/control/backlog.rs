@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use tokio::sync::mpsc;
+use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::{Body, Message};
 
 /// Packet-ins kept for a controller at most; beyond, they are dropped and counted.
@@ -76,7 +77,7 @@ impl Outbox {
     /// Queues a message, or drops and counts it.
     pub(crate) fn send(&self, message: Message) {
         let carried = &self.backlog.carried;
-        let (waiting, dropped, max) = match kind(&message.body) {
+        let (waiting, dropped, max) = match kind(&message) {
             Kind::PacketIn => (&self.backlog.packet_ins, &carried.packet_ins_dropped, MAX_PACKET_INS),
             Kind::Notice => (&self.backlog.notices, &carried.notices_dropped, MAX_NOTICES),
             // Bounded by `is_overrun`: the parts of one reply are not torn apart.
@@ -87,7 +88,7 @@ impl Outbox {
             return;
         }
         waiting.fetch_add(1, Relaxed);
-        if matches!(message.body, Body::MultipartReply(_)) {
+        if is_part(&message) {
             self.backlog.parts.fetch_add(1, Relaxed);
         }
         if matches!(message.body, Body::PacketIn(_)) {
@@ -100,6 +101,16 @@ impl Outbox {
     /// Counts packet-ins that the datapath did not make for the channel.
     pub(crate) fn limited(&self, packet_ins: u64) {
         self.backlog.carried.packet_ins_limited.fetch_add(packet_ins, Relaxed);
+    }
+
+    /// Whether so many notices wait that flow monitors are to be paused, before any is dropped.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.backlog.notices.load(Relaxed) >= MAX_NOTICES / 2
+    }
+
+    /// Whether most notices have been read, so that flow monitors go on.
+    pub(crate) fn is_notice_room(&self) -> bool {
+        self.backlog.notices.load(Relaxed) <= MAX_NOTICES / 4
     }
 
     /// Whether so many replies wait that no request is to be carried out.
@@ -150,13 +161,13 @@ impl Backlog {
 
     /// A message left the queue.
     pub(crate) fn taken(&self, message: &Message) {
-        let waiting = match kind(&message.body) {
+        let waiting = match kind(message) {
             Kind::PacketIn => &self.packet_ins,
             Kind::Notice => &self.notices,
             Kind::Reply => &self.replies,
         };
         waiting.fetch_sub(1, SeqCst);
-        if matches!(message.body, Body::MultipartReply(_)) {
+        if is_part(message) {
             self.parts.fetch_sub(1, Relaxed);
         }
     }
@@ -174,14 +185,27 @@ impl Backlog {
     }
 }
 
+/// Whether a message tells a flow monitor what happened. The answer to the request for a monitor, which has the same form, carries
+/// the request's transaction id.
+pub(crate) fn is_flow_update(message: &Message) -> bool {
+    let Body::MultipartReply(reply) = &message.body else { return false };
+    message.xid == 0 && matches!(reply.body, ReplyBody::FlowMonitor(_))
+}
+
+/// Whether a message is a part of an answer to a multipart request.
+fn is_part(message: &Message) -> bool {
+    matches!(message.body, Body::MultipartReply(_)) && !is_flow_update(message)
+}
+
 enum Kind {
     PacketIn,
     Notice,
     Reply,
 }
 
-fn kind(body: &Body) -> Kind {
-    match body {
+fn kind(message: &Message) -> Kind {
+    match &message.body {
+        _ if is_flow_update(message) => Kind::Notice,
         Body::PacketIn(_) => Kind::PacketIn,
         Body::FlowRemoved(_)
         | Body::PortStatus(_)

@@ -9,6 +9,7 @@ pub(crate) mod inbox;
 mod lines;
 mod links;
 mod meters;
+mod monitors;
 mod ports;
 mod queues;
 mod requests;
@@ -16,10 +17,12 @@ pub(crate) mod wake;
 
 use crate::config::{PortConfig, Reopen};
 use crate::control::Absent;
+use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
 use inbox::{FromChannel, Inbox};
 use lines::Lines;
 use links::Links;
+use monitors::PausedMonitors;
 use ports::{Ports, Slot};
 pub(crate) use requests::EngineSnapshot;
 use std::num::NonZeroU64;
@@ -50,6 +53,7 @@ pub(crate) struct Engine {
     spin: Duration,
     absent: Arc<Absent>,
     links: Links,
+    paused_monitors: PausedMonitors,
     pool: FramePool,
     out: Output,
     batch: Vec<Frame>,
@@ -76,6 +80,7 @@ impl Engine {
             spin,
             absent,
             links: Links::default(),
+            paused_monitors: PausedMonitors::default(),
             pool: FramePool::default(),
             out: Output::default(),
             batch: Vec::with_capacity(BURST),
@@ -157,10 +162,16 @@ impl Engine {
                 None => frames.drain(..).for_each(|frame| self.pool.give(frame)),
             }
         }
+        let mut crowded = Vec::new();
         for (channel, message) in self.out.messages.drain(..) {
-            if let Some(outbox) = self.lines.outbox(channel) {
-                outbox.send(message);
+            let Some(outbox) = self.lines.outbox(channel) else { continue };
+            if is_flow_update(&message) && outbox.is_crowded() {
+                crowded.push(channel);
             }
+            outbox.send(message);
+        }
+        if !crowded.is_empty() {
+            self.pause_monitors(now, crowded);
         }
         for (channel, packet_ins) in self.out.limited.drain(..) {
             if let Some(outbox) = self.lines.outbox(channel) {
@@ -260,6 +271,7 @@ impl Engine {
             self.expire_at = self.datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
             self.deliver(now);
         }
+        self.resume_monitors(now);
         self.watch_links(now);
     }
 
@@ -268,7 +280,7 @@ impl Engine {
         self.inbox.waker.about_to_sleep();
         // What came before the port or the sender knew that the engine sleeps is found here.
         if self.inbox.is_empty() && !self.lines.can_move() && !self.ports.arm() {
-            let first = self.expire_at.min(self.links.due());
+            let first = self.expire_at.min(self.links.due()).min(self.paused_monitors.due());
             let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
             let timeout = due.since(self.clock.now());
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
