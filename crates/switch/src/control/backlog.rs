@@ -216,3 +216,35 @@ fn kind(message: &Message) -> Kind {
         _ => Kind::Reply,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_openflow::model::monitor::FlowUpdate;
+    use weir_openflow::model::multipart::MultipartReply;
+
+    fn update(xid: u32) -> Message {
+        let body = ReplyBody::FlowMonitor(vec![FlowUpdate::Abbrev { xid: 1 }]);
+        Message { xid, body: Body::MultipartReply(MultipartReply { more: false, body }) }
+    }
+
+    #[test]
+    fn updates_that_nobody_reads_crowd_then_are_dropped() {
+        let backlog = Arc::new(Backlog::new(Arc::default()));
+        let (outbox, mut queue) = outbox(backlog.clone());
+        (0..MAX_NOTICES / 2 - 1).for_each(|_| outbox.send(update(0)));
+        assert!(!outbox.is_crowded());
+        outbox.send(update(0));
+        assert!(outbox.is_crowded() && !outbox.is_notice_room());
+        (0..MAX_NOTICES).for_each(|_| outbox.send(update(0)));
+        assert_eq!(backlog.carried.notices_dropped.load(Relaxed), MAX_NOTICES as u64 / 2);
+        // The answer to a request is none of them, and is not lost.
+        outbox.send(update(7));
+        assert_eq!(backlog.replies.load(Relaxed), 1);
+        while let Ok(ToChannel::Message(message)) = queue.try_recv() {
+            backlog.taken(&message);
+        }
+        assert!(outbox.is_notice_room() && !backlog.is_paused());
+        assert_eq!((backlog.notices.load(Relaxed), backlog.parts.load(Relaxed)), (0, 0));
+    }
+}
