@@ -74,7 +74,9 @@ fn seen(machine: &Namespace, interface: &str, filter: &str, fields: &[&str], dur
     capture.stop();
     let mut tshark = machine.command("tshark");
     tshark.args(["-r", file, "-Y", filter, "-T", "fields", "-E", "separator=,"]);
-    fields.iter().for_each(|field| drop(tshark.args(["-e", field])));
+    for field in fields {
+        tshark.args(["-e", field]);
+    }
     run(&mut tshark)
 }
 
