@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How exactly a switch keeps to the rate of a meter: A - S - B in three network namespaces, twice the rate is offered.
 
-    bench/meter.py [--rounds 1] [--seconds 10] [--switches ovs,weir-af_packet] [--only kbps,pktps,tcp]
+    bench/meter.py [--rounds 1] [--seconds 10] [--weir PATH] [--switches ovs,weir-af_packet] [--only kbps,pktps,tcp]
 
 The meter drops above its rate, with a burst of a tenth of a second. After three seconds, by which the burst is used up, B's interface
 counts for --seconds what arrives; both switches count frames from the destination address on, without frame check sequence, as the
@@ -15,12 +15,14 @@ import argparse
 import datetime
 import json
 import os
+import pathlib
 import re
 import statistics
 import subprocess
 import sys
 
-from veth import ROOT, SWITCHES, WEIR, Bed, machine, run, stop, wait_for
+import veth
+from veth import ROOT, SWITCHES, Bed, machine, run, stop, wait_for
 
 # Paced: every millisecond as many as are due, so that a late wake-up makes up for it.
 SENDER = """
@@ -48,14 +50,14 @@ HEADERS = 42
 
 def set_meter(bed, switch, unit, rate, what):
     meter = f"meter=1,{unit},burst,bands=type=drop,rate={rate},burst_size={max(rate // 10, 1)}"
-    flow = f"priority=10,{what},in_port=1,actions=meter:1,output:2"
+    flow = f"priority=40000,{what},in_port=1,actions=meter:1,output:2"
     if switch == "ovs":
         target = f"unix:{bed.folder}/br0.mgmt"
         run(f"ovs-ofctl -O OpenFlow13 add-meter {target} {meter}")
         run(f"ovs-ofctl -O OpenFlow13 add-flow {target} {flow}")
     else:
-        run(f"{WEIR} ctl --socket {bed.folder}/weir.sock add-meter {meter}")
-        run(f"{WEIR} ctl --socket {bed.folder}/weir.sock add-flow {flow}")
+        run(f"{veth.WEIR} ctl --socket {bed.folder}/weir.sock add-meter {meter}")
+        run(f"{veth.WEIR} ctl --socket {bed.folder}/weir.sock add-flow {flow}")
 
 
 def bench(switch):
@@ -130,9 +132,13 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--switches", default="ovs,weir-af_packet")
     parser.add_argument("--only", default="kbps,pktps,tcp")
+    parser.add_argument("--weir", help="a weir that is built already; otherwise the release build, made first")
     parser.add_argument("--no-record", action="store_true", help="print only")
     options = parser.parse_args()
-    run("cargo build --quiet --release --locked -p weir-cli", cwd=ROOT)
+    if options.weir:
+        veth.WEIR = pathlib.Path(options.weir).resolve()
+    else:
+        run("cargo build --quiet --release --locked -p weir-cli", cwd=ROOT)
     switches, results, loads = options.switches.split(","), {}, []
     print(f"{'':32}" + "".join(f"{switch:>18}" for switch in switches))
     for name, rate, measure in cases(options.only.split(",")):

@@ -1,6 +1,6 @@
 //! Adding, changing and deleting meters (OpenFlow 1.3.5, 6.5 and 7.3.4.4).
 use super::bucket::TokenBucket;
-use super::{MAX_BANDS, MAX_METERS, Meter, Metered, Meters};
+use super::{BandState, MAX_BANDS, MAX_METERS, Meter, Meters};
 use weir_openflow::model::MeterId;
 use weir_openflow::model::error::MeterModFailed;
 use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
@@ -58,7 +58,7 @@ impl Meters {
 
 impl Meter {
     fn new(now: Instant, change: &MeterMod) -> Meter {
-        let bands = change.bands.iter().map(|band| Metered::new(now, change.flags, band)).collect();
+        let bands = change.bands.iter().map(|band| BandState::new(now, change.flags, band)).collect();
         Meter { flags: change.flags, bands, created: now, packets: 0, bytes: 0 }
     }
 
@@ -67,24 +67,25 @@ impl Meter {
     fn modify(&mut self, now: Instant, change: &MeterMod) {
         let same_unit = (self.flags ^ change.flags) & flags::PKTPS == 0;
         let bands = change.bands.iter().enumerate().map(|(at, band)| {
-            let fresh = Metered::new(now, change.flags, band);
-            let is_same = |old: &&Metered| std::mem::discriminant(&old.band.kind) == std::mem::discriminant(&band.kind);
+            let fresh = BandState::new(now, change.flags, band);
+            let is_same =
+                |old: &&BandState| std::mem::discriminant(&old.band.kind) == std::mem::discriminant(&band.kind);
             let Some(old) = self.bands.get(at).filter(is_same) else { return fresh };
             let bucket = match same_unit {
                 true => old.bucket.with(now, band.rate, burst(change.flags, band)),
                 false => fresh.bucket,
             };
-            Metered { bucket, packets: old.packets, bytes: old.bytes, ..fresh }
+            BandState { bucket, packets: old.packets, bytes: old.bytes, ..fresh }
         });
         self.bands = bands.collect();
         self.flags = change.flags;
     }
 }
 
-impl Metered {
-    fn new(now: Instant, flags: u16, band: &Band) -> Metered {
+impl BandState {
+    fn new(now: Instant, flags: u16, band: &Band) -> BandState {
         let bucket = TokenBucket::new(now, band.rate, burst(flags, band));
-        Metered { band: band.clone(), bucket, packets: 0, bytes: 0 }
+        BandState { band: band.clone(), bucket, packets: 0, bytes: 0 }
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Meters {
 struct Meter {
     /// `OFPMF_*`, as they were set.
     flags: u16,
-    bands: Vec<Metered>,
+    bands: Vec<BandState>,
     created: Instant,
     /// Everything that was measured.
     packets: u64,
@@ -48,7 +48,7 @@ struct Meter {
 
 /// A band with its state.
 #[derive(Debug, Clone)]
-struct Metered {
+struct BandState {
     band: Band,
     bucket: TokenBucket,
     /// What it acted on.
@@ -161,7 +161,7 @@ impl Meter {
         self.bytes += size.bytes;
         let cost =
             if self.flags & flags::PKTPS != 0 { Cost::of_packets(size.packets) } else { Cost::of_bytes(size.bytes) };
-        let mut acting: Option<&mut Metered> = None;
+        let mut acting: Option<&mut BandState> = None;
         for metered in &mut self.bands {
             let conforms = metered.bucket.take(now, cost);
             if !conforms && acting.as_ref().is_none_or(|other| other.band.rate < metered.band.rate) {
