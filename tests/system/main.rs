@@ -9,6 +9,7 @@ mod controllers;
 mod failover;
 mod failures;
 mod groups;
+mod idle;
 mod local;
 mod meters;
 mod ofctl;

@@ -5,6 +5,7 @@
 //! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
 //! control messages for at most [`CONTROL_TIME`], then what is due.
 mod groups;
+mod idle;
 pub(crate) mod inbox;
 mod lines;
 mod links;
@@ -19,6 +20,7 @@ use crate::config::{PortConfig, Reopen};
 use crate::control::Absent;
 use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
+use idle::Idle;
 use inbox::{FromChannel, Inbox};
 use lines::Lines;
 use links::Links;
@@ -54,6 +56,7 @@ pub(crate) struct Engine {
     absent: Arc<Absent>,
     links: Links,
     paused_monitors: PausedMonitors,
+    idle: Idle,
     pool: FramePool,
     out: Output,
     batch: Vec<Frame>,
@@ -81,6 +84,7 @@ impl Engine {
             absent,
             links: Links::default(),
             paused_monitors: PausedMonitors::default(),
+            idle: Idle::default(),
             pool: FramePool::default(),
             out: Output::default(),
             batch: Vec::with_capacity(BURST),
@@ -119,8 +123,11 @@ impl Engine {
     /// One burst from each port. Whether there was anything.
     fn forward(&mut self, now: Instant) -> bool {
         let mut worked = false;
+        self.look_at_watched();
         for place in 0..self.ports.len() {
-            worked |= self.forward_from(place, now);
+            if !self.may_pass_over(place, now) {
+                worked |= self.forward_from(place, now);
+            }
         }
         worked
     }
@@ -135,6 +142,7 @@ impl Engine {
             result = port.transmit(now, &mut self.pool, &mut Vec::new());
         }
         let received = !self.batch.is_empty();
+        self.idle.asked(slot, received);
         if received {
             // Some frames came after the round began: a link's delay counts from no earlier than they were there.
             let now = self.clock.now();

@@ -18,6 +18,12 @@ pub(crate) struct Slot {
     pub(crate) reopen: Option<Reopen>,
     /// Its queues while its device is gone.
     pub(super) kept_queues: Option<Vec<QueueConfig>>,
+    /// Whether asking it for frames costs a system call.
+    pub(super) costs_a_call: bool,
+    /// Whether it is watched instead of asked; see [`super::idle`].
+    pub(super) is_watched: bool,
+    /// Rounds in a row in which it had nothing.
+    pub(super) quiet_rounds: u32,
     info: PortInfo,
     is_interface: bool,
     link: LinkState,
@@ -34,13 +40,17 @@ impl Slot {
     pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<Reopen>) -> Slot {
         let (info, link) = (port.info().clone(), port.link());
         let is_interface = is_interface(&info);
-        Slot { number, port: Some(port), reopen, kept_queues: None, info, is_interface, link }
+        let costs_a_call = costs_a_call(&info);
+        let (is_watched, quiet_rounds, kept_queues) = (false, 0, None);
+        let port = Some(port);
+        Slot { number, port, reopen, kept_queues, costs_a_call, is_watched, quiet_rounds, info, is_interface, link }
     }
 
     /// Puts the port back whose device had gone.
     pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: Reopen) {
         (self.info, self.link) = (port.info().clone(), port.link());
         (self.port, self.reopen) = (Some(port), Some(reopen));
+        self.ask_again();
     }
 
     /// Kind and name as the user wrote them.
@@ -66,6 +76,8 @@ impl Slot {
     /// Asks the port for its link; the new state if it changed.
     pub(crate) fn link_change(&mut self) -> Option<LinkState> {
         let link = self.port.as_mut()?.link();
+        // A port that finds its device gone tells so when it is asked for frames.
+        self.ask_again();
         let changed = link != self.link;
         self.link = link;
         changed.then_some(link)
@@ -192,11 +204,20 @@ impl Ports {
     /// Asks every port for a wake-up; whether one has something now.
     pub(crate) fn arm(&mut self) -> bool {
         let mut ready = false;
-        for port in self.slots.iter_mut().filter_map(|slot| slot.port.as_mut()) {
-            ready |= port.arm() == weir_port::Ready::Now;
+        for slot in &mut self.slots {
+            if slot.port.as_mut().is_some_and(|port| port.arm() == weir_port::Ready::Now) {
+                slot.ask_again();
+                ready = true;
+            }
         }
         ready
     }
+}
+
+/// Whether asking a port for frames costs a system call.
+fn costs_a_call(info: &PortInfo) -> bool {
+    const KINDS: [Kind; 5] = [Kind::AfPacket, Kind::Tap, Kind::Vxlan, Kind::VxlanGpe, Kind::Gre];
+    info.spec.parse::<PortSpec>().is_ok_and(|spec| KINDS.contains(&spec.kind))
 }
 
 /// Whether a port is an interface that the kernel tells about.
