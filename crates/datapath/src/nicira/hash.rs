@@ -60,7 +60,7 @@ pub(super) fn link(multipath: &Multipath, key: &FlowKey) -> u16 {
     let hash = hash(multipath.fields, multipath.basis, key);
     let link = match multipath.algorithm {
         MultipathAlgorithm::ModuloN => hash % links,
-        MultipathAlgorithm::HashThreshold => (hash >> 32) * links >> 32,
+        MultipathAlgorithm::HashThreshold => ((hash >> 32) * links) >> 32,
         MultipathAlgorithm::Hrw => (0..links).max_by_key(|link| mix(hash ^ link)).unwrap_or(0),
         MultipathAlgorithm::IterHash => {
             let modulo = u64::from(multipath.arg);

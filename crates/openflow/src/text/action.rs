@@ -199,10 +199,10 @@ fn output(item: &Item<'_>, value: &str) -> Result<Action, ParseError> {
 /// `controller`, `controller:128` or `controller(max_len=128)`.
 fn controller(item: &Item<'_>) -> Result<Action, ParseError> {
     let value = item.value.unwrap_or_default();
-    if value.contains(['=', ',']) || value == "pause" {
-        if let Some(special) = nicira_parse::controller(item)? {
-            return Ok(special);
-        }
+    if (value.contains(['=', ',']) || value == "pause")
+        && let Some(special) = nicira_parse::controller(item)?
+    {
+        return Ok(special);
     }
     let length = value.strip_prefix("max_len=").unwrap_or(value);
     let max_len = if length.is_empty() { Ok(NO_BUFFER) } else { number::u16(length) };
