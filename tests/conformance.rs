@@ -80,13 +80,21 @@ fn count(runs: &[Run]) -> Option<usize> {
 
 #[test]
 fn every_pattern_of_the_reference_data_passes() {
-    count(&[Run::quick("10", "of10"), Run::quick("13", "of13")]);
+    count(&[Run::quick("10", "of10"), Run::quick("13", "of13"), Run::quick("14", "of14")]);
 }
 
 #[test]
 fn every_1_0_pattern_of_os_ken_passes() {
     if let Some(count) = count(&[Run::quick("10", "os-ken:of10")]) {
         assert_eq!(count, 192);
+    }
+}
+
+/// Groups and meters are measured in 1.3.
+#[test]
+fn every_1_4_pattern_of_os_ken_without_throughput_passes() {
+    if let Some(count) = count(&[Run::quick("14", "os-ken:of14")]) {
+        assert_eq!(count, 952);
     }
 }
 
