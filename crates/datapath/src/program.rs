@@ -48,9 +48,9 @@ impl Program {
                 Instruction::StatTrigger { .. } => return Err(BadInstruction::UnsupInst.into()),
                 Instruction::Experimenter { .. } => return Err(BadInstruction::BadExperimenter.into()),
             };
-            // At most one of each type (OpenFlow 1.3.5, 5.9); the version has no code of its own for it.
+            // At most one of each type (OpenFlow 1.3.5, 5.9); versions before 1.4 have no code of their own for it.
             if repeated {
-                return Err(BadInstruction::UnsupInst.into());
+                return Err(BadInstruction::DupInst.into());
             }
         }
         program.looks_up = nicira::looks_up(program.apply.iter().flat_map(|list| list.iter()));

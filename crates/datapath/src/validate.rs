@@ -229,7 +229,7 @@ fn argument(action: &Action, place: Place) -> Result<(), ErrorType> {
         }
         Action::SetFieldMasked { field, .. } if !is_writable(field) => BadAction::BadSetType,
         Action::SetFieldMasked { field, value, mask } if (value & !mask | mask & !field.all_ones()) != 0 => {
-            BadAction::BadSetArgument
+            BadAction::BadSetMask
         }
         Action::Move { dst, .. } if !is_writable(dst.field) => BadAction::BadSetType,
         Action::Move { src, dst } if !src.is_valid() || !dst.is_valid() || src.bits != dst.bits => {

@@ -154,11 +154,23 @@ fn bad_instructions(bench: &mut Bench, raised: &mut Raised) {
     let cases = [
         (add(vec![Instruction::GotoTable(TableId(0))]), BadInstruction::BadTableId),
         (add(vec![experimenter]), BadInstruction::BadExperimenter),
-        (add([apply(vec![]), apply(vec![])].concat()), BadInstruction::UnsupInst),
+        (add([apply(vec![]), apply(vec![])].concat()), BadInstruction::DupInst),
     ];
     for (flow, code) in cases {
         raised.note(code, flow_mod(bench, flow));
     }
+}
+
+/// What only later versions can say.
+fn later_errors(bench: &mut Bench, raised: &mut Raised) {
+    let trigger = Instruction::StatTrigger { flags: 1, thresholds: Default::default() };
+    let triggered = Body::FlowMod(FlowMod::add(1, Match::any(), vec![trigger]));
+    raised.note(BadInstruction::UnsupInst, told_in(Version::V15, bench, triggered, |_| {}));
+    let metered = Body::FlowMod(acting(Action::Meter(MeterId(404))));
+    raised.note(BadAction::BadMeter, told_in(Version::V15, bench, metered, |_| {}));
+    let masked = Action::SetFieldMasked { field: Field::EthDst, value: 3, mask: 1 };
+    let masked = told_in(Version::V15, bench, Body::FlowMod(acting(masked)), |_| {});
+    raised.note(BadAction::BadSetMask, masked);
 }
 
 fn bad_matches(bench: &mut Bench, raised: &mut Raised) {
@@ -337,6 +349,7 @@ fn every_error_is_raised_where_it_belongs() {
         failed_group_mods,
         failed_meter_mods,
         failed_tables_and_queues,
+        later_errors,
     ];
     all.into_iter().for_each(|raise| raise(&mut bench, &mut raised));
 }

@@ -176,7 +176,7 @@ fn wrong_flow_mods_get_their_errors() {
         (FlowMod::add(1, any(), vec![Instruction::GotoTable(TableId(0))]), BadInstruction::BadTableId.into()),
         (FlowMod::add(1, any(), vec![Instruction::GotoTable(TableId(64))]), BadInstruction::BadTableId.into()),
         (FlowMod::add(1, any(), vec![Instruction::Meter(MeterId(1))]), MeterModFailed::UnknownMeter.into()),
-        (FlowMod::add(1, any(), [apply(vec![]), apply(vec![])].concat()), BadInstruction::UnsupInst.into()),
+        (FlowMod::add(1, any(), [apply(vec![]), apply(vec![])].concat()), BadInstruction::DupInst.into()),
         (acting(any(), Action::output(PortNo(0))), bad(BadAction::BadOutPort)),
         (acting(any(), Action::output(PortNo::ANY)), bad(BadAction::BadOutPort)),
         (acting(any(), Action::output(PortNo::TABLE)), bad(BadAction::BadOutPort)),
