@@ -47,7 +47,7 @@ pub(super) fn body(message: &NxMessage, show: Show) -> String {
         NxMessage::PacketIn(packet) => packet::packet_in(packet, show),
         NxMessage::PacketIn2(message) => {
             let said = &message.userdata.0;
-            let userdata = if said.is_empty() { String::new() } else { format!(" userdata={}", dotted(said)) };
+            let userdata = if said.is_empty() { String::new() } else { format!("\n userdata={}", dotted(said)) };
             packet::packet_in_saying(&message.packet, &userdata, show)
         }
         NxMessage::SetAsync(config) => switch::async_config(config, show),
