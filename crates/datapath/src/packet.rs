@@ -143,7 +143,8 @@ impl<'a> Packet<'a> {
     #[inline]
     pub(crate) fn note_output(&mut self, port: Option<PortNo>) {
         let port = port.unwrap_or(PortNo::UNSET);
-        self.parsed.key.words[Field::ActsetOutput.place().word] = u64::from(port.0) << 32;
+        let word = &mut self.parsed.key.words[Field::ActsetOutput.place().word];
+        *word = *word & u64::from(u32::MAX) | u64::from(port.0) << 32;
     }
 
     /// Runs the packet, as it is now, through the egress tables on its way to a port.

@@ -104,6 +104,17 @@ fn the_output_of_the_action_set_can_be_matched_on() {
 }
 
 #[test]
+fn a_mark_stays_where_the_output_is_noted() {
+    let mut bench = Bench::new();
+    let (write, next) = (Instruction::WriteActions(output(2)), Instruction::GotoTable(TableId(1)));
+    let mark = apply(vec![Action::SetField { field: Field::PktMark, value: 0xffff_ffff }]);
+    bench.flow_mod(&entry(0, Match::any(), [mark, vec![write, next]].concat())).unwrap();
+    let marked = Match::any().with(Field::PktMark, 0xffff_ffff_u32).with(Field::ActsetOutput, 2_u32);
+    bench.flow_mod(&entry(1, marked, apply(output(4)))).unwrap();
+    assert_eq!(bench.ports_of(1, &frame()), [2, 4]);
+}
+
+#[test]
 fn entries_keep_to_their_side() {
     let mut bench = bench();
     let goto = |table| vec![Instruction::GotoTable(TableId(table))];

@@ -83,6 +83,16 @@ async fn damaged_messages_of_1_3_harm_nobody() {
     endures("of13", Version::V13).await;
 }
 
+#[tokio::test]
+async fn damaged_messages_of_1_4_harm_nobody() {
+    endures("of14", Version::V14).await;
+}
+
+#[tokio::test]
+async fn damaged_messages_of_1_5_harm_nobody() {
+    endures("of15", Version::V15).await;
+}
+
 /// A message and then nothing of what its header promised; the next channel is not kept waiting.
 #[tokio::test]
 async fn a_message_that_never_ends_holds_nobody_up() {
