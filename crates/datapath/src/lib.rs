@@ -298,7 +298,7 @@ impl Datapath {
         self.tell_removed(gone, out);
         let buffers = self.plane.buffers.expire(now);
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
-        let parts = self.parts.expire(now);
+        let parts = self.expire_parts(now, out);
         let bundles = self.expire_bundles(now, out);
         self.tell_monitors(out);
         self.tell_vacancy(out);

@@ -39,6 +39,18 @@ impl Datapath {
         Self::tell(channels, &Body::ControllerStatus(status), out);
     }
 
+    /// Tells the other controllers that asked for it that a channel came up, or is about to go down: to be called right after
+    /// [`Datapath::channel_up`] and right before [`Datapath::channel_down`]. An auxiliary connection is nothing to tell.
+    pub fn tell_channel(&self, of: ChannelId, is_up: bool, out: &mut Output) {
+        let reason = ControllerReason::ChannelStatus;
+        if self.main_of(of) != of {
+            return;
+        }
+        let Some(status) = self.controller_status(of, reason) else { return };
+        let others = self.plane.channels.that(|other| other.id != of && other.wants_controller_status(reason));
+        Self::tell(others, &Body::ControllerStatus(ControllerStatus { is_up, ..status }), out);
+    }
+
     /// How every controller's channel is. Where it comes from is not told: the datapath does not know.
     pub(super) fn controller_statuses(&self) -> Vec<ControllerStatus> {
         let ids: Vec<ChannelId> = self.plane.channels.that(|_| true).map(|channel| channel.id).collect();

@@ -1,10 +1,11 @@
 //! Multipart requests that come in several messages (OpenFlow 1.3.5, 7.3.5: `OFPMPF_REQ_MORE`), kept until they are whole.
-use super::Request;
-use crate::{ChannelId, Datapath};
+use super::{Request, start_of};
+use crate::{ChannelId, Datapath, Output};
 use std::time::Duration;
-use weir_openflow::model::error::BadRequest;
+use weir_openflow::Version;
+use weir_openflow::model::error::{BadRequest, ErrorMessage};
 use weir_openflow::model::multipart::{MultipartRequest, RequestBody, TableFeatures};
-use weir_openflow::model::{ErrorType, TableId};
+use weir_openflow::model::{Body, Bytes, ErrorType, Message, TableId};
 use weir_units::Instant;
 
 /// Requests of a channel that are not whole at most.
@@ -24,6 +25,8 @@ struct Unfinished {
     xid: u32,
     until: Instant,
     tables: Vec<TableFeatures>,
+    /// The first bytes of its newest part.
+    start: Bytes,
 }
 
 impl Datapath {
@@ -47,7 +50,22 @@ impl Datapath {
         if !asked.more {
             return self.multipart(&RequestBody::TableFeatures(whole), request);
         }
-        self.parts.keep(Unfinished { channel, xid, until: request.now + PATIENCE, tables: whole })
+        let newest = Message { xid, body: Body::MultipartRequest(asked.clone()) };
+        let start = start_of(&newest, request.version).into();
+        self.parts.keep(Unfinished { channel, xid, until: request.now + PATIENCE, tables: whole, start })
+    }
+
+    /// Forgets requests whose next part was waited for too long, and tells their channels; says when the next is. 1.3 has no
+    /// error for it (OpenFlow 1.4.1, 7.5.4.2).
+    pub(crate) fn expire_parts(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
+        for part in self.parts.take_late(now) {
+            if self.plane.channels.version(part.channel).is_some_and(|version| version >= Version::V14) {
+                let error = BadRequest::MultipartRequestTimeout.into();
+                let body = Body::Error(ErrorMessage { error, data: part.start });
+                out.messages.push((part.channel, Message { xid: part.xid, body }));
+            }
+        }
+        self.parts.next()
     }
 }
 
@@ -70,9 +88,15 @@ impl Parts {
         self.list.retain(|part| part.channel != channel);
     }
 
-    /// Forgets what was waited for too long; says when the next is.
-    pub(crate) fn expire(&mut self, now: Instant) -> Option<Instant> {
-        self.list.retain(|part| part.until > now);
+    /// Takes out what was waited for too long.
+    fn take_late(&mut self, now: Instant) -> Vec<Unfinished> {
+        let (kept, late) = std::mem::take(&mut self.list).into_iter().partition(|part| part.until > now);
+        self.list = kept;
+        late
+    }
+
+    /// When the next is waited for too long.
+    fn next(&self) -> Option<Instant> {
         self.list.iter().map(|part| part.until).min()
     }
 }

@@ -82,3 +82,33 @@ fn controllers_are_told_of_each_others_roles() {
     let shown: Vec<_> = all.iter().map(|status| (status.short_id, status.role, status.is_up)).collect();
     assert_eq!(shown, [(0, Role::Equal, true), (7, Role::Master, true), (0, Role::Equal, true)]);
 }
+
+#[test]
+fn controllers_are_told_of_each_others_channels() {
+    let mut bench = bench();
+    let config = AsyncConfig {
+        controller_status: [Some(1 << ControllerReason::ChannelStatus as u32); 2],
+        ..AsyncConfig::default()
+    };
+    bench.ask(FIRST, Body::SetAsync(config));
+    bench.ask(SECOND, role(Role::Master, 7, 1));
+    assert_eq!(bench.told(FIRST), [], "a role is another reason");
+    let changes = |bench: &mut Bench| {
+        let told = bench.told(FIRST).into_iter().map(|body| match body {
+            Body::ControllerStatus(status) => (status.short_id, status.role, status.reason, status.is_up),
+            other => panic!("{other:?}"),
+        });
+        told.collect::<Vec<_>>()
+    };
+    bench.datapath.tell_channel(SECOND, false, &mut bench.out);
+    bench.datapath.channel_down(bench.now, SECOND);
+    assert_eq!(changes(&mut bench), [(7, Role::Master, ControllerReason::ChannelStatus, false)]);
+    bench.datapath.channel_up(bench.now, SECOND, Version::V15);
+    bench.datapath.tell_channel(SECOND, true, &mut bench.out);
+    assert_eq!(changes(&mut bench), [(0, Role::Equal, ControllerReason::ChannelStatus, true)]);
+    assert_eq!((bench.told(SECOND), bench.told(OLD)), (vec![], vec![]), "neither itself, nor who did not ask");
+    let auxiliary = ChannelId(9);
+    assert!(bench.datapath.auxiliary_up(bench.now, auxiliary, SECOND, 1));
+    bench.datapath.tell_channel(auxiliary, false, &mut bench.out);
+    assert_eq!(changes(&mut bench), [], "another connection of the same channel");
+}

@@ -1,12 +1,13 @@
 //! Asking tables for less than they can do (OpenFlow 1.3.5, 7.3.5.5).
 use crate::bench::*;
+use std::time::Duration;
 use weir_openflow::model::error::{
     BadAction, BadInstruction, BadMatch, BadRequest, FlowModFailed, TableFeaturesFailed, TableModFailed,
 };
 use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableFeatures, TableProperty, TypeId};
 use weir_openflow::model::role::{Role, RoleMessage};
 use weir_openflow::model::{ErrorType, FlowMod, Instruction, Match, TableId};
-use weir_openflow::{Body, Message};
+use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::Field;
 
 fn ask(bench: &mut Bench, wanted: Vec<TableFeatures>) -> Result<Vec<TableFeatures>, ErrorType> {
@@ -235,7 +236,28 @@ fn a_request_in_parts_is_one() {
         assert_eq!(!bench.told(CONTROLLER).is_empty(), refused, "request {xid}");
     }
     // A request whose rest never comes is forgotten.
-    bench.wait(std::time::Duration::from_secs(11));
+    bench.wait(Duration::from_secs(11));
     bench.datapath.expire(bench.now, &mut bench.out);
+    assert_eq!(bench.told(CONTROLLER), [], "1.3 has no error for it");
     assert_eq!(bench.ask(CONTROLLER, part(true, &all[..1])), []);
+}
+
+#[test]
+fn a_request_whose_rest_never_comes_is_refused() {
+    let mut bench = Bench::new();
+    bench.datapath.channel_up(bench.now, CONTROLLER, Version::V14);
+    let first = current(&mut bench)[..1].to_vec();
+    let request = MultipartRequest { more: true, body: RequestBody::TableFeatures(first) };
+    let message = Message { xid: 5, body: Body::MultipartRequest(request) };
+    let mut bytes = Vec::new();
+    codec::encode(&message, Version::V14, &mut bytes).unwrap();
+    bench.datapath.handle(bench.now, CONTROLLER, message, &mut bench.pool, &mut bench.out);
+    let next = bench.datapath.expire(bench.now, &mut bench.out);
+    assert_eq!((next, bench.told(CONTROLLER)), (Some(bench.now + Duration::from_secs(10)), vec![]));
+    bench.wait(Duration::from_secs(10));
+    assert_eq!(bench.datapath.expire(bench.now, &mut bench.out), None);
+    let told = std::mem::take(&mut bench.out.messages);
+    let [(CONTROLLER, Message { xid: 5, body: Body::Error(refused) })] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(refused.error, BadRequest::MultipartRequestTimeout.into());
+    assert!(refused.data.0.len() >= 64 && bytes.starts_with(&refused.data.0), "{refused:?}");
 }

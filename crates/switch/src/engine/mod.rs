@@ -224,6 +224,7 @@ impl Engine {
             FromChannel::Up(channel, version, outbox) => {
                 self.lines.add(channel, outbox);
                 self.datapath.channel_up(now, channel, version);
+                self.datapath.tell_channel(channel, true, &mut self.out);
             }
             FromChannel::AuxiliaryUp(channel, main, number, outbox) => {
                 if self.datapath.auxiliary_up(now, channel, main, number) {
@@ -234,6 +235,7 @@ impl Engine {
             }
             FromChannel::Down(channel) => {
                 if self.lines.remove(channel) {
+                    self.datapath.tell_channel(channel, false, &mut self.out);
                     self.datapath.channel_down(now, channel);
                 }
             }
@@ -247,6 +249,7 @@ impl Engine {
         if outbox.is_overrun() {
             outbox.close("it does not read its replies");
             self.lines.remove(channel);
+            self.datapath.tell_channel(channel, false, &mut self.out);
             self.datapath.channel_down(now, channel);
             return;
         }
