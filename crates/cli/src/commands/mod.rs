@@ -27,7 +27,7 @@ pub(crate) enum Command {
     /// Run a scenario file live
     Run(run::Args),
     /// Run a switch
-    Switch(switch::Args),
+    Switch(Box<switch::Args>),
     /// Talk to a running switch
     Ctl(ctl::Args),
     /// Run a controller
@@ -41,7 +41,7 @@ impl Command {
         match self {
             Command::Quickstart(args) => quickstart::run(args),
             Command::Run(args) => run::run(args),
-            Command::Switch(args) => switch::run(args),
+            Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),
             Command::Ofp(args) => ofp::run(args),
