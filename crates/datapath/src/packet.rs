@@ -159,22 +159,33 @@ impl<'a> Packet<'a> {
     /// Ends the packet's way: the waiting output takes the frame, or the pool does.
     #[inline]
     pub(crate) fn finish(&mut self, fx: &mut impl Effects) {
-        if let Some(Waiting::Bucket(..)) = self.waiting {
-            self.finish_buckets(fx);
+        match self.waiting {
+            Some(Waiting::Port(port)) => self.leave(port, fx),
+            _ => self.finish_otherwise(fx),
         }
-        let mut frame = std::mem::take(self.frame);
-        match self.waiting.take() {
-            Some(Waiting::Port(port)) => {
-                frame.queue = self.waiting_queue;
-                fx.send(port, frame);
-            }
-            Some(Waiting::Bucket(..)) | None => {
-                if !self.settled {
-                    fx.dropped(DropReason::NoAction);
-                }
-                fx.recycle(frame);
-            }
+    }
+
+    /// The frame itself goes out.
+    #[inline]
+    fn leave(&mut self, port: PortNo, fx: &mut impl Effects) {
+        // Not for nothing: moving what was only just written stalls the processor.
+        if self.frame.queue != self.waiting_queue {
+            self.frame.queue = self.waiting_queue;
         }
+        fx.send(port, std::mem::take(self.frame));
+    }
+
+    /// The same for a packet that no output waits for, as things are.
+    #[inline(never)]
+    fn finish_otherwise(&mut self, fx: &mut impl Effects) {
+        self.finish_buckets(fx);
+        if let Some(Waiting::Port(port)) = self.waiting {
+            return self.leave(port, fx);
+        }
+        if !self.settled {
+            fx.dropped(DropReason::NoAction);
+        }
+        fx.recycle(std::mem::take(self.frame));
     }
 
     /// Sets a field of the packet; nothing if it has no such header.
@@ -324,8 +335,15 @@ impl<'a> Packet<'a> {
     }
 
     /// Sends the waiting copy: the packet is about to change.
+    #[inline]
     fn flush(&mut self, fx: &mut impl Effects) {
-        let Some(waiting) = self.waiting.take() else { return };
+        if let Some(waiting) = self.waiting.take() {
+            self.send_waiting(waiting, fx);
+        }
+    }
+
+    #[inline(never)]
+    fn send_waiting(&mut self, waiting: Waiting, fx: &mut impl Effects) {
         let later = self.set_queue(self.waiting_queue);
         match waiting {
             Waiting::Port(port) => fx.send_copy(port, self.frame),
@@ -357,7 +375,6 @@ impl<'a> Packet<'a> {
     }
 
     /// Runs the bucket that waits, and one it may lead to, on the packet itself: nothing else happens to it.
-    #[cold]
     fn finish_buckets(&mut self, fx: &mut impl Effects) {
         while let Some(Waiting::Bucket(bucket, origin)) = self.waiting {
             self.waiting = None;

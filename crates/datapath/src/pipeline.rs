@@ -5,6 +5,7 @@ use crate::effects::{Effects, NO_COOKIE, Origin};
 use crate::execute;
 use crate::nicira;
 use crate::packet::Packet;
+use crate::program::Program;
 use crate::table::{FlowEntry, FlowTable};
 use std::ops::ControlFlow;
 use weir_openflow::model::{Action, PacketInReason, PortNo};
@@ -16,6 +17,7 @@ use weir_packet::Field;
 /// 2. Without an entry the packet is dropped, unless a controller takes misses.
 /// 3. The entry's instructions, in the specification's order: meter, apply, clear, write, metadata, goto.
 /// 4. Without a goto, the action set is run.
+#[inline]
 pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     set.clear();
     packet.note_output(None);
@@ -34,7 +36,7 @@ pub(crate) fn egress(tables: &[FlowTable], first: u8, port: PortNo, packet: &mut
 }
 
 /// Runs a packet through tables from one on.
-#[inline]
+#[inline(always)]
 fn go_through(tables: &[FlowTable], first: u8, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     let mut table = first;
     loop {
@@ -60,7 +62,7 @@ fn go_through(tables: &[FlowTable], first: u8, packet: &mut Packet, set: &mut Ac
 }
 
 /// Runs an entry's instructions; the table that comes next, if any.
-#[inline]
+#[inline(always)]
 fn instructions(
     entry: &FlowEntry,
     table: u8,
@@ -86,6 +88,15 @@ fn instructions(
             return ControlFlow::Break(());
         }
     }
+    if program.prepares {
+        prepare(program, packet, set, fx);
+    }
+    ControlFlow::Continue(program.goto)
+}
+
+/// Runs the instructions that only later tables, or the pipeline's end, see: clear, write, metadata.
+#[inline(never)]
+fn prepare(program: &Program, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
     if program.clear {
         set.clear();
     }
@@ -98,7 +109,6 @@ fn instructions(
     if let Some((value, mask)) = program.metadata {
         packet.write_metadata(value, mask, fx);
     }
-    ControlFlow::Continue(program.goto)
 }
 
 /// Looks a packet up in a table as if it had come in on `port`, and runs what is found and what that leads to. Without an

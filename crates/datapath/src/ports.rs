@@ -139,8 +139,13 @@ impl Ports {
     pub(crate) fn may_send(&self, port: PortNo) -> Result<(), DropReason> {
         match self.small.get(port.0 as usize) {
             Some(known) => *known,
-            None => self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send(),
+            None => self.may_send_hashed(port),
         }
+    }
+
+    #[inline(never)]
+    fn may_send_hashed(&self, port: PortNo) -> Result<(), DropReason> {
+        self.states.get(&port).ok_or(DropReason::UnknownPort)?.may_send()
     }
 
     /// Whether a port is live (`OFPPS_LIVE`): up and with link, whatever its configuration says of forwarding.

@@ -19,6 +19,8 @@ pub(crate) struct Program {
     pub(crate) metadata: Option<(u64, u64)>,
     /// The table that comes next; without one the action set is run.
     pub(crate) goto: Option<u8>,
+    /// Whether there is something to do between `apply` and `goto`.
+    pub(crate) prepares: bool,
     /// Whether `apply` has actions that look packets up in tables.
     pub(crate) looks_up: bool,
     /// The groups that it sends to, each once.
@@ -53,6 +55,7 @@ impl Program {
                 return Err(BadInstruction::DupInst.into());
             }
         }
+        program.prepares = program.clear || program.write.is_some() || program.metadata.is_some();
         program.looks_up = nicira::looks_up(program.apply.iter().flat_map(|list| list.iter()));
         if program.write.iter().flat_map(|list| list.iter()).any(|action| matches!(action, Action::Nx(_))) {
             // An action set holds one action of each type, in an order that Nicira's have no place in.

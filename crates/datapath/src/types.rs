@@ -123,6 +123,7 @@ impl Output {
         }
     }
 
+    #[inline(never)]
     fn list_of(&mut self, port: PortNo) -> usize {
         self.frames.iter().position(|(listed, _)| *listed == port).unwrap_or_else(|| {
             self.frames.push((port, Vec::new()));

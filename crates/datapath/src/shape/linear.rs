@@ -56,8 +56,15 @@ impl Classifier for Linear {
 
     #[inline]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
-        let candidates = self.groups.iter().flat_map(|group| &group.candidates);
-        candidates.into_iter().find(|candidate| candidate.words.matches(key)).map(|candidate| candidate.id)
+        // Loops, not a chain of iterators: that keeps a place in both ends of two lists.
+        for group in &self.groups {
+            for candidate in &group.candidates {
+                if candidate.words.matches(key) {
+                    return Some(candidate.id);
+                }
+            }
+        }
+        None
     }
 }
 

@@ -83,7 +83,8 @@ impl Classifier for Tuples {
         self.reorder(place, before);
     }
 
-    #[inline]
+    // Hashing wants all registers: in line, tables of few entries would pay for saving them.
+    #[inline(never)]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         let mut found: Option<(u16, EntryId)> = None;
         for (highest, place) in &self.order {
