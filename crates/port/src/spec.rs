@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn errors_say_what_to_write() {
-        let all = "kinds are af_xdp, af_packet, tap, pcap, null, memory";
+        let all = "kinds are af_xdp, af_packet, tap, pcap, null, memory, vxlan, vxlan-gpe, gre";
         assert_eq!(problem("afxdp:eth0"), format!("port afxdp:eth0: no kind `afxdp`, perhaps af_xdp; {all}"));
         assert_eq!(problem("dpdk:0"), format!("port dpdk:0: no kind `dpdk`; {all}"));
         assert_eq!(problem("eth0"), format!("port eth0: expected KIND:NAME; no kind `eth0`; {all}"));

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
 use weir_datapath::{DatapathConfig, FailMode};
+use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
 use weir_port::{Port, PortError, PortSpec};
@@ -28,6 +29,8 @@ pub struct SwitchConfig {
     pub control_socket: Option<SocketFile>,
     /// How its OpenFlow sessions behave.
     pub session: SessionConfig,
+    /// Versions offered to the controllers it connects to; those of `session` if none is said.
+    pub controller_versions: Vec<Version>,
     /// How long the engine polls without finding anything before it sleeps. More costs CPU time, less costs a wake-up
     /// (some microseconds) more often. Zero: sleeps at once.
     pub spin: Duration,
@@ -44,6 +47,7 @@ impl Default for SwitchConfig {
             tls: None,
             control_socket: None,
             session: SessionConfig::default(),
+            controller_versions: Vec::new(),
             spin: Duration::from_micros(30),
         }
     }

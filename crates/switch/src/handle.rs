@@ -83,6 +83,7 @@ impl Switch {
             engine: engine.clone(),
             registry: Arc::clone(&registry),
             session: config.session,
+            controller_versions: config.controller_versions.into(),
             credentials,
             clock,
             stopping: stop,

@@ -70,7 +70,7 @@ struct Settings {
     /// Without a controller: keep to the tables, or forward as a learning bridge [default: secure]
     #[arg(long, value_enum)]
     fail_mode: Option<Mode>,
-    /// OpenFlow versions spoken, separated by commas [default: 1.5,1.4,1.3,1.0]
+    /// OpenFlow versions spoken, separated by commas [default: 1.5,1.4,1.3,1.0; to --controller 1.4,1.3,1.0]
     #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
     versions: Vec<Version>,
     /// Number of flow tables, 1 to 254 [default: 64]
@@ -280,8 +280,10 @@ impl Settings {
         let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
         let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
         let mut session = defaults.1.session;
+        // Controllers at hand speak 1.5 at their own risk (Open vSwitch's test controller crashes): they get it when asked for.
+        let mut controller_versions = vec![Version::V14, Version::V13, Version::V10];
         if !self.versions.is_empty() {
-            session.versions = self.versions;
+            (session.versions, controller_versions) = (self.versions, Vec::new());
         }
         if let Some(interval) = self.echo_interval {
             session.echo_interval = interval.0;
@@ -307,6 +309,7 @@ impl Settings {
             tls: self.tls.files()?,
             control_socket: Some(socket),
             session,
+            controller_versions,
             spin: self.spin.map_or(defaults.1.spin, |spin| spin.0),
         })
     }

@@ -75,6 +75,8 @@ pub(crate) async fn run<S: ByteStream>(
     if let Part::Auxiliary(_, main) = &part {
         // Another version than the main connection's is refused.
         config.versions = vec![main.version];
+    } else if id < ChannelId::FIRST_PASSIVE && !control.controller_versions.is_empty() {
+        config.versions = control.controller_versions.to_vec();
     }
     let mut channel = Channel {
         session: Session::switch(config, clock.now()),

@@ -17,6 +17,7 @@ pub(crate) use reopen::Absent;
 use std::io;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
+use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_tls::Credentials;
 use weir_units::SystemClock;
@@ -30,6 +31,8 @@ pub(crate) struct Control {
     pub(crate) engine: EngineClient,
     pub(crate) registry: Arc<Registry>,
     pub(crate) session: SessionConfig,
+    /// Versions offered where the switch connects; those of `session` if empty.
+    pub(crate) controller_versions: Arc<[Version]>,
     /// What is shown to peers over TLS, and who of them is trusted.
     pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) clock: SystemClock,
