@@ -42,14 +42,17 @@ pub(crate) fn run<'a>(
         match *action {
             // The one that every packet meets stays in line; the call for the others costs less than they do.
             Action::Output { port, max_len } => output(port, max_len, packet, origin, fx),
-            _ => run_other(action, packet, origin, fx)?,
+            _ => run_other(action, packet, &origin, fx)?,
         }
     }
     ControlFlow::Continue(())
 }
 
+// `origin` by reference here and in `output_reserved`: what is only just written in parts is slow to read as a whole, which those
+// who do not come here would pay for.
 #[inline(never)]
-fn run_other(action: &Action, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) -> ControlFlow<()> {
+fn run_other(action: &Action, packet: &mut Packet, origin: &Origin, fx: &mut impl Effects) -> ControlFlow<()> {
+    let origin = *origin;
     if let Action::Nx(nx) = action {
         return nicira::alone(nx, packet, origin, fx);
     }
@@ -208,7 +211,7 @@ pub(crate) fn give_up(stop: Stop, packet: &mut Packet, origin: Origin, fx: &mut 
 #[inline]
 pub(crate) fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
     if port > PortNo::MAX {
-        output_reserved(port, max_len, packet, origin, fx);
+        output_reserved(port, max_len, packet, &origin, fx);
     } else if port == packet.in_port {
         // Only IN_PORT sends back (OpenFlow 1.3.5, 4.5).
         packet.dropped(DropReason::InPortOnly, fx);
@@ -218,9 +221,9 @@ pub(crate) fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Or
 }
 
 #[inline(never)]
-fn output_reserved(port: PortNo, max_len: u16, packet: &mut Packet, origin: Origin, fx: &mut impl Effects) {
+fn output_reserved(port: PortNo, max_len: u16, packet: &mut Packet, origin: &Origin, fx: &mut impl Effects) {
     match port {
-        PortNo::CONTROLLER => match fx.punt(packet, origin, max_len) {
+        PortNo::CONTROLLER => match fx.punt(packet, *origin, max_len) {
             Ok(()) => packet.punted(),
             Err(reason) => packet.dropped(reason, fx),
         },

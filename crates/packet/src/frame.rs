@@ -348,15 +348,18 @@ impl FramePool {
     }
 
     /// Takes a buffer back.
-    pub fn give(&mut self, mut frame: Frame) {
+    pub fn give(&mut self, frame: Frame) {
         let (kept, max) = match frame.room() {
             room if room >= MAX_FRAME => (&mut self.large, self.max_large),
             room if room >= SMALL => (&mut self.small, self.max_small),
             _ => return,
         };
         if kept.len() < max {
-            frame.reset();
             kept.push(frame);
+            // In its place: moving what was only just written stalls the processor.
+            if let Some(frame) = kept.last_mut() {
+                frame.reset();
+            }
         }
     }
 }
