@@ -6,6 +6,7 @@ mod bed;
 mod bundles;
 mod chain;
 mod controllers;
+mod documentation;
 mod failover;
 mod failures;
 mod groups;
