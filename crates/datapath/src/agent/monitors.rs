@@ -1,13 +1,15 @@
-//! Flow monitor requests, and what monitors are told (OpenFlow 1.4.1, 7.3.5.17). See [`crate::monitor`].
+//! Flow monitor requests, and what monitors are told (OpenFlow 1.4.1, 7.3.5.17; before 1.4 Open vSwitch's and an extension
+//! of 1.3's). See [`crate::monitor`].
 use super::Request;
 use crate::flow_mod::{Filter, select};
 use crate::monitor::{Monitor, Monitors};
 use crate::{ChannelId, Datapath, Output};
-use weir_openflow::codec;
 use weir_openflow::model::error::FlowMonitorFailed;
 use weir_openflow::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, MonitorCommand};
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody};
+use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::model::{Body, ErrorType, Message, TableId};
+use weir_openflow::{Version, codec};
 
 /// `OFPFMF_*` that there are.
 const FLAGS: u16 = 0x7f;
@@ -28,6 +30,16 @@ impl Datapath {
         for part in codec::split_reply(ReplyBody::FlowMonitor(updates), request.version) {
             request.reply(Body::MultipartReply(part));
         }
+        Ok(())
+    }
+
+    /// Ends a monitor, in versions where a message does.
+    ///
+    /// # Errors
+    /// [`FlowMonitorFailed`]: there is none.
+    pub(super) fn cancel_monitor(&mut self, id: u32, request: &Request<'_>) -> Result<(), ErrorType> {
+        self.monitors.remove(self.main_of(request.channel), id)?;
+        self.journal.watch(!self.monitors.is_empty());
         Ok(())
     }
 
@@ -110,8 +122,22 @@ impl Datapath {
 
     fn send_updates(&self, channel: ChannelId, updates: Vec<FlowUpdate>, out: &mut Output) {
         let Some(version) = self.plane.channels.version(channel) else { return };
-        for part in codec::split_reply(ReplyBody::FlowMonitor(updates), version) {
-            out.messages.push((channel, Message { xid: 0, body: Body::MultipartReply(part) }));
-        }
+        let is_message = |update: &FlowUpdate| version < Version::V14 && pause_message(update).is_some();
+        let (pauses, updates): (Vec<_>, Vec<_>) = updates.into_iter().partition(is_message);
+        let replies = Some(updates).filter(|updates| !updates.is_empty()).map(ReplyBody::FlowMonitor);
+        let parts = replies.into_iter().flat_map(|reply| codec::split_reply(reply, version));
+        // A pause is told alone, its end behind what was missed.
+        let pauses = pauses.iter().filter_map(pause_message).map(|message| Body::Nx(Box::new(message)));
+        let bodies = parts.map(Body::MultipartReply).chain(pauses);
+        out.messages.extend(bodies.map(|body| (channel, Message { xid: 0, body })));
+    }
+}
+
+/// The message that tells of a pause, or its end, in versions where that is no update.
+fn pause_message(update: &FlowUpdate) -> Option<NxMessage> {
+    match update {
+        FlowUpdate::Paused => Some(NxMessage::FlowMonitorPaused),
+        FlowUpdate::Resumed => Some(NxMessage::FlowMonitorResumed),
+        FlowUpdate::Full(_) | FlowUpdate::Abbrev { .. } => None,
     }
 }

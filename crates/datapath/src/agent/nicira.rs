@@ -28,8 +28,14 @@ impl Datapath {
             NxMessage::SetPacketInFormat(PacketInFormat::Unknown(_)) => return Err(BadRequest::Eperm.into()),
             NxMessage::SetPacketInFormat(format) => self.change_nicira(request, |nicira| nicira.packet_ins = *format),
             NxMessage::SetControllerId(id) => self.change_nicira(request, |nicira| nicira.id = *id),
+            NxMessage::FlowMonitorCancel(id) => return self.cancel_monitor(*id, request),
             // Only switches send the others; a session refuses them before they get here.
-            NxMessage::FlowRemoved(_) | NxMessage::RoleReply(_) | NxMessage::PacketIn(_) | NxMessage::PacketIn2(_) => {
+            NxMessage::FlowRemoved(_)
+            | NxMessage::RoleReply(_)
+            | NxMessage::PacketIn(_)
+            | NxMessage::PacketIn2(_)
+            | NxMessage::FlowMonitorPaused
+            | NxMessage::FlowMonitorResumed => {
                 return Err(BadRequest::BadExpType.into());
             }
         }

@@ -6,6 +6,7 @@ use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, Bund
 use weir_openflow::model::error::FlowMonitorFailed;
 use weir_openflow::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, FlowUpdateFull, MonitorCommand, MonitorFlags};
 use weir_openflow::model::multipart::{ReplyBody, RequestBody};
+use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::model::{ErrorType, FlowCommand, FlowMod, FlowRemovedReason, GroupId, Match, PortNo, TableId};
 use weir_openflow::{Body, Message, Version};
 
@@ -216,4 +217,37 @@ fn every_wrong_request_has_its_code() {
     let delete = FlowMonitor { command: MonitorCommand::Delete, ..monitor(1, ALL) };
     assert_eq!(ask(&mut bench, delete), Ok(vec![]));
     assert_eq!(ask(&mut bench, monitor(65, ALL)), Ok(vec![]));
+}
+
+/// Open vSwitch's monitors of 1.0, and 1.3's extension.
+#[test]
+fn versions_before_1_4_tell_pauses_and_take_the_end_of_monitors_in_messages() {
+    for version in [Version::V10, Version::V13] {
+        let mut bench = Bench::controlled();
+        bench.datapath.channel_up(bench.now, WATCHER, version);
+        send(&mut bench, CONTROLLER, 1, flow(1, 1, 2));
+        assert_eq!(short(ask(&mut bench, monitor(7, ALL)).unwrap()), [(Some(FlowEvent::Initial), None, 1)]);
+        send(&mut bench, CONTROLLER, 2, flow(2, 2, 1));
+        assert_eq!(short(told(&mut bench)), [(Some(FlowEvent::Added), None, 2)]);
+
+        bench.datapath.pause_monitors(WATCHER, &mut bench.out);
+        assert_eq!(bench.told(WATCHER), [Body::Nx(Box::new(NxMessage::FlowMonitorPaused))]);
+        send(&mut bench, CONTROLLER, 3, flow(3, 3, 1));
+        bench.datapath.resume_monitors(WATCHER, &mut bench.out);
+        let told_then = bench.told(WATCHER);
+        let [Body::MultipartReply(missed), Body::Nx(resumed)] = &told_then[..] else { panic!("{told_then:?}") };
+        assert_eq!(short(updates_in(missed.body.clone())), [(Some(FlowEvent::Added), None, 3)]);
+        assert_eq!(**resumed, NxMessage::FlowMonitorResumed);
+        // Nothing was missed: only the end of the pause is told.
+        bench.datapath.pause_monitors(WATCHER, &mut bench.out);
+        bench.datapath.resume_monitors(WATCHER, &mut bench.out);
+        let ends = [NxMessage::FlowMonitorPaused, NxMessage::FlowMonitorResumed];
+        assert_eq!(bench.told(WATCHER), ends.map(|end| Body::Nx(Box::new(end))));
+
+        let cancel = || Body::Nx(Box::new(NxMessage::FlowMonitorCancel(7)));
+        assert_eq!(bench.ask(WATCHER, cancel()), []);
+        send(&mut bench, CONTROLLER, 4, flow(4, 4, 1));
+        assert_eq!(bench.told(WATCHER), []);
+        assert_eq!(bench.error_of(WATCHER, cancel()), Some(FlowMonitorFailed::UnknownMonitor.into()));
+    }
 }

@@ -36,6 +36,12 @@ pub enum NxMessage {
     SetAsync(AsyncConfig),
     /// The number by which the action `controller(id=...)` means this controller.
     SetControllerId(u16),
+    /// Ends the flow monitor of this number (1.0 and 1.3).
+    FlowMonitorCancel(u32),
+    /// Flow monitors' updates are left out from here on (1.0 and 1.3).
+    FlowMonitorPaused,
+    /// Flow monitors' updates are complete again from here on (1.0 and 1.3).
+    FlowMonitorResumed,
 }
 
 /// `NXFF_*`.

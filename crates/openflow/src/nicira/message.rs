@@ -17,6 +17,9 @@ const SET_PACKET_IN_FORMAT: u32 = 16;
 const PACKET_IN: u32 = 17;
 const SET_ASYNC: u32 = 19;
 const SET_CONTROLLER_ID: u32 = 20;
+const FLOW_MONITOR_CANCEL: u32 = 21;
+const FLOW_MONITOR_PAUSED: u32 = 22;
+const FLOW_MONITOR_RESUMED: u32 = 23;
 const PACKET_IN2: u32 = 30;
 
 /// A message of an experimenter (1.0: vendor) behind its header.
@@ -34,8 +37,7 @@ pub(crate) fn decode(reader: &mut Reader<'_>, version: Version) -> Decoded<Body>
 }
 
 fn decode_known(subtype: u32, reader: &mut Reader<'_>, version: Version) -> Decoded<Option<NxMessage>> {
-    let only_in_v10 = matches!(subtype, ROLE_REQUEST..=FLOW_MOD_TABLE_ID | SET_ASYNC);
-    if only_in_v10 && version != Version::V10 {
+    if is_only_in_v10(subtype) && version != Version::V10 {
         return Ok(None);
     }
     Ok(Some(match subtype {
@@ -66,8 +68,16 @@ fn decode_known(subtype: u32, reader: &mut Reader<'_>, version: Version) -> Deco
             reader.skip(6)?;
             NxMessage::SetControllerId(reader.u16()?)
         }
+        FLOW_MONITOR_CANCEL => NxMessage::FlowMonitorCancel(reader.u32()?),
+        FLOW_MONITOR_PAUSED => NxMessage::FlowMonitorPaused,
+        FLOW_MONITOR_RESUMED => NxMessage::FlowMonitorResumed,
         _ => return Ok(None),
     }))
+}
+
+/// Whether later versions have messages of their own, or others', in a message's place.
+const fn is_only_in_v10(subtype: u32) -> bool {
+    matches!(subtype, ROLE_REQUEST..=FLOW_MOD_TABLE_ID | SET_ASYNC | FLOW_MONITOR_CANCEL..=FLOW_MONITOR_RESUMED)
 }
 
 /// A role, without an election's number: there is none in 1.0.
@@ -142,8 +152,7 @@ fn decode_removed(reader: &mut Reader<'_>) -> Decoded<FlowRemoved> {
 /// Writes a message behind its header.
 pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut Writer<'_>) -> Encoded {
     let subtype = subtype(message);
-    let only_in_v10 = matches!(subtype, ROLE_REQUEST..=FLOW_MOD_TABLE_ID | SET_ASYNC);
-    if only_in_v10 && version != Version::V10 {
+    if is_only_in_v10(subtype) && version != Version::V10 {
         return Err(writer.cannot("a Nicira message of 1.0, for which it has messages of its own"));
     }
     writer.u32(NICIRA);
@@ -183,6 +192,8 @@ pub(crate) fn encode(message: &NxMessage, version: Version, writer: &mut Writer<
             writer.zeros(6);
             writer.u16(*id);
         }
+        NxMessage::FlowMonitorCancel(id) => writer.u32(*id),
+        NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed => {}
     }
     Ok(())
 }
@@ -200,6 +211,9 @@ const fn subtype(message: &NxMessage) -> u32 {
         NxMessage::PacketIn2(_) => PACKET_IN2,
         NxMessage::SetAsync(_) => SET_ASYNC,
         NxMessage::SetControllerId(_) => SET_CONTROLLER_ID,
+        NxMessage::FlowMonitorCancel(_) => FLOW_MONITOR_CANCEL,
+        NxMessage::FlowMonitorPaused => FLOW_MONITOR_PAUSED,
+        NxMessage::FlowMonitorResumed => FLOW_MONITOR_RESUMED,
     }
 }
 

@@ -3,6 +3,7 @@ pub(crate) mod action;
 pub(crate) mod encap;
 mod learn;
 pub(crate) mod message;
+pub(crate) mod monitor;
 pub(crate) mod multipart;
 pub(crate) mod nxm;
 mod packet_in;

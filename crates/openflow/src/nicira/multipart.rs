@@ -1,5 +1,5 @@
 //! Nicira's statistics (Open vSwitch's `NXST_*`), which 1.0 has for entries that its own cannot say.
-use super::nxm;
+use super::{monitor, nxm};
 use crate::model::error::BadRequest;
 use crate::model::flow::FlowFlags;
 use crate::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
@@ -11,6 +11,7 @@ use crate::wire::{Decoded, Encoded, Reader, Writer, multipart, opaque};
 
 const FLOW: u32 = 0;
 const AGGREGATE: u32 = 1;
+const FLOW_MONITOR: u32 = 2;
 
 /// Experimenter's and type number, if it is one of these.
 fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
@@ -19,7 +20,7 @@ fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
         return Ok(None);
     }
     let kind = head.u32()?;
-    if kind != FLOW && kind != AGGREGATE {
+    if !matches!(kind, FLOW | AGGREGATE | FLOW_MONITOR) {
         return Ok(None);
     }
     head.skip(4)?;
@@ -32,6 +33,7 @@ fn known(reader: &mut Reader<'_>) -> Decoded<Option<u32>> {
 pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
     Ok(match known(reader)? {
         Some(FLOW) => RequestBody::NxFlow(decode_flow_request(reader)?),
+        Some(FLOW_MONITOR) => RequestBody::FlowMonitor(reader.list(monitor::decode_request)?),
         Some(_) => RequestBody::NxAggregate(decode_flow_request(reader)?),
         None => RequestBody::Experimenter(opaque::decode(reader, Version::V10)?),
     })
@@ -41,6 +43,7 @@ pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
 pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
     Ok(match known(reader)? {
         Some(FLOW) => ReplyBody::NxFlow(reader.list(decode_stats)?),
+        Some(FLOW_MONITOR) => ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?),
         Some(_) => ReplyBody::NxAggregate(multipart::decode_aggregate(reader)?),
         None => ReplyBody::Experimenter(opaque::decode(reader, Version::V10)?),
     })
@@ -63,6 +66,10 @@ pub(crate) fn encode_request(body: &RequestBody, writer: &mut Writer<'_>) -> Enc
             head(AGGREGATE, writer);
             encode_flow_request(request, writer)
         }
+        RequestBody::FlowMonitor(monitors) => {
+            head(FLOW_MONITOR, writer);
+            monitors.iter().try_for_each(|monitor| monitor::encode_request(monitor, writer))
+        }
         _ => Ok(()),
     }
 }
@@ -78,6 +85,10 @@ pub(crate) fn encode_reply(body: &ReplyBody, writer: &mut Writer<'_>) -> Encoded
             head(AGGREGATE, writer);
             multipart::encode_aggregate(stats, writer);
             Ok(())
+        }
+        ReplyBody::FlowMonitor(updates) => {
+            head(FLOW_MONITOR, writer);
+            updates.iter().try_for_each(|update| monitor::encode_update(update, writer))
         }
         _ => Ok(()),
     }

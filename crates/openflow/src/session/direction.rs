@@ -24,10 +24,14 @@ fn nicira(message: &NxMessage) -> Option<End> {
         | NxMessage::RoleRequest(_)
         | NxMessage::SetPacketInFormat(_)
         | NxMessage::SetAsync(_)
-        | NxMessage::SetControllerId(_) => Some(End::Controller),
-        NxMessage::FlowRemoved(_) | NxMessage::RoleReply(_) | NxMessage::PacketIn(_) | NxMessage::PacketIn2(_) => {
-            Some(End::Switch)
-        }
+        | NxMessage::SetControllerId(_)
+        | NxMessage::FlowMonitorCancel(_) => Some(End::Controller),
+        NxMessage::FlowRemoved(_)
+        | NxMessage::RoleReply(_)
+        | NxMessage::PacketIn(_)
+        | NxMessage::PacketIn2(_)
+        | NxMessage::FlowMonitorPaused
+        | NxMessage::FlowMonitorResumed => Some(End::Switch),
     }
 }
 

@@ -48,7 +48,10 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
         RequestBody::Table => TABLE,
         RequestBody::PortStats(_) => PORT_STATS,
         RequestBody::Queue { .. } => QUEUE,
-        RequestBody::Experimenter(_) | RequestBody::NxFlow(_) | RequestBody::NxAggregate(_) => VENDOR,
+        RequestBody::Experimenter(_)
+        | RequestBody::NxFlow(_)
+        | RequestBody::NxAggregate(_)
+        | RequestBody::FlowMonitor(_) => VENDOR,
         _ => return Err(writer.cannot("this statistics request, which only 1.3 has")),
     };
     multipart::encode_head(kind, request.more, writer);
@@ -61,7 +64,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
         }
         RequestBody::Queue { port, queue } => queue::encode_stats_request(*port, *queue, writer),
         RequestBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer),
-        body @ (RequestBody::NxFlow(_) | RequestBody::NxAggregate(_)) => {
+        body @ (RequestBody::NxFlow(_) | RequestBody::NxAggregate(_) | RequestBody::FlowMonitor(_)) => {
             nicira::multipart::encode_request(body, writer)
         }
         _ => Ok(()),
@@ -94,7 +97,9 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::Table(_) => TABLE,
         ReplyBody::PortStats(_) => PORT_STATS,
         ReplyBody::Queue(_) => QUEUE,
-        ReplyBody::Experimenter(_) | ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_) => VENDOR,
+        ReplyBody::Experimenter(_) | ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_) | ReplyBody::FlowMonitor(_) => {
+            VENDOR
+        }
         _ => return Err(writer.cannot("this statistics reply, which only 1.3 has")),
     };
     multipart::encode_head(kind, reply.more, writer);
@@ -106,7 +111,9 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::PortStats(list) => list.iter().try_for_each(|stats| port::encode_stats(stats, writer))?,
         ReplyBody::Queue(list) => list.iter().try_for_each(|stats| queue::encode_stats(stats, writer))?,
         ReplyBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V10, writer)?,
-        body @ (ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_)) => nicira::multipart::encode_reply(body, writer)?,
+        body @ (ReplyBody::NxFlow(_) | ReplyBody::NxAggregate(_) | ReplyBody::FlowMonitor(_)) => {
+            nicira::multipart::encode_reply(body, writer)?
+        }
         _ => (),
     }
     Ok(())

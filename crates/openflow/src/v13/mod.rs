@@ -22,7 +22,6 @@ use crate::codec::DecodeError;
 use crate::codec::kind::{ECHO_REPLY, ECHO_REQUEST, ERROR, HELLO};
 use crate::model::error::BadRequest;
 use crate::model::{Body, Version};
-use crate::nicira;
 use crate::wire::{Decoded, Encoded, Reader, Writer, config, opaque};
 
 const EXPERIMENTER: u8 = 4;
@@ -180,7 +179,7 @@ pub(crate) fn encode(body: &Body, writer: &mut Writer<'_>) -> Encoded {
         Body::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
         Body::BundleControl(control) => onf::encode_control(control, writer)?,
         Body::BundleAdd(add) => onf::encode_add(add, writer)?,
-        Body::Nx(message) => nicira::message::encode(message, writer.version(), writer)?,
+        Body::Nx(message) => onf::encode_nicira(message, writer)?,
         Body::FeaturesReply(features) => switch::encode_features(features, writer),
         Body::GetConfigReply(settings) | Body::SetConfig(settings) => config::encode(settings, writer),
         Body::PacketIn(packet) => packet::encode_in(packet, writer)?,

@@ -1,5 +1,5 @@
 //! Multipart requests and replies (OpenFlow 1.3.5, 7.3.5).
-use super::{flow, group, meter, port, queue, table};
+use super::{flow, group, meter, onf, port, queue, table};
 use crate::codec::{DecodeError, HEADER_BYTES};
 use crate::model::error::BadRequest;
 use crate::model::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
@@ -54,7 +54,7 @@ pub(crate) fn decode_request_body(kind: u16, reader: &mut Reader<'_>) -> Decoded
         METER_FEATURES => RequestBody::MeterFeatures,
         TABLE_FEATURES => RequestBody::TableFeatures(reader.list(table::decode_features)?),
         PORT_DESC => RequestBody::PortDesc(PortNo::ANY),
-        EXPERIMENTER => RequestBody::Experimenter(opaque::decode(reader, Version::V13)?),
+        EXPERIMENTER => onf::decode_request(reader)?,
         kind => return Err(no_type(kind, reader)),
     })
 }
@@ -81,7 +81,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
         RequestBody::MeterFeatures => METER_FEATURES,
         RequestBody::TableFeatures(_) => TABLE_FEATURES,
         RequestBody::PortDesc(_) => PORT_DESC,
-        RequestBody::Experimenter(_) => EXPERIMENTER,
+        RequestBody::FlowMonitor(_) | RequestBody::Experimenter(_) => EXPERIMENTER,
         _ => return Err(writer.cannot("this multipart request, which other versions have")),
     };
     encode_head(kind, request.more, writer);
@@ -99,6 +99,7 @@ pub(crate) fn encode_request(request: &MultipartRequest, writer: &mut Writer<'_>
             writer.u32(*queue);
         }
         RequestBody::TableFeatures(tables) => tables.iter().try_for_each(|t| table::encode_features(t, writer))?,
+        RequestBody::FlowMonitor(monitors) => onf::encode_monitors(monitors, writer)?,
         RequestBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
         _ => (),
     }
@@ -126,7 +127,7 @@ pub(crate) fn decode_reply_body(kind: u16, reader: &mut Reader<'_>) -> Decoded<R
         METER_FEATURES => ReplyBody::MeterFeatures(meter::decode_features(reader)?),
         TABLE_FEATURES => ReplyBody::TableFeatures(reader.list(table::decode_features)?),
         PORT_DESC => ReplyBody::PortDesc(reader.list(port::decode_desc)?),
-        EXPERIMENTER => ReplyBody::Experimenter(opaque::decode(reader, Version::V13)?),
+        EXPERIMENTER => onf::decode_reply(reader)?,
         kind => return Err(no_type(kind, reader)),
     })
 }
@@ -147,7 +148,7 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::MeterFeatures(_) => METER_FEATURES,
         ReplyBody::TableFeatures(_) => TABLE_FEATURES,
         ReplyBody::PortDesc(_) => PORT_DESC,
-        ReplyBody::Experimenter(_) => EXPERIMENTER,
+        ReplyBody::FlowMonitor(_) | ReplyBody::Experimenter(_) => EXPERIMENTER,
         _ => return Err(writer.cannot("this multipart reply, which other versions have")),
     };
     encode_head(kind, reply.more, writer);
@@ -166,6 +167,7 @@ pub(crate) fn encode_reply(reply: &MultipartReply, writer: &mut Writer<'_>) -> E
         ReplyBody::MeterFeatures(features) => meter::encode_features(features, writer),
         ReplyBody::TableFeatures(list) => list.iter().try_for_each(|t| table::encode_features(t, writer))?,
         ReplyBody::PortDesc(list) => list.iter().for_each(|desc| port::encode_desc(desc, writer)),
+        ReplyBody::FlowMonitor(updates) => onf::encode_updates(updates, writer)?,
         ReplyBody::Experimenter(experimenter) => opaque::encode(experimenter, Version::V13, writer)?,
         _ => (),
     }

@@ -1,14 +1,23 @@
-//! What 1.3 says in experimenter messages of the Open Networking Foundation's: bundles (extension 230), which are 1.4's.
+//! What 1.3 says in experimenter messages of the Open Networking Foundation's: bundles (extension 230), which are 1.4's, and
+//! flow monitors (extension 187), which are Open vSwitch's.
 use crate::model::bundle::{BundleAdd, BundleControl};
+use crate::model::monitor::{FlowMonitor, FlowUpdate};
+use crate::model::multipart::{ReplyBody, RequestBody};
+use crate::model::nicira::NxMessage;
 use crate::model::{Body, Version};
-use crate::nicira;
+use crate::nicira::{self, monitor};
 use crate::v14::bundle;
-use crate::wire::{Decoded, Encoded, Reader, Writer};
+use crate::wire::{Decoded, Encoded, Reader, Writer, opaque};
 
 /// The foundation's number.
 pub(crate) const ONF: u32 = 0x4f4e_4600;
 const BUNDLE_CONTROL: u32 = 2300;
 const BUNDLE_ADD: u32 = 2301;
+/// The multipart messages' number.
+const FLOW_MONITOR: u32 = 1870;
+const FLOW_MONITOR_CANCEL: u32 = 1870;
+const FLOW_MONITOR_PAUSED: u32 = 1871;
+const FLOW_MONITOR_RESUMED: u32 = 1872;
 
 /// Whether an experimenter message is a bundle's.
 pub(crate) fn is_bundle(id: u32, kind: u32) -> bool {
@@ -30,6 +39,18 @@ pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Body> {
             reader.skip(8)?;
             bundle::decode_add(reader).map(Body::BundleAdd)
         }
+        Some((ONF, FLOW_MONITOR_CANCEL)) => {
+            reader.rename("flow monitor cancel");
+            reader.skip(8)?;
+            let id = reader.u32()?;
+            Ok(Body::Nx(Box::new(NxMessage::FlowMonitorCancel(id))))
+        }
+        Some((ONF, kind @ (FLOW_MONITOR_PAUSED | FLOW_MONITOR_RESUMED))) => {
+            reader.skip(8)?;
+            let is_pause = kind == FLOW_MONITOR_PAUSED;
+            let message = if is_pause { NxMessage::FlowMonitorPaused } else { NxMessage::FlowMonitorResumed };
+            Ok(Body::Nx(Box::new(message)))
+        }
         _ => nicira::message::decode(reader, reader.version()),
     }
 }
@@ -44,4 +65,61 @@ pub(crate) fn encode_add(add: &BundleAdd, writer: &mut Writer<'_>) -> Encoded {
     writer.u32(ONF);
     writer.u32(BUNDLE_ADD);
     bundle::encode_add(add, writer)
+}
+
+/// Writes a message of Nicira's, or the foundation's that 1.3 has in its place.
+pub(crate) fn encode_nicira(message: &NxMessage, writer: &mut Writer<'_>) -> Encoded {
+    let kind = match message {
+        NxMessage::FlowMonitorCancel(_) => FLOW_MONITOR_CANCEL,
+        NxMessage::FlowMonitorPaused => FLOW_MONITOR_PAUSED,
+        NxMessage::FlowMonitorResumed => FLOW_MONITOR_RESUMED,
+        other => return nicira::message::encode(other, writer.version(), writer),
+    };
+    if writer.version() != Version::V13 {
+        return Err(writer.cannot("a message about flow monitors, which are in its own messages"));
+    }
+    writer.u32(ONF);
+    writer.u32(kind);
+    if let NxMessage::FlowMonitorCancel(id) = message {
+        writer.u32(*id);
+    }
+    Ok(())
+}
+
+/// Whether an experimenter's multipart message is about flow monitors; its head is read then.
+fn is_flow_monitor(reader: &mut Reader<'_>) -> Decoded<bool> {
+    let is_one = reader.version() == Version::V13 && reader.peek_u32_pair() == Some((ONF, FLOW_MONITOR));
+    if is_one {
+        reader.rename("flow monitor");
+        reader.skip(8)?;
+    }
+    Ok(is_one)
+}
+
+/// An experimenter's multipart request; what is not known here is not looked into.
+pub(crate) fn decode_request(reader: &mut Reader<'_>) -> Decoded<RequestBody> {
+    if is_flow_monitor(reader)? {
+        return Ok(RequestBody::FlowMonitor(reader.list(monitor::decode_request)?));
+    }
+    Ok(RequestBody::Experimenter(opaque::decode(reader, Version::V13)?))
+}
+
+/// An experimenter's multipart reply; what is not known here is not looked into.
+pub(crate) fn decode_reply(reader: &mut Reader<'_>) -> Decoded<ReplyBody> {
+    if is_flow_monitor(reader)? {
+        return Ok(ReplyBody::FlowMonitor(reader.list(monitor::decode_update)?));
+    }
+    Ok(ReplyBody::Experimenter(opaque::decode(reader, Version::V13)?))
+}
+
+pub(crate) fn encode_monitors(monitors: &[FlowMonitor], writer: &mut Writer<'_>) -> Encoded {
+    writer.u32(ONF);
+    writer.u32(FLOW_MONITOR);
+    monitors.iter().try_for_each(|monitor| monitor::encode_request(monitor, writer))
+}
+
+pub(crate) fn encode_updates(updates: &[FlowUpdate], writer: &mut Writer<'_>) -> Encoded {
+    writer.u32(ONF);
+    writer.u32(FLOW_MONITOR);
+    updates.iter().try_for_each(|update| monitor::encode_update(update, writer))
 }

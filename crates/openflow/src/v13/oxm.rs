@@ -13,7 +13,7 @@ use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::Field;
 
 /// `OFPMT_OXM`.
-const MATCH_OXM: u16 = 1;
+pub(crate) const MATCH_OXM: u16 = 1;
 /// `OFPXMC_NXM_0`: Nicira's first fields.
 const NXM_0: u16 = 0x0000;
 /// `OFPXMC_NXM_1`: Nicira's fields.
@@ -123,12 +123,18 @@ pub(crate) fn decode_match(reader: &mut Reader<'_>) -> Decoded<Match> {
 /// Writes a match with its header and padding.
 pub(crate) fn encode_match(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
     let start = writer.at();
+    encode_unpadded(matching, writer)?;
+    writer.pad_from(start);
+    Ok(())
+}
+
+/// Writes a match without the padding behind it.
+pub(crate) fn encode_unpadded(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
+    let start = writer.at();
     writer.u16(MATCH_OXM);
     writer.u16(0);
     matching.fields.iter().try_for_each(|entry| encode_entry(entry, writer))?;
-    writer.set_length(start + 2, start)?;
-    writer.pad_from(start);
-    Ok(())
+    writer.set_length(start + 2, start)
 }
 
 /// Writes one entry.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use tokio::sync::mpsc;
 use weir_openflow::model::multipart::ReplyBody;
+use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::{Body, Message};
 
 /// Packet-ins kept for a controller at most; beyond, they are dropped and counted.
@@ -207,6 +208,11 @@ fn kind(message: &Message) -> Kind {
     match &message.body {
         _ if is_flow_update(message) => Kind::Notice,
         Body::PacketIn(_) => Kind::PacketIn,
+        Body::Nx(message) => match **message {
+            NxMessage::PacketIn(_) | NxMessage::PacketIn2(_) => Kind::PacketIn,
+            NxMessage::FlowRemoved(_) | NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed => Kind::Notice,
+            _ => Kind::Reply,
+        },
         Body::FlowRemoved(_)
         | Body::PortStatus(_)
         | Body::RoleStatus(_)

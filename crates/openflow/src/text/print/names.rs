@@ -36,6 +36,12 @@ pub(super) fn of_body(body: &Body, version: Version) -> String {
         Body::GroupMod(_) => "GROUP_MOD",
         Body::PortMod(_) => "PORT_MOD",
         Body::TableMod(_) => "TABLE_MOD",
+        Body::MultipartRequest(request) if matches!(request.body, RequestBody::FlowMonitor(_)) => {
+            return format!("{}_FLOW_MONITOR request", monitors_of(version));
+        }
+        Body::MultipartReply(reply) if matches!(reply.body, ReplyBody::FlowMonitor(_)) => {
+            return format!("{}_FLOW_MONITOR reply", monitors_of(version));
+        }
         Body::MultipartRequest(request) if is_nicira_request(&request.body) => {
             return format!("NXST_{} request", of_request(&request.body));
         }
@@ -57,6 +63,9 @@ pub(super) fn of_body(body: &Body, version: Version) -> String {
         Body::RoleStatus(_) => "ROLE_STATUS",
         Body::TableStatus(_) => "TABLE_STATUS",
         Body::RequestForward(_) => "REQUESTFORWARD",
+        Body::Nx(message) if version == Version::V13 && nicira::is_foundations(message) => {
+            return nicira::name(message).replacen("NXT", "ONFT", 1);
+        }
         Body::BundleControl(_) if version == Version::V13 => return "ONFT_BUNDLE_CONTROL".into(),
         Body::BundleControl(_) => "BUNDLE_CONTROL",
         Body::BundleAdd(_) if version == Version::V13 => return "ONFT_BUNDLE_ADD_MESSAGE".into(),
@@ -65,6 +74,15 @@ pub(super) fn of_body(body: &Body, version: Version) -> String {
         Body::Nx(message) => return nicira::name(message).into(),
     };
     format!("OFPT_{kind}")
+}
+
+/// Whose statistics flow monitors are.
+const fn monitors_of(version: Version) -> &'static str {
+    match version {
+        Version::V10 => "NXST",
+        Version::V13 => "ONFST",
+        _ => "OFPST",
+    }
 }
 
 const fn is_nicira_request(body: &RequestBody) -> bool {

@@ -17,7 +17,15 @@ pub(super) const fn name(message: &NxMessage) -> &'static str {
         NxMessage::PacketIn2(_) => "NXT_PACKET_IN2",
         NxMessage::SetAsync(_) => "NXT_SET_ASYNC_CONFIG",
         NxMessage::SetControllerId(_) => "NXT_SET_CONTROLLER_ID",
+        NxMessage::FlowMonitorCancel(_) => "NXT_FLOW_MONITOR_CANCEL",
+        NxMessage::FlowMonitorPaused => "NXT_FLOW_MONITOR_PAUSED",
+        NxMessage::FlowMonitorResumed => "NXT_FLOW_MONITOR_RESUMED",
     }
+}
+
+/// Whether a message is the Open Networking Foundation's in 1.3.
+pub(super) const fn is_foundations(message: &NxMessage) -> bool {
+    matches!(message, NxMessage::FlowMonitorCancel(_) | NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed)
 }
 
 /// What stands behind the head's colon.
@@ -52,5 +60,7 @@ pub(super) fn body(message: &NxMessage, show: Show) -> String {
         }
         NxMessage::SetAsync(config) => switch::async_config(config, show),
         NxMessage::SetControllerId(id) => format!(" id={id}"),
+        NxMessage::FlowMonitorCancel(id) => format!(" id={id}"),
+        NxMessage::FlowMonitorPaused | NxMessage::FlowMonitorResumed => String::new(),
     }
 }
