@@ -356,9 +356,10 @@ impl Filter {
     /// The entries that a modify means; a delete filters further.
     fn of_flow_mod(flow: &FlowMod, words: WordMatches) -> Filter {
         let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
+        let written = flow.matching.written().ok().filter(|_| !is_strict);
         Filter {
             table: flow.table,
-            words,
+            words: written.map_or(words, |(key, mask)| WordMatches::new(&key, &mask)),
             strict: is_strict.then_some(flow.priority),
             cookie: flow.cookie,
             cookie_mask: flow.cookie_mask,
@@ -372,7 +373,7 @@ impl Filter {
     /// # Errors
     /// The match is wrong.
     pub(crate) fn of_request(request: &FlowRequest) -> Result<Filter, ErrorType> {
-        let (key, mask) = request.matching.key_and_mask()?;
+        let (key, mask) = request.matching.written()?;
         Ok(Filter {
             table: request.table,
             words: WordMatches::new(&key, &mask),

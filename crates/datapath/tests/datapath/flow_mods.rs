@@ -11,7 +11,7 @@ use weir_openflow::model::{
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
 use weir_packet::craft::Craft;
-use weir_packet::field::{eth_type, ip_proto};
+use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
 
 fn frame() -> Vec<u8> {
     Craft::ethernet(mac(2), mac(1)).payload(&[0; 46]).build()
@@ -309,4 +309,16 @@ fn deleted_entries_are_told_of_when_they_ask_for_it() {
     let told = bench.ask(CONTROLLER, Body::FlowMod(FlowMod::delete_all()));
     let [Body::FlowRemoved(removed)] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!((removed.priority, removed.reason), (3, FlowRemovedReason::Delete));
+}
+
+#[test]
+fn what_a_match_implies_does_not_hide_entries_from_wider_ones() {
+    let mut bench = Bench::controlled();
+    // Alone, a match for zeros in Ethernet fields implies that there is an Ethernet header; the tag says so by itself.
+    let wide = Match::any().with_masked(Field::EthDst, 0_u64, 2_u64);
+    let narrow = wide.clone().with(Field::VlanVid, VLAN_PRESENT | 5_u16);
+    bench.flow_mod(&FlowMod::add(7, narrow, apply(vec![Action::output(PortNo(2))]))).unwrap();
+    let delete = FlowMod { command: FlowCommand::Delete, ..FlowMod::add(1, wide, Vec::new()) };
+    bench.flow_mod(&delete).unwrap();
+    assert!(entries(&mut bench).is_empty());
 }

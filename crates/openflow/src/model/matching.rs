@@ -78,6 +78,19 @@ impl Match {
     /// # Errors
     /// `OFPET_BAD_MATCH` with the code that the specification names.
     pub fn key_and_mask(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
+        let (key, mut mask) = self.written()?;
+        if self.finds_what_is_absent() {
+            mask.set(Field::PacketType, Field::PacketType.all_ones());
+        }
+        Ok((key, mask))
+    }
+
+    /// The fields that the match names, and nothing that they imply: what non-strict flow-mods and statistics requests compare
+    /// with those of entries (OpenFlow 1.3.5, 6.4).
+    ///
+    /// # Errors
+    /// As [`Match::key_and_mask`].
+    pub fn written(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
         let vlan = |field| matches!(field, Field::VlanTci | Field::VlanVid | Field::VlanPcp);
         let mut seen = std::collections::HashSet::new();
@@ -97,9 +110,6 @@ impl Match {
             // Fields of exclusive packets share places; prerequisites keep them from meeting in one match.
             key.set(*field, value & bits | key.get(*field) & !bits);
             mask.set(*field, bits | mask.get(*field));
-        }
-        if self.finds_what_is_absent() {
-            mask.set(Field::PacketType, Field::PacketType.all_ones());
         }
         Ok((key, mask))
     }
