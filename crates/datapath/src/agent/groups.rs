@@ -42,8 +42,8 @@ impl Datapath {
         self.groups.stats(now, walk, most, &self.plane.groups, entries)
     }
 
-    pub(super) fn group_features(&self) -> GroupFeatures {
-        let actions = super::table_features::ACTIONS.iter().filter(|number| **number < 32);
+    pub(super) fn group_features(&self, version: Version) -> GroupFeatures {
+        let actions = super::table_features::actions_of(Some(version)).filter(|number| *number < 32);
         self.groups.features(actions.fold(0, |bits, number| bits | 1 << number))
     }
 }

@@ -40,7 +40,7 @@ impl Datapath {
             RequestBody::TableFeatures(wanted) => return self.table_features(wanted, request),
             RequestBody::Queue { port, queue } => ReplyBody::Queue(self.queue_stats(now, *port, *queue)?),
             RequestBody::QueueDesc { port, queue } => ReplyBody::QueueDesc(self.queue_desc(*port, *queue)?),
-            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features()),
+            RequestBody::GroupFeatures => ReplyBody::GroupFeatures(self.group_features(request.version)),
             RequestBody::TableDesc => ReplyBody::TableDesc(self.table_descs()),
             RequestBody::ControllerStatus => ReplyBody::ControllerStatus(self.controller_statuses()),
             RequestBody::BundleFeatures(asked) => ReplyBody::BundleFeatures(self.bundle_features(now, asked)),

@@ -11,12 +11,16 @@ use weir_openflow::{Version, codec};
 use weir_packet::Field;
 
 /// `OFPIT_*`: goto, write-metadata, write-, apply-, clear-actions, meter.
-const INSTRUCTIONS: [u16; 6] = [1, 2, 3, 4, 5, 6];
+const INSTRUCTIONS: [u16; 6] = [1, 2, 3, 4, 5, METER];
+/// `OFPIT_METER`, an action in 1.5.
+const METER: u16 = 6;
 /// `OFPIT_GOTO_TABLE`, which the last table has not.
 const GOTO: u16 = 1;
 /// `OFPAT_*`: output, copy TTL out and in, set and decrement MPLS TTL, push and pop VLAN and MPLS, set queue, group, set and decrement
 /// IP TTL, set field, push and pop PBB.
-pub(super) const ACTIONS: [u16; 16] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
+const ACTIONS: [u16; 16] = [0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];
+/// What 1.5 adds: copy field, meter.
+const ACTIONS_OF_15: [u16; 2] = [28, 29];
 /// Bits of a table's configuration that once said what a miss does (`OFPTC_DEPRECATED_MASK`): accepted, without effect.
 pub(super) const CONFIG_DEPRECATED: u32 = 3;
 
@@ -55,7 +59,7 @@ impl Datapath {
             self.set_table_features(wanted, request.version)?;
         }
         let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
-        let body = ReplyBody::TableFeatures(tables.map(|table| self.features_of(table)).collect());
+        let body = ReplyBody::TableFeatures(tables.map(|table| self.features_of(table, request.version)).collect());
         for part in codec::split_reply(body, request.version) {
             request.reply(Body::MultipartReply(part));
         }
@@ -77,7 +81,7 @@ impl Datapath {
                 ENABLE | DISABLE => {
                     TableSettings { is_there: command == ENABLE, ..self.former(features.table)?.clone() }
                 }
-                _ => self.settings_of(features)?,
+                _ => self.settings_of(features, version)?,
             };
             if asked.insert(features.table.0, settings).is_some() {
                 return Err(TableFeaturesFailed::BadTable.into());
@@ -130,15 +134,16 @@ impl Datapath {
     }
 
     /// A table's settings as a request wants them.
-    fn settings_of(&self, features: &TableFeatures) -> Result<TableSettings, ErrorType> {
+    fn settings_of(&self, features: &TableFeatures, version: Version) -> Result<TableSettings, ErrorType> {
         let table = features.table;
         let former = self.former(table)?;
         if features.config & !CONFIG_DEPRECATED != 0 || features.max_entries > self.config.max_entries {
             return Err(TableFeaturesFailed::BadArgument.into());
         }
-        let all = self.properties(table.0);
+        // What was asked for in another version comes back here, too.
+        let all = self.properties(table.0, None);
         let limits = Limits::new(features.properties.clone(), &all)?;
-        let is_all = limits == Limits::new(all.clone(), &all)?;
+        let is_all = limits == Limits::new(self.properties(table.0, Some(version)), &all)?;
         Ok(TableSettings {
             is_there: true,
             name: features.name.clone(),
@@ -165,7 +170,7 @@ impl Datapath {
         self.timers.sweep(|timer| crate::flow_mod::is_live(tables, timer));
     }
 
-    fn features_of(&self, table: u8) -> TableFeatures {
+    fn features_of(&self, table: u8, version: Version) -> TableFeatures {
         let settings = &self.settings[usize::from(table)];
         let limited = settings.limits.as_ref().map(|limits| limits.properties().to_vec());
         TableFeatures {
@@ -177,7 +182,7 @@ impl Datapath {
             metadata_write: settings.metadata_write,
             config: settings.config(),
             max_entries: settings.max_entries,
-            properties: limited.unwrap_or_else(|| self.properties(table)),
+            properties: limited.unwrap_or_else(|| self.properties(table, Some(version))),
         }
     }
 
@@ -192,12 +197,14 @@ impl Datapath {
         }
     }
 
-    /// What a table can do if nobody asks for less.
-    fn properties(&self, table: u8) -> Vec<TableProperty> {
+    /// What a table can do if nobody asks for less, in the words of a version or of all of them.
+    fn properties(&self, table: u8, version: Option<Version>) -> Vec<TableProperty> {
         let has_next = table + 1 < self.config.n_tables;
         let next = (table + 1..self.config.n_tables).map(TableId).collect();
-        let instructions = INSTRUCTIONS.into_iter().filter(|kind| has_next || *kind != GOTO);
-        let actions = || ACTIONS.map(TypeId::Standard).to_vec();
+        let has_meter = version != Some(Version::V15);
+        let has = |kind: &u16| (has_next || *kind != GOTO) && (has_meter || *kind != METER);
+        let instructions = INSTRUCTIONS.into_iter().filter(has);
+        let actions = || actions_of(version).map(TypeId::Standard).collect();
         // A property for misses that is left out is as the ordinary one.
         let miss = false;
         vec![
@@ -211,6 +218,12 @@ impl Datapath {
             TableProperty::ApplySetField { miss, fields: fields(Field::is_settable, |_| false) },
         ]
     }
+}
+
+/// The actions (`OFPAT_*`) of a version, or of all.
+pub(super) fn actions_of(version: Option<Version>) -> impl Iterator<Item = u16> {
+    let is_new = version.is_none_or(|version| version >= Version::V15);
+    ACTIONS.into_iter().chain(ACTIONS_OF_15.into_iter().filter(move |_| is_new))
 }
 
 /// The headers of the fields that `wanted` picks. A mask is said only where one is matched on: elsewhere it means nothing, and

@@ -41,6 +41,9 @@ struct Doing {
     apply_fields: HashSet<Field>,
 }
 
+/// `OFPAT_METER`, which is 1.5's name for the instruction.
+const METER_ACTION: TypeId = TypeId::Standard(29);
+
 /// Whose Open vSwitch's actions are.
 const NICIRA: u32 = 0x2320;
 
@@ -127,7 +130,8 @@ impl Doing {
     }
 
     fn check(&self, instruction: &Instruction) -> Result<(), ErrorType> {
-        if !self.instructions.contains(&instruction_id(instruction)) {
+        let is_metering = matches!(instruction, Instruction::Meter(_)) && self.apply.contains(&METER_ACTION);
+        if !is_metering && !self.instructions.contains(&instruction_id(instruction)) {
             return Err(BadInstruction::UnsupInst.into());
         }
         match instruction {

@@ -261,3 +261,38 @@ fn a_request_whose_rest_never_comes_is_refused() {
     assert_eq!(refused.error, BadRequest::MultipartRequestTimeout.into());
     assert!(refused.data.0.len() >= 64 && bytes.starts_with(&refused.data.0), "{refused:?}");
 }
+
+/// The instruction meter of versions before is an action in 1.5, which also copies fields.
+#[test]
+fn each_version_has_its_own_instructions_and_actions() {
+    for version in [Version::V13, Version::V14, Version::V15] {
+        let mut bench = Bench::new();
+        bench.datapath.channel_up(bench.now, CONTROLLER, version);
+        let mut all = current(&mut bench);
+        let (mut instructions, mut actions) = (Vec::new(), Vec::new());
+        change(&mut all[0], |property| match property {
+            TableProperty::Instructions { ids, .. } => instructions.clone_from(ids),
+            TableProperty::ApplyActions { ids, .. } => actions.clone_from(ids),
+            _ => {}
+        });
+        let is_new = version == Version::V15;
+        assert_eq!(instructions.contains(&TypeId::Standard(6)), !is_new, "{version:?}");
+        for new in [28, 29] {
+            assert_eq!(actions.contains(&TypeId::Standard(new)), is_new, "{version:?}");
+        }
+        bench.add(1, from_port(1), output(2));
+        assert_eq!(ask(&mut bench, all.clone()), Ok(all.clone()), "{version:?}");
+        // Less than that, said again in any version.
+        change(&mut all[1], |property| {
+            if let TableProperty::WriteActions { ids, .. } = property {
+                ids.clear();
+            }
+        });
+        assert_eq!(ask(&mut bench, all.clone()).as_ref(), Ok(&all), "{version:?}");
+        for other in [Version::V13, Version::V15] {
+            bench.datapath.channel_up(bench.now, CONTROLLER, other);
+            let there = current(&mut bench);
+            assert_eq!(ask(&mut bench, there.clone()), Ok(there), "{version:?} {other:?}");
+        }
+    }
+}
