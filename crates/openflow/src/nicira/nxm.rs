@@ -273,10 +273,16 @@ pub(crate) const fn split_bits(both: u16) -> (u16, u16) {
     (both >> 6, (both & 0x3f) + 1)
 }
 
+/// The highest offset that ten bits hold.
+const MAX_OFFSET: u16 = 0x3ff;
+
 /// Writes `ofs_nbits`.
 pub(crate) fn encode_bits(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
     if part.bits == 0 || part.bits > 64 {
         return Err(writer.cannot(format!("{} bits of {} at once, at most 64", part.bits, part.field)));
+    }
+    if part.offset > MAX_OFFSET {
+        return Err(writer.cannot(format!("bits of {} from {} on, at most from {MAX_OFFSET}", part.field, part.offset)));
     }
     writer.u16(part.offset << 6 | (part.bits - 1));
     Ok(())
@@ -285,7 +291,7 @@ pub(crate) fn encode_bits(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
 /// Writes the header by which an action names a field.
 pub(crate) fn encode_header(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
     // The port of 32 bits has the standard's name.
-    let is_wide_port = part.field == Field::InPort && part.offset + part.bits > 16;
+    let is_wide_port = part.field == Field::InPort && u32::from(part.offset) + u32::from(part.bits) > 16;
     let own = of(part.field).filter(|nxm| !is_wide_port && nxm.field != Field::IpDscp);
     if let Some(nxm) = own {
         writer.u16(nxm.class);

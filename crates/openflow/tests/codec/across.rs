@@ -1,9 +1,9 @@
 //! What becomes of a message of one version in the other.
-use weir_openflow::model::action::{Action, Instruction};
+use weir_openflow::model::action::{Action, Instruction, Subfield};
 use weir_openflow::model::error::{BadMatch, ErrorType};
 use weir_openflow::model::flow::{FlowCommand, FlowFlags, FlowMod, TableId};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, MultipartRequest, ReplyBody, RequestBody};
-use weir_openflow::model::packet_io::{PacketIn, PacketInReason};
+use weir_openflow::model::packet_io::{PacketIn, PacketInReason, PacketOut};
 use weir_openflow::model::stats::MoreStats;
 use weir_openflow::model::{Body, Bytes, ErrorMessage, Experimenter, GroupId, Match, Message, PortNo, Version};
 use weir_openflow::{decode, encode, split_reply};
@@ -230,5 +230,25 @@ fn hello_and_error_have_no_version() {
         assert!(decode(&[version, 0, 0, 8, 0, 0, 0, 1]).is_ok());
         assert!(decode(&[version, 1, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0]).is_ok());
         assert_eq!(decode(&[version, 2, 0, 8, 0, 0, 0, 1]).is_ok(), [1, 4, 5, 6].contains(&version));
+    }
+}
+
+/// 1.5 can name bits that no field has: found by fuzzing.
+#[test]
+fn bits_beyond_a_field_do_no_harm_in_other_versions() {
+    let beyond = Subfield { field: Field::InPort, offset: u16::MAX, bits: 8 };
+    let copy = Action::Move { src: beyond, dst: Subfield::all(Field::Reg0) };
+    let out = PacketOut {
+        buffer_id: None,
+        in_port: PortNo(1),
+        actions: vec![copy],
+        data: vec![].into(),
+        matching: Match::any(),
+    };
+    let body = Body::PacketOut(out);
+    assert_eq!(sent(body.clone(), Version::V15), Ok(body.clone()), "a switch refuses it by name");
+    for version in Version::ALL {
+        // Said or refused; Nicira's form has fewer bits for it.
+        let _ = encode(&Message { xid: 1, body: body.clone() }, version, &mut Vec::new());
     }
 }
