@@ -237,7 +237,7 @@ fn hello_and_error_have_no_version() {
 #[test]
 fn bits_beyond_a_field_do_no_harm_in_other_versions() {
     let beyond = Subfield { field: Field::InPort, offset: u16::MAX, bits: 8 };
-    let copy = Action::Move { src: beyond, dst: Subfield::all(Field::Reg0) };
+    let copy = Action::Move { src: beyond, dst: Subfield { field: Field::Reg0, offset: 0, bits: 8 } };
     let out = PacketOut {
         buffer_id: None,
         in_port: PortNo(1),
