@@ -291,7 +291,7 @@ impl Effects for Live<'_> {
             return self.dropped(DropReason::BadOffload);
         }
         for mut frame in finished {
-            frame.truncate(bytes.min(frame.len()));
+            frame.truncate(bytes);
             self.send(port, frame);
         }
     }

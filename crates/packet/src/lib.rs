@@ -21,7 +21,7 @@ mod port_no;
 mod test_support;
 
 pub use field::Field;
-pub use frame::{Frame, FramePool};
+pub use frame::{Frame, FrameBody, FramePool};
 pub use key::{FlowKey, FlowMask};
 pub use mac::MacAddr;
 pub use packet_type::{PacketType, Tunnel};

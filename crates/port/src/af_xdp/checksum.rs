@@ -152,7 +152,7 @@ mod tests {
     fn super_frames_are_cut_to_the_mtu() {
         let bytes = unfinished(false, TCP, 0, &[5; 4000]);
         let offload = left_undone(&bytes, 1518, 1500).unwrap();
-        let lengths: Vec<usize> = finished(&bytes, offload).iter().map(Frame::len).collect();
+        let lengths: Vec<usize> = finished(&bytes, offload).iter().map(|frame| frame.len()).collect();
         assert_eq!(lengths, [1514, 1514, 54 + 4000 - 2 * 1460]);
         // How long the datagrams of a long UDP frame were is not known.
         assert_eq!(left_undone(&unfinished(false, UDP, 0, &[5; 4000]), 1518, 1500), None);
