@@ -129,6 +129,9 @@ fn decode_standard(subtype: u16, action: &mut Reader<'_>) -> Decoded<Option<Acti
         DEC_TTL => void(action, Action::DecNwTtl)?,
         REG_MOVE => decode_move(action)?,
         REG_LOAD2 => decode_load2(action)?,
+        // What these versions are sent for it (see `v13::action`): one thing has one form in the model.
+        SET_TUNNEL if action.version() != Version::V10 => set_tunnel(long(action)?.into()),
+        SET_TUNNEL64 if action.version() != Version::V10 => set_tunnel(long_long(action)?),
         REG_LOAD => {
             let mut ttl = action.clone();
             let bits = ttl.u16()?;
@@ -148,6 +151,10 @@ fn decode_standard(subtype: u16, action: &mut Reader<'_>) -> Decoded<Option<Acti
     Ok(Some(decoded))
 }
 
+fn set_tunnel(id: u64) -> Action {
+    Action::SetField { field: Field::TunnelId, value: id.into() }
+}
+
 fn decode_own(subtype: u16, action: &mut Reader<'_>) -> Decoded<NxAction> {
     Ok(match subtype {
         RESUBMIT => {
@@ -161,10 +168,7 @@ fn decode_own(subtype: u16, action: &mut Reader<'_>) -> Decoded<NxAction> {
             NxAction::Resubmit { port, table: (table != THIS_TABLE).then_some(TableId(table)) }
         }
         SET_TUNNEL => NxAction::SetTunnel { id: long(action)?.into(), wide: false },
-        SET_TUNNEL64 => {
-            action.skip(6)?;
-            NxAction::SetTunnel { id: action.u64()?, wide: true }
-        }
+        SET_TUNNEL64 => NxAction::SetTunnel { id: long_long(action)?, wide: true },
         POP_QUEUE => void(action, NxAction::PopQueue)?,
         EXIT => void(action, NxAction::Exit)?,
         REG_LOAD => decode_load(action)?,
@@ -225,6 +229,12 @@ fn decode_own(subtype: u16, action: &mut Reader<'_>) -> Decoded<NxAction> {
 fn long(action: &mut Reader<'_>) -> Decoded<u32> {
     action.skip(2)?;
     action.u32()
+}
+
+/// An argument of eight bytes behind six of padding.
+fn long_long(action: &mut Reader<'_>) -> Decoded<u64> {
+    action.skip(6)?;
+    action.u64()
 }
 
 fn short(action: &mut Reader<'_>) -> Decoded<u16> {

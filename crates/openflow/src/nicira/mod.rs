@@ -79,6 +79,7 @@ mod tests {
     use crate::model::error::BadAction;
     use crate::text;
     use crate::wire::action::element;
+    use weir_packet::Field;
 
     /// What `ovs-ofctl` of Open vSwitch 3.1 sends.
     const SENT: [(&str, &str); 6] = [
@@ -113,6 +114,20 @@ mod tests {
             let mut out = Vec::new();
             encode_action(&action, &mut Writer::new(&mut out, Version::V13)).unwrap();
             assert_eq!(out, bytes(hex), "{words}");
+        }
+    }
+
+    /// One thing has one form in the model: what these versions are sent for it.
+    #[test]
+    fn later_versions_set_a_tunnel_by_its_field() {
+        for hex in ["ffff0010 00002320 00020000 00000005", "ffff0018 00002320 00090000 00000000 00000000 00000005"] {
+            for version in [Version::V13, Version::V14, Version::V15] {
+                let bytes = bytes(hex);
+                let mut reader = Reader::new(&bytes, "actions", BadAction::BadLen);
+                reader.set_version(version);
+                let action = crate::v13::action::decode(&mut reader).unwrap();
+                assert_eq!(action, Action::SetField { field: Field::TunnelId, value: 5 }, "{version:?}");
+            }
         }
     }
 

@@ -39,7 +39,7 @@ proptest! {
         prop_assert_eq!(&bytes[3..], &encoded(&message, version)[..]);
     }
 
-    /// Whatever is understood means the same after another trip; where a version says one thing in two ways, it is sent in one.
+    /// Whatever is understood means the same after another trip.
     #[test]
     fn what_is_understood_is_kept(noise in vec(any::<u8>(), 0..400), version in version(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         let mut bytes = encoded(&message(&noise, version), version);
@@ -51,8 +51,7 @@ proptest! {
             let mut again = Vec::new();
             // A version may refuse what only another implementation's bytes can say, such as a name without end.
             if encode(&message, version, &mut again).is_ok() {
-                let back = decode(&again).unwrap();
-                prop_assert!(back == message || encoded(&back, version) == again, "{:?}\n{:?}", message, back);
+                prop_assert_eq!(decode(&again).unwrap(), message);
             }
         }
     }
