@@ -1,0 +1,137 @@
+//! A port to nowhere: what is sent is discarded and counted. With `rx=on` it also receives without end, like DPDK's device
+//! of the same name, so that a pipeline's cost can be measured without anything at its ends.
+//!
+//! `null:[NAME][,rx=on][,size=BYTES]`: frames of `size` zero bytes (14 to 9216, default 64).
+//!
+//! `null:[NAME],rx=on,headers=KIND[,flows=N][,spread=N][,order=ORDER][,seed=N][,file=FILE][,size=BYTES]`: frames with headers, whose
+//! first 64 bytes are written anew for each (60 to 1514 bytes, default 60; what lies behind the headers is not written).
+//! * `headers`: `udp`, `mac`, `mpls`, `masks`, or `destinations` (IPv4 addresses in `file`, one in each line) or `listed` (the frames
+//!   of a capture in `file`); see [`Headers`] for what a flow of each kind is.
+//! * `flows`: how many differ (default 1, of a list all). `spread`: how many values the field has that entries match on (as many as
+//!   flows).
+//! * `order`: `cycle` (default) or `random`, drawn with `seed` (default 1); see [`Order`].
+mod flows;
+mod options;
+mod order;
+#[cfg(test)]
+mod tests;
+
+pub use flows::{Flows, HEADER, Header, Headers, SIZES};
+pub use order::{MAX_FLOWS, Order};
+
+use crate::spec::{Options, synthetic_mac};
+use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// Flows drawn at once.
+const CHUNK: usize = 64;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct NullPort {
+    info: PortInfo,
+    source: Source,
+    counters: Counters,
+}
+
+/// What is received.
+#[derive(Debug)]
+enum Source {
+    Nothing,
+    /// Frames of so many zero bytes.
+    Zeroes(usize),
+    Flows(Box<Flows>, Order),
+}
+
+impl NullPort {
+    /// A port as written in `options`.
+    ///
+    /// # Errors
+    /// [`PortError::Spec`] for unknown options or a number out of range, [`PortError::System`] for a file that cannot be read.
+    pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
+        let source = options::source(options)?;
+        let name = if name.is_empty() { "null" } else { name };
+        Ok(NullPort::new(name, options.spec(), source))
+    }
+
+    /// A port that receives flows without end.
+    pub fn generating(name: &str, flows: Flows, order: Order) -> NullPort {
+        NullPort::new(name, &format!("null:{name}"), Source::Flows(Box::new(flows), order))
+    }
+
+    fn new(name: &str, spec: &str, source: Source) -> NullPort {
+        let info = PortInfo { mac: synthetic_mac(spec), spec: spec.to_owned(), name: name.to_owned(), mtu: 9202 };
+        NullPort { info, source, counters: Counters::default() }
+    }
+}
+
+impl Port for NullPort {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(
+        &mut self,
+        _now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        let size = match &mut self.source {
+            Source::Nothing => return Ok(()),
+            Source::Zeroes(size) => {
+                batch.extend((0..max).map(|_| zeroes(pool, *size)));
+                *size
+            }
+            Source::Flows(flows, order) => {
+                generate(flows, order, pool, batch, max);
+                flows.size()
+            }
+        };
+        self.counters.rx_packets += max as u64;
+        self.counters.rx_bytes += (max * size) as u64;
+        Ok(())
+    }
+
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        let mut bytes = 0;
+        self.counters.tx_packets += frames.len() as u64;
+        for frame in frames.drain(..) {
+            bytes += frame.len() as u64;
+            pool.give(frame);
+        }
+        self.counters.tx_bytes += bytes;
+        Ok(())
+    }
+
+    fn arm(&mut self) -> Ready {
+        if matches!(self.source, Source::Nothing) { Ready::OnDescriptor } else { Ready::Now }
+    }
+
+    fn link(&mut self) -> LinkState {
+        LinkState { up: true, speed: None }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+fn zeroes(pool: &mut FramePool, size: usize) -> Frame {
+    let mut frame = pool.take(size);
+    frame.receive_buffer()[..size].fill(0);
+    frame.received(size);
+    frame
+}
+
+fn generate(flows: &Flows, order: &mut Order, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize) {
+    let mut numbers = [0; CHUNK];
+    let mut left = max;
+    while left > 0 {
+        let burst = &mut numbers[..left.min(CHUNK)];
+        left -= burst.len();
+        order.fill(burst);
+        flows.make(burst, pool, batch);
+    }
+}
