@@ -1,4 +1,5 @@
 //! The subcommands.
+mod bench;
 mod controller;
 mod ctl;
 mod ofp;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Controller(controller::Args),
     /// Decode and encode OpenFlow messages
     Ofp(ofp::Args),
+    /// Measure
+    Bench(bench::Args),
 }
 
 impl Command {
@@ -45,6 +48,7 @@ impl Command {
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),
             Command::Ofp(args) => ofp::run(args),
+            Command::Bench(args) => bench::run(args),
         }
     }
 }

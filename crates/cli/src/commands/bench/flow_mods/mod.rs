@@ -1,0 +1,232 @@
+//! `weir bench flow-mods`: flow-mods encoded beforehand are sent to any OpenFlow switch; measured is the time from the first byte to the
+//! barrier reply, or to the reply to a bundle's commit.
+mod entries;
+mod link;
+
+use anyhow::{bail, ensure};
+use entries::Kind;
+use link::{Link, Target};
+use std::process::ExitCode;
+use std::time::Duration;
+use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
+use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
+use weir_openflow::model::{FlowMod, GroupId, Match, PortNo, TableId};
+use weir_openflow::{Body, Version};
+use weir_units::{Clock as _, SystemClock};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The switch: tcp:HOST:PORT or unix:PATH where it listens for controllers. Its entries are deleted
+    target: Target,
+    /// Flow-mods per round
+    #[arg(short = 'n', long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    count: u32,
+    /// What the entries match
+    #[arg(long, value_enum, default_value_t = Kind::Udp)]
+    matching: Kind,
+    /// How they are sent
+    #[arg(long, value_enum, default_value_t = Way::Plain)]
+    way: Way,
+    /// Rounds; the entries are deleted between them
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// OpenFlow version: 1.3, 1.4 or 1.5 [default: 1.3, in a bundle 1.4]
+    #[arg(long, value_parser = parse_version)]
+    openflow: Option<Version>,
+    /// Flow-mods per second to send at most, plain only: a steady load to measure forwarding under. Adds the entries and deletes
+    /// them again one by one, for as many rounds
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rate: Option<u32>,
+    /// Hard time-out of the entries, in seconds; 0 for none
+    #[arg(long, default_value_t = 0)]
+    hard_timeout: u16,
+    /// Leave the last round's entries in the switch
+    #[arg(long)]
+    keep: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How flow-mods are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// One after the other, then a barrier
+    Plain,
+    /// In a bundle, in order
+    Bundle,
+    /// In a bundle, in order, packets seeing none or all of it
+    Atomic,
+}
+
+impl Way {
+    fn flags(self) -> Option<BundleFlags> {
+        match self {
+            Way::Plain => None,
+            Way::Bundle => Some(BundleFlags::ORDERED),
+            Way::Atomic => Some(BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0)),
+        }
+    }
+}
+
+/// What was measured.
+#[derive(serde::Serialize)]
+struct Report {
+    matching: Kind,
+    way: Way,
+    count: u32,
+    /// Of each round, as all that follow.
+    seconds: Vec<f64>,
+    per_second: Vec<f64>,
+    median_per_second: f64,
+    /// Until the barrier reply behind the message that deletes all entries.
+    delete_seconds: Vec<f64>,
+}
+
+const BUNDLE: BundleId = BundleId(1);
+/// What is sent at once with a rate.
+const PIECE: Duration = Duration::from_millis(1);
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let most = args.matching.most();
+    ensure!(args.count <= most, "--count {}: there are only {most} different entries of this kind", args.count);
+    ensure!(args.rate.is_none() || args.way == Way::Plain, "--rate goes with --way plain only");
+    let version = args.openflow.unwrap_or(if args.way == Way::Plain { Version::V13 } else { Version::V14 });
+    ensure!(version != Version::V10, "--openflow 1.0: expected 1.3, 1.4 or 1.5");
+    let clock = SystemClock::start();
+    let mut link = Link::connect(&args.target, version, clock)?;
+    let bundle = args.way.flags().map(|flags| (BUNDLE, flags));
+    let adds = (0..args.count).map(|number| args.matching.add(number, args.hard_timeout));
+    delete_all(&mut link, clock)?;
+    if let Some(rate) = args.rate {
+        let deletes = (0..args.count).map(|number| args.matching.delete(number));
+        return load(args, &mut link, &entries::encode(adds.chain(deletes), version, None)?, rate, clock);
+    }
+    let bytes = entries::encode(adds, version, bundle)?;
+    let (mut took, mut deleted) = (Vec::new(), Vec::new());
+    for round in 0..args.rounds {
+        took.push(add(args, &mut link, &bytes, clock)?);
+        check(&mut link, args.count)?;
+        if !args.keep || round + 1 < args.rounds {
+            deleted.push(delete_all(&mut link, clock)?);
+            check(&mut link, 0)?;
+        }
+    }
+    print(args, &took, &deleted)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Sends what is measured and waits until it is done.
+fn add(args: &Args, link: &mut Link, bytes: &[u8], clock: SystemClock) -> anyhow::Result<Duration> {
+    let started = clock.now();
+    let Some(flags) = args.way.flags() else {
+        link.stream_and_ask(bytes, Body::BarrierRequest)?;
+        return Ok(clock.now().since(started));
+    };
+    let control =
+        |command| Body::BundleControl(BundleControl { bundle: BUNDLE, command, flags, properties: Vec::new() });
+    link.ask(control(BundleCommand::OpenRequest))?;
+    let reply = link.stream_and_ask(bytes, control(BundleCommand::CommitRequest))?;
+    ensure!(
+        matches!(&reply, Body::BundleControl(control) if control.command == BundleCommand::CommitReply),
+        "expected the reply to a commit, found {reply:?}"
+    );
+    Ok(clock.now().since(started))
+}
+
+/// Deletes all entries; how long that took.
+fn delete_all(link: &mut Link, clock: SystemClock) -> anyhow::Result<Duration> {
+    let started = clock.now();
+    link.send(Body::FlowMod(FlowMod::delete_all()))?;
+    link.ask(Body::BarrierRequest)?;
+    Ok(clock.now().since(started))
+}
+
+/// That the switch has as many entries as it was given.
+fn check(link: &mut Link, count: u32) -> anyhow::Result<()> {
+    let all = FlowRequest {
+        table: TableId::ALL,
+        out_port: PortNo::ANY,
+        out_group: GroupId::ANY,
+        cookie: 0,
+        cookie_mask: 0,
+        matching: Match::any(),
+    };
+    let request = MultipartRequest { more: false, body: RequestBody::Aggregate(all) };
+    let Body::MultipartReply(reply) = link.ask(Body::MultipartRequest(request))? else {
+        bail!("the switch does not answer a request for aggregate statistics");
+    };
+    let ReplyBody::Aggregate(found) = reply.body else { bail!("the switch answers another request than was asked") };
+    ensure!(found.flow_count == count, "the switch has {} entries, expected {count}", found.flow_count);
+    Ok(())
+}
+
+/// Sends flow-mods at a steady rate, a piece per millisecond; says what rate came about.
+fn load(args: &Args, link: &mut Link, bytes: &[u8], rate: u32, clock: SystemClock) -> anyhow::Result<ExitCode> {
+    let round = 2 * args.count as usize;
+    let each = bytes.len() / round;
+    let all = round * args.rounds as usize;
+    let started = clock.now();
+    let mut sent = 0;
+    while sent < all {
+        let due = clock.now().since(started).as_nanos() * u128::from(rate) / 1_000_000_000;
+        let due = usize::try_from(due).unwrap_or(all).min(all);
+        while sent < due {
+            let from = sent % round;
+            let n = (due - sent).min(round - from);
+            link.write(&bytes[from * each..(from + n) * each])?;
+            sent += n;
+        }
+        std::thread::park_timeout(PIECE);
+    }
+    link.ask(Body::BarrierRequest)?;
+    let took = clock.now().since(started).as_secs_f64();
+    check(link, 0)?;
+    let per_second = sent as f64 / took;
+    if args.json {
+        println!("{}", serde_json::json!({ "sent": sent, "asked_per_second": rate, "per_second": per_second }));
+    } else {
+        println!("{sent} flow-mods in {took:.2} s: {per_second:.0} per second, asked for {rate}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(args: &Args, took: &[Duration], deleted: &[Duration]) -> anyhow::Result<()> {
+    let seconds = |list: &[Duration]| list.iter().map(Duration::as_secs_f64).collect::<Vec<f64>>();
+    let rate = |time: &Duration| f64::from(args.count) / time.as_secs_f64();
+    let per_second: Vec<f64> = took.iter().map(rate).collect();
+    let report = Report {
+        matching: args.matching,
+        way: args.way,
+        count: args.count,
+        seconds: seconds(took),
+        median_per_second: median(&per_second),
+        per_second,
+        delete_seconds: seconds(deleted),
+    };
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+        return Ok(());
+    }
+    for (round, (seconds, rate)) in report.seconds.iter().zip(&report.per_second).enumerate() {
+        println!("round {}: {seconds:.4} s, {rate:.0} flow-mods per second", round + 1);
+    }
+    println!("median: {:.0} flow-mods per second", report.median_per_second);
+    if !report.delete_seconds.is_empty() {
+        println!("deleting all of them: median {:.4} s", median(&report.delete_seconds));
+    }
+    Ok(())
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+fn parse_version(text: &str) -> Result<Version, String> {
+    let found = Version::ALL.into_iter().find(|version| version.name() == text);
+    found.ok_or_else(|| format!("found {text:?}, expected 1.3, 1.4 or 1.5"))
+}
