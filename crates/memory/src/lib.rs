@@ -1,6 +1,10 @@
 //! What the packet path needs of the machine's memory and instructions, behind safe functions: with `port`, the only crate of
 //! the product with `unsafe`.
 
+mod ahead;
+mod array;
 mod prefetch;
+mod region;
 
+pub use array::{Array, OutOfMemory};
 pub use prefetch::prefetch;

@@ -1,0 +1,208 @@
+//! Address space for one large array, filled with pages as it is used.
+use crate::ahead;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
+use std::ptr::NonNull;
+
+/// Bytes of a huge page. Linux fills a whole one when its first byte is written, which takes it a quarter of a millisecond.
+pub(crate) const HUGE: usize = 2 << 20;
+
+/// Bytes of an ordinary page: what is given back begins at a multiple of this (a multiple of the machine's own).
+const PAGE: usize = 64 << 10;
+
+/// How long before the end of the pages in use the next huge page is prepared by another thread.
+const LEAD: usize = HUGE / 4;
+
+/// Address space that is readable and writable, zero where it was never written. Pages are there only where it was.
+///
+/// Its first 2 MiB are on ordinary pages, so that an array of middling size does not take more than it needs; what is beyond is on
+/// huge ones if Linux has them.
+#[derive(Debug)]
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    /// Bytes of address space, a multiple of [`HUGE`].
+    bytes: usize,
+    /// What is beyond was never used, or has been given back.
+    held: usize,
+    /// What was last asked to be prepared ends here.
+    prepared: usize,
+    /// Where its mappings end, in order: Linux moves one at a time.
+    ends: Vec<usize>,
+}
+
+// SAFETY: the region belongs to its owner alone, which reads and writes it through its own borrows.
+unsafe impl Send for Region {}
+// SAFETY: as above; `&Region` gives no access to its bytes.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Reserves at least `bytes`.
+    pub(crate) fn reserve(bytes: usize) -> Result<Region, Errno> {
+        if cfg!(miri) {
+            return Err(Errno::NOSYS);
+        }
+        let bytes = bytes.checked_next_multiple_of(HUGE).ok_or(Errno::NOMEM)?;
+        let start = map_aligned(bytes)?;
+        let mut ends = vec![HUGE];
+        if bytes > HUGE {
+            // SAFETY: the range is in the mapping just made; the advice changes no content. Without huge pages it is refused, and
+            // ordinary ones serve.
+            let _ = unsafe { madvise(start.add(HUGE).as_ptr().cast(), bytes - HUGE, Advice::LinuxHugepage) };
+            ends.push(bytes);
+        }
+        Ok(Region { start, bytes, held: 0, prepared: HUGE, ends })
+    }
+
+    pub(crate) const fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of memory that it has if the first `written` were written.
+    pub(crate) fn held(&self, written: usize) -> usize {
+        let written = written.next_multiple_of(if written > HUGE { HUGE } else { PAGE });
+        if self.prepared > HUGE { written.max(self.prepared) } else { written }
+    }
+
+    /// States that the first `bytes` are about to be used; has the next huge page prepared if that comes near. Gives up to how many
+    /// may be used, at least as many, before it wants to be told again.
+    pub(crate) fn use_up_to(&mut self, bytes: usize) -> usize {
+        let next = (bytes + LEAD).next_multiple_of(HUGE).min(self.bytes);
+        if next > self.prepared {
+            // More than one is no longer ahead: the array was made that long at once, and its owner waits in any case.
+            let from = self.prepared.max(next - HUGE);
+            ahead::prepare(self.start.addr().get() + from, next - from);
+            self.prepared = next;
+        }
+        let usable = (self.prepared - LEAD).max(bytes).min(self.bytes);
+        self.held = self.held.max(self.prepared).max(usable).min(self.bytes);
+        usable
+    }
+
+    /// States that only the first `bytes` are used any more; gives pages back once there are many of them. Gives where the
+    /// bytes begin that are zero now, if pages were given back.
+    pub(crate) fn use_only(&mut self, bytes: usize) -> Option<usize> {
+        let slack = (bytes / 2).clamp(PAGE, HUGE);
+        if self.held - bytes <= 2 * slack {
+            return None;
+        }
+        let keep = (bytes + slack).next_multiple_of(if bytes + slack > HUGE { HUGE } else { PAGE });
+        if keep >= self.held {
+            return None;
+        }
+        // SAFETY: the range is in the mapping (`held` never exceeds `bytes`), and the owner uses nothing beyond `keep`.
+        let given = unsafe { madvise(self.start.add(keep).as_ptr().cast(), self.held - keep, Advice::LinuxDontNeed) };
+        given.ok()?;
+        self.held = keep;
+        self.prepared = keep.next_multiple_of(HUGE).max(HUGE);
+        Some(keep)
+    }
+
+    /// Moves to a larger reservation: pages change their address, nothing is copied.
+    pub(crate) fn enlarge(&mut self, bytes: usize) -> Result<(), Errno> {
+        let mut larger = Region::reserve(bytes)?;
+        let mut from = 0;
+        for end in &self.ends {
+            // SAFETY: the part ends within both regions, which are ours and do not overlap.
+            unsafe { move_pages(self.start.add(from), larger.start.add(from), end - from) };
+            from = *end;
+        }
+        let last = larger.bytes;
+        larger.ends.clone_from(&self.ends);
+        if from < last {
+            larger.ends.push(last);
+        }
+        (larger.held, larger.prepared) = (self.held, self.prepared);
+        *self = larger;
+        Ok(())
+    }
+}
+
+/// Moves a mapping to where another is; copies its bytes if Linux will not.
+///
+/// # Safety
+/// Both ranges of this many bytes, multiples of [`HUGE`], are mapped, do not overlap, and are the caller's alone; what was in the
+/// first is not used any more.
+unsafe fn move_pages(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+    let (old, new) = (from.as_ptr().cast(), to.as_ptr().cast());
+    // The old range stays mapped, without pages, until its owner unmaps it: else another thread's mapping could come to be there.
+    let flags = MremapFlags::MAYMOVE | MremapFlags::DONTUNMAP;
+    // SAFETY: as the caller states; what is replaced at `to` is as much the caller's.
+    if unsafe { mremap_fixed(old, bytes, bytes, flags, new) }.is_err() {
+        // SAFETY: as the caller states; a refused move has changed neither range.
+        unsafe { to.copy_from_nonoverlapping(from, bytes) };
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and its owner, whose arrays lay in it, is being dropped.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Maps this many bytes (a multiple of [`HUGE`]) at a multiple of [`HUGE`].
+fn map_aligned(bytes: usize) -> Result<NonNull<u8>, Errno> {
+    let all = bytes.checked_add(HUGE).ok_or(Errno::NOMEM)?;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping wherever there is space overlaps nothing.
+    let raw = unsafe { mmap_anonymous(std::ptr::null_mut(), all, access, MapFlags::PRIVATE | MapFlags::NORESERVE)? };
+    let before = raw.addr().next_multiple_of(HUGE) - raw.addr();
+    // SAFETY: what is cut off lies within the mapping just made, which nobody uses yet.
+    unsafe {
+        if before != 0 {
+            let _ = munmap(raw, before);
+        }
+        if before != HUGE {
+            let _ = munmap(raw.wrapping_byte_add(before + bytes), HUGE - before);
+        }
+    }
+    NonNull::new(raw.wrapping_byte_add(before).cast()).ok_or(Errno::NOMEM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn what_was_moved_is_still_there() {
+        let mut region = Region::reserve(2 * HUGE).expect("there is address space");
+        region.use_up_to(2 * HUGE);
+        let marks = [0, HUGE - 1, HUGE, 2 * HUGE - 1];
+        // SAFETY: all within the region.
+        marks.iter().for_each(|at| unsafe { region.start().add(*at).write(7) });
+        for n_pages in [8, 16] {
+            region.enlarge(n_pages * HUGE).expect("there is address space");
+            assert!(region.start().addr().get().is_multiple_of(HUGE) && region.bytes() == n_pages * HUGE);
+        }
+        assert_eq!(region.ends, [1, 2, 8, 16].map(|pages| pages * HUGE));
+        for at in marks {
+            // SAFETY: as above.
+            assert_eq!(unsafe { region.start().add(at).read() }, 7, "byte {at}");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn what_was_given_back_is_zero() {
+        let mut region = Region::reserve(8 * HUGE).expect("there is address space");
+        region.use_up_to(8 * HUGE);
+        // SAFETY: within the region.
+        unsafe { region.start().add(7 * HUGE).write(7) };
+        assert_eq!(region.use_only(7 * HUGE), None, "a little slack is kept");
+        let keep = region.use_only(HUGE + 1).expect("that is much");
+        assert!((HUGE + 1..=3 * HUGE).contains(&keep) && region.held(HUGE + 1) == keep);
+        // SAFETY: within the region.
+        assert_eq!(unsafe { region.start().add(7 * HUGE).read() }, 0);
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused() {
+        assert!(Region::reserve(usize::MAX).is_err());
+        assert!(Region::reserve(1 << 60).is_err());
+    }
+}
