@@ -13,7 +13,7 @@ use weir_port::queues::{self, QueueConfig};
 use weir_port::shaper::{Link, Shape};
 use weir_port::{Counters, Port, memory};
 use weir_scenario::{Control, LinkSpec, OpenFlow, Scenario};
-use weir_switch::{ControllerTarget, PortConfig, Snapshot, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::{ControllerTarget, PortConfig, Snapshot, Spin, Switch, SwitchConfig, SwitchHandle};
 
 /// Frames on their way between two memory ports: a burst of 64 kB of small frames, several times.
 pub(crate) const MEMORY_FRAMES: usize = 4096;
@@ -176,7 +176,7 @@ fn switch_config(
         ..DatapathConfig::default()
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let spin = if cores > scenario.switches.len() { SPIN } else { Duration::ZERO };
+    let spin = Spin::For(if cores > scenario.switches.len() { SPIN } else { Duration::ZERO });
     Ok(SwitchConfig { datapath, fail_mode, ports, controllers, spin, ..SwitchConfig::default() })
 }
 

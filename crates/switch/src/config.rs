@@ -1,9 +1,9 @@
 //! What a switch is made of.
 use crate::socket::SocketFile;
+use crate::spin::Spin;
 use crate::targets::{ControllerSpec, ListenTarget};
 use serde::Deserialize;
 use std::str::FromStr;
-use std::time::Duration;
 use weir_datapath::{DatapathConfig, FailMode};
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
@@ -32,8 +32,8 @@ pub struct SwitchConfig {
     /// Versions offered to the controllers it connects to; those of `session` if none is said.
     pub controller_versions: Vec<Version>,
     /// How long the engine polls without finding anything before it sleeps. More costs CPU time, less costs a wake-up
-    /// (some microseconds) more often. Zero: sleeps at once.
-    pub spin: Duration,
+    /// (some microseconds) more often.
+    pub spin: Spin,
 }
 
 impl Default for SwitchConfig {
@@ -48,7 +48,7 @@ impl Default for SwitchConfig {
             control_socket: None,
             session: SessionConfig::default(),
             controller_versions: Vec::new(),
-            spin: Duration::from_micros(30),
+            spin: Spin::Auto,
         }
     }
 }

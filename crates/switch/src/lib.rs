@@ -11,11 +11,13 @@ pub mod handle;
 pub mod privileges;
 pub mod snapshot;
 mod socket;
+pub mod spin;
 pub mod targets;
 
 pub use config::{PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
 pub use snapshot::{ChannelSnapshot, ChannelState, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot};
 pub use socket::SocketFile;
+pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
 pub use weir_tls::Files as TlsFiles;

@@ -11,7 +11,7 @@ use weir_datapath::{DatapathConfig, FailMode, PacketInLimit};
 use weir_openflow::Version;
 use weir_switch::privileges::{self, User};
 use weir_switch::{
-    ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, Switch, SwitchConfig, SwitchError,
+    ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, Spin, Switch, SwitchConfig, SwitchError,
     SwitchHandle, ctl,
 };
 use weir_units::Span;
@@ -91,9 +91,10 @@ struct Settings {
     /// User to become once the ports are open; the capabilities to add ports later are kept
     #[arg(long)]
     user: Option<String>,
-    /// How long to poll without finding anything before sleeping; more costs CPU time, less costs latency [default: 30us]
-    #[arg(long, value_name = "TIME")]
-    spin: Option<Span>,
+    /// How long to poll without finding anything before sleeping: `auto` (as long as it pays, up to 2ms), a time, or 0; more
+    /// costs CPU time, less costs latency [default: auto]
+    #[arg(long, value_name = "auto|TIME|0")]
+    spin: Option<Spin>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
@@ -310,7 +311,7 @@ impl Settings {
             control_socket: Some(socket),
             session,
             controller_versions,
-            spin: self.spin.map_or(defaults.1.spin, |spin| spin.0),
+            spin: self.spin.unwrap_or(defaults.1.spin),
         })
     }
 }

@@ -20,6 +20,7 @@ use crate::config::{PortConfig, Reopen};
 use crate::control::Absent;
 use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
+use crate::spin::{Spin, Spinner, Wait};
 use idle::Idle;
 use inbox::{FromChannel, Inbox};
 use lines::Lines;
@@ -52,7 +53,7 @@ pub(crate) struct Engine {
     ports: Ports,
     inbox: Inbox,
     lines: Lines,
-    spin: Duration,
+    spinner: Spinner,
     absent: Arc<Absent>,
     links: Links,
     paused_monitors: PausedMonitors,
@@ -69,7 +70,7 @@ impl Engine {
     pub(crate) fn new(
         datapath: Datapath,
         fail_mode: FailMode,
-        spin: Duration,
+        spin: Spin,
         clock: SystemClock,
         inbox: Inbox,
         absent: Arc<Absent>,
@@ -80,7 +81,7 @@ impl Engine {
             ports: Ports::default(),
             inbox,
             lines: Lines::default(),
-            spin,
+            spinner: Spinner::new(spin, clock.now()),
             absent,
             links: Links::default(),
             paused_monitors: PausedMonitors::default(),
@@ -99,19 +100,29 @@ impl Engine {
     pub(crate) fn run(mut self) {
         // Linux may wake a thread 50 us late to save power; shaped ports promise more. A refusal costs only that.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut busy_at = self.clock.now();
         while !self.stopping {
             let now = self.clock.now();
             let mut worked = self.forward(now);
             worked |= self.control(now);
             self.keep_time(now);
             if worked {
-                busy_at = now;
-            } else if now.since(busy_at) < self.spin {
-                std::hint::spin_loop();
+                self.spinner.found(now);
             } else {
-                self.sleep();
+                self.wait(now);
             }
+        }
+    }
+
+    /// There was nothing in the round that began at `now`.
+    fn wait(&mut self, now: Instant) {
+        match self.spinner.wait(now) {
+            Wait::Look => std::hint::spin_loop(),
+            Wait::GiveWay => {
+                let from = self.clock.now();
+                rustix::thread::sched_yield();
+                self.spinner.gave_way(from, self.clock.now());
+            }
+            Wait::Sleep => self.sleep(),
         }
     }
 

@@ -1,0 +1,260 @@
+//! How an engine that finds nothing waits: by looking again and again (*spinning*), or asleep.
+//!
+//! A wake-up costs some microseconds where the core is busy with others, some tens where it slept, too. Spinning answers at
+//! once, for a core's time. [`Spin::Auto`] spins as long as what the last waits were like makes it likely to pay, as KVM does
+//! for halted processors:
+//! 1. something came while spinning: the window stays;
+//! 2. something came after the engine went to sleep, but within [`WINDOW_MAX`]: a longer window would have met it, so it doubles;
+//! 3. nothing came for longer than any window: it is halved, down to [`WINDOW_MIN`].
+//!
+//! So packets that come at least every two milliseconds are met awake, for at most one core; rarer ones cost the shortest window
+//! each. Beyond [`YIELD_AFTER`] the engine offers its core to other threads every [`YIELD_EVERY`]; if one took it for
+//! [`CROWDED`] or longer, the core is better used by others, and for [`REST`] the engine sleeps at once: a sleeper is let in
+//! sooner than one who gave way.
+use serde::Deserialize;
+use std::str::FromStr;
+use std::time::Duration;
+use weir_units::{Instant, Span};
+
+/// The longest window of [`Spin::Auto`]: twice a millisecond, at which probes and many applications send.
+const WINDOW_MAX: Duration = Duration::from_millis(2);
+/// Its shortest window, about what a wake-up costs: sleeping at once would save no more than that.
+const WINDOW_MIN: Duration = Duration::from_micros(30);
+/// Spinning for longer than this gives way to others.
+const YIELD_AFTER: Duration = Duration::from_micros(50);
+/// How often.
+const YIELD_EVERY: Duration = Duration::from_micros(20);
+/// Another thread that keeps the core for this long needs it.
+const CROWDED: Duration = Duration::from_micros(100);
+/// How long the engine then does without spinning.
+const REST: Duration = Duration::from_millis(100);
+
+/// How long an engine looks for packets without finding any before it sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spin {
+    /// As long as it seems to pay, up to two milliseconds.
+    #[default]
+    Auto,
+    /// Always this long; zero: it sleeps at once.
+    For(Duration),
+}
+
+impl FromStr for Spin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Spin::Auto),
+            "0" => Ok(Spin::For(Duration::ZERO)),
+            time => {
+                let span = time.parse::<Span>().map(|span| Spin::For(span.0));
+                span.map_err(|_| format!("found `{text}`, expected auto, 0, or a time such as 50us"))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Spin {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What an engine that found nothing does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Looks again.
+    Look,
+    /// Lets others run if there are any, says so by [`Spinner::gave_way`], and looks again.
+    GiveWay,
+    /// Sleeps.
+    Sleep,
+}
+
+/// The state of an engine's waiting.
+#[derive(Debug)]
+pub(crate) struct Spinner {
+    spin: Spin,
+    window: Duration,
+    /// When something was last found.
+    busy_at: Instant,
+    /// When to give way next.
+    yield_at: Instant,
+    /// No spinning before.
+    rest_until: Instant,
+}
+
+impl Spinner {
+    /// Waiting begins at `now`.
+    pub(crate) fn new(spin: Spin, now: Instant) -> Spinner {
+        let window = match spin {
+            Spin::Auto => WINDOW_MIN,
+            Spin::For(time) => time,
+        };
+        Spinner { spin, window, busy_at: now, yield_at: now + YIELD_AFTER, rest_until: Instant::ZERO }
+    }
+
+    /// The round that began at `now` found something.
+    #[inline]
+    pub(crate) fn found(&mut self, now: Instant) {
+        let waited = now.since(self.busy_at);
+        if waited > self.window {
+            self.adapt(waited);
+        }
+        self.busy_at = now;
+        self.yield_at = now + YIELD_AFTER;
+    }
+
+    /// What came, came later than the window lasted.
+    fn adapt(&mut self, waited: Duration) {
+        if self.spin != Spin::Auto {
+            return;
+        }
+        self.window = match waited <= WINDOW_MAX {
+            true => (self.window * 2).min(WINDOW_MAX),
+            false => (self.window / 2).max(WINDOW_MIN),
+        };
+    }
+
+    /// The round that began at `now` found nothing.
+    pub(crate) fn wait(&mut self, now: Instant) -> Wait {
+        if now.since(self.busy_at) >= self.window || now < self.rest_until {
+            return Wait::Sleep;
+        }
+        if self.spin == Spin::Auto && now >= self.yield_at {
+            return Wait::GiveWay;
+        }
+        Wait::Look
+    }
+
+    /// Others could run from `from` to `until`.
+    pub(crate) fn gave_way(&mut self, from: Instant, until: Instant) {
+        self.yield_at = until + YIELD_EVERY;
+        if until.since(from) >= CROWDED {
+            self.rest_until = until + REST;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: Duration = Duration::from_micros(1);
+
+    /// An engine in virtual time: a round takes a microsecond, a wake-up twenty.
+    struct Engine {
+        spinner: Spinner,
+        now: Instant,
+        /// Microseconds spent awake, and how often it slept.
+        awake: u32,
+        sleeps: u32,
+        /// How long others keep the core when they are let in.
+        others: Duration,
+    }
+
+    impl Engine {
+        fn new(spin: Spin) -> Engine {
+            let (spinner, now) = (Spinner::new(spin, Instant::ZERO), Instant::ZERO);
+            Engine { spinner, now, awake: 0, sleeps: 0, others: Duration::ZERO }
+        }
+
+        /// Something comes `after` what came last; how long after that the engine finds it.
+        fn meets(&mut self, after: Duration) -> Duration {
+            let comes = self.spinner.busy_at + after;
+            while self.now < comes {
+                match self.spinner.wait(self.now) {
+                    Wait::Look => self.round(),
+                    Wait::GiveWay => {
+                        let from = self.now;
+                        self.now += self.others;
+                        self.spinner.gave_way(from, self.now);
+                        self.round();
+                    }
+                    Wait::Sleep => {
+                        self.sleeps += 1;
+                        self.now = comes + 20 * US;
+                    }
+                }
+            }
+            let late = self.now.since(comes);
+            self.spinner.found(self.now);
+            late
+        }
+
+        fn round(&mut self) {
+            self.now += US;
+            self.awake += 1;
+        }
+
+        /// Both of a ping's packets, request and reply, `times` every `interval`; the worst delay of the last ten.
+        fn pings(&mut self, interval: Duration, times: u32) -> Duration {
+            let delays: Vec<_> = (0..times).map(|_| self.meets(interval - 10 * US).max(self.meets(10 * US))).collect();
+            delays.into_iter().rev().take(10).max().unwrap_or_default()
+        }
+    }
+
+    #[test]
+    fn what_comes_often_is_met_awake() {
+        for interval in [100 * US, 1000 * US, 1900 * US] {
+            let mut engine = Engine::new(Spin::Auto);
+            assert!(engine.pings(interval, 100) <= US, "{interval:?}");
+            assert!(engine.sleeps < 10, "{interval:?}: slept {} times", engine.sleeps);
+        }
+    }
+
+    #[test]
+    fn what_comes_seldom_costs_the_shortest_window() {
+        for (per_second, most) in [(1, 0.000_1), (10, 0.000_6), (100, 0.006)] {
+            let mut engine = Engine::new(Spin::Auto);
+            engine.pings(Duration::from_secs(1) / per_second, 200);
+            let share = f64::from(engine.awake) / 1e6 / engine.now.as_secs_f64();
+            assert!(share < most, "{per_second} pings per second: {share}");
+        }
+    }
+
+    #[test]
+    fn busy_times_are_forgotten() {
+        let mut engine = Engine::new(Spin::Auto);
+        engine.pings(1000 * US, 100);
+        assert!(engine.spinner.window >= 1000 * US);
+        engine.pings(Duration::from_millis(100), 10);
+        assert_eq!(engine.spinner.window, WINDOW_MIN);
+    }
+
+    #[test]
+    fn a_crowded_core_is_left_to_others() {
+        let mut engine = Engine::new(Spin::Auto);
+        engine.pings(1000 * US, 100);
+        engine.others = Duration::from_millis(4);
+        let (awake, sleeps, start) = (engine.awake, engine.sleeps, engine.now);
+        engine.pings(1000 * US, 1000);
+        let share = f64::from(engine.awake - awake) / 1e6 / engine.now.since(start).as_secs_f64();
+        assert!(share < 0.05 && engine.sleeps - sleeps > 900, "{share}, slept {} times", engine.sleeps - sleeps);
+        // Others that only have a little to do are let in, and it goes on.
+        engine.others = 30 * US;
+        engine.pings(1000 * US, 200);
+        assert!(engine.pings(1000 * US, 100) <= 31 * US);
+    }
+
+    #[test]
+    fn a_stated_time_is_kept() {
+        let mut engine = Engine::new(Spin::For(50 * US));
+        assert_eq!(engine.pings(1000 * US, 100), 20 * US);
+        assert_eq!((engine.sleeps, engine.spinner.window), (100, 50 * US));
+        assert!(engine.pings(40 * US, 100) <= US);
+        let mut engine = Engine::new(Spin::For(Duration::ZERO));
+        engine.pings(1000 * US, 100);
+        assert_eq!((engine.sleeps, engine.awake), (200, 0));
+    }
+
+    #[test]
+    fn reads_text() {
+        for (text, spin) in [("auto", Spin::Auto), ("1.5ms", Spin::For(1500 * US)), ("0", Spin::For(Duration::ZERO))] {
+            assert_eq!(text.parse(), Ok(spin));
+        }
+        for wrong in ["", "1", "always", "-1us", "auto:2ms"] {
+            assert!(wrong.parse::<Spin>().unwrap_err().contains("expected auto, 0, or a time"), "{wrong}");
+        }
+    }
+}
