@@ -7,6 +7,7 @@
 mod authority;
 mod namespace;
 mod process;
+pub mod rules;
 
 pub use authority::{Authority, Party};
 pub use namespace::Namespace;
