@@ -107,6 +107,16 @@ impl<T: FromZeros> Array<T> {
         Ok(())
     }
 
+    /// Makes sure that this many more elements can be added without an error.
+    ///
+    /// # Errors
+    /// There is no memory for them; nothing has changed then.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
+        let len = self.len.saturating_add(more);
+        if len > self.capacity { self.grow(len) } else { Ok(()) }
+    }
+
     /// Makes it `len` elements long, if it has fewer; the new ones are zero.
     ///
     /// # Errors
@@ -116,9 +126,7 @@ impl<T: FromZeros> Array<T> {
         if len <= self.len {
             return Ok(());
         }
-        if len > self.capacity {
-            self.grow(len)?;
-        }
+        self.reserve(len - self.len)?;
         if self.zero_from > self.len {
             let used = self.zero_from.min(len) - self.len;
             // SAFETY: these elements lie within the capacity, and all zero bytes are a `T`.

@@ -3,8 +3,10 @@
 
 mod ahead;
 mod array;
+mod bytes;
 mod prefetch;
 mod region;
 
 pub use array::{Array, OutOfMemory};
+pub use bytes::equal_bytes;
 pub use prefetch::prefetch;

@@ -1,8 +1,9 @@
 //! The classifier of a table: few entries are compared one after the other, more are hashed.
+use super::hash::TupleSpace;
 use super::linear::Linear;
-use super::tuples::Tuples;
-use super::{Classifier, EntryId, WordMatches};
-use weir_packet::FlowKey;
+use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use weir_memory::OutOfMemory;
+use weir_packet::{FlowKey, Parsed};
 
 /// With as many entries as this comparing costs as much as hashing (measured: `cargo bench -p weir-datapath`).
 const MAX_LINEAR: usize = 4;
@@ -17,7 +18,7 @@ pub(crate) struct Adaptive {
 #[derive(Debug)]
 enum Shape {
     Linear(Linear),
-    Tuples(Box<Tuples>),
+    Tuples(Box<TupleSpace>),
 }
 
 impl Default for Shape {
@@ -27,15 +28,21 @@ impl Default for Shape {
 }
 
 impl Classifier for Adaptive {
-    fn insert(&mut self, id: EntryId, priority: u16, words: WordMatches) {
-        self.len += 1;
-        if let Shape::Linear(linear) = &mut self.shape
-            && self.len > MAX_LINEAR
+    /// Changes the shape, too, if the entry asks for another.
+    fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
+        if let Shape::Linear(linear) = &self.shape
+            && self.len >= MAX_LINEAR
         {
-            let mut tuples = Box::<Tuples>::default();
-            std::mem::take(linear).into_entries().for_each(|(id, priority, words)| tuples.insert(id, priority, words));
-            self.shape = Shape::Tuples(tuples);
+            self.shape = Shape::Tuples(Box::new(hashed(linear)?));
         }
+        match &mut self.shape {
+            Shape::Linear(linear) => linear.make_room(id, words),
+            Shape::Tuples(tuples) => tuples.make_room(id, words),
+        }
+    }
+
+    fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        self.len += 1;
         match &mut self.shape {
             Shape::Linear(linear) => linear.insert(id, priority, words),
             Shape::Tuples(tuples) => tuples.insert(id, priority, words),
@@ -52,6 +59,13 @@ impl Classifier for Adaptive {
         }
     }
 
+    fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
+        match &self.shape {
+            Shape::Linear(linear) => linear.find(priority, words),
+            Shape::Tuples(tuples) => tuples.find(priority, words),
+        }
+    }
+
     #[inline]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         match &self.shape {
@@ -59,4 +73,28 @@ impl Classifier for Adaptive {
             Shape::Tuples(tuples) => tuples.lookup(key),
         }
     }
+
+    #[inline(always)]
+    fn lookup_burst(
+        &self,
+        keys: &[Parsed; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
+        soon: impl Fn(EntryId),
+    ) {
+        match &self.shape {
+            Shape::Linear(linear) => linear.lookup_burst(keys, lanes, found, soon),
+            Shape::Tuples(tuples) => tuples.lookup_burst(keys, lanes, found, soon),
+        }
+    }
+}
+
+/// The same entries, by hash.
+fn hashed(linear: &Linear) -> Result<TupleSpace, OutOfMemory> {
+    let mut tuples = TupleSpace::default();
+    for (id, priority, words) in linear.entries() {
+        tuples.make_room(id, words)?;
+        tuples.insert(id, priority, words);
+    }
+    Ok(tuples)
 }

@@ -3,6 +3,7 @@
 //! A lookup costs in proportion to the entries of higher priority than the one found; adding and removing an entry does not depend
 //! on how many there are, only (by a binary search) on how many priorities are in use.
 use super::{Classifier, EntryId, WordMatches};
+use weir_memory::OutOfMemory;
 use weir_packet::FlowKey;
 
 /// See the module's page.
@@ -28,8 +29,12 @@ struct Candidate {
 }
 
 impl Classifier for Linear {
-    fn insert(&mut self, id: EntryId, priority: u16, words: WordMatches) {
-        let at = self.find(priority).unwrap_or_else(|at| {
+    fn make_room(&mut self, _id: EntryId, _words: &WordMatches) -> Result<(), OutOfMemory> {
+        Ok(())
+    }
+
+    fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        let at = self.group(priority).unwrap_or_else(|at| {
             self.groups.insert(at, Group { priority, candidates: Vec::new() });
             at
         });
@@ -38,11 +43,11 @@ impl Classifier for Linear {
         }
         let candidates = &mut self.groups[at].candidates;
         self.places[id.index()] = u32::try_from(candidates.len()).expect("no more candidates than entry ids");
-        candidates.push(Candidate { id, words });
+        candidates.push(Candidate { id, words: words.clone() });
     }
 
     fn remove(&mut self, id: EntryId, priority: u16, _words: &WordMatches) {
-        let Ok(at) = self.find(priority) else { return };
+        let Ok(at) = self.group(priority) else { return };
         let candidates = &mut self.groups[at].candidates;
         let place = self.places[id.index()];
         candidates.swap_remove(place as usize);
@@ -52,6 +57,11 @@ impl Classifier for Linear {
         if candidates.is_empty() {
             self.groups.remove(at);
         }
+    }
+
+    fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
+        let group = &self.groups[self.group(priority).ok()?];
+        group.candidates.iter().find(|candidate| candidate.words == *words).map(|candidate| candidate.id)
     }
 
     #[inline]
@@ -69,13 +79,13 @@ impl Classifier for Linear {
 }
 
 impl Linear {
-    /// All entries, to put them elsewhere.
-    pub(crate) fn into_entries(self) -> impl Iterator<Item = (EntryId, u16, WordMatches)> {
-        let groups = self.groups.into_iter();
-        groups.flat_map(|group| group.candidates.into_iter().map(move |one| (one.id, group.priority, one.words)))
+    /// All entries, with their priorities and matches.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (EntryId, u16, &WordMatches)> {
+        let groups = self.groups.iter();
+        groups.flat_map(|group| group.candidates.iter().map(move |one| (one.id, group.priority, &one.words)))
     }
 
-    fn find(&self, priority: u16) -> Result<usize, usize> {
+    fn group(&self, priority: u16) -> Result<usize, usize> {
         self.groups.binary_search_by(|group| priority.cmp(&group.priority))
     }
 }

@@ -164,7 +164,8 @@ impl FlowTable {
 
     fn occupy(&mut self, id: EntryId, entry: FlowEntry) {
         self.strict.insert((entry.words.clone(), entry.priority), id);
-        self.classifier.insert(id, entry.priority, entry.words.clone());
+        self.classifier.make_room(id, &entry.words).expect("there is memory");
+        self.classifier.insert(id, entry.priority, &entry.words);
         self.groups.swap(None, Some(&entry.program));
         self.eviction.came(id, &entry);
         self.metered.swap(None, Some(&entry.program));

@@ -1,0 +1,336 @@
+//! Entries by hash: a table that grows and shrinks by one bucket at a time (W. Litwin: Linear Hashing, VLDB 1980), so that no
+//! flow-mod waits for all entries to be moved.
+//!
+//! With `n` buckets an entry belongs to the one that the lowest bits of its hash name: as many bits as can name all of them, or one
+//! fewer where that would be beyond the last. Adding bucket `n` takes over entries of one other bucket; removing it gives them back.
+//! So a bucket that was not yet split in the current doubling has twice the entries of one that was, and the average is chosen such
+//! that the twelve places suffice for nearly all; what does not fit is in further buckets, chained. A chain has no gaps: only its last
+//! bucket is not full.
+//!
+//! How long chains become depends on the hashes alone; their key is random and secret ([`super::key`]), so nobody can
+//! choose entries that make them longer than chance does.
+use super::bucket::{Bucket, PLACES, Places, signature};
+use weir_memory::{Array, OutOfMemory, prefetch};
+
+/// Entries per bucket above which one more bucket is made: 13 bytes an entry, and fewer than one in a hundred beyond its first bucket.
+const MOST_PER_BUCKET: usize = 5;
+
+/// Entries for four buckets below which one is given up: enough fewer that adding and removing in turn changes nothing.
+const LEAST_PER_FOUR: usize = 15;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    buckets: Array<Bucket>,
+    /// Buckets that are further ones of a chain.
+    further: Array<Bucket>,
+    /// The first of those in `further` that are empty, chained too.
+    free: Option<usize>,
+    /// The bits of a hash that can name every bucket.
+    mask: usize,
+    len: usize,
+    /// What a bucket had that is being split.
+    moving: Vec<(u8, u32)>,
+}
+
+/// A bucket of a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    First(usize),
+    Further(usize),
+}
+
+impl Directory {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of memory that it has.
+    pub(super) fn held(&self) -> usize {
+        self.buckets.held() + self.further.held()
+    }
+
+    /// Where entries with this hash begin.
+    #[inline(always)]
+    fn index(&self, hash: u32) -> usize {
+        let index = hash as usize & self.mask;
+        if index < self.buckets.len() { index } else { index & self.mask >> 1 }
+    }
+
+    /// Begins to fetch where entries with this hash are.
+    #[inline(always)]
+    pub(super) fn fetch(&self, hash: u32) {
+        prefetch(&self.buckets, self.index(hash));
+    }
+
+    /// The first entry that may have this hash, of those in the first bucket.
+    #[inline(always)]
+    pub(super) fn first(&self, hash: u32) -> Option<u32> {
+        let bucket = self.buckets.get(self.index(hash))?;
+        let places = bucket.places(signature(hash));
+        (!places.is_empty()).then(|| bucket.id(places.first()))
+    }
+
+    /// The entries that may have this hash.
+    #[inline]
+    pub(super) fn candidates(&self, hash: u32) -> Candidates<'_> {
+        let (bucket, signature) = (self.buckets.get(self.index(hash)), signature(hash));
+        let places = bucket.map_or(Places::NONE, |bucket| bucket.places(signature));
+        Candidates { bucket, places, signature, further: &self.further }
+    }
+
+    /// Makes sure that the next [`Directory::insert`] has memory.
+    pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
+        self.buckets.reserve(2)?;
+        // Two chains of the same entries have at most one bucket more than one.
+        self.further.reserve(2)
+    }
+
+    /// Adds an entry; there is room. `hash_of` tells the hash of one that is in, `fetch` begins to fetch what that looks at.
+    pub(super) fn insert(&mut self, hash: u32, id: u32, hash_of: impl Fn(u32) -> u32, fetch: impl Fn(u32)) {
+        if self.buckets.is_empty() {
+            add_to(&mut self.buckets);
+        }
+        self.push(self.index(hash), signature(hash), id);
+        self.len += 1;
+        if self.len > self.buckets.len() * MOST_PER_BUCKET {
+            self.split(hash_of, fetch);
+        }
+    }
+
+    /// Removes an entry; whether it was in.
+    pub(super) fn remove(&mut self, hash: u32, id: u32) -> bool {
+        let Some((link, place)) = self.find(hash, id) else { return false };
+        self.take(self.index(hash), link, place);
+        self.len -= 1;
+        if self.len == 0 {
+            *self = Directory::default();
+        } else if self.buckets.len() > 1 && self.len * 4 < self.buckets.len() * LEAST_PER_FOUR {
+            self.merge();
+        }
+        true
+    }
+
+    /// Puts another entry of the same hash in an entry's place.
+    pub(super) fn replace(&mut self, hash: u32, id: u32, by: u32) {
+        if let Some((link, place)) = self.find(hash, id) {
+            self.at_mut(link).set(place, signature(hash), by);
+        }
+    }
+
+    /// Adds a bucket, which takes over entries of another.
+    fn split(&mut self, hash_of: impl Fn(u32) -> u32, fetch: impl Fn(u32)) {
+        let new = self.buckets.len();
+        let mask = (new + 1).next_power_of_two() - 1;
+        let old = new & mask >> 1;
+        let mut moving = std::mem::take(&mut self.moving);
+        self.empty(old, &mut moving);
+        moving.iter().for_each(|(_, id)| fetch(*id));
+        self.mask = mask;
+        add_to(&mut self.buckets);
+        for (signature, id) in moving.drain(..) {
+            self.push(hash_of(id) as usize & mask, signature, id);
+        }
+        self.moving = moving;
+    }
+
+    /// Gives the last bucket's entries back to the one that they came from.
+    fn merge(&mut self) {
+        let last = self.buckets.len() - 1;
+        let mut moving = std::mem::take(&mut self.moving);
+        self.empty(last, &mut moving);
+        self.buckets.truncate(last);
+        self.mask = last.next_power_of_two() - 1;
+        let to = last & (last + 1).next_power_of_two() - 1 >> 1;
+        moving.drain(..).for_each(|(signature, id)| self.push(to, signature, id));
+        self.moving = moving;
+    }
+
+    /// Adds to the end of a chain.
+    fn push(&mut self, index: usize, signature: u8, id: u32) {
+        let mut link = Link::First(index);
+        while let Some(next) = self.at(link).next() {
+            link = Link::Further(next);
+        }
+        let len = self.at(link).len();
+        if len < PLACES {
+            return self.at_mut(link).set(len, signature, id);
+        }
+        let further = self.add_further();
+        self.further[further].set(0, signature, id);
+        self.at_mut(link).set_next(Some(further));
+    }
+
+    /// Takes an entry out of a chain; the chain's last one takes its place.
+    fn take(&mut self, index: usize, from: Link, place: usize) {
+        let (mut before, mut link) = (None, Link::First(index));
+        while let Some(next) = self.at(link).next() {
+            (before, link) = (Some(link), Link::Further(next));
+        }
+        let last = self.at(link).len() - 1;
+        let (signature, id) = self.at(link).get(last);
+        self.at_mut(from).set(place, signature, id);
+        self.at_mut(link).set(last, 0, 0);
+        if let (0, Some(before), Link::Further(further)) = (last, before, link) {
+            self.at_mut(before).set_next(None);
+            self.give_further(further);
+        }
+    }
+
+    /// Empties a chain.
+    fn empty(&mut self, index: usize, into: &mut Vec<(u8, u32)>) {
+        let mut bucket = std::mem::take(&mut self.buckets[index]);
+        loop {
+            into.extend((0..bucket.len()).map(|place| bucket.get(place)));
+            let Some(further) = bucket.next() else { return };
+            bucket = self.further[further];
+            self.give_further(further);
+        }
+    }
+
+    /// Where an entry is.
+    fn find(&self, hash: u32, id: u32) -> Option<(Link, usize)> {
+        let mut link = Link::First(self.index(hash));
+        if self.buckets.is_empty() {
+            return None;
+        }
+        loop {
+            let bucket = self.at(link);
+            if let Some(place) = bucket.places(signature(hash)).find(|place| bucket.id(*place) == id) {
+                return Some((link, place));
+            }
+            link = Link::Further(bucket.next()?);
+        }
+    }
+
+    /// An empty bucket of `further`.
+    fn add_further(&mut self) -> usize {
+        let Some(free) = self.free else { return add_to(&mut self.further) };
+        self.free = self.further[free].next();
+        self.further[free] = Bucket::default();
+        free
+    }
+
+    fn give_further(&mut self, index: usize) {
+        self.further[index] = Bucket::default();
+        self.further[index].set_next(self.free);
+        self.free = Some(index);
+    }
+
+    fn at(&self, link: Link) -> &Bucket {
+        match link {
+            Link::First(index) => &self.buckets[index],
+            Link::Further(index) => &self.further[index],
+        }
+    }
+
+    fn at_mut(&mut self, link: Link) -> &mut Bucket {
+        match link {
+            Link::First(index) => &mut self.buckets[index],
+            Link::Further(index) => &mut self.further[index],
+        }
+    }
+}
+
+fn add_to(buckets: &mut Array<Bucket>) -> usize {
+    buckets.push(Bucket::default()).expect("make_room has seen to it");
+    buckets.len() - 1
+}
+
+/// See [`Directory::candidates`].
+#[derive(Debug)]
+pub(super) struct Candidates<'a> {
+    bucket: Option<&'a Bucket>,
+    places: Places,
+    signature: u8,
+    further: &'a [Bucket],
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            let bucket = self.bucket?;
+            if let Some(place) = self.places.next() {
+                return Some(bucket.id(place));
+            }
+            self.bucket = bucket.next().and_then(|next| self.further.get(next));
+            self.places = self.bucket.map_or(Places::NONE, |bucket| bucket.places(self.signature));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A hash of an entry by its number: some differ only in bits that are not looked at, some in nothing.
+    fn hash(id: u32) -> u32 {
+        (id / 3).wrapping_mul(0x9e37_79b9) >> (id % 3 * 4)
+    }
+
+    impl Directory {
+        fn add(&mut self, id: u32) {
+            self.make_room().expect("there is memory");
+            self.insert(hash(id), id, hash, |_| ());
+        }
+
+        fn has(&self, id: u32) -> bool {
+            self.candidates(hash(id)).any(|one| one == id)
+        }
+    }
+
+    #[test]
+    fn it_grows_and_shrinks_with_its_entries() {
+        let mut directory = Directory::default();
+        let count = 50_000;
+        (0..count).for_each(|id| directory.add(id));
+        assert_eq!(directory.len(), 50_000);
+        assert!(directory.buckets.len() == 10_000, "{} buckets", directory.buckets.len());
+        assert!((0..count).all(|id| directory.has(id)) && !directory.has(count));
+        for id in 1000..count {
+            assert!(directory.remove(hash(id), id) && !directory.remove(hash(id), id));
+        }
+        assert!(directory.buckets.len() <= 270, "{} buckets", directory.buckets.len());
+        assert!((0..1000).all(|id| directory.has(id)) && !directory.has(1000));
+        (0..1000).for_each(|id| assert!(directory.remove(hash(id), id)));
+        assert_eq!(directory.held(), 0);
+    }
+
+    #[test]
+    fn equal_hashes_are_chained() {
+        let mut directory = Directory::default();
+        for id in 0..100 {
+            directory.make_room().expect("there is memory");
+            directory.insert(7, id, |_| 7, |_| ());
+        }
+        assert_eq!(directory.candidates(7).count(), 100);
+        directory.replace(7, 55, 1055);
+        for id in (0..100).filter(|id| *id != 55) {
+            assert!(directory.remove(7, id));
+        }
+        assert_eq!(directory.candidates(7).collect::<Vec<_>>(), [1055]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// It holds what a set would.
+        #[test]
+        fn it_holds_what_was_added(changes in proptest::collection::vec((0..3_u8, 0..400_u32), 1..600)) {
+            let (mut directory, mut model) = (Directory::default(), std::collections::BTreeSet::new());
+            for (kind, id) in changes {
+                if kind == 0 {
+                    prop_assert_eq!(directory.remove(hash(id), id), model.remove(&id));
+                } else if model.insert(id) {
+                    directory.add(id);
+                }
+                prop_assert_eq!(directory.len(), model.len());
+                prop_assert!((0..400).all(|id| directory.has(id) == model.contains(&id)));
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The hash of masked words: each pair of words, mixed with secrets, is multiplied to 128 bits, whose halves are then added without
+//! carry. Who does not know the secrets cannot aim at collisions, unlike with a CRC: they are random and stay in the process, and
+//! nothing tells a packet's sender or a controller which entries share a bucket.
+use std::hash::{BuildHasher, RandomState};
+
+/// See the module's page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Secret {
+    word: u64,
+    tuple: u64,
+}
+
+impl Default for Secret {
+    fn default() -> Secret {
+        let random = RandomState::new();
+        Secret { word: random.hash_one(1) | 1, tuple: random.hash_one(2) }
+    }
+}
+
+impl Secret {
+    /// What the hashes of a tuple's entries begin with.
+    pub(super) const fn seed(self, tuple: u32) -> u64 {
+        fold(self.tuple ^ tuple as u64, self.word.rotate_left(32)) ^ self.tuple
+    }
+
+    /// The hash of words, of which a tuple has always as many.
+    #[inline(always)]
+    pub(super) fn hash(self, seed: u64, mut words: impl Iterator<Item = u64>) -> u32 {
+        let mut state = seed;
+        while let Some(word) = words.next() {
+            state = fold(state ^ word, self.word ^ words.next().unwrap_or(0));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the low half is as good as the high one")]
+        return state as u32;
+    }
+}
+
+/// Both halves of a product in one.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "one half each")]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts in 4096 buckets of hashes by some of their bits.
+    fn worst(words: impl Iterator<Item = [u64; 3]>, shift: u32) -> u32 {
+        let secret = Secret { word: 0x9a3c_51d2_77e0_4b17, tuple: 0x3df1_0be2_96ac_5807 };
+        let mut counts = vec![0_u32; 4096];
+        for one in words {
+            let hash = secret.hash(secret.seed(1), one.into_iter());
+            counts[(hash >> shift) as usize % 4096] += 1;
+        }
+        counts.into_iter().max().expect("there are some")
+    }
+
+    #[test]
+    fn regular_words_are_spread() {
+        // 64 of them on average in a bucket: with a random hash 110 are exceeded once in some thousand runs.
+        let count = 4096 * 64;
+        for shift in [0, 12, 20] {
+            assert!(worst((0..count).map(|n| [n, 0, 0]), shift) < 115, "consecutive, from bit {shift}");
+            assert!(worst((0..count).map(|n| [n << 16 | 0x800, 0, 0]), shift) < 115, "addresses, from bit {shift}");
+            assert!(
+                worst((0..count).map(|n| [0x800, n << 32, n & 0xff]), shift) < 115,
+                "second word, from bit {shift}"
+            );
+            assert!(worst((0..count).map(|n| [0x800, 0x0a00_0001, n << 40]), shift) < 115, "third, from bit {shift}");
+        }
+    }
+
+    #[test]
+    fn tuples_have_hashes_of_their_own() {
+        let secret = Secret::default();
+        let hashes: std::collections::HashSet<u32> =
+            (0..1000).map(|tuple| secret.hash(secret.seed(tuple), [5].into_iter())).collect();
+        assert!(hashes.len() > 990);
+        assert_ne!(Secret::default().hash(1, [5, 6].into_iter()), secret.hash(1, [5, 6].into_iter()));
+    }
+}

@@ -1,0 +1,209 @@
+//! Entries by hash: the store that every exact lookup stands on.
+//!
+//! One hash holds the entries of all tuples of a table (a *tuple*: the entries of one mask): what is hashed is the tuple and the words that
+//! it looks at, masked. An entry costs 13 bytes in the [`directory`] and 32 in the [`slots`] that it is compared with, and more
+//! if it looks at more than three words. It grows and shrinks by one bucket at a time and gives its memory back.
+//!
+//! A lookup looks at one bucket, which tells the one entry that it can be (another in one of fifty cases), and at that entry.
+//! Looking up a burst goes in passes ([`burst`]), each asking for the memory that the next one reads. The longest way a packet can be
+//! sent is the longest chain of buckets, which the secret key of the hash keeps anybody from making longer.
+//!
+//! [`space`] searches the tuples one after the other; the classifier for many tuples only asks those that can match.
+mod bucket;
+mod burst;
+mod directory;
+mod key;
+mod masks;
+mod slots;
+mod space;
+#[cfg(test)]
+mod tests;
+mod tuples;
+
+pub(crate) use space::TupleSpace;
+pub(crate) use tuples::{TupleId, Tuples, WordMask};
+
+use super::{EntryId, WordMatches};
+use directory::Directory;
+use foldhash::HashMap;
+use masks::{Masks, with_masks};
+use slots::{Slot, Slots};
+use std::collections::BTreeMap;
+use weir_memory::OutOfMemory;
+use weir_packet::FlowKey;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(crate) struct EntryHash {
+    tuples: Tuples,
+    directory: Directory,
+    slots: Slots,
+    /// By entry: those of the same match and lower priorities, which no packet finds while it is there.
+    hidden: HashMap<EntryId, BTreeMap<u16, EntryId>>,
+    len: usize,
+}
+
+impl EntryHash {
+    /// Number of entries.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of memory that entries have here.
+    pub(crate) fn held(&self) -> usize {
+        self.directory.held() + self.slots.held()
+    }
+
+    /// The tuples, and their order.
+    pub(crate) const fn tuples(&self) -> &Tuples {
+        &self.tuples
+    }
+
+    /// Makes sure that this entry can be added.
+    pub(crate) fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
+        self.directory.make_room()?;
+        self.slots.make_room(id, words.iter().len())
+    }
+
+    /// Adds an entry; `id` is not in yet, nor is one with its match and priority, and [`EntryHash::make_room`] was asked. Gives its
+    /// tuple.
+    pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> TupleId {
+        let tuple = self.tuples.add(priority, words);
+        let hash = self.hash_of_match(tuple, words);
+        let best = self.best_of(tuple, words, hash);
+        self.slots.occupy(id, tuple, priority, words);
+        self.len += 1;
+        match best {
+            Some((highest, best)) if highest >= priority => {
+                self.slots.set_hidden(id, true);
+                self.hidden.entry(best).or_default().insert(priority, id);
+            }
+            Some((lower, best)) => {
+                let mut hidden = self.hidden.remove(&best).unwrap_or_default();
+                hidden.insert(lower, best);
+                self.hidden.insert(id, hidden);
+                self.slots.set_hidden(best, true);
+                self.directory.replace(hash, best.0, id.0);
+            }
+            None => {
+                let (tuples, slots) = (&self.tuples, &self.slots);
+                self.directory.insert(hash, id.0, |id| hash_of_entry(tuples, slots, id), |id| slots.fetch(id));
+            }
+        }
+        tuple
+    }
+
+    /// Removes an entry that is in, with its priority and match. Gives the tuple that it had, which may have none now.
+    pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Option<TupleId> {
+        let tuple = self.tuples.find(words)?;
+        let hash = self.hash_of_match(tuple, words);
+        let (_, best) = self.best_of(tuple, words, hash)?;
+        if best != id {
+            let hidden = self.hidden.get_mut(&best)?;
+            if hidden.get(&priority) != Some(&id) {
+                return None;
+            }
+            hidden.remove(&priority);
+            if hidden.is_empty() {
+                self.hidden.remove(&best);
+            }
+        } else if let Some(hidden) = self.hidden.remove(&id) {
+            self.reveal(hash, id, hidden);
+        } else {
+            self.directory.remove(hash, id.0);
+        }
+        self.slots.vacate(id);
+        self.tuples.subtract(tuple, priority);
+        self.len -= 1;
+        if self.len == 0 {
+            (self.slots, self.hidden) = Default::default();
+        }
+        Some(tuple)
+    }
+
+    /// Puts the best of those that an entry hid in its place.
+    fn reveal(&mut self, hash: u32, id: EntryId, mut hidden: BTreeMap<u16, EntryId>) {
+        let Some((_, next)) = hidden.pop_last() else { return };
+        self.directory.replace(hash, id.0, next.0);
+        self.slots.set_hidden(next, false);
+        if !hidden.is_empty() {
+            self.hidden.insert(next, hidden);
+        }
+    }
+
+    /// The entry with exactly this match and priority.
+    pub(crate) fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
+        let tuple = self.tuples.find(words)?;
+        let (highest, best) = self.best_of(tuple, words, self.hash_of_match(tuple, words))?;
+        if highest == priority { Some(best) } else { self.hidden.get(&best)?.get(&priority).copied() }
+    }
+
+    /// The entries in the places from `from` on, `most` places at most: their tuple and words, unless another of the same match and a
+    /// higher priority hides them.
+    pub(crate) fn shown(&self, from: usize, most: usize) -> impl Iterator<Item = (TupleId, impl Iterator<Item = u64>)> {
+        let places = self.slots.range(from, most).iter().filter(|slot| slot.tuple != 0 && !slot.is_hidden());
+        places.map(|slot| (TupleId(slot.tuple), self.slots.words(slot)))
+    }
+
+    /// The entry of a tuple that a packet matches, of several the one with the highest priority; its priority first.
+    #[inline]
+    pub(crate) fn get(&self, tuple: TupleId, key: &FlowKey) -> Option<(u16, EntryId)> {
+        with_masks!(self.tuples.get(tuple).words(), masks => {
+            let hash = masks.hash(self.tuples.secret(), self.tuples.get(tuple).seed, key);
+            self.candidate(&masks, tuple, key, hash)
+        })
+    }
+
+    /// The first step of [`EntryHash::get`] for many packets at once: gives the packet's hash in a tuple and begins to fetch its
+    /// bucket.
+    #[inline]
+    pub(crate) fn begin(&self, tuple: TupleId, key: &FlowKey) -> u32 {
+        let of = self.tuples.get(tuple);
+        let hash = with_masks!(of.words(), masks => masks.hash(self.tuples.secret(), of.seed, key));
+        self.directory.fetch(hash);
+        hash
+    }
+
+    /// The second step: the entry that it probably is, which it begins to fetch.
+    #[inline(always)]
+    pub(crate) fn probable(&self, hash: u32) -> Option<EntryId> {
+        let id = self.directory.first(hash)?;
+        self.slots.fetch(id);
+        Some(EntryId(id))
+    }
+
+    /// The third step: the entry that it is, and its priority.
+    #[inline]
+    pub(crate) fn verify(&self, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
+        with_masks!(self.tuples.get(tuple).words(), masks => self.candidate(&masks, tuple, key, hash))
+    }
+
+    #[inline(always)]
+    fn candidate(&self, masks: &impl Masks, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
+        self.directory.candidates(hash).find_map(|id| {
+            let slot = self.slots.get(id)?;
+            (slot.tuple == tuple.0 && masks.is_match(key, slot, &self.slots)).then_some((slot.priority, EntryId(id)))
+        })
+    }
+
+    /// The entry of a match that packets find, and its priority.
+    fn best_of(&self, tuple: TupleId, words: &WordMatches, hash: u32) -> Option<(u16, EntryId)> {
+        let is_it =
+            |slot: &&Slot| slot.tuple == tuple.0 && self.slots.words(slot).eq(words.iter().map(|word| word.value));
+        self.directory.candidates(hash).find_map(|id| {
+            let slot = self.slots.get(id).filter(is_it)?;
+            Some((slot.priority, EntryId(id)))
+        })
+    }
+
+    fn hash_of_match(&self, tuple: TupleId, words: &WordMatches) -> u32 {
+        let seed = self.tuples.get(tuple).seed;
+        self.tuples.secret().hash(seed, words.iter().map(|word| word.value))
+    }
+}
+
+fn hash_of_entry(tuples: &Tuples, slots: &Slots, id: u32) -> u32 {
+    let Some(slot) = slots.get(id) else { return 0 };
+    let tuple = tuples.get(TupleId(slot.tuple));
+    tuples.secret().hash(tuple.seed, slots.words(slot))
+}

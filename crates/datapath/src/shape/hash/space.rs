@@ -1,0 +1,85 @@
+//! Tuple space search: a lookup in one tuple after the other (Srinivasan, Suri, Varghese: Packet Classification using Tuple Space
+//! Search, SIGCOMM 1999), from the one with the highest priority on, until what was found cannot be beaten.
+//!
+//! Its cost depends on how many masks there are, hardly on how many entries; masks come from controllers, never from packets.
+use super::EntryHash;
+use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use weir_memory::OutOfMemory;
+use weir_packet::{FlowKey, Parsed};
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(crate) struct TupleSpace {
+    entries: EntryHash,
+}
+
+impl TupleSpace {
+    /// What it searches.
+    pub(crate) const fn entries(&self) -> &EntryHash {
+        &self.entries
+    }
+}
+
+impl Classifier for TupleSpace {
+    fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
+        self.entries.make_room(id, words)
+    }
+
+    fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        self.entries.insert(id, priority, words);
+    }
+
+    fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        self.entries.remove(id, priority, words);
+    }
+
+    fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
+        self.entries.find(priority, words)
+    }
+
+    // Hashing wants all registers: in line, tables of few entries would pay for saving them.
+    #[inline(never)]
+    fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
+        let mut found: Option<(u16, EntryId)> = None;
+        for (highest, tuple) in self.entries.tuples().in_order() {
+            if found.is_some_and(|(priority, _)| priority >= highest) {
+                break;
+            }
+            // Later ones of an equal priority do not replace the first.
+            let one = self.entries.get(tuple, key);
+            found = one.filter(|(priority, _)| found.is_none_or(|(best, _)| *priority > best)).or(found);
+        }
+        found.map(|(_, id)| id)
+    }
+
+    #[inline(never)]
+    fn lookup_burst(
+        &self,
+        keys: &[Parsed; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
+        soon: impl Fn(EntryId),
+    ) {
+        lanes.each(|lane| found[lane] = EntryId::NONE);
+        let mut order = self.entries.tuples().in_order();
+        if order.len() == 1
+            && let Some((_, only)) = order.next()
+        {
+            return self.entries.get_burst(only, keys, lanes, soon, |lane, _, id| found[lane] = id);
+        }
+        let (mut left, mut hits, mut best) = (lanes, Lanes::default(), [0; MAX_BURST]);
+        for (highest, tuple) in order {
+            // What has a hit that this and later tuples cannot beat is done.
+            Lanes(left.0 & hits.0).each(|lane| left.0 &= !(u64::from(best[lane] >= highest) << lane));
+            if left.is_empty() {
+                break;
+            }
+            self.entries.get_burst(tuple, keys, left, &soon, |lane, priority, id| {
+                if !hits.has(lane) || priority > best[lane] {
+                    (found[lane], best[lane]) = (id, priority);
+                    hits.add(lane);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Comparing many bytes with one.
+
+/// Which of 16 bytes, the first in the lowest bits of the first word, equal `byte`: bit `n` stands for the `n`th.
+#[inline(always)]
+#[must_use]
+pub fn equal_bytes(words: [u64; 2], byte: u8) -> u32 {
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    {
+        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_set_epi64x, _mm_set1_epi8};
+        // SAFETY: these work on registers alone, and the processor has them: the whole program is compiled for such.
+        unsafe {
+            let bytes = _mm_set_epi64x(words[1].cast_signed(), words[0].cast_signed());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte.cast_signed()))).cast_unsigned()
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+    equal_bytes_scalar(words, byte)
+}
+
+/// The same without wide instructions.
+#[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
+fn equal_bytes_scalar(words: [u64; 2], byte: u8) -> u32 {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    (0..).zip(bytes).fold(0, |equal, (place, one)| equal | u32::from(one == byte) << place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn wide_and_scalar_agree(low: u64, high: u64, byte: u8, place in 0..8_usize) {
+            let own = low.to_le_bytes()[place];
+            for byte in [byte, own] {
+                prop_assert_eq!(equal_bytes([low, high], byte), equal_bytes_scalar([low, high], byte));
+            }
+            prop_assert!(equal_bytes([high, low], own) >> (8 + place) & 1 == 1);
+        }
+    }
+}
