@@ -24,12 +24,12 @@ impl Cancel {
     }
 
     /// Whether the lab was asked to stop.
-    pub(crate) fn is_cancelled(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.wait(Duration::ZERO)
     }
 
     /// Waits for at most `limit`; whether the lab was asked to stop.
-    pub(crate) fn wait(&self, limit: Duration) -> bool {
+    pub fn wait(&self, limit: Duration) -> bool {
         self.closed.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected)
     }
 

@@ -154,7 +154,7 @@ pub struct Drop {
 
 impl Machine {
     /// This machine, as far as /proc says.
-    pub(crate) fn this() -> Machine {
+    pub fn this() -> Machine {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let cpuinfo = read("/proc/cpuinfo");
         let model = cpuinfo.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split_once(": "));

@@ -10,6 +10,7 @@ use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
 use weir_port::{Port, PortError, PortSpec};
 use weir_tls::Files;
+use weir_units::SystemClock;
 
 /// What a switch is made of. `..SwitchConfig::default()` fills in what is not said.
 pub struct SwitchConfig {
@@ -34,6 +35,8 @@ pub struct SwitchConfig {
     /// How long the engine polls without finding anything before it sleeps. More costs CPU time, less costs a wake-up
     /// (some microseconds) more often.
     pub spin: Spin,
+    /// What its times count from; whoever hands in a copy can compare its own times with those that ports are told.
+    pub clock: SystemClock,
 }
 
 impl Default for SwitchConfig {
@@ -49,6 +52,7 @@ impl Default for SwitchConfig {
             session: SessionConfig::default(),
             controller_versions: Vec::new(),
             spin: Spin::Auto,
+            clock: SystemClock::start(),
         }
     }
 }

@@ -17,7 +17,6 @@ use weir_openflow::model::{ErrorType, FlowMod, PortNo};
 use weir_packet::Frame;
 use weir_port::PortError;
 use weir_tls::Credentials;
-use weir_units::SystemClock;
 
 /// Why a switch could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +54,9 @@ pub enum SwitchError {
     Stopped,
 }
 
+/// Flow-mods that the engine carries out in one call: some tens of microseconds.
+const FLOW_MODS_AT_ONCE: usize = 64;
+
 /// See [`Switch::start`].
 pub struct Switch;
 
@@ -71,7 +73,7 @@ impl Switch {
         let (stop_requested, stop_requests) = watch::channel(false);
         let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
         let (engine, inbox) = inbox().map_err(system("making the engine's wake-up"))?;
-        let (clock, absent) = (SystemClock::start(), Arc::<Absent>::default());
+        let (clock, absent) = (config.clock, Arc::<Absent>::default());
         let datapath = Datapath::new(config.datapath);
         let mut worker = Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, Arc::clone(&absent));
         for port in config.ports {
@@ -207,6 +209,20 @@ impl SwitchHandle {
     /// What a controller would be answered.
     pub fn flow_mod(&self, flow: FlowMod) -> Result<(), SwitchError> {
         self.engine.call(move |engine| engine.flow_mod(&flow))?
+    }
+
+    /// As [`SwitchHandle::flow_mod`], for many at once; those before one that is refused are carried out.
+    ///
+    /// # Errors
+    /// What a controller would be answered to the first that is refused.
+    pub fn flow_mods(&self, flows: Vec<FlowMod>) -> Result<(), SwitchError> {
+        let mut rest = flows.into_iter().peekable();
+        while rest.peek().is_some() {
+            // Forwarding goes on between the parts.
+            let part: Vec<FlowMod> = rest.by_ref().take(FLOW_MODS_AT_ONCE).collect();
+            self.engine.call(move |engine| part.iter().try_for_each(|flow| engine.flow_mod(flow)))??;
+        }
+        Ok(())
     }
 
     /// What would happen to a frame that came in on a port; changes nothing.

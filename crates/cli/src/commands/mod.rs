@@ -2,6 +2,7 @@
 mod bench;
 mod controller;
 mod ctl;
+mod experiment;
 mod ofp;
 mod quickstart;
 mod run;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Ctl(ctl::Args),
     /// Run a controller
     Controller(controller::Args),
+    /// Measure again what the literature measured on its switches
+    Experiment(experiment::Args),
     /// Decode and encode OpenFlow messages
     Ofp(ofp::Args),
     /// Measure
@@ -47,6 +50,7 @@ impl Command {
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),
+            Command::Experiment(args) => experiment::run(args),
             Command::Ofp(args) => ofp::run(args),
             Command::Bench(args) => bench::run(args),
         }

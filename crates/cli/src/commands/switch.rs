@@ -312,6 +312,7 @@ impl Settings {
             session,
             controller_versions,
             spin: self.spin.unwrap_or(defaults.1.spin),
+            clock: weir_units::SystemClock::start(),
         })
     }
 }

@@ -13,9 +13,9 @@ use weir_scenario::{Scenario, TrafficKind};
 use weir_units::Span;
 
 /// Exit status of a run whose traffic did not do what was expected.
-const NOT_AS_EXPECTED: u8 = 1;
+pub(crate) const NOT_AS_EXPECTED: u8 = 1;
 /// Exit status of a run that was stopped by a signal, as shells have it for Ctrl-C.
-const STOPPED: u8 = 130;
+pub(crate) const STOPPED: u8 = 130;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -80,14 +80,14 @@ fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Result<()> {
 }
 
 /// Signals that end a run, waited for on a thread until dropped.
-struct Signals {
-    cancel: Cancel,
+pub(crate) struct Signals {
+    pub(crate) cancel: Cancel,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Signals {
-    fn watch() -> anyhow::Result<Signals> {
+    pub(crate) fn watch() -> anyhow::Result<Signals> {
         let cannot = "cannot wait for signals";
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context(cannot)?;
         let cancel = Cancel::new();

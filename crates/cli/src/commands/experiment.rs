@@ -1,0 +1,96 @@
+//! `weir experiment`: measures again what the literature measured; exit status 0 if the figures show what they are to show, 1 if not,
+//! 130 when stopped.
+use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
+use anyhow::Context;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use weir_experiments::{EXPERIMENTS, Options, Report, find};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The experiment; `list`, or nothing, lists them
+    #[arg(value_name = "ID", default_value = "list", hide_default_value = true)]
+    id: String,
+    /// At the published size instead of one that takes seconds
+    #[arg(long)]
+    full: bool,
+    /// What the order of random things comes from
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Also write the report as JSON to a file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.id == "list" {
+        print(&list(args.json)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let experiment = find(&args.id)?;
+    let signals = Signals::watch()?;
+    // Before minutes of measuring, not after.
+    let record = args.record.as_ref().map(create).transpose()?;
+    let options = Options { full: args.full, seed: args.seed, cancel: signals.cancel.clone() };
+    let report = experiment.run(&options, &mut |doing| eprintln!("weir: {doing}"))?;
+    let json = serde_json::to_string_pretty(&report)? + "\n";
+    if let Some((mut file, path)) = record {
+        file.write_all(json.as_bytes()).with_context(|| format!("write {}", path.display()))?;
+    }
+    print(&if args.json { json } else { report.to_string() });
+    Ok(status(&report))
+}
+
+fn create(path: &PathBuf) -> anyhow::Result<(std::fs::File, &PathBuf)> {
+    let file = std::fs::File::create(path).with_context(|| format!("--record: create {}", path.display()))?;
+    Ok((file, path))
+}
+
+fn status(report: &Report) -> ExitCode {
+    match (report.partial, report.holds()) {
+        (true, _) => ExitCode::from(STOPPED),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::from(NOT_AS_EXPECTED),
+    }
+}
+
+/// A reader that has gone away misses the text, nothing else.
+fn print(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+fn list(json: bool) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut all = Vec::new();
+    for experiment in EXPERIMENTS {
+        let about = experiment.definition()?;
+        let _ = writeln!(text, "{}\n    {}\n    {}\n", experiment.id, about.question, about.source);
+        all.push(serde_json::json!({
+            "id": experiment.id,
+            "title": about.title,
+            "question": about.question,
+            "source": about.source,
+            "published_setup": about.setup,
+        }));
+    }
+    Ok(if json { serde_json::to_string_pretty(&all)? + "\n" } else { text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_every_experiment_with_its_question() {
+        let (text, json) = (list(false).unwrap(), list(true).unwrap());
+        for experiment in EXPERIMENTS {
+            let question = experiment.definition().unwrap().question;
+            assert!(text.contains(&question) && json.contains(&question), "{}", experiment.id);
+        }
+    }
+}

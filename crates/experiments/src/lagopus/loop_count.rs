@@ -1,0 +1,155 @@
+//! Table II and Fig. 3: what the loop counts that gather frames into bursts do to a delay-sensitive flow, alone and beside a bulk flow.
+use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
+use super::workers_here;
+use crate::bed::{Bed, Measured, PORTS, Threads, entry};
+use crate::report::{Claim, short};
+use crate::tester::{Load, Rate, mean_us, quantile_us};
+use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
+use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
+use weir_packet::Field;
+
+const LOOP_COUNTS: [u32; 2] = [100, 10_000];
+/// A tag is there.
+const PRESENT: u16 = 0x1000;
+const PING_MEAN: &str = "ping round trip, mean";
+const PING_P99: &str = "ping round trip, p99";
+const GOODPUT: &str = "bulk goodput";
+/// What pings are to stay below, in microseconds, whatever the loop count.
+const PING_MOST_US: f64 = 100.0;
+/// By what factor a bulk flow may move the pings' p99 when they have a worker of their own.
+const MOVED_MOST: f64 = 2.0;
+
+/// What is sent in a case.
+#[derive(Clone, Copy, PartialEq)]
+enum Traffic {
+    Ping,
+    Bulk,
+    Both,
+    /// Both, and a class rule gives pings a worker of their own.
+    Classed,
+    /// Pings alone, with that rule: what `Classed` is compared with.
+    ClassedPing,
+}
+
+impl Traffic {
+    fn name(self) -> &'static str {
+        match self {
+            Traffic::Ping => "ping only",
+            Traffic::Bulk => "bulk only",
+            Traffic::Both => "both",
+            Traffic::Classed => "both, class rule",
+            Traffic::ClassedPing => "ping only, class rule",
+        }
+    }
+
+    fn pings(self) -> bool {
+        self != Traffic::Bulk
+    }
+
+    fn has_bulk(self) -> bool {
+        matches!(self, Traffic::Bulk | Traffic::Both | Traffic::Classed)
+    }
+
+    fn has_class(self) -> bool {
+        matches!(self, Traffic::Classed | Traffic::ClassedPing)
+    }
+}
+
+fn case(traffic: Traffic, loop_count: u32) -> String {
+    format!("{}, loop count {loop_count}", traffic.name())
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    let mut cases = vec![Traffic::Ping, Traffic::Bulk, Traffic::Both];
+    if workers_here(2) == 2 {
+        cases.extend([Traffic::ClassedPing, Traffic::Classed]);
+    }
+    for loop_count in LOOP_COUNTS {
+        for traffic in &cases {
+            if run.options.cancel.is_cancelled() {
+                return Ok(());
+            }
+            one(run, *traffic, loop_count)?;
+        }
+    }
+    claims(run);
+    run.note("the bulk flow is frames of a fixed rate, that of a full 1 Gbit/s link; goodput counts what iperf3 would");
+    Ok(())
+}
+
+fn one(run: &mut Run<'_>, traffic: Traffic, loop_count: u32) -> Result<(), ExperimentError> {
+    let case = case(traffic, loop_count);
+    run.tell(&case);
+    let classes = if traffic.has_class() { vec![("icmp".to_owned(), 0)] } else { Vec::new() };
+    let workers = if traffic.has_class() { 2 } else { 1 };
+    let bed = Bed::new(run, Threads { workers, io_loop_count: loop_count, classes, by_flow: false }, entries())?;
+    let bulk = traffic.has_bulk().then(|| network::stream(0, true, Rate::PerSecond(GIGABIT_FRAMES)));
+    let interval = run.sizes.ping_interval.0;
+    let load = Load { bulk: [bulk, None], ping: traffic.pings().then(|| (interval, network::pings())) };
+    let Some(measured) = bed.measure(run, &load, time(run, traffic))? else { return Ok(()) };
+    figures(run, &case, &measured);
+    Ok(())
+}
+
+/// Quantiles of pings want many of them.
+fn time(run: &Run<'_>, traffic: Traffic) -> Duration {
+    run.sizes.time.0 * if traffic.pings() && !run.options.full { 2 } else { 1 }
+}
+
+/// The paper's three entries: tags are exchanged in both directions; what matches neither goes to the controller.
+fn entries() -> Vec<FlowMod> {
+    let across = [0, 1].map(|from: usize| {
+        let matching = Match::any().with(Field::VlanVid, VLANS[from] | PRESENT);
+        let retag = Action::SetField { field: Field::VlanVid, value: u128::from(VLANS[1 - from] | PRESENT) };
+        entry(100, matching, vec![retag], PORTS[1 - from])
+    });
+    let punt = vec![Instruction::ApplyActions(vec![Action::Output { port: PortNo::CONTROLLER, max_len: 128 }])];
+    across.into_iter().chain([FlowMod::add(0, Match::any(), punt)]).collect()
+}
+
+fn figures(run: &mut Run<'_>, case: &str, measured: &Measured) {
+    let [first, second] = &measured.ends;
+    if first.pings > 0 {
+        run.figure(case, PING_MEAN, "us", mean_us(&first.round_trips));
+        run.figure(case, "ping round trip, p50", "us", quantile_us(&first.round_trips, 0.5));
+        run.figure(case, PING_P99, "us", quantile_us(&first.round_trips, 0.99));
+        let answered = first.round_trips.len();
+        let lost = first.pings.saturating_sub(answered) as f64 / first.pings as f64;
+        run.figure(case, "ping loss", "", Value::of(lost, first.pings));
+    }
+    if first.due > 0 {
+        let goodput: Vec<f64> = second.rates().into_iter().map(goodput_mbps).collect();
+        run.figure(case, GOODPUT, "Mbit/s", Value::mean_of(&goodput));
+        run.figure(case, "bulk loss", "", Value::of(measured.loss(0), first.due));
+    }
+    measured.disturbances(run, case);
+}
+
+fn claims(run: &mut Run<'_>) {
+    let means: Vec<(String, f64)> = LOOP_COUNTS
+        .into_iter()
+        .filter_map(|count| {
+            let case = case(Traffic::Ping, count);
+            run.value(&case, PING_MEAN).map(|mean| (case, mean))
+        })
+        .collect();
+    let holds = means.iter().all(|(_, mean)| *mean < PING_MOST_US);
+    let said: Vec<String> = means.iter().map(|(case, mean)| format!("{} us with {case}", short(*mean))).collect();
+    let text = "pings alone take less than 0.1 ms at any loop count";
+    run.claims.push(Claim::tested(text, holds, said.join(", ")));
+    for count in LOOP_COUNTS {
+        let text =
+            format!("with the class rule the bulk flow moves the pings' p99 by less than 2x, loop count {count}");
+        let quantile = |traffic| run.value(&case(traffic, count), PING_P99);
+        let claim = match (quantile(Traffic::ClassedPing), quantile(Traffic::Classed)) {
+            (Some(alone), Some(beside)) => {
+                let because = format!("from {} to {} us", short(alone), short(beside));
+                Claim::tested(text, beside < alone * MOVED_MOST, because)
+            }
+            _ => Claim::untested(text, "two workers need two processors"),
+        };
+        run.claims.push(claim);
+    }
+}

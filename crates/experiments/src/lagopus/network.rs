@@ -1,0 +1,46 @@
+//! The two hosts H1 and H2 of the paper's Fig. 2, as the ends of a tester: their frames, their links.
+use crate::tester::{Bulk, Rate, Template, Vary};
+use std::net::Ipv4Addr;
+use weir_packet::MacAddr;
+use weir_packet::craft::{Craft, TcpHeader};
+
+/// VLANs a and b, at the first and the second end.
+pub(super) const VLANS: [u16; 2] = [10, 20];
+/// Their hosts.
+pub(super) const MACS: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
+/// Bytes of a full frame without frame check sequence: 1500 of payload, as iperf3's.
+pub(super) const FULL_FRAME: usize = 1514;
+/// Of these, what iperf3 counts: without the headers of IPv4 and of TCP with time stamps.
+const PAYLOAD: f64 = 1448.0;
+/// Bytes of ping's frame: 64 of ICMP, as it is by default.
+const PING_FRAME: usize = 98;
+/// Frames per second that fill a link of 1 Gbit/s: each takes its bytes, a tag, check sequence, preamble and gap on the wire.
+pub(super) const GIGABIT_FRAMES: f64 = 1e9 / 8.0 / (FULL_FRAME as f64 + 4.0 + 4.0 + 20.0);
+
+/// A stream from one end to the other, tagged with its end's VLAN if `tagged`.
+pub(super) fn stream(from: usize, tagged: bool, rate: Rate) -> Bulk {
+    let tcp = TcpHeader { source: 40_001, destination: 5201, flags: 16, window: 512, ..TcpHeader::default() };
+    let frame = addressed(from, tagged).tcp(tcp).payload(&[0; 64]).frame();
+    let bytes = FULL_FRAME + if tagged { 4 } else { 0 };
+    Bulk { rate, template: Template::new(&frame, bytes, Vary::Nothing) }
+}
+
+/// Echo requests of the first end, and replies of the second.
+pub(super) fn pings() -> [Template; 2] {
+    [(0, 8), (1, 0)].map(|(from, kind)| {
+        let frame = addressed(from, true).icmp(kind, 0, [0, 1, 0, 1]).payload(&[0; 56]).frame();
+        Template::new(&frame, PING_FRAME + 4, Vary::Nothing)
+    })
+}
+
+fn addressed(from: usize, tagged: bool) -> Craft {
+    let frame = Craft::ethernet(MACS[1 - from], MACS[from]);
+    let frame = if tagged { frame.vlan(0x8100, VLANS[from], 0) } else { frame };
+    let addresses = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+    frame.ipv4(addresses[from], addresses[1 - from])
+}
+
+/// Payload of full frames, in Mbit/s.
+pub(super) fn goodput_mbps(frames_per_second: f64) -> f64 {
+    frames_per_second * PAYLOAD * 8.0 / 1e6
+}

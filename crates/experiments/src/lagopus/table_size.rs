@@ -1,0 +1,127 @@
+//! Table IV: what a large table does to loss, with one worker and with four.
+use super::workers_here;
+use crate::bed::{Bed, Measured, PORTS, Threads, entry};
+use crate::report::{Claim, short};
+use crate::tester::{Bulk, Load, Rate, Template, Vary, quantile_us};
+use crate::{ExperimentError, Run, Value};
+use std::net::Ipv4Addr;
+use weir_openflow::model::{FlowMod, Match};
+use weir_packet::Field;
+use weir_packet::craft::Craft;
+use weir_packet::field::eth_type;
+
+const IO_LOOP_COUNT: u32 = 10_000;
+const ENTRIES: [u32; 3] = [100_000, 400_000, 1_000_000];
+const WORKERS: [usize; 2] = [1, 4];
+/// Frames of pktgen's, without frame check sequence.
+const FRAME: usize = 1500;
+/// Frames per second of the published receive rate, 9.8 Gbit/s.
+const PUBLISHED_RATE: f64 = 9.8e9 / 8.0 / FRAME as f64;
+/// Share of a case's capacity that is offered.
+const SHARE: f64 = 0.7;
+const CAPACITY: &str = "capacity";
+const LOSS: &str = "loss at the published rate";
+const LOSS_AT_SHARE: &str = "loss at 0.7 of capacity";
+/// What more workers may cost at most.
+const NOT_WORSE: f64 = 0.9;
+
+fn case(entries: u32, workers: usize) -> String {
+    format!("{entries} entries, {workers} worker{}", if workers == 1 { "" } else { "s" })
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    let here: Vec<usize> = WORKERS.into_iter().map(workers_here).collect();
+    if here != WORKERS {
+        run.note(format!("this machine has {} processors: {} workers stand for the published 4", here[1], here[1]));
+    }
+    for entries in ENTRIES {
+        for (published, workers) in WORKERS.into_iter().zip(&here) {
+            if run.options.cancel.is_cancelled() {
+                return Ok(());
+            }
+            if published == 1 || *workers > 1 {
+                one(run, entries, published, *workers)?;
+            }
+        }
+    }
+    claims(run);
+    run.note("labels come in random order over all entries");
+    Ok(())
+}
+
+fn one(run: &mut Run<'_>, entries: u32, published: usize, workers: usize) -> Result<(), ExperimentError> {
+    let case = case(entries, published);
+    run.tell(&format!("{case}: loading"));
+    let threads = Threads { workers, io_loop_count: IO_LOOP_COUNT, classes: Vec::new(), by_flow: true };
+    let bed = Bed::new(run, threads, label_entries(entries))?;
+    let time = run.sizes.time.0;
+    run.tell(&format!("{case}: as much as possible"));
+    let Some(most) = bed.measure(run, &load(entries, Rate::Most), time)? else { return Ok(()) };
+    let capacity = capacity(&most);
+    run.figure(&case, CAPACITY, "Mpps", capacity);
+    for (metric, rate) in [(LOSS, PUBLISHED_RATE), (LOSS_AT_SHARE, capacity.value * 1e6 * SHARE)] {
+        if rate <= 0.0 {
+            continue;
+        }
+        run.tell(&format!("{case}: {} frames per second", short(rate)));
+        let Some(measured) = bed.measure(run, &load(entries, Rate::PerSecond(rate)), time)? else { return Ok(()) };
+        run.figure(&case, metric, "%", Value::of(measured.loss(0) * 100.0, measured.ends[0].due));
+        if metric == LOSS_AT_SHARE {
+            run.figure(&case, "delay at 0.7 of capacity, p99", "us", quantile_us(&measured.ends[1].delays, 0.99));
+        }
+        measured.disturbances(run, &format!("{case}, {metric}"));
+    }
+    Ok(())
+}
+
+/// The median over tenths of a second.
+fn capacity(measured: &Measured) -> Value {
+    let mut rates: Vec<f64> = measured.ends[1].rates().into_iter().map(|rate| rate / 1e6).collect();
+    rates.sort_by(f64::total_cmp);
+    Value { value: rates.get(rates.len() / 2).copied().unwrap_or(0.0), ..Value::mean_of(&rates) }
+}
+
+fn load(entries: u32, rate: Rate) -> Load {
+    let [from, to] = super::network::MACS;
+    let frame = Craft::ethernet(to, from)
+        .mpls(0, 0, 64)
+        .ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))
+        .udp(9, 9)
+        .payload(&[0; 64]);
+    let template = Template::new(&frame.frame(), FRAME, Vary::MplsLabel(entries));
+    Load { bulk: [Some(Bulk { rate, template }), None], ping: None }
+}
+
+/// An entry for each label.
+fn label_entries(count: u32) -> Vec<FlowMod> {
+    let any = Match::any().with(Field::EthType, eth_type::MPLS);
+    (0..count).map(|label| entry(100, any.clone().with(Field::MplsLabel, label), Vec::new(), PORTS[1])).collect()
+}
+
+fn claims(run: &mut Run<'_>) {
+    for (metric, offered) in [(LOSS, "the published rate"), (LOSS_AT_SHARE, "0.7 of capacity")] {
+        let losses: Vec<(String, f64)> = ENTRIES
+            .into_iter()
+            .flat_map(|entries| WORKERS.map(|workers| case(entries, workers)))
+            .filter_map(|case| run.value(&case, metric).map(|loss| (case, loss)))
+            .collect();
+        let lossy: Vec<String> = losses
+            .iter()
+            .filter(|(_, loss)| *loss > 0.0)
+            .map(|(case, loss)| format!("{} % with {case}", short(*loss)))
+            .collect();
+        let because = if lossy.is_empty() { "none lost in any case".to_owned() } else { lossy.join(", ") };
+        run.claims.push(Claim::tested(format!("no loss at {offered}"), lossy.is_empty(), because));
+    }
+    for entries in ENTRIES {
+        let text = format!("four workers are never worse than one, {entries} entries");
+        let claim = match WORKERS.map(|workers| run.value(&case(entries, workers), CAPACITY)) {
+            [Some(one), Some(more)] => {
+                Claim::tested(text, more > one * NOT_WORSE, format!("{} and {} Mpps", short(more), short(one)))
+            }
+            _ => Claim::untested(text, "more than one worker needs more than one processor"),
+        };
+        run.claims.push(claim);
+    }
+}

@@ -1,0 +1,214 @@
+//! Experiments: what the literature measured on its switches, measured on this one.
+//!
+//! Each has a folder `experiments/<id>/`: `experiment.toml` with the question, the published figures and the sizes, a `README.md` for people. The
+//! files are part of the command, so that [`run`] needs none. Reading order: [`definition`] (what a file says), [`report`] (what comes out), `tester` (ports
+//! that offer load and measure), `bed` (a switch between two of them), then the experiments, one module for each source.
+mod bed;
+pub mod definition;
+mod lagopus;
+mod others;
+pub mod report;
+mod tester;
+
+pub use report::Report;
+
+use definition::{Definition, Sizes};
+use others::Ticks;
+use report::{Claim, Figure, Setup};
+use weir_emulator::{Cancel, LabError, result::Machine};
+use weir_switch::SwitchError;
+use weir_units::{Clock, SystemClock};
+
+/// An experiment that can be rerun.
+pub struct Experiment {
+    /// Its name, and that of its folder.
+    pub id: &'static str,
+    text: &'static str,
+    measure: fn(&mut Run<'_>) -> Result<(), ExperimentError>,
+}
+
+/// Declares the experiments: names of folders, and the functions that measure.
+macro_rules! experiments {
+    ($($id:literal $measure:path,)*) => {
+        /// The experiments there are.
+        pub static EXPERIMENTS: &[Experiment] = &[$(Experiment {
+            id: $id,
+            text: include_str!(concat!("../../../experiments/", $id, "/experiment.toml")),
+            measure: $measure,
+        },)*];
+    };
+}
+
+experiments! {
+    "lagopus-loop-count" lagopus::loop_count::measure,
+    "lagopus-workers" lagopus::workers::measure,
+    "lagopus-table-size" lagopus::table_size::measure,
+}
+
+/// How an experiment is rerun.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// At the published size instead of the small one.
+    pub full: bool,
+    /// What the order of random things comes from.
+    pub seed: u64,
+    /// Stops it early.
+    pub cancel: Cancel,
+}
+
+/// Why an experiment could not be rerun.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ExperimentError {
+    #[error("no experiment `{found}`; there are: {known}")]
+    Unknown { found: String, known: String },
+    #[error("experiments/{id}/experiment.toml: {error}")]
+    Definition { id: &'static str, error: toml::de::Error },
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}
+
+/// Finds an experiment by its name.
+///
+/// # Errors
+/// There is none.
+pub fn find(id: &str) -> Result<&'static Experiment, ExperimentError> {
+    EXPERIMENTS.iter().find(|experiment| experiment.id == id).ok_or_else(|| {
+        let known = EXPERIMENTS.iter().map(|experiment| experiment.id).collect::<Vec<_>>().join(", ");
+        ExperimentError::Unknown { found: id.to_owned(), known }
+    })
+}
+
+impl Experiment {
+    /// What its file says.
+    ///
+    /// # Errors
+    /// The file is wrong; tests see to it that none is.
+    pub fn definition(&self) -> Result<Definition, ExperimentError> {
+        Definition::parse(self.text).map_err(|error| ExperimentError::Definition { id: self.id, error })
+    }
+
+    /// Reruns it. `progress` is told what is being done.
+    ///
+    /// # Errors
+    /// A switch could not be set up. Figures that do not show what they should are no error but a report that does not hold.
+    pub fn run(&self, options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, ExperimentError> {
+        let definition = self.definition()?;
+        let clock = SystemClock::start();
+        let sizes = if options.full { definition.full } else { definition.small };
+        let mut run = Run { options, sizes, progress, figures: Vec::new(), claims: Vec::new(), notes: Vec::new() };
+        let before = Ticks::now();
+        (self.measure)(&mut run)?;
+        let others = Ticks::now().zip(before).map(|(now, before)| now.others_since(before));
+        let claims = run.claims.into_iter().map(|claim| claim.disturbed_by(others)).collect();
+        let mut report = Report {
+            experiment: self.id.to_owned(),
+            title: definition.title.clone(),
+            source: definition.source.clone(),
+            published_setup: definition.setup.clone(),
+            figures: run.figures,
+            claims,
+            notes: run.notes,
+            partial: options.cancel.is_cancelled(),
+            setup: Setup {
+                version: env!("CARGO_PKG_VERSION"),
+                release_build: !cfg!(debug_assertions),
+                full: options.full,
+                sizes,
+                seed: options.seed,
+                machine: Machine::this(),
+                others,
+                duration_s: clock.now().as_secs_f64(),
+            },
+        };
+        report.compare_with(&definition);
+        Ok(report)
+    }
+}
+
+/// A rerun under way.
+pub(crate) struct Run<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) sizes: Sizes,
+    progress: &'a mut dyn FnMut(&str),
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Run<'_> {
+    pub(crate) fn tell(&mut self, doing: &str) {
+        (self.progress)(doing);
+    }
+
+    /// Adds a figure.
+    pub(crate) fn figure(&mut self, case: &str, metric: &'static str, unit: &'static str, value: Value) {
+        let Value { value, sd, samples } = value;
+        self.figures.push(Figure { case: case.to_owned(), metric, unit, ours: value, sd, samples, published: None });
+    }
+
+    /// Adds a note once.
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// A figure that was added.
+    pub(crate) fn value(&self, case: &str, metric: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.case == case && figure.metric == metric).map(|figure| figure.ours)
+    }
+}
+
+/// A value with its spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Value {
+    pub(crate) value: f64,
+    pub(crate) sd: Option<f64>,
+    pub(crate) samples: u64,
+}
+
+impl Value {
+    /// The mean of samples, of which there is at least one.
+    pub(crate) fn mean_of(samples: &[f64]) -> Value {
+        let count = samples.len().max(1) as f64;
+        let mean = samples.iter().sum::<f64>() / count;
+        let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        Value { value: mean, sd: (samples.len() > 1).then(|| variance.sqrt()), samples: samples.len() as u64 }
+    }
+
+    /// A value that was counted over `samples` things.
+    pub(crate) fn of(value: f64, samples: u64) -> Value {
+        Value { value, sd: None, samples }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_can_be_read_and_names_a_source() {
+        for experiment in EXPERIMENTS {
+            let definition = experiment.definition().unwrap();
+            assert!(definition.source.contains(char::is_numeric), "{}: the source has a year", experiment.id);
+            assert!(!definition.published.is_empty(), "{}", experiment.id);
+            assert!(definition.small.time <= definition.full.time, "{}", experiment.id);
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_told_the_known_ones() {
+        let error = find("lagopus").map(|found| found.id).unwrap_err().to_string();
+        assert!(error.contains("lagopus-workers"), "{error}");
+    }
+
+    #[test]
+    fn means_have_their_spread() {
+        assert_eq!(Value::mean_of(&[1.0, 3.0]), Value { value: 2.0, sd: Some(2_f64.sqrt()), samples: 2 });
+        assert_eq!(Value::mean_of(&[5.0]), Value { value: 5.0, sd: None, samples: 1 });
+    }
+}

@@ -1,0 +1,64 @@
+//! How much of the machine others used meanwhile: figures of a machine that is shared say less.
+
+/// Processor time since the start of the machine, in clock ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ticks {
+    /// All of it, idle included.
+    all: u64,
+    idle: u64,
+    /// This process's.
+    own: u64,
+}
+
+/// Share of the machine above which others disturb.
+pub(crate) const DISTURBED: f64 = 0.1;
+
+impl Ticks {
+    /// What /proc says now; nothing where it does not.
+    pub(crate) fn now() -> Option<Ticks> {
+        let read = |path| std::fs::read_to_string(path).ok();
+        Ticks::of(&read("/proc/stat")?, &read("/proc/self/stat")?)
+    }
+
+    fn of(machine: &str, process: &str) -> Option<Ticks> {
+        let line = machine.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        // User, nice, system, idle, waiting for devices, interrupts, soft interrupts, stolen; guests are in user.
+        let fields: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
+        let idle = fields.get(3)? + fields.get(4)?;
+        // Behind the name, which may hold anything, the state is field 3; user and system time are fields 14 and 15.
+        let (_, behind) = process.rsplit_once(')')?;
+        let times: Vec<u64> =
+            behind.split_whitespace().skip(11).take(2).map_while(|field| field.parse().ok()).collect();
+        Some(Ticks { all: fields.iter().sum(), idle, own: times.iter().sum() })
+    }
+
+    /// Share of the machine's processor time since `earlier` that neither this process used nor nobody.
+    pub(crate) fn others_since(self, earlier: Ticks) -> f64 {
+        let all = self.all.saturating_sub(earlier.all);
+        let used = (self.idle - earlier.idle.min(self.idle)) + (self.own - earlier.own.min(self.own));
+        if all == 0 { 0.0 } else { all.saturating_sub(used) as f64 / all as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MACHINE: &str = "cpu  100 0 50 800 30 5 5 10 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n";
+    const PROCESS: &str = "12 (a ) b) S 1 12 12 0 -1 4194560 1 0 0 0 40 20 0 0 20 0 1 0 5 6 7";
+
+    #[test]
+    fn what_neither_we_nor_nobody_used_is_others() {
+        let before = Ticks::of(MACHINE, PROCESS).unwrap();
+        assert_eq!((before.all, before.idle, before.own), (1000, 830, 60));
+        let after = Ticks { all: 1200, idle: 900, own: 130 };
+        assert!((after.others_since(before) - 0.3).abs() < 1e-9);
+        assert!((before.others_since(before)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn this_machine_has_them() {
+        let ticks = Ticks::now().unwrap();
+        assert!(ticks.all >= ticks.idle + ticks.own);
+    }
+}

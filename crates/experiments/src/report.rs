@@ -1,0 +1,221 @@
+//! What a rerun gives: our figures beside the published ones, what they show, and what they were measured with.
+use crate::definition::{Definition, Published, Sizes};
+use crate::others::DISTURBED;
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use std::fmt;
+use weir_emulator::result::Machine;
+
+/// A rerun's result; `Display` for people, `Serialize` for programs and records.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The experiment.
+    pub experiment: String,
+    /// What it is about.
+    pub title: String,
+    /// Where the published figures stand.
+    pub source: String,
+    /// What they were measured on.
+    pub published_setup: String,
+    /// What ours were measured with.
+    pub setup: Setup,
+    /// Figures, case by case.
+    pub figures: Vec<Figure>,
+    /// What the figures are to show, and whether they do.
+    pub claims: Vec<Claim>,
+    /// What to know about the figures.
+    pub notes: Vec<String>,
+    /// Whether it was stopped before its end: cases are missing.
+    pub partial: bool,
+}
+
+/// What figures were measured with.
+#[derive(Debug, Clone, Serialize)]
+pub struct Setup {
+    /// Version of weir.
+    pub version: &'static str,
+    /// Whether it was built with optimisation.
+    pub release_build: bool,
+    /// Whether the sizes are those published.
+    pub full: bool,
+    /// The sizes.
+    pub sizes: Sizes,
+    /// What the order of random things came from.
+    pub seed: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// Share of the machine's processor time that others used meanwhile: they disturb the figures.
+    pub others: Option<f64>,
+    /// How long it took.
+    pub duration_s: f64,
+}
+
+/// One thing measured in one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// The case.
+    pub case: String,
+    /// What was measured.
+    pub metric: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Ours.
+    pub ours: f64,
+    /// Standard deviation of ours over the samples, if there are several.
+    pub sd: Option<f64>,
+    /// How many samples ours comes from.
+    pub samples: u64,
+    /// The one published for the same case, if there is one.
+    pub published: Option<Published>,
+}
+
+/// Something the figures are to show.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Claim {
+    /// In words.
+    pub text: String,
+    /// Whether they do; none if it could not be told here.
+    pub holds: Option<bool>,
+    /// The figures that say so, or why it could not be told.
+    pub because: String,
+}
+
+impl Claim {
+    /// A claim that was tested.
+    pub fn tested(text: impl Into<String>, holds: bool, because: impl Into<String>) -> Claim {
+        Claim { text: text.into(), holds: Some(holds), because: because.into() }
+    }
+
+    /// A claim that could not be tested here.
+    pub fn untested(text: impl Into<String>, because: impl Into<String>) -> Claim {
+        Claim { text: text.into(), holds: None, because: because.into() }
+    }
+
+    /// A failure says nothing if others used much of the machine meanwhile.
+    pub(crate) fn disturbed_by(self, others: Option<f64>) -> Claim {
+        match others {
+            Some(share) if self.holds == Some(false) && share > DISTURBED => {
+                let because = format!("{}; but others used {:.0} % of the machine", self.because, share * 100.0);
+                Claim { holds: None, because, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+impl Report {
+    /// Whether nothing contradicts the claims.
+    pub fn holds(&self) -> bool {
+        !self.partial && self.claims.iter().all(|claim| claim.holds != Some(false))
+    }
+
+    /// A figure by its case and metric.
+    pub fn figure(&self, case: &str, metric: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.case == case && figure.metric == metric).map(|figure| figure.ours)
+    }
+
+    /// Puts the published figures beside ours.
+    pub(crate) fn compare_with(&mut self, definition: &Definition) {
+        for figure in &mut self.figures {
+            figure.published = definition.published(&figure.case, figure.metric).cloned();
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.experiment, self.title)?;
+        writeln!(f, "published: {}; {}\n", self.source, self.published_setup)?;
+        writeln!(f, "{}\n", self.table().trim_fmt())?;
+        for claim in &self.claims {
+            let holds = match claim.holds {
+                Some(true) => "holds",
+                Some(false) => "FAILS",
+                None => "untested",
+            };
+            writeln!(f, "{holds:8} {}: {}", claim.text, claim.because)?;
+        }
+        if !self.notes.is_empty() {
+            writeln!(f)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))?;
+        if self.partial {
+            writeln!(f, "\nStopped early, results are partial")?;
+        }
+        writeln!(f, "\n{}", self.setup)
+    }
+}
+
+impl Report {
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(["case", "", "published", "ours", "+-", "samples", ""]);
+        let mut last = "";
+        for figure in &self.figures {
+            let case = if figure.case == last { "" } else { figure.case.as_str() };
+            last = &figure.case;
+            let published = figure.published.as_ref().map_or_else(String::new, |figure| match figure.sd {
+                Some(sd) => format!("{} +- {}", short(figure.value), short(sd)),
+                None => short(figure.value),
+            });
+            table.add_row([
+                case,
+                figure.metric,
+                &published,
+                &short(figure.ours),
+                &figure.sd.map_or_else(String::new, short),
+                &figure.samples.to_string(),
+                figure.unit,
+            ]);
+        }
+        (2..6)
+            .filter_map(|at| table.column_mut(at).map(|column| column.set_cell_alignment(CellAlignment::Right)))
+            .count();
+        table
+    }
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = if self.full { "the published size" } else { "a small size; --full reruns the published one" };
+        let build = if self.release_build { "release" } else { "debug" };
+        let others = self.others.map_or_else(String::new, |share| format!(" (others used {:.0} %)", share * 100.0));
+        write!(
+            f,
+            "Measured in {:.1} s at {size}, with weir {} ({build} build), seed {}, on {} cores of {}{others}, Linux {}",
+            self.duration_s, self.version, self.seed, self.machine.cores, self.machine.cpu, self.machine.kernel
+        )
+    }
+}
+
+/// A number with about four digits that say something.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 1000.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.01 => format!("{value:.3}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_counts_only_on_a_machine_of_ones_own() {
+        let failed = Claim::tested("fast", false, "slow");
+        assert_eq!(failed.clone().disturbed_by(Some(0.01)).holds, Some(false));
+        assert_eq!(failed.clone().disturbed_by(None).holds, Some(false));
+        let disturbed = failed.disturbed_by(Some(0.5));
+        assert_eq!((disturbed.holds, disturbed.because.as_str()), (None, "slow; but others used 50 % of the machine"));
+        assert_eq!(Claim::tested("fast", true, "").disturbed_by(Some(0.5)).holds, Some(true));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let said: Vec<String> = [0.0, 939.64, 4468.2, 0.27, 0.0004].into_iter().map(short).collect();
+        assert_eq!(said, ["0", "939.6", "4468", "0.270", "4.0e-4"]);
+    }
+}

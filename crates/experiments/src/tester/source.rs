@@ -1,0 +1,155 @@
+//! A flow of many frames: which are due, and which the ring has no room for.
+use super::template::Kind;
+use super::{RING_FRAMES, Seen, Template, Window};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// Frames on their way at most when as much as possible is sent: enough to keep every ring busy, few enough not to overrun one.
+const WINDOW_FRAMES: u64 = 512;
+/// Frames that have not arrived for this long while nothing else does are lost.
+const LOST_AFTER: Duration = Duration::from_millis(20);
+
+/// A bulk flow.
+#[derive(Debug, Clone)]
+pub(crate) struct Bulk {
+    pub(crate) rate: Rate,
+    pub(crate) template: Template,
+}
+
+/// How fast a bulk flow is sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Rate {
+    /// Frames per second, evenly spaced.
+    PerSecond(f64),
+    /// As much as the switch takes without losing any.
+    Most,
+}
+
+/// Where a bulk flow comes from.
+#[derive(Debug)]
+pub(super) struct Source {
+    bulk: Bulk,
+    window: Window,
+    /// Frames that were due so far, missed ones included.
+    made: u64,
+    /// The state of xorshift64: which flow is next.
+    random: u64,
+    /// Frames that arrived at the other end.
+    arrived: Arc<AtomicU64>,
+    /// Frames given up, when as much as possible is sent.
+    lost: u64,
+    /// When the other end last had news, and what they were.
+    heard: (Instant, u64),
+}
+
+impl Source {
+    pub(super) fn new(bulk: &Bulk, window: Window, arrived: Arc<AtomicU64>, seed: u64) -> Source {
+        // A state of zero would stay zero.
+        let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        Source { bulk: bulk.clone(), window, made: 0, random, arrived, lost: 0, heard: (Instant::ZERO, 0) }
+    }
+
+    /// Appends what is due, at most `max` frames.
+    pub(super) fn give(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+        seen: &mut Seen,
+    ) {
+        match self.bulk.rate {
+            Rate::PerSecond(rate) => self.give_due(rate, now, pool, batch, max, seen),
+            Rate::Most => self.give_most(now, pool, batch, max, seen),
+        }
+    }
+
+    /// When there is something again.
+    pub(super) fn next(&self, now: Instant) -> Option<Instant> {
+        let next = match self.bulk.rate {
+            Rate::PerSecond(rate) => self.due(self.made, rate),
+            Rate::Most => self.window.begin.max(now),
+        };
+        Some(next).filter(|next| *next < self.window.until)
+    }
+
+    fn give_due(
+        &mut self,
+        rate: f64,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+        seen: &mut Seen,
+    ) {
+        let waiting = self.due_until(now, rate).saturating_sub(self.made);
+        for _ in RING_FRAMES..waiting {
+            let counts = self.window.counts(self.due(self.made, rate));
+            seen.due += u64::from(counts);
+            seen.missed += u64::from(counts);
+            self.made += 1;
+        }
+        for _ in 0..waiting.min(RING_FRAMES).min(max as u64) {
+            let due = self.due(self.made, rate);
+            seen.due += u64::from(self.window.counts(due));
+            batch.push(self.frame(due, pool));
+            self.made += 1;
+        }
+    }
+
+    fn give_most(&mut self, now: Instant, pool: &mut FramePool, batch: &mut Vec<Frame>, max: usize, seen: &mut Seen) {
+        if now < self.window.begin || now >= self.window.until {
+            return;
+        }
+        let arrived = self.arrived.load(Ordering::Relaxed);
+        if arrived != self.heard.1 {
+            self.heard = (now, arrived);
+        }
+        let mut under_way = self.made.saturating_sub(arrived + self.lost);
+        if under_way > 0 && now.since(self.heard.0) > LOST_AFTER {
+            self.lost += std::mem::take(&mut under_way);
+            self.heard.0 = now;
+        }
+        for _ in 0..WINDOW_FRAMES.saturating_sub(under_way).min(max as u64) {
+            seen.due += u64::from(self.window.counts(now));
+            batch.push(self.frame(now, pool));
+            self.made += 1;
+        }
+    }
+
+    fn frame(&mut self, due: Instant, pool: &mut FramePool) -> Frame {
+        let flow = self.flow();
+        let mut frame = pool.take(self.bulk.template.bytes());
+        self.bulk.template.write(&mut frame, flow, Kind::Bulk, due);
+        frame
+    }
+
+    /// The flow of the next frame: random, as the worst case for caches.
+    fn flow(&mut self) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let flows = u64::from(self.bulk.template.flows());
+        // The high half of a product: a number below `flows`.
+        u32::try_from(((self.random >> 32) * flows) >> 32).unwrap_or(0)
+    }
+
+    /// Frames that are due by `now`.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "above zero, far below the limit")]
+    fn due_until(&self, now: Instant, rate: f64) -> u64 {
+        let until = now.min(self.window.until);
+        if until < self.window.begin {
+            return 0;
+        }
+        let span = (until - self.window.begin).as_nanos() as f64;
+        (span * rate / 1e9).ceil() as u64
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "above zero, far below the limit")]
+    fn due(&self, number: u64, rate: f64) -> Instant {
+        self.window.begin + Duration::from_nanos((number as f64 * 1e9 / rate) as u64)
+    }
+}
