@@ -1,5 +1,7 @@
 //! `weir bench`: measuring what users are promised.
+mod datapath;
 mod flow_mods;
+mod machine;
 
 use std::process::ExitCode;
 
@@ -11,12 +13,15 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    /// Packets per second of the packet path alone: real tables between ports in memory, on one pinned thread
+    Datapath(datapath::Args),
     /// How fast a switch takes flow-mods, over its OpenFlow channel
     FlowMods(flow_mods::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
+        Command::Datapath(args) => datapath::run(args),
         Command::FlowMods(args) => flow_mods::run(&args),
     }
 }

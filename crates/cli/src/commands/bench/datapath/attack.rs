@@ -1,0 +1,91 @@
+//! Traffic that is to be hard. With rules from a file, headers that come close to many of them; without, the headers of
+//! tuple space explosion (Csikor and others, CoNEXT 2019): a few entries that let something in, and one header for each way to
+//! miss them, which is a mask of its own in switches that learn masks from packets.
+use super::HeadersName;
+use super::case::{Case, CaseName, Wanted};
+use super::entry::{self, Tuple};
+use super::rules;
+use anyhow::{anyhow, ensure};
+use weir_packet::Field;
+use weir_packet::field::ip_proto;
+use weir_port::null::{Header, Headers};
+
+/// What is let in: a source, a source port, a destination port.
+const SOURCE: u32 = 0x0a00_0001;
+const SOURCE_PORT: u16 = 12_345;
+const DESTINATION_PORT: u16 = 80;
+/// Ways to miss all three: the first bit that differs of each.
+const WAYS: u32 = 32 * 16 * 16;
+
+pub(super) fn case(wanted: &Wanted) -> anyhow::Result<Case> {
+    let headers = wanted.headers.unwrap_or(HeadersName::Hostile);
+    if let Some(file) = wanted.file {
+        let rules = rules::read(file)?;
+        let flows = rules::flows(&rules, wanted, headers)?;
+        return Ok(rules::with_entries(CaseName::Attack, rules, flows));
+    }
+    ensure!(wanted.entries.is_none(), "--entries does not go with it: there are three, and one for the rest");
+    let count = wanted.flows.unwrap_or(WAYS);
+    let flow = |number| match headers {
+        HeadersName::Calm => calm(number).header(wanted.size),
+        HeadersName::Hostile => hostile(number).header(wanted.size),
+    };
+    let list: Result<Box<[Header]>, String> = (0..count).map(flow).collect();
+    let flows = wanted.flows(Headers::Listed(list.map_err(|problem| anyhow!("{problem}"))?), count, None)?;
+    let matches = [
+        entry::udp().with(Field::UdpDst, DESTINATION_PORT),
+        entry::ipv4().with(Field::Ipv4Src, SOURCE),
+        entry::udp().with(Field::UdpSrc, SOURCE_PORT),
+    ];
+    let entries = matches.into_iter().map(|matching| entry::output(entry::PRIORITY, matching));
+    Ok(Case {
+        name: CaseName::Attack,
+        entries: Box::new(std::iter::once(entry::rest()).chain(entries)),
+        flows,
+        tables: 1,
+    })
+}
+
+/// Flows that are let in by their destination port.
+fn calm(number: u32) -> Tuple {
+    let [_, _, high, low] = number.to_be_bytes();
+    Tuple {
+        source: 0x1400_0000 + number,
+        destination: 0xc0a8_0001,
+        source_port: u16::from_be_bytes([high, low]),
+        destination_port: DESTINATION_PORT,
+        protocol: ip_proto::UDP,
+    }
+}
+
+/// Values that differ from those let in first at the bit that the number says.
+fn hostile(number: u32) -> Tuple {
+    let (source, source_port, destination_port) = (number % 32, number / 32 % 16, number / 512 % 16);
+    // Flows beyond the number of ways differ in bits that nobody looks at.
+    let more = number / WAYS;
+    Tuple {
+        source: SOURCE ^ 1 << (31 - source),
+        destination: 0xc0a8_0001 + more,
+        source_port: SOURCE_PORT ^ 1 << (15 - source_port),
+        destination_port: DESTINATION_PORT ^ 1 << (15 - destination_port),
+        protocol: ip_proto::UDP,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn each_hostile_header_misses_in_its_own_way() {
+        let ways = (0..WAYS).map(hostile).map(|tuple| {
+            assert!(tuple.source != SOURCE && tuple.source_port != SOURCE_PORT && tuple.destination_port != 80);
+            let source = (tuple.source ^ SOURCE).leading_zeros();
+            let ports = [tuple.source_port ^ SOURCE_PORT, tuple.destination_port ^ 80].map(u16::leading_zeros);
+            (source, ports)
+        });
+        assert_eq!(ways.collect::<HashSet<_>>().len(), 8192);
+        assert_ne!(hostile(1), hostile(1 + WAYS));
+    }
+}

@@ -1,0 +1,197 @@
+//! A datapath between two ports, as the engine runs it.
+use super::case::Case;
+use super::entry::{COOKIE, IN, OUT};
+use super::{Args, OrderName, PortsName};
+use anyhow::{Context, anyhow, bail};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
+use weir_openflow::model::{PortDesc, TableId};
+use weir_openflow::{Body, Message};
+use weir_packet::{Frame, FramePool};
+use weir_port::null::{NullPort, Order};
+use weir_port::pcap::Writer;
+use weir_port::{Port, PortError, PortSpec, memory};
+use weir_units::{Clock, Instant, SystemClock};
+
+/// Frames taken at once, as by the engine.
+pub(super) const BURST: usize = 32;
+/// Most flows in a looping capture.
+const MAX_CAPTURED: u32 = 100_000;
+
+/// See the module's page.
+pub(super) struct Bed {
+    clock: SystemClock,
+    datapath: Datapath,
+    /// In front of the datapath's ports, where those are ends of something.
+    ends: Option<Ends>,
+    input: Box<dyn Port>,
+    output: Box<dyn Port>,
+    pool: FramePool,
+    batch: Vec<Frame>,
+    out: Output,
+}
+
+/// What is at the far ends of memory ports.
+struct Ends {
+    source: NullPort,
+    near: memory::MemoryPort,
+    far: memory::MemoryPort,
+    sink: NullPort,
+    batch: Vec<Frame>,
+}
+
+impl Bed {
+    /// A datapath without entries.
+    ///
+    /// # Errors
+    /// The ports cannot be made.
+    pub(super) fn new(case: &Case, args: &Args, max_entries: u32) -> anyhow::Result<Bed> {
+        let order = match args.order {
+            OrderName::Cycle => Order::cycle(case.flows.count()),
+            OrderName::Random => Order::random(case.flows.count(), args.seed),
+        };
+        let source = NullPort::generating("source", case.flows.clone(), order);
+        let (ends, input, output) = match args.ports {
+            PortsName::Null => (None, Box::new(source) as Box<dyn Port>, null()?),
+            PortsName::Pcap => (None, captured(source, case.flows.count())?, null()?),
+            PortsName::Memory => {
+                let (near, input) = memory::pair(BURST)?;
+                let (output, far) = memory::pair(BURST)?;
+                let sink = NullPort::open("sink", &spec("null:sink")?.options)?;
+                let ends = Ends { source, near, far, sink, batch: Vec::with_capacity(BURST) };
+                (Some(ends), Box::new(input) as Box<dyn Port>, Box::new(output) as Box<dyn Port>)
+            }
+        };
+        let config = DatapathConfig { max_entries, ..DatapathConfig::default() };
+        let mut bed = Bed {
+            clock: SystemClock::start(),
+            datapath: Datapath::new(config),
+            ends,
+            input,
+            output,
+            pool: FramePool::default(),
+            batch: Vec::with_capacity(BURST),
+            out: Output::default(),
+        };
+        for (number, port) in [(IN, &bed.input), (OUT, &bed.output)] {
+            let desc = PortDesc::new(number, port.info().mac, port.info().name.clone());
+            bed.datapath.add_port(Instant::ZERO, desc, &mut bed.out).map_err(|problem| anyhow!("{problem}"))?;
+        }
+        Ok(bed)
+    }
+
+    /// The time on this bed's clock.
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// The datapath refuses it.
+    pub(super) fn add(&mut self, flow: &weir_openflow::model::FlowMod) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let added = self.datapath.flow_mod(now, flow);
+        added.map_err(|error| anyhow!("the datapath refuses an entry: {error:?}"))
+    }
+
+    /// Bursts through the datapath, and what the engine does between packets.
+    ///
+    /// # Errors
+    /// A port fails.
+    pub(super) fn run(&mut self, now: Instant, bursts: usize) -> Result<(), PortError> {
+        for _ in 0..bursts {
+            if let Some(ends) = &mut self.ends {
+                ends.feed(now, &mut self.pool)?;
+            }
+            self.input.receive(now, &mut self.pool, &mut self.batch, BURST)?;
+            self.datapath.process(now, IN, &mut self.batch, &mut self.pool, &mut self.out);
+            self.deliver(now)?;
+            if let Some(ends) = &mut self.ends {
+                ends.drain(now, &mut self.pool)?;
+            }
+        }
+        self.datapath.expire(now, &mut self.out);
+        self.out.messages.clear();
+        Ok(())
+    }
+
+    fn deliver(&mut self, now: Instant) -> Result<(), PortError> {
+        for (number, frames) in &mut self.out.frames {
+            match *number {
+                OUT => self.output.transmit(now, &mut self.pool, frames)?,
+                IN => self.input.transmit(now, &mut self.pool, frames)?,
+                _ => frames.drain(..).for_each(|frame| self.pool.give(frame)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Packets received and sent so far.
+    pub(super) fn passed(&self) -> (u64, u64) {
+        (self.input.counters().rx_packets, self.output.counters().tx_packets)
+    }
+
+    /// Packets that the case's entries of a table have counted.
+    ///
+    /// # Errors
+    /// The datapath does not answer.
+    pub(super) fn hits(&mut self, table: u8) -> anyhow::Result<u64> {
+        let asked = FlowRequest { table: TableId(table), cookie: COOKIE, cookie_mask: u64::MAX, ..FlowRequest::all() };
+        let body = Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::Aggregate(asked) });
+        let now = self.clock.now();
+        self.datapath.handle(now, ChannelId::LOCAL, Message { xid: 1, body }, &mut self.pool, &mut self.out);
+        for (_, message) in self.out.messages.drain(..) {
+            if let Body::MultipartReply(reply) = message.body
+                && let ReplyBody::Aggregate(sum) = reply.body
+            {
+                return Ok(sum.packet_count);
+            }
+        }
+        bail!("the datapath does not say what its entries counted")
+    }
+}
+
+impl Ends {
+    /// Frames for the datapath.
+    fn feed(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+        self.source.receive(now, pool, &mut self.batch, BURST)?;
+        self.near.transmit(now, pool, &mut self.batch)
+    }
+
+    /// Frees what left the datapath.
+    fn drain(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
+        self.far.receive(now, pool, &mut self.batch, BURST)?;
+        self.sink.transmit(now, pool, &mut self.batch)
+    }
+}
+
+fn null() -> anyhow::Result<Box<dyn Port>> {
+    Ok(weir_port::open(&spec("null:sink")?)?)
+}
+
+fn spec(text: &str) -> anyhow::Result<PortSpec> {
+    Ok(text.parse()?)
+}
+
+/// A capture that has each flow once, again and again.
+fn captured(mut source: NullPort, flows: u32) -> anyhow::Result<Box<dyn Port>> {
+    if flows > MAX_CAPTURED {
+        bail!(
+            "--ports pcap: found {flows} flows, expected at most {MAX_CAPTURED}: a looping capture is kept in memory"
+        );
+    }
+    let folder = tempfile::tempdir().context("cannot make a directory for the capture")?;
+    let file = folder.path().join("flows.pcap");
+    let mut writer = Writer::create(&file)?;
+    let (mut pool, mut frames) = (FramePool::default(), Vec::new());
+    source.receive(Instant::ZERO, &mut pool, &mut frames, flows as usize)?;
+    for frame in &frames {
+        writer.write(Instant::ZERO, frame.bytes())?;
+    }
+    drop(writer);
+    // The path goes into text with options, which commas part.
+    let path =
+        file.to_str().filter(|path| !path.contains(',')).context("the temporary directory's name has a comma")?;
+    Ok(weir_port::open(&spec(&format!("pcap:source,in={path},loop=1"))?)?)
+}

@@ -1,0 +1,172 @@
+//! The cases: entries and the flows that meet them.
+use super::entry::{self, PRIORITY};
+use super::{HeadersName, attack, masks, pipeline, routes, rules};
+use anyhow::{Context, anyhow, ensure};
+use std::path::Path;
+use weir_openflow::model::{FlowMod, Match};
+use weir_packet::Field;
+use weir_port::null::{Flows, Headers};
+
+/// Entries of a table at most.
+const MAX_ENTRIES: u32 = 1 << 24;
+
+/// A case's name, as in the tables of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CaseName {
+    /// One entry on the input port, one flow
+    Port,
+    /// One entry with a wildcard, 1000 flows
+    Wildcard,
+    /// Destination addresses, an entry and a flow each
+    Mac,
+    /// 5-tuples, an entry and a flow each
+    Udp,
+    /// MPLS labels, an entry and a flow each
+    Mpls,
+    /// Entries with 32 different masks, 1024 flows
+    Masks,
+    /// Longest prefixes from --file, a drawn address for each flow
+    Lpm,
+    /// Rules from --file, 100,000 drawn headers
+    Classbench,
+    /// Headers that are to be hard: crossed from rules of --file, or tuple space explosion without
+    Attack,
+    /// Five tables of 1000 entries each
+    Pipeline,
+}
+
+impl CaseName {
+    pub(super) const WITHOUT_FILE: [CaseName; 8] = [
+        CaseName::Port,
+        CaseName::Wildcard,
+        CaseName::Mac,
+        CaseName::Udp,
+        CaseName::Mpls,
+        CaseName::Masks,
+        CaseName::Attack,
+        CaseName::Pipeline,
+    ];
+}
+
+/// What a case is to be like, where the user says.
+pub(super) struct Wanted<'a> {
+    pub(super) entries: Option<u32>,
+    pub(super) flows: Option<u32>,
+    pub(super) masks: Option<u32>,
+    pub(super) tables: Option<u8>,
+    pub(super) file: Option<&'a Path>,
+    pub(super) headers: Option<HeadersName>,
+    pub(super) size: usize,
+    pub(super) seed: u64,
+}
+
+/// What is measured.
+pub(super) struct Case {
+    pub(super) name: CaseName,
+    /// The case's entries, made one by one as they are loaded.
+    pub(super) entries: Box<dyn Iterator<Item = FlowMod>>,
+    pub(super) flows: Flows,
+    /// Tables that a packet goes through.
+    pub(super) tables: u8,
+}
+
+impl Case {
+    /// A case as wanted.
+    ///
+    /// # Errors
+    /// The file is missing or cannot be read; an option does not go with the case, or is out of range.
+    pub(super) fn new(name: CaseName, wanted: &Wanted) -> anyhow::Result<Case> {
+        wanted.check(name)?;
+        let case = match name {
+            CaseName::Port => wanted.one(name, Match::any().with(Field::InPort, entry::IN.0), 1),
+            CaseName::Wildcard => wanted.one(name, sources(), 1000),
+            CaseName::Mac => wanted.each(name, Headers::Mac, destination),
+            CaseName::Udp => wanted.each(name, Headers::Udp, five_tuple),
+            CaseName::Mpls => wanted.each(name, Headers::Mpls, label),
+            CaseName::Masks => masks::case(wanted),
+            CaseName::Lpm => routes::case(wanted),
+            CaseName::Classbench => rules::case(wanted),
+            CaseName::Attack => attack::case(wanted),
+            CaseName::Pipeline => pipeline::case(wanted),
+        };
+        let said = clap::ValueEnum::to_possible_value(&name).map(|value| value.get_name().to_owned());
+        case.with_context(|| format!("case {}", said.unwrap_or_default()))
+    }
+}
+
+impl Wanted<'_> {
+    fn check(&self, name: CaseName) -> anyhow::Result<()> {
+        use CaseName::{Attack, Classbench, Lpm, Masks, Pipeline, Port, Wildcard};
+        let only = |given: bool, option: &str, cases: &[CaseName]| {
+            ensure!(!given || cases.contains(&name), "--{option} does not go with this case: leave it out");
+            Ok(())
+        };
+        let with_entries = self.entries.is_some() && matches!(name, Port | Wildcard);
+        ensure!(!with_entries, "--entries does not go with a case of one entry: leave it out");
+        only(self.masks.is_some(), "masks", &[Masks])?;
+        only(self.tables.is_some(), "tables", &[Pipeline])?;
+        only(self.file.is_some(), "file", &[Lpm, Classbench, Attack])?;
+        only(self.headers.is_some(), "headers", &[Classbench, Attack])?;
+        let entries = self.entries.unwrap_or(1);
+        ensure!(entries <= MAX_ENTRIES, "--entries: found {entries}, expected at most {MAX_ENTRIES}");
+        Ok(())
+    }
+
+    /// The file that the case needs.
+    pub(super) fn file(&self, what: &str) -> anyhow::Result<&Path> {
+        self.file.ok_or_else(|| anyhow!("needs {what}: give --file FILE"))
+    }
+
+    /// Flows of a kind.
+    pub(super) fn flows(&self, headers: Headers, count: u32, spread: Option<u32>) -> anyhow::Result<Flows> {
+        Flows::new(headers, count, spread, self.size).map_err(|problem| anyhow!("{problem}"))
+    }
+
+    fn one(&self, name: CaseName, matching: Match, flows: u32) -> anyhow::Result<Case> {
+        let flows = self.flows(Headers::Udp, self.flows.unwrap_or(flows), None)?;
+        Ok(Case { name, entries: Box::new(std::iter::once(entry::output(PRIORITY, matching))), flows, tables: 1 })
+    }
+
+    /// An entry for each value; more flows than entries share them.
+    fn each(&self, name: CaseName, headers: Headers, matching: fn(u32) -> Match) -> anyhow::Result<Case> {
+        let entries = self.entries.unwrap_or(1000);
+        let flows = self.flows.unwrap_or(entries);
+        ensure!(name != CaseName::Mpls || entries <= 1 << 20, "there are 2^20 labels, found {entries} entries");
+        let may_share = name != CaseName::Udp || flows <= entries;
+        ensure!(may_share, "each entry is one flow's: found {flows} flows for {entries} entries");
+        let flows = self.flows(headers, flows, Some(entries.min(flows)))?;
+        let entries = (0..entries).map(move |number| entry::output(PRIORITY, matching(number)));
+        Ok(Case { name, entries: Box::new(entries), flows, tables: 1 })
+    }
+}
+
+fn sources() -> Match {
+    entry::with_prefix(entry::udp(), Field::Ipv4Src, 10 << 24, 8)
+}
+
+fn destination(number: u32) -> Match {
+    Match::any().with(Field::EthDst, 0x0200_0000_0000 | u64::from(number))
+}
+
+/// The fields of the generator's UDP flows.
+pub(super) fn five_tuple(number: u32) -> Match {
+    let addresses = entry::udp().with(Field::Ipv4Src, source(number)).with(Field::Ipv4Dst, target(number));
+    addresses.with(Field::UdpSrc, source_port(number)).with(Field::UdpDst, 2048_u16)
+}
+
+pub(super) fn source(number: u32) -> u32 {
+    (10 << 24) + number
+}
+
+pub(super) fn target(number: u32) -> u32 {
+    0xc0a8_0000 | number & 0xffff
+}
+
+pub(super) fn source_port(number: u32) -> u32 {
+    1024 + (number & 0x7fff)
+}
+
+fn label(number: u32) -> Match {
+    Match::any().with(Field::EthType, weir_packet::field::eth_type::MPLS).with(Field::MplsLabel, number)
+}

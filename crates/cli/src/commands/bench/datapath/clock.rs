@@ -1,0 +1,34 @@
+//! The thread's place and its processor time.
+use anyhow::{Context, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// Keeps this thread on a core, by default the last that it may use; which one that is.
+///
+/// # Errors
+/// The core is not there, or is not for this process.
+pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
+    let allowed = sched_getaffinity(None).context("cannot ask for the cores that this process may use")?;
+    let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    let core = wanted.or_else(|| cores.last().copied()).unwrap_or(0);
+    ensure!(
+        cores.contains(&core),
+        "--core: found {core}, expected one of those this process may use: {}",
+        list(&cores)
+    );
+    let mut only = CpuSet::new();
+    only.set(core);
+    sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))?;
+    Ok(core)
+}
+
+fn list(cores: &[usize]) -> String {
+    cores.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Processor time that this thread has used: without that of others that ran meanwhile on the same core.
+pub(super) fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

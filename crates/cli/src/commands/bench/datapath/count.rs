@@ -1,0 +1,35 @@
+//! Numbers as people write them: `1000`, `100k`, `1M`.
+use std::str::FromStr;
+
+/// A number of things, above zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Count(pub(super) u32);
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Count, String> {
+        let (digits, unit) = match text.strip_suffix(['k', 'M']) {
+            Some(digits) if text.ends_with('k') => (digits, 1000),
+            Some(digits) => (digits, 1_000_000),
+            None => (text, 1),
+        };
+        let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten();
+        let count = number.and_then(|number: u32| number.checked_mul(unit)).filter(|count| *count > 0);
+        count.map(Count).ok_or_else(|| format!("found `{text}`, expected a number above zero such as 1000, 100k or 1M"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_thousands() {
+        let counts: [Count; 3] = ["1", "100k", "1M"].map(|text| text.parse().unwrap());
+        assert_eq!(counts, [Count(1), Count(100_000), Count(1_000_000)]);
+        for wrong in ["", "k", "0", "+1", "1.5M", "5000M", "1G", "-1"] {
+            assert!(wrong.parse::<Count>().unwrap_err().contains("such as 1000, 100k or 1M"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Windows of packets, and what they say.
+use super::bed::{BURST, Bed};
+use super::case::{Case, CaseName};
+use super::{Args, clock};
+use crate::commands::bench::machine;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Bursts of a window: 65536 packets, a millisecond at 65 million packets per second.
+const BURSTS: usize = 2048;
+/// Bursts run at once while waiting for the warm-up's end.
+const WARM_UP_BURSTS: usize = 64;
+/// Entries loaded between two looks at the progress bar.
+const STEP: u64 = 4096;
+
+/// What one case gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures {
+    pub(super) case: CaseName,
+    pub(super) entries: u64,
+    pub(super) tables: u8,
+    pub(super) flows: u32,
+    pub(super) spread: u32,
+    pub(super) size: usize,
+    pub(super) load: Load,
+    pub(super) packets: u64,
+    /// Packets that left by the output port.
+    pub(super) sent: u64,
+    /// Share of packets that the case's entries of its last table counted.
+    pub(super) hits: f64,
+    /// Millions of packets per second of the thread's processor time, over all windows.
+    pub(super) mpps: f64,
+    /// The same of single windows.
+    pub(super) best: f64,
+    pub(super) median: f64,
+    pub(super) worst: f64,
+    /// Windows' tenth and ninetieth percentiles.
+    pub(super) p10: f64,
+    pub(super) p90: f64,
+    /// Over all windows, by the clock on the wall.
+    pub(super) mpps_wall: f64,
+    pub(super) windows: usize,
+    /// Millions of packets per second of processor time in each second, from the measurement's beginning.
+    pub(super) seconds: Vec<f64>,
+}
+
+/// What loading the entries took.
+#[derive(Debug, Serialize)]
+pub(super) struct Load {
+    pub(super) seconds: f64,
+    /// Resident memory that came with them, by entry; none where it cannot be told.
+    pub(super) bytes_per_entry: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Window {
+    packets: u64,
+    cpu: Duration,
+    wall: Duration,
+}
+
+impl Window {
+    fn mpps(&self) -> f64 {
+        self.packets as f64 / self.cpu.as_secs_f64().max(1e-9) / 1e6
+    }
+
+    fn add(&mut self, other: &Window) {
+        self.packets += other.packets;
+        self.cpu += other.cpu;
+        self.wall += other.wall;
+    }
+}
+
+/// Loads a case's entries, runs its packets.
+///
+/// # Errors
+/// The datapath refuses an entry; a port fails.
+pub(super) fn measure(case: Case, args: &Args, tells_memory: bool) -> anyhow::Result<Figures> {
+    let mut bed = Bed::new(&case, args, u32::MAX)?;
+    let Case { name, entries, flows, tables } = case;
+    let (count, mut load) = fill(&mut bed, entries)?;
+    if !tells_memory {
+        load.bytes_per_entry = None;
+    }
+    warm_up(&mut bed, args.warm_up.0)?;
+    let windows = windows(&mut bed, args.time.0)?;
+    let (packets, sent) = bed.passed();
+    let hits = bed.hits(tables - 1)? as f64 / packets.max(1) as f64;
+    let mut whole = Window::default();
+    windows.iter().for_each(|window| whole.add(window));
+    let mut rates: Vec<f64> = windows.iter().map(Window::mpps).collect();
+    rates.sort_by(f64::total_cmp);
+    let at = |share: usize| rates.get((rates.len() * share / 100).min(rates.len().saturating_sub(1))).copied();
+    let rate = |share| at(share).unwrap_or_default();
+    Ok(Figures {
+        case: name,
+        entries: count,
+        tables,
+        flows: flows.count(),
+        spread: flows.spread(),
+        size: flows.size(),
+        load,
+        packets,
+        sent,
+        hits,
+        mpps: whole.mpps(),
+        best: rate(100),
+        median: rate(50),
+        worst: rate(0),
+        p10: rate(10),
+        p90: rate(90),
+        mpps_wall: whole.packets as f64 / whole.wall.as_secs_f64().max(1e-9) / 1e6,
+        windows: windows.len(),
+        seconds: seconds(&windows),
+    })
+}
+
+fn fill(bed: &mut Bed, entries: impl Iterator<Item = weir_openflow::model::FlowMod>) -> anyhow::Result<(u64, Load)> {
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(
+        ProgressStyle::with_template("loading entries: {pos}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
+    );
+    let (before, start) = (machine::resident_bytes(), bed.now());
+    let mut count = 0;
+    for flow in entries {
+        bed.add(&flow)?;
+        count += 1;
+        if count % STEP == 0 {
+            bar.set_position(count);
+        }
+    }
+    let seconds = bed.now().since(start).as_secs_f64();
+    bar.finish_and_clear();
+    let grown = machine::resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before) as f64);
+    // A few entries are lost among the pages.
+    let bytes_per_entry = grown.map(|bytes| bytes / count as f64).filter(|_| count >= 10_000);
+    Ok((count, Load { seconds, bytes_per_entry }))
+}
+
+fn warm_up(bed: &mut Bed, time: Duration) -> anyhow::Result<()> {
+    let start = bed.now();
+    while bed.now().since(start) < time {
+        let now = bed.now();
+        bed.run(now, WARM_UP_BURSTS)?;
+    }
+    Ok(())
+}
+
+fn windows(bed: &mut Bed, time: Duration) -> anyhow::Result<Vec<Window>> {
+    let mut windows = Vec::new();
+    let start = bed.now();
+    let (mut now, mut cpu) = (start, clock::thread_time());
+    while now.since(start) < time {
+        bed.run(now, BURSTS)?;
+        let (after, cpu_after) = (bed.now(), clock::thread_time());
+        windows.push(Window { packets: (BURSTS * BURST) as u64, cpu: cpu_after - cpu, wall: after.since(now) });
+        (now, cpu) = (after, cpu_after);
+    }
+    Ok(windows)
+}
+
+/// Rates of whole seconds; the last counts if it is half of one.
+fn seconds(windows: &[Window]) -> Vec<f64> {
+    let (mut rates, mut second) = (Vec::new(), Window::default());
+    for window in windows {
+        second.add(window);
+        if second.wall >= Duration::from_secs(1) {
+            rates.push(std::mem::take(&mut second).mpps());
+        }
+    }
+    if second.wall >= Duration::from_millis(500) {
+        rates.push(second.mpps());
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_those_of_the_wall() {
+        let window =
+            |ms| Window { packets: 1_000_000, cpu: Duration::from_millis(500), wall: Duration::from_millis(ms) };
+        assert_eq!(seconds(&[window(1000), window(600), window(400), window(100)]), [2.0, 2.0]);
+        assert_eq!(seconds(&[window(600)]), [2.0]);
+    }
+}

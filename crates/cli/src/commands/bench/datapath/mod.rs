@@ -1,0 +1,165 @@
+//! `weir bench datapath`: cases of entries and traffic through what the engine runs, `Port::receive`, `Datapath::process`,
+//! `Port::transmit`, in a loop on one pinned thread. docs/guide/bench.md says what each case is.
+mod attack;
+mod bed;
+mod case;
+mod clock;
+mod count;
+mod dice;
+mod entry;
+mod masks;
+mod measure;
+mod pipeline;
+mod report;
+mod routes;
+mod rules;
+mod write;
+
+use super::machine::Machine;
+use anyhow::{bail, ensure};
+use case::{Case, CaseName, Wanted};
+use count::Count;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use weir_units::Span;
+
+/// Exit status when packets did not go where they should.
+const LOST: u8 = 1;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Cases, measured one after the other [default: those that need no file]
+    #[arg(value_name = "CASE", value_enum)]
+    cases: Vec<CaseName>,
+    /// Flow entries: 1000, 100k, 1M; in `pipeline` those of each table [default: the case's own, see docs/guide/bench.md]
+    #[arg(long, value_name = "N")]
+    entries: Option<Count>,
+    /// Flows that packets are of [default: as many as entries, or the case's own]
+    #[arg(long, value_name = "N")]
+    flows: Option<Count>,
+    /// Masks of the case `masks`, 1 to 32 [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    masks: Option<u32>,
+    /// Tables of the case `pipeline`, 1 to 16 [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    tables: Option<u8>,
+    /// Prefixes or addresses of `lpm` (one in each line), rules of `classbench` and `attack` (ClassBench's format)
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Order of the flows: all in turn again and again, or twice in turn and then drawn at random
+    #[arg(long, value_enum, default_value = "cycle")]
+    order: OrderName,
+    /// Headers of `classbench` and `attack`: made for one rule each, or to be hard [default: calm; for `attack` hostile]
+    #[arg(long, value_enum)]
+    headers: Option<HeadersName>,
+    /// Length of the frames in bytes, 60 to 1514
+    #[arg(long, value_name = "BYTES", default_value = "60")]
+    size: usize,
+    /// What is at the datapath's ends: null (frames are made as they are received), memory (they come and go through rings), pcap
+    /// (they are copied from a looping capture)
+    #[arg(long, value_enum, default_value = "null")]
+    ports: PortsName,
+    /// Threads that process packets
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    workers: u16,
+    /// Core to run on [default: the last]
+    #[arg(long, value_name = "N")]
+    core: Option<usize>,
+    /// Measure for so long
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    time: Span,
+    /// Run for so long before; 0s measures from the first packet on
+    #[arg(long, value_name = "TIME", default_value = "300ms")]
+    warm_up: Span,
+    /// What drawn flows and headers are drawn with
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    /// Measure nothing; write the entries (as ovs-ofctl reads them) and the flows of one case to a new directory, for other switches
+    #[arg(long, value_name = "DIRECTORY")]
+    write: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum OrderName {
+    Cycle,
+    Random,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum HeadersName {
+    Calm,
+    Hostile,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum PortsName {
+    Null,
+    Memory,
+    Pcap,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    args.check()?;
+    let names = if args.cases.is_empty() { CaseName::WITHOUT_FILE.to_vec() } else { args.cases.clone() };
+    if let Some(folder) = &args.write {
+        let [name] = names[..] else { bail!("--write: found {} cases, expected one", names.len()) };
+        write::write(Case::new(name, &args.wanted())?, args.order, args.seed, folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let machine = Machine::look();
+    let core = clock::pin(args.core)?;
+    let mut report = report::Report::new(&args, machine, core);
+    for (place, name) in names.into_iter().enumerate() {
+        let case = Case::new(name, &args.wanted())?;
+        // Memory that a case before gave back hides what this one takes.
+        let is_first = place == 0;
+        let figures = measure::measure(case, &args, is_first)?;
+        if !args.json {
+            report.print(&figures);
+        }
+        report.add(figures);
+    }
+    if args.json {
+        report.print_json()?;
+    }
+    Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(LOST) })
+}
+
+impl Args {
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(!self.time.0.is_zero(), "--time: found {}, expected a time above zero such as 1s", self.time);
+        let sizes = weir_port::null::SIZES;
+        ensure!(
+            sizes.contains(&self.size),
+            "--size: found {}, expected {} to {} bytes",
+            self.size,
+            sizes.start(),
+            sizes.end()
+        );
+        ensure!(
+            self.workers == 1,
+            "--workers: found {}; this measures one thread: for several, run `weir switch` with null ports",
+            self.workers
+        );
+        Ok(())
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            entries: self.entries.map(|count| count.0),
+            flows: self.flows.map(|count| count.0),
+            masks: self.masks,
+            tables: self.tables,
+            file: self.file.as_deref(),
+            headers: self.headers,
+            size: self.size,
+            seed: self.seed,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Figures as a table's lines, and as a record.
+use super::measure::Figures;
+use super::{Args, HeadersName, OrderName, PortsName};
+use crate::commands::bench::machine::Machine;
+use serde::Serialize;
+use std::io::Write as _;
+
+/// What a command measured, with what is needed to do it again.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    command: String,
+    version: &'static str,
+    /// What it was built from, where the build said so.
+    commit: Option<&'static str>,
+    machine: Machine,
+    core: usize,
+    workers: u16,
+    seed: u64,
+    order: OrderName,
+    ports: PortsName,
+    headers: Option<HeadersName>,
+    cases: Vec<Figures>,
+}
+
+impl Report {
+    pub(super) fn new(args: &Args, machine: Machine, core: usize) -> Report {
+        Report {
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            version: env!("CARGO_PKG_VERSION"),
+            commit: option_env!("WEIR_COMMIT"),
+            machine,
+            core,
+            workers: args.workers,
+            seed: args.seed,
+            order: args.order,
+            ports: args.ports,
+            headers: args.headers,
+            cases: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, figures: Figures) {
+        self.cases.push(figures);
+    }
+
+    /// Whether every packet left where it should.
+    pub(super) fn is_whole(&self) -> bool {
+        self.cases.iter().all(|figures| figures.sent == figures.packets)
+    }
+
+    /// Prints one case's line, under a heading if it is the first. A reader that has gone misses it, nothing else.
+    pub(super) fn print(&self, figures: &Figures) {
+        let mut text = String::new();
+        if self.cases.is_empty() {
+            text += "case        entries    flows     Mpps  (best, median, p10 of windows)       ns  cycles   load s  B/entry   hits\n";
+        }
+        text += &line(figures, self.machine.tsc_mhz);
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
+
+    pub(super) fn print_json(&self) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn line(figures: &Figures, tsc_mhz: Option<f64>) -> String {
+    let name =
+        clap::ValueEnum::to_possible_value(&figures.case).map_or(String::new(), |value| value.get_name().to_owned());
+    let ns = 1e3 / figures.mpps;
+    let cycles = tsc_mhz.map_or("-".to_owned(), |mhz| format!("{:.0}", mhz / figures.mpps));
+    let memory = figures.load.bytes_per_entry.map_or("-".to_owned(), |bytes| format!("{bytes:.0}"));
+    let Figures { entries, flows, mpps, best, median, p10, hits, .. } = figures;
+    let lost = figures.packets - figures.sent.min(figures.packets);
+    let lost = if lost == 0 { String::new() } else { format!("  {lost} of {} packets did not leave", figures.packets) };
+    format!(
+        "{name:10} {entries:8} {flows:8} {mpps:8.2}  ({best:8.2} {median:8.2} {p10:8.2}) {ns:14.1} {cycles:>7} {load:8.2} {memory:>8} {hits:5.1}%{lost}\n",
+        load = figures.load.seconds,
+        hits = hits * 100.0,
+    )
+}
