@@ -27,6 +27,16 @@ impl Default for Shape {
     }
 }
 
+impl Adaptive {
+    /// Bytes of memory that entries have in the hash.
+    pub(crate) fn held(&self) -> usize {
+        match &self.shape {
+            Shape::Linear(_) => 0,
+            Shape::Tuples(tuples) => tuples.entries().held(),
+        }
+    }
+}
+
 impl Classifier for Adaptive {
     /// Changes the shape, too, if the entry asks for another.
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {

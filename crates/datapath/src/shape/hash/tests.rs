@@ -140,7 +140,7 @@ fn many_entries_come_and_go() {
     let missing: Vec<FlowKey> = (COUNT..COUNT + 64).map(|n| entry(n).2).collect();
     assert!(burst(&space, &missing, Lanes(u64::MAX)).iter().all(Option::is_none));
     // Removed in another order than they came.
-    let removed = |n: u32| n.wrapping_mul(48_271) % COUNT;
+    let removed = |n: u32| u32::try_from(u64::from(n) * 48_271 % u64::from(COUNT)).expect("below COUNT");
     for n in 0..COUNT - 99 {
         let (priority, words, _) = entry(removed(n));
         space.remove(EntryId(removed(n)), priority, &words);
