@@ -70,7 +70,7 @@ impl EntryHash {
     pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> TupleId {
         let tuple = self.tuples.add(priority, words);
         let hash = self.hash_of_match(tuple, words);
-        let best = self.best_of(tuple, words, hash);
+        let best = self.best_of_match(tuple, hash, words);
         self.slots.occupy(id, tuple, priority, words);
         self.len += 1;
         match best {
@@ -93,32 +93,37 @@ impl EntryHash {
         tuple
     }
 
-    /// Removes an entry that is in, with its priority and match. Gives the tuple that it had, which may have none now.
-    pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Option<TupleId> {
-        let tuple = self.tuples.find(words)?;
-        let hash = self.hash_of_match(tuple, words);
-        let (_, best) = self.best_of(tuple, words, hash)?;
-        if best != id {
-            let hidden = self.hidden.get_mut(&best)?;
-            if hidden.get(&priority) != Some(&id) {
-                return None;
-            }
-            hidden.remove(&priority);
-            if hidden.is_empty() {
-                self.hidden.remove(&best);
-            }
+    /// Removes an entry; gives the tuple that it had, which may have none now.
+    pub(crate) fn remove(&mut self, id: EntryId) -> Option<TupleId> {
+        let slot = *self.slots.get(id.0).filter(|slot| slot.tuple != 0)?;
+        let (tuple, hash) = (TupleId(slot.tuple), hash_of_entry(&self.tuples, &self.slots, id.0));
+        if slot.is_hidden() {
+            self.forget(tuple, hash, &slot);
         } else if let Some(hidden) = self.hidden.remove(&id) {
             self.reveal(hash, id, hidden);
         } else {
             self.directory.remove(hash, id.0);
         }
         self.slots.vacate(id);
-        self.tuples.subtract(tuple, priority);
+        self.tuples.subtract(tuple, slot.priority);
         self.len -= 1;
         if self.len == 0 {
             (self.slots, self.hidden) = Default::default();
         }
         Some(tuple)
+    }
+
+    /// Takes an entry out of those that another hides.
+    fn forget(&mut self, tuple: TupleId, hash: u32, slot: &Slot) {
+        let Some((_, best)) = self.best_of(tuple, hash, |other| self.slots.words(other).eq(self.slots.words(slot)))
+        else {
+            return;
+        };
+        let Some(hidden) = self.hidden.get_mut(&best) else { return };
+        hidden.remove(&slot.priority);
+        if hidden.is_empty() {
+            self.hidden.remove(&best);
+        }
     }
 
     /// Puts the best of those that an entry hid in its place.
@@ -134,7 +139,7 @@ impl EntryHash {
     /// The entry with exactly this match and priority.
     pub(crate) fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
         let tuple = self.tuples.find(words)?;
-        let (highest, best) = self.best_of(tuple, words, self.hash_of_match(tuple, words))?;
+        let (highest, best) = self.best_of_match(tuple, self.hash_of_match(tuple, words), words)?;
         if highest == priority { Some(best) } else { self.hidden.get(&best)?.get(&priority).copied() }
     }
 
@@ -180,20 +185,21 @@ impl EntryHash {
 
     #[inline(always)]
     fn candidate(&self, masks: &impl Masks, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
+        self.best_of(tuple, hash, |slot| masks.is_match(key, slot, &self.slots))
+    }
+
+    /// The entry of a tuple that packets find, of those with one match; its priority first.
+    #[inline(always)]
+    fn best_of(&self, tuple: TupleId, hash: u32, is_it: impl Fn(&Slot) -> bool) -> Option<(u16, EntryId)> {
         self.directory.candidates(hash).find_map(|id| {
-            let slot = self.slots.get(id)?;
-            (slot.tuple == tuple.0 && masks.is_match(key, slot, &self.slots)).then_some((slot.priority, EntryId(id)))
+            let slot = self.slots.get(id).filter(|slot| slot.tuple == tuple.0 && is_it(slot))?;
+            Some((slot.priority, EntryId(id)))
         })
     }
 
-    /// The entry of a match that packets find, and its priority.
-    fn best_of(&self, tuple: TupleId, words: &WordMatches, hash: u32) -> Option<(u16, EntryId)> {
-        let is_it =
-            |slot: &&Slot| slot.tuple == tuple.0 && self.slots.words(slot).eq(words.iter().map(|word| word.value));
-        self.directory.candidates(hash).find_map(|id| {
-            let slot = self.slots.get(id).filter(is_it)?;
-            Some((slot.priority, EntryId(id)))
-        })
+    /// The same for a match.
+    fn best_of_match(&self, tuple: TupleId, hash: u32, words: &WordMatches) -> Option<(u16, EntryId)> {
+        self.best_of(tuple, hash, |slot| self.slots.words(slot).eq(words.iter().map(|word| word.value)))
     }
 
     fn hash_of_match(&self, tuple: TupleId, words: &WordMatches) -> u32 {

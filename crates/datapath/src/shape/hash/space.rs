@@ -29,8 +29,8 @@ impl Classifier for TupleSpace {
         self.entries.insert(id, priority, words);
     }
 
-    fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
-        self.entries.remove(id, priority, words);
+    fn remove(&mut self, id: EntryId, _priority: u16, _words: &WordMatches) {
+        self.entries.remove(id);
     }
 
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {

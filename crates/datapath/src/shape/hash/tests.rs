@@ -170,7 +170,7 @@ fn hidden_entries_are_not_shown() {
     for (id, priority) in [(1, 9), (3, 7), (0, 4), (2, 1)] {
         assert_eq!(entries.get(tuple, &packet), Some((priority, EntryId(id))));
         assert_eq!((entries.find(priority, &all), shown(&entries).len()), (Some(EntryId(id)), 1));
-        assert_eq!(entries.remove(EntryId(id), priority, &all), Some(tuple));
+        assert_eq!(entries.remove(EntryId(id)), Some(tuple));
     }
-    assert_eq!((entries.remove(EntryId(0), 4, &all), entries.len()), (None, 0));
+    assert_eq!((entries.remove(EntryId(0)), entries.len()), (None, 0));
 }
