@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """Switches on a veth pair, side by side: A - S - B in three network namespaces.
 
-    bench/veth.py [--rounds 5] [--switches bridge,ovs,weir-af_packet,weir-af_xdp,weir-spin] [--measures rtt,tcp,tcp-plain,pps,idle]
+    bench/veth.py [--rounds 5] [--switches bridge,ovs-af_packet,ovs-af_xdp,weir-af_packet,weir-af_xdp]
+                  [--measures rtt,tcp,pps,idle,tcp-plain]
 
 Measures each switch once per round, in turn, so that a noisy machine troubles all alike; prints medians with minimum and
 maximum, and the median of the rounds' ratios to Open vSwitch's user-space datapath (Debian's openvswitch-switch,
-datapath_type=netdev) and to the Linux bridge. Writes a record to bench/records. Needs root, iperf3, ping, ethtool, ovs-*.
+datapath_type=netdev; over AF_XDP if it was built with it) and to the Linux bridge. Writes a record to bench/records. Needs root,
+two cores, iperf3, ping, ethtool, taskset, ovs-*. Hosts and senders run on core 0, user-space switches on core 1.
 
-rtt        ping, 1000 requests 1 ms apart: median in microseconds (lower is better)
-tcp        iperf3, one stream, 3 s, offloads as the kernel sets them: Gbit/s received
-tcp-plain  the same with checksum and segmentation offloads off at every end
-pps        60-byte UDP frames (64 on a wire) sent as fast as one core can for 3 s: thousands delivered per second
-idle       processor time of the switch's process with no traffic, 10 s: percent of one core (nothing to say for the bridge)
+rtt        ping, 1000 requests 1 ms apart: median and 99th percentile in microseconds (lower is better), and processor time of the
+           switch meanwhile, in percent of a core; rtt-10 and rtt-100, only when asked for: so many requests per second
+tcp        iperf3, one stream, 2 s, offloads as the kernel sets them: Gbit/s received
+pps        60-byte UDP frames (64 on a wire) from inside the kernel (live_frames.py), more than any of them forwards: thousands
+           per second that come out; what was offered is in the record
+idle       processor time of the switch's process with no traffic, 3 s: percent of one core (nothing to say for the bridge)
+tcp-plain  as tcp, with checksum and segmentation offloads off at every end
 """
 import argparse
+import contextlib
 import datetime
 import json
 import math
@@ -31,9 +36,17 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WEIR = ROOT / "target/release/weir"
-BLAST = ROOT / "target/release/examples/blast"
-MEASURES = {"rtt": ("us", False), "tcp": ("Gbit/s", True), "tcp-plain": ("Gbit/s", True), "pps": ("kpps", True), "idle": ("%", False)}
+SENDER = ROOT / "bench/live_frames.py"
+# What is measured: unit, and whether more is better.
+METRICS = {"rtt": ("us", False), "rtt-p99": ("us", False), "rtt-cpu": ("%", False), "tcp": ("Gbit/s", True), "pps": ("kpps", True),
+           "pps-offered": ("kpps", True), "idle": ("%", False), "tcp-plain": ("Gbit/s", True)}
+METRICS |= {name.replace("rtt", f"rtt-{rate}"): METRICS[name] for rate in (10, 100) for name in ("rtt", "rtt-p99", "rtt-cpu")}
+DEFAULT_MEASURES = "rtt,tcp,pps,idle,tcp-plain"
+PEERS = ("ovs-af_xdp", "ovs-af_packet", "bridge")
 A_MAC, B_MAC = "06:00:00:00:00:0a", "06:00:00:00:00:0b"
+# Behind B: what B receives and drops at once, so that its network stack is not measured.
+C_MAC = "06:00:00:00:00:0c"
+HOST_CORE, SWITCH_CORE = "taskset -c 0", "taskset -c 1"
 
 
 def run(command, check=True, **more):
@@ -98,36 +111,48 @@ def stop(process):
 
 def bridge(bed):
     run(f"ip -n {bed.s} link add br0 type bridge")
-    for port, mac in (("s0", A_MAC), ("s1", B_MAC)):
+    for port, macs in (("s0", [A_MAC]), ("s1", [B_MAC, C_MAC])):
         run(f"ip -n {bed.s} link set {port} master br0")
-        run(f"bridge -n {bed.s} fdb add {mac} dev {port} master static")
+        for mac in macs:
+            run(f"bridge -n {bed.s} fdb add {mac} dev {port} master static")
     run(f"ip -n {bed.s} link set br0 up")
     return None
 
 
-def ovs(bed):
+def ovs(kind):
     """A private Open vSwitch: its own database, sockets and daemons."""
-    folder = bed.folder
-    env = dict(os.environ, OVS_RUNDIR=str(folder), OVS_LOGDIR=str(folder), OVS_DBDIR=str(folder))
-    run(f"ovsdb-tool create {folder}/conf.db /usr/share/openvswitch/vswitch.ovsschema", env=env)
-    database = f"unix:{folder}/db.sock"
-    bed.start(bed.s, f"ovsdb-server --remote=punix:{folder}/db.sock --unixctl={folder}/db.ctl {folder}/conf.db", env=env)
-    wait_for(lambda: (folder / "db.sock").exists(), "ovsdb-server")
-    run(f"ovs-vsctl --db={database} --no-wait init", env=env)
-    daemon = bed.start(bed.s, f"ovs-vswitchd {database} --unixctl={folder}/vs.ctl", env=env)
-    run(f"ovs-vsctl --db={database} --timeout=20 add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure"
-        " -- add-port br0 s0 -- set interface s0 ofport_request=1 -- add-port br0 s1 -- set interface s1 ofport_request=2",
-        env=env)
-    for there, back in ((1, 2), (2, 1)):
-        run(f"ovs-ofctl add-flow unix:{folder}/br0.mgmt in_port={there},actions=output:{back}", env=env)
-    return daemon
+    def start(bed):
+        folder = bed.folder
+        env = dict(os.environ, OVS_RUNDIR=str(folder), OVS_LOGDIR=str(folder), OVS_DBDIR=str(folder))
+        run(f"ovsdb-tool create {folder}/conf.db /usr/share/openvswitch/vswitch.ovsschema", env=env)
+        database = f"unix:{folder}/db.sock"
+        bed.start(bed.s, f"ovsdb-server --remote=punix:{folder}/db.sock --unixctl={folder}/db.ctl {folder}/conf.db", env=env)
+        wait_for(lambda: (folder / "db.sock").exists(), "ovsdb-server")
+        run(f"ovs-vsctl --db={database} --no-wait init", env=env)
+        run(f"ovs-vsctl --db={database} --no-wait set Open_vSwitch . other_config:pmd-cpu-mask=0x2", env=env)
+        daemon = bed.start(bed.s, f"{SWITCH_CORE} ovs-vswitchd {database} --unixctl={folder}/vs.ctl", env=env)
+        add = f"ovs-vsctl --db={database} --timeout=20 add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure"
+        more = " type=afxdp options:xdp-mode=native options:n_rxq=1" if kind == "afxdp" else ""
+        for number, port in enumerate(("s0", "s1"), 1):
+            add += f" -- add-port br0 {port} -- set interface {port} ofport_request={number}{more}"
+        run(add, env=env)
+        if kind == "afxdp" and "afxdp" not in run(f"ovs-vsctl --db={database} get Open_vSwitch . iface_types", env=env):
+            raise NotBuilt("this Open vSwitch is built without AF_XDP")
+        for there, back in ((1, 2), (2, 1)):
+            run(f"ovs-ofctl add-flow unix:{folder}/br0.mgmt in_port={there},actions=output:{back}", env=env)
+        return daemon
+    return start
+
+
+class NotBuilt(Exception):
+    """A peer that this machine's packages do not have."""
 
 
 def weir(kind, more=""):
     def start(bed):
         socket = bed.folder / "weir.sock"
         ports = f"--port 1={kind}:s0 --port 2={kind}:s1"
-        process = bed.start(bed.s, f"{WEIR} switch {ports} --control-socket {socket} {more}", stdout=subprocess.PIPE)
+        process = bed.start(bed.s, f"{SWITCH_CORE} {WEIR} switch {ports} --control-socket {socket} {more}", stdout=subprocess.PIPE)
         if not process.stdout.readline():
             sys.exit(f"bench: weir switch with {kind} did not start")
         for there, back in ((1, 2), (2, 1)):
@@ -136,9 +161,11 @@ def weir(kind, more=""):
     return start
 
 
-SWITCHES = {"bridge": bridge, "ovs": ovs, "weir-af_packet": weir("af_packet"), "weir-af_xdp": weir("af_xdp")}
-# Measured only when asked for: polling on for longer than the time between two pings.
-ON_DEMAND = {"weir-spin": weir("af_packet", "--spin 2ms")}
+SWITCHES = {"bridge": bridge, "ovs-af_packet": ovs("system"), "ovs-af_xdp": ovs("afxdp"), "weir-af_packet": weir("af_packet"),
+            "weir-af_xdp": weir("af_xdp")}
+# Measured only when asked for: with what earlier versions did, and polling without end.
+ON_DEMAND = {f"weir-{kind}-{name}": weir(kind, f"--spin {spin}")
+             for kind in ("af_packet", "af_xdp") for name, spin in (("30us", "30us"), ("busy", "1h"))}
 
 
 def wait_for(ready, what, seconds=10):
@@ -149,50 +176,88 @@ def wait_for(ready, what, seconds=10):
         time.sleep(0.05)
 
 
-def rtt(bed):
-    lines = bed.inside(bed.a, "ping -c 1000 -i 0.001 10.99.0.2").splitlines()
-    times = [float(found[1]) * 1000 for line in lines if (found := re.search(r"time=([\d.]+)", line))]
-    return statistics.median(times)
+def processor_seconds(daemon):
+    """Processor time of all threads of a process so far."""
+    total = 0
+    for thread in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir() if daemon else ():
+        with contextlib.suppress(OSError):
+            total += int((thread / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
-def tcp(bed):
-    server = bed.start(bed.b, "iperf3 -s -1 -p 5999")
+class Usage:
+    """Percent of a core that a switch's process takes while this lasts."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+
+    def __enter__(self):
+        self.before, self.start = processor_seconds(self.daemon), time.monotonic()
+        return self
+
+    def __exit__(self, *_):
+        self.percent = (processor_seconds(self.daemon) - self.before) / (time.monotonic() - self.start) * 100
+
+
+def rtt(bed, daemon, what="rtt"):
+    rate = int(what.partition("-")[2] or 1000)
+    with Usage(daemon) as usage:
+        text = bed.inside(bed.a, f"{HOST_CORE} ping -c {min(rate, 1000) if rate >= 1000 else rate * 3} -i {1 / rate} 10.99.0.2")
+    times = sorted(float(found) * 1000 for found in re.findall(r"time=([\d.]+)", text))
+    return {what: statistics.median(times), f"{what}-p99": times[int(len(times) * 0.99)], f"{what}-cpu": usage.percent}
+
+
+def tcp(bed, _daemon, what="tcp"):
+    server = bed.start(bed.b, f"{HOST_CORE} iperf3 -s -1 -p 5999")
     wait_for(lambda: ":5999" in bed.inside(bed.b, "ss -ltn"), "iperf3")
-    text = bed.inside(bed.a, "timeout 20 iperf3 -J --connect-timeout 3000 -c 10.99.0.2 -p 5999 -t 3", check=False)
+    text = bed.inside(bed.a, f"{HOST_CORE} timeout 20 iperf3 -J --connect-timeout 2000 -c 10.99.0.2 -p 5999 -t 2", check=False)
     stop(server)
     received = json.loads(text or "{}").get("end", {}).get("sum_received")
-    # Open vSwitch's AF_PACKET ports lose partial checksums: TCP between hosts with offloads does not connect.
-    return received["bits_per_second"] / 1e9 if received else None
+    # Open vSwitch's ports lose partial checksums: TCP between hosts with offloads does not connect.
+    return {what: received["bits_per_second"] / 1e9 if received else None}
 
 
-def pps(bed):
+def tcp_plain(bed, daemon):
+    bed.plain()
+    return tcp(bed, daemon, "tcp-plain")
+
+
+def pps(bed, _daemon):
     def received():
-        return int(bed.inside(bed.b, "cat /sys/class/net/e0/statistics/rx_packets"))
-    before, seconds = received(), 3
-    bed.inside(bed.a, f"taskset -c 0 {BLAST} af_packet:e0 {A_MAC} {B_MAC} {seconds}")
-    return (received() - before) / seconds / 1000
+        return int(bed.inside(bed.b, "cat /sys/class/net/e0/statistics/rx_packets")), time.monotonic()
+    # The sender needs NAPI at its link's other end, which veths have with XDP or with this.
+    bed.inside(bed.s, "ethtool -K s0 gro on")
+    sender = bed.start(bed.a, f"{HOST_CORE} {sys.executable} {SENDER} e0 {A_MAC} {C_MAC} 3", stdout=subprocess.PIPE, text=True)
+    # Its calibration, a tenth of the whole, is over.
+    time.sleep(1)
+    before, start = received()
+    time.sleep(2)
+    after, end = received()
+    sent = json.loads(sender.communicate(timeout=20)[0])
+    return {"pps": (after - before) / (end - start) / 1000, "pps-offered": sent["offered"] / sent["seconds"] / 1000}
 
 
-def idle(bed, daemon):
-    if daemon is None:
-        return 0.0
-
-    def ticks():
-        return sum(int(field) for field in pathlib.Path(f"/proc/{daemon.pid}/stat").read_text().rpartition(")")[2].split()[11:13])
-    before, seconds = ticks(), 10
-    time.sleep(seconds)
-    return (ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds * 100
+def idle(_bed, daemon):
+    with Usage(daemon) as usage:
+        time.sleep(3)
+    return {"idle": usage.percent}
 
 
-def measure(switch, what):
+# In this order: what changes the bed comes last.
+MEASURES = {"rtt": rtt, "rtt-10": lambda bed, daemon: rtt(bed, daemon, "rtt-10"),
+            "rtt-100": lambda bed, daemon: rtt(bed, daemon, "rtt-100"), "tcp": tcp, "idle": idle, "pps": pps, "tcp-plain": tcp_plain}
+
+
+def measure(switch, wanted):
+    """All that is wanted of one switch, in a bed of its own."""
     with Bed() as bed:
-        if what == "tcp-plain":
-            bed.plain()
         daemon = (SWITCHES | ON_DEMAND)[switch](bed)
         wait_for(lambda: " 0% packet loss" in bed.inside(bed.a, "ping -c 1 -W 1 10.99.0.2", check=False), switch)
-        if what == "idle":
-            return idle(bed, daemon)
-        return {"rtt": rtt, "tcp": tcp, "tcp-plain": tcp, "pps": pps}[what](bed)
+        found = {}
+        for name, function in MEASURES.items():
+            if name in wanted:
+                found |= function(bed, daemon)
+        return found
 
 
 def spread(values):
@@ -204,9 +269,9 @@ def spread(values):
 def ratio(ours, theirs, more_is_better):
     """The median of the rounds' ratios, above 1 when ours is better; nothing where one of them fails."""
     if None in ours or None in theirs:
-        return float("nan")
+        return None
     pairs = [(own, peer) if more_is_better else (peer, own) for own, peer in zip(ours, theirs)]
-    return statistics.median(first / second if second else float("nan") for first, second in pairs)
+    return round(statistics.median(first / second if second else math.inf for first, second in pairs), 3)
 
 
 def machine():
@@ -219,35 +284,64 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--switches", default=",".join(SWITCHES))
-    parser.add_argument("--measures", default=",".join(MEASURES))
+    parser.add_argument("--measures", default=DEFAULT_MEASURES)
     parser.add_argument("--record", default="veth", help="the record's name")
     parser.add_argument("--no-record", action="store_true", help="print only")
+    parser.add_argument("--shared-core", action="store_true", help="hosts on the switch's core, too")
+    parser.add_argument("--no-build", action="store_true", help="measure target/release/weir as it is")
     options = parser.parse_args()
-    switches, measures = options.switches.split(","), options.measures.split(",")
-    run("cargo build --quiet --release --locked -p weir-cli", cwd=ROOT)
-    run("cargo build --quiet --release --locked -p weir-port --example blast", cwd=ROOT)
-    results = {what: {switch: [] for switch in switches} for what in measures}
+    switches, wanted = options.switches.split(","), options.measures.split(",")
+    for name, known in [(name, SWITCHES | ON_DEMAND) for name in switches] + [(name, MEASURES) for name in wanted]:
+        if name not in known:
+            sys.exit(f"bench: found `{name}`, expected some of {', '.join(known)}")
+    if options.shared_core:
+        global HOST_CORE
+        HOST_CORE = SWITCH_CORE
+    if not options.no_build:
+        run("cargo build --quiet --release --locked -p weir-cli", cwd=ROOT)
+    results, load = {}, os.getloadavg()[0]
     for number in range(options.rounds):
-        for what in measures:
-            for switch in switches:
-                results[what][switch].append(measure(switch, what))
-                print(f"round {number + 1} {what:9} {switch:15} {spread(results[what][switch][-1:])}", file=sys.stderr)
-    print(f"\n{'':10} " + "".join(f"{switch:>28}" for switch in switches))
-    for what in measures:
-        print(f"{what:10} " + "".join(f"{spread(results[what][switch]):>28}" for switch in switches), MEASURES[what][0])
-        for peer in ("ovs", "bridge"):
-            if peer in switches:
-                better = (ratio(results[what][switch], results[what][peer], MEASURES[what][1]) for switch in switches)
-                better = ("-" if math.isnan(value) else f"{value:.2f}x" for value in better)
-                print(f"  to {peer:6} " + "".join(f"{text:>28}" for text in better))
+        for switch in list(switches):
+            try:
+                found = measure(switch, wanted)
+            except NotBuilt as reason:
+                print(f"{switch} is left out: {reason}", file=sys.stderr)
+                switches.remove(switch)
+                continue
+            for metric, value in found.items():
+                results.setdefault(metric, {}).setdefault(switch, []).append(value)
+            told = ", ".join(f"{metric} {spread([value])}" for metric, value in found.items())
+            print(f"round {number + 1} {switch:15} {told}", file=sys.stderr)
+    results = {metric: results[metric] for metric in METRICS if metric in results}
+    ratios = {metric: ratios_of(metric, found) for metric, found in results.items()}
+    show(switches, results, ratios)
     if not options.no_record:
-        write_record(options, results)
+        write_record(options, results, ratios, load)
 
 
-def write_record(options, results):
+def ratios_of(metric, found):
+    """Of each switch to each peer."""
+    more = METRICS[metric][1]
+    return {f"to {peer}": {switch: ratio(samples, found[peer], more) for switch, samples in found.items() if switch != peer}
+            for peer in PEERS if peer in found and metric not in ("idle", "pps-offered") and not metric.endswith("-cpu")}
+
+
+def show(switches, results, ratios):
+    print(f"\n{'':18} " + "".join(f"{switch:>24}" for switch in switches))
+    for metric, found in results.items():
+        print(f"{metric:18} " + "".join(f"{spread(found[switch]):>24}" for switch in switches), METRICS[metric][0])
+        for peer, of in ratios[metric].items():
+            better = (f"{value:.2f}x" if (value := of.get(switch)) else "-" for switch in switches)
+            print(f"  {peer:16} " + "".join(f"{text:>24}" for text in better))
+
+
+def write_record(options, results, ratios, load):
     commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
-    record = {"command": "bench/veth.py " + " ".join(sys.argv[1:]), "commit": commit, "machine": machine(), "rounds": options.rounds,
-              "units": {what: MEASURES[what][0] for what in results}, "results": results}
+    medians = {metric: {switch: None if None in samples else statistics.median(samples) for switch, samples in found.items()}
+               for metric, found in results.items()}
+    record = {"command": "bench/veth.py " + " ".join(sys.argv[1:]), "commit": commit, "machine": machine(), "load_before": load,
+              "rounds": options.rounds, "units": {metric: METRICS[metric][0] for metric in results}, "medians": medians,
+              "ratios": ratios, "samples": results}
     cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
     folder = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -9,8 +9,8 @@
 //!
 //! So packets that come at least every two milliseconds are met awake, for at most one core; rarer ones cost the shortest window
 //! each. Beyond [`YIELD_AFTER`] the engine offers its core to other threads every [`YIELD_EVERY`]; if one took it for
-//! [`CROWDED`] or longer, the core is better used by others, and for [`REST`] the engine sleeps at once: a sleeper is let in
-//! sooner than one who gave way.
+//! [`CROWDED`] or longer, the core is better used by others, and for [`REST`] the engine spins for the shortest window only: a
+//! sleeper is let in sooner than one who gave way.
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) struct Spinner {
     busy_at: Instant,
     /// When to give way next.
     yield_at: Instant,
-    /// No spinning before.
+    /// No window but the shortest before.
     rest_until: Instant,
 }
 
@@ -118,7 +118,8 @@ impl Spinner {
 
     /// The round that began at `now` found nothing.
     pub(crate) fn wait(&mut self, now: Instant) -> Wait {
-        if now.since(self.busy_at) >= self.window || now < self.rest_until {
+        let window = if now < self.rest_until { self.window.min(WINDOW_MIN) } else { self.window };
+        if now.since(self.busy_at) >= window {
             return Wait::Sleep;
         }
         if self.spin == Spin::Auto && now >= self.yield_at {

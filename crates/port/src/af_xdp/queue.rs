@@ -14,6 +14,10 @@ const RETRIES_MAX: u32 = 3;
 /// Bytes of sent frames that their receivers may hold, so that sending does not stop for them.
 const SEND_BUFFER: i32 = 8 << 20;
 
+/// How many frames a call to send takes (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); 32 where the kernel does not know the option.
+const CALL_BUDGET_OPTION: libc::c_int = 9;
+const CALL_BUDGET: u32 = 256;
+
 /// A frame continues in the next descriptor.
 const CONTINUED: u32 = libc::XDP_PKT_CONTD;
 
@@ -83,6 +87,7 @@ impl Queue {
         queue.several = bind(queue.socket.as_fd(), interface, number)?;
         // Without the right to, the system's default holds.
         let _ = socket::set(queue.socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER);
+        let _ = socket::set(queue.socket.as_fd(), libc::SOL_XDP, CALL_BUDGET_OPTION, &CALL_BUDGET);
         Ok(queue)
     }
 
