@@ -116,14 +116,14 @@ impl Tables<'_> {
                 let timer = entry.deadline(counter.used).map(|(at, _)| (at, entry.stamp));
                 let replaced = self.tables[usize::from(table)].put_back(id, entry);
                 self.forget_timer(replaced.as_ref());
-                self.counters[usize::from(table)].start(id, counter);
+                self.tables[usize::from(table)].counts.start(id, counter);
                 self.start_timer(timer, table, id);
             }
             Undo::Modified(table, id, former) => {
                 self.tables[usize::from(table)].set_program(id, former.program);
                 let Some(entry) = self.tables[usize::from(table)].get_mut(id) else { return };
                 entry.cookie = former.cookie;
-                self.counters[usize::from(table)].start(id, former.counter);
+                self.tables[usize::from(table)].counts.start(id, former.counter);
             }
             // Not changes of entries.
             Undo::Port(..) | Undo::Groups(_) | Undo::Meters(_) | Undo::Table(..) => {}

@@ -10,11 +10,13 @@ mod agent;
 mod auxiliary;
 mod buffers;
 mod bundle;
+mod burst;
 mod channels;
 mod drops;
 mod effects;
 mod execute;
 mod flow_mod;
+mod forward;
 mod group;
 mod journal;
 mod live;
@@ -35,6 +37,7 @@ mod validate;
 
 pub use agent::{FlowWalk, LongReply};
 pub use drops::{DropReason, Drops};
+pub use forward::Worker;
 pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
 pub use trace::{Trace, TraceStep};
@@ -48,21 +51,20 @@ use channels::Channels;
 use flow_mod::Tables;
 use group::{GroupCounters, Groups};
 use journal::Journal;
-use live::{Live, Plane};
+use live::Plane;
 use meter::Meters;
 use monitor::Monitors;
 use normal::Learned;
-use packet::Packet;
 use ports::Ports;
 use std::time::Duration;
-use table::{FlowTable, TableCounters, TableSettings};
+use table::{FlowTable, TableSettings};
 use timeouts::Timers;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
 use weir_openflow::model::role::Role;
 use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, NxMessage, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version};
-use weir_packet::{Field, Frame, FramePool, Parsed, parse_frame};
+use weir_packet::FramePool;
 use weir_units::Instant;
 
 /// See the crate's page.
@@ -84,6 +86,12 @@ pub struct Datapath {
     plane: Plane,
     /// Memory for action sets.
     set: ActionSet,
+    /// The engine's own worker, made when it is first needed.
+    engine: Option<Box<Worker>>,
+    /// Workers beside the engine's thread.
+    n_workers: usize,
+    /// Counts what may have changed the tables.
+    generation: u64,
     fail_mode: FailMode,
     /// Whether IP fragments are dropped (`OFPC_FRAG_DROP`).
     drops_fragments: bool,
@@ -98,7 +106,6 @@ impl Datapath {
         let config = DatapathConfig { n_tables: config.n_tables.clamp(1, 254), ..config };
         let plane = Plane {
             ports: Ports::new(),
-            counters: (0..config.n_tables).map(|_| TableCounters::default()).collect(),
             groups: GroupCounters::default(),
             drops: Drops::default(),
             learned: Learned::new(config.max_learned),
@@ -129,6 +136,9 @@ impl Datapath {
             schedule: Schedule::default(),
             plane,
             set: ActionSet::default(),
+            engine: None,
+            n_workers: 0,
+            generation: 0,
             fail_mode: FailMode::Secure,
             drops_fragments: false,
             config,
@@ -183,47 +193,6 @@ impl Datapath {
         self.plane.ports.iter().map(|port| port.desc.clone()).collect()
     }
 
-    /// Runs frames that came in on one port through the pipeline. `frames` is empty afterwards; buffers that go nowhere are
-    /// given to `pool`.
-    pub fn process(
-        &mut self,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) {
-        let is_standalone = self.is_standalone();
-        let drops_fragments = self.drops_fragments;
-        let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
-        if let Err(reason) = live.plane.ports.may_receive(in_port) {
-            return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
-        }
-        let mut parsed = Parsed::default();
-        for frame in frames.iter_mut() {
-            if parse_frame(frame, in_port, &mut parsed).is_err() {
-                live.refuse(frame, DropReason::TooShort);
-                continue;
-            }
-            if drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
-                live.refuse(frame, DropReason::Fragment);
-                continue;
-            }
-            let mut packet = Packet::new(frame, &mut parsed, in_port);
-            if is_standalone {
-                execute::normal(&mut packet, &mut live);
-            } else {
-                pipeline::run(live.tables, &mut packet, &mut self.set, &mut live);
-            }
-            packet.finish(&mut live);
-        }
-        // Every frame was taken out of its place.
-        frames.clear();
-        if !self.plane.to_learn.is_empty() {
-            self.learn(now, out);
-        }
-    }
-
     /// A channel is up and speaks `version`.
     pub fn channel_up(&mut self, now: Instant, channel: ChannelId, version: Version) {
         self.plane.channels.up(now, channel, version);
@@ -269,6 +238,7 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) {
+        self.generation += 1;
         agent::handle(self, now, channel, message, pool, out);
     }
 
@@ -335,9 +305,9 @@ impl Datapath {
     }
 
     fn tables(&mut self) -> Tables<'_> {
+        self.generation += 1;
         Tables {
             tables: &mut self.tables,
-            counters: &mut self.plane.counters,
             meters: &self.plane.meters,
             timers: &mut self.timers,
             settings: &self.settings,

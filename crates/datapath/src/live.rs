@@ -3,13 +3,14 @@ use crate::action_set::ActionSet;
 use crate::buffers::Buffers;
 use crate::channels::{Channel, Channels};
 use crate::effects::{Effects, NO_COOKIE, Origin};
+use crate::forward::Straight;
 use crate::group::{self, BucketAt, Group, GroupCounters, Groups};
 use crate::meter::{self, Meters, Verdict};
 use crate::normal::{Forward, Learned};
 use crate::packet::Packet;
 use crate::ports::Ports;
 use crate::shape::EntryId;
-use crate::table::{FlowEntry, FlowTable, TableCounters};
+use crate::table::{FlowEntry, FlowTable, WorkerNo};
 use crate::{ChannelId, DropReason, Drops, Output, pipeline};
 use std::ops::ControlFlow;
 use weir_openflow::Version;
@@ -27,8 +28,6 @@ use weir_units::Instant;
 #[derive(Debug)]
 pub(crate) struct Plane {
     pub(crate) ports: Ports,
-    /// By table.
-    pub(crate) counters: Vec<TableCounters>,
     /// By group.
     pub(crate) groups: GroupCounters,
     pub(crate) drops: Drops,
@@ -72,6 +71,14 @@ impl<'a> Live<'a> {
     pub(crate) fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
         self.dropped(reason);
         self.pool.give(std::mem::take(frame));
+    }
+
+    /// Sends frames that entries output to an ordinary port, as they are.
+    #[inline(always)]
+    pub(crate) fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
+        let ports = &self.plane.ports;
+        let mut straight = Straight { ports, drops: &mut self.plane.drops, pool: self.pool, out: self.out };
+        self.last = straight.send(in_port, port, frames, self.last);
     }
 
     /// Offers a packet to the channels that `wants` picks; each says how many bytes it gets at most.
@@ -198,15 +205,10 @@ impl Effects for Live<'_> {
 
     #[inline]
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
-        let Some(counters) = self.plane.counters.get_mut(usize::from(table)) else { return };
-        counters.lookups += 1;
+        let Some(table) = self.tables.get(usize::from(table)) else { return };
+        table.counts.looked_up(WorkerNo::ENGINE, 1, u64::from(found.is_some()));
         if let Some((id, _)) = found {
-            counters.matches += 1;
-            if let Some(flow) = counters.flows.get_mut(id.index()) {
-                flow.packets += 1;
-                flow.bytes += bytes as u64;
-                flow.used = self.now;
-            }
+            table.counts.count(WorkerNo::ENGINE, id, bytes as u64, self.now);
         }
     }
 

@@ -1,6 +1,7 @@
 //! A packet's way through the tables (OpenFlow 1.3.5, 5.1 to 5.11).
 use crate::DropReason;
 use crate::action_set::ActionSet;
+use crate::burst::Fate;
 use crate::effects::{Effects, NO_COOKIE, Origin};
 use crate::execute;
 use crate::nicira;
@@ -24,6 +25,21 @@ pub(crate) fn run(tables: &[FlowTable], packet: &mut Packet, set: &mut ActionSet
     go_through(tables, 0, packet, set, fx);
 }
 
+/// The same for a packet that was looked up already, and counted, in a table that only gotos led to.
+#[inline]
+pub(crate) fn run_from(
+    tables: &[FlowTable],
+    fate: Fate,
+    packet: &mut Packet,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) {
+    set.clear();
+    packet.note_output(None);
+    let entry = tables.get(usize::from(fate.table)).and_then(|table| table.get(fate.entry));
+    go_on(tables, fate.table, entry, packet, set, fx);
+}
+
 /// Runs a packet that was output to `port` through the tables from the first for egress on (OpenFlow 1.5.1, 5.1): its action set
 /// begins with that output, and outputs of egress tables leave at once.
 #[cold]
@@ -38,20 +54,30 @@ pub(crate) fn egress(tables: &[FlowTable], first: u8, port: PortNo, packet: &mut
 /// Runs a packet through tables from one on.
 #[inline(always)]
 fn go_through(tables: &[FlowTable], first: u8, packet: &mut Packet, set: &mut ActionSet, fx: &mut impl Effects) {
-    let mut table = first;
+    let entry = look_up(tables, first, packet, fx);
+    go_on(tables, first, entry, packet, set, fx);
+}
+
+/// Runs a packet through tables from one on, where `found` is its entry.
+#[inline(always)]
+fn go_on(
+    tables: &[FlowTable],
+    first: u8,
+    found: Option<&FlowEntry>,
+    packet: &mut Packet,
+    set: &mut ActionSet,
+    fx: &mut impl Effects,
+) {
+    let (mut table, mut found) = (first, found);
     loop {
-        // 1.
-        let found = tables.get(usize::from(table)).and_then(|table| table.lookup(packet.key()));
-        fx.looked_up(table, found, packet.frame.len());
         // 2.
-        let Some((_, entry)) = found else { return miss(table, packet, fx) };
+        let Some(entry) = found else { return miss(table, packet, fx) };
         // 3.
         let ControlFlow::Continue(goto) = instructions(entry, table, packet, set, fx) else { return };
-        match goto {
-            // Later tables only, as compiling has checked: this ends.
-            Some(next) => table = next,
-            None => break,
-        }
+        // Later tables only, as compiling has checked: this ends.
+        let Some(next) = goto else { break };
+        table = next;
+        found = look_up(tables, table, packet, fx);
     }
     // 4.
     if !set.is_empty() {
@@ -59,6 +85,19 @@ fn go_through(tables: &[FlowTable], first: u8, packet: &mut Packet, set: &mut Ac
         let origin = Origin { table, cookie: NO_COOKIE, reason: PacketInReason::Action };
         let _ = execute::run(set.actions(), packet, origin, fx);
     }
+}
+
+/// Looks a packet up in a table (1.).
+#[inline(always)]
+fn look_up<'a>(
+    tables: &'a [FlowTable],
+    table: u8,
+    packet: &mut Packet,
+    fx: &mut impl Effects,
+) -> Option<&'a FlowEntry> {
+    let found = tables.get(usize::from(table)).and_then(|table| table.lookup(packet.key()));
+    fx.looked_up(table, found, packet.frame.len());
+    found.map(|(_, entry)| entry)
 }
 
 /// Runs an entry's instructions; the table that comes next, if any.

@@ -96,12 +96,18 @@ impl Output {
     /// Adds a frame for a port, whose list is probably at `hint`; says where it is.
     #[inline]
     pub(crate) fn send(&mut self, port: PortNo, frame: Frame, hint: usize) -> usize {
-        let at = match self.frames.get(hint) {
-            Some((hinted, _)) if *hinted == port => hint,
-            _ => self.list_of(port),
-        };
+        let at = self.list(port, hint);
         self.frames[at].1.push(frame);
         at
+    }
+
+    /// Where the list of a port is, which is probably at `hint`.
+    #[inline]
+    pub(crate) fn list(&mut self, port: PortNo, hint: usize) -> usize {
+        match self.frames.get(hint) {
+            Some((hinted, _)) if *hinted == port => hint,
+            _ => self.list_of(port),
+        }
     }
 
     /// Adds what another has, behind what is here.

@@ -58,15 +58,15 @@ impl Datapath {
     }
 
     fn table_stats(&self) -> Vec<TableStats> {
-        let tables = (0..).map(TableId).zip(self.tables.iter().zip(&self.plane.counters));
-        let stats = tables.filter(|(table, _)| self.has_table(*table)).map(|(table, (entries, counters))| TableStats {
+        let tables = (0..).map(TableId).zip(&self.tables);
+        let stats = tables.filter(|(table, _)| self.has_table(*table)).map(|(table, entries)| TableStats {
             table,
             name: self.settings[usize::from(table.0)].name.clone(),
             wildcards: V10_WILDCARDS,
             max_entries: self.settings[usize::from(table.0)].max_entries,
             active_count: u32::try_from(entries.len()).unwrap_or(u32::MAX),
-            lookup_count: counters.lookups,
-            matched_count: counters.matches,
+            lookup_count: entries.counts.table().0,
+            matched_count: entries.counts.table().1,
         });
         stats.collect()
     }

@@ -55,9 +55,9 @@ impl Datapath {
 
     /// Goes on with a walk over at most `most` places of entries; what is found goes to `found`. Whether there is more.
     pub fn walk_flows(&self, now: Instant, walk: &mut FlowWalk, most: usize, found: &mut Vec<FlowStats>) -> bool {
-        let counters = &self.plane.counters;
+        let tables = &self.tables;
         self.walk(walk, most, |table, id, entry| {
-            found.push(entry.stats(now, table, counters[usize::from(table)].of(id)))
+            found.push(entry.stats(now, table, tables[usize::from(table)].counts.of(id)))
         })
     }
 
@@ -118,16 +118,16 @@ impl Datapath {
                 (ReplyBody::Flow(found), more)
             }
             Asked::Counters(walk) => {
-                let (mut found, counters) = (Vec::new(), &self.plane.counters);
+                let (mut found, tables) = (Vec::new(), &self.tables);
                 let more = self.walk(walk, most, |table, id, entry| {
-                    found.push(entry.counters(now, table, counters[usize::from(table)].of(id)));
+                    found.push(entry.counters(now, table, tables[usize::from(table)].counts.of(id)));
                 });
                 (ReplyBody::FlowCounters(found), more)
             }
             Asked::Sum(walk, sum) => {
-                let counters = &self.plane.counters;
+                let tables = &self.tables;
                 let more = self.walk(walk, most, |table, id, _| {
-                    let counter = counters[usize::from(table)].of(id);
+                    let counter = tables[usize::from(table)].counts.of(id);
                     sum.packet_count += counter.packets;
                     sum.byte_count += counter.bytes;
                     sum.flow_count += 1;

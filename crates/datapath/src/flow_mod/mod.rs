@@ -9,7 +9,7 @@ use crate::journal::{Former, Journal, Undo};
 use crate::meter::Meters;
 use crate::program::Program;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable, TableCounters, TableSettings};
+use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings};
 use crate::timeouts::{Timer, Timers};
 use crate::validate::{self, Known, Place};
 use std::sync::Arc;
@@ -27,7 +27,6 @@ use weir_units::Instant;
 /// The tables with everything that changes with them.
 pub(crate) struct Tables<'a> {
     pub(crate) tables: &'a mut [FlowTable],
-    pub(crate) counters: &'a mut [TableCounters],
     pub(crate) meters: &'a Meters,
     pub(crate) timers: &'a mut Timers,
     /// By table.
@@ -168,10 +167,9 @@ impl Tables<'_> {
             self.remove(now, flow.table.0, victim, FlowRemovedReason::Eviction, gone);
         }
         let table = &mut self.tables[usize::from(flow.table.0)];
-        let counters = &mut self.counters[usize::from(flow.table.0)];
         // 1.0 has no flag for it and always starts anew.
         let resets = version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
-        let former = same.map(|id| counters.of(id)).unwrap_or_default();
+        let former = same.map(|id| table.counts.of(id)).unwrap_or_default();
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
@@ -204,7 +202,7 @@ impl Tables<'_> {
         };
         let added = self.tables[usize::from(flow.table.0)].get(id);
         self.journal.changed(FlowEvent::Added, None, flow.table.0, added, None);
-        self.counters[usize::from(flow.table.0)].start(id, FlowCounter { used: now, ..counter });
+        self.tables[usize::from(flow.table.0)].counts.start(id, FlowCounter { used: now, ..counter });
         self.start_timer(timer, flow.table.0, id);
         Ok(())
     }
@@ -235,8 +233,8 @@ impl Tables<'_> {
         let stamp = self.timers.stamp();
         for (table, id) in &found {
             let Some(former) = self.tables[usize::from(*table)].set_program(*id, program.clone()) else { continue };
+            let counter = self.tables[usize::from(*table)].counts.of(*id);
             let Some(entry) = self.tables[usize::from(*table)].get_mut(*id) else { continue };
-            let counter = self.counters[usize::from(*table)].of(*id);
             let cookie = entry.cookie;
             if version == Version::V10 {
                 entry.cookie = flow.cookie;
@@ -248,7 +246,7 @@ impl Tables<'_> {
             self.journal.note(|| Undo::Modified(*table, *id, Former { program: former, cookie, counter }));
             if flow.flags.contains(FlowFlags::RESET_COUNTS) {
                 let reset = FlowCounter { used: counter.used.min(now), ..FlowCounter::default() };
-                self.counters[usize::from(*table)].start(*id, reset);
+                self.tables[usize::from(*table)].counts.start(*id, reset);
             }
         }
         !found.is_empty()
@@ -291,7 +289,7 @@ impl Tables<'_> {
     /// Removes an entry.
     fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<FlowRemoved>) {
         let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
-        let counter = self.counters[usize::from(table)].of(id);
+        let counter = self.tables[usize::from(table)].counts.of(id);
         if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
             gone.push(entry.removed(now, table, reason, counter));
         }
@@ -315,13 +313,13 @@ impl Tables<'_> {
                 self.timers.was_stale();
                 continue;
             }
-            let used = self.counters[usize::from(timer.table)].of(timer.id).used;
+            let used = self.tables[usize::from(timer.table)].counts.of(timer.id).used;
             let entry = self.tables[usize::from(timer.table)].get(timer.id);
             match entry.and_then(|entry| entry.deadline(used)) {
                 Some((at, reason)) if at <= now => {
                     // Its timer was taken: there is none left to forget.
                     let entry = self.tables[usize::from(timer.table)].remove(timer.id);
-                    let counter = self.counters[usize::from(timer.table)].of(timer.id);
+                    let counter = self.tables[usize::from(timer.table)].counts.of(timer.id);
                     self.journal.changed(FlowEvent::Removed, Some(reason), timer.table, entry.as_ref(), None);
                     let told = entry.filter(|entry| entry.flags.contains(FlowFlags::SEND_FLOW_REM));
                     gone.extend(told.map(|entry| entry.removed(now, timer.table, reason, counter)));

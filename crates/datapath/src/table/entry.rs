@@ -1,6 +1,7 @@
 //! A flow entry, and what packets count for it.
 use crate::program::Program;
 use crate::shape::WordMatches;
+use crate::table::FlowCounter;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_openflow::model::flow::FlowFlags;
@@ -30,15 +31,6 @@ pub(crate) struct FlowEntry {
     /// The stamp at its last change.
     pub(crate) changed: u64,
     pub(crate) program: Arc<Program>,
-}
-
-/// Packets and bytes of an entry.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct FlowCounter {
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
-    /// When the last packet came, or the entry.
-    pub(crate) used: Instant,
 }
 
 impl FlowEntry {

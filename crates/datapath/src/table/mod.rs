@@ -1,14 +1,18 @@
 //! A flow table: its entries, the index that strict operations use, and the classifier that packets use.
+mod counts;
 mod entry;
 mod eviction;
 mod groups;
+mod hot;
 mod limits;
 mod metered;
 mod settings;
 mod vacancy;
 
-pub(crate) use entry::{FlowCounter, FlowEntry, duration};
+pub(crate) use counts::{Counts, WorkerNo};
+pub(crate) use entry::{FlowEntry, duration};
 use groups::GroupEntries;
+pub(crate) use hot::{FlowCounter, Verdict};
 pub(crate) use limits::Limits;
 pub(crate) use metered::Metered;
 pub(crate) use settings::TableSettings;
@@ -18,14 +22,13 @@ use eviction::Eviction;
 
 use crate::program::Program;
 use crate::shape::adaptive::Adaptive;
-use crate::shape::{Classifier, EntryId, WordMatches};
+use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use foldhash::{HashMap, HashMapExt};
 use std::sync::Arc;
 use weir_openflow::model::GroupId;
-use weir_packet::FlowKey;
+use weir_packet::{FlowKey, Parsed};
 
-/// See the module's page. Packets only read it; their counters lie in [`TableCounters`], so that workers can share one table
-/// and count each for itself.
+/// See the module's page. Packets only read it and count, each worker for itself ([`counts`]), so that workers can share it.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     entries: Vec<Option<FlowEntry>>,
@@ -37,17 +40,7 @@ pub(crate) struct FlowTable {
     groups: GroupEntries,
     metered: Metered,
     eviction: Eviction,
-}
-
-/// What packets count in a table.
-#[derive(Debug, Default)]
-pub(crate) struct TableCounters {
-    /// Packets looked up.
-    pub(crate) lookups: u64,
-    /// Packets that matched an entry.
-    pub(crate) matches: u64,
-    /// By entry.
-    pub(crate) flows: Vec<FlowCounter>,
+    pub(crate) counts: Counts,
 }
 
 impl FlowTable {
@@ -60,6 +53,7 @@ impl FlowTable {
             groups: GroupEntries::default(),
             metered: Metered::default(),
             eviction: Eviction::default(),
+            counts: Counts::default(),
         }
     }
 
@@ -73,6 +67,12 @@ impl FlowTable {
     pub(crate) fn lookup(&self, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
         let id = self.classifier.lookup(key)?;
         Some((id, self.get(id)?))
+    }
+
+    /// The same of the lanes of a burst, into `found`.
+    #[inline(always)]
+    pub(crate) fn lookup_burst(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
+        self.classifier.lookup_burst(keys, lanes, found, |id| self.counts.soon(id));
     }
 
     /// An entry by its place.
@@ -96,6 +96,7 @@ impl FlowTable {
         let entry = self.entries.get_mut(id.index())?.as_mut()?;
         self.groups.swap(Some(&entry.program), Some(&program));
         self.metered.swap(Some(&entry.program), Some(&program));
+        self.counts.set_verdict(id, Verdict::of(&program));
         Some(std::mem::replace(&mut entry.program, program))
     }
 
@@ -146,6 +147,7 @@ impl FlowTable {
             self.eviction.went(id, former);
         }
         self.eviction.came(id, &entry);
+        self.counts.set_verdict(id, Verdict::of(&entry.program));
         place.replace(entry)
     }
 
@@ -169,6 +171,7 @@ impl FlowTable {
         self.groups.swap(None, Some(&entry.program));
         self.eviction.came(id, &entry);
         self.metered.swap(None, Some(&entry.program));
+        self.counts.set_verdict(id, Verdict::of(&entry.program));
         self.entries[id.index()] = Some(entry);
     }
 
@@ -206,20 +209,5 @@ impl FlowTable {
         for id in ids {
             self.remove(id);
         }
-    }
-}
-
-impl TableCounters {
-    /// Starts an entry's counters.
-    pub(crate) fn start(&mut self, id: EntryId, counter: FlowCounter) {
-        if self.flows.len() <= id.index() {
-            self.flows.resize(id.index() + 1, FlowCounter::default());
-        }
-        self.flows[id.index()] = counter;
-    }
-
-    /// An entry's counters.
-    pub(crate) fn of(&self, id: EntryId) -> FlowCounter {
-        self.flows.get(id.index()).copied().unwrap_or_default()
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! One pass, outside in: link ([`parse()`]), `ip`, `transport`. Each step reads a header whole or not at all, writes its
 //! fields into the key's words and hands on to the next; nothing is written twice and absent fields stay zero.
+pub(crate) mod common;
 pub(crate) mod ip;
 pub(crate) mod transport;
 
 use crate::bytes::{read, read_u16};
 use crate::field::{VLAN_PRESENT, eth_type};
 use crate::{Field, FlowKey, Frame, PacketType, PortNo, nsh};
+
+pub use common::parse_common;
 
 /// VLAN tags looked behind; with more, `eth_type` is the next tag's TPID and parsing ends there.
 pub const MAX_VLAN_TAGS: u8 = 8;
@@ -111,6 +114,10 @@ pub fn parse_frame(frame: &Frame, in_port: PortNo, parsed: &mut Parsed) -> Resul
 }
 
 impl Parsed {
+    /// Of a packet that has nothing.
+    pub const EMPTY: Parsed =
+        Parsed { key: FlowKey::EMPTY, layers: Layers { vlan_tags: 0, mpls: None, network: None, transport: None } };
+
     /// As [`parse_frame`], into a new place.
     ///
     /// # Errors

@@ -1,17 +1,32 @@
 //! What another parser, etherparse, says about a frame.
+use crate::craft::{Craft, TcpHeader};
 use crate::field::{VLAN_PRESENT, ip_frag, ipv6_exthdr};
 use crate::test_support::any_craft;
-use crate::{Field, PortNo, parse};
+use crate::{Field, Frame, MacAddr, Parsed, PortNo, parse, parse_common};
 use etherparse::{
     ArpHardwareId, EtherType, Ipv6ExtensionSlice, LinkExtSlice, LinkSlice, NetSlice, SlicedPacket, TransportSlice,
 };
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 type Fields = Vec<(Field, u128)>;
+
+/// Checks that the parser of the common shape, where it takes a frame, finds what the general one finds.
+pub(super) fn compare_common(frame: &[u8]) -> bool {
+    // What lies behind a frame in its buffer must not matter.
+    let (bytes, mut frame, mut common) = (frame, Frame::from_bytes(&[0xa5; 2000]), Parsed::default());
+    frame.assign(bytes);
+    let is_common = parse_common(&frame, PortNo(7), &mut common);
+    if is_common {
+        assert_eq!(Ok(common), Parsed::of(&frame, PortNo(7)), "{frame:?}");
+    }
+    is_common
+}
 
 /// Checks that parsing finds what etherparse finds; how many fields were compared. What etherparse refuses, or reads
 /// differently on purpose, is not compared.
 pub(super) fn compare(frame: &[u8]) -> usize {
+    compare_common(frame);
     let Some(expected) = expected(frame) else { return 0 };
     let key = parse(frame, PortNo(1)).unwrap().key;
     for (field, value) in &expected {
@@ -188,4 +203,17 @@ proptest! {
         }
         compare(&frame);
     }
+}
+
+#[test]
+fn the_common_shape_is_recognised() {
+    let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let ethernet = || Craft::ethernet(MacAddr::from_bits(1), MacAddr::from_bits(2));
+    assert!(compare_common(&ethernet().ipv4(a, b).udp(1, 2).payload(&[0; 18]).build()));
+    assert!(compare_common(&ethernet().ipv4(a, b).tcp(TcpHeader::default()).payload(&[0; 6]).build()));
+    assert!(compare_common(&ethernet().vlan(0x8100, 5, 3).ipv4(a, b).tcp(TcpHeader::default()).build()));
+    assert!(!compare_common(
+        &ethernet().vlan(0x8100, 5, 3).vlan(0x8100, 6, 3).ipv4(a, b).tcp(TcpHeader::default()).build()
+    ));
+    assert!(!compare_common(&ethernet().ipv4(a, b).build()));
 }

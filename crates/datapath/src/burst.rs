@@ -1,0 +1,210 @@
+//! Packets of one port together, as far as they have the same to do: all are parsed, then all are looked up, so that the waits for
+//! memory of one overlap with the work on others; what they do is done one after the other, in the order they came.
+//!
+//! The burst does in short what most packets need: entries that output to a port, and gotos that lead to them. What an entry
+//! asks for beyond that goes the general way ([`crate::pipeline`]), from the entry on that was found here.
+use crate::shape::{EntryId, Lanes, MAX_BURST};
+use crate::table::{FlowTable, Verdict, WorkerNo};
+use weir_openflow::model::PortNo;
+use weir_packet::{Field, Frame, Parsed, parse_common, parse_frame};
+use weir_units::Instant;
+
+/// The memory that bursts are handled in.
+#[derive(Debug)]
+pub(crate) struct Burst {
+    pub(crate) parsed: Box<[Parsed; MAX_BURST]>,
+    /// Where something may be left in `parsed` that [`parse_common`] does not overwrite.
+    stale: Lanes,
+    found: Box<[EntryId; MAX_BURST]>,
+    /// Packets of which more is known than their bytes, or that begin with no Ethernet header.
+    special: Lanes,
+    /// Frames' lengths in bytes.
+    bytes: Box<[u32; MAX_BURST]>,
+    /// By packet: what becomes of it, and the table and entry that say so.
+    pub(crate) fates: Box<[Fate; MAX_BURST]>,
+    /// By table: the packets that come to it.
+    waiting: Vec<Lanes>,
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fate {
+    pub(crate) verdict: Verdict,
+    pub(crate) table: u8,
+    pub(crate) entry: EntryId,
+}
+
+/// Whether packets that are looked up are counted, for whom, and when they came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counting {
+    For(WorkerNo, Instant),
+    /// They were already.
+    Done,
+}
+
+impl Default for Burst {
+    fn default() -> Burst {
+        let fate = Fate { verdict: Verdict::Program, table: 0, entry: EntryId::NONE };
+        Burst {
+            parsed: Box::new([Parsed::default(); MAX_BURST]),
+            stale: Lanes(u64::MAX),
+            special: Lanes::default(),
+            found: Box::new([EntryId::NONE; MAX_BURST]),
+            bytes: Box::new([0; MAX_BURST]),
+            fates: Box::new([fate; MAX_BURST]),
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl Burst {
+    /// Parses frames, [`MAX_BURST`] at most, that came in on one port. Gives the packets that are ones: not cut short within
+    /// the Ethernet header.
+    #[inline(always)]
+    pub(crate) fn parse(&mut self, frames: &[Frame], in_port: PortNo) -> Lanes {
+        let mut lanes = Lanes::first(frames.len());
+        self.special = Lanes::default();
+        for (lane, frame) in frames.iter().enumerate().take(MAX_BURST) {
+            let slot = &mut self.parsed[lane];
+            if self.stale.has(lane) {
+                *slot = BLANK;
+            }
+            self.bytes[lane] = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+            let is_plain = frame.is_plain();
+            if is_plain && parse_common(frame, in_port, slot) {
+                self.stale = self.stale.without(Lanes(1 << lane));
+            } else {
+                self.stale.add(lane);
+                self.special.0 |= u64::from(!is_plain) << lane;
+                if !parse_other(frame, in_port, slot) {
+                    lanes = lanes.without(Lanes(1 << lane));
+                }
+            }
+        }
+        lanes
+    }
+
+    /// Finds out what becomes of the packets, and counts them at the entries found.
+    #[inline(always)]
+    pub(crate) fn look_up(&mut self, tables: &[FlowTable], lanes: Lanes, counting: Counting) {
+        let Some(first) = tables.first() else { return };
+        first.lookup_burst(&self.parsed, lanes, &mut self.found);
+        let on = self.judge(first, 0, lanes, counting);
+        if on {
+            self.go_on(tables, counting);
+        }
+    }
+
+    /// Counts the packets that came to a table, and notes what becomes of each. Whether some go on to another table.
+    #[inline(always)]
+    fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: Counting) -> bool {
+        let (mut missed, mut on) = (0, false);
+        lanes.each(|lane| {
+            let id = self.found[lane];
+            if id == EntryId::NONE {
+                missed += 1;
+                self.fates[lane] = Fate { verdict: Verdict::Program, table: number, entry: EntryId::NONE };
+                return;
+            }
+            if let Counting::For(worker, now) = counting {
+                table.counts.count(worker, id, self.bytes[lane].into(), now);
+            }
+            let verdict = table.counts.verdict(id);
+            self.fates[lane] = Fate { verdict, table: number, entry: id };
+            if let Verdict::Goto(next) = verdict {
+                on = true;
+                self.wait_at(next, lane);
+            }
+        });
+        if let Counting::For(worker, _) = counting {
+            let lookups = u64::from(lanes.count());
+            table.counts.looked_up(worker, lookups, lookups - missed);
+        }
+        on
+    }
+
+    #[inline(never)]
+    fn wait_at(&mut self, table: u8, lane: usize) {
+        let table = usize::from(table);
+        if self.waiting.len() <= table {
+            self.waiting.resize(table + 1, Lanes::default());
+        }
+        self.waiting[table].add(lane);
+    }
+
+    /// The tables behind the first, each for all the packets that come to it: gotos lead only to later tables.
+    #[inline(always)]
+    fn go_on(&mut self, tables: &[FlowTable], counting: Counting) {
+        let mut number = 0;
+        while let Some(lanes) = self.waiting.get(number).copied() {
+            if !lanes.is_empty() {
+                self.waiting[number] = Lanes::default();
+                // Compiling has checked that it is there.
+                let Some(table) = tables.get(number) else { break };
+                table.lookup_burst(&self.parsed, lanes, &mut self.found);
+                self.judge(table, u8::try_from(number).unwrap_or(u8::MAX), lanes, counting);
+            }
+            number += 1;
+        }
+    }
+
+    /// Whether all of some packets leave by ordinary ports as they are.
+    #[inline(always)]
+    pub(crate) fn all_straight(&self, packets: Lanes) -> bool {
+        let mut straight = Lanes::default();
+        packets.without(self.special).each(|lane| {
+            if let Verdict::Output(_) = self.fates[lane].verdict {
+                straight.add(lane);
+            }
+        });
+        straight == packets
+    }
+
+    /// Which of some packets are fragments.
+    #[cold]
+    pub(crate) fn fragments(&self, packets: Lanes) -> Lanes {
+        let mut fragments = Lanes::default();
+        packets.each(|lane| {
+            if self.parsed[lane].key.get(Field::IpFrag) != 0 {
+                fragments.add(lane);
+            }
+        });
+        fragments
+    }
+
+    /// The port that a packet and those right behind it leave by as they are, and where these end; none if its way is longer.
+    #[inline(always)]
+    pub(crate) fn straight_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
+        let plain = |lane: usize| packets.without(self.special).has(lane);
+        let Verdict::Output(port) = self.fates[lane].verdict else { return None };
+        if !plain(lane) {
+            return None;
+        }
+        let mut end = lane + 1;
+        while end < count && self.fates[end].verdict == Verdict::Output(port) && plain(end) {
+            end += 1;
+        }
+        Some((port, end))
+    }
+
+    /// States that a packet went the general way, which may leave anything in its place.
+    pub(crate) fn spoil(&mut self, lane: usize) {
+        self.stale.add(lane);
+    }
+}
+
+/// What no packet has said anything about.
+const BLANK: Parsed = {
+    let mut blank = Parsed::EMPTY;
+    blank.key.words[Field::ActsetOutput.place().word] = (PortNo::UNSET.0 as u64) << 32;
+    blank
+};
+
+/// Parses a frame of any shape; whether it is a packet.
+#[inline(never)]
+fn parse_other(frame: &Frame, in_port: PortNo, slot: &mut Parsed) -> bool {
+    let is_packet = parse_frame(frame, in_port, slot).is_ok();
+    let word = Field::ActsetOutput.place().word;
+    slot.key.words[word] |= BLANK.key.words[word];
+    is_packet
+}

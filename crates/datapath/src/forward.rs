@@ -1,0 +1,222 @@
+//! Frames through the pipeline, burst by burst: the engine's own thread with everything at hand, and workers beside it that share
+//! the tables.
+use crate::burst::{Burst, Counting};
+use crate::live::Live;
+use crate::packet::Packet;
+use crate::ports::Ports;
+use crate::shape::{Lanes, MAX_BURST};
+use crate::table::WorkerNo;
+use crate::{Datapath, DropReason, Drops, Output, execute, pipeline};
+use weir_openflow::model::PortNo;
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// What a thread that forwards has for itself: memory for bursts, and counters that others only read.
+#[derive(Debug)]
+pub struct Worker {
+    number: WorkerNo,
+    burst: Burst,
+    drops: Drops,
+    /// What [`Datapath::forward`] left to be finished.
+    begun: Option<Begun>,
+}
+
+/// A burst that was looked up.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    /// The tables' generation.
+    generation: u64,
+    frames: usize,
+    sorted: Sorted,
+}
+
+/// What is known of the frames of a burst before they are looked up.
+#[derive(Debug, Clone, Copy)]
+struct Sorted {
+    /// Those that are packets.
+    packets: Lanes,
+    /// Those of them that are let in.
+    passed: Lanes,
+}
+
+impl Worker {
+    pub(crate) fn new(number: WorkerNo) -> Worker {
+        Worker { number, burst: Burst::default(), drops: Drops::default(), begun: None }
+    }
+
+    /// Packets that it dropped in [`Datapath::forward`] since the start; the datapath's own counters do not have them.
+    pub fn drops(&self) -> Drops {
+        self.drops
+    }
+}
+
+impl Datapath {
+    /// Runs frames that came in on one port through the pipeline. `frames` is empty afterwards; buffers that go nowhere are
+    /// given to `pool`.
+    pub fn process(
+        &mut self,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
+        // Out of its place meanwhile: the datapath is lent as a whole.
+        let mut engine = self.engine.take().unwrap_or_else(|| Box::new(Worker::new(WorkerNo::ENGINE)));
+        self.process_for(&mut engine, now, in_port, frames, pool, out);
+        self.engine = Some(engine);
+    }
+
+    /// A worker that forwards beside the engine's thread.
+    pub fn add_worker(&mut self) -> Worker {
+        self.n_workers += 1;
+        self.tables.iter_mut().for_each(|table| table.counts.add_worker());
+        Worker::new(WorkerNo(self.n_workers))
+    }
+
+    /// Runs a burst through the pipeline as far as that does not need the datapath for itself alone: packets that leave by ports as
+    /// they are. Whether that was all of it, and `frames` is empty: if not, [`Datapath::process_for`] is to be called next, with the
+    /// same frames.
+    pub fn forward(
+        &self,
+        worker: &mut Worker,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) -> bool {
+        worker.begun = None;
+        let is_whole = self.is_standalone() || self.plane.first_egress.is_some() || frames.len() > MAX_BURST;
+        if is_whole || self.plane.ports.may_receive(in_port).is_err() {
+            return false;
+        }
+        let sorted = self.sort(&mut worker.burst, frames, in_port);
+        worker.burst.look_up(&self.tables, sorted.passed, Counting::For(worker.number, now));
+        if sorted.passed != Lanes::first(frames.len()) || !worker.burst.all_straight(sorted.passed) {
+            worker.begun = Some(Begun { generation: self.generation, frames: frames.len(), sorted });
+            return false;
+        }
+        let mut straight = Straight { ports: &self.plane.ports, drops: &mut worker.drops, pool, out };
+        let (mut lane, mut hint) = (0, 0);
+        while let Some((port, end)) = worker.burst.straight_from(lane, sorted.passed, frames.len()) {
+            hint = straight.send(in_port, port, &mut frames[lane..end], hint);
+            lane = end;
+        }
+        frames.clear();
+        true
+    }
+
+    /// Runs frames that came in on one port through the pipeline, for a worker: those that [`Datapath::forward`] left, or any.
+    /// `frames` is empty afterwards.
+    pub fn process_for(
+        &mut self,
+        worker: &mut Worker,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
+        let begun = worker.begun.take().filter(|begun| begun.frames == frames.len());
+        if let Err(reason) = self.plane.ports.may_receive(in_port) {
+            let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
+            return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
+        }
+        for burst in frames.chunks_mut(MAX_BURST) {
+            let sorted = match begun {
+                // Looked up and counted, and nothing has changed since.
+                Some(begun) if begun.generation == self.generation => begun.sorted,
+                begun => {
+                    let sorted = self.sort(&mut worker.burst, burst, in_port);
+                    let counting = if begun.is_some() { Counting::Done } else { Counting::For(worker.number, now) };
+                    if !self.is_standalone() {
+                        worker.burst.look_up(&self.tables, sorted.passed, counting);
+                    }
+                    sorted
+                }
+            };
+            self.execute(worker, sorted, now, in_port, burst, pool, out);
+        }
+        // Every frame was taken out of its place.
+        frames.clear();
+        if !self.plane.to_learn.is_empty() {
+            self.learn(now, out);
+        }
+    }
+
+    /// Parses a burst, and tells what is let in.
+    #[inline(always)]
+    fn sort(&self, burst: &mut Burst, frames: &[Frame], in_port: PortNo) -> Sorted {
+        let packets = burst.parse(frames, in_port);
+        let passed = if self.drops_fragments { packets.without(burst.fragments(packets)) } else { packets };
+        Sorted { packets, passed }
+    }
+
+    /// Does with the packets of a burst, in the order they came, what was found for them.
+    #[expect(clippy::too_many_arguments, reason = "the same as for `process`, and what is known of the burst")]
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        worker: &mut Worker,
+        sorted: Sorted,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut [Frame],
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
+        let is_standalone = self.is_standalone();
+        let goes_straight = !is_standalone && self.plane.first_egress.is_none();
+        let burst = &mut worker.burst;
+        let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
+        let mut lane = 0;
+        while lane < frames.len() {
+            let same = if goes_straight { burst.straight_from(lane, sorted.passed, frames.len()) } else { None };
+            if let Some((port, end)) = same {
+                live.send_straight(in_port, port, &mut frames[lane..end]);
+                lane = end;
+                continue;
+            }
+            if sorted.passed.has(lane) {
+                let mut packet = Packet::new(&mut frames[lane], &mut burst.parsed[lane], in_port);
+                if is_standalone {
+                    execute::normal(&mut packet, &mut live);
+                } else {
+                    pipeline::run_from(live.tables, burst.fates[lane], &mut packet, &mut self.set, &mut live);
+                }
+                packet.finish(&mut live);
+                burst.spoil(lane);
+            } else {
+                let reason = if sorted.packets.has(lane) { DropReason::Fragment } else { DropReason::TooShort };
+                live.refuse(&mut frames[lane], reason);
+            }
+            lane += 1;
+        }
+    }
+}
+
+/// What it takes to send packets as they are: what [`execute`] does for one of them, in short.
+pub(crate) struct Straight<'a> {
+    pub(crate) ports: &'a Ports,
+    pub(crate) drops: &'a mut Drops,
+    pub(crate) pool: &'a mut FramePool,
+    pub(crate) out: &'a mut Output,
+}
+
+impl Straight<'_> {
+    /// Sends frames that entries output to an ordinary port, whose list is probably at `hint`; says where it is.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame], hint: usize) -> usize {
+        // Only IN_PORT sends back (OpenFlow 1.3.5, 4.5).
+        let refused = if port == in_port { Err(DropReason::InPortOnly) } else { self.ports.may_send(port) };
+        if let Err(reason) = refused {
+            self.drops.count(reason, frames.len() as u64);
+            frames.iter_mut().for_each(|frame| self.pool.give(std::mem::take(frame)));
+            return hint;
+        }
+        let at = self.out.list(port, hint);
+        self.out.frames[at].1.extend(frames.iter_mut().map(std::mem::take));
+        at
+    }
+}

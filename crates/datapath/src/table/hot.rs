@@ -1,0 +1,103 @@
+//! What packets touch of a flow entry once it is found: its counters and, in short, what it does. 32 bytes, so that an entry of a
+//! large table costs a packet one cache line here.
+use crate::program::Program;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use weir_openflow::model::{Action, PortNo};
+use weir_units::Instant;
+
+/// Packets and bytes of an entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FlowCounter {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// When the last packet came, or the entry.
+    pub(crate) used: Instant,
+}
+
+/// What becomes of a packet that an entry takes, where that can be said in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Verdict {
+    /// It leaves by an ordinary port, as it is.
+    Output(PortNo),
+    /// The next table decides; nothing else happens.
+    Goto(u8),
+    /// What the entry's program says: the general way.
+    #[default]
+    Program,
+}
+
+impl Verdict {
+    /// What a program comes to.
+    pub(crate) fn of(program: &Program) -> Verdict {
+        let only_goto = program.apply.as_deref().unwrap_or_default().is_empty() && !program.prepares;
+        match (program.meter, program.goto) {
+            (None, Some(table)) if only_goto => return Verdict::Goto(table),
+            (None, None) => {}
+            _ => return Verdict::Program,
+        }
+        let apply = program.apply.as_deref().unwrap_or_default();
+        let write = program.write.as_deref().unwrap_or_default();
+        match (apply, write, program.metadata) {
+            ([Action::Output { port, .. }], [], None) | ([], [Action::Output { port, .. }], None)
+                if *port <= PortNo::MAX =>
+            {
+                Verdict::Output(*port)
+            }
+            _ => Verdict::Program,
+        }
+    }
+}
+
+/// Counters that one thread writes and others read: plain loads and stores, which cost no more than ordinary memory.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct Count {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    used: AtomicU64,
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+#[repr(C, align(32))]
+pub(crate) struct Hot {
+    pub(crate) count: Count,
+    pub(crate) verdict: Verdict,
+}
+
+const _: () = assert!(size_of::<Hot>() == 32);
+
+impl Count {
+    /// Counts packets; only the thread that these counters belong to does.
+    #[inline(always)]
+    pub(crate) fn add(&self, packets: u64, bytes: u64, now: Instant) {
+        self.packets.store(self.packets.load(Relaxed) + packets, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+        self.used.store(now.as_nanos(), Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> FlowCounter {
+        FlowCounter {
+            packets: self.packets.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            used: Instant::from_nanos(self.used.load(Relaxed)),
+        }
+    }
+
+    pub(crate) fn set(&mut self, counter: FlowCounter) {
+        *self.packets.get_mut() = counter.packets;
+        *self.bytes.get_mut() = counter.bytes;
+        *self.used.get_mut() = counter.used.as_nanos();
+    }
+}
+
+impl FlowCounter {
+    /// What two threads counted for one entry.
+    pub(crate) fn and(self, other: FlowCounter) -> FlowCounter {
+        FlowCounter {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            used: self.used.max(other.used),
+        }
+    }
+}
