@@ -3,6 +3,7 @@ use super::case::Case;
 use super::entry::{COOKIE, IN, OUT};
 use super::{Args, OrderName, PortsName};
 use anyhow::{Context, anyhow, bail};
+use std::path::Path;
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortDesc, TableId};
@@ -46,11 +47,7 @@ impl Bed {
     /// # Errors
     /// The ports cannot be made.
     pub(super) fn new(case: &Case, args: &Args, max_entries: u32) -> anyhow::Result<Bed> {
-        let order = match args.order {
-            OrderName::Cycle => Order::cycle(case.flows.count()),
-            OrderName::Random => Order::random(case.flows.count(), args.seed),
-        };
-        let source = NullPort::generating("source", case.flows.clone(), order);
+        let source = source(case, args);
         let (ends, input, output) = match args.ports {
             PortsName::Null => (None, Box::new(source) as Box<dyn Port>, null()?),
             PortsName::Pcap => (None, captured(source, case.flows.count())?, null()?),
@@ -152,6 +149,15 @@ impl Bed {
     }
 }
 
+/// The port that receives a case's flows.
+pub(super) fn source(case: &Case, args: &Args) -> NullPort {
+    let order = match args.order {
+        OrderName::Cycle => Order::cycle(case.flows.count()),
+        OrderName::Random => Order::random(case.flows.count(), args.seed),
+    };
+    NullPort::generating("source", case.flows.clone(), order)
+}
+
 impl Ends {
     /// Frames for the datapath.
     fn feed(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
@@ -175,23 +181,31 @@ fn spec(text: &str) -> anyhow::Result<PortSpec> {
 }
 
 /// A capture that has each flow once, again and again.
-fn captured(mut source: NullPort, flows: u32) -> anyhow::Result<Box<dyn Port>> {
+fn captured(source: NullPort, flows: u32) -> anyhow::Result<Box<dyn Port>> {
+    let folder = tempfile::tempdir().context("cannot make a directory for the capture")?;
+    let file = folder.path().join("flows.pcap");
+    capture(source, flows, &file)?;
+    // The path goes into text with options, which commas part.
+    let path =
+        file.to_str().filter(|path| !path.contains(',')).context("the temporary directory's name has a comma")?;
+    Ok(weir_port::open(&spec(&format!("pcap:source,in={path},loop=1"))?)?)
+}
+
+/// Writes a capture of a port's next frames.
+///
+/// # Errors
+/// There are more than a looping capture may have, or the file cannot be written.
+pub(super) fn capture(mut source: NullPort, flows: u32, file: &Path) -> anyhow::Result<()> {
     if flows > MAX_CAPTURED {
         bail!(
             "--ports pcap: found {flows} flows, expected at most {MAX_CAPTURED}: a looping capture is kept in memory"
         );
     }
-    let folder = tempfile::tempdir().context("cannot make a directory for the capture")?;
-    let file = folder.path().join("flows.pcap");
-    let mut writer = Writer::create(&file)?;
+    let mut writer = Writer::create(file).with_context(|| format!("{}: cannot write", file.display()))?;
     let (mut pool, mut frames) = (FramePool::default(), Vec::new());
     source.receive(Instant::ZERO, &mut pool, &mut frames, flows as usize)?;
     for frame in &frames {
         writer.write(Instant::ZERO, frame.bytes())?;
     }
-    drop(writer);
-    // The path goes into text with options, which commas part.
-    let path =
-        file.to_str().filter(|path| !path.contains(',')).context("the temporary directory's name has a comma")?;
-    Ok(weir_port::open(&spec(&format!("pcap:source,in={path},loop=1"))?)?)
+    Ok(())
 }

@@ -109,7 +109,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let names = if args.cases.is_empty() { CaseName::WITHOUT_FILE.to_vec() } else { args.cases.clone() };
     if let Some(folder) = &args.write {
         let [name] = names[..] else { bail!("--write: found {} cases, expected one", names.len()) };
-        write::write(Case::new(name, &args.wanted())?, args.order, args.seed, folder)?;
+        write::write(Case::new(name, &args.wanted())?, &args, folder)?;
         return Ok(ExitCode::SUCCESS);
     }
     let machine = Machine::look();

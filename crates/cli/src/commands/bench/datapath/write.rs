@@ -1,6 +1,7 @@
 //! A case as files, so that other switches are measured with the same entries and the same flows.
-use super::OrderName;
+use super::bed;
 use super::case::Case;
+use super::{Args, OrderName, PortsName};
 use anyhow::Context;
 use serde::Serialize;
 use std::fs::{self, File};
@@ -8,7 +9,10 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use weir_openflow::Version;
 use weir_openflow::text::format_flow;
-use weir_port::null::Headers;
+use weir_packet::FramePool;
+use weir_port::Port;
+use weir_port::null::{Headers, NullPort};
+use weir_units::Instant;
 
 /// What a generator of the same packets needs to know.
 #[derive(Debug, Serialize)]
@@ -22,14 +26,23 @@ struct Generator {
     entries: u64,
 }
 
-/// Writes `entries` (a line each, as `ovs-ofctl add-flows` reads them), `generator.json`, and `list` where flows are listed: 4 bytes for each
-/// destination, 64 for each header.
-pub(super) fn write(case: Case, order: OrderName, seed: u64, folder: &Path) -> anyhow::Result<()> {
+/// Frames that `first` holds, by which a generator is checked.
+const FIRST: usize = 256;
+/// Bytes of each.
+const FIRST_BYTES: usize = 60;
+
+/// Writes `entries` (a line each, as `ovs-ofctl add-flows` reads them), `generator.json`, `first` (60 bytes of each of the first 256
+/// frames), `list` where flows are listed (4 bytes for each destination, 64 for each header), and `flows.pcap` for ports that loop one.
+pub(super) fn write(case: Case, args: &Args, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir(folder).with_context(|| format!("--write: cannot make the directory {}", folder.display()))?;
+    fs::write(folder.join("first"), first(bed::source(&case, args))?)?;
+    if args.ports == PortsName::Pcap {
+        bed::capture(bed::source(&case, args), case.flows.count(), &folder.join("flows.pcap"))?;
+    }
     let Case { entries, flows, .. } = case;
     let (headers, list) = kind(flows.headers());
     if let Some(list) = list {
-        fs::write(folder.join("list"), list).context("list")?;
+        fs::write(folder.join("list"), list)?;
     }
     let mut count = 0;
     let mut file = BufWriter::new(File::create(folder.join("entries"))?);
@@ -38,10 +51,17 @@ pub(super) fn write(case: Case, order: OrderName, seed: u64, folder: &Path) -> a
         count += 1;
     }
     file.flush()?;
+    let (order, seed) = (args.order, args.seed);
     let (flows, spread, size) = (flows.count(), flows.spread(), flows.size());
     let generator = Generator { headers, flows, spread, size, order, seed, entries: count };
     fs::write(folder.join("generator.json"), serde_json::to_string_pretty(&generator)? + "\n")?;
     Ok(())
+}
+
+fn first(mut source: NullPort) -> anyhow::Result<Vec<u8>> {
+    let (mut pool, mut frames) = (FramePool::default(), Vec::new());
+    source.receive(Instant::ZERO, &mut pool, &mut frames, FIRST)?;
+    Ok(frames.iter().flat_map(|frame| frame.bytes()[..FIRST_BYTES].to_vec()).collect())
 }
 
 /// The kind's name, and its list as bytes.
