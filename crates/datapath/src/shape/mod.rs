@@ -5,6 +5,7 @@
 pub(crate) mod adaptive;
 pub(crate) mod hash;
 pub(crate) mod linear;
+pub(crate) mod prefix;
 
 use std::sync::Arc;
 use weir_memory::OutOfMemory;
@@ -56,7 +57,7 @@ impl Lanes {
 }
 
 /// An entry's place in its table; used again after the entry is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, zerocopy::FromZeros)]
 pub(crate) struct EntryId(pub(crate) u32);
 
 impl EntryId {

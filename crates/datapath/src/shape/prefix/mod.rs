@@ -1,0 +1,238 @@
+//! Longest prefix: for tables whose entries look at a prefix of one field and are otherwise alike, such as routes.
+//!
+//! Entries of one layout (`eth_type=0x800,ipv4_dst=P/n`) share a [`trie`], a table may have a few layouts (IPv4 and IPv6 routes), and
+//! beside them a few entries of any kind (the table-miss entry), which are compared one after the other. Priorities may be whatever
+//! they like; while no shorter prefix has a higher one than a longer prefix, the longest that matches is taken without looking
+//! at others. An entry that would end that is put beside, as long as there is room.
+//!
+//! What it cannot hold it [refuses](Refused), and the table takes another shape.
+mod group;
+mod layout;
+mod node;
+mod order;
+mod pool;
+mod trie;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use super::{EntryId, WordMatches};
+use group::Group;
+use layout::Layout;
+use trie::{Leaf, Prefix};
+use walk::{Address, Walk, lanes};
+use weir_memory::OutOfMemory;
+use weir_packet::{FlowKey, Parsed};
+
+/// Layouts of a table.
+const MAX_GROUPS: usize = 4;
+/// Entries beside the tries. Each may cost every packet a comparison.
+const MAX_BESIDE: usize = 8;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(crate) struct Prefixes {
+    groups: Vec<Group>,
+    /// Highest priority first.
+    beside: Vec<Beside>,
+}
+
+/// An entry that is in no trie.
+#[derive(Debug)]
+struct Beside {
+    id: EntryId,
+    priority: u16,
+    words: WordMatches,
+}
+
+/// The entry cannot be held in this shape, or not any more; the shape is to be given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+impl From<OutOfMemory> for Refused {
+    fn from(_: OutOfMemory) -> Refused {
+        Refused
+    }
+}
+
+impl Prefixes {
+    /// Adds an entry; `id` is not in yet.
+    pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
+        let leaf = Leaf { id, priority };
+        let fitting = self.fitting(words).next();
+        if let Some((at, prefix)) = fitting {
+            let order = &self.groups[at].order;
+            if order.is_by_length() && !order.admits(prefix.len, priority) && self.has_room() {
+                return self.put_beside(id, priority, words);
+            }
+            return Ok(self.groups[at].insert(prefix, leaf)?);
+        }
+        if self.groups.len() == MAX_GROUPS {
+            return self.put_beside(id, priority, words);
+        }
+        let Some(layout) = Layout::of(words) else { return self.put_beside(id, priority, words) };
+        self.groups.push(Group::new(layout)?);
+        self.adopt()?;
+        self.insert(id, priority, words)
+    }
+
+    /// Removes an entry that is in, with its priority and match.
+    pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
+        if let Some(at) = self.beside.iter().position(|beside| beside.id == id) {
+            self.beside.remove(at);
+            return Ok(());
+        }
+        for group in &mut self.groups {
+            if let Some(prefix) = group.layout.prefix(words)
+                && group.remove(prefix, Leaf { id, priority })?
+            {
+                break;
+            }
+        }
+        self.groups.retain(|group| !group.is_empty());
+        Ok(())
+    }
+
+    /// The entry of exactly this match and priority.
+    pub(crate) fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
+        let beside = self.beside.iter().find(|beside| beside.priority == priority && beside.words == *words);
+        let in_groups = || self.fitting(words).find_map(|(at, prefix)| self.groups[at].find(prefix, priority));
+        beside.map(|beside| beside.id).or_else(in_groups)
+    }
+
+    /// The entry that a packet matches.
+    #[inline]
+    pub(crate) fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
+        let mut best = Leaf::NONE;
+        for group in self.groups.iter().filter(|group| group.layout.admits(key)) {
+            let layout = &group.layout;
+            let leaf = if layout.is_wide() { group.lookup(layout.wide(key)) } else { group.lookup(layout.narrow(key)) };
+            best = best.or_higher(leaf);
+        }
+        best = self.or_beside(best, key);
+        best.is_some().then_some(best.id)
+    }
+
+    /// The same for the lanes of a burst: see [`Classifier`](super::Classifier).
+    #[inline(always)]
+    pub(crate) fn lookup_burst(
+        &self,
+        keys: &[Parsed],
+        mask: u64,
+        found: &mut [EntryId; 64],
+        soon: impl Fn(EntryId),
+    ) {
+        let mut best = [Leaf::NONE; 64];
+        for group in &self.groups {
+            let layout = &group.layout;
+            if !group.order.is_by_length() {
+                one_by_one(group, keys, mask, &mut best);
+            } else if layout.is_wide() {
+                all_at_once(group, keys, mask, &mut best, |key| layout.wide(key));
+            } else {
+                all_at_once(group, keys, mask, &mut best, |key| layout.narrow(key));
+            }
+        }
+        for lane in lanes(mask) {
+            let leaf = self.or_beside(best[lane], &keys[lane].key);
+            found[lane] = leaf.id;
+            if leaf.is_some() {
+                soon(leaf.id);
+            }
+        }
+    }
+
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.beside.is_empty()
+    }
+
+    /// The bytes that it occupies.
+    pub(crate) fn held(&self) -> usize {
+        self.groups.iter().map(Group::held).sum::<usize>() + self.beside.capacity() * size_of::<Beside>()
+    }
+
+    /// The better of what the tries found and the entries beside.
+    #[inline(always)]
+    fn or_beside(&self, best: Leaf, key: &FlowKey) -> Leaf {
+        match self.beside.first() {
+            Some(first) if first.priority > best.priority || !best.is_some() => self.compare_beside(best, key),
+            _ => best,
+        }
+    }
+
+    fn compare_beside(&self, best: Leaf, key: &FlowKey) -> Leaf {
+        let higher = self.beside.iter().take_while(|beside| beside.priority > best.priority || !best.is_some());
+        let mut matching = higher.filter(|beside| beside.words.matches(key));
+        matching.next().map_or(best, |beside| Leaf { id: beside.id, priority: beside.priority })
+    }
+
+    /// The groups whose layout an entry has, and its prefix there.
+    fn fitting(&self, words: &WordMatches) -> impl Iterator<Item = (usize, Prefix)> {
+        let groups = self.groups.iter().enumerate();
+        groups.filter_map(|(at, group)| Some((at, group.layout.prefix(words)?)))
+    }
+
+    fn has_room(&self) -> bool {
+        self.beside.len() < MAX_BESIDE
+    }
+
+    fn put_beside(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
+        if !self.has_room() {
+            return Err(Refused);
+        }
+        let at = self.beside.partition_point(|other| other.priority >= priority);
+        self.beside.insert(at, Beside { id, priority, words: words.clone() });
+        Ok(())
+    }
+
+    /// Moves those of the entries beside into the newest group that fit there.
+    fn adopt(&mut self) -> Result<(), Refused> {
+        let Some(group) = self.groups.last_mut() else { return Ok(()) };
+        for beside in std::mem::take(&mut self.beside) {
+            match group.layout.prefix(&beside.words) {
+                Some(prefix) if group.order.admits(prefix.len, beside.priority) => {
+                    group.insert(prefix, Leaf { id: beside.id, priority: beside.priority })?;
+                }
+                _ => self.beside.push(beside),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Looks up a burst's lanes level by level.
+#[inline(always)]
+fn all_at_once<A: Address>(
+    group: &Group,
+    keys: &[Parsed],
+    mask: u64,
+    best: &mut [Leaf; 64],
+    address: impl Fn(&FlowKey) -> A,
+) {
+    let (mut walk, mut admitted) = (Walk::new(), 0);
+    for lane in lanes(mask) {
+        let key = &keys[lane].key;
+        if group.layout.admits(key) {
+            admitted |= 1 << lane;
+            walk.begin(&group.trie, lane, address(key));
+        }
+    }
+    walk.run(&group.trie);
+    for lane in lanes(admitted) {
+        best[lane] = best[lane].or_higher(walk.found(&group.trie, lane));
+    }
+}
+
+/// Looks up a burst's lanes where the longest prefix may not be the best.
+#[inline(never)]
+fn one_by_one(group: &Group, keys: &[Parsed], mask: u64, best: &mut [Leaf; 64]) {
+    let layout = &group.layout;
+    for lane in lanes(mask).filter(|lane| layout.admits(&keys[*lane].key)) {
+        let key = &keys[lane].key;
+        let leaf =
+            if layout.is_wide() { group.trie.highest(layout.wide(key)) } else { group.trie.highest(layout.narrow(key)) };
+        best[lane] = best[lane].or_higher(leaf);
+    }
+}

@@ -1,0 +1,89 @@
+//! Whether the longest prefix is the entry of the highest priority.
+
+/// The priorities that entries of each length have, or had since the length was last out of use.
+#[derive(Debug)]
+pub(super) struct Order {
+    lengths: Box<[Length; 129]>,
+    /// Whether no shorter prefix has a higher priority than a longer one.
+    is_by_length: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Length {
+    lowest: u16,
+    highest: u16,
+    entries: u32,
+}
+
+impl Length {
+    const UNUSED: Length = Length { lowest: u16::MAX, highest: 0, entries: 0 };
+}
+
+impl Order {
+    pub(super) fn new() -> Order {
+        Order { lengths: Box::new([Length::UNUSED; 129]), is_by_length: true }
+    }
+
+    /// Whether every longer prefix has at least the priority of every shorter one: then the longest that matches is right.
+    #[inline(always)]
+    pub(super) fn is_by_length(&self) -> bool {
+        self.is_by_length
+    }
+
+    /// Whether that will still be so with this entry.
+    pub(super) fn admits(&self, len: u8, priority: u16) -> bool {
+        let (shorter, longer) = self.lengths.split_at(usize::from(len));
+        let shorter = shorter.iter().fold(0, |highest, length| length.highest.max(highest));
+        let longer = longer[1..].iter().fold(u16::MAX, |lowest, length| length.lowest.min(lowest));
+        (shorter..=longer).contains(&priority)
+    }
+
+    /// An entry comes.
+    pub(super) fn add(&mut self, len: u8, priority: u16) {
+        self.is_by_length &= self.admits(len, priority);
+        let length = &mut self.lengths[usize::from(len)];
+        length.lowest = length.lowest.min(priority);
+        length.highest = length.highest.max(priority);
+        length.entries += 1;
+    }
+
+    /// An entry goes.
+    pub(super) fn remove(&mut self, len: u8) {
+        let length = &mut self.lengths[usize::from(len)];
+        length.entries -= 1;
+        if length.entries == 0 {
+            *length = Length::UNUSED;
+            self.is_by_length = self.check();
+        }
+    }
+
+    fn check(&self) -> bool {
+        let used = self.lengths.iter().filter(|length| length.entries > 0);
+        let mut highest = 0;
+        used.fold(true, |is_so_far, length| {
+            let is_higher = length.lowest >= highest;
+            highest = highest.max(length.highest);
+            is_so_far && is_higher
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_prefixes_must_have_at_least_the_priority_of_shorter_ones() {
+        let mut order = Order::new();
+        for (len, priority) in [(0, 0), (16, 10), (24, 10), (24, 30), (32, 30)] {
+            assert!(order.admits(len, priority), "{len} {priority}");
+            order.add(len, priority);
+        }
+        assert!(order.is_by_length());
+        assert!(!order.admits(16, 11) && !order.admits(32, 29) && order.admits(8, 10));
+        order.add(8, 40);
+        assert!(!order.is_by_length());
+        order.remove(8);
+        assert!(order.is_by_length());
+    }
+}

@@ -1,0 +1,240 @@
+//! Longest prefix against the linear reference, and with real routes.
+use super::super::linear::Linear;
+use super::super::{Classifier, EntryId, WordMatches};
+use super::{MAX_BESIDE, Prefixes, Refused};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use std::collections::HashMap;
+use std::io::Read as _;
+use std::net::IpAddr;
+use weir_packet::field::eth_type;
+use weir_packet::{Field, FlowKey, FlowMask, Parsed};
+
+/// A match on fields: value and mask.
+fn words(fields: &[(Field, u128, u128)]) -> WordMatches {
+    let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
+    for (field, value, bits) in fields {
+        key.set(*field, value & bits);
+        mask.set(*field, *bits);
+    }
+    WordMatches::new(&key, &mask)
+}
+
+/// A route of a field: the type of packet, and the first `len` bits of an address.
+fn route(field: Field, address: u128, len: u32) -> WordMatches {
+    let mask = field.all_ones() & !(field.all_ones().checked_shr(len).unwrap_or(0));
+    words(&[(Field::EthType, type_of(field), 0xffff), (field, address, mask)])
+}
+
+fn type_of(field: Field) -> u128 {
+    u128::from(if matches!(field, Field::Ipv6Src | Field::Ipv6Dst) { eth_type::IPV6 } else { eth_type::IPV4 })
+}
+
+fn packet(field: Field, address: u128) -> FlowKey {
+    let mut key = FlowKey::EMPTY;
+    key.set(Field::EthType, type_of(field));
+    key.set(field, address);
+    key
+}
+
+/// Few addresses, so that prefixes lie within one another, end in the same node, and are the same.
+fn address(field: Field) -> impl Strategy<Value = u128> {
+    let low = field.bits();
+    (0..4_u128, 0..4_u128, 0..4_u128, any::<u128>(), 0..8_u32).prop_map(move |(first, second, third, any, rarely)| {
+        let near = (first << (low - 2)) | (second << (low - 14)) | (third << (low / 3));
+        if rarely == 0 { any & field.all_ones() } else { near }
+    })
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    words: WordMatches,
+    priority: u16,
+}
+
+const FIELDS: [Field; 4] = [Field::Ipv4Dst, Field::Ipv6Dst, Field::Ipv4Src, Field::EthDst];
+
+/// Routes whose priority follows their length, or does not; sometimes an entry of another kind.
+fn entry() -> impl Strategy<Value = Entry> {
+    let field = prop_oneof![4 => Just(FIELDS[0]), 3 => Just(FIELDS[1]), 1 => Just(FIELDS[2]), 1 => Just(FIELDS[3])];
+    let route_of = |field: Field| {
+        let priority = prop_oneof![8 => Just(None), 1 => (0..200_u16).prop_map(Some)];
+        (address(field), 0..=field.bits(), priority).prop_map(move |(address, len, priority)| {
+            let by_length = u16::try_from(len).expect("at most 128");
+            Entry { words: route(field, address, len), priority: priority.unwrap_or(by_length) }
+        })
+    };
+    let odd = (0..3_u128, 0..200_u16).prop_map(|(port, priority)| {
+        let mask = if port == 0 { 0 } else { u128::from(u32::MAX) };
+        Entry { words: words(&[(Field::InPort, port, mask)]), priority }
+    });
+    prop_oneof![30 => field.prop_flat_map(route_of), 1 => odd]
+}
+
+fn key() -> impl Strategy<Value = FlowKey> {
+    (0..FIELDS.len(), 0..3_u128).prop_flat_map(|(field, port)| {
+        address(FIELDS[field]).prop_map(move |address| {
+            let mut key = packet(FIELDS[field], address);
+            key.set(Field::InPort, port);
+            key
+        })
+    })
+}
+
+/// What a burst of these packets finds.
+fn burst(prefixes: &Prefixes, keys: &[FlowKey], lanes: u64) -> [EntryId; 64] {
+    let mut parsed = vec![Parsed::default(); 64];
+    parsed.iter_mut().zip(keys.iter().cycle()).for_each(|(parsed, key)| parsed.key = *key);
+    let mut found = [EntryId(7_777_777); 64];
+    let told = std::cell::RefCell::new(Vec::new());
+    prefixes.lookup_burst(&parsed, lanes, &mut found, |id| told.borrow_mut().push(id));
+    let there = (0..64).filter(|lane| lanes >> lane & 1 != 0).map(|lane| found[lane]).filter(|id| *id != EntryId::NONE);
+    assert_eq!(*told.borrow(), there.collect::<Vec<_>>(), "every entry is told of");
+    found
+}
+
+proptest! {
+    #[test]
+    fn it_finds_what_comparing_all_finds(
+        changes in proptest::collection::vec((0..3_u8, entry(), any::<Index>()), 1..150),
+        keys in proptest::collection::vec(key(), 12),
+        lanes in any::<u64>(),
+    ) {
+        let (mut linear, mut prefixes) = (Linear::default(), Prefixes::default());
+        let mut there: Vec<(EntryId, Entry)> = Vec::new();
+        for (number, (what, entry, which)) in (0..).zip(changes) {
+            if what == 0 && !there.is_empty() {
+                let (id, entry) = there.swap_remove(which.index(there.len()));
+                linear.remove(id, entry.priority, &entry.words);
+                prefixes.remove(id, entry.priority, &entry.words).expect("there is memory");
+                prop_assert_eq!(prefixes.find(entry.priority, &entry.words), None);
+            } else if !there.iter().any(|(_, other)| (other.priority, &other.words) == (entry.priority, &entry.words)) {
+                let id = EntryId(number);
+                if prefixes.insert(id, entry.priority, &entry.words) == Err(Refused) {
+                    continue;
+                }
+                linear.insert(id, entry.priority, entry.words.clone());
+                there.push((id, entry));
+            }
+            let priority_of = |id: EntryId| there.iter().find(|(other, _)| *other == id).map(|(_, entry)| entry.priority);
+            for key in &keys {
+                let expected = linear.lookup(key).map(priority_of);
+                prop_assert_eq!(prefixes.lookup(key).map(priority_of), expected);
+            }
+            let found = burst(&prefixes, &keys, lanes);
+            for (lane, key) in keys.iter().cycle().take(64).enumerate() {
+                let expected = if lanes >> lane & 1 == 0 { EntryId(7_777_777) } else { prefixes.lookup(key).unwrap_or(EntryId::NONE) };
+                prop_assert_eq!(found[lane], expected);
+            }
+            for (id, entry) in &there {
+                prop_assert_eq!(prefixes.find(entry.priority, &entry.words), Some(*id));
+            }
+        }
+        for (id, entry) in there {
+            prefixes.remove(id, entry.priority, &entry.words).expect("there is memory");
+        }
+        prop_assert!(prefixes.is_empty(), "nothing stays of what is gone");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_beside_as_long_as_there_is_room() {
+    let mut prefixes = Prefixes::default();
+    let port = |number: u32| words(&[(Field::InPort, u128::from(number), u128::from(u32::MAX))]);
+    prefixes.insert(EntryId(100), 16, &route(Field::Ipv4Dst, 0x0a01_0000, 16)).expect("routes fit");
+    for number in (0..).take(MAX_BESIDE) {
+        prefixes.insert(EntryId(number), 1, &port(number)).expect("there is room");
+    }
+    assert_eq!(prefixes.insert(EntryId(50), 1, &port(50)), Err(Refused));
+    prefixes.insert(EntryId(101), 24, &route(Field::Ipv4Dst, 0x0a01_0200, 24)).expect("routes still fit");
+    prefixes.remove(EntryId(0), 1, &port(0)).expect("it is there");
+    prefixes.insert(EntryId(50), 1, &port(50)).expect("there is room again");
+}
+
+/// Routes of the real tables: type of address, bits, length.
+fn routes() -> Option<Vec<(Field, u128, u32)>> {
+    let path = weir_testing::shared("data/external/rules/routes/internet-full-v4v6-prefixes.txt.gz")?;
+    let mut text = String::new();
+    let unpacked = std::process::Command::new("gzip").arg("-dc").arg(path).output().expect("gzip runs");
+    unpacked.stdout.as_slice().read_to_string(&mut text).expect("the file is text");
+    let parsed = text.lines().map(|line| {
+        let (address, len) = line.split_once('/').expect("a prefix");
+        let len = len.parse().expect("a length");
+        match address.parse().expect("an address") {
+            IpAddr::V4(address) => (Field::Ipv4Dst, u128::from(u32::from(address)), len),
+            IpAddr::V6(address) => (Field::Ipv6Dst, u128::from(address), len),
+        }
+    });
+    Some(parsed.collect())
+}
+
+/// Numbers that look random, the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 ^ self.0 >> 29
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).expect("less than a length")
+    }
+}
+
+/// Routes found the obvious way: every length, the longest first.
+#[derive(Default)]
+struct Reference(HashMap<(Field, u32, u128), EntryId>);
+
+impl Reference {
+    fn lookup(&self, field: Field, address: u128) -> Option<EntryId> {
+        let cut = |len: u32| address & !(field.all_ones().checked_shr(len).unwrap_or(0));
+        (0..=field.bits()).rev().find_map(|len| self.0.get(&(field, len, cut(len))).copied())
+    }
+}
+
+#[test]
+fn real_routes_are_found_and_go_without_a_trace() {
+    let Some(mut routes) = routes() else { return };
+    let mut numbers = Numbers(4711);
+    (1..routes.len()).for_each(|last| routes.swap(last, numbers.below(last + 1)));
+    let (mut prefixes, mut reference) = (Prefixes::default(), Reference::default());
+    let miss = words(&[]);
+    prefixes.insert(EntryId(9_999_999), 0, &miss).expect("there is room beside");
+    for (id, (field, bits, len)) in (0..).zip(&routes) {
+        let priority = u16::try_from(*len).expect("at most 128");
+        prefixes.insert(EntryId(id), priority, &route(*field, *bits, *len)).expect("routes fit");
+        reference.0.insert((*field, *len, *bits), EntryId(id));
+    }
+    let full = prefixes.held();
+    assert!(full < 20 * routes.len(), "{full} bytes for {} routes", routes.len());
+    // Checks addresses within routes, whether these are in or not, and random ones.
+    let mut check = |prefixes: &Prefixes, reference: &Reference, count: usize| {
+        for _ in 0..count {
+            let (field, bits, len) = routes[numbers.below(routes.len())];
+            let random = u128::from(numbers.next()) << 64 | u128::from(numbers.next());
+            let within = field.all_ones().checked_shr(len).unwrap_or(0);
+            let whole = if numbers.next() % 8 == 0 { field.all_ones() } else { within };
+            let address = bits & !whole | random & whole;
+            let found = prefixes.lookup(&packet(field, address));
+            assert_eq!(found, reference.lookup(field, address).or(Some(EntryId(9_999_999))), "{field} {address:x}");
+        }
+    };
+    check(&prefixes, &reference, 200_000);
+    let quarter = routes.len() / 4;
+    let mut ids: Vec<u32> = (0..).take(routes.len()).collect();
+    let mut order = Numbers(815);
+    (1..ids.len()).for_each(|last| ids.swap(last, order.below(last + 1)));
+    for (gone, id) in ids.iter().enumerate() {
+        let (field, bits, len) = routes[*id as usize];
+        let priority = u16::try_from(len).expect("at most 128");
+        prefixes.remove(EntryId(*id), priority, &route(field, bits, len)).expect("there is memory");
+        reference.0.remove(&(field, len, bits));
+        if gone % quarter == quarter - 1 {
+            check(&prefixes, &reference, 20_000);
+        }
+    }
+    assert!(prefixes.held() < 4096, "{} bytes for one entry", prefixes.held());
+    prefixes.remove(EntryId(9_999_999), 0, &miss).expect("it is there");
+    assert!(prefixes.is_empty());
+}

@@ -1,0 +1,163 @@
+//! Searching a trie: one address, or those of a burst level by level, so that the waits for memory overlap.
+use super::node::{Node, STRIDE};
+use super::trie::{Leaf, ROOT_BITS, Trie};
+use weir_memory::prefetch;
+
+/// An address, its bits from the top of the number on. What follows them does not matter: no prefix is as long.
+pub(super) trait Address: Copy {
+    /// Zero.
+    const ZERO: Self;
+    /// The bits that choose a root.
+    fn root(self) -> u32;
+    /// The next six bits.
+    fn slot(self) -> u32;
+    /// What follows the first `bits`.
+    fn after(self, bits: u32) -> Self;
+}
+
+macro_rules! address {
+    ($number:ty) => {
+        #[expect(clippy::cast_possible_truncation, reason = "twelve and six bits")]
+        impl Address for $number {
+            const ZERO: Self = 0;
+
+            #[inline(always)]
+            fn root(self) -> u32 {
+                (self >> (Self::BITS - ROOT_BITS)) as u32
+            }
+
+            #[inline(always)]
+            fn slot(self) -> u32 {
+                (self >> (Self::BITS - STRIDE)) as u32
+            }
+
+            #[inline(always)]
+            fn after(self, bits: u32) -> Self {
+                self << bits
+            }
+        }
+    };
+}
+
+address!(u64);
+address!(u128);
+
+/// The addresses of a burst, and how far their searches are.
+pub(super) struct Walk<A> {
+    /// By lane: what is left of the address.
+    rest: [A; 64],
+    /// By lane: the node to look at next.
+    node: [u32; 64],
+    /// By lane: the place of the leaf of the longest prefix so far.
+    leaf: [u32; 64],
+    /// Lanes that still walk.
+    walking: [u8; 64],
+    count: usize,
+}
+
+impl Trie {
+    /// The leaf of the longest prefix of an address, or [`Leaf::NONE`].
+    #[inline(always)]
+    pub(super) fn longest<A: Address>(&self, address: A) -> Leaf {
+        let nodes = self.nodes.items();
+        let (mut at, mut place, mut rest) = (address.root(), address.root(), address.after(ROOT_BITS));
+        loop {
+            let (node, slot) = (&nodes[at as usize], rest.slot());
+            place = node.longest_or(slot, place);
+            let Some(child) = node.child(slot) else { return self.leaves.items()[place as usize] };
+            (at, rest) = (child, rest.after(STRIDE));
+        }
+    }
+
+    /// The leaf of the highest priority among all prefixes of an address, or [`Leaf::NONE`].
+    pub(super) fn highest<A: Address>(&self, address: A) -> Leaf {
+        let mut best = Leaf::NONE;
+        let mut see = |leaf: Leaf| {
+            if leaf.is_some() && (leaf.priority >= best.priority || !best.is_some()) {
+                best = leaf;
+            }
+        };
+        (0..=ROOT_BITS).for_each(|len| see(self.short[(1 << len | address.root() >> (ROOT_BITS - len)) as usize]));
+        let (mut at, mut rest) = (address.root(), address.after(ROOT_BITS));
+        loop {
+            let (node, slot) = (&self.nodes.items()[at as usize], rest.slot());
+            node.all(slot).for_each(|place| see(self.leaves.items()[place as usize]));
+            let Some(child) = node.child(slot) else { return best };
+            (at, rest) = (child, rest.after(STRIDE));
+        }
+    }
+}
+
+impl<A: Address> Walk<A> {
+    /// Nothing to search for yet.
+    #[inline(always)]
+    pub(super) fn new() -> Walk<A> {
+        Walk { rest: [A::ZERO; 64], node: [0; 64], leaf: [0; 64], walking: [0; 64], count: 0 }
+    }
+
+    /// Begins to search for the address of a lane, less than 64. The roots are few enough to be in the cache: the first level is
+    /// done at once.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, trie: &Trie, lane: usize, address: A) {
+        let (lane, root) = (lane & 63, address.root());
+        #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
+        let number = lane as u8;
+        if self.step(trie, trie.nodes.items(), lane, (root, root), address.after(ROOT_BITS)) {
+            self.walking[self.count & 63] = number;
+            self.count += 1;
+        }
+    }
+
+    /// Searches until no lane walks any more; the leaves are then on their way into the cache.
+    #[inline(always)]
+    pub(super) fn run(&mut self, trie: &Trie) {
+        let nodes = trie.nodes.items();
+        while self.count > 0 {
+            let mut still = 0;
+            for at in 0..self.count.min(64) {
+                let number = self.walking[at];
+                let lane = usize::from(number) & 63;
+                if self.step(trie, nodes, lane, (self.node[lane], self.leaf[lane]), self.rest[lane]) {
+                    self.walking[still & 63] = number;
+                    still += 1;
+                }
+            }
+            self.count = still;
+        }
+    }
+
+    /// One level of one lane: `at` is the node to look at, and the leaf so far; whether there is another level.
+    #[inline(always)]
+    fn step(&mut self, trie: &Trie, nodes: &[Node], lane: usize, at: (u32, u32), rest: A) -> bool {
+        let (node, slot) = (&nodes[at.0 as usize], rest.slot());
+        let leaf = node.longest_or(slot, at.1);
+        self.leaf[lane] = leaf;
+        let Some(child) = node.child(slot) else {
+            prefetch(trie.leaves.items(), leaf as usize);
+            return false;
+        };
+        prefetch(nodes, child as usize);
+        self.node[lane] = child;
+        self.rest[lane] = rest.after(STRIDE);
+        true
+    }
+
+    /// What was found for a lane, or [`Leaf::NONE`].
+    #[inline(always)]
+    pub(super) fn found(&self, trie: &Trie, lane: usize) -> Leaf {
+        trie.leaves.items()[self.leaf[lane & 63] as usize]
+    }
+}
+
+/// The lanes of a bit mask, ascending.
+#[inline(always)]
+pub(super) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| {
+            mask &= mask - 1;
+            lane
+        })
+    })
+}
+
