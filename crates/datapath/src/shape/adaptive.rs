@@ -1,6 +1,8 @@
-//! The classifier of a table: few entries are compared one after the other, more are hashed.
+//! The classifier of a table: few entries are compared one after the other, more are hashed; over the hash there are tries while all
+//! entries look at prefixes of few fields.
 use super::hash::TupleSpace;
 use super::linear::Linear;
+use super::prefix::Overlay;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
@@ -18,7 +20,15 @@ pub(crate) struct Adaptive {
 #[derive(Debug)]
 enum Shape {
     Linear(Linear),
-    Tuples(Box<TupleSpace>),
+    Hashed(Box<Hashed>),
+}
+
+/// Many entries.
+#[derive(Debug, Default)]
+struct Hashed {
+    tuples: TupleSpace,
+    /// What is searched instead while it is whole.
+    prefixes: Overlay,
 }
 
 impl Default for Shape {
@@ -32,7 +42,7 @@ impl Adaptive {
     pub(crate) fn held(&self) -> usize {
         match &self.shape {
             Shape::Linear(_) => 0,
-            Shape::Tuples(tuples) => tuples.entries().held(),
+            Shape::Hashed(hashed) => hashed.tuples.entries().held() + hashed.prefixes.held(),
         }
     }
 }
@@ -43,11 +53,11 @@ impl Classifier for Adaptive {
         if let Shape::Linear(linear) = &self.shape
             && self.len >= MAX_LINEAR
         {
-            self.shape = Shape::Tuples(Box::new(hashed(linear)?));
+            self.shape = Shape::Hashed(Box::new(hashed(linear)?));
         }
         match &mut self.shape {
             Shape::Linear(linear) => linear.make_room(id, words),
-            Shape::Tuples(tuples) => tuples.make_room(id, words),
+            Shape::Hashed(hashed) => hashed.tuples.make_room(id, words),
         }
     }
 
@@ -55,7 +65,7 @@ impl Classifier for Adaptive {
         self.len += 1;
         match &mut self.shape {
             Shape::Linear(linear) => linear.insert(id, priority, words),
-            Shape::Tuples(tuples) => tuples.insert(id, priority, words),
+            Shape::Hashed(hashed) => hashed.insert(id, priority, words),
         }
     }
 
@@ -63,8 +73,8 @@ impl Classifier for Adaptive {
         self.len -= 1;
         match &mut self.shape {
             // A table that was large once may be again: it goes back only when it is empty, with its memory.
-            Shape::Tuples(_) if self.len == 0 => self.shape = Shape::default(),
-            Shape::Tuples(tuples) => tuples.remove(id, priority, words),
+            Shape::Hashed(_) if self.len == 0 => self.shape = Shape::default(),
+            Shape::Hashed(hashed) => hashed.remove(id, priority, words),
             Shape::Linear(linear) => linear.remove(id, priority, words),
         }
     }
@@ -72,7 +82,7 @@ impl Classifier for Adaptive {
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
         match &self.shape {
             Shape::Linear(linear) => linear.find(priority, words),
-            Shape::Tuples(tuples) => tuples.find(priority, words),
+            Shape::Hashed(hashed) => hashed.tuples.find(priority, words),
         }
     }
 
@@ -80,7 +90,10 @@ impl Classifier for Adaptive {
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         match &self.shape {
             Shape::Linear(linear) => linear.lookup(key),
-            Shape::Tuples(tuples) => tuples.lookup(key),
+            Shape::Hashed(hashed) => match hashed.prefixes.whole() {
+                Some(prefixes) => prefixes.lookup(key),
+                None => hashed.tuples.lookup(key),
+            },
         }
     }
 
@@ -94,17 +107,32 @@ impl Classifier for Adaptive {
     ) {
         match &self.shape {
             Shape::Linear(linear) => linear.lookup_burst(keys, lanes, found, soon),
-            Shape::Tuples(tuples) => tuples.lookup_burst(keys, lanes, found, soon),
+            Shape::Hashed(hashed) => match hashed.prefixes.whole() {
+                Some(prefixes) => prefixes.lookup_burst(keys, lanes, found, soon),
+                None => hashed.tuples.lookup_burst(keys, lanes, found, soon),
+            },
         }
     }
 }
 
-/// The same entries, by hash.
-fn hashed(linear: &Linear) -> Result<TupleSpace, OutOfMemory> {
-    let mut tuples = TupleSpace::default();
-    for (id, priority, words) in linear.entries() {
-        tuples.make_room(id, words)?;
-        tuples.insert(id, priority, words);
+impl Hashed {
+    fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        self.tuples.insert(id, priority, words);
+        self.prefixes.added(self.tuples.entries(), id, priority, words);
     }
-    Ok(tuples)
+
+    fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        self.tuples.remove(id, priority, words);
+        self.prefixes.removed(self.tuples.entries(), id, priority, words);
+    }
+}
+
+/// The same entries, by hash.
+fn hashed(linear: &Linear) -> Result<Hashed, OutOfMemory> {
+    let mut hashed = Hashed::default();
+    for (id, priority, words) in linear.entries() {
+        hashed.tuples.make_room(id, words)?;
+        hashed.insert(id, priority, words);
+    }
+    Ok(hashed)
 }

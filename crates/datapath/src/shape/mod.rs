@@ -94,6 +94,11 @@ impl WordMatches {
         )
     }
 
+    /// What is demanded of these words, in ascending order.
+    pub(crate) fn of(words: impl Iterator<Item = WordMatch>) -> WordMatches {
+        WordMatches(words.collect())
+    }
+
     /// The words, ascending.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &WordMatch> {
         self.0.iter()

@@ -23,7 +23,7 @@ mod tuples;
 pub(crate) use space::TupleSpace;
 pub(crate) use tuples::{TupleId, Tuples, WordMask};
 
-use super::{EntryId, WordMatches};
+use super::{EntryId, WordMatch, WordMatches};
 use directory::Directory;
 use foldhash::HashMap;
 use masks::{Masks, with_masks};
@@ -148,6 +148,21 @@ impl EntryHash {
     pub(crate) fn shown(&self, from: usize, most: usize) -> impl Iterator<Item = (TupleId, impl Iterator<Item = u64>)> {
         let places = self.slots.range(from, most).iter().filter(|slot| slot.tuple != 0 && !slot.is_hidden());
         places.map(|slot| (TupleId(slot.tuple), self.slots.words(slot)))
+    }
+
+    /// The entries in the places from `from` on, `most` places at most: with their priority and match.
+    pub(crate) fn entries(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, u16, WordMatches)> {
+        let places = (0..).map(EntryId).skip(from).zip(self.slots.range(from, most));
+        places.filter(|(_, slot)| slot.tuple != 0).map(|(id, slot)| {
+            let words = self.tuples.get(TupleId(slot.tuple)).words().iter().zip(self.slots.words(slot));
+            let matches = words.map(|(one, value)| WordMatch { word: one.word, mask: one.mask, value });
+            (id, slot.priority, WordMatches::of(matches))
+        })
+    }
+
+    /// Places that entries may be in.
+    pub(crate) fn n_places(&self) -> usize {
+        self.slots.n_places()
     }
 
     /// The entry of a tuple that a packet matches, of several the one with the highest priority; its priority first.

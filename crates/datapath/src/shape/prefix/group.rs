@@ -2,10 +2,12 @@
 use super::super::EntryId;
 use super::layout::Layout;
 use super::order::Order;
+use super::renewal::Renewal;
 use super::trie::{Leaf, Prefix, Trie};
 use super::walk::Address;
 use std::collections::BTreeMap;
 use weir_memory::OutOfMemory;
+use weir_packet::FlowKey;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -16,15 +18,22 @@ pub(super) struct Group {
     beaten: BTreeMap<(Prefix, u16), EntryId>,
     pub(super) order: Order,
     len: usize,
+    /// While the trie is being copied to a smaller one.
+    renewal: Option<Box<Renewal>>,
 }
 
 impl Group {
     pub(super) fn new(layout: Layout) -> Result<Group, OutOfMemory> {
-        Ok(Group { layout, trie: Trie::new()?, beaten: BTreeMap::new(), order: Order::new(), len: 0 })
+        Ok(Group { layout, trie: Trie::new()?, beaten: BTreeMap::new(), order: Order::new(), len: 0, renewal: None })
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether an entry is there.
+    pub(super) fn has(&self, prefix: Prefix, leaf: Leaf) -> bool {
+        self.trie.get(prefix) == Some(leaf) || self.beaten.get(&(prefix, leaf.priority)) == Some(&leaf.id)
     }
 
     /// Adds an entry; none of the same prefix and priority is there.
@@ -34,7 +43,7 @@ impl Group {
                 self.beaten.insert((prefix, leaf.priority), leaf.id);
             }
             there => {
-                self.trie.set(prefix, leaf)?;
+                self.change(prefix, Some(leaf))?;
                 self.beaten.extend(there.map(|lower| ((prefix, lower.priority), lower.id)));
             }
         }
@@ -48,10 +57,10 @@ impl Group {
         if self.trie.get(prefix) == Some(leaf) {
             match self.beaten.range((prefix, 0)..=(prefix, u16::MAX)).next_back() {
                 Some((&(_, priority), &id)) => {
-                    self.trie.set(prefix, Leaf { id, priority })?;
+                    self.change(prefix, Some(Leaf { id, priority }))?;
                     self.beaten.remove(&(prefix, priority));
                 }
-                None => self.trie.clear(prefix)?,
+                None => self.change(prefix, None)?,
             }
         } else if self.beaten.get(&(prefix, leaf.priority)) == Some(&leaf.id) {
             self.beaten.remove(&(prefix, leaf.priority));
@@ -63,24 +72,40 @@ impl Group {
         Ok(true)
     }
 
-    /// The entry of exactly this prefix and priority.
-    pub(super) fn find(&self, prefix: Prefix, priority: u16) -> Option<EntryId> {
-        let best = self.trie.get(prefix)?;
-        if best.priority == priority {
-            return Some(best.id);
-        }
-        self.beaten.get(&(prefix, priority)).copied()
+    /// What a packet that the layout admits finds, or [`Leaf::NONE`].
+    #[inline(always)]
+    pub(super) fn lookup(&self, key: &FlowKey) -> Leaf {
+        if self.layout.is_wide() { self.search(self.layout.wide(key)) } else { self.search(self.layout.narrow(key)) }
     }
 
-    /// What an address finds, or [`Leaf::NONE`].
     #[inline(always)]
-    pub(super) fn lookup<A: Address>(&self, address: A) -> Leaf {
+    fn search<A: Address>(&self, address: A) -> Leaf {
         if self.order.is_by_length() { self.trie.longest(address) } else { self.trie.highest(address) }
+    }
+
+    /// Gives a prefix its leaf, or takes it away, and goes on with what gives memory back.
+    fn change(&mut self, prefix: Prefix, leaf: Option<Leaf>) -> Result<(), OutOfMemory> {
+        match leaf {
+            Some(leaf) => self.trie.set(prefix, leaf)?,
+            None => self.trie.clear(prefix)?,
+        }
+        let Some(renewal) = &mut self.renewal else {
+            self.renewal = Renewal::worthwhile(&self.trie);
+            return Ok(());
+        };
+        renewal.change(prefix, leaf)?;
+        if renewal.step(&self.trie)?
+            && let Some(renewal) = self.renewal.take()
+        {
+            self.trie = renewal.finish();
+        }
+        Ok(())
     }
 
     /// The bytes that it occupies.
     pub(super) fn held(&self) -> usize {
         // A node of the tree of beaten entries is at least half full.
-        self.trie.held() + 2 * self.beaten.len() * size_of::<((Prefix, u16), EntryId)>()
+        let renewal = self.renewal.as_ref().map_or(0, |renewal| renewal.held());
+        self.trie.held() + renewal + 2 * self.beaten.len() * size_of::<((Prefix, u16), EntryId)>()
     }
 }

@@ -50,7 +50,8 @@ impl Layout {
     #[inline(always)]
     pub(super) fn admits(&self, key: &FlowKey) -> bool {
         // A loop without an early end: there is mostly one word.
-        let differing = self.fixed.iter().fold(0, |sum, fixed| sum | key.words[usize::from(fixed.word)] & fixed.mask ^ fixed.value);
+        let differing =
+            self.fixed.iter().fold(0, |sum, fixed| sum | key.words[usize::from(fixed.word)] & fixed.mask ^ fixed.value);
         differing == 0
     }
 

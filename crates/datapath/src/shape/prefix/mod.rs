@@ -10,18 +10,22 @@ mod group;
 mod layout;
 mod node;
 mod order;
+mod overlay;
 mod pool;
+mod renewal;
 mod trie;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
-use super::{EntryId, WordMatches};
+use super::{EntryId, Lanes, MAX_BURST, WordMatches};
+pub(crate) use overlay::Overlay;
+
 use group::Group;
 use layout::Layout;
 use trie::{Leaf, Prefix};
-use walk::{Address, Walk, lanes};
+use walk::{Address, Walk};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 
@@ -77,7 +81,18 @@ impl Prefixes {
         self.insert(id, priority, words)
     }
 
-    /// Removes an entry that is in, with its priority and match.
+    /// Whether an entry is in.
+    fn has(&self, id: EntryId, priority: u16, words: &WordMatches) -> bool {
+        let is_beside = self.beside.iter().any(|beside| beside.id == id);
+        is_beside || self.fitting(words).any(|(at, prefix)| self.groups[at].has(prefix, Leaf { id, priority }))
+    }
+
+    /// Whether an entry belongs into a trie, one that is there or could be.
+    fn has_trie_for(&self, words: &WordMatches) -> bool {
+        self.fitting(words).next().is_some() || self.groups.len() < MAX_GROUPS && Layout::of(words).is_some()
+    }
+
+    /// Removes an entry, with its priority and match, if it is in.
     pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
         if let Some(at) = self.beside.iter().position(|beside| beside.id == id) {
             self.beside.remove(at);
@@ -94,53 +109,44 @@ impl Prefixes {
         Ok(())
     }
 
-    /// The entry of exactly this match and priority.
-    pub(crate) fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
-        let beside = self.beside.iter().find(|beside| beside.priority == priority && beside.words == *words);
-        let in_groups = || self.fitting(words).find_map(|(at, prefix)| self.groups[at].find(prefix, priority));
-        beside.map(|beside| beside.id).or_else(in_groups)
-    }
-
     /// The entry that a packet matches.
     #[inline]
     pub(crate) fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         let mut best = Leaf::NONE;
         for group in self.groups.iter().filter(|group| group.layout.admits(key)) {
-            let layout = &group.layout;
-            let leaf = if layout.is_wide() { group.lookup(layout.wide(key)) } else { group.lookup(layout.narrow(key)) };
-            best = best.or_higher(leaf);
+            best = best.or_higher(group.lookup(key));
         }
         best = self.or_beside(best, key);
         best.is_some().then_some(best.id)
     }
 
-    /// The same for the lanes of a burst: see [`Classifier`](super::Classifier).
+    /// The same for packets of a burst: see [`Classifier`](super::Classifier).
     #[inline(always)]
     pub(crate) fn lookup_burst(
         &self,
-        keys: &[Parsed],
-        mask: u64,
-        found: &mut [EntryId; 64],
+        keys: &[Parsed; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
     ) {
-        let mut best = [Leaf::NONE; 64];
+        let mut best = [Leaf::NONE; MAX_BURST];
         for group in &self.groups {
             let layout = &group.layout;
             if !group.order.is_by_length() {
-                one_by_one(group, keys, mask, &mut best);
+                one_by_one(group, keys, lanes, &mut best);
             } else if layout.is_wide() {
-                all_at_once(group, keys, mask, &mut best, |key| layout.wide(key));
+                all_at_once(group, keys, lanes, &mut best, |key| layout.wide(key));
             } else {
-                all_at_once(group, keys, mask, &mut best, |key| layout.narrow(key));
+                all_at_once(group, keys, lanes, &mut best, |key| layout.narrow(key));
             }
         }
-        for lane in lanes(mask) {
+        lanes.each(|lane| {
             let leaf = self.or_beside(best[lane], &keys[lane].key);
             found[lane] = leaf.id;
             if leaf.is_some() {
                 soon(leaf.id);
             }
-        }
+        });
     }
 
     /// Whether nothing is in it.
@@ -202,37 +208,34 @@ impl Prefixes {
     }
 }
 
-/// Looks up a burst's lanes level by level.
+/// Looks up packets of a burst level by level.
 #[inline(always)]
 fn all_at_once<A: Address>(
     group: &Group,
-    keys: &[Parsed],
-    mask: u64,
-    best: &mut [Leaf; 64],
+    keys: &[Parsed; MAX_BURST],
+    lanes: Lanes,
+    best: &mut [Leaf; MAX_BURST],
     address: impl Fn(&FlowKey) -> A,
 ) {
-    let (mut walk, mut admitted) = (Walk::new(), 0);
-    for lane in lanes(mask) {
+    let (mut walk, mut admitted) = (Walk::new(), Lanes::default());
+    lanes.each(|lane| {
         let key = &keys[lane].key;
         if group.layout.admits(key) {
-            admitted |= 1 << lane;
+            admitted.add(lane);
             walk.begin(&group.trie, lane, address(key));
         }
-    }
+    });
     walk.run(&group.trie);
-    for lane in lanes(admitted) {
-        best[lane] = best[lane].or_higher(walk.found(&group.trie, lane));
-    }
+    admitted.each(|lane| best[lane] = best[lane].or_higher(walk.found(&group.trie, lane)));
 }
 
-/// Looks up a burst's lanes where the longest prefix may not be the best.
+/// Looks up packets of a burst where the longest prefix may not be the best.
 #[inline(never)]
-fn one_by_one(group: &Group, keys: &[Parsed], mask: u64, best: &mut [Leaf; 64]) {
-    let layout = &group.layout;
-    for lane in lanes(mask).filter(|lane| layout.admits(&keys[*lane].key)) {
+fn one_by_one(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut [Leaf; MAX_BURST]) {
+    lanes.each(|lane| {
         let key = &keys[lane].key;
-        let leaf =
-            if layout.is_wide() { group.trie.highest(layout.wide(key)) } else { group.trie.highest(layout.narrow(key)) };
-        best[lane] = best[lane].or_higher(leaf);
-    }
+        if group.layout.admits(key) {
+            best[lane] = best[lane].or_higher(group.lookup(key));
+        }
+    });
 }

@@ -128,10 +128,21 @@ impl Node {
         self.children.count_ones()
     }
 
+    /// Its prefixes in the order of their leaves: the bits after the node's own, and how many they are.
+    pub(super) fn prefixes(&self) -> impl Iterator<Item = (u32, u32)> {
+        let inner = bits(self.inner).map(|bit| (bit & !(1 << bit.ilog2()), bit.ilog2()));
+        inner.chain(bits(self.ends).map(|bit| (bit, STRIDE)))
+    }
+
     /// Whether nothing is in it and nothing below.
     pub(super) fn is_empty(&self) -> bool {
         self.inner | self.ends | self.children == 0
     }
+}
+
+/// The numbers of the bits that are set, ascending.
+fn bits(set: u64) -> impl Iterator<Item = u32> {
+    (0..64).filter(move |bit| set >> bit & 1 != 0)
 }
 
 /// The bits below a bit.

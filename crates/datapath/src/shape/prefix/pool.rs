@@ -26,6 +26,8 @@ pub(super) struct Pool<T> {
     items: Array<T>,
     /// By size: where blocks begin that nobody uses.
     free: [Vec<u32>; SIZES.len()],
+    /// Items of these blocks.
+    unused: usize,
 }
 
 impl<T: Copy + FromZeros> Pool<T> {
@@ -34,7 +36,7 @@ impl<T: Copy + FromZeros> Pool<T> {
         let mut items = Array::new();
         items.lengthen(first)?;
         items.fill(item);
-        Ok(Pool { items, free: Default::default() })
+        Ok(Pool { items, free: Default::default(), unused: 0 })
     }
 
     /// All of them in one: blocks are found by the index of their first item.
@@ -87,10 +89,16 @@ impl<T: Copy + FromZeros> Pool<T> {
         self.items.held() + self.free.iter().map(|free| free.capacity() * size_of::<u32>()).sum::<usize>()
     }
 
+    /// The bytes that are in blocks which nobody uses.
+    pub(super) fn unused(&self) -> usize {
+        self.unused * size_of::<T>()
+    }
+
     /// A block for `len` items, of whatever content.
     fn take(&mut self, len: usize) -> Result<u32, OutOfMemory> {
         let size = usize::from(SIZE_OF[len]);
         if let Some(base) = self.free[size].pop() {
+            self.unused -= usize::from(SIZES[size]);
             return Ok(base);
         }
         let base = u32::try_from(self.items.len()).map_err(|_| OutOfMemory { bytes: usize::MAX })?;
@@ -100,7 +108,9 @@ impl<T: Copy + FromZeros> Pool<T> {
 
     fn give(&mut self, base: u32, len: usize) {
         if len > 0 {
-            self.free[usize::from(SIZE_OF[len])].push(base);
+            let size = usize::from(SIZE_OF[len]);
+            self.free[size].push(base);
+            self.unused += usize::from(SIZES[size]);
         }
     }
 }

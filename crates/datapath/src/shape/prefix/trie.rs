@@ -12,7 +12,7 @@ use zerocopy::FromZeros;
 
 /// Bits of the address that choose a root; prefixes as long as this, or shorter, are kept apart.
 pub(super) const ROOT_BITS: u32 = 12;
-const ROOTS: usize = 1 << ROOT_BITS;
+pub(super) const ROOTS: usize = 1 << ROOT_BITS;
 /// Levels below the roots that 128 bits can need.
 pub(super) const LEVELS: usize = (128 - ROOT_BITS).div_ceil(STRIDE) as usize;
 
@@ -68,6 +68,13 @@ impl Trie {
     pub(super) fn new() -> Result<Trie, OutOfMemory> {
         let short = vec![Leaf::NONE; 2 * ROOTS].into_boxed_slice();
         Ok(Trie { nodes: Pool::new(ROOTS, Node::default())?, leaves: Pool::new(ROOTS, Leaf::NONE)?, short })
+    }
+
+    /// A trie with only the short prefixes of another one.
+    pub(super) fn with_short_of(other: &Trie) -> Result<Trie, OutOfMemory> {
+        let mut trie = Trie { short: other.short.clone(), ..Trie::new()? };
+        trie.leaves.items_mut().copy_from_slice(&other.leaves.items()[..ROOTS]);
+        Ok(trie)
     }
 
     /// The leaf of exactly this prefix.
@@ -127,6 +134,16 @@ impl Trie {
     /// The bytes that it occupies.
     pub(super) fn held(&self) -> usize {
         self.nodes.held() + self.leaves.held() + size_of_val(&*self.short)
+    }
+
+    /// The bytes of its nodes and leaves.
+    pub(super) fn size(&self) -> usize {
+        size_of_val(self.nodes.items()) + size_of_val(self.leaves.items())
+    }
+
+    /// How many of them are not used.
+    pub(super) fn unused(&self) -> usize {
+        self.nodes.unused() + self.leaves.unused()
     }
 
     /// The node that a prefix ends in, made if it is not there, and the place there.
@@ -212,13 +229,13 @@ impl Trie {
 }
 
 /// The root of an address.
-fn root_of(bits: u128) -> usize {
+pub(super) fn root_of(bits: u128) -> usize {
     (bits >> (128 - ROOT_BITS)) as usize
 }
 
 /// The six bits of an address from `depth` on.
 #[expect(clippy::cast_possible_truncation, reason = "six bits")]
-fn slot_at(bits: u128, depth: u32) -> u32 {
+pub(super) fn slot_at(bits: u128, depth: u32) -> u32 {
     (bits << depth >> (128 - STRIDE)) as u32
 }
 

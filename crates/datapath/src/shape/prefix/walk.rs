@@ -1,4 +1,5 @@
 //! Searching a trie: one address, or those of a burst level by level, so that the waits for memory overlap.
+use super::super::MAX_BURST;
 use super::node::{Node, STRIDE};
 use super::trie::{Leaf, ROOT_BITS, Trie};
 use weir_memory::prefetch;
@@ -45,13 +46,13 @@ address!(u128);
 /// The addresses of a burst, and how far their searches are.
 pub(super) struct Walk<A> {
     /// By lane: what is left of the address.
-    rest: [A; 64],
+    rest: [A; MAX_BURST],
     /// By lane: the node to look at next.
-    node: [u32; 64],
+    node: [u32; MAX_BURST],
     /// By lane: the place of the leaf of the longest prefix so far.
-    leaf: [u32; 64],
+    leaf: [u32; MAX_BURST],
     /// Lanes that still walk.
-    walking: [u8; 64],
+    walking: [u8; MAX_BURST],
     count: usize,
 }
 
@@ -92,7 +93,13 @@ impl<A: Address> Walk<A> {
     /// Nothing to search for yet.
     #[inline(always)]
     pub(super) fn new() -> Walk<A> {
-        Walk { rest: [A::ZERO; 64], node: [0; 64], leaf: [0; 64], walking: [0; 64], count: 0 }
+        Walk {
+            rest: [A::ZERO; MAX_BURST],
+            node: [0; MAX_BURST],
+            leaf: [0; MAX_BURST],
+            walking: [0; MAX_BURST],
+            count: 0,
+        }
     }
 
     /// Begins to search for the address of a lane, less than 64. The roots are few enough to be in the cache: the first level is
@@ -148,16 +155,3 @@ impl<A: Address> Walk<A> {
         trie.leaves.items()[self.leaf[lane & 63] as usize]
     }
 }
-
-/// The lanes of a bit mask, ascending.
-#[inline(always)]
-pub(super) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lane = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| {
-            mask &= mask - 1;
-            lane
-        })
-    })
-}
-
