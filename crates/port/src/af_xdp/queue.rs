@@ -3,6 +3,7 @@ use crate::sys::ring::{Consumer, FrameMemory, Kind, Producer, Ring};
 use crate::sys::{Plain as _, errno, socket, while_busy};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use weir_memory::prefetch;
 use weir_packet::frame::{Frame, FramePool, MAX_FRAME};
 
 /// Frames the kernel may hold for weir before it drops.
@@ -17,6 +18,9 @@ const SEND_BUFFER: i32 = 8 << 20;
 /// How many frames a call to send takes (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); 32 where the kernel does not know the option.
 const CALL_BUDGET_OPTION: libc::c_int = 9;
 const CALL_BUDGET: u32 = 256;
+
+/// How many frames ahead of the one at hand memory is asked for: another core wrote them, and its cache is far.
+const AHEAD: u32 = 4;
 
 /// A frame continues in the next descriptor.
 const CONTINUED: u32 = libc::XDP_PKT_CONTD;
@@ -110,6 +114,11 @@ impl Queue {
     pub(super) fn next(&mut self, pool: &mut FramePool) -> Option<Received> {
         loop {
             let descriptor = self.receive.pop()?;
+            if let Some(soon) = self.receive.peek(AHEAD)
+                && let Some(bytes) = self.memory.bytes(soon.addr, 1)
+            {
+                prefetch(bytes, 0);
+            }
             let last = descriptor.options & CONTINUED == 0;
             let length = descriptor.len as usize;
             let bytes = self.memory.bytes(descriptor.addr, length).unwrap_or_default();

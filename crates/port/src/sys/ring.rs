@@ -233,6 +233,15 @@ impl<T: Plain> Consumer<T> {
         Some(entry)
     }
 
+    /// The entry that is to be read `ahead` entries later, if it was there when last looked.
+    pub(crate) fn peek(&self, ahead: u32) -> Option<T> {
+        if self.seen.wrapping_sub(self.read) <= ahead {
+            return None;
+        }
+        // SAFETY: inside the ring, plain data; the kernel does not write it before it is released.
+        Some(unsafe { self.ring.entry(self.read.wrapping_add(ahead)).read() })
+    }
+
     /// Gives the room of what was read back to the kernel.
     pub(crate) fn release(&mut self) {
         self.ring.counter(self.ring.consumer).store(self.read, Ordering::Release);
