@@ -17,7 +17,7 @@ impl EntryHash {
         soon: impl Fn(EntryId),
         hit: impl FnMut(usize, u16, EntryId),
     ) {
-        with_masks!(self.tuples.get(tuple).words(), masks => self.burst(&masks, tuple, keys, lanes, soon, hit));
+        with_masks!(self.tuples.get(tuple).pairs(), masks => self.burst(&masks, tuple, keys, lanes, soon, hit));
     }
 
     #[inline(always)]
@@ -48,7 +48,7 @@ impl EntryHash {
         });
         // 3. What the slot has no room for.
         if masks.is_far() {
-            lanes.each(|lane| self.slots.fetch_far(probable[lane].0, of.words().len()));
+            lanes.each(|lane| self.slots.fetch_far(probable[lane].0, of.pairs().len()));
         }
         // 4. Whether it is; otherwise another of the same hash may be.
         lanes.each(|lane| {

@@ -1,9 +1,8 @@
-//! Masking the words of a flow key that a tuple looks at: code of its own for each small number of words.
+//! Masking the words of a flow key that a tuple looks at: code of its own for each small number of them.
 use super::key::Secret;
+use super::pairs::{KnownPair, Pair};
 use super::slots::{NEAR, Slot, Slots};
-use super::tuples::WordMask;
 use weir_packet::FlowKey;
-use weir_packet::key::WORDS;
 
 /// What a tuple looks at.
 pub(super) trait Masks {
@@ -15,27 +14,22 @@ pub(super) trait Masks {
     fn is_match(&self, key: &FlowKey, slot: &Slot, slots: &Slots) -> bool;
 }
 
-/// This many words.
-pub(super) struct Few<const N: usize>([(usize, u64); N]);
+/// This many pairs of words.
+pub(super) struct Few<const N: usize>([KnownPair; N]);
 
-/// Any number of words.
-pub(super) struct Many<'a>(pub(super) &'a [WordMask]);
+/// Any number of them.
+pub(super) struct Many<'a>(pub(super) &'a [Pair]);
 
 impl<const N: usize> Few<N> {
-    /// `words` has `N` of them.
+    /// `pairs` has `N` of them.
     #[inline(always)]
-    pub(super) fn new(words: &[WordMask]) -> Few<N> {
-        Few(std::array::from_fn(|at| {
-            let word = usize::from(words[at].word);
-            // Said once here, each packet's words are taken without asking.
-            assert!(word < WORDS, "a word of the flow key");
-            (word, words[at].mask)
-        }))
+    pub(super) fn new(pairs: &[Pair]) -> Few<N> {
+        Few(std::array::from_fn(|at| pairs[at].known()))
     }
 
     #[inline(always)]
     fn masked(&self, key: &FlowKey) -> [u64; N] {
-        self.0.map(|(word, mask)| key.words[word] & mask)
+        self.0.map(|pair| pair.of(key))
     }
 }
 
@@ -52,12 +46,8 @@ impl<const N: usize> Masks for Few<N> {
 
     #[inline(always)]
     fn is_match(&self, key: &FlowKey, slot: &Slot, slots: &Slots) -> bool {
-        if N > NEAR {
-            return self.masked(key).into_iter().eq(slots.words(slot));
-        }
-        // All differences at once: one branch.
-        let words = self.masked(key).into_iter().zip(slot.words);
-        words.fold(0, |differences, (one, other)| differences | one ^ other) == 0
+        let words = self.masked(key);
+        if N > NEAR { is_entry(&words, slot, slots.far_words(slot, N)) } else { differences(&words, &slot.words) == 0 }
     }
 }
 
@@ -69,32 +59,40 @@ impl Masks for Many<'_> {
 
     #[inline(always)]
     fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32 {
-        secret.hash(seed, masked(self.0, key))
+        secret.hash(seed, self.0.iter().map(|pair| pair.known().of(key)))
     }
 
     #[inline(always)]
     fn is_match(&self, key: &FlowKey, slot: &Slot, slots: &Slots) -> bool {
-        masked(self.0, key).eq(slots.words(slot))
+        self.0.iter().map(|pair| pair.known().of(key)).eq(slots.words(slot))
     }
 }
 
+/// Whether words are an entry's, of which the slot has not all.
 #[inline(always)]
-fn masked(masks: &[WordMask], key: &FlowKey) -> impl Iterator<Item = u64> {
-    masks.iter().map(|one| key.words[usize::from(one.word)] & one.mask)
+fn is_entry<const N: usize>(words: &[u64; N], slot: &Slot, far: &[u64]) -> bool {
+    far.len() == N - (NEAR - 1)
+        && differences(words, &slot.words[..NEAR - 1]) | differences(&words[NEAR - 1..], far) == 0
 }
 
-/// Runs an expression with the [`Masks`] for some words.
+/// The bits that differ in some pair of words: one branch for all.
+#[inline(always)]
+fn differences(words: &[u64], others: &[u64]) -> u64 {
+    words.iter().zip(others).fold(0, |differences, (one, other)| differences | one ^ other)
+}
+
+/// Runs an expression with the [`Masks`] for some pairs of words.
 macro_rules! with_masks {
-    ($words:expr, $masks:ident => $run:expr) => {{
+    ($pairs:expr, $masks:ident => $run:expr) => {{
         use $crate::shape::hash::masks::{Few, Many};
-        let words = $words;
-        match words.len() {
-            0 => with_masks!(@ Few::<0>::new(words), $masks => $run),
-            1 => with_masks!(@ Few::<1>::new(words), $masks => $run),
-            2 => with_masks!(@ Few::<2>::new(words), $masks => $run),
-            3 => with_masks!(@ Few::<3>::new(words), $masks => $run),
-            4 => with_masks!(@ Few::<4>::new(words), $masks => $run),
-            _ => with_masks!(@ Many(words), $masks => $run),
+        let pairs = $pairs;
+        match pairs.len() {
+            0 => with_masks!(@ Few::<0>::new(pairs), $masks => $run),
+            1 => with_masks!(@ Few::<1>::new(pairs), $masks => $run),
+            2 => with_masks!(@ Few::<2>::new(pairs), $masks => $run),
+            3 => with_masks!(@ Few::<3>::new(pairs), $masks => $run),
+            4 => with_masks!(@ Few::<4>::new(pairs), $masks => $run),
+            _ => with_masks!(@ Many(pairs), $masks => $run),
         }
     }};
     (@ $value:expr, $masks:ident => $run:expr) => {{

@@ -14,6 +14,7 @@ mod burst;
 mod directory;
 mod key;
 mod masks;
+mod pairs;
 mod slots;
 mod space;
 #[cfg(test)]
@@ -69,9 +70,9 @@ impl EntryHash {
     /// tuple.
     pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> TupleId {
         let tuple = self.tuples.add(priority, words);
-        let hash = self.hash_of_match(tuple, words);
-        let best = self.best_of_match(tuple, hash, words);
-        self.slots.occupy(id, tuple, priority, words);
+        let packed = self.tuples.get(tuple).pack(words);
+        let (hash, best) = self.best_of_match(tuple, packed.values());
+        self.slots.occupy(id, tuple, priority, packed.values());
         self.len += 1;
         match best {
             Some((highest, best)) if highest >= priority => {
@@ -139,15 +140,36 @@ impl EntryHash {
     /// The entry with exactly this match and priority.
     pub(crate) fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
         let tuple = self.tuples.find(words)?;
-        let (highest, best) = self.best_of_match(tuple, self.hash_of_match(tuple, words), words)?;
+        let packed = self.tuples.get(tuple).pack(words);
+        let (highest, best) = self.best_of_match(tuple, packed.values()).1?;
         if highest == priority { Some(best) } else { self.hidden.get(&best)?.get(&priority).copied() }
     }
 
-    /// The entries in the places from `from` on, `most` places at most: their tuple and words, unless another of the same match and a
-    /// higher priority hides them.
+    /// Entries are in places below this.
+    pub(crate) fn n_places(&self) -> usize {
+        self.slots.n_places()
+    }
+
+    /// The entries in the places from `from` on, `most` places at most, with their priority and match.
+    pub(crate) fn entries(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, u16, WordMatches)> {
+        let places = (u32::try_from(from).unwrap_or(u32::MAX)..).map(EntryId).zip(self.slots.range(from, most));
+        places.filter(|(_, slot)| slot.tuple != 0).map(|(id, slot)| {
+            let words = self.tuples.get(TupleId(slot.tuple)).words().iter().zip(self.values(slot));
+            let matches = words.map(|(one, value)| WordMatch { word: one.word, mask: one.mask, value });
+            (id, slot.priority, WordMatches::of(matches))
+        })
+    }
+
+    /// The same, but for those that another of the same match and a higher priority hides: their tuple, and the values of the words
+    /// that it looks at.
     pub(crate) fn shown(&self, from: usize, most: usize) -> impl Iterator<Item = (TupleId, impl Iterator<Item = u64>)> {
         let places = self.slots.range(from, most).iter().filter(|slot| slot.tuple != 0 && !slot.is_hidden());
-        places.map(|slot| (TupleId(slot.tuple), self.slots.words(slot)))
+        places.map(|slot| (TupleId(slot.tuple), self.values(slot)))
+    }
+
+    /// An entry's values, of the words that its tuple looks at.
+    fn values<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
+        self.tuples.get(TupleId(slot.tuple)).unpack(|pair| self.slots.word(slot, pair))
     }
 
     /// The entries in the places from `from` on, `most` places at most: with their priority and match.
@@ -168,7 +190,7 @@ impl EntryHash {
     /// The entry of a tuple that a packet matches, of several the one with the highest priority; its priority first.
     #[inline]
     pub(crate) fn get(&self, tuple: TupleId, key: &FlowKey) -> Option<(u16, EntryId)> {
-        with_masks!(self.tuples.get(tuple).words(), masks => {
+        with_masks!(self.tuples.get(tuple).pairs(), masks => {
             let hash = masks.hash(self.tuples.secret(), self.tuples.get(tuple).seed, key);
             self.candidate(&masks, tuple, key, hash)
         })
@@ -179,7 +201,7 @@ impl EntryHash {
     #[inline]
     pub(crate) fn begin(&self, tuple: TupleId, key: &FlowKey) -> u32 {
         let of = self.tuples.get(tuple);
-        let hash = with_masks!(of.words(), masks => masks.hash(self.tuples.secret(), of.seed, key));
+        let hash = with_masks!(of.pairs(), masks => masks.hash(self.tuples.secret(), of.seed, key));
         self.directory.fetch(hash);
         hash
     }
@@ -195,7 +217,7 @@ impl EntryHash {
     /// The third step: the entry that it is, and its priority.
     #[inline]
     pub(crate) fn verify(&self, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
-        with_masks!(self.tuples.get(tuple).words(), masks => self.candidate(&masks, tuple, key, hash))
+        with_masks!(self.tuples.get(tuple).pairs(), masks => self.candidate(&masks, tuple, key, hash))
     }
 
     #[inline(always)]
@@ -212,14 +234,10 @@ impl EntryHash {
         })
     }
 
-    /// The same for a match.
-    fn best_of_match(&self, tuple: TupleId, hash: u32, words: &WordMatches) -> Option<(u16, EntryId)> {
-        self.best_of(tuple, hash, |slot| self.slots.words(slot).eq(words.iter().map(|word| word.value)))
-    }
-
-    fn hash_of_match(&self, tuple: TupleId, words: &WordMatches) -> u32 {
-        let seed = self.tuples.get(tuple).seed;
-        self.tuples.secret().hash(seed, words.iter().map(|word| word.value))
+    /// The same for a match's values; their hash first.
+    fn best_of_match(&self, tuple: TupleId, values: &[u64]) -> (u32, Option<(u16, EntryId)>) {
+        let hash = self.tuples.secret().hash(self.tuples.get(tuple).seed, values.iter().copied());
+        (hash, self.best_of(tuple, hash, |slot| self.slots.words(slot).eq(values.iter().copied())))
     }
 }
 

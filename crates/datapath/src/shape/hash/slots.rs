@@ -1,9 +1,9 @@
-//! What entries are compared with: by entry, the words that its tuple looks at.
+//! What entries are compared with: by entry, the values of its tuple's pairs of words ([`super::pairs`]).
 //!
-//! A slot has three words, which all of IPv4 and Ethernet is found by. Matches of more have two there, and the others (IPv6
-//! addresses, say) in a list for their number of words.
+//! A slot has three, which is enough for most of IPv4 and Ethernet. Matches of more have two there, and the others (IPv6 addresses,
+//! say) in a list for their number of words.
 use super::tuples::TupleId;
-use crate::shape::{EntryId, WordMatches};
+use crate::shape::EntryId;
 use weir_memory::{Array, OutOfMemory, prefetch};
 use zerocopy::FromZeros;
 
@@ -83,7 +83,7 @@ impl Slots {
         self.slots.get(id as usize)
     }
 
-    /// The words of an entry, by its slot.
+    /// The values of an entry, by its slot.
     #[inline]
     pub(super) fn words<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
         let n_words = usize::from(slot.n_words);
@@ -91,36 +91,52 @@ impl Slots {
         slot.words[..near].iter().chain(far).copied()
     }
 
+    /// One of them.
     #[inline]
-    fn far_words(&self, slot: &Slot, n_words: usize) -> &[u64] {
-        let start = far_start(slot, n_words);
-        self.far.get(n_words).and_then(|far| far.get(start..start + n_words - (NEAR - 1))).unwrap_or_default()
+    pub(super) fn word(&self, slot: &Slot, at: usize) -> u64 {
+        let n_words = usize::from(slot.n_words);
+        if n_words > NEAR && at >= NEAR - 1 {
+            return self.far_words(slot, n_words).get(at - (NEAR - 1)).copied().unwrap_or(0);
+        }
+        slot.words[at]
     }
 
-    /// Makes sure that [`Slots::occupy`] has memory for this entry.
+    /// Those of them that the slot has no room for.
+    #[inline(always)]
+    pub(super) fn far_words(&self, slot: &Slot, n_words: usize) -> &[u64] {
+        let start = far_start(slot, n_words);
+        self.far
+            .get(n_words)
+            .and_then(|far| far.get(start..start.wrapping_add(n_words - (NEAR - 1))))
+            .unwrap_or_default()
+    }
+
+    /// Makes sure that [`Slots::occupy`] has memory for this entry, which has at most so many words.
     pub(super) fn make_room(&mut self, id: EntryId, n_words: usize) -> Result<(), OutOfMemory> {
         self.slots.reserve((id.index() + 1).saturating_sub(self.slots.len()))?;
-        if n_words > NEAR {
-            if self.far.len() <= n_words {
-                self.far.resize_with(n_words + 1, Array::new);
-            }
-            self.far[n_words].reserve(stride(n_words))?;
+        if n_words > NEAR && self.far.len() <= n_words {
+            self.far.resize_with(n_words + 1, Array::new);
         }
-        Ok(())
+        (NEAR + 1..=n_words).try_for_each(|n_words| self.far[n_words].reserve(stride(n_words)))
+    }
+
+    /// Places that entries may be in.
+    pub(super) fn n_places(&self) -> usize {
+        self.slots.len()
     }
 
     /// Writes an entry's slot; there is room.
-    pub(super) fn occupy(&mut self, id: EntryId, tuple: TupleId, priority: u16, words: &WordMatches) {
+    pub(super) fn occupy(&mut self, id: EntryId, tuple: TupleId, priority: u16, words: &[u64]) {
         self.slots.lengthen(id.index() + 1).expect("make_room has seen to it");
-        let n_words = words.iter().len();
+        let n_words = words.len();
         let mut slot = Slot { tuple: tuple.0, priority, ..Slot::default() };
         slot.n_words = u8::try_from(n_words).expect("a flow key has fewer words");
         let near = if n_words > NEAR { NEAR - 1 } else { NEAR };
-        slot.words.iter_mut().zip(words.iter().take(near)).for_each(|(place, word)| *place = word.value);
+        slot.words.iter_mut().zip(words.iter().take(near)).for_each(|(place, word)| *place = *word);
         if n_words > NEAR {
             let far = &mut self.far[n_words];
             slot.words[NEAR - 1] = (far.len() / stride(n_words)) as u64;
-            let rest = words.iter().skip(near).map(|word| word.value);
+            let rest = words[near..].iter().copied();
             rest.chain([id.0.into()]).for_each(|word| far.push(word).expect("make_room has seen to it"));
         }
         self.slots[id.index()] = slot;

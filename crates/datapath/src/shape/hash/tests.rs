@@ -131,6 +131,11 @@ fn many_entries_come_and_go() {
     }
     let bytes = space.entries().held() / COUNT as usize;
     assert!(bytes < 13 + 32 + 14 + 40, "{bytes} bytes an entry, a third of them with 40 more");
+    assert_eq!(space.entries().n_places(), COUNT as usize);
+    let all = space.entries().entries(0, COUNT as usize);
+    assert!(
+        (0..COUNT).zip(all).all(|(n, (id, priority, words))| (id, priority, words) == (EntryId(n), 100, entry(n).1))
+    );
     for n in 0..COUNT {
         let (priority, words, key) = entry(n);
         assert_eq!(space.find(priority, &words), Some(EntryId(n)));

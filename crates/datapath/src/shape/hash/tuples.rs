@@ -1,5 +1,6 @@
 //! The tuples of a table: which masks its entries have, and for each the highest priority among them.
 use super::key::Secret;
+use super::pairs::{Packed, Pair, pair_up};
 use crate::shape::{WordMatch, WordMatches};
 use hashbrown::HashTable;
 use std::cmp::Reverse;
@@ -28,6 +29,9 @@ pub(crate) struct WordMask {
 #[derive(Debug, Default)]
 pub(crate) struct Tuple {
     words: Box<[WordMask]>,
+    /// The same as they are hashed and compared, and in which of these each of `words` is.
+    pairs: Box<[Pair]>,
+    places: Box<[u8]>,
     /// What the hashes of its entries begin with.
     pub(super) seed: u64,
     len: u32,
@@ -52,6 +56,25 @@ impl Tuple {
     #[inline(always)]
     pub(crate) fn words(&self) -> &[WordMask] {
         &self.words
+    }
+
+    /// The same as they are hashed and compared.
+    #[inline(always)]
+    pub(super) fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    /// A match's values as they are hashed and compared.
+    #[inline]
+    pub(super) fn pack(&self, words: &WordMatches) -> Packed {
+        let mut packed = Packed::new(self.pairs.len());
+        words.iter().zip(&self.places).for_each(|(word, place)| packed.add(*place, word.value));
+        packed
+    }
+
+    /// The values of [`Tuple::words`], given those of pairs.
+    pub(super) fn unpack(&self, pair: impl Fn(usize) -> u64) -> impl Iterator<Item = u64> {
+        self.words.iter().zip(&self.places).map(move |(one, place)| pair(usize::from(*place)) & one.mask)
     }
 
     /// Number of its entries.
@@ -150,6 +173,7 @@ impl Tuples {
         });
         let tuple = &mut self.tuples[id.index()];
         tuple.words = words.iter().map(WordMask::from).collect();
+        (tuple.pairs, tuple.places) = pair_up(&tuple.words);
         tuple.seed = self.secret.seed(id.0);
         let (secret, tuples) = (self.secret, &self.tuples);
         let hash = |id: &TupleId| hash_of_mask(secret, tuples[id.index()].words.iter().copied());
