@@ -17,7 +17,7 @@ impl EntryHash {
         soon: impl Fn(EntryId),
         hit: impl FnMut(usize, u16, EntryId),
     ) {
-        with_masks!(self.tuples.get(tuple).pairs(), masks => self.burst(&masks, tuple, keys, lanes, soon, hit));
+        with_masks!(self.tuples.get(tuple), masks => self.burst(&masks, tuple, keys, lanes, soon, hit));
     }
 
     #[inline(always)]

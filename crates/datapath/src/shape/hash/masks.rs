@@ -1,6 +1,6 @@
 //! Masking the words of a flow key that a tuple looks at: code of its own for each small number of them.
 use super::key::Secret;
-use super::pairs::{KnownPair, Pair};
+use super::pairs::{Double, Known, Pair};
 use super::slots::{NEAR, Slot, Slots};
 use weir_packet::FlowKey;
 
@@ -14,26 +14,26 @@ pub(super) trait Masks {
     fn is_match(&self, key: &FlowKey, slot: &Slot, slots: &Slots) -> bool;
 }
 
-/// This many pairs of words.
-pub(super) struct Few<const N: usize>([KnownPair; N]);
+/// This many.
+pub(super) struct Few<K, const N: usize>([K; N]);
 
-/// Any number of them.
+/// Any number, more than a slot has room for.
 pub(super) struct Many<'a>(pub(super) &'a [Pair]);
 
-impl<const N: usize> Few<N> {
+impl<K: Known, const N: usize> Few<K, N> {
     /// `pairs` has `N` of them.
     #[inline(always)]
-    pub(super) fn new(pairs: &[Pair]) -> Few<N> {
-        Few(std::array::from_fn(|at| pairs[at].known()))
+    pub(super) fn new(pairs: &[Pair]) -> Few<K, N> {
+        Few(std::array::from_fn(|at| K::new(pairs[at])))
     }
 
     #[inline(always)]
-    fn masked(&self, key: &FlowKey) -> [u64; N] {
-        self.0.map(|pair| pair.of(key))
+    fn values(&self, key: &FlowKey) -> [u64; N] {
+        self.0.map(|one| one.of(key))
     }
 }
 
-impl<const N: usize> Masks for Few<N> {
+impl<K: Known, const N: usize> Masks for Few<K, N> {
     #[inline(always)]
     fn is_far(&self) -> bool {
         N > NEAR
@@ -41,57 +41,62 @@ impl<const N: usize> Masks for Few<N> {
 
     #[inline(always)]
     fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32 {
-        secret.hash(seed, self.masked(key).into_iter())
+        secret.hash(seed, self.values(key).into_iter())
     }
 
     #[inline(always)]
     fn is_match(&self, key: &FlowKey, slot: &Slot, slots: &Slots) -> bool {
-        let words = self.masked(key);
-        if N > NEAR { is_entry(&words, slot, slots.far_words(slot, N)) } else { differences(&words, &slot.words) == 0 }
+        let values = self.values(key).into_iter();
+        if N > NEAR { is_entry(values, N, slot, slots) } else { differences(values, &slot.words) == 0 }
     }
 }
 
 impl Masks for Many<'_> {
     #[inline(always)]
     fn is_far(&self) -> bool {
-        self.0.len() > NEAR
+        true
     }
 
     #[inline(always)]
     fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32 {
-        secret.hash(seed, self.0.iter().map(|pair| pair.known().of(key)))
+        secret.hash(seed, self.0.iter().map(|pair| Double::new(*pair).of(key)))
     }
 
     #[inline(always)]
     fn is_match(&self, key: &FlowKey, slot: &Slot, slots: &Slots) -> bool {
-        self.0.iter().map(|pair| pair.known().of(key)).eq(slots.words(slot))
+        is_entry(self.0.iter().map(|pair| Double::new(*pair).of(key)), self.0.len(), slot, slots)
     }
 }
 
-/// Whether words are an entry's, of which the slot has not all.
+/// Whether values are those of an entry that has more than its slot has room for.
 #[inline(always)]
-fn is_entry<const N: usize>(words: &[u64; N], slot: &Slot, far: &[u64]) -> bool {
-    far.len() == N - (NEAR - 1)
-        && differences(words, &slot.words[..NEAR - 1]) | differences(&words[NEAR - 1..], far) == 0
+fn is_entry(mut values: impl Iterator<Item = u64>, count: usize, slot: &Slot, slots: &Slots) -> bool {
+    let far = slots.far_words(slot, count);
+    let near = differences(values.by_ref().take(NEAR - 1), &slot.words);
+    far.len() == count - (NEAR - 1) && near | differences(values, far) == 0
 }
 
-/// The bits that differ in some pair of words: one branch for all.
+/// The bits that differ in some pair of values: one branch for all.
 #[inline(always)]
-fn differences(words: &[u64], others: &[u64]) -> u64 {
-    words.iter().zip(others).fold(0, |differences, (one, other)| differences | one ^ other)
+fn differences(values: impl Iterator<Item = u64>, others: &[u64]) -> u64 {
+    values.zip(others).fold(0, |differences, (one, other)| differences | one ^ other)
 }
 
 /// Runs an expression with the [`Masks`] for some pairs of words.
 macro_rules! with_masks {
-    ($pairs:expr, $masks:ident => $run:expr) => {{
+    ($tuple:expr, $masks:ident => $run:expr) => {{
         use $crate::shape::hash::masks::{Few, Many};
-        let pairs = $pairs;
-        match pairs.len() {
-            0 => with_masks!(@ Few::<0>::new(pairs), $masks => $run),
-            1 => with_masks!(@ Few::<1>::new(pairs), $masks => $run),
-            2 => with_masks!(@ Few::<2>::new(pairs), $masks => $run),
-            3 => with_masks!(@ Few::<3>::new(pairs), $masks => $run),
-            4 => with_masks!(@ Few::<4>::new(pairs), $masks => $run),
+        use $crate::shape::hash::pairs::{Double, Single};
+        let (pairs, has_doubles) = ($tuple.pairs(), $tuple.has_doubles());
+        match (pairs.len(), has_doubles) {
+            (0, _) => with_masks!(@ Few::<Single, 0>::new(pairs), $masks => $run),
+            (1, false) => with_masks!(@ Few::<Single, 1>::new(pairs), $masks => $run),
+            (2, false) => with_masks!(@ Few::<Single, 2>::new(pairs), $masks => $run),
+            (3, false) => with_masks!(@ Few::<Single, 3>::new(pairs), $masks => $run),
+            (1, true) => with_masks!(@ Few::<Double, 1>::new(pairs), $masks => $run),
+            (2, true) => with_masks!(@ Few::<Double, 2>::new(pairs), $masks => $run),
+            (3, true) => with_masks!(@ Few::<Double, 3>::new(pairs), $masks => $run),
+            (4, _) => with_masks!(@ Few::<Double, 4>::new(pairs), $masks => $run),
             _ => with_masks!(@ Many(pairs), $masks => $run),
         }
     }};

@@ -190,7 +190,7 @@ impl EntryHash {
     /// The entry of a tuple that a packet matches, of several the one with the highest priority; its priority first.
     #[inline]
     pub(crate) fn get(&self, tuple: TupleId, key: &FlowKey) -> Option<(u16, EntryId)> {
-        with_masks!(self.tuples.get(tuple).pairs(), masks => {
+        with_masks!(self.tuples.get(tuple), masks => {
             let hash = masks.hash(self.tuples.secret(), self.tuples.get(tuple).seed, key);
             self.candidate(&masks, tuple, key, hash)
         })
@@ -201,7 +201,7 @@ impl EntryHash {
     #[inline]
     pub(crate) fn begin(&self, tuple: TupleId, key: &FlowKey) -> u32 {
         let of = self.tuples.get(tuple);
-        let hash = with_masks!(of.pairs(), masks => masks.hash(self.tuples.secret(), of.seed, key));
+        let hash = with_masks!(of, masks => masks.hash(self.tuples.secret(), of.seed, key));
         self.directory.fetch(hash);
         hash
     }
@@ -217,7 +217,7 @@ impl EntryHash {
     /// The third step: the entry that it is, and its priority.
     #[inline]
     pub(crate) fn verify(&self, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
-        with_masks!(self.tuples.get(tuple).pairs(), masks => self.candidate(&masks, tuple, key, hash))
+        with_masks!(self.tuples.get(tuple), masks => self.candidate(&masks, tuple, key, hash))
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
-//! Words of which different bits count are hashed and compared as one: the type of an Ethernet frame, say, and ports. So an IPv4
-//! 5-tuple takes two words instead of three, and that many fewer multiplications and bytes.
+//! Words of which different bits count are hashed and compared as one: the type of an Ethernet frame, say, and an input port.
+//! So an IPv4 5-tuple with the port takes three words instead of four, which a slot has room for.
+use super::slots::NEAR;
 use super::tuples::WordMask;
 use weir_packet::FlowKey;
 use weir_packet::key::WORDS;
@@ -19,28 +20,51 @@ pub(super) struct Packed {
     len: usize,
 }
 
-/// A pair, with words that are known to be ones of the flow key.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct KnownPair {
-    words: [usize; 2],
-    masks: [u64; 2],
+/// What is hashed and compared as one, as code wants it: with words that are known to be ones of the flow key.
+pub(super) trait Known: Copy {
+    fn new(pair: Pair) -> Self;
+    /// A packet's value.
+    fn of(self, key: &FlowKey) -> u64;
 }
 
-impl Pair {
+/// One word.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Single(usize, u64);
+
+/// One word or two.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Double(Single, Single);
+
+impl Single {
     #[inline(always)]
-    pub(super) fn known(self) -> KnownPair {
-        let words = self.words.map(usize::from);
-        // Said once here, each packet's words are taken without asking.
-        assert!(words[0] < WORDS && words[1] < WORDS, "words of the flow key");
-        KnownPair { words, masks: self.masks }
+    fn known(word: u8, mask: u64) -> Single {
+        // Said once here: each packet's words are taken without asking.
+        assert!(usize::from(word) < WORDS, "a word of the flow key");
+        Single(word.into(), mask)
     }
 }
 
-impl KnownPair {
-    /// A packet's value.
+impl Known for Single {
     #[inline(always)]
-    pub(super) const fn of(self, key: &FlowKey) -> u64 {
-        key.words[self.words[0]] & self.masks[0] | key.words[self.words[1]] & self.masks[1]
+    fn new(pair: Pair) -> Single {
+        Single::known(pair.words[0], pair.masks[0])
+    }
+
+    #[inline(always)]
+    fn of(self, key: &FlowKey) -> u64 {
+        key.words[self.0] & self.1
+    }
+}
+
+impl Known for Double {
+    #[inline(always)]
+    fn new(pair: Pair) -> Double {
+        Double(Single::new(pair), Single::known(pair.words[1], pair.masks[1]))
+    }
+
+    #[inline(always)]
+    fn of(self, key: &FlowKey) -> u64 {
+        self.0.of(key) | self.1.of(key)
     }
 }
 
@@ -59,11 +83,11 @@ impl Packed {
     }
 }
 
-/// Pairs words up: gives the pairs, and for each word which one it is in.
+/// Pairs words up if a slot has no room for all: gives the pairs, and for each word which one it is in.
 pub(super) fn pair_up(words: &[WordMask]) -> (Box<[Pair]>, Box<[u8]>) {
     let mut pairs: Vec<Pair> = Vec::with_capacity(words.len());
     let places = words.iter().map(|one| {
-        let fits = |pair: &Pair| pair.masks[1] == 0 && pair.masks[0] & one.mask == 0;
+        let fits = |pair: &Pair| words.len() > NEAR && pair.masks[1] == 0 && pair.masks[0] & one.mask == 0;
         let place = pairs.iter().position(fits);
         match place {
             Some(place) => (pairs[place].words[1], pairs[place].masks[1]) = (one.word, one.mask),
@@ -88,7 +112,10 @@ mod tests {
         assert_eq!(*places, [0, 1, 0, 2, 2]);
         let mut key = FlowKey::EMPTY;
         key.words[..6].copy_from_slice(&[0x1234_0800, 7, 8, 0x0001_0002_11ff_ffff, 3 << 32 | 1, 0x1234_5678]);
-        let values: Vec<u64> = pairs.iter().map(|pair| pair.known().of(&key)).collect();
+        let values: Vec<u64> = pairs.iter().map(|pair| Double::new(*pair).of(&key)).collect();
+        let (unpaired, _) = pair_up(&words[..3]);
+        let values_of_three: Vec<u64> = unpaired.iter().map(|pair| Single::new(*pair).of(&key)).collect();
+        assert_eq!(values_of_three, [0x0800, 8, 0x0001_0002_1100_0000], "a slot has room for three");
         assert_eq!(values, [0x0001_0002_1100_0800, 8, 0x0000_0003_0034_0000]);
     }
 }

@@ -64,6 +64,12 @@ impl Tuple {
         &self.pairs
     }
 
+    /// Whether some of them are of two words.
+    #[inline(always)]
+    pub(super) fn has_doubles(&self) -> bool {
+        self.pairs.len() != self.words.len()
+    }
+
     /// A match's values as they are hashed and compared.
     #[inline]
     pub(super) fn pack(&self, words: &WordMatches) -> Packed {
