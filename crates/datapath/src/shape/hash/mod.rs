@@ -172,21 +172,6 @@ impl EntryHash {
         self.tuples.get(TupleId(slot.tuple)).unpack(|pair| self.slots.word(slot, pair))
     }
 
-    /// The entries in the places from `from` on, `most` places at most: with their priority and match.
-    pub(crate) fn entries(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, u16, WordMatches)> {
-        let places = (0..).map(EntryId).skip(from).zip(self.slots.range(from, most));
-        places.filter(|(_, slot)| slot.tuple != 0).map(|(id, slot)| {
-            let words = self.tuples.get(TupleId(slot.tuple)).words().iter().zip(self.slots.words(slot));
-            let matches = words.map(|(one, value)| WordMatch { word: one.word, mask: one.mask, value });
-            (id, slot.priority, WordMatches::of(matches))
-        })
-    }
-
-    /// Places that entries may be in.
-    pub(crate) fn n_places(&self) -> usize {
-        self.slots.n_places()
-    }
-
     /// The entry of a tuple that a packet matches, of several the one with the highest priority; its priority first.
     #[inline]
     pub(crate) fn get(&self, tuple: TupleId, key: &FlowKey) -> Option<(u16, EntryId)> {

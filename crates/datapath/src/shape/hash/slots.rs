@@ -56,11 +56,6 @@ impl Slots {
         self.slots.get(from..to).unwrap_or_default()
     }
 
-    /// Places that entries may be in.
-    pub(super) fn n_places(&self) -> usize {
-        self.slots.len()
-    }
-
     /// Begins to fetch an entry's slot.
     #[inline(always)]
     pub(super) fn fetch(&self, id: u32) {
