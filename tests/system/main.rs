@@ -3,6 +3,7 @@
 //! Each test makes its own network namespaces and takes everything down again; what cannot run here is skipped aloud
 //! (see weir-testing).
 mod bed;
+mod bench;
 mod bundles;
 mod chain;
 mod controllers;

@@ -14,6 +14,8 @@ const MAX_ENTRIES: u32 = 1 << 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CaseName {
+    /// No datapath, one flow: what making and releasing frames costs, which is in every other case, too
+    Io,
     /// One entry on the input port, one flow
     Port,
     /// One entry with a wildcard, 1000 flows
@@ -37,7 +39,8 @@ pub(super) enum CaseName {
 }
 
 impl CaseName {
-    pub(super) const WITHOUT_FILE: [CaseName; 8] = [
+    pub(super) const WITHOUT_FILE: [CaseName; 9] = [
+        CaseName::Io,
         CaseName::Port,
         CaseName::Wildcard,
         CaseName::Mac,
@@ -67,7 +70,7 @@ pub(super) struct Case {
     /// The case's entries, made one by one as they are loaded.
     pub(super) entries: Box<dyn Iterator<Item = FlowMod>>,
     pub(super) flows: Flows,
-    /// Tables that a packet goes through.
+    /// Tables that a packet goes through; none if it does not meet the datapath.
     pub(super) tables: u8,
 }
 
@@ -79,6 +82,7 @@ impl Case {
     pub(super) fn new(name: CaseName, wanted: &Wanted) -> anyhow::Result<Case> {
         wanted.check(name)?;
         let case = match name {
+            CaseName::Io => wanted.io(),
             CaseName::Port => wanted.one(name, Match::any().with(Field::InPort, entry::IN.0), 1),
             CaseName::Wildcard => wanted.one(name, sources(), 1000),
             CaseName::Mac => wanted.each(name, Headers::Mac, destination),
@@ -97,13 +101,13 @@ impl Case {
 
 impl Wanted<'_> {
     fn check(&self, name: CaseName) -> anyhow::Result<()> {
-        use CaseName::{Attack, Classbench, Lpm, Masks, Pipeline, Port, Wildcard};
+        use CaseName::{Attack, Classbench, Io, Lpm, Masks, Pipeline, Port, Wildcard};
         let only = |given: bool, option: &str, cases: &[CaseName]| {
             ensure!(!given || cases.contains(&name), "--{option} does not go with this case: leave it out");
             Ok(())
         };
-        let with_entries = self.entries.is_some() && matches!(name, Port | Wildcard);
-        ensure!(!with_entries, "--entries does not go with a case of one entry: leave it out");
+        let with_entries = self.entries.is_some() && matches!(name, Io | Port | Wildcard);
+        ensure!(!with_entries, "--entries does not go with a case of one entry or none: leave it out");
         only(self.masks.is_some(), "masks", &[Masks])?;
         only(self.tables.is_some(), "tables", &[Pipeline])?;
         only(self.file.is_some(), "file", &[Lpm, Classbench, Attack])?;
@@ -121,6 +125,11 @@ impl Wanted<'_> {
     /// Flows of a kind.
     pub(super) fn flows(&self, headers: Headers, count: u32, spread: Option<u32>) -> anyhow::Result<Flows> {
         Flows::new(headers, count, spread, self.size).map_err(|problem| anyhow!("{problem}"))
+    }
+
+    fn io(&self) -> anyhow::Result<Case> {
+        let flows = self.flows(Headers::Udp, self.flows.unwrap_or(1), None)?;
+        Ok(Case { name: CaseName::Io, entries: Box::new(std::iter::empty()), flows, tables: 0 })
     }
 
     fn one(&self, name: CaseName, matching: Match, flows: u32) -> anyhow::Result<Case> {

@@ -27,8 +27,8 @@ pub(super) struct Figures {
     pub(super) packets: u64,
     /// Packets that left by the output port.
     pub(super) sent: u64,
-    /// Share of packets that the case's entries of its last table counted.
-    pub(super) hits: f64,
+    /// Share of packets that the case's entries of its last table counted; none without tables.
+    pub(super) hits: Option<f64>,
     /// Millions of packets per second of the thread's processor time, over all windows.
     pub(super) mpps: f64,
     /// The same of single windows.
@@ -86,7 +86,8 @@ pub(super) fn measure(case: Case, args: &Args, tells_memory: bool) -> anyhow::Re
     warm_up(&mut bed, args.warm_up.0)?;
     let windows = windows(&mut bed, args.time.0)?;
     let (packets, sent) = bed.passed();
-    let hits = bed.hits(tables - 1)? as f64 / packets.max(1) as f64;
+    let counted = tables.checked_sub(1).map(|last| bed.hits(last)).transpose()?;
+    let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
     let mut whole = Window::default();
     windows.iter().for_each(|window| whole.add(window));
     let mut rates: Vec<f64> = windows.iter().map(Window::mpps).collect();

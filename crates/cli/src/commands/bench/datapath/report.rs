@@ -71,12 +71,12 @@ fn line(figures: &Figures, tsc_mhz: Option<f64>) -> String {
     let ns = 1e3 / figures.mpps;
     let cycles = tsc_mhz.map_or("-".to_owned(), |mhz| format!("{:.0}", mhz / figures.mpps));
     let memory = figures.load.bytes_per_entry.map_or("-".to_owned(), |bytes| format!("{bytes:.0}"));
-    let Figures { entries, flows, mpps, best, median, p10, hits, .. } = figures;
+    let Figures { entries, flows, mpps, best, median, p10, .. } = figures;
+    let hits = figures.hits.map_or("-".to_owned(), |hits| format!("{:.1}%", hits * 100.0));
     let lost = figures.packets - figures.sent.min(figures.packets);
     let lost = if lost == 0 { String::new() } else { format!("  {lost} of {} packets did not leave", figures.packets) };
     format!(
-        "{name:10} {entries:8} {flows:8} {mpps:8.2}  ({best:8.2} {median:8.2} {p10:8.2}) {ns:14.1} {cycles:>7} {load:8.2} {memory:>8} {hits:5.1}%{lost}\n",
+        "{name:10} {entries:8} {flows:8} {mpps:8.2}  ({best:8.2} {median:8.2} {p10:8.2}) {ns:14.1} {cycles:>7} {load:8.2} {memory:>8} {hits:>6}{lost}\n",
         load = figures.load.seconds,
-        hits = hits * 100.0,
     )
 }
