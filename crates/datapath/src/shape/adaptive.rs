@@ -1,8 +1,8 @@
 //! The classifier of a table: few entries are compared one after the other, more are hashed; over the hash there are tries while all
-//! entries look at prefixes of few fields.
-use super::hash::TupleSpace;
+//! entries look at prefixes of few fields, otherwise, if there are many masks, what tells which of them to ask.
 use super::linear::Linear;
 use super::prefix::Overlay;
+use super::pruned::Pruned;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
@@ -26,7 +26,7 @@ enum Shape {
 /// Many entries.
 #[derive(Debug, Default)]
 struct Hashed {
-    tuples: TupleSpace,
+    tuples: Pruned,
     /// What is searched instead while it is whole.
     prefixes: Overlay,
 }
@@ -117,11 +117,13 @@ impl Classifier for Adaptive {
 
 impl Hashed {
     fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        self.tuples.want_index(self.prefixes.whole().is_none());
         self.tuples.insert(id, priority, words);
         self.prefixes.added(self.tuples.entries(), id, priority, words);
     }
 
     fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
+        self.tuples.want_index(self.prefixes.whole().is_none());
         self.tuples.remove(id, priority, words);
         self.prefixes.removed(self.tuples.entries(), id, priority, words);
     }

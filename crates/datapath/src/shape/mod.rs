@@ -6,6 +6,7 @@ pub(crate) mod adaptive;
 pub(crate) mod hash;
 pub(crate) mod linear;
 pub(crate) mod prefix;
+pub(crate) mod pruned;
 
 use std::sync::Arc;
 use weir_memory::OutOfMemory;

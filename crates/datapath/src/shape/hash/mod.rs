@@ -167,6 +167,17 @@ impl EntryHash {
         places.map(|slot| (TupleId(slot.tuple), self.values(slot)))
     }
 
+    /// The entries in the places from `from` on, `most` places at most, hidden ones too: their tuple, and the values of the words that
+    /// it looks at.
+    pub(crate) fn placed(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> impl Iterator<Item = (TupleId, impl Iterator<Item = u64>)> {
+        let places = self.slots.range(from, most).iter().filter(|slot| slot.tuple != 0);
+        places.map(|slot| (TupleId(slot.tuple), self.values(slot)))
+    }
+
     /// An entry's values, of the words that its tuple looks at.
     fn values<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
         self.tuples.get(TupleId(slot.tuple)).unpack(|pair| self.slots.word(slot, pair))

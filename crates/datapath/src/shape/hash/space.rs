@@ -14,6 +14,11 @@ pub(crate) struct TupleSpace {
 }
 
 impl TupleSpace {
+    /// What it searches, to be changed.
+    pub(crate) const fn entries_mut(&mut self) -> &mut EntryHash {
+        &mut self.entries
+    }
+
     /// What it searches.
     pub(crate) const fn entries(&self) -> &EntryHash {
         &self.entries

@@ -1,0 +1,114 @@
+//! The bits of up to 64, or up to 512, tuples in every set of tuples that the pruner keeps.
+use super::row::Row;
+use super::sets::SetId;
+use super::slice::SliceNo;
+
+/// The high bytes of a slice.
+const BYTES: usize = 256;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Column<R> {
+    /// The tuples that there are.
+    live: R,
+    /// By slice and high byte: tuples that look at no more of the slice than its high byte, and accept this one. Tuples that do
+    /// not look at the slice are in all of them, as are places that no tuple has.
+    by_high: Vec<R>,
+    /// By set.
+    sets: Vec<R>,
+}
+
+impl<R: Row> Column<R> {
+    /// Without tuples.
+    pub(super) fn new(slices: usize, sets: usize) -> Column<R> {
+        let mut column = Column { live: R::NONE, by_high: Vec::new(), sets: Vec::new() };
+        // Address space for all there may ever be: growing moves nothing, and takes memory as it is used.
+        column.by_high.reserve_exact(super::MAX_SLICES * BYTES);
+        column.sets.reserve_exact(super::MAX_SETS);
+        column.by_high.resize(slices * BYTES, R::ALL);
+        column.sets.resize(sets, R::NONE);
+        column
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.live == R::NONE
+    }
+
+    /// Whether no tuple is kept out of anything.
+    #[cfg(test)]
+    pub(super) fn is_clean(&self) -> bool {
+        self.by_high.iter().all(|row| *row == R::ALL) && self.sets[0] == R::NONE
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.live == R::ALL
+    }
+
+    /// The lowest place without a tuple; there is one.
+    pub(super) fn vacancy(&self) -> usize {
+        (0..R::TUPLES).find(|place| !self.live.has(*place)).expect("the column is not full")
+    }
+
+    pub(super) fn put_live(&mut self, place: usize, is_live: bool) {
+        self.live.put(place, is_live);
+    }
+
+    pub(super) fn add_slice(&mut self) {
+        self.by_high.resize(self.by_high.len() + BYTES, R::ALL);
+    }
+
+    /// Whether the tuple passes all high bytes of the slice from now on, or none.
+    pub(super) fn put_all_high(&mut self, slice: SliceNo, place: usize, passes: bool) {
+        let first = usize::from(slice) * BYTES;
+        self.by_high[first..first + BYTES].iter_mut().for_each(|row| row.put(place, passes));
+    }
+
+    /// Whether the tuple passes this high byte of the slice.
+    pub(super) fn put_high(&mut self, slice: SliceNo, high: u8, place: usize, passes: bool) {
+        self.by_high[usize::from(slice) * BYTES + usize::from(high)].put(place, passes);
+    }
+
+    pub(super) fn set_has(&self, set: SetId, place: usize) -> bool {
+        self.sets[usize::from(set)].has(place)
+    }
+
+    /// Makes a set from another one. The set is one that is there, or the next.
+    pub(super) fn copy_set(&mut self, from: SetId, to: SetId) {
+        let row = self.sets[usize::from(from)];
+        match self.sets.get_mut(usize::from(to)) {
+            Some(set) => *set = row,
+            None => self.sets.push(row),
+        }
+    }
+
+    pub(super) fn put_in_set(&mut self, set: SetId, place: usize, is_in: bool) {
+        self.sets[usize::from(set)].put(place, is_in);
+    }
+
+    /// Whether two sets are the same here, but for one tuple if it is of this column.
+    pub(super) fn are_same(&self, one: SetId, other: SetId, but_for: Option<usize>) -> bool {
+        let (mut one, other) = (self.sets[usize::from(one)], self.sets[usize::from(other)]);
+        if let Some(place) = but_for {
+            one.put(place, !one.has(place));
+        }
+        one == other
+    }
+
+    /// The tuples that pass all these slices.
+    #[inline(always)]
+    pub(super) fn survivors(&self, steps: &[Step]) -> R {
+        let mut row = self.live;
+        for step in steps {
+            row.keep(&self.by_high[step.high as usize], &self.sets[usize::from(step.set)]);
+        }
+        row
+    }
+}
+
+/// What a packet's value in one slice selects.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Step {
+    /// Index into `by_high`.
+    pub(super) high: u32,
+    pub(super) set: SetId,
+}

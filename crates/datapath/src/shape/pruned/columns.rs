@@ -1,0 +1,128 @@
+//! All columns: the first 64 tuples in a narrow one, the others in wide ones, which come and go as they are needed. So a table of
+//! few masks reads eight bytes where one of many reads a cache line, and no growth ever copies what is there.
+use super::column::Column;
+use super::row::{Line, Row};
+use super::sets::SetId;
+use super::slice::SliceNo;
+
+/// A tuple's number within the pruner: its place in the columns.
+pub(super) type Bit = u16;
+
+/// Wide columns at most: with the narrow one, 4160 tuples.
+pub(super) const MAX_WIDE: usize = 8;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub(super) narrow: Column<u64>,
+    pub(super) wide: Vec<Column<Line>>,
+    slices: usize,
+    sets: usize,
+}
+
+/// Does the same to the column that a tuple is in, whichever kind it is.
+macro_rules! column_of {
+    ($columns:expr, $bit:expr, |$column:ident, $place:ident| $body:expr) => {
+        match place($bit) {
+            (None, $place) => {
+                let $column = &mut $columns.narrow;
+                $body
+            }
+            (Some(wide), $place) => {
+                let $column = &mut $columns.wide[wide];
+                $body
+            }
+        }
+    };
+}
+
+impl Default for Columns {
+    fn default() -> Columns {
+        // The empty set is always there.
+        Columns { narrow: Column::new(0, 1), wide: Vec::new(), slices: 0, sets: 1 }
+    }
+}
+
+impl Columns {
+    /// Gives a tuple the lowest place that is free, where it passes everything; none when all are taken.
+    pub(super) fn take(&mut self) -> Option<Bit> {
+        let bit = if !self.narrow.is_full() {
+            self.narrow.vacancy()
+        } else {
+            let column = self.wide.iter().position(|column| !column.is_full()).unwrap_or(self.wide.len());
+            if column == MAX_WIDE {
+                return None;
+            }
+            if column == self.wide.len() {
+                self.wide.push(Column::new(self.slices, self.sets));
+            }
+            u64::TUPLES + column * Line::TUPLES + self.wide[column].vacancy()
+        };
+        let bit = Bit::try_from(bit).expect("columns hold fewer tuples than that");
+        column_of!(self, bit, |column, place| column.put_live(place, true));
+        Some(bit)
+    }
+
+    /// Takes the place back. The tuple is in no set, and passes all high bytes.
+    pub(super) fn give(&mut self, bit: Bit) {
+        column_of!(self, bit, |column, place| column.put_live(place, false));
+        while self.wide.last().is_some_and(Column::is_empty) {
+            self.wide.pop();
+        }
+    }
+
+    pub(super) fn add_slice(&mut self) {
+        self.slices += 1;
+        self.narrow.add_slice();
+        self.wide.iter_mut().for_each(Column::add_slice);
+    }
+
+    pub(super) fn put_all_high(&mut self, slice: SliceNo, bit: Bit, passes: bool) {
+        column_of!(self, bit, |column, place| column.put_all_high(slice, place, passes));
+    }
+
+    pub(super) fn put_high(&mut self, slice: SliceNo, high: u8, bit: Bit, passes: bool) {
+        column_of!(self, bit, |column, place| column.put_high(slice, high, place, passes));
+    }
+
+    pub(super) fn set_has(&self, set: SetId, bit: Bit) -> bool {
+        match place(bit) {
+            (None, place) => self.narrow.set_has(set, place),
+            (Some(wide), place) => self.wide[wide].set_has(set, place),
+        }
+    }
+
+    /// Makes the set `to` one of all that are in `from`, but for `bit`, which is in only one of them.
+    pub(super) fn make_set(&mut self, from: SetId, to: SetId, bit: Bit) {
+        self.sets = self.sets.max(usize::from(to) + 1);
+        self.narrow.copy_set(from, to);
+        self.wide.iter_mut().for_each(|column| column.copy_set(from, to));
+        let is_in = !self.set_has(from, bit);
+        column_of!(self, bit, |column, place| column.put_in_set(to, place, is_in));
+    }
+
+    /// Whether nothing is left of tuples that looked at anything.
+    #[cfg(test)]
+    pub(super) fn is_clean(&self) -> bool {
+        self.wide.is_empty() && self.narrow.is_clean()
+    }
+
+    /// Whether two sets are the same but for `bit`, which is in only one of them.
+    pub(super) fn differ_by(&self, one: SetId, other: SetId, bit: Bit) -> bool {
+        let (of_wide, place) = place(bit);
+        let in_narrow = of_wide.is_none().then_some(place);
+        self.narrow.are_same(one, other, in_narrow)
+            && (0..)
+                .zip(&self.wide)
+                .all(|(number, column)| column.are_same(one, other, (of_wide == Some(number)).then_some(place)))
+    }
+}
+
+/// Which wide column, none for the narrow one, and where in it.
+fn place(bit: Bit) -> (Option<usize>, usize) {
+    let bit = usize::from(bit);
+    match bit.checked_sub(u64::TUPLES) {
+        None => (None, bit),
+        Some(bit) => (Some(bit / Line::TUPLES), bit % Line::TUPLES),
+    }
+}

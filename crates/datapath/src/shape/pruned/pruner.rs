@@ -1,0 +1,218 @@
+//! Tells which tuples a packet may match, from its values in 16-bit slices of the fields that they look at.
+use super::MAX_SLICES;
+use super::column::Step;
+use super::columns::{Bit, Columns};
+use super::counts::Counts;
+use super::sets::Sets;
+use super::slice::{Slice, SliceNo, View, spread};
+use crate::shape::hash::WordMask;
+use weir_packet::FlowKey;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(super) struct Pruner {
+    slices: Vec<Slice>,
+    columns: Columns,
+    sets: Sets,
+    counts: Counts,
+    /// By place in the columns: how the tuple looks at slices; empty without a tuple.
+    views: Vec<Vec<Look>>,
+}
+
+/// How a tuple looks at a slice.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    slice: SliceNo,
+    /// Which of the words that the tuple looks at has it.
+    from: u8,
+    view: View,
+}
+
+/// What a packet selects in each slice.
+#[derive(Debug)]
+pub(super) struct Steps {
+    steps: [Step; MAX_SLICES],
+    len: usize,
+}
+
+impl Pruner {
+    /// Takes a tuple in, by the words that it looks at, without entries yet; none if there is no place for it.
+    pub(super) fn add_tuple(&mut self, masks: impl Iterator<Item = WordMask>) -> Option<Bit> {
+        let bit = self.columns.take()?;
+        let mut views = Vec::new();
+        for (from, WordMask { word, mask }) in (0..).zip(masks) {
+            for (shift, mask) in slices_of(mask) {
+                let view = View::new(mask);
+                let Some((view, slice)) = view.and_then(|view| Some((view, self.slice(word, shift)?))) else {
+                    continue;
+                };
+                let looked_at = &mut self.slices[usize::from(slice)];
+                looked_at.tuples += 1;
+                if let View::High(high) = view {
+                    looked_at.look_at_high(high, true);
+                }
+                self.columns.put_all_high(slice, bit, false);
+                views.push(Look { slice, from, view });
+            }
+        }
+        if self.views.len() <= usize::from(bit) {
+            self.views.resize(usize::from(bit) + 1, Vec::new());
+        }
+        self.views[usize::from(bit)] = views;
+        Some(bit)
+    }
+
+    /// Gives up a tuple, whose entries are gone.
+    pub(super) fn remove_tuple(&mut self, bit: Bit) {
+        for Look { slice, view, .. } in std::mem::take(&mut self.views[usize::from(bit)]) {
+            let looked_at = &mut self.slices[usize::from(slice)];
+            looked_at.tuples -= 1;
+            if let View::High(high) = view {
+                looked_at.look_at_high(high, false);
+            }
+            self.columns.put_all_high(slice, bit, true);
+        }
+        self.columns.give(bit);
+    }
+
+    /// Counts an entry of the tuple in, given the words that it looks at.
+    pub(super) fn add(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
+        self.each_value(bit, words, |pruner, slice, view, value| {
+            if pruner.counts.add(bit, slice, value) {
+                pruner.put(bit, slice, view, value, true);
+            }
+        });
+    }
+
+    /// Counts an entry of the tuple out that was counted in.
+    pub(super) fn remove(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
+        self.each_value(bit, words, |pruner, slice, view, value| {
+            if pruner.counts.remove(bit, slice, value) {
+                pruner.put(bit, slice, view, value, false);
+            }
+        });
+    }
+
+    /// Does something with the value of each slice that the tuple looks at.
+    #[expect(clippy::cast_possible_truncation, reason = "a slice is sixteen bits")]
+    fn each_value(
+        &mut self,
+        bit: Bit,
+        mut words: impl Iterator<Item = u64>,
+        mut act: impl FnMut(&mut Pruner, SliceNo, View, u16),
+    ) {
+        let (mut word, mut n_words) = (0, 0);
+        for at in 0..self.views[usize::from(bit)].len() {
+            let Look { slice, from, view } = self.views[usize::from(bit)][at];
+            while n_words <= from {
+                word = words.next().unwrap_or(0);
+                n_words += 1;
+            }
+            let value = (word >> self.slices[usize::from(slice)].shift) as u16 & view.mask();
+            act(self, slice, view, value);
+        }
+    }
+
+    /// Lets packets with this value pass, or no longer.
+    fn put(&mut self, bit: Bit, slice: SliceNo, view: View, value: u16, passes: bool) {
+        match view {
+            View::High(mask) => {
+                for value in spread(value, u16::from(mask) << 8 | 0xff) {
+                    self.columns.put_high(slice, high_byte(value), bit, passes);
+                }
+            }
+            View::Whole(mask) => spread(value, mask).for_each(|value| self.put_value(bit, slice, value, passes)),
+        }
+    }
+
+    fn put_value(&mut self, bit: Bit, slice: SliceNo, value: u16, passes: bool) {
+        let looked_at = &mut self.slices[usize::from(slice)];
+        let before = looked_at.sets[usize::from(value)];
+        if self.columns.set_has(before, bit) == passes {
+            return;
+        }
+        match self.sets.flip(before, bit, &mut self.columns) {
+            Some(now) => {
+                looked_at.sets[usize::from(value)] = now;
+                looked_at.values += u32::from(before == 0);
+                looked_at.values -= u32::from(now == 0);
+                self.sets.release(before);
+            }
+            // No room for one more set: the tuple passes more than this value, or goes on to pass it, until it is gone.
+            None if passes => {
+                looked_at.spill();
+                self.columns.put_high(slice, high_byte(value), bit, true);
+            }
+            None => {}
+        }
+    }
+
+    /// What the packet selects.
+    #[inline(always)]
+    pub(super) fn steps(&self, key: &FlowKey) -> Steps {
+        let mut steps = Steps { steps: [Step::default(); MAX_SLICES], len: 0 };
+        for (slice, base) in self.slices.iter().zip((0_u32..).step_by(256)) {
+            if slice.is_constant() {
+                continue;
+            }
+            let value = slice.value(key);
+            let high = base + u32::from(high_byte(value) & slice.high);
+            steps.steps[steps.len] = Step { high, set: slice.sets[usize::from(value)] };
+            steps.len += 1;
+        }
+        steps
+    }
+
+    /// Whether nothing is left of any entry or tuple that looks at anything.
+    #[cfg(test)]
+    pub(super) fn is_clean(&self) -> bool {
+        let is_clean = |slice: &Slice| slice.tuples == 0 && slice.values == 0 && slice.sets.iter().all(|set| *set == 0);
+        self.counts.is_empty() && self.sets.len() == 1 && self.slices.iter().all(is_clean) && self.columns.is_clean()
+    }
+
+    pub(super) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The slice of that place; none if there are too many.
+    fn slice(&mut self, word: u8, shift: u8) -> Option<SliceNo> {
+        let same = self.slices.iter().position(|slice| (slice.word, slice.shift) == (word, shift));
+        let found = same.or_else(|| {
+            let unused = self.slices.iter().position(|slice| slice.tuples == 0)?;
+            // Nothing is left in it of what it was.
+            self.slices[unused].word = word;
+            self.slices[unused].shift = shift;
+            Some(unused)
+        });
+        let at = match found {
+            Some(at) => at,
+            None if self.slices.len() == MAX_SLICES => return None,
+            None => {
+                self.slices.push(Slice::new(word, shift));
+                self.columns.add_slice();
+                self.slices.len() - 1
+            }
+        };
+        SliceNo::try_from(at).ok()
+    }
+}
+
+impl std::ops::Deref for Steps {
+    type Target = [Step];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Step] {
+        &self.steps[..self.len]
+    }
+}
+
+#[inline(always)]
+fn high_byte(value: u16) -> u8 {
+    value.to_be_bytes()[0]
+}
+
+/// The slices of a word that a mask has bits in: shift and bits.
+#[expect(clippy::cast_possible_truncation, reason = "sixteen bits of it are meant")]
+fn slices_of(mask: u64) -> impl Iterator<Item = (u8, u16)> {
+    [48_u8, 32, 16, 0].into_iter().map(move |shift| (shift, (mask >> shift) as u16)).filter(|(_, mask)| *mask != 0)
+}

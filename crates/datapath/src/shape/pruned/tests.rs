@@ -1,0 +1,297 @@
+use super::*;
+use crate::shape::linear::Linear;
+use proptest::prelude::*;
+use weir_packet::{Field, FlowMask};
+use weir_testing::rules::{self, Draw, Headers, Rule};
+
+/// What is in a classifier: its entries' ids, priorities and matches.
+type There = Vec<(EntryId, u16, WordMatches)>;
+
+fn parsed(key: FlowKey) -> Parsed {
+    Parsed { key, ..Parsed::default() }
+}
+
+/// The priority that every way of looking up finds.
+fn priority_found(pruned: &Pruned, priorities: &[u16], key: &FlowKey) -> Option<u16> {
+    let one = pruned.lookup(key);
+    let mut keys = [parsed(FlowKey::EMPTY); MAX_BURST];
+    let mut found = [EntryId::NONE; MAX_BURST];
+    keys[3] = parsed(*key);
+    pruned.lookup_burst(&keys, Lanes(1 << 3), &mut found, |_| ());
+    assert_eq!(one.unwrap_or(EntryId::NONE), found[3], "alone and in a burst");
+    one.map(|id| priorities[id.index()])
+}
+
+/// Whether nothing stays of entries that are gone, as far as tuples are told apart exactly.
+fn is_clean(index: &Index) -> bool {
+    index.pruner.is_clean() && index.unplaced() == 0 && index.pruner.columns().narrow.survivors(&[]).count_ones() == 1
+}
+
+/// Fields that lie in all kinds of slices, with masks of all kinds; few values, so that entries meet.
+fn any_words() -> impl Strategy<Value = WordMatches> {
+    let field = prop::sample::select(vec![
+        Field::EthDst,
+        Field::EthType,
+        Field::VlanVid,
+        Field::Ipv4Src,
+        Field::Ipv4Dst,
+        Field::UdpSrc,
+        Field::UdpDst,
+        Field::IpProto,
+        Field::Ipv6Dst,
+        Field::Metadata,
+        Field::Reg0,
+    ]);
+    let mask = prop_oneof![
+        Just(u128::MAX),
+        (0..128_u32).prop_map(|bits| u128::MAX << bits),
+        Just(0x0f0f),
+        Just(0x8001_8001),
+        Just(0xff),
+        Just(1),
+    ];
+    proptest::collection::vec((field, any_value(), mask), 0..4).prop_map(|fields| {
+        let (mut key, mut bits) = (FlowKey::EMPTY, FlowMask::EMPTY);
+        for (field, value, mask) in fields {
+            bits.set(field, mask & field.all_ones());
+            key.set(field, value & mask & field.all_ones());
+        }
+        WordMatches::new(&key, &bits)
+    })
+}
+
+fn any_value() -> impl Strategy<Value = u128> {
+    (0..4_u128, 0..4_u128).prop_map(|(high, low)| high << 14 | high << 46 | low | low << 32)
+}
+
+fn any_key() -> impl Strategy<Value = FlowKey> {
+    proptest::collection::vec(any_value(), 11).prop_map(|values| {
+        let fields = [Field::EthDst, Field::EthType, Field::VlanVid, Field::Ipv4Src, Field::Ipv4Dst, Field::UdpSrc];
+        let others = [Field::UdpDst, Field::IpProto, Field::Ipv6Dst, Field::Metadata, Field::Reg0];
+        let mut key = FlowKey::EMPTY;
+        for (field, value) in fields.into_iter().chain(others).zip(values) {
+            key.set(field, value & field.all_ones());
+        }
+        key
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Adding, removing and looking up in any order finds entries of the priority that the reference finds.
+    #[test]
+    fn it_agrees_with_the_reference(
+        changes in proptest::collection::vec((0..3_u8, 0..6_u16, any_words(), any::<prop::sample::Index>()), 1..150),
+        keys in proptest::collection::vec(any_key(), 6),
+    ) {
+        let (mut linear, mut pruned) = (Linear::default(), Pruned::default());
+        let (mut there, mut priorities, mut indexed) = (There::new(), Vec::new(), 0);
+        for (kind, priority, words, which) in changes {
+            if kind > 0 || there.is_empty() {
+                if there.iter().any(|(_, p, w)| (p, w) == (&priority, &words)) {
+                    continue;
+                }
+                let id = EntryId(u32::try_from(priorities.len()).expect("few"));
+                pruned.make_room(id, &words).expect("there is memory");
+                linear.insert(id, priority, &words);
+                pruned.insert(id, priority, &words);
+                prop_assert_eq!(pruned.find(priority, &words), Some(id));
+                priorities.push(priority);
+                there.push((id, priority, words));
+            } else {
+                let (id, priority, words) = there.swap_remove(which.index(there.len()));
+                linear.remove(id, priority, &words);
+                pruned.remove(id, priority, &words);
+            }
+            for key in &keys {
+                let expected = linear.lookup(key).map(|id| priorities[id.index()]);
+                prop_assert_eq!(priority_found(&pruned, &priorities, key), expected);
+            }
+            indexed += usize::from(pruned.index().is_some());
+        }
+        prop_assume!(indexed > 0);
+        // All but one that looks at nothing: the index is there to the end.
+        let (last, any) = (EntryId(u32::try_from(priorities.len()).expect("few")), WordMatches::new(&FlowKey::EMPTY, &FlowMask::EMPTY));
+        pruned.insert(last, 9, &any);
+        for (id, priority, words) in there {
+            pruned.remove(id, priority, &words);
+        }
+        let index = pruned.index.as_ref().expect("it was made, and an entry is left");
+        prop_assert!(is_clean(index), "nothing stays of what is gone");
+        pruned.remove(last, 9, &any);
+        prop_assert!(pruned.index.is_none());
+    }
+}
+
+fn words_of(rule: &Rule) -> WordMatches {
+    WordMatches::new(&rule.value, &rule.mask)
+}
+
+/// The classifier and the reference with these rules, in this order; of two with the same match and priority the first.
+fn with_rules(rules: &[Rule]) -> (Pruned, Linear, Vec<u16>, There) {
+    let (mut pruned, mut linear) = (Pruned::default(), Linear::default());
+    let (mut priorities, mut there) = (Vec::new(), There::new());
+    for rule in rules {
+        let (id, words) = (EntryId(u32::try_from(priorities.len()).expect("few")), words_of(rule));
+        if pruned.find(rule.priority, &words).is_some() {
+            continue;
+        }
+        pruned.make_room(id, &words).expect("there is memory");
+        pruned.insert(id, rule.priority, &words);
+        linear.insert(id, rule.priority, &words);
+        priorities.push(rule.priority);
+        there.push((id, rule.priority, words));
+    }
+    (pruned, linear, priorities, there)
+}
+
+fn agrees(rules: &[Rule], name: &str) {
+    let (mut pruned, mut linear, priorities, mut there) = with_rules(rules);
+    let mut draw = Draw(5);
+    for round in 0..3 {
+        assert!(pruned.index().is_some(), "{name} has enough masks");
+        for kind in [Headers::Hits, Headers::Crossed, Headers::Random] {
+            for key in rules::headers(rules, kind, 150, round) {
+                let expected = linear.lookup(&key).map(|id| priorities[id.index()]);
+                assert_eq!(priority_found(&pruned, &priorities, &key), expected, "{name}, {kind:?}: {key:?}");
+            }
+        }
+        // A third of the rules goes.
+        for _ in 0..there.len() / 3 {
+            let (id, priority, words) = there.swap_remove(draw.below(there.len()));
+            linear.remove(id, priority, &words);
+            pruned.remove(id, priority, &words);
+        }
+    }
+    for (id, priority, words) in there {
+        pruned.remove(id, priority, &words);
+    }
+    assert!(pruned.index.is_none() && pruned.entries().len() == 0, "{name}: nothing stays");
+}
+
+#[test]
+fn generated_firewalls_are_searched_right() {
+    for name in ["acl1", "acl2", "fw1", "fw2", "ipc1"] {
+        let Some(path) = weir_testing::shared(&format!("data/external/rules/classbench/{name}_10k.gz")) else { return };
+        let rules = rules::classbench(&rules::gunzip(&path));
+        agrees(&rules, name);
+    }
+}
+
+#[test]
+fn entries_may_come_in_any_order() {
+    let Some(path) = weir_testing::shared("data/external/rules/classbench/ipc1_10k.gz") else { return };
+    let mut rules = rules::classbench(&rules::gunzip(&path));
+    rules.reverse();
+    agrees(&rules, "lowest first");
+    let mut draw = Draw(9);
+    (1..rules.len()).rev().for_each(|at| rules.swap(at, draw.below(at + 1)));
+    agrees(&rules, "mixed");
+}
+
+#[test]
+fn access_lists_of_a_campus_are_searched_right() {
+    let Some(folder) = weir_testing::shared("data/external/rules/stanford") else { return };
+    let mut rules = Vec::new();
+    for name in ["bbra", "boza", "coza", "soza", "yoza"] {
+        rules.extend(rules::access_lists(&rules::gunzip(&folder.join(format!("{name}_rtr_config.txt.gz")))));
+    }
+    assert!(rules.len() > 300, "the lists are read: {}", rules.len());
+    agrees(&rules, "stanford");
+}
+
+/// An entry that looks at the first `bits` bits of metadata, each number giving its own mask.
+fn numbered(number: u64) -> WordMatches {
+    let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
+    mask.set(Field::Metadata, (number + 1).into());
+    key.set(Field::Metadata, (number + 1).into());
+    WordMatches::new(&key, &mask)
+}
+
+/// More masks than are pruned: the others are asked too.
+#[test]
+fn more_masks_than_places_are_searched() {
+    let count = 4500_u64;
+    let mut pruned = Pruned::default();
+    for number in 0..count {
+        let (id, words) = (EntryId(u32::try_from(number).expect("few")), numbered(number));
+        pruned.make_room(id, &words).expect("there is memory");
+        pruned.insert(id, 7, &words);
+    }
+    let index = pruned.index().expect("there are enough masks");
+    assert_eq!(index.unplaced(), 4500 - 4160);
+    for number in [0, 63, 64, 600, 4159, 4160, 4499] {
+        let mut key = FlowKey::EMPTY;
+        key.set(Field::Metadata, (number + 1_u64).into());
+        assert!(pruned.lookup(&key).is_some(), "{number}");
+    }
+    assert_eq!(pruned.lookup(&FlowKey::EMPTY), None);
+    for number in (0..count).rev() {
+        pruned.remove(EntryId(u32::try_from(number).expect("few")), 7, &numbered(number));
+    }
+    assert!(pruned.index.is_none());
+}
+
+/// Entries that pass every slice, each because of another one: nothing is pruned, and the right one is found.
+#[test]
+fn entries_that_fail_only_together_are_asked_one_by_one() {
+    let mut pruned = Pruned::default();
+    let mut number = 0;
+    for tuple in 0..40_u32 {
+        let bits = (1_u128 << (tuple % 16)) | 1 << (16 + tuple / 16);
+        let mut add = |source: u128, destination: u128| {
+            let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
+            for (field, value) in [(Field::Ipv4Src, source), (Field::Ipv4Dst, destination)] {
+                key.set(field, value & !bits & 0xffff_ffff);
+                mask.set(field, !bits & 0xffff_ffff);
+            }
+            let words = WordMatches::new(&key, &mask);
+            let id = EntryId(number);
+            pruned.make_room(id, &words).expect("there is memory");
+            pruned.insert(id, 1, &words);
+            number += 1;
+        };
+        // The source of one, the destination of the other.
+        add(0x0101_0101, 0x0909_0909);
+        add(0x0202_0202, 0x0707_0707);
+    }
+    let index = pruned.index().expect("there are enough masks");
+    let packet = |source: u128, destination: u128| {
+        let mut key = FlowKey::EMPTY;
+        key.set(Field::Ipv4Src, source);
+        key.set(Field::Ipv4Dst, destination);
+        key
+    };
+    let crossed = packet(0x0101_0101, 0x0707_0707);
+    let passing = index.pruner.columns().narrow.survivors(&index.pruner.steps(&crossed));
+    assert!(passing.count_ones() > 20, "{passing:b}");
+    assert_eq!(pruned.lookup(&crossed), None);
+    assert!(pruned.lookup(&packet(0x0202_0202, 0x0707_0707)).is_some());
+}
+
+/// A table that gets its masks late is indexed step by step, and answers right meanwhile.
+#[test]
+fn a_large_table_is_indexed_in_steps() {
+    let exact = |number: u64| {
+        let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
+        key.set(Field::EthDst, number.into());
+        mask.set(Field::EthDst, Field::EthDst.all_ones());
+        (key, WordMatches::new(&key, &mask))
+    };
+    let mut pruned = Pruned::default();
+    let mut insert = |id: u64, priority: u16, words: &WordMatches| {
+        let id = EntryId(u32::try_from(id).expect("few"));
+        pruned.make_room(id, words).expect("there is memory");
+        pruned.insert(id, priority, words);
+        assert_eq!(pruned.lookup(&exact(777).0), (id.0 >= 777).then_some(EntryId(777)));
+        pruned.index().is_some()
+    };
+    let before = 5000;
+    (0..before).for_each(|number| assert!(!insert(number, 9, &exact(number).1)));
+    let is_ready: Vec<bool> = (0..400).map(|number| insert(before + number, 1, &numbered(number))).collect();
+    assert!(!is_ready[20] && is_ready[399]);
+    // Changes of what is counted already, and of what is not.
+    pruned.remove(EntryId(777), 9, &exact(777).1);
+    assert_eq!(pruned.lookup(&exact(777).0), None);
+}
