@@ -2,6 +2,9 @@
 """Sends 60-byte UDP frames (64 on a wire) out of an interface as fast as one core can, from inside the kernel.
 
     bench/live_frames.py INTERFACE SOURCE_MAC DESTINATION_MAC SECONDS
+    bench/live_frames.py redirect INTERFACE INTERFACE
+
+The second form redirects what two interfaces receive to each other by XDP until it is ended: what the kernel can do at most.
 
 Runs an XDP program that redirects to the interface over frames that the kernel makes (BPF_PROG_TEST_RUN, live frames), which is
 two to three times as fast as a packet socket, so that switches are measured and not their sender. The other end of a veth must
@@ -12,13 +15,14 @@ import ctypes
 import json
 import os
 import platform
+import signal
 import socket
 import struct
 import sys
 import time
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}
-PROG_LOAD, PROG_TEST_RUN, PROG_TYPE_XDP, LIVE_FRAMES = 5, 10, 6, 2
+PROG_LOAD, PROG_TEST_RUN, LINK_CREATE, PROG_TYPE_XDP, ATTACH_TYPE_XDP, LIVE_FRAMES, DRIVER_MODE = 5, 10, 28, 6, 37, 2, 4
 BATCH = 64
 # The kernel takes some 30 ms to set a run up: few of them, and long.
 CALIBRATION = 1 << 19
@@ -40,6 +44,15 @@ def load(interface):
     return bpf(PROG_LOAD, ctypes.create_string_buffer(attribute, 128))
 
 
+def redirect(first, second):
+    """Redirects each interface's frames to the other, until this ends."""
+    pairs = [(socket.if_nametoindex(first), socket.if_nametoindex(second))]
+    links = [bpf(LINK_CREATE, ctypes.create_string_buffer(struct.pack("<IIII", load(to), at, ATTACH_TYPE_XDP, DRIVER_MODE), 128))
+             for at, to in pairs + [pair[::-1] for pair in pairs]]
+    print(f"redirecting by {len(links)} programs", flush=True)
+    signal.pause()
+
+
 def send(program, interface, frame, count):
     """Offers `count` frames; the seconds it took."""
     data = ctypes.create_string_buffer(frame, len(frame))
@@ -59,8 +72,10 @@ def udp_frame(source, destination):
 
 
 def main():
+    if len(sys.argv) == 4 and sys.argv[1] == "redirect":
+        return redirect(*sys.argv[2:])
     if len(sys.argv) != 5:
-        sys.exit("usage: live_frames.py INTERFACE SOURCE_MAC DESTINATION_MAC SECONDS")
+        sys.exit("usage: live_frames.py INTERFACE SOURCE_MAC DESTINATION_MAC SECONDS, or redirect INTERFACE INTERFACE")
     interface, frame, seconds = socket.if_nametoindex(sys.argv[1]), udp_frame(sys.argv[2], sys.argv[3]), float(sys.argv[4])
     program = load(interface)
     took = send(program, interface, frame, CALIBRATION)

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Switches on a veth pair, side by side: A - S - B in three network namespaces.
 
-    bench/veth.py [--rounds 5] [--switches bridge,ovs-af_packet,ovs-af_xdp,weir-af_packet,weir-af_xdp]
+    bench/veth.py [--rounds 5] [--switches bridge,ovs-af_packet,ovs-af_xdp,weir-af_packet,weir-af_xdp,xdp-redirect]
                   [--measures rtt,tcp,pps,idle,tcp-plain]
 
 Measures each switch once per round, in turn, so that a noisy machine troubles all alike; prints medians with minimum and
 maximum, and the median of the rounds' ratios to Open vSwitch's user-space datapath (Debian's openvswitch-switch,
-datapath_type=netdev; over AF_XDP if it was built with it) and to the Linux bridge. Writes a record to bench/records. Needs root,
-two cores, iperf3, ping, ethtool, taskset, ovs-*. Hosts and senders run on core 0, user-space switches on core 1.
+datapath_type=netdev; over AF_XDP if it was built with it) and to the Linux bridge; xdp-redirect is no switch, but the kernel's
+bound. Writes a record to bench/records. Needs root, two cores, iperf3, ping, ethtool, taskset, ovs-*. Hosts and senders run on
+core 0, user-space switches on core 1. Takes a minute a round.
 
 rtt        ping, 1000 requests 1 ms apart: median and 99th percentile in microseconds (lower is better), and processor time of the
            switch meanwhile, in percent of a core; rtt-10 and rtt-100, only when asked for: so many requests per second
@@ -161,8 +162,20 @@ def weir(kind, more=""):
     return start
 
 
+def xdp_redirect(bed):
+    """No switch: what the kernel can do at most. Its frames go to ends that have NAPI."""
+    bed.inside(bed.a, "ethtool -K e0 gro on")
+    bed.inside(bed.b, "ethtool -K e0 gro on")
+    process = bed.start(bed.s, f"{sys.executable} {SENDER} redirect s0 s1", stdout=subprocess.PIPE)
+    if not process.stdout.readline():
+        sys.exit("bench: frames cannot be redirected by XDP")
+    return None
+
+
 SWITCHES = {"bridge": bridge, "ovs-af_packet": ovs("system"), "ovs-af_xdp": ovs("afxdp"), "weir-af_packet": weir("af_packet"),
-            "weir-af_xdp": weir("af_xdp")}
+            "weir-af_xdp": weir("af_xdp"), "xdp-redirect": xdp_redirect}
+# Partial checksums do not outlive XDP, so there is no TCP.
+ONLY = {"xdp-redirect": ("rtt", "pps")}
 # Measured only when asked for: with what earlier versions did, and polling without end.
 ON_DEMAND = {f"weir-{kind}-{name}": weir(kind, f"--spin {spin}")
              for kind in ("af_packet", "af_xdp") for name, spin in (("30us", "30us"), ("busy", "1h"))}
@@ -255,12 +268,14 @@ def measure(switch, wanted):
         wait_for(lambda: " 0% packet loss" in bed.inside(bed.a, "ping -c 1 -W 1 10.99.0.2", check=False), switch)
         found = {}
         for name, function in MEASURES.items():
-            if name in wanted:
+            if name in wanted and name in ONLY.get(switch, MEASURES):
                 found |= function(bed, daemon)
         return found
 
 
 def spread(values):
+    if not values:
+        return "-"
     if None in values:
         return "fails"
     return f"{statistics.median(values):.3g} ({min(values):.3g}-{max(values):.3g})"
@@ -288,16 +303,18 @@ def main():
     parser.add_argument("--record", default="veth", help="the record's name")
     parser.add_argument("--no-record", action="store_true", help="print only")
     parser.add_argument("--shared-core", action="store_true", help="hosts on the switch's core, too")
-    parser.add_argument("--no-build", action="store_true", help="measure target/release/weir as it is")
+    parser.add_argument("--weir", type=pathlib.Path, help="the weir to be measured, instead of target/release/weir, which is built first")
     options = parser.parse_args()
     switches, wanted = options.switches.split(","), options.measures.split(",")
     for name, known in [(name, SWITCHES | ON_DEMAND) for name in switches] + [(name, MEASURES) for name in wanted]:
         if name not in known:
             sys.exit(f"bench: found `{name}`, expected some of {', '.join(known)}")
+    global HOST_CORE, WEIR
     if options.shared_core:
-        global HOST_CORE
         HOST_CORE = SWITCH_CORE
-    if not options.no_build:
+    if options.weir:
+        WEIR = options.weir.resolve()
+    else:
         run("cargo build --quiet --release --locked -p weir-cli", cwd=ROOT)
     results, load = {}, os.getloadavg()[0]
     for number in range(options.rounds):
@@ -329,7 +346,7 @@ def ratios_of(metric, found):
 def show(switches, results, ratios):
     print(f"\n{'':18} " + "".join(f"{switch:>24}" for switch in switches))
     for metric, found in results.items():
-        print(f"{metric:18} " + "".join(f"{spread(found[switch]):>24}" for switch in switches), METRICS[metric][0])
+        print(f"{metric:18} " + "".join(f"{spread(found.get(switch, [])):>24}" for switch in switches), METRICS[metric][0])
         for peer, of in ratios[metric].items():
             better = (f"{value:.2f}x" if (value := of.get(switch)) else "-" for switch in switches)
             print(f"  {peer:16} " + "".join(f"{text:>24}" for text in better))

@@ -39,6 +39,8 @@ pub struct AfPacket {
     slots: Box<ReceiveSlots>,
     sending: Box<SendSlots>,
     finished: Vec<Frame>,
+    /// Whether frames go past the kernel's queueing.
+    bypasses: bool,
     counters: Counters,
     /// Frames the kernel dropped: reading its counter sets it to zero, so they are summed here.
     missed: Cell<u64>,
@@ -72,6 +74,7 @@ impl AfPacket {
             slots: ReceiveSlots::new(),
             sending: SendSlots::new(),
             finished: Vec::new(),
+            bypasses: true,
             counters: Counters::default(),
             missed: Cell::new(0),
             vanished: false,
@@ -117,6 +120,10 @@ impl AfPacket {
                 Err(error) => match errno(&error) {
                     libc::EINTR => {}
                     libc::ENOBUFS | libc::EAGAIN if retries < RETRIES_MAX => retries += 1,
+                    libc::ENOBUFS if self.bypasses && frames[sent].offload.segmentation.is_some() => {
+                        self.leave_cutting_to_the_kernel();
+                        retries = 0;
+                    }
                     libc::ENOBUFS | libc::EAGAIN => {
                         self.counters.tx_full += (frames.len() - sent) as u64;
                         return Ok(());
@@ -138,6 +145,19 @@ impl AfPacket {
             }
         }
         Ok(())
+    }
+
+    /// Sends through the kernel's queueing from now on: the way past it drops super-frames that the device cannot cut, whereas
+    /// that way cuts them. (A full device looks the same; then nothing is lost by it either.)
+    #[cold]
+    fn leave_cutting_to_the_kernel(&mut self) {
+        self.bypasses = false;
+        match socket::set(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &0i32) {
+            Ok(()) => tracing::info!(port = self.info.spec, "the device does not cut super-frames: the kernel does"),
+            Err(error) => {
+                tracing::warn!(port = self.info.spec, %error, "super-frames that the device cannot cut are lost")
+            }
+        }
     }
 
     /// An interface that is down comes back; one that vanished does not.

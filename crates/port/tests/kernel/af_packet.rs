@@ -1,7 +1,7 @@
 //! Packet sockets.
 use crate::bed::{Bed, SOON, features, frame, open, pass, receive, send};
 use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
-use weir_testing::{Namespace, root, wait_until};
+use weir_testing::{Namespace, root, run, wait_until};
 use weir_units::Instant;
 
 #[test]
@@ -45,6 +45,22 @@ fn hosts_with_offloads_talk_through() {
     assert!(first.rx_bytes > 40_000_000 && first.rx_bytes / first.rx_packets > 3000, "{first:?}");
     assert_eq!((first.tx_errors, first.tx_too_long, second.tx_errors, second.tx_too_long), (0, 0, 0, 0));
     assert_eq!(first.rx_packets, second.tx_packets + second.tx_dropped());
+}
+
+#[test]
+fn super_frames_pass_devices_that_cannot_cut_them() {
+    let Some(bed) = Bed::new() else { return };
+    for device in ["s0", "s1"] {
+        run(bed.switch.command("ethtool").args(["-K", device, "tx", "off", "tso", "off", "gso", "off"]));
+    }
+    let forwarder = bed.forward("af_packet:s0", "af_packet:s1");
+    bed.tcp("10.77.0.2", 5_000_000);
+    bed.tcp("fd77::2", 5_000_000);
+    let outcome = forwarder.stop();
+    outcome.result.unwrap();
+    let [first, second] = outcome.counters;
+    assert!(first.rx_bytes / first.rx_packets > 3000, "{first:?}");
+    assert_eq!((first.tx_dropped(), second.tx_dropped()), (0, 0), "{first:?} {second:?}");
 }
 
 /// A TCP super-frame over IPv4 as a host's stack makes it, with what is left to be done.
