@@ -5,8 +5,9 @@
 //! asks for beyond that goes the general way ([`crate::pipeline`]), from the entry on that was found here.
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, Verdict, WorkerNo};
+use weir_memory::Wide;
 use weir_openflow::model::PortNo;
-use weir_packet::{Field, Frame, Parsed, parse_common, parse_frame};
+use weir_packet::{Field, Frame, FrameBody, Parsed, parse_common, parse_frame};
 use weir_units::Instant;
 
 /// The memory that bursts are handled in.
@@ -32,6 +33,25 @@ pub(crate) struct Fate {
     pub(crate) verdict: Verdict,
     pub(crate) table: u8,
     pub(crate) entry: EntryId,
+}
+
+/// Packets of one entry, one behind the other.
+struct Run {
+    fate: Fate,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Run {
+    #[inline(always)]
+    fn count(&self, table: &FlowTable, counting: Counting) {
+        if let Counting::For(worker, now) = counting
+            && self.packets > 0
+            && self.fate.entry != EntryId::NONE
+        {
+            table.counts.count(worker, self.fate.entry, self.packets, self.bytes, now);
+        }
+    }
 }
 
 /// Whether packets that are looked up are counted, for whom, and when they came.
@@ -61,27 +81,33 @@ impl Burst {
     /// Parses frames, [`MAX_BURST`] at most, that came in on one port. Gives the packets that are ones: not cut short within
     /// the Ethernet header.
     #[inline(always)]
-    pub(crate) fn parse(&mut self, frames: &[Frame], in_port: PortNo) -> Lanes {
-        let mut lanes = Lanes::first(frames.len());
-        self.special = Lanes::default();
-        for (lane, frame) in frames.iter().enumerate().take(MAX_BURST) {
-            let slot = &mut self.parsed[lane];
-            if self.stale.has(lane) {
-                *slot = BLANK;
-            }
-            self.bytes[lane] = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+    pub(crate) fn parse<W: Wide>(&mut self, wide: W, frames: &[Frame], in_port: PortNo) -> Lanes {
+        let all = Lanes::first(frames.len());
+        Lanes(self.stale.0 & all.0).each(|lane| self.parsed[lane] = BLANK);
+        let (mut uncommon, mut special) = (Lanes::default(), Lanes::default());
+        for (lane, (frame, slot)) in frames.iter().zip(self.parsed.iter_mut()).enumerate() {
+            let frame: &FrameBody = frame;
             let is_plain = frame.is_plain();
-            if is_plain && parse_common(frame, in_port, slot) {
-                self.stale = self.stale.without(Lanes(1 << lane));
-            } else {
-                self.stale.add(lane);
-                self.special.0 |= u64::from(!is_plain) << lane;
-                if !parse_other(frame, in_port, slot) {
-                    lanes = lanes.without(Lanes(1 << lane));
-                }
-            }
+            self.bytes[lane] = frame.bytes_len();
+            let is_common = is_plain && parse_common(wide, frame, in_port, slot);
+            uncommon.0 |= u64::from(!is_common) << lane;
+            special.0 |= u64::from(!is_plain) << lane;
         }
-        lanes
+        self.special = special;
+        self.stale = Lanes(self.stale.without(all).0 | uncommon.0);
+        if uncommon.is_empty() { all } else { self.parse_others(frames, in_port, all, uncommon) }
+    }
+
+    /// Goes on with the frames that do not have the common shape.
+    #[inline(never)]
+    fn parse_others(&mut self, frames: &[Frame], in_port: PortNo, all: Lanes, uncommon: Lanes) -> Lanes {
+        let mut packets = all;
+        uncommon.each(|lane| {
+            if !parse_other(&frames[lane], in_port, &mut self.parsed[lane]) {
+                packets = packets.without(Lanes(1 << lane));
+            }
+        });
+        packets
     }
 
     /// Finds out what becomes of the packets, and counts them at the entries found.
@@ -99,23 +125,26 @@ impl Burst {
     #[inline(always)]
     fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: Counting) -> bool {
         let (mut missed, mut on) = (0, false);
-        lanes.each(|lane| {
+        // Packets of one entry often come together: they are counted as one.
+        let mut run =
+            Run { fate: Fate { verdict: Verdict::Program, table: number, entry: EntryId::NONE }, packets: 0, bytes: 0 };
+        for lane in lanes {
             let id = self.found[lane];
-            if id == EntryId::NONE {
-                missed += 1;
-                self.fates[lane] = Fate { verdict: Verdict::Program, table: number, entry: EntryId::NONE };
-                return;
+            if id != run.fate.entry {
+                run.count(table, counting);
+                let verdict = if id == EntryId::NONE { Verdict::Program } else { table.counts.verdict(id) };
+                run = Run { fate: Fate { verdict, entry: id, ..run.fate }, packets: 0, bytes: 0 };
             }
-            if let Counting::For(worker, now) = counting {
-                table.counts.count(worker, id, self.bytes[lane].into(), now);
-            }
-            let verdict = table.counts.verdict(id);
-            self.fates[lane] = Fate { verdict, table: number, entry: id };
-            if let Verdict::Goto(next) = verdict {
+            run.packets += 1;
+            run.bytes += u64::from(self.bytes[lane]);
+            self.fates[lane] = run.fate;
+            missed += u64::from(id == EntryId::NONE);
+            if let Verdict::Goto(next) = run.fate.verdict {
                 on = true;
                 self.wait_at(next, lane);
             }
-        });
+        }
+        run.count(table, counting);
         if let Counting::For(worker, _) = counting {
             let lookups = u64::from(lanes.count());
             table.counts.looked_up(worker, lookups, lookups - missed);

@@ -7,6 +7,7 @@ use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
 use crate::table::WorkerNo;
 use crate::{Datapath, DropReason, Drops, Output, execute, pipeline};
+use weir_memory::{Wide, Work, run_widest};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
@@ -91,8 +92,8 @@ impl Datapath {
         if is_whole || self.plane.ports.may_receive(in_port).is_err() {
             return false;
         }
-        let sorted = self.sort(&mut worker.burst, frames, in_port);
-        worker.burst.look_up(&self.tables, sorted.passed, Counting::For(worker.number, now));
+        let counting = Counting::For(worker.number, now);
+        let sorted = run_widest(LookUp { datapath: self, burst: &mut worker.burst, frames, in_port, counting });
         if sorted.passed != Lanes::first(frames.len()) || !worker.burst.all_straight(sorted.passed) {
             worker.begun = Some(Begun { generation: self.generation, frames: frames.len(), sorted });
             return false;
@@ -128,12 +129,9 @@ impl Datapath {
                 // Looked up and counted, and nothing has changed since.
                 Some(begun) if begun.generation == self.generation => begun.sorted,
                 begun => {
-                    let sorted = self.sort(&mut worker.burst, burst, in_port);
                     let counting = if begun.is_some() { Counting::Done } else { Counting::For(worker.number, now) };
-                    if !self.is_standalone() {
-                        worker.burst.look_up(&self.tables, sorted.passed, counting);
-                    }
-                    sorted
+                    let (datapath, frames) = (&*self, &*burst);
+                    run_widest(LookUp { datapath, burst: &mut worker.burst, frames, in_port, counting })
                 }
             };
             self.execute(worker, sorted, now, in_port, burst, pool, out);
@@ -143,14 +141,6 @@ impl Datapath {
         if !self.plane.to_learn.is_empty() {
             self.learn(now, out);
         }
-    }
-
-    /// Parses a burst, and tells what is let in.
-    #[inline(always)]
-    fn sort(&self, burst: &mut Burst, frames: &[Frame], in_port: PortNo) -> Sorted {
-        let packets = burst.parse(frames, in_port);
-        let passed = if self.drops_fragments { packets.without(burst.fragments(packets)) } else { packets };
-        Sorted { packets, passed }
     }
 
     /// Does with the packets of a burst, in the order they came, what was found for them.
@@ -193,6 +183,30 @@ impl Datapath {
             }
             lane += 1;
         }
+    }
+}
+
+/// Parsing a burst and looking it up.
+struct LookUp<'a> {
+    datapath: &'a Datapath,
+    burst: &'a mut Burst,
+    frames: &'a [Frame],
+    in_port: PortNo,
+    counting: Counting,
+}
+
+impl Work for LookUp<'_> {
+    type Output = Sorted;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Sorted {
+        let packets = self.burst.parse(wide, self.frames, self.in_port);
+        let drops = self.datapath.drops_fragments;
+        let passed = if drops { packets.without(self.burst.fragments(packets)) } else { packets };
+        if !self.datapath.is_standalone() {
+            self.burst.look_up(&self.datapath.tables, passed, self.counting);
+        }
+        Sorted { packets, passed }
     }
 }
 

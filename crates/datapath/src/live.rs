@@ -208,7 +208,7 @@ impl Effects for Live<'_> {
         let Some(table) = self.tables.get(usize::from(table)) else { return };
         table.counts.looked_up(WorkerNo::ENGINE, 1, u64::from(found.is_some()));
         if let Some((id, _)) = found {
-            table.counts.count(WorkerNo::ENGINE, id, bytes as u64, self.now);
+            table.counts.count(WorkerNo::ENGINE, id, 1, bytes as u64, self.now);
         }
     }
 

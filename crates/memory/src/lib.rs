@@ -6,7 +6,9 @@ mod array;
 mod bytes;
 mod prefetch;
 mod region;
+mod wide;
 
 pub use array::{Array, OutOfMemory};
 pub use bytes::equal_bytes;
 pub use prefetch::prefetch;
+pub use wide::{Portable, Wide, Work, run_widest, widest};

@@ -173,6 +173,12 @@ impl FrameBody {
         self.end() - self.start()
     }
 
+    /// The same as a number of 32 bits, which it always fits.
+    #[inline(always)]
+    pub fn bytes_len(&self) -> u32 {
+        self.end - self.start
+    }
+
     /// Bytes it has on a wire: those of all its segments, each with headers of its own.
     pub fn wire_bytes(&self) -> u64 {
         let bytes = self.len() as u64;
@@ -399,7 +405,13 @@ impl FramePool {
     /// An empty frame with room for at least `bytes` (at most [`MAX_FRAME`]).
     pub fn take(&mut self, bytes: usize) -> Frame {
         let (kept, capacity) = if bytes <= SMALL { (&mut self.small, SMALL) } else { (&mut self.large, MAX_FRAME) };
-        kept.pop().unwrap_or_else(|| Frame::with_capacity(capacity))
+        match kept.pop() {
+            Some(mut frame) => {
+                frame.reset();
+                frame
+            }
+            None => Frame::with_capacity(capacity),
+        }
     }
 
     /// A frame with a copy of `original`'s bytes, offload and queue.
@@ -419,10 +431,6 @@ impl FramePool {
         };
         if kept.len() < max {
             kept.push(frame);
-            // In its place: moving what was only just written stalls the processor.
-            if let Some(frame) = kept.last_mut() {
-                frame.reset();
-            }
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A lookup costs in proportion to the entries of higher priority than the one found; adding and removing an entry does not depend
 //! on how many there are, only (by a binary search) on how many priorities are in use.
-use super::{Classifier, EntryId, WordMatches};
+use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
-use weir_packet::FlowKey;
+use weir_packet::{FlowKey, Parsed};
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -75,6 +75,30 @@ impl Classifier for Linear {
             }
         }
         None
+    }
+
+    /// Entry by entry for all packets, rather than the other way round: what an entry wants stays in registers.
+    #[inline(always)]
+    fn lookup_burst(
+        &self,
+        keys: &[Parsed; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
+        soon: impl Fn(EntryId),
+    ) {
+        let mut left = lanes;
+        for candidate in self.groups.iter().flat_map(|group| &group.candidates) {
+            if left.is_empty() {
+                return;
+            }
+            let hits = candidate.words.matches_of(keys, left);
+            if !hits.is_empty() {
+                soon(candidate.id);
+                hits.each(|lane| found[lane] = candidate.id);
+                left = left.without(hits);
+            }
+        }
+        left.each(|lane| found[lane] = EntryId::NONE);
     }
 }
 

@@ -57,6 +57,34 @@ impl Lanes {
     }
 }
 
+impl IntoIterator for Lanes {
+    type Item = usize;
+    type IntoIter = LaneIter;
+
+    #[inline(always)]
+    fn into_iter(self) -> LaneIter {
+        LaneIter(self.0)
+    }
+}
+
+/// Packets of a burst one after the other, in their order.
+#[derive(Debug)]
+pub(crate) struct LaneIter(u64);
+
+impl Iterator for LaneIter {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lane = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(lane)
+    }
+}
+
 /// An entry's place in its table; used again after the entry is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, zerocopy::FromZeros)]
 pub(crate) struct EntryId(pub(crate) u32);
@@ -109,6 +137,19 @@ impl WordMatches {
     #[inline]
     pub(crate) fn matches(&self, key: &FlowKey) -> bool {
         self.0.iter().all(|m| key.words[usize::from(m.word)] & m.mask == m.value)
+    }
+
+    /// Which packets of a burst match.
+    #[inline(always)]
+    pub(crate) fn matches_of(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes) -> Lanes {
+        let mut hits = lanes;
+        for one in self.0.iter() {
+            let word = usize::from(one.word);
+            let mut equal = 0;
+            hits.each(|lane| equal |= u64::from(keys[lane].key.words[word] & one.mask == one.value) << lane);
+            hits = Lanes(equal);
+        }
+        hits
     }
 
     /// Whether everything matches.

@@ -93,15 +93,15 @@ impl Counts {
         count.matches.store(count.matches.load(Relaxed) + matches, Relaxed);
     }
 
-    /// Counts a packet for an entry.
+    /// Counts packets for an entry.
     #[inline(always)]
-    pub(crate) fn count(&self, worker: WorkerNo, id: EntryId, bytes: u64, now: Instant) {
+    pub(crate) fn count(&self, worker: WorkerNo, id: EntryId, packets: u64, bytes: u64, now: Instant) {
         let count = match worker {
             WorkerNo::ENGINE => self.hot.get(id.index()).map(|hot| &hot.count),
             WorkerNo(other) => self.shares.get(other - 1).and_then(|share| share.get(id.index())),
         };
         if let Some(count) = count {
-            count.add(1, bytes, now);
+            count.add(packets, bytes, now);
         }
     }
 

@@ -1,24 +1,24 @@
 //! The one shape that most packets have: Ethernet, at most one VLAN tag, IPv4 without options or fragments, TCP or UDP. It is
 //! recognised at once and read at fixed places; everything else goes the general way.
 use super::{Layers, Network, Parsed, Transport, position};
-use crate::bytes::{read, read_u16};
+use crate::bytes::read;
 use crate::field::{VLAN_PRESENT, eth_type, ip_proto};
 use crate::{FrameBody, PortNo};
+use weir_memory::Wide;
 
 /// Bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
 
-/// Parses a frame of which nothing is known but its bytes ([`FrameBody::is_plain`]) if it has the common shape; whether it has. What [`super::parse_frame`] finds is then in `parsed`, if that was
-/// blank before, or holds what this function wrote there for another frame: it writes only words 0 to 7 and 16, and the layers.
-/// Otherwise these are undefined.
+/// Parses a frame of which nothing is known but its bytes ([`FrameBody::is_plain`]) if it has the common shape; whether it has.
+/// What [`super::parse_frame`] finds is then in `parsed`, if that was blank before, or holds what this function wrote there for
+/// another frame: it writes only words 0 to 7 and 16, and the layers. Otherwise these are undefined.
 #[inline(always)]
-pub fn parse_common(frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -> bool {
+pub fn parse_common<W: Wide>(wide: W, frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -> bool {
     let Some(head) = frame.head() else { return false };
     match u16::from_be_bytes([head[12], head[13]]) {
-        eth_type::IPV4 => network::<14>(head, frame.len(), 0, in_port, parsed),
-        eth_type::VLAN | eth_type::QINQ if read_u16(head, 16) == Some(eth_type::IPV4) => {
-            let tag = u16::from_be_bytes([head[14], head[15]]);
-            network::<18>(head, frame.len(), tag | VLAN_PRESENT, in_port, parsed)
+        eth_type::IPV4 => network::<14, W>(wide, head, frame.len(), in_port, parsed),
+        eth_type::VLAN | eth_type::QINQ if [head[16], head[17]] == eth_type::IPV4.to_be_bytes() => {
+            network::<18, W>(wide, head, frame.len(), in_port, parsed)
         }
         _ => false,
     }
@@ -26,7 +26,13 @@ pub fn parse_common(frame: &FrameBody, in_port: PortNo, parsed: &mut Parsed) -> 
 
 /// Goes on with an IPv4 header that would lie at `AT`, behind a tag or none.
 #[inline(always)]
-fn network<const AT: usize>(head: &[u8; 64], len: usize, vlan: u16, in_port: PortNo, parsed: &mut Parsed) -> bool {
+fn network<const AT: usize, W: Wide>(
+    wide: W,
+    head: &[u8; 64],
+    len: usize,
+    in_port: PortNo,
+    parsed: &mut Parsed,
+) -> bool {
     let at = |offset: usize| head[AT + offset];
     let number = |offset: usize| u16::from_be_bytes([at(offset), at(offset + 1)]);
     let end = len.min(AT + usize::from(number(2)));
@@ -40,17 +46,21 @@ fn network<const AT: usize>(head: &[u8; 64], len: usize, vlan: u16, in_port: Por
         ip_proto::TCP if end >= transport_at + 20 => (Transport::Tcp, number(IPV4_BYTES + 12) & 0x0fff),
         _ => return false,
     };
-    let eight = |at: usize| u64::from_be_bytes(read(head, at).unwrap_or_default());
     let words = &mut parsed.key.words;
-    words[0] = eight(0) & !0xffff | u64::from(eth_type::IPV4);
-    words[1] = eight(6) & !0xffff | u64::from(vlan);
-    words[2] = eight(AT + 12);
-    words[3] = eight(AT + 20) & !0xffff_ffff | u64::from(at(9)) << 24 | u64::from(at(1)) << 16 | u64::from(flags) << 4;
+    let first = if W::PICKS {
+        wide.pick(head, const { &places::<AT>() }, const { kept(&places::<AT>()) })
+    } else {
+        words_of::<AT>(head)
+    };
+    words[..8].copy_from_slice(&first);
     words[4] = u64::from(in_port.0) << 32;
-    words[5] = 0;
-    words[6] = 0;
-    words[7] = 0;
     words[16] = u64::from(in_port.0) << 32;
+    if AT != 14 {
+        words[1] |= u64::from(VLAN_PRESENT);
+    }
+    if flags != 0 {
+        words[3] = first[3] | u64::from(flags) << 4;
+    }
     parsed.layers = Layers {
         vlan_tags: u8::from(AT != 14),
         mpls: None,
@@ -58,4 +68,84 @@ fn network<const AT: usize>(head: &[u8; 64], len: usize, vlan: u16, in_port: Por
         transport: Some((kind, position(transport_at))),
     };
     true
+}
+
+/// The first eight words of a key but for the port, the presence of a tag and TCP's flags.
+#[inline(always)]
+fn words_of<const AT: usize>(head: &[u8; 64]) -> [u64; 8] {
+    let eight = |at: usize| u64::from_be_bytes(read(head, at).unwrap_or_default());
+    let tag = if AT == 14 { 0 } else { u16::from_be_bytes([head[14], head[15]]) };
+    let [tos, proto] = [head[AT + 1], head[AT + 9]].map(u64::from);
+    [
+        eight(0) & !0xffff | u64::from(eth_type::IPV4),
+        eight(6) & !0xffff | u64::from(tag),
+        eight(AT + 12),
+        eight(AT + 20) & !0xffff_ffff | proto << 24 | tos << 16,
+        0,
+        0,
+        0,
+        0,
+    ]
+}
+
+/// No byte of the frame.
+const NONE: u8 = 0xff;
+
+/// Where in the frame each byte of these words lies, lowest first: [`words_of`] as a table.
+const fn places<const AT: usize>() -> [u8; 64] {
+    let mut places = [NONE; 64];
+    #[expect(clippy::cast_possible_truncation, reason = "places in 64 bytes")]
+    const fn put(places: &mut [u8; 64], at: usize, frame: usize) {
+        places[at] = frame as u8;
+    }
+    let mut byte = 0;
+    while byte < 8 {
+        // Words begin with their highest byte in the frame, with their lowest in memory.
+        let back = 7 - byte;
+        if back < 6 {
+            put(&mut places, byte, back);
+            put(&mut places, 8 + byte, 6 + back);
+        } else {
+            // The last type, which is behind the tag if there is one; the tag.
+            put(&mut places, byte, AT - 2 + back - 6);
+            if AT != 14 {
+                put(&mut places, 8 + byte, 14 + back - 6);
+            }
+        }
+        put(&mut places, 16 + byte, AT + 12 + back);
+        if back < 4 {
+            put(&mut places, 24 + byte, AT + 20 + back);
+        }
+        byte += 1;
+    }
+    put(&mut places, 24 + 3, AT + 9);
+    put(&mut places, 24 + 2, AT + 1);
+    places
+}
+
+/// A bit for each place that is one.
+const fn kept(places: &[u8; 64]) -> u64 {
+    let (mut kept, mut at) = (0, 0);
+    while at < 64 {
+        kept |= ((places[at] != NONE) as u64) << at;
+        at += 1;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_memory::Portable;
+
+    #[test]
+    fn the_table_says_what_the_code_does() {
+        let mut head: [u8; 64] = std::array::from_fn(|n| u8::try_from(n + 100).unwrap());
+        for (at, places, words) in
+            [(12, places::<14>(), words_of::<14> as fn(&_) -> _), (16, places::<18>(), words_of::<18>)]
+        {
+            [head[at], head[at + 1]] = eth_type::IPV4.to_be_bytes();
+            assert_eq!(Portable.pick(&head, &places, kept(&places)), words(&head));
+        }
+    }
 }

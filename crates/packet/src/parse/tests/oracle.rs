@@ -8,17 +8,29 @@ use etherparse::{
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
+use weir_memory::{Portable, Wide, Work, run_widest};
 
 type Fields = Vec<(Field, u128)>;
+
+struct Common<'a>(&'a Frame, &'a mut Parsed);
+
+impl Work for Common<'_> {
+    type Output = bool;
+    fn run<W: Wide>(self, wide: W) -> bool {
+        parse_common(wide, self.0, PortNo(7), self.1)
+    }
+}
 
 /// Checks that the parser of the common shape, where it takes a frame, finds what the general one finds.
 pub(super) fn compare_common(frame: &[u8]) -> bool {
     // What lies behind a frame in its buffer must not matter.
     let (bytes, mut frame, mut common) = (frame, Frame::from_bytes(&[0xa5; 2000]), Parsed::default());
     frame.assign(bytes);
-    let is_common = parse_common(&frame, PortNo(7), &mut common);
+    let is_common = run_widest(Common(&frame, &mut common));
+    let mut portable = Parsed::default();
+    assert_eq!(parse_common(Portable, &frame, PortNo(7), &mut portable), is_common);
     if is_common {
-        assert_eq!(Ok(common), Parsed::of(&frame, PortNo(7)), "{frame:?}");
+        assert_eq!((Ok(common), portable), (Parsed::of(&frame, PortNo(7)), common), "{frame:?}");
     }
     is_common
 }

@@ -1,0 +1,167 @@
+//! Wide instructions, chosen when the program runs: a piece of work is compiled once for each set of them, and the best that the
+//! processor has is run. What a set can do beyond ordinary code is asked of [`Wide`]; everything has a portable twin.
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// A set of instructions that the processor has.
+pub trait Wide: Copy {
+    /// Whether [`Wide::pick`] is one instruction.
+    const PICKS: bool;
+
+    /// Byte `n` of the result (of little-endian words) is the byte of `from` that the low six bits of `which[n]` name, if bit `n` of
+    /// `keep` is set; otherwise zero.
+    fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64) -> [u64; 8];
+}
+
+/// Work that is compiled for each set of instructions. What it calls is compiled with it only if it is in line.
+pub trait Work {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn run<W: Wide>(self, wide: W) -> Self::Output;
+}
+
+/// What every processor has.
+#[derive(Debug, Clone, Copy)]
+pub struct Portable;
+
+impl Wide for Portable {
+    const PICKS: bool = false;
+
+    #[inline(always)]
+    fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64) -> [u64; 8] {
+        let byte = |n: usize| if keep >> n & 1 != 0 { from[usize::from(which[n] & 63)] } else { 0 };
+        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|n| byte(word * 8 + n))))
+    }
+}
+
+/// Does a piece of work with the best instructions that this processor has.
+#[inline(always)]
+pub fn run_widest<T: Work>(work: T) -> T::Output {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: the level says that the processor has these instructions.
+        AVX512 => return unsafe { x86::avx512(work) },
+        // SAFETY: as above.
+        AVX2 => return unsafe { x86::avx2(work) },
+        _ => {}
+    }
+    work.run(Portable)
+}
+
+/// The best instructions that work is run with here, for people: `AVX-512`, `AVX2` or `portable`.
+pub fn widest() -> &'static str {
+    match level() {
+        AVX512 => "AVX-512",
+        AVX2 => "AVX2",
+        _ => "portable",
+    }
+}
+
+const UNKNOWN: u8 = 0;
+const PORTABLE: u8 = 1;
+const AVX2: u8 = 2;
+const AVX512: u8 = 3;
+
+/// Found out once.
+static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+#[inline(always)]
+fn level() -> u8 {
+    match LEVEL.load(Relaxed) {
+        UNKNOWN => find_level(),
+        level => level,
+    }
+}
+
+#[cold]
+fn find_level() -> u8 {
+    let level = detect();
+    LEVEL.store(level, Relaxed);
+    level
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> u8 {
+    macro_rules! has { ($($feature:tt)*) => { true $(&& std::is_x86_feature_detected!($feature))* } }
+    if !has!("avx2" "bmi1" "bmi2" "popcnt" "lzcnt" "movbe") {
+        PORTABLE
+    } else if !has!("avx512f" "avx512bw" "avx512vl" "avx512dq" "avx512vbmi") {
+        AVX2
+    } else {
+        AVX512
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detect() -> u8 {
+    PORTABLE
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Portable, Wide, Work};
+    use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_maskz_permutexvar_epi8, _mm512_storeu_si512};
+
+    /// With AVX-512 and its byte permutations; made only where they are.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Avx512(());
+
+    impl Wide for Avx512 {
+        const PICKS: bool = true;
+
+        #[inline(always)]
+        fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64) -> [u64; 8] {
+            let mut picked = [0; 8];
+            // SAFETY: a value of this type is made only where the processor has AVX-512F and VBMI; the pointers are to 64 bytes
+            // each, and unaligned access is allowed.
+            unsafe {
+                let from: __m512i = _mm512_loadu_si512(from.as_ptr().cast());
+                let which: __m512i = _mm512_loadu_si512(which.as_ptr().cast());
+                let bytes = _mm512_maskz_permutexvar_epi8(keep, which, from);
+                _mm512_storeu_si512(picked.as_mut_ptr().cast(), bytes);
+            }
+            picked
+        }
+    }
+
+    /// # Safety
+    /// The processor has these instructions.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx2,bmi1,bmi2,popcnt,lzcnt,movbe")]
+    pub(super) unsafe fn avx512<T: Work>(work: T) -> T::Output {
+        work.run(Avx512(()))
+    }
+
+    /// # Safety
+    /// The processor has these instructions.
+    #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,movbe")]
+    pub(super) unsafe fn avx2<T: Work>(work: T) -> T::Output {
+        work.run(Portable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pick<'a>(&'a [u8; 64], &'a [u8; 64], u64);
+
+    impl Work for Pick<'_> {
+        type Output = ([u64; 8], bool);
+        fn run<W: Wide>(self, wide: W) -> ([u64; 8], bool) {
+            (wide.pick(self.0, self.1, self.2), W::PICKS)
+        }
+    }
+
+    #[test]
+    fn every_set_of_instructions_picks_the_same() {
+        let from: [u8; 64] = std::array::from_fn(|n| u8::try_from(n * 37 % 251).unwrap());
+        for step in [1, 7, 11, 63] {
+            let which: [u8; 64] = std::array::from_fn(|n| u8::try_from(n * step % 256).unwrap());
+            for keep in [0, 1, u64::MAX, 0x1234_5678_9abc_def0] {
+                let (picked, picks) = run_widest(Pick(&from, &which, keep));
+                assert_eq!(picked, Portable.pick(&from, &which, keep), "step {step}, keep {keep:x}");
+                assert_eq!(picks, widest() == "AVX-512");
+            }
+        }
+    }
+}
