@@ -1,7 +1,9 @@
 //! Frames: bytes on a port, with room in front for headers to be pushed, and what the sender left to be done.
-use crate::{PacketType, Tunnel};
+use crate::depot::Size;
+use crate::{Depot, PacketType, Tunnel};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 /// Room kept in front of a received frame, so that pushing headers moves only the addresses: eight 4-byte tags and an
 /// outer Ethernet/IPv6/UDP/VXLAN header fit.
@@ -393,13 +395,19 @@ pub struct FramePool {
     large: Vec<Frame>,
     max_small: usize,
     max_large: usize,
+    depot: Option<Arc<Depot>>,
 }
 
 impl FramePool {
     /// A pool that keeps at most `max_small` buffers of ordinary size and `max_large` of super-frame size; what is given
     /// back beyond that is freed.
     pub fn new(max_small: usize, max_large: usize) -> Self {
-        FramePool { small: Vec::new(), large: Vec::new(), max_small, max_large }
+        FramePool { small: Vec::new(), large: Vec::new(), max_small, max_large, depot: None }
+    }
+
+    /// A thread's pool that exchanges buffers with those of other threads: 512 small and 64 large ones at most are its own.
+    pub fn shared(depot: &Arc<Depot>) -> Self {
+        FramePool { depot: Some(Arc::clone(depot)), ..FramePool::new(512, 64) }
     }
 
     /// An empty frame with room for at least `bytes` (at most [`MAX_FRAME`]).
@@ -410,8 +418,30 @@ impl FramePool {
                 frame.reset();
                 frame
             }
-            None => Frame::with_capacity(capacity),
+            None => self.fetch(capacity),
         }
+    }
+
+    /// A buffer when none is kept: from the depot, or made.
+    #[cold]
+    fn fetch(&mut self, capacity: usize) -> Frame {
+        let (kept, size) =
+            if capacity == SMALL { (&mut self.small, Size::Small) } else { (&mut self.large, Size::Large) };
+        if let Some(load) = self.depot.as_ref().and_then(|depot| depot.fetch(size)) {
+            *kept = load;
+        }
+        let mut frame = kept.pop().unwrap_or_else(|| Frame::with_capacity(capacity));
+        frame.reset();
+        frame
+    }
+
+    /// A buffer when enough are kept: half of them go to the depot, if there is one.
+    #[cold]
+    fn bring(&mut self, frame: Frame, size: Size) {
+        let Some(depot) = &self.depot else { return };
+        let kept = if size == Size::Small { &mut self.small } else { &mut self.large };
+        depot.bring(size, kept.split_off(kept.len() / 2));
+        self.give(frame);
     }
 
     /// A frame with a copy of `original`'s bytes, offload and queue.
@@ -424,13 +454,15 @@ impl FramePool {
 
     /// Takes a buffer back.
     pub fn give(&mut self, frame: Frame) {
-        let (kept, max) = match frame.room() {
-            room if room >= MAX_FRAME => (&mut self.large, self.max_large),
-            room if room >= SMALL => (&mut self.small, self.max_small),
+        let (kept, max, size) = match frame.room() {
+            room if room >= MAX_FRAME => (&mut self.large, self.max_large, Size::Large),
+            room if room >= SMALL => (&mut self.small, self.max_small, Size::Small),
             _ => return,
         };
         if kept.len() < max {
             kept.push(frame);
+        } else {
+            self.bring(frame, size);
         }
     }
 }

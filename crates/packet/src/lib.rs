@@ -7,6 +7,7 @@ mod bytes;
 pub mod checksum;
 pub mod craft;
 mod datagram;
+mod depot;
 pub mod edit;
 pub mod field;
 pub mod frame;
@@ -20,6 +21,7 @@ mod port_no;
 #[cfg(test)]
 mod test_support;
 
+pub use depot::Depot;
 pub use field::Field;
 pub use frame::{Frame, FrameBody, FramePool};
 pub use key::{FlowKey, FlowMask};
