@@ -2,6 +2,7 @@
 use crate::socket::SocketFile;
 use crate::spin::Spin;
 use crate::targets::{ControllerSpec, ListenTarget};
+use crate::threads::ThreadsConfig;
 use serde::Deserialize;
 use std::str::FromStr;
 use weir_datapath::{DatapathConfig, FailMode};
@@ -18,6 +19,8 @@ pub struct SwitchConfig {
     pub datapath: DatapathConfig,
     /// What it does with no controller.
     pub fail_mode: FailMode,
+    /// How it spreads over threads.
+    pub threads: ThreadsConfig,
     /// Its ports. More can be added while it runs.
     pub ports: Vec<PortConfig>,
     /// Controllers it connects to, and reconnects to.
@@ -44,6 +47,7 @@ impl Default for SwitchConfig {
         SwitchConfig {
             datapath: DatapathConfig::default(),
             fail_mode: FailMode::Secure,
+            threads: ThreadsConfig::default(),
             ports: Vec::new(),
             controllers: Vec::new(),
             listeners: Vec::new(),

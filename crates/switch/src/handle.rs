@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
 use crate::snapshot::Snapshot;
 use crate::targets::ListenTarget;
+use crate::threads::{Machine, ThreadsError};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -43,6 +44,8 @@ pub enum SwitchError {
     #[error("{0}")]
     Request(String),
     #[error(transparent)]
+    Threads(#[from] ThreadsError),
+    #[error(transparent)]
     Tls(#[from] weir_tls::FileError),
     #[error(
         "{target}: TLS needs a private key, a certificate and the CA of the peers (--private-key, --certificate, --ca-cert)"
@@ -67,6 +70,7 @@ impl Switch {
     /// A port number is taken, a listener's address is in use, the system has no thread left; nothing stays behind.
     pub fn start(config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
         // Everything that can fail comes before the threads; what was made by then is unmade by its drop.
+        config.threads.check(&Machine::here())?;
         let credentials = credentials(&config)?;
         let (listeners, addresses) = control::listen(&config.listeners)?;
         let identity = Identity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
@@ -79,6 +83,7 @@ impl Switch {
         for port in config.ports {
             worker.add_port(port)?;
         }
+        worker.start_workers(&config.threads, &identity.name).map_err(system("starting the workers"))?;
         let (stopping, stop) = watch::channel(false);
         let registry = Arc::<Registry>::default();
         let control = Control {

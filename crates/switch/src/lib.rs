@@ -13,10 +13,13 @@ pub mod snapshot;
 mod socket;
 pub mod spin;
 pub mod targets;
+pub mod threads;
 
 pub use config::{PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
-pub use snapshot::{ChannelSnapshot, ChannelState, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot};
+pub use snapshot::{
+    ChannelSnapshot, ChannelState, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot, WorkerSnapshot,
+};
 pub use socket::SocketFile;
 pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};

@@ -20,6 +20,9 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
     /// Tables that hold entries or saw packets.
     pub tables: Vec<TableSnapshot>,
+    /// Its workers, in pipeline mode.
+    #[serde(default)]
+    pub workers: Vec<WorkerSnapshot>,
     /// Control channels, up or being tried.
     pub channels: Vec<ChannelSnapshot>,
     /// Packets dropped in the datapath by reason, those that occurred.
@@ -74,6 +77,27 @@ pub struct QueueSnapshot {
     pub waiting_bytes: u64,
     /// What it did since it was made.
     pub counters: QueueCounters,
+}
+
+/// A worker at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerSnapshot {
+    /// Its number, from 0 on.
+    pub worker: usize,
+    /// Frames that it ran through the tables.
+    pub frames: u64,
+    /// Bursts that they came in.
+    pub bursts: u64,
+    /// Frames that wait for it.
+    pub waiting: usize,
+    /// Frames of it that wait to be transmitted.
+    pub waiting_to_leave: usize,
+    /// Frames dropped since its ring was full.
+    pub ring_full: u64,
+    /// Frames dropped since the ring from it was full.
+    pub transmit_ring_full: u64,
+    /// Packet-ins dropped since the engine did not take them fast enough.
+    pub packet_ins_dropped: u64,
 }
 
 /// A flow table at one moment.
@@ -140,6 +164,7 @@ impl Snapshot {
             uptime_s: engine.uptime_s,
             ports: engine.ports,
             tables: engine.tables,
+            workers: engine.workers,
             channels,
             drops: engine.drops,
             packet_ins: packet_ins.taken,

@@ -94,6 +94,11 @@ impl Spinner {
         Spinner { spin, window, busy_at: now, yield_at: now + YIELD_AFTER, rest_until: Instant::ZERO }
     }
 
+    /// How it was asked to wait.
+    pub(crate) fn kind(&self) -> Spin {
+        self.spin
+    }
+
     /// The round that began at `now` found something.
     #[inline]
     pub(crate) fn found(&mut self, now: Instant) {

@@ -2,8 +2,8 @@
 //!
 //! Such a reply is given in parts, round by round, as fast as the controller reads. The channel's later messages wait behind
 //! it, so that replies keep their order; nothing more is read from the channel meanwhile, so no more waits than was on its way.
+use super::Engine;
 use super::inbox::FromChannel;
-use super::{CONTROL_TIME, Engine};
 use crate::control::backlog::Outbox;
 use std::collections::{HashMap, VecDeque};
 use weir_datapath::{ChannelId, LongReply};
@@ -106,7 +106,7 @@ impl Engine {
                 Step::Done => continue,
             }
             self.lines.held.push_back(channel);
-            if self.clock.now().since(started) > CONTROL_TIME {
+            if self.clock.now().since(started) > self.control_time() {
                 break;
             }
         }
@@ -119,7 +119,7 @@ impl Engine {
             if !line.outbox.has_room() {
                 return Step::Stuck;
             }
-            if !self.datapath.reply_on(now, reply, PART_ENTRIES, &mut self.out) {
+            if !self.datapath.get().reply_on(now, reply, PART_ENTRIES, &mut self.out) {
                 line.reply = None;
             }
             self.deliver(now);
@@ -136,7 +136,7 @@ impl Engine {
 
     /// Begins the reply to a message if it may be long; otherwise gives the message back.
     pub(super) fn begin_long_reply(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
-        match self.datapath.long_reply(channel, &message) {
+        match self.datapath.get().long_reply(channel, &message) {
             Some(reply) => self.lines.begin(channel, reply),
             None => return Some(message),
         }

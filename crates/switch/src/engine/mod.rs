@@ -15,12 +15,14 @@ mod ports;
 mod queues;
 mod requests;
 pub(crate) mod wake;
+mod workers;
 
 use crate::config::{PortConfig, Reopen};
 use crate::control::Absent;
 use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
 use crate::spin::{Spin, Spinner, Wait};
+use crate::threads::seats::Owner;
 use idle::Idle;
 use inbox::{FromChannel, Inbox};
 use lines::Lines;
@@ -38,8 +40,10 @@ use weir_openflow::{Body, Message};
 use weir_packet::{Frame, FramePool};
 use weir_port::{Port, PortError};
 use weir_units::{Clock, Instant, SystemClock};
+use workers::Workers;
 
-/// Frames taken from a port at once: enough to share the cost of a round, few enough to stay in the first-level cache.
+/// Frames taken from a port at once if nothing else is said: enough to share the cost of a round, few enough to stay in the
+/// first-level cache.
 const BURST: usize = 32;
 /// Control messages carried out in one round at most.
 const CONTROL_BATCH: usize = 64;
@@ -49,7 +53,8 @@ const CONTROL_TIME: Duration = Duration::from_micros(100);
 /// A switch's engine; lives on its own thread.
 pub(crate) struct Engine {
     clock: SystemClock,
-    datapath: Datapath,
+    datapath: Owner<Datapath>,
+    workers: Workers,
     ports: Ports,
     inbox: Inbox,
     lines: Lines,
@@ -61,6 +66,8 @@ pub(crate) struct Engine {
     pool: FramePool,
     out: Output,
     batch: Vec<Frame>,
+    /// Frames taken from a port at once.
+    burst: usize,
     expire_at: Instant,
     stopping: bool,
 }
@@ -77,7 +84,8 @@ impl Engine {
     ) -> Engine {
         let mut engine = Engine {
             clock,
-            datapath,
+            datapath: Owner::new(datapath),
+            workers: Workers::default(),
             ports: Ports::default(),
             inbox,
             lines: Lines::default(),
@@ -89,10 +97,11 @@ impl Engine {
             pool: FramePool::default(),
             out: Output::default(),
             batch: Vec::with_capacity(BURST),
+            burst: BURST,
             expire_at: Instant::ZERO,
             stopping: false,
         };
-        engine.datapath.set_fail_mode(fail_mode);
+        engine.datapath.get().set_fail_mode(fail_mode);
         engine
     }
 
@@ -100,11 +109,14 @@ impl Engine {
     pub(crate) fn run(mut self) {
         // Linux may wake a thread 50 us late to save power; shaped ports promise more. A refusal costs only that.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        self.settle();
         while !self.stopping {
             let now = self.clock.now();
             let mut worked = self.forward(now);
+            worked |= self.move_on(now);
             worked |= self.control(now);
             self.keep_time(now);
+            self.share_tables();
             if worked {
                 self.spinner.found(now);
             } else {
@@ -115,6 +127,9 @@ impl Engine {
 
     /// There was nothing in the round that began at `now`.
     fn wait(&mut self, now: Instant) {
+        if self.holds_frames() {
+            return std::hint::spin_loop();
+        }
         match self.spinner.wait(now) {
             Wait::Look => std::hint::spin_loop(),
             Wait::GiveWay => {
@@ -147,7 +162,7 @@ impl Engine {
         let slot = self.ports.at(place);
         let Some(port) = slot.port.as_mut() else { return false };
         let number = slot.number;
-        let mut result = port.receive(now, &mut self.pool, &mut self.batch, BURST);
+        let mut result = port.receive(now, &mut self.pool, &mut self.batch, self.burst);
         if result.is_ok() && port.next_wake().is_some_and(|at| at <= now) {
             // A port that holds frames back releases what is due.
             result = port.transmit(now, &mut self.pool, &mut Vec::new());
@@ -157,8 +172,7 @@ impl Engine {
         if received {
             // Some frames came after the round began: a link's delay counts from no earlier than they were there.
             let now = self.clock.now();
-            self.datapath.process(now, number, &mut self.batch, &mut self.pool, &mut self.out);
-            self.deliver(now);
+            self.pass_on(now, number);
         }
         if let Err(error) = result {
             self.lose_port(now, number, &error);
@@ -212,13 +226,16 @@ impl Engine {
             call(self);
             worked = true;
         }
+        if !self.may_control(now) {
+            return worked;
+        }
         for _ in 0..CONTROL_BATCH {
             let Ok(message) = self.inbox.messages.try_recv() else { break };
             if let Some(message) = self.lines.hold(message) {
                 self.carry_out(now, message);
             }
             worked = true;
-            if self.clock.now().since(now) > CONTROL_TIME {
+            if self.clock.now().since(now) > self.control_time() {
                 break;
             }
         }
@@ -234,11 +251,11 @@ impl Engine {
         match message {
             FromChannel::Up(channel, version, outbox) => {
                 self.lines.add(channel, outbox);
-                self.datapath.channel_up(now, channel, version);
-                self.datapath.tell_channel(channel, true, &mut self.out);
+                self.datapath.get().channel_up(now, channel, version);
+                self.datapath.get().tell_channel(channel, true, &mut self.out);
             }
             FromChannel::AuxiliaryUp(channel, main, number, outbox) => {
-                if self.datapath.auxiliary_up(now, channel, main, number) {
+                if self.datapath.get().auxiliary_up(now, channel, main, number) {
                     self.lines.add(channel, outbox);
                 } else {
                     outbox.close("its main connection ended");
@@ -246,8 +263,8 @@ impl Engine {
             }
             FromChannel::Down(channel) => {
                 if self.lines.remove(channel) {
-                    self.datapath.tell_channel(channel, false, &mut self.out);
-                    self.datapath.channel_down(now, channel);
+                    self.datapath.get().tell_channel(channel, false, &mut self.out);
+                    self.datapath.get().channel_down(now, channel);
                 }
             }
             FromChannel::Message(channel, message) => self.message(now, channel, message),
@@ -260,8 +277,8 @@ impl Engine {
         if outbox.is_overrun() {
             outbox.close("it does not read its replies");
             self.lines.remove(channel);
-            self.datapath.tell_channel(channel, false, &mut self.out);
-            self.datapath.channel_down(now, channel);
+            self.datapath.get().tell_channel(channel, false, &mut self.out);
+            self.datapath.get().channel_down(now, channel);
             return;
         }
         if let Body::MultipartRequest(request) = &message.body
@@ -272,25 +289,25 @@ impl Engine {
         if asks_for_time(&message.body) {
             // A clock before 1970 is none.
             let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.datapath.set_time_of_day(self.clock.now(), today);
+            self.datapath.get().set_time_of_day(self.clock.now(), today);
         }
         self.tell_queues_for(&message.body);
         if let Some(message) = self.begin_long_reply(channel, message) {
-            self.datapath.handle(now, channel, message, &mut self.pool, &mut self.out);
+            self.datapath.get().handle(now, channel, message, &mut self.pool, &mut self.out);
         }
     }
 
     /// Tells the datapath what the ports counted.
     fn count_ports(&mut self) {
         for slot in self.ports.iter() {
-            self.datapath.set_port_counters(slot.number, slot.counters());
+            self.datapath.get().set_port_counters(slot.number, slot.counters());
         }
     }
 
     /// What is due: expiring entries, links that changed.
     fn keep_time(&mut self, now: Instant) {
         if now >= self.expire_at {
-            self.expire_at = self.datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
+            self.expire_at = self.datapath.get().expire(now, &mut self.out).unwrap_or(Instant::FAR);
             self.deliver(now);
         }
         self.resume_monitors(now);
@@ -301,7 +318,7 @@ impl Engine {
     fn sleep(&mut self) {
         self.inbox.waker.about_to_sleep();
         // What came before the port or the sender knew that the engine sleeps is found here.
-        if self.inbox.is_empty() && !self.lines.can_move() && !self.ports.arm() {
+        if self.inbox.is_empty() && self.are_workers_done() && !self.lines.can_move() && !self.ports.arm() {
             let first = self.expire_at.min(self.links.due()).min(self.paused_monitors.due());
             let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
             let timeout = due.since(self.clock.now());
@@ -324,8 +341,8 @@ impl Engine {
             tracing::warn!("{error}; port {number} is removed");
             self.ports.remove(number);
         }
-        self.datapath.remove_port(now, number, &mut self.out);
-        self.out.frames.retain(|(port, _)| *port != number);
+        self.datapath.get().remove_port(now, number, &mut self.out);
+        self.forget_frames(number);
         self.deliver(now);
     }
 }
@@ -361,8 +378,8 @@ impl Engine {
             self.links.listen();
         }
         let slot = Slot::new(number, config.port, config.reopen);
-        self.datapath.add_port(self.clock.now(), slot.desc(), &mut self.out).map_err(refused)?;
-        self.datapath.take_any_packet_type(number, slot.takes_any_packet_type());
+        self.datapath.get().add_port(self.clock.now(), slot.desc(), &mut self.out).map_err(refused)?;
+        self.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
         tracing::info!("port {number}: {}", slot.spec());
         self.ports.insert(slot);
         self.deliver(self.clock.now());
@@ -376,8 +393,8 @@ impl Engine {
             self.absent.remove();
         }
         let now = self.clock.now();
-        self.datapath.remove_port(now, number, &mut self.out);
-        self.out.frames.retain(|(port, _)| *port != number);
+        self.datapath.get().remove_port(now, number, &mut self.out);
+        self.forget_frames(number);
         self.deliver(now);
         tracing::info!("port {number}: removed");
         Some(slot)
@@ -406,10 +423,10 @@ impl Engine {
         self.absent.remove();
         tracing::info!("port {number}: {} is back", slot.spec());
         let now = self.clock.now();
-        if let Err(problem) = self.datapath.add_port(now, slot.desc(), &mut self.out) {
+        if let Err(problem) = self.datapath.get().add_port(now, slot.desc(), &mut self.out) {
             tracing::error!("port {number}: {problem}");
         }
-        self.datapath.take_any_packet_type(number, slot.takes_any_packet_type());
+        self.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
         self.deliver(now);
     }
 }

@@ -29,7 +29,7 @@ impl Engine {
             if !self.paused_monitors.channels.contains(&channel) {
                 self.paused_monitors.channels.push(channel);
                 self.paused_monitors.look_at.get_or_insert(now + LOOK);
-                self.datapath.pause_monitors(channel, &mut self.out);
+                self.datapath.get().pause_monitors(channel, &mut self.out);
             }
         }
     }
@@ -42,7 +42,7 @@ impl Engine {
         let paused = std::mem::take(&mut self.paused_monitors.channels);
         for channel in paused {
             match self.lines.outbox(channel).map(|outbox| outbox.is_notice_room()) {
-                Some(true) => self.datapath.resume_monitors(channel, &mut self.out),
+                Some(true) => self.datapath.get().resume_monitors(channel, &mut self.out),
                 Some(false) => self.paused_monitors.channels.push(channel),
                 // It ended.
                 None => {}

@@ -2,7 +2,7 @@
 use super::Engine;
 use super::lines::PART_ENTRIES;
 use crate::handle::SwitchError;
-use crate::snapshot::{PortSnapshot, TableSnapshot};
+use crate::snapshot::{PortSnapshot, TableSnapshot, WorkerSnapshot};
 use std::collections::HashMap;
 use weir_datapath::{ChannelId, FlowWalk, Trace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
@@ -17,6 +17,7 @@ pub(crate) struct EngineSnapshot {
     pub(crate) uptime_s: f64,
     pub(crate) ports: Vec<PortSnapshot>,
     pub(crate) tables: Vec<TableSnapshot>,
+    pub(crate) workers: Vec<WorkerSnapshot>,
     pub(crate) drops: Vec<(String, u64)>,
     /// Of the channels that are up.
     pub(crate) roles: HashMap<ChannelId, Role>,
@@ -29,8 +30,9 @@ impl Engine {
             uptime_s: self.clock.now().as_secs_f64(),
             ports: self.ports.iter().map(|slot| slot.snapshot()).collect(),
             tables: self.tables(),
+            workers: self.workers.snapshot(),
             drops: self.drops(),
-            roles: self.lines.channels().filter_map(|id| Some((id, self.datapath.role(id)?))).collect(),
+            roles: self.lines.channels().filter_map(|id| Some((id, self.datapath.get().role(id)?))).collect(),
         }
     }
 
@@ -38,14 +40,14 @@ impl Engine {
     ///
     /// # Errors
     /// What a controller would be answered.
-    pub(crate) fn flow_walk(&self, request: &FlowRequest) -> Result<FlowWalk, SwitchError> {
-        self.datapath.flow_walk(request).map_err(|error| SwitchError::Request(format!("refused: {error:?}")))
+    pub(crate) fn flow_walk(&mut self, request: &FlowRequest) -> Result<FlowWalk, SwitchError> {
+        self.datapath.get().flow_walk(request).map_err(|error| SwitchError::Request(format!("refused: {error:?}")))
     }
 
     /// The next flow entries of a walk with their counters, a bounded number; the walk if there are more.
-    pub(crate) fn walk(&self, mut walk: FlowWalk) -> (Vec<FlowStats>, Option<FlowWalk>) {
+    pub(crate) fn walk(&mut self, mut walk: FlowWalk) -> (Vec<FlowStats>, Option<FlowWalk>) {
         let mut found = Vec::new();
-        let more = self.datapath.walk_flows(self.clock.now(), &mut walk, PART_ENTRIES, &mut found);
+        let more = self.datapath.get().walk_flows(self.clock.now(), &mut walk, PART_ENTRIES, &mut found);
         (found, more.then_some(walk))
     }
 
@@ -55,7 +57,7 @@ impl Engine {
     /// What a controller would be answered.
     pub(crate) fn flow_mod(&mut self, flow: &FlowMod) -> Result<(), SwitchError> {
         let now = self.clock.now();
-        self.datapath.flow_mod(now, flow).map_err(SwitchError::FlowMod)?;
+        self.datapath.get().flow_mod(now, flow).map_err(SwitchError::FlowMod)?;
         self.expire_at = now;
         Ok(())
     }
@@ -68,7 +70,7 @@ impl Engine {
         if (in_port.is_ordinary() || in_port == PortNo::LOCAL) && self.ports.place(in_port).is_none() {
             return Err(self.no_port(in_port));
         }
-        Ok(self.datapath.trace(self.clock.now(), in_port, frame.bytes()))
+        Ok(self.datapath.get().trace(self.clock.now(), in_port, frame.bytes()))
     }
 
     /// The number of a port given by number or name.
@@ -108,17 +110,20 @@ impl Engine {
         .collect()
     }
 
-    fn drops(&self) -> Vec<(String, u64)> {
-        let serde_json::Value::Object(drops) = serde_json::json!(self.datapath.drops()) else { return Vec::new() };
+    fn drops(&mut self) -> Vec<(String, u64)> {
+        let serde_json::Value::Object(drops) = serde_json::json!(self.datapath.get().drops()) else {
+            return Vec::new();
+        };
         let counted = drops.into_iter().filter_map(|(reason, count)| Some((reason, count.as_u64()?)));
-        counted.filter(|(_, count)| *count > 0).collect()
+        let rings = self.workers.drops().map(|(reason, count)| (reason.to_owned(), count));
+        counted.chain(rings).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Asks the datapath as a controller would; gives the parts of its reply.
     pub(super) fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
         let now = self.clock.now();
         let request = Message { xid: 0, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
-        self.datapath.handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.out);
+        self.datapath.get().handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.out);
         let (local, others): (Vec<_>, Vec<_>) =
             self.out.messages.drain(..).partition(|(channel, _)| *channel == ChannelId::LOCAL);
         self.out.messages = others;

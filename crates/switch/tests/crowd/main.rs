@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
+use weir_switch::threads::ThreadsConfig;
 use weir_switch::{ListenTarget, SwitchConfig, SwitchHandle};
 
 /// Channels at once at most, as docs/guide/switch.md says.
@@ -151,4 +152,9 @@ async fn a_crowd_that_asks_and_never_reads() {
 fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap() * 4096
+}
+
+/// Everything on the engine's thread.
+fn threads() -> ThreadsConfig {
+    ThreadsConfig::default()
 }

@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A switch with hosts on ports 1, 2, ...
 pub(crate) fn switch(hosts: u32, config: SwitchConfig) -> (SwitchHandle, Vec<Host>) {
     let (ports, hosts): (Vec<_>, Vec<_>) = (1..=hosts).map(port).unzip();
-    (Switch::start(SwitchConfig { ports, ..config }).unwrap(), hosts)
+    (Switch::start(SwitchConfig { ports, threads: crate::threads(), ..config }).unwrap(), hosts)
 }
 
 /// A port, and the host at its other end.
@@ -44,9 +44,14 @@ impl Host {
 
     /// Sends a datagram with `tag` in its payload.
     pub(crate) fn send(&mut self, to: &Host, tag: u64) {
+        self.send_flow(to, 2, tag);
+    }
+
+    /// The same to a UDP port: a flow of its own.
+    pub(crate) fn send_flow(&mut self, to: &Host, port: u16, tag: u64) {
         let frame = Craft::ethernet(to.mac(), self.mac())
             .ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
-            .udp(1, 2)
+            .udp(1, port)
             .payload(&tag.to_be_bytes())
             .frame();
         self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();

@@ -20,7 +20,7 @@ fn switch(namespace: &Namespace, kind: &str) -> SwitchHandle {
     let start = move || {
         move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
         let ports = vec![PortConfig::open(port.parse().unwrap()).unwrap()];
-        Switch::start(SwitchConfig { ports, ..SwitchConfig::default() }).unwrap()
+        Switch::start(SwitchConfig { ports, threads: crate::threads(), ..SwitchConfig::default() }).unwrap()
     };
     std::thread::spawn(start).join().unwrap()
 }

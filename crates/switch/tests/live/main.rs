@@ -10,3 +10,10 @@ mod long_replies;
 mod ports;
 mod start_stop;
 mod tls;
+
+use weir_switch::threads::ThreadsConfig;
+
+/// Everything on the engine's thread; the same tests run with workers in `pipeline`.
+fn threads() -> ThreadsConfig {
+    ThreadsConfig::default()
+}

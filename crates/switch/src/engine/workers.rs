@@ -1,0 +1,165 @@
+//! The engine of a pipeline: it receives and transmits, workers do the rest ([`crate::threads`]).
+use super::Engine;
+use crate::snapshot::WorkerSnapshot;
+use crate::threads::pipeline::{Pipeline, Start, pin};
+use crate::threads::{Mode, ThreadsConfig};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_openflow::model::PortNo;
+use weir_packet::Frame;
+use weir_port::PortError;
+use weir_units::{Clock, Instant};
+
+/// As [`super::CONTROL_TIME`] where workers wait for the tables meanwhile.
+const SHARED_CONTROL_TIME: Duration = Duration::from_micros(25);
+
+/// What the engine knows of its threads.
+#[derive(Default)]
+pub(super) struct Workers {
+    /// None where the engine does everything.
+    pub(super) pipeline: Option<Pipeline>,
+    /// The CPU that the engine is bound to.
+    cpu: Option<usize>,
+    /// Workers have the tables until then, if they want them.
+    control_at: Instant,
+    control_began: Instant,
+}
+
+impl Workers {
+    /// The workers at this moment.
+    pub(super) fn snapshot(&self) -> Vec<WorkerSnapshot> {
+        self.pipeline.as_ref().map(Pipeline::snapshot).unwrap_or_default()
+    }
+
+    /// What was dropped between threads.
+    pub(super) fn drops(&self) -> [(&'static str, u64); 3] {
+        let workers = self.snapshot();
+        let sum = |count: fn(&WorkerSnapshot) -> u64| workers.iter().map(count).sum();
+        [
+            ("worker_ring_full", sum(|worker| worker.ring_full)),
+            ("transmit_ring_full", sum(|worker| worker.transmit_ring_full)),
+            ("packet_in_queue_full", sum(|worker| worker.packet_ins_dropped)),
+        ]
+    }
+}
+
+impl Engine {
+    /// Makes a pipeline of the switch, if it is to be one.
+    ///
+    /// # Errors
+    /// The system has no thread or descriptor left.
+    pub(crate) fn start_workers(&mut self, config: &ThreadsConfig, name: &str) -> io::Result<()> {
+        self.workers.cpu = config.cpus.0.first().copied();
+        if config.mode == Mode::RunToCompletion {
+            return Ok(());
+        }
+        let engine = Arc::clone(&self.inbox.waker);
+        let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine };
+        let pipeline = Pipeline::start(start, &mut self.datapath)?;
+        self.pool = pipeline.pool();
+        self.burst = pipeline.read;
+        self.workers.pipeline = Some(pipeline);
+        Ok(())
+    }
+
+    /// Binds the engine's thread to its CPU.
+    pub(super) fn settle(&self) {
+        pin(self.workers.cpu);
+    }
+
+    /// Runs what came in on a port through the tables, or gives it to the workers.
+    #[inline]
+    pub(super) fn pass_on(&mut self, now: Instant, port: PortNo) {
+        match &mut self.workers.pipeline {
+            None => {
+                self.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.out);
+                self.deliver(now);
+            }
+            Some(pipeline) => {
+                pipeline.rx.receive(now, port, &mut self.batch, &mut self.pool);
+                // Before other ports are asked: what workers forwarded must not pile up behind many ports.
+                self.transmit(now, false);
+            }
+        }
+    }
+
+    /// The pipeline's part of a round: bursts that are due go on, and controllers are told what workers have for them. Whether
+    /// there was anything.
+    pub(super) fn move_on(&mut self, now: Instant) -> bool {
+        let Some(pipeline) = &mut self.workers.pipeline else { return false };
+        assert!(!pipeline.has_failed(), "a worker panicked; its message is above");
+        pipeline.rx.turn(now, &mut self.pool);
+        let told = pipeline.take_notes(&mut self.out);
+        let sent = self.transmit(now, true);
+        if told {
+            self.deliver(now);
+        }
+        told || sent
+    }
+
+    /// Transmits what workers forwarded: full bursts, at the end of a turn those that are due, too.
+    fn transmit(&mut self, now: Instant, ends_turn: bool) -> bool {
+        let Some(pipeline) = &mut self.workers.pipeline else { return false };
+        let mut gone: Option<(PortNo, PortError)> = None;
+        let (ports, pool) = (&mut self.ports, &mut self.pool);
+        let mut send = |number: PortNo, frames: &mut Vec<Frame>| {
+            match ports.place(number).and_then(|place| ports.at(place).port.as_mut()) {
+                Some(port) => {
+                    if let Err(error) = port.transmit(now, pool, frames) {
+                        gone = Some((number, error));
+                    }
+                }
+                // The port went while the frames were under way.
+                None => frames.drain(..).for_each(|frame| pool.give(frame)),
+            }
+        };
+        let tx = &mut pipeline.tx;
+        let any = if ends_turn { tx.turn(now, &mut send) } else { tx.gather(now, &mut send) };
+        if let Some((number, error)) = gone {
+            self.lose_port(now, number, &error);
+        }
+        any
+    }
+
+    /// Drops what waits for a port that is gone.
+    pub(super) fn forget_frames(&mut self, number: PortNo) {
+        self.out.frames.retain(|(port, _)| *port != number);
+        if let Some(pipeline) = &mut self.workers.pipeline {
+            pipeline.tx.forget(number, &mut self.pool);
+        }
+    }
+
+    /// Whether frames wait for a burst to fill: the engine is not to sleep.
+    pub(super) fn holds_frames(&self) -> bool {
+        self.workers.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_flushed())
+    }
+
+    /// Whether workers have left the engine nothing to do.
+    pub(super) fn are_workers_done(&self) -> bool {
+        self.workers.pipeline.as_ref().is_none_or(Pipeline::is_idle)
+    }
+
+    /// Whether it is the controllers' turn: if workers wait for the tables, they get half of the time.
+    pub(super) fn may_control(&mut self, now: Instant) -> bool {
+        if self.workers.pipeline.is_none() {
+            return true;
+        }
+        self.workers.control_began = self.clock.now();
+        now >= self.workers.control_at || !self.datapath.is_waited_for()
+    }
+
+    /// What forwarding waits for controllers at most in one round.
+    pub(super) fn control_time(&self) -> Duration {
+        if self.workers.pipeline.is_some() { SHARED_CONTROL_TIME } else { super::CONTROL_TIME }
+    }
+
+    /// Ends a round: workers get the tables back.
+    #[inline]
+    pub(super) fn share_tables(&mut self) {
+        if self.workers.pipeline.is_some() && self.datapath.share() {
+            let now = self.clock.now();
+            self.workers.control_at = now + now.since(self.workers.control_began);
+        }
+    }
+}

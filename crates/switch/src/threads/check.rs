@@ -1,0 +1,260 @@
+//! Settings that cannot work are refused before anything starts, with what to change.
+use super::{Machine, Mode, ThreadsConfig};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Workers at most.
+const MAX_WORKERS: usize = 64;
+/// Frames of a burst at most: more only wait.
+const MAX_BURST: usize = 1024;
+/// Frames of a ring at most: a second at a million a second.
+const MAX_RING: usize = 1 << 20;
+/// A burst waits this long at most: beyond it no user would call the switch alive.
+const MAX_FLUSH_TIME: Duration = Duration::from_secs(1);
+/// Bytes of a small frame's buffer, its head and place in the ring included.
+const BUFFER_BYTES: u64 = 2560;
+
+/// Why settings cannot work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{setting}: found {found}, expected {expected}; {advice}")]
+pub struct ThreadsError {
+    /// The setting, as an option of the command line without its dashes.
+    pub setting: &'static str,
+    /// What was found.
+    pub found: String,
+    /// What would do.
+    pub expected: String,
+    /// What to change.
+    pub advice: String,
+}
+
+fn wrong(setting: &'static str, found: impl ToString, expected: impl Into<String>, advice: &str) -> ThreadsError {
+    ThreadsError { setting, found: found.to_string(), expected: expected.into(), advice: advice.to_owned() }
+}
+
+impl ThreadsConfig {
+    /// Whether the settings can work on a machine.
+    ///
+    /// # Errors
+    /// The first that cannot, and what to change.
+    pub fn check(&self, machine: &Machine) -> Result<(), ThreadsError> {
+        self.check_workers(machine)?;
+        self.check_bursts()?;
+        self.check_waits()?;
+        self.check_rings(machine)?;
+        self.check_classes()?;
+        self.check_cpus(machine)
+    }
+
+    /// Threads on the packet path.
+    pub(super) fn threads(&self) -> usize {
+        match self.mode {
+            Mode::RunToCompletion => 1,
+            Mode::Pipeline => 1 + self.workers,
+        }
+    }
+
+    fn check_workers(&self, machine: &Machine) -> Result<(), ThreadsError> {
+        let (workers, cores) = (self.workers, machine.cpus.len());
+        if self.mode == Mode::RunToCompletion && workers != 1 {
+            let advice = "for more use --mode pipeline";
+            return Err(wrong("workers", workers, "1 in mode rtc, where one thread does everything", advice));
+        }
+        if !(1..=MAX_WORKERS).contains(&workers) {
+            return Err(wrong("workers", workers, format!("1 to {MAX_WORKERS}"), "choose fewer than there are cores"));
+        }
+        if workers > cores {
+            let expected = format!("at most {cores}, the cores that this process may run on");
+            let advice = "workers that share a core only wait for each other; choose fewer, or allow more cores (taskset, cpuset)";
+            return Err(wrong("workers", workers, expected, advice));
+        }
+        Ok(())
+    }
+
+    fn check_bursts(&self) -> Result<(), ThreadsError> {
+        match self.bursts.named().into_iter().find(|(_, size)| !(1..=MAX_BURST).contains(size)) {
+            Some((letter, size)) => {
+                let expected = format!("1 to {MAX_BURST} for {letter}");
+                Err(wrong("bursts", size, expected, "32 is a good start"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_waits(&self) -> Result<(), ThreadsError> {
+        for (setting, count) in [("io-loop-count", self.io_loop_count), ("worker-loop-count", self.worker_loop_count)] {
+            if count == 0 {
+                let advice = "1 sends what there is after each turn, more lets bursts fill";
+                return Err(wrong(setting, 0, "1 or more", advice));
+            }
+        }
+        if self.flush_time > MAX_FLUSH_TIME {
+            let found = weir_units::Span(self.flush_time);
+            return Err(wrong(
+                "flush-time",
+                found,
+                "at most 1s",
+                "it is what a frame waits in each of three stages; try 10us",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_rings(&self, machine: &Machine) -> Result<(), ThreadsError> {
+        let size = self.ring_size;
+        if !size.is_power_of_two() || size > MAX_RING {
+            let near = size.clamp(1, MAX_RING).next_power_of_two();
+            let advice = format!("try {near}");
+            return Err(wrong("ring-size", size, format!("a power of two up to {MAX_RING}"), &advice));
+        }
+        if let Some((letter, burst)) = self.bursts.named().into_iter().skip(1).take(4).find(|(_, burst)| *burst > size)
+        {
+            let expected = format!("at least burst {letter}, {burst}");
+            return Err(wrong("ring-size", size, expected, "make the rings larger or the bursts smaller"));
+        }
+        let needed = self.buffer_bytes();
+        match machine.memory {
+            Some(memory) if needed > memory => {
+                let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+                let expected = format!("rings whose buffers fit into the {} that are free", mib(memory));
+                let found = format!("{size}, which needs {}", mib(needed));
+                Err(wrong("ring-size", found, expected, "choose smaller rings or fewer workers, or free memory"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Memory that full rings hold.
+    fn buffer_bytes(&self) -> u64 {
+        match self.mode {
+            Mode::RunToCompletion => 0,
+            Mode::Pipeline => (2 * self.workers * self.ring_size) as u64 * BUFFER_BYTES,
+        }
+    }
+
+    fn check_classes(&self) -> Result<(), ThreadsError> {
+        match self.classes.iter().find(|class| class.worker >= self.workers) {
+            Some(class) => {
+                let expected = format!("a worker from 0 to {}", self.workers.saturating_sub(1));
+                Err(wrong("class", format!("`{class}`"), expected, "choose one of them, or more workers"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_cpus(&self, machine: &Machine) -> Result<(), ThreadsError> {
+        let (cpus, threads) = (&self.cpus.0, self.threads());
+        if cpus.is_empty() {
+            return Ok(());
+        }
+        let list = |cpus: &BTreeSet<usize>| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        if let Some(absent) = cpus.iter().find(|cpu| !machine.cpus.contains(cpu)) {
+            let expected = format!("some of {}, which this process may run on", list(&machine.cpus));
+            return Err(wrong("cpus", absent, expected, "choose others, or allow more (taskset, cpuset)"));
+        }
+        if let Some(twice) = cpus.iter().enumerate().find_map(|(place, cpu)| cpus[..place].contains(cpu).then_some(cpu))
+        {
+            return Err(wrong(
+                "cpus",
+                format!("{twice} twice"),
+                "each once",
+                "two threads of the packet path need two",
+            ));
+        }
+        if cpus.len() < threads {
+            let expected = format!("{threads}: one for the engine and one for each worker");
+            return Err(wrong("cpus", cpus.len(), expected, "name more, or choose fewer workers"));
+        }
+        Ok(())
+    }
+
+    /// What works, but not well.
+    pub(super) fn warnings(&self, machine: &Machine) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let (threads, cores) = (self.threads(), machine.cpus.len());
+        if threads > 1 && threads > cores {
+            warnings
+                .push(format!("{threads} threads of the packet path share {cores} cores; fewer workers are faster"));
+        }
+        let nodes: BTreeSet<_> = self.cpus.0.iter().take(threads).filter_map(|cpu| machine.node_of(*cpu)).collect();
+        if nodes.len() > 1 {
+            warnings.push(format!(
+                "threads of the packet path are on {} NUMA nodes; CPUs of one node are faster",
+                nodes.len()
+            ));
+        }
+        warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads::{Bursts, Cpus};
+
+    fn machine() -> Machine {
+        let nodes = vec![BTreeSet::from([0, 1]), BTreeSet::from([2, 3])];
+        Machine { cpus: (0..4).collect(), memory: Some(64 << 20), nodes }
+    }
+
+    fn pipeline(workers: usize) -> ThreadsConfig {
+        ThreadsConfig { mode: Mode::Pipeline, workers, ring_size: 1024, ..ThreadsConfig::default() }
+    }
+
+    #[test]
+    fn what_can_work_is_accepted() {
+        ThreadsConfig::default().check(&machine()).unwrap();
+        for workers in 1..=4 {
+            pipeline(workers).check(&machine()).unwrap();
+        }
+        let pinned = ThreadsConfig { cpus: Cpus(vec![0, 1]), ..pipeline(1) };
+        pinned.check(&machine()).unwrap();
+        assert_eq!(pinned.warnings(&machine()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_what_to_change() {
+        let base = pipeline(2);
+        let bursts = |change: fn(&mut Bursts)| {
+            let mut bursts = Bursts::default();
+            change(&mut bursts);
+            ThreadsConfig { bursts, ..pipeline(2) }
+        };
+        let cases = [
+            (ThreadsConfig { workers: 2, ..ThreadsConfig::default() }, "workers: found 2", "--mode pipeline"),
+            (pipeline(0), "workers: found 0", "1 to 64"),
+            (pipeline(65), "workers: found 65", "1 to 64"),
+            (pipeline(5), "workers: found 5", "at most 4, the cores"),
+            (bursts(|bursts| bursts.rx_read = 0), "bursts: found 0", "1 to 1024 for A"),
+            (bursts(|bursts| bursts.tx_write = 2000), "bursts: found 2000", "1 to 1024 for F"),
+            (ThreadsConfig { io_loop_count: 0, ..base.clone() }, "io-loop-count: found 0", "1 or more"),
+            (ThreadsConfig { worker_loop_count: 0, ..base.clone() }, "worker-loop-count: found 0", "1 or more"),
+            (ThreadsConfig { flush_time: Duration::from_secs(2), ..base.clone() }, "flush-time: found 2s", "try 10us"),
+            (ThreadsConfig { ring_size: 0, ..base.clone() }, "ring-size: found 0", "try 1"),
+            (ThreadsConfig { ring_size: 1000, ..base.clone() }, "ring-size: found 1000", "try 1024"),
+            (ThreadsConfig { ring_size: 1 << 21, ..base.clone() }, "ring-size: found 2097152", "try 1048576"),
+            (ThreadsConfig { ring_size: 16, ..base.clone() }, "ring-size: found 16", "at least burst B, 32"),
+            (ThreadsConfig { ring_size: 1 << 13, ..base.clone() }, "needs 80 MiB", "64 MiB that are free"),
+            (
+                ThreadsConfig { classes: vec!["udp=>2".parse().unwrap()], ..base.clone() },
+                "class: found `udp=>2`",
+                "0 to 1",
+            ),
+            (ThreadsConfig { cpus: Cpus(vec![0, 1, 7]), ..base.clone() }, "cpus: found 7", "some of 0,1,2,3"),
+            (ThreadsConfig { cpus: Cpus(vec![0, 1, 1]), ..base.clone() }, "cpus: found 1 twice", "each once"),
+            (ThreadsConfig { cpus: Cpus(vec![0, 1]), ..base.clone() }, "cpus: found 2", "3: one for the engine"),
+        ];
+        for (config, found, change) in cases {
+            let error = config.check(&machine()).unwrap_err().to_string();
+            assert!(error.contains(found) && error.contains(change), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_works_badly_is_warned_of() {
+        let crowded = pipeline(4).warnings(&machine());
+        assert!(crowded[0].contains("5 threads") && crowded[0].contains("4 cores"), "{crowded:?}");
+        let apart = ThreadsConfig { cpus: Cpus(vec![1, 2]), ..pipeline(1) }.warnings(&machine());
+        assert!(apart[0].contains("2 NUMA nodes"), "{apart:?}");
+    }
+}

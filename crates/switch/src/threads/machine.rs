@@ -1,0 +1,77 @@
+//! What the machine has for threads, as the system tells.
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// What the machine has that the settings are checked against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// CPUs that this process may run on.
+    pub cpus: BTreeSet<usize>,
+    /// Bytes of memory that are to be had without pushing others out; none if the system does not tell.
+    pub memory: Option<u64>,
+    /// The CPUs of each NUMA node; empty if the system does not tell.
+    pub nodes: Vec<BTreeSet<usize>>,
+}
+
+impl Machine {
+    /// This machine, now.
+    pub fn here() -> Machine {
+        Machine {
+            cpus: allowed_cpus(),
+            memory: available_memory(),
+            nodes: nodes(Path::new("/sys/devices/system/node")),
+        }
+    }
+
+    /// The NUMA node of a CPU.
+    pub(super) fn node_of(&self, cpu: usize) -> Option<usize> {
+        self.nodes.iter().position(|node| node.contains(&cpu))
+    }
+}
+
+fn allowed_cpus() -> BTreeSet<usize> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        // As many as may run at once, whichever they are.
+        return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
+    };
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+fn available_memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn nodes(directory: &Path) -> Vec<BTreeSet<usize>> {
+    let names = (0..).map_while(|node| fs::read_to_string(directory.join(format!("node{node}/cpulist"))).ok());
+    let lists = names.map(|list| list.trim().parse::<super::Cpus>().unwrap_or_default());
+    lists.map(|cpus| cpus.0.into_iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_something() {
+        let machine = Machine::here();
+        assert!(!machine.cpus.is_empty());
+        assert!(machine.memory.is_none_or(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn nodes_are_read_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        for (node, list) in [(0, "0-1,4\n"), (1, "2-3\n")] {
+            fs::create_dir(directory.path().join(format!("node{node}"))).unwrap();
+            fs::write(directory.path().join(format!("node{node}/cpulist")), list).unwrap();
+        }
+        let nodes = nodes(directory.path());
+        assert_eq!(nodes, [BTreeSet::from([0, 1, 4]), BTreeSet::from([2, 3])]);
+        let machine = Machine { cpus: BTreeSet::new(), memory: None, nodes };
+        assert_eq!((machine.node_of(4), machine.node_of(2), machine.node_of(9)), (Some(0), Some(1), None));
+    }
+}

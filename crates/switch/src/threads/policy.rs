@@ -1,0 +1,219 @@
+//! Which worker gets a frame: the receive policy.
+//!
+//! All frames of a flow go to one worker, so they stay in order. What a flow is, the policy says; rules for classes of traffic come
+//! before it and name their worker, so that flows that cannot wait need not wait behind those that fill their worker
+//! (Rahimi et al., HPSR 2016, IV-C).
+use serde::Deserialize;
+use std::str::FromStr;
+use weir_openflow::model::{Match, PortNo};
+use weir_openflow::text;
+use weir_packet::field::eth_type;
+use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, parse_frame};
+
+/// What frames of one flow have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum Policy {
+    /// The port they come in on.
+    #[serde(rename = "port")]
+    Port,
+    /// Source and destination MAC addresses and the VLAN tag, as in Lagopus.
+    #[serde(rename = "mac")]
+    Mac,
+    /// IP addresses, protocol and transport ports; without IP, MAC addresses, VLAN, type and MPLS label.
+    #[default]
+    #[serde(rename = "5-tuple")]
+    FiveTuple,
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "port" => Ok(Policy::Port),
+            "mac" => Ok(Policy::Mac),
+            "5-tuple" => Ok(Policy::FiveTuple),
+            _ => Err(format!("found policy `{text}`, expected port, mac or 5-tuple")),
+        }
+    }
+}
+
+/// A class of traffic, and the worker that has it: `udp,tp_dst=5060=>1`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Class {
+    /// What belongs to it.
+    pub matching: Match,
+    /// The worker, from 0 on.
+    pub worker: usize,
+    key: FlowKey,
+    mask: FlowMask,
+}
+
+impl Class {
+    /// A class that a worker has.
+    ///
+    /// # Errors
+    /// The match is none, or is on what is not known of a frame when it is received.
+    pub fn new(matching: Match, worker: usize) -> Result<Class, String> {
+        let (key, mask) = matching.key_and_mask().map_err(|error| text::error_name(error).to_string())?;
+        let known = [Field::InPort, Field::TunnelId, Field::TunSrc, Field::TunDst, Field::PacketType];
+        let unknown = Field::ALL
+            .into_iter()
+            .find(|field| field.is_pipeline() && !field.is_alias() && !known.contains(field) && mask.get(*field) != 0);
+        match unknown {
+            Some(field) => {
+                Err(format!("{field} is not known of a frame when it is received; match on its headers or port"))
+            }
+            None => Ok(Class { matching, worker, key, mask }),
+        }
+    }
+}
+
+impl FromStr for Class {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = |problem: String| format!("class `{text}`: {problem}");
+        let expected = "expected MATCH=>WORKER as in udp,tp_dst=5060=>1";
+        let (matching, worker) = text.rsplit_once("=>").ok_or_else(|| wrong(expected.to_owned()))?;
+        let worker = worker.trim().parse();
+        let worker = worker.map_err(|_| wrong(format!("{expected}; workers are counted from 0")))?;
+        let matching = text::parse_match(matching.trim()).map_err(|error| wrong(error.to_string()))?;
+        Class::new(matching, worker).map_err(wrong)
+    }
+}
+
+impl<'de> Deserialize<'de> for Class {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl std::fmt::Display for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}=>{}", text::format_match(&self.matching), self.worker)
+    }
+}
+
+/// Chooses workers.
+#[derive(Debug)]
+pub(crate) struct Steering {
+    policy: Policy,
+    classes: Vec<Class>,
+    /// The workers that what belongs to no class is spread over: those that no class names, if there are any.
+    spread: Vec<usize>,
+    five_tuple: Words,
+    fragment: Words,
+    not_ip: Words,
+    parsed: Parsed,
+}
+
+impl Steering {
+    /// `workers` is at least one, and more than the number of any class's worker.
+    pub(crate) fn new(policy: Policy, classes: Vec<Class>, workers: usize) -> Steering {
+        let named = |worker: &usize| classes.iter().any(|class| class.worker == *worker);
+        let mut spread: Vec<usize> = (0..workers).filter(|worker| !named(worker)).collect();
+        if spread.is_empty() {
+            spread = (0..workers).collect();
+        }
+        use Field::{
+            EthDst, EthSrc, EthType, IpProto, Ipv4Dst, Ipv4Src, Ipv6Dst, Ipv6Src, MplsLabel, TcpDst, TcpSrc, VlanTci,
+        };
+        Steering {
+            policy,
+            classes,
+            spread,
+            // ICMP type and code lie where ports do; the family that is absent is zero.
+            five_tuple: Words::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto, TcpSrc, TcpDst]),
+            fragment: Words::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto]),
+            not_ip: Words::of(&[EthDst, EthSrc, EthType, VlanTci, MplsLabel]),
+            parsed: Parsed::default(),
+        }
+    }
+
+    /// The worker for a frame.
+    #[inline]
+    pub(crate) fn worker(&mut self, in_port: PortNo, frame: &Frame) -> usize {
+        if self.classes.is_empty() {
+            // One worker, or a policy that needs no parsing.
+            match self.policy {
+                _ if self.spread.len() == 1 => return self.spread[0],
+                Policy::Port => return self.by_port(in_port),
+                Policy::Mac => return self.by_addresses(in_port, frame),
+                Policy::FiveTuple => {}
+            }
+        }
+        self.by_key(in_port, frame)
+    }
+
+    fn by_port(&self, in_port: PortNo) -> usize {
+        // Ports are numbered from 1 on, mostly without gaps: neighbours go to different workers.
+        self.spread[in_port.0.wrapping_sub(1) as usize % self.spread.len()]
+    }
+
+    fn by_addresses(&self, in_port: PortNo, frame: &Frame) -> usize {
+        let Some(addresses) = frame.bytes().first_chunk::<12>().filter(|_| frame.is_plain()) else {
+            return self.by_port(in_port);
+        };
+        let [a, b, c, d, e, f, source @ ..] = *addresses;
+        let [g, h, i, j, k, l] = source;
+        let tag = frame.bytes().get(12..).and_then(|rest| rest.first_chunk()).map_or(0, |tag| u32::from_be_bytes(*tag));
+        let is_tagged = matches!((tag >> 16) as u16, eth_type::VLAN | eth_type::QINQ);
+        // What is there without a tag differs within a flow.
+        let [m, n, o, p] = if is_tagged { tag } else { 0 }.to_be_bytes();
+        let hash = mix(0, u64::from_be_bytes([a, b, c, d, e, f, g, h]));
+        self.spread_out(mix(hash, u64::from_be_bytes([i, j, k, l, m, n, o, p])))
+    }
+
+    fn by_key(&mut self, in_port: PortNo, frame: &Frame) -> usize {
+        if parse_frame(frame, in_port, &mut self.parsed).is_err() {
+            return self.by_port(in_port);
+        }
+        let key = &self.parsed.key;
+        if let Some(class) = self.classes.iter().find(|class| key.matches(&class.key, &class.mask)) {
+            return class.worker;
+        }
+        let words = match self.policy {
+            Policy::Port => return self.by_port(in_port),
+            Policy::Mac => return self.by_addresses(in_port, frame),
+            Policy::FiveTuple if self.parsed.layers.network.is_none() || key.get(Field::IpProto) == 0 => &self.not_ip,
+            // Only a packet's first fragment has ports: all follow the same way.
+            Policy::FiveTuple if key.get(Field::IpFrag) != 0 => &self.fragment,
+            Policy::FiveTuple => &self.five_tuple,
+        };
+        self.spread_out(words.hash(key))
+    }
+
+    fn spread_out(&self, hash: u64) -> usize {
+        // The high bits are the mixed ones; a multiplication maps them to the workers without dividing.
+        let place = (u128::from(hash) * self.spread.len() as u128) >> 64;
+        self.spread[usize::try_from(place).unwrap_or(0)]
+    }
+}
+
+/// Words of a key, and the bits of each that count.
+#[derive(Debug)]
+struct Words(Vec<(usize, u64)>);
+
+impl Words {
+    fn of(fields: &[Field]) -> Words {
+        let mut mask = FlowMask::EMPTY;
+        fields.iter().for_each(|field| mask.set(*field, field.all_ones()));
+        Words(mask.words.into_iter().enumerate().filter(|(_, bits)| *bits != 0).collect())
+    }
+
+    fn hash(&self, key: &FlowKey) -> u64 {
+        self.0.iter().fold(0, |hash, (word, bits)| mix(hash, key.words[*word] & bits))
+    }
+}
+
+/// Takes a word into a hash. Flows are spread, not looked up: that somebody can aim at one worker is no secret to keep.
+fn mix(hash: u64, word: u64) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let product = u128::from(hash ^ word ^ ODD) * u128::from(0xd6e8_feb8_6659_fd93_u64);
+    let folded = (product >> 64) ^ product;
+    (folded & u128::from(u64::MAX)).try_into().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

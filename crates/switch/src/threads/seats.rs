@@ -1,0 +1,299 @@
+//! How threads share what any of them may have to change: each guest has a seat with a handle to it, with which it works beside the
+//! others; whoever is to change it collects all handles first and is then alone with it.
+//!
+//! A guest that changes nothing locks only its own seat, whose cache line nobody else touches meanwhile: what it costs does not grow
+//! with the number of guests, as the count of readers in a shared lock would. Changing costs a lock for each guest, and the rest of
+//! the burst that each is at.
+//!
+//! Nobody sleeps: a guest that finds its seat empty looks again. What is changed at once is a few tens of microseconds; the owner
+//! leaves as much time in between ([`Owner::is_waited_for`]).
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Looks at a lock between giving way to other threads: some microseconds. The other may need this very core.
+const LOOKS: u32 = 1000;
+
+/// A share of what is shared. Boxed, so that who takes it back moves a pointer and not all of it.
+type Handle<T> = Arc<Box<T>>;
+
+/// What owner and guests have in common.
+#[derive(Debug)]
+struct Shared<T> {
+    /// The handle that is there while nobody is alone with it. Taken first and put back last.
+    home: Seat<T>,
+    seats: Vec<Arc<Seat<T>>>,
+}
+
+/// A place for a handle. Two cache lines: processors fetch them in pairs.
+#[repr(align(128))]
+#[derive(Debug)]
+struct Seat<T> {
+    handle: Mutex<Option<Handle<T>>>,
+    /// Whether somebody found it empty since it was last emptied.
+    is_waited_for: AtomicBool,
+}
+
+/// The one who has it alone until there are guests, and whenever he wants.
+#[derive(Debug)]
+pub(crate) struct Owner<T> {
+    /// While no guest has it.
+    alone: Option<Box<T>>,
+    shared: Arc<Shared<T>>,
+}
+
+/// One who works with it.
+#[derive(Debug)]
+pub(crate) struct Guest<T> {
+    seat: Arc<Seat<T>>,
+    shared: Arc<Shared<T>>,
+}
+
+/// A guest alone with it, until this is dropped: also when its work panics.
+struct Alone<'a, T> {
+    value: Option<Box<T>>,
+    shared: &'a Shared<T>,
+}
+
+impl<T> Owner<T> {
+    /// Owns a value that nobody shares.
+    pub(crate) fn new(value: T) -> Owner<T> {
+        Owner { alone: Some(Box::new(value)), shared: Arc::new(Shared { home: Seat::empty(), seats: Vec::new() }) }
+    }
+
+    /// Makes guests, from [`Owner::share`] on; those there were are none any more.
+    pub(crate) fn invite(&mut self, guests: usize) -> Vec<Guest<T>> {
+        self.get();
+        let seats: Vec<_> = (0..guests).map(|_| Arc::new(Seat::empty())).collect();
+        self.shared = Arc::new(Shared { home: Seat::empty(), seats: seats.clone() });
+        seats.into_iter().map(|seat| Guest { seat, shared: Arc::clone(&self.shared) }).collect()
+    }
+
+    /// The value, to be changed: takes it from the guests, if they have it, until [`Owner::share`].
+    #[inline]
+    pub(crate) fn get(&mut self) -> &mut T {
+        self.alone.get_or_insert_with(|| self.shared.take())
+    }
+
+    /// Gives the value to the guests, if there are any and they do not have it. Whether it did.
+    #[inline]
+    pub(crate) fn share(&mut self) -> bool {
+        if self.shared.seats.is_empty() {
+            return false;
+        }
+        let value = self.alone.take();
+        let had_it = value.is_some();
+        if let Some(value) = value {
+            self.shared.put(value);
+        }
+        had_it
+    }
+
+    /// Whether a guest has waited for it while the owner had it last.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.shared.seats.iter().any(|seat| seat.is_waited_for.load(Ordering::Relaxed))
+    }
+}
+
+impl<T> Guest<T> {
+    /// Works with the value beside others, once it is there; none if `is_over` says so first.
+    #[cfg_attr(not(test), expect(dead_code, reason = "until tables can be looked up by several at once"))]
+    #[inline]
+    pub(crate) fn beside<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&T) -> R) -> Option<R> {
+        let mut looks = 0;
+        loop {
+            if let Some(handle) = self.seat.try_lock()
+                && let Some(value) = &*handle
+            {
+                return Some(work(value));
+            }
+            self.seat.is_waited_for.store(true, Ordering::Relaxed);
+            if is_over() {
+                return None;
+            }
+            look_again(&mut looks);
+        }
+    }
+
+    /// Works with the value alone, once it is there; none if `is_over` says so first.
+    pub(crate) fn alone<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut looks = 0;
+        let value = loop {
+            if let Some(value) = self.shared.try_take() {
+                break value;
+            }
+            self.seat.is_waited_for.store(true, Ordering::Relaxed);
+            if is_over() {
+                return None;
+            }
+            look_again(&mut looks);
+        };
+        let mut alone = Alone { value: Some(value), shared: &self.shared };
+        alone.value.as_deref_mut().map(work)
+    }
+}
+
+impl<T> Drop for Alone<'_, T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.value.take() {
+            self.shared.put(value);
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    /// Takes the value from all; waits until it is there.
+    #[cold]
+    fn take(&self) -> Box<T> {
+        let mut looks = 0;
+        loop {
+            match self.try_take() {
+                Some(value) => return value,
+                None => look_again(&mut looks),
+            }
+        }
+    }
+
+    /// Takes the value from all, if nobody else has done so: waits only for guests to end what they are at.
+    fn try_take(&self) -> Option<Box<T>> {
+        let last = self.home.try_lock()?.take()?;
+        for seat in &self.seats {
+            let mut handle = seat.lock();
+            seat.is_waited_for.store(false, Ordering::Relaxed);
+            *handle = None;
+        }
+        let value = Arc::into_inner(last);
+        Some(value.unwrap_or_else(|| unreachable!("handles are in seats only, and those are empty")))
+    }
+
+    /// Gives the value to all.
+    fn put(&self, value: Box<T>) {
+        let handle = Arc::new(value);
+        for seat in &self.seats {
+            *seat.lock() = Some(Arc::clone(&handle));
+        }
+        *self.home.lock() = Some(handle);
+    }
+}
+
+impl<T> Seat<T> {
+    fn empty() -> Seat<T> {
+        Seat { handle: Mutex::new(None), is_waited_for: AtomicBool::new(false) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Handle<T>>> {
+        let mut looks = 0;
+        loop {
+            match self.try_lock() {
+                Some(handle) => return handle,
+                None => look_again(&mut looks),
+            }
+        }
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Handle<T>>>> {
+        match self.handle.try_lock() {
+            Ok(handle) => Some(handle),
+            // A guest panicked; the handle is whole, and the engine finds out by itself.
+            Err(TryLockError::Poisoned(poisoned)) => Some(PoisonError::into_inner(poisoned)),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// Waits a little.
+fn look_again(looks: &mut u32) {
+    *looks += 1;
+    if looks.is_multiple_of(LOOKS) {
+        std::thread::yield_now();
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn an_owner_without_guests_is_never_without_it() {
+        let mut owner = Owner::new(1);
+        *owner.get() += 1;
+        owner.share();
+        *owner.get() += 1;
+        assert_eq!((*owner.get(), owner.is_waited_for()), (3, false));
+    }
+
+    #[test]
+    fn changes_are_seen_whole_whoever_makes_them() {
+        const CHANGES: u64 = 2000;
+        let mut owner = Owner::new([0u64; 64]);
+        let (looks, changes, stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        let raise = |numbers: &mut [u64; 64]| {
+            numbers.iter_mut().for_each(|number| *number += 1);
+            changes.fetch_add(1, Ordering::Relaxed);
+        };
+        let guests = owner.invite(3);
+        std::thread::scope(|scope| {
+            for guest in guests {
+                let (looks, stop, raise) = (&looks, &stop, &raise);
+                scope.spawn(move || {
+                    let is_over = || stop.load(Ordering::Relaxed);
+                    let mut last = 0;
+                    while !is_over() {
+                        for _ in 0..5 {
+                            let Some(seen) = guest.beside(is_over, |numbers| *numbers) else { return };
+                            assert!(seen.iter().all(|number| *number == seen[0]), "half a change: {seen:?}");
+                            assert!(seen[0] >= last, "an old state");
+                            last = seen[0];
+                            looks.fetch_add(1, Ordering::Relaxed);
+                        }
+                        guest.alone(is_over, raise);
+                    }
+                });
+            }
+            for _ in 1..=CHANGES {
+                raise(owner.get());
+                owner.share();
+            }
+            let seen = looks.load(Ordering::Relaxed);
+            while looks.load(Ordering::Relaxed) < seen + 20 {
+                std::thread::yield_now();
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(owner.get()[63], changes.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn who_waits_is_known_and_the_end_is_noticed() {
+        let mut owner = Owner::new(5);
+        let guest = owner.invite(1).remove(0);
+        assert_eq!(guest.beside(|| true, |value| *value), None, "not shared yet");
+        assert_eq!(guest.alone(|| true, |value| *value), None);
+        assert!(owner.is_waited_for());
+        owner.share();
+        assert_eq!(guest.beside(|| true, |value| *value), Some(5));
+        assert_eq!(guest.alone(|| true, |value| std::mem::replace(value, 6)), Some(5));
+        assert_eq!((*owner.get(), owner.is_waited_for()), (6, false));
+        assert_eq!(guest.beside(|| true, |value| *value), None);
+    }
+
+    #[test]
+    fn it_survives_a_guest_that_panics() {
+        let mut owner = Owner::new(5);
+        let guest = owner.invite(1).remove(0);
+        owner.share();
+        let panicked = std::thread::spawn(move || {
+            guest.alone(
+                || false,
+                |value| {
+                    *value = 7;
+                    panic!("as this test wants it")
+                },
+            )
+        });
+        assert!(panicked.join().is_err());
+        assert_eq!(*owner.get(), 7);
+    }
+}

@@ -1,0 +1,191 @@
+//! What can be set: [`ThreadsConfig`]. What the settings do and how to choose them is in docs/guide/threads.md.
+use super::policy::{Class, Policy};
+use serde::Deserialize;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How a switch spreads over threads; checked when the switch starts ([`ThreadsConfig::check`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadsConfig {
+    /// Whether one thread does everything.
+    pub mode: Mode,
+    /// Threads that run frames through the tables, besides the one that receives and transmits. One in run to completion.
+    pub workers: usize,
+    /// Frames moved at once.
+    pub bursts: Bursts,
+    /// Turns of the receiving and transmitting loops that a burst waits to be full.
+    pub io_loop_count: u32,
+    /// Turns of a worker's loop that a burst waits to be full.
+    pub worker_loop_count: u32,
+    /// Time that a burst waits to be full, in each stage.
+    pub flush_time: Duration,
+    /// Frames that a ring between two threads holds; a power of two.
+    pub ring_size: usize,
+    /// What frames of one flow, which go to one worker, have in common.
+    pub policy: Policy,
+    /// Classes of traffic whose worker is chosen; the first that fits counts, before the policy.
+    pub classes: Vec<Class>,
+    /// Where the threads run: the engine's first, then the workers'. Empty: wherever the system puts them.
+    pub cpus: Cpus,
+}
+
+impl Default for ThreadsConfig {
+    fn default() -> Self {
+        ThreadsConfig {
+            mode: Mode::RunToCompletion,
+            workers: 1,
+            bursts: Bursts::default(),
+            io_loop_count: 100,
+            worker_loop_count: 100,
+            flush_time: Duration::from_micros(10),
+            ring_size: 4096,
+            policy: Policy::default(),
+            classes: Vec::new(),
+            cpus: Cpus::default(),
+        }
+    }
+}
+
+/// How the work is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub enum Mode {
+    /// The engine's thread does everything: nothing is handed over, nothing waits for a burst to fill.
+    #[default]
+    #[serde(rename = "rtc")]
+    RunToCompletion,
+    /// The engine's thread receives and transmits, workers do the rest.
+    #[serde(rename = "pipeline")]
+    Pipeline,
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "rtc" => Ok(Mode::RunToCompletion),
+            "pipeline" => Ok(Mode::Pipeline),
+            _ => Err(format!("found mode `{text}`, expected rtc (run to completion) or pipeline")),
+        }
+    }
+}
+
+/// The vector of six burst sizes {(A, B), (C, D), (E, F)} (Rahimi et al., HPSR 2016, III-D), in frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bursts {
+    /// A: read from a port at once.
+    pub rx_read: usize,
+    /// B: written to a worker's ring at once.
+    pub rx_write: usize,
+    /// C: read by a worker at once.
+    pub worker_read: usize,
+    /// D: written by a worker at once.
+    pub worker_write: usize,
+    /// E: read from a worker at once to be transmitted.
+    pub tx_read: usize,
+    /// F: written to a port at once.
+    pub tx_write: usize,
+}
+
+impl Bursts {
+    /// All six alike.
+    pub const fn all(frames: usize) -> Bursts {
+        let [rx_read, rx_write, worker_read, worker_write, tx_read, tx_write] = [frames; 6];
+        Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write }
+    }
+
+    /// The six with their letters.
+    pub(super) fn named(&self) -> [(char, usize); 6] {
+        let Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write } = *self;
+        [('A', rx_read), ('B', rx_write), ('C', worker_read), ('D', worker_write), ('E', tx_read), ('F', tx_write)]
+    }
+}
+
+impl Default for Bursts {
+    /// 32: enough to share what a burst costs, few enough to stay in the first-level cache.
+    fn default() -> Self {
+        Bursts::all(32)
+    }
+}
+
+impl FromStr for Bursts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || {
+            format!("found bursts `{text}`, expected six numbers A,B,C,D,E,F as in 32,32,32,32,32,32, or one for all")
+        };
+        let sizes = text.split(',').map(|size| size.trim().parse()).collect::<Result<Vec<usize>, _>>();
+        match sizes.map_err(|_| wrong())?[..] {
+            [all] => Ok(Bursts::all(all)),
+            [rx_read, rx_write, worker_read, worker_write, tx_read, tx_write] => {
+                Ok(Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// A list of CPUs as people write it: `0,2-4`. The order counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cpus(pub Vec<usize>);
+
+/// CPUs that a list may name: what a set of the system holds.
+const MAX_CPUS: usize = 1024;
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("found CPUs `{text}`, expected numbers below {MAX_CPUS} and ranges as in 0,2-4");
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|cpu| *cpu < MAX_CPUS).ok_or_else(wrong);
+        let mut cpus = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last || cpus.len() > MAX_CPUS {
+                return Err(wrong());
+            }
+            cpus.extend(first..=last);
+        }
+        Ok(Cpus(cpus))
+    }
+}
+
+/// What is written as text is read from files as text.
+macro_rules! deserialize_from_text {
+    ($($type:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+deserialize_from_text!(Bursts, Cpus);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read() {
+        let bursts: Bursts = "1, 2,3,4,5,6".parse().unwrap();
+        let letters: String = bursts.named().iter().map(|(letter, size)| format!("{letter}{size}")).collect();
+        assert_eq!(letters, "A1B2C3D4E5F6");
+        assert_eq!("64".parse(), Ok(Bursts::all(64)));
+        assert_eq!("3,0-1".parse(), Ok(Cpus(vec![3, 0, 1])));
+        assert_eq!("pipeline".parse(), Ok(Mode::Pipeline));
+    }
+
+    #[test]
+    fn wrong_texts_are_refused() {
+        for text in ["", "1,2,3,4,5", "1,2,3,4,5,6,7", "a", "-1", "1,,1,1,1,1"] {
+            assert!(text.parse::<Bursts>().unwrap_err().contains("A,B,C,D,E,F"), "{text}");
+        }
+        for text in ["", "a", "1-", "3-1", "0,,1", "1024", "0-99999999999", "-1"] {
+            assert!(text.parse::<Cpus>().unwrap_err().contains("0,2-4"), "{text}");
+        }
+        assert!("both".parse::<Mode>().unwrap_err().contains("rtc"));
+    }
+}

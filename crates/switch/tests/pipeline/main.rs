@@ -1,0 +1,32 @@
+//! A switch with workers: what is asked of every live switch, and what is asked of workers.
+#[path = "../live/auxiliary.rs"]
+mod auxiliary;
+#[path = "../live/bed.rs"]
+mod bed;
+#[path = "../live/channels.rs"]
+mod channels;
+#[path = "../live/control_socket.rs"]
+mod control_socket;
+#[path = "../live/forwarding.rs"]
+mod forwarding;
+#[path = "../live/hostile.rs"]
+mod hostile;
+#[path = "../live/interfaces.rs"]
+mod interfaces;
+#[path = "../live/long_replies.rs"]
+mod long_replies;
+#[path = "../live/ports.rs"]
+mod ports;
+#[path = "../live/start_stop.rs"]
+mod start_stop;
+#[path = "../live/tls.rs"]
+mod tls;
+mod workers;
+
+use weir_switch::threads::{Mode, ThreadsConfig};
+
+/// Two workers, where there are two cores.
+fn threads() -> ThreadsConfig {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+    ThreadsConfig { mode: Mode::Pipeline, workers, ..ThreadsConfig::default() }
+}
