@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
 use weir_switch::ctl::{self, Client, FlowVerb, Flows, GroupVerb, Groups, MeterVerb, Meters, Request, Traced};
-use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot};
+use weir_switch::{ChannelSnapshot, ChannelState, PortSnapshot, Snapshot, WorkerSnapshot};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -285,8 +285,30 @@ fn show(switch: &Snapshot) -> String {
         }
         let _ = writeln!(text, "\n{}", tables.trim_fmt());
     }
+    if !switch.workers.is_empty() {
+        let _ = writeln!(text, "\n{}", workers(&switch.workers));
+    }
     let _ = write!(text, "\n{}", channels(&switch.channels));
     text + &drops(switch)
+}
+
+/// A pipeline's workers: what they did, and what waits at them at this moment.
+fn workers(workers: &[WorkerSnapshot]) -> String {
+    let header = ["worker", "frames", "per burst", "waiting", "to transmit", "ring full", "transmit ring full"];
+    let mut rows = table(&header, &[0, 1, 2, 3, 4, 5, 6]);
+    for row in workers {
+        let per_burst = row.frames as f64 / row.bursts.max(1) as f64;
+        rows.add_row([
+            row.worker.to_string(),
+            row.frames.to_string(),
+            format!("{per_burst:.1}"),
+            row.waiting.to_string(),
+            row.waiting_to_leave.to_string(),
+            row.ring_full.to_string(),
+            row.transmit_ring_full.to_string(),
+        ]);
+    }
+    rows.trim_fmt()
 }
 
 fn channels(channels: &[ChannelSnapshot]) -> String {

@@ -1,4 +1,5 @@
 //! `weir switch`: the daemon.
+use crate::threads::ThreadsArgs;
 use crate::tls::TlsArgs;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_datapath::{DatapathConfig, FailMode, PacketInLimit};
 use weir_openflow::Version;
 use weir_switch::privileges::{self, User};
+use weir_switch::threads::Machine;
 use weir_switch::{
     ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, Spin, Switch, SwitchConfig, SwitchError,
     SwitchHandle, ctl,
@@ -95,6 +97,9 @@ struct Settings {
     /// costs CPU time, less costs latency [default: auto]
     #[arg(long, value_name = "auto|TIME|0")]
     spin: Option<Spin>,
+    /// In a file: the section `[threads]`.
+    #[command(flatten)]
+    threads: ThreadsArgs,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
@@ -235,6 +240,7 @@ impl Settings {
             control_socket: self.control_socket.or(file.control_socket),
             user: self.user.or(file.user),
             spin: self.spin.or(file.spin),
+            threads: self.threads.over(file.threads),
         }
     }
 
@@ -243,6 +249,7 @@ impl Settings {
             bail!("tables: found {}, expected 1 to 254", self.tables.unwrap_or_default());
         }
         self.tls.files()?;
+        self.threads.config().check(&Machine::here()).map_err(said)?;
         if self.packet_in_rate == Some(0) {
             bail!("packet-in-rate: found 0, expected 1 or more; leave it out for no limit");
         }
@@ -304,6 +311,7 @@ impl Settings {
                 Some(Mode::Standalone) => FailMode::Standalone,
                 Some(Mode::Secure) | None => FailMode::Secure,
             },
+            threads: self.threads.config(),
             ports,
             controllers: self.controller,
             listeners: self.listen,
@@ -342,6 +350,8 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+    use weir_switch::threads::{Mode as ThreadMode, Policy};
 
     #[test]
     fn the_example_is_right() {
@@ -381,11 +391,39 @@ mod tests {
             ("dpid = 'xyz'\n", ":1:", "hexadecimal"),
             ("versions = ['1.2']\n", ":1:", "expected one of `1.0`, `1.3`, `1.4`, `1.5`"),
             ("fail-mode = 'open'\n", ":1:", "standalone"),
+            ("[threads]\nmode = 'all'\n", ":2:", "expected one of `rtc`, `pipeline`"),
+            ("[threads]\nworker = 2\n", ":2:", "unknown field `worker`"),
+            ("[threads]\nbursts = '1,2'\n", ":2:", "A,B,C,D,E,F"),
+            ("[threads]\n\nclass = ['udp']\n", ":3:", "MATCH=>WORKER"),
+            ("[threads]\ncpus = 'a'\n", ":2:", "0,2-4"),
             ("name = \n", ":1:", ""),
         ] {
             let error = settings(text).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(line) && error.contains(problem), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn threads_are_a_section_and_flags_win() {
+        let file = "[threads]\nmode = 'pipeline'\nworkers = 1\nbursts = '1,2,3,4,5,6'\nio-loop-count = 7\n\
+                    worker-loop-count = 8\nflush-time = '9us'\nring-size = 64\npolicy = 'mac'\nclass = ['icmp=>0']\n";
+        let here: Args =
+            Flags::parse_from(["x", "--ring-size", "128", "--class", "udp,tp_dst=53=>0", "--policy", "port"]).args;
+        let merged = here.settings.over(settings(file).unwrap());
+        merged.check().unwrap();
+        let threads = merged.threads.config();
+        assert_eq!((threads.mode, threads.bursts.tx_write, threads.io_loop_count), (ThreadMode::Pipeline, 6, 7));
+        assert_eq!((threads.worker_loop_count, threads.flush_time.as_micros()), (8, 9));
+        assert_eq!((threads.ring_size, threads.policy, threads.classes.len()), (128, Policy::Port, 1));
+        assert_eq!(threads.classes[0].to_string(), "udp,tp_dst=53=>0");
+        let zero = settings("[threads]\nio-loop-count = 0").unwrap().check().unwrap_err().to_string();
+        assert!(zero.contains("io-loop-count: found 0, expected 1 or more"), "{zero}");
+    }
+
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        args: Args,
     }
 
     #[test]

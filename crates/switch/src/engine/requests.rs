@@ -111,9 +111,11 @@ impl Engine {
     }
 
     fn drops(&mut self) -> Vec<(String, u64)> {
-        let serde_json::Value::Object(drops) = serde_json::json!(self.datapath.get().drops()) else {
-            return Vec::new();
-        };
+        let mut drops = self.datapath.get().drops();
+        for (reason, count) in self.workers.packets_dropped() {
+            drops.count(reason, count);
+        }
+        let serde_json::Value::Object(drops) = serde_json::json!(drops) else { return Vec::new() };
         let counted = drops.into_iter().filter_map(|(reason, count)| Some((reason, count.as_u64()?)));
         let rings = self.workers.drops().map(|(reason, count)| (reason.to_owned(), count));
         counted.chain(rings).filter(|(_, count)| *count > 0).collect()

@@ -6,6 +6,7 @@ use crate::threads::{Mode, ThreadsConfig};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_datapath::{DropReason, Drops};
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
 use weir_port::PortError;
@@ -30,6 +31,12 @@ impl Workers {
     /// The workers at this moment.
     pub(super) fn snapshot(&self) -> Vec<WorkerSnapshot> {
         self.pipeline.as_ref().map(Pipeline::snapshot).unwrap_or_default()
+    }
+
+    /// Packets that workers dropped beside each other, by reason.
+    pub(super) fn packets_dropped(&self) -> Vec<(DropReason, u64)> {
+        let drops = self.pipeline.as_ref().map(Pipeline::drops).unwrap_or_default();
+        drops.iter().flat_map(Drops::counted).collect()
     }
 
     /// What was dropped between threads.

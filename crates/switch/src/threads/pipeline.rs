@@ -15,11 +15,11 @@ use rtrb::RingBuffer;
 use rustix::thread::CpuSet;
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use weir_datapath::{ChannelId, Datapath, Output};
+use weir_datapath::{ChannelId, Datapath, Drops, Output};
 use weir_openflow::Message;
 use weir_packet::{Depot, FramePool};
 use weir_units::{Clock, Instant, SystemClock};
@@ -77,12 +77,18 @@ struct Counters {
     full_out: Arc<AtomicU64>,
     /// Packet-ins dropped since too many were on their way to the engine.
     full_notes: AtomicU64,
+    /// Packets dropped beside others; as of a short while ago.
+    drops: Mutex<Drops>,
 }
 
 /// A worker, on its thread.
 struct Worker {
     stage: Stage,
     tables: Guest<Datapath>,
+    /// Its part of the datapath.
+    own: weir_datapath::Worker,
+    /// Packets in [`Counters::drops`].
+    told_drops: u64,
     pool: FramePool,
     notes: Sender<Note>,
     counters: Arc<Counters>,
@@ -130,11 +136,13 @@ impl Pipeline {
             depot: Arc::default(),
         };
         let guests = tables.invite(config.workers);
-        for (number, (stage, tables)) in stages.into_iter().zip(guests).enumerate() {
+        for (number, (stage, guest)) in stages.into_iter().zip(guests).enumerate() {
             let known = &mut pipeline.workers[number];
             let worker = Worker {
                 stage,
-                tables,
+                tables: guest,
+                own: tables.get().add_worker(),
+                told_drops: 0,
                 pool: FramePool::shared(&pipeline.depot),
                 notes: tell.clone(),
                 counters: Arc::clone(&known.counters),
@@ -186,6 +194,12 @@ impl Pipeline {
     /// Whether a worker ended by itself, which it does only by panicking.
     pub(crate) fn has_failed(&self) -> bool {
         self.workers.iter().any(|worker| worker.thread.as_ref().is_some_and(JoinHandle::is_finished))
+    }
+
+    /// Packets that workers dropped beside each other; the datapath knows of the others.
+    pub(crate) fn drops(&self) -> Vec<Drops> {
+        let read = |worker: &WorkerThread| *worker.counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
+        self.workers.iter().map(read).collect()
     }
 
     /// The workers at this moment.
@@ -246,20 +260,35 @@ impl Worker {
             self.forward(now);
             count(&self.counters.frames, frames as u64);
             count(&self.counters.bursts, 1);
+            self.tell_drops();
         }
         self.stage.write(now, &mut self.pool);
         frames > 0
     }
 
     fn forward(&mut self, now: Instant) {
-        let Worker { stage, tables, pool, stop, .. } = self;
+        let Worker { stage, tables, own, pool, stop, .. } = self;
         let is_over = || stop.load(Ordering::Relaxed);
         stage.process(pool, |port, frames, pool, out| {
-            // Without it this is the end: what is left of the frames is dropped with them.
-            let _ = tables.alone(is_over, |datapath| datapath.process(now, port, frames, pool, out));
+            // Most packets leave as they are, beside those of other workers; for the rest it takes the tables alone.
+            let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
+            if tables.beside(is_over, beside) == Some(false) {
+                // Without it this is the end: what is left of the frames is dropped with them.
+                tables.alone(is_over, |datapath| datapath.process_for(own, now, port, frames, pool, out));
+            }
         });
         if !self.stage.out.messages.is_empty() || !self.stage.out.limited.is_empty() {
             self.tell();
+        }
+    }
+
+    /// Tells the engine of packets that were dropped.
+    #[inline]
+    fn tell_drops(&mut self) {
+        let drops = self.own.drops();
+        if drops.total() != self.told_drops {
+            self.told_drops = drops.total();
+            *self.counters.drops.lock().unwrap_or_else(PoisonError::into_inner) = drops;
         }
     }
 

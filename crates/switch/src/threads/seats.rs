@@ -96,7 +96,6 @@ impl<T> Owner<T> {
 
 impl<T> Guest<T> {
     /// Works with the value beside others, once it is there; none if `is_over` says so first.
-    #[cfg_attr(not(test), expect(dead_code, reason = "until tables can be looked up by several at once"))]
     #[inline]
     pub(crate) fn beside<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&T) -> R) -> Option<R> {
         let mut looks = 0;

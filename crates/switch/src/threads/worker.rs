@@ -7,6 +7,9 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
+/// Frames given to the tables at once: what they look up together.
+const LOOK_UP_MAX: usize = 64;
+
 /// See the module's page.
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -45,7 +48,7 @@ impl Stage {
         let mut from = None;
         for Carried { port, frame } in self.received.drain(..) {
             if let Some(last) = from
-                && last != port
+                && (last != port || self.frames.len() == LOOK_UP_MAX)
             {
                 forward(last, &mut self.frames, pool, &mut self.out);
                 self.frames.clear();
