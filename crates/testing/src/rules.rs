@@ -3,7 +3,7 @@
 //! Port ranges become masks, several entries each. Priorities fall from the first rule on; entries of one rule share one.
 use flate2::read::GzDecoder;
 use std::io::Read as _;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, FlowKey, FlowMask};
@@ -52,6 +52,15 @@ pub fn classbench(text: &str) -> Vec<Rule> {
         }
     }
     rules
+}
+
+/// Prefixes of addresses, one in each line: `10.0.0.0/8`, `2001:db8::/32`.
+pub fn prefixes(text: &str) -> Vec<(IpAddr, u32)> {
+    let prefix = |line: &str| {
+        let (address, len) = line.split_once('/').expect("an address and the length of its prefix");
+        (address.parse().expect("an address"), len.parse().expect("a length"))
+    };
+    text.lines().map(prefix).collect()
 }
 
 /// Cisco's `access-list` lines, as far as they match addresses: number, what to do, protocol, addresses with wildcard bits (any of them,

@@ -26,7 +26,7 @@ use group::Group;
 use layout::Layout;
 use trie::{Leaf, Prefix};
 use walk::{Address, Walk};
-use weir_memory::OutOfMemory;
+use weir_memory::{OutOfMemory, Wide, Work, run_widest};
 use weir_packet::{FlowKey, Parsed};
 
 /// Layouts of a table.
@@ -121,7 +121,8 @@ impl Prefixes {
     }
 
     /// The same for packets of a burst: see [`Classifier`](super::Classifier).
-    #[inline(always)]
+    // Out of line, so that tables of other shapes do not pay for the registers and the stack that it takes.
+    #[inline(never)]
     pub(crate) fn lookup_burst(
         &self,
         keys: &[Parsed; MAX_BURST],
@@ -129,27 +130,11 @@ impl Prefixes {
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
     ) {
-        let mut best = [Leaf::NONE; MAX_BURST];
-        for group in &self.groups {
-            let layout = &group.layout;
-            if !group.order.is_by_length() {
-                one_by_one(group, keys, lanes, &mut best);
-            } else if layout.is_wide() {
-                all_at_once(group, keys, lanes, &mut best, |key| layout.wide(key));
-            } else {
-                all_at_once(group, keys, lanes, &mut best, |key| layout.narrow(key));
-            }
-        }
-        lanes.each(|lane| {
-            let leaf = self.or_beside(best[lane], &keys[lane].key);
-            found[lane] = leaf.id;
-            if leaf.is_some() {
-                soon(leaf.id);
-            }
-        });
+        run_widest(Search { prefixes: self, keys, lanes, found, soon });
     }
 
     /// Whether nothing is in it.
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.beside.is_empty()
     }
@@ -208,34 +193,88 @@ impl Prefixes {
     }
 }
 
+/// The lookup of a burst: it counts bits all the time, for which newer processors have an instruction.
+struct Search<'a, S> {
+    prefixes: &'a Prefixes,
+    keys: &'a [Parsed; MAX_BURST],
+    lanes: Lanes,
+    found: &'a mut [EntryId; MAX_BURST],
+    soon: S,
+}
+
+impl<S: Fn(EntryId)> Work for Search<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) {
+        let Search { prefixes, keys, lanes, found, soon } = self;
+        let mut best = Best { found, priority: [0; MAX_BURST] };
+        for lane in lanes {
+            best.found[lane] = EntryId::NONE;
+        }
+        for group in &prefixes.groups {
+            if !group.order.is_by_length() {
+                one_by_one(group, keys, lanes, &mut best);
+            } else if group.layout.is_wide() {
+                all_at_once::<u128>(group, keys, lanes, &mut best);
+            } else {
+                all_at_once::<u64>(group, keys, lanes, &mut best);
+            }
+        }
+        for lane in lanes {
+            let leaf = prefixes.or_beside(best.get(lane), &keys[lane].key);
+            best.found[lane] = leaf.id;
+            if leaf.is_some() {
+                soon(leaf.id);
+            }
+        }
+    }
+}
+
+/// The best entries of a burst so far.
+struct Best<'a> {
+    found: &'a mut [EntryId; MAX_BURST],
+    /// Only where something was found.
+    priority: [u16; MAX_BURST],
+}
+
+impl Best<'_> {
+    #[inline(always)]
+    fn get(&self, lane: usize) -> Leaf {
+        Leaf { id: self.found[lane], priority: self.priority[lane] }
+    }
+
+    #[inline(always)]
+    fn see(&mut self, lane: usize, leaf: Leaf) {
+        let better = self.get(lane).or_higher(leaf);
+        (self.found[lane], self.priority[lane]) = (better.id, better.priority);
+    }
+}
+
 /// Looks up packets of a burst level by level.
 #[inline(always)]
-fn all_at_once<A: Address>(
-    group: &Group,
-    keys: &[Parsed; MAX_BURST],
-    lanes: Lanes,
-    best: &mut [Leaf; MAX_BURST],
-    address: impl Fn(&FlowKey) -> A,
-) {
+fn all_at_once<A: Address>(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut Best<'_>) {
     let (mut walk, mut admitted) = (Walk::new(), Lanes::default());
-    lanes.each(|lane| {
+    for lane in lanes {
         let key = &keys[lane].key;
         if group.layout.admits(key) {
             admitted.add(lane);
-            walk.begin(&group.trie, lane, address(key));
+            walk.begin(&group.trie, lane, A::of(&group.layout, key));
         }
-    });
+    }
     walk.run(&group.trie);
-    admitted.each(|lane| best[lane] = best[lane].or_higher(walk.found(&group.trie, lane)));
+    for lane in admitted {
+        best.see(lane, walk.found(&group.trie, lane));
+    }
 }
 
 /// Looks up packets of a burst where the longest prefix may not be the best.
 #[inline(never)]
-fn one_by_one(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut [Leaf; MAX_BURST]) {
-    lanes.each(|lane| {
+fn one_by_one(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut Best<'_>) {
+    for lane in lanes {
         let key = &keys[lane].key;
         if group.layout.admits(key) {
-            best[lane] = best[lane].or_higher(group.lookup(key));
+            best.see(lane, group.lookup(key));
         }
-    });
+    }
 }

@@ -32,6 +32,10 @@ impl Order {
 
     /// Whether that will still be so with this entry.
     pub(super) fn admits(&self, len: u8, priority: u16) -> bool {
+        let own = &self.lengths[usize::from(len)];
+        if own.lowest <= priority && priority <= own.highest {
+            return self.is_by_length;
+        }
         let (shorter, longer) = self.lengths.split_at(usize::from(len));
         let shorter = shorter.iter().fold(0, |highest, length| length.highest.max(highest));
         let longer = longer[1..].iter().fold(u16::MAX, |lowest, length| length.lowest.min(lowest));

@@ -6,10 +6,10 @@ use super::{MAX_BESIDE, Overlay, Prefixes, Refused};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::HashMap;
-use std::io::Read as _;
 use std::net::IpAddr;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, FlowKey, FlowMask, Parsed};
+use weir_testing::rules::{Draw, gunzip, prefixes};
 
 /// A match on fields: value and mask.
 fn words(fields: &[(Field, u128, u128)]) -> WordMatches {
@@ -164,13 +164,13 @@ impl Both {
         self.overlay.removed(self.hashed.entries(), id, priority, &words);
     }
 
-    fn check(&self, numbers: &mut Numbers) {
+    fn check(&self, draw: &mut Draw) {
         let Some(prefixes) = self.overlay.whole() else { return };
         for _ in 0..4 {
-            let (_, entry) = &self.there[numbers.below(self.there.len())];
+            let (_, entry) = &self.there[draw.below(self.there.len())];
             let mut key = FlowKey::EMPTY;
             entry.words.iter().for_each(|word| {
-                let any = if numbers.next().is_multiple_of(2) { numbers.next() } else { 0 };
+                let any = if draw.number().is_multiple_of(2) { draw.number() } else { 0 };
                 key.words[usize::from(word.word)] = word.value | any & !word.mask;
             });
             let priority =
@@ -182,10 +182,10 @@ impl Both {
 
 #[test]
 fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
-    let (mut both, mut numbers) = (Both::default(), Numbers(99));
-    let any_route = |numbers: &mut Numbers, len: u32| {
+    let (mut both, mut draw) = (Both::default(), Draw(99));
+    let any_route = |draw: &mut Draw, len: u32| {
         let mask = u128::MAX << (32 - len) & 0xffff_ffff;
-        route(Field::Ipv4Dst, u128::from(numbers.next()) & mask & 0x0a03_ff1f, len)
+        route(Field::Ipv4Dst, u128::from(draw.number()) & mask & 0x0a03_ff1f, len)
     };
     for host in 0..1000 {
         both.insert(route(Field::Ipv4Dst, 0x0a00_0000 | host, 32), 32);
@@ -195,28 +195,28 @@ fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
     let mut n_partial = 0;
     for change in 0..400 {
         let len = [12, 16, 20, 24, 27][change % 5];
-        let words = any_route(&mut numbers, len);
+        let words = any_route(&mut draw, len);
         if both.there.iter().all(|(_, entry)| entry.words != words) {
             both.insert(words, u16::try_from(len).expect("at most 32"));
         }
-        let at = numbers.below(both.there.len());
+        let at = draw.below(both.there.len());
         both.remove(at);
         n_partial += u32::from(matches!(both.overlay, Overlay::Partial { .. }));
-        both.check(&mut numbers);
+        both.check(&mut draw);
     }
     assert!(n_partial > 10 && both.overlay.whole().is_some(), "partial after {n_partial} changes");
     // Entries of another kind have room beside, until there are too many.
     for port in 0..=u128::try_from(MAX_BESIDE).expect("a small number") {
         assert!(both.overlay.whole().is_some(), "with {port} others");
         both.insert(words(&[(Field::InPort, port, u128::from(u32::MAX))]), 1);
-        both.check(&mut numbers);
+        both.check(&mut draw);
     }
     assert!(matches!(both.overlay, Overlay::None { refused_len: 500.. }), "{:?} after too many", both.overlay);
     // With half of the entries gone it is tried again.
     both.there.sort_by_key(|(_, entry)| entry.priority);
     while both.there.len() > 20 {
-        both.remove(if both.there[0].1.priority == 1 { 0 } else { numbers.below(both.there.len()) });
-        both.check(&mut numbers);
+        both.remove(if both.there[0].1.priority == 1 { 0 } else { draw.below(both.there.len()) });
+        both.check(&mut draw);
     }
     assert!(both.overlay.whole().is_some(), "{:?} without the others", both.overlay);
     while !both.there.is_empty() {
@@ -239,35 +239,14 @@ fn what_does_not_fit_is_beside_as_long_as_there_is_room() {
     prefixes.insert(EntryId(50), 1, &port(50)).expect("there is room again");
 }
 
-/// Routes of the real tables: type of address, bits, length.
+/// Routes of the real tables: field, address, length.
 fn routes() -> Option<Vec<(Field, u128, u32)>> {
     let path = weir_testing::shared("data/external/rules/routes/internet-full-v4v6-prefixes.txt.gz")?;
-    let mut text = String::new();
-    let unpacked = std::process::Command::new("gzip").arg("-dc").arg(path).output().expect("gzip runs");
-    unpacked.stdout.as_slice().read_to_string(&mut text).expect("the file is text");
-    let parsed = text.lines().map(|line| {
-        let (address, len) = line.split_once('/').expect("a prefix");
-        let len = len.parse().expect("a length");
-        match address.parse().expect("an address") {
-            IpAddr::V4(address) => (Field::Ipv4Dst, u128::from(u32::from(address)), len),
-            IpAddr::V6(address) => (Field::Ipv6Dst, u128::from(address), len),
-        }
-    });
-    Some(parsed.collect())
-}
-
-/// Numbers that look random, the same each time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 ^ self.0 >> 29
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).expect("less than a length")
-    }
+    let field_of = |(address, len)| match address {
+        IpAddr::V4(address) => (Field::Ipv4Dst, u128::from(address.to_bits()), len),
+        IpAddr::V6(address) => (Field::Ipv6Dst, address.to_bits(), len),
+    };
+    Some(prefixes(&gunzip(&path)).into_iter().map(field_of).collect())
 }
 
 /// Routes found the obvious way: every length, the longest first.
@@ -284,8 +263,8 @@ impl Reference {
 #[test]
 fn real_routes_are_found_and_go_without_a_trace() {
     let Some(mut routes) = routes() else { return };
-    let mut numbers = Numbers(4711);
-    (1..routes.len()).for_each(|last| routes.swap(last, numbers.below(last + 1)));
+    let mut draw = Draw(4711);
+    (1..routes.len()).for_each(|last| routes.swap(last, draw.below(last + 1)));
     let (mut prefixes, mut reference) = (Prefixes::default(), Reference::default());
     let miss = words(&[]);
     prefixes.insert(EntryId(9_999_999), 0, &miss).expect("there is room beside");
@@ -299,10 +278,10 @@ fn real_routes_are_found_and_go_without_a_trace() {
     // Checks addresses within routes, whether these are in or not, and random ones.
     let mut check = |prefixes: &Prefixes, reference: &Reference, count: usize| {
         for _ in 0..count {
-            let (field, bits, len) = routes[numbers.below(routes.len())];
-            let random = u128::from(numbers.next()) << 64 | u128::from(numbers.next());
+            let (field, bits, len) = routes[draw.below(routes.len())];
+            let random = u128::from(draw.number()) << 64 | u128::from(draw.number());
             let within = field.all_ones().checked_shr(len).unwrap_or(0);
-            let whole = if numbers.next() % 8 == 0 { field.all_ones() } else { within };
+            let whole = if draw.number() % 8 == 0 { field.all_ones() } else { within };
             let address = bits & !whole | random & whole;
             let found = prefixes.lookup(&packet(field, address));
             assert_eq!(found, reference.lookup(field, address).or(Some(EntryId(9_999_999))), "{field} {address:x}");
@@ -311,7 +290,7 @@ fn real_routes_are_found_and_go_without_a_trace() {
     check(&prefixes, &reference, 50_000);
     let part = routes.len() / 10;
     let mut ids: Vec<u32> = (0..).take(routes.len()).collect();
-    let mut order = Numbers(815);
+    let mut order = Draw(815);
     (1..ids.len()).for_each(|last| ids.swap(last, order.below(last + 1)));
     for (gone, id) in ids.iter().enumerate() {
         let (field, bits, len) = routes[*id as usize];

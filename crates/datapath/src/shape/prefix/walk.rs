@@ -1,13 +1,17 @@
 //! Searching a trie: one address, or those of a burst level by level, so that the waits for memory overlap.
 use super::super::MAX_BURST;
+use super::layout::Layout;
 use super::node::{Node, STRIDE};
 use super::trie::{Leaf, ROOT_BITS, Trie};
 use weir_memory::prefetch;
+use weir_packet::FlowKey;
 
 /// An address, its bits from the top of the number on. What follows them does not matter: no prefix is as long.
 pub(super) trait Address: Copy {
     /// Zero.
     const ZERO: Self;
+    /// The address of a packet.
+    fn of(layout: &Layout, key: &FlowKey) -> Self;
     /// The bits that choose a root.
     fn root(self) -> u32;
     /// The next six bits.
@@ -17,10 +21,15 @@ pub(super) trait Address: Copy {
 }
 
 macro_rules! address {
-    ($number:ty) => {
+    ($number:ty, $of:ident) => {
         #[expect(clippy::cast_possible_truncation, reason = "twelve and six bits")]
         impl Address for $number {
             const ZERO: Self = 0;
+
+            #[inline(always)]
+            fn of(layout: &Layout, key: &FlowKey) -> Self {
+                layout.$of(key)
+            }
 
             #[inline(always)]
             fn root(self) -> u32 {
@@ -40,8 +49,8 @@ macro_rules! address {
     };
 }
 
-address!(u64);
-address!(u128);
+address!(u64, narrow);
+address!(u128, wide);
 
 /// The addresses of a burst, and how far their searches are.
 pub(super) struct Walk<A> {
