@@ -93,12 +93,13 @@ impl Match {
     pub fn written(&self) -> Result<(FlowKey, FlowMask), ErrorType> {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
         let vlan = |field| matches!(field, Field::VlanTci | Field::VlanVid | Field::VlanPcp);
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = Seen::default();
+        let context = Context::of(self);
         for entry in &self.fields {
             let MatchField::Known { field, value, mask: bits } = entry else {
                 return Err(BadMatch::BadField.into());
             };
-            self.check(*field, *value, *bits)?;
+            context.check(*field, *value, *bits)?;
             if !seen.insert(*field) {
                 return Err(BadMatch::DupField.into());
             }
@@ -125,6 +126,63 @@ impl Match {
         values.peek().is_some() && values.all(|value| value == 0)
     }
 
+    /// Whether the match has what `field` needs beside it (OpenFlow 1.3.5, table 12).
+    pub(crate) fn has_prerequisite(&self, field: Field) -> bool {
+        Context::of(self).has_prerequisite(field)
+    }
+}
+
+/// The fields met so far.
+#[derive(Default)]
+struct Seen([u64; 4]);
+
+impl Seen {
+    /// Whether the field is met for the first time.
+    fn insert(&mut self, field: Field) -> bool {
+        let (word, bit) = (usize::from(field as u8 >> 6), 1 << (field as u8 & 63));
+        let is_new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        is_new
+    }
+}
+
+/// What fields of a match need of the others, gathered in one pass. Of a field that comes twice, the first counts.
+#[derive(Default)]
+struct Context {
+    packet_type: Option<u128>,
+    eth_type: Option<u128>,
+    ip_proto: Option<u128>,
+    icmpv6_type: Option<u128>,
+    has_tag: Option<bool>,
+    has_in_port: bool,
+}
+
+impl Context {
+    fn of(matching: &Match) -> Context {
+        let mut context = Context::default();
+        let (mut eth_type, mut ip_proto, mut icmpv6_type) = (None, None, None);
+        for entry in &matching.fields {
+            let MatchField::Known { field, value, mask } = entry else { continue };
+            let exact = || mask.is_none_or(|mask| mask == field.all_ones()).then_some(*value);
+            match field {
+                Field::InPort => context.has_in_port = true,
+                Field::PacketType => drop(context.packet_type.get_or_insert(*value)),
+                Field::EthType => drop(eth_type.get_or_insert_with(exact)),
+                Field::IpProto => drop(ip_proto.get_or_insert_with(exact)),
+                Field::Icmpv6Type => drop(icmpv6_type.get_or_insert_with(exact)),
+                Field::VlanVid => {
+                    let bits = value & mask.unwrap_or(field.all_ones()) & u128::from(VLAN_PRESENT);
+                    context.has_tag.get_or_insert(bits != 0);
+                }
+                _ => {}
+            }
+        }
+        let without_ethernet = context.without_ethernet().map(u128::from);
+        context.eth_type = without_ethernet.or(eth_type.flatten());
+        (context.ip_proto, context.icmpv6_type) = (ip_proto.flatten(), icmpv6_type.flatten());
+        context
+    }
+
     fn check(&self, field: Field, value: u128, mask: Option<u128>) -> Result<(), ErrorType> {
         if !self.has_prerequisite(field) || field.is_ethernet() && self.without_ethernet().is_some() {
             return Err(BadMatch::BadPrereq.into());
@@ -149,23 +207,16 @@ impl Match {
 
     /// The EtherType of packets of a type that has no Ethernet header, if the match is on one.
     fn without_ethernet(&self) -> Option<u16> {
-        let bits = u32::try_from(self.get(Field::PacketType)?.0).ok()?;
-        PacketType::from_bits(bits).eth_type()
+        PacketType::from_bits(u32::try_from(self.packet_type?).ok()?).eth_type()
     }
 
-    /// Whether the match has what `field` needs beside it (OpenFlow 1.3.5, table 12).
-    pub(crate) fn has_prerequisite(&self, field: Field) -> bool {
-        let exact =
-            |field: Field| self.get(field).filter(|(_, mask)| *mask == field.all_ones()).map(|(value, _)| value);
-        let eth_type = self.without_ethernet().map(u128::from).or(exact(Field::EthType));
-        let eth_in = |types: &[u16]| eth_type.is_some_and(|t| types.iter().any(|x| u128::from(*x) == t));
-        let proto = |number: u8| exact(Field::IpProto) == Some(u128::from(number));
+    fn has_prerequisite(&self, field: Field) -> bool {
+        let eth_in = |types: &[u16]| self.eth_type.is_some_and(|t| types.iter().any(|x| u128::from(*x) == t));
+        let proto = |number: u8| self.ip_proto == Some(u128::from(number));
         match field.prerequisite() {
             Prerequisite::None => true,
-            Prerequisite::VlanPresent => {
-                self.get(Field::VlanVid).is_some_and(|(value, mask)| value & mask & u128::from(VLAN_PRESENT) != 0)
-            }
-            Prerequisite::InPort => self.get(Field::InPort).is_some(),
+            Prerequisite::VlanPresent => self.has_tag == Some(true),
+            Prerequisite::InPort => self.has_in_port,
             Prerequisite::EthType(types) => eth_in(types),
             Prerequisite::IpProto(number) => eth_in(&[eth_type::IPV4, eth_type::IPV6]) && proto(number),
             Prerequisite::Icmpv4 => eth_in(&[eth_type::IPV4]) && proto(ip_proto::ICMP),
@@ -173,7 +224,7 @@ impl Match {
             Prerequisite::Icmpv6Type(types) => {
                 eth_in(&[eth_type::IPV6])
                     && proto(ip_proto::ICMPV6)
-                    && exact(Field::Icmpv6Type).is_some_and(|t| types.iter().any(|x| u128::from(*x) == t))
+                    && self.icmpv6_type.is_some_and(|t| types.iter().any(|x| u128::from(*x) == t))
             }
         }
     }

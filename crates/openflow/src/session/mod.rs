@@ -92,24 +92,29 @@ impl Session {
         if self.is_closed() {
             return;
         }
-        self.input.push(bytes);
+        // Taken out, so that messages are read where they lie; a session that ends gives the memory back.
+        let mut input = std::mem::take(&mut self.input);
+        input.push(bytes);
         while !self.is_closed() {
-            match self.input.next() {
+            match input.next() {
                 Next::Message(header, message) => {
                     self.heard = now;
                     self.probed = None;
                     self.counters.received += 1;
-                    self.take(header, &message);
+                    self.take(header, message);
                 }
                 Next::Broken(header, message) => {
-                    self.refuse(header, &message, BadRequest::BadLen.into());
+                    self.refuse(header, message, BadRequest::BadLen.into());
                     self.close(format!("a message says it is {} bytes long, expected 8 to 65535", header.length));
                 }
                 Next::Incomplete => {
-                    self.check_beginning();
+                    self.check_beginning(input.rest());
                     break;
                 }
             }
+        }
+        if !self.is_closed() {
+            self.input = input;
         }
     }
 
@@ -216,14 +221,12 @@ impl Session {
     }
 
     /// Whoever speaks another protocol is told at once, not when as many bytes came as its first ones make a length of.
-    fn check_beginning(&mut self) {
-        let rest = self.input.rest();
+    fn check_beginning(&mut self, rest: &[u8]) {
         let Some(header) = Header::read(rest).filter(|_| self.state == State::Hello) else {
             return;
         };
         if header.kind != kind::HELLO && header.kind != kind::ERROR {
-            let bytes = rest.to_vec();
-            self.refuse_beginning(header, &bytes);
+            self.refuse_beginning(header, rest);
         }
     }
 
@@ -349,7 +352,7 @@ impl Session {
 
     fn close(&mut self, reason: String) {
         self.state = State::Closed;
-        self.input.clear();
+        self.input = Reassembly::default();
         self.events.push_back(Event::Closed { reason });
     }
 }

@@ -12,13 +12,13 @@ pub(super) struct Reassembly {
 
 /// What comes next in the stream.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum Next<'a> {
     /// A whole message.
-    Message(Header, Vec<u8>),
+    Message(Header, &'a [u8]),
     /// More bytes are needed.
     Incomplete,
     /// A header whose length cannot be: where the next message begins is unknown from here on.
-    Broken(Header, Vec<u8>),
+    Broken(Header, &'a [u8]),
 }
 
 impl Reassembly {
@@ -29,19 +29,18 @@ impl Reassembly {
     }
 
     /// Takes the next message off the stream.
-    pub(super) fn next(&mut self) -> Next {
-        let rest = self.rest();
+    pub(super) fn next(&mut self) -> Next<'_> {
+        let rest = &self.bytes[self.start..];
         let Some(header) = Header::read(rest) else {
             return Next::Incomplete;
         };
         let length = usize::from(header.length);
         if length < HEADER_BYTES {
-            return Next::Broken(header, rest[..HEADER_BYTES].to_vec());
+            return Next::Broken(header, &rest[..HEADER_BYTES]);
         }
         let Some(message) = rest.get(..length) else {
             return Next::Incomplete;
         };
-        let message = message.to_vec();
         self.start += length;
         Next::Message(header, message)
     }
@@ -49,10 +48,5 @@ impl Reassembly {
     /// What is there of the next message.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..]
-    }
-
-    /// Forgets everything and gives the memory back.
-    pub(super) fn clear(&mut self) {
-        *self = Reassembly::default();
     }
 }

@@ -152,14 +152,14 @@ pub(crate) fn decode_entry(reader: &mut Reader<'_>, bad_length: ErrorType) -> De
     let (number, has_mask) = (tail >> 1, tail & 1 != 0);
     let length = usize::from(reader.u8()?);
     let mut payload = reader.part(length, "field", bad_length)?;
-    let bytes = payload.rest();
-    if let Some(known) = nxm::field_of(class, number, has_mask, &bytes.0) {
+    let bytes = payload.rest_slice();
+    if let Some(known) = nxm::field_of(class, number, has_mask, bytes) {
         return known.map_err(|reason| DecodeError { error: bad_length, reason: format!("byte {at}: {reason}") });
     }
-    let Some((field, prefix)) = field_of(class, number, &bytes.0, reader.version()) else {
-        return Ok(MatchField::Raw(RawField { class, number, has_mask, payload: bytes }));
+    let Some((field, prefix)) = field_of(class, number, bytes, reader.version()) else {
+        return Ok(MatchField::Raw(RawField { class, number, has_mask, payload: bytes.to_vec().into() }));
     };
-    let data = &bytes.0[prefix.len()..];
+    let data = &bytes[prefix.len()..];
     let expected = field.bytes() * if has_mask { 2 } else { 1 };
     if data.len() != expected {
         let found = data.len();

@@ -76,18 +76,18 @@ pub(crate) fn decode_inner(
 ) -> Decoded<Message> {
     let (at, version) = (reader.at(), reader.version());
     let mut part = reader.element("inner message", 2, codec::HEADER_BYTES, short)?;
-    let bytes = part.rest().0;
-    let header = Header::read(&bytes).filter(|header| header.version == version as u8);
+    let bytes = part.rest_slice();
+    let header = Header::read(bytes).filter(|header| header.version == version as u8);
     let header = header.ok_or_else(|| {
         let reason = format!("found version {}, expected {}", bytes[0], version as u8);
         reader.error_at(at, BadRequest::BadVersion, reason)
     })?;
     // Before it is looked into: whatever holds messages could otherwise hold ever more of them.
     let unsupported = |what| reader.error_at(at, BundleFailed::MsgUnsup, format_args!("found {what}"));
-    if codec::holds_messages(header, &bytes) {
+    if codec::holds_messages(header, bytes) {
         return Err(unsupported("a message that holds another"));
     }
-    let message = codec::decode(&bytes)?;
+    let message = codec::decode(bytes)?;
     if is_allowed(&message.body) { Ok(message) } else { Err(unsupported("a message of another type")) }
 }
 

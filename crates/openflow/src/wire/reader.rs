@@ -5,6 +5,11 @@ use crate::model::{BufferId, Bytes, ErrorType, Version};
 use std::fmt::Display;
 use weir_packet::MacAddr;
 
+/// Bytes that an element of a list takes at least, in all likelihood.
+const LIKELY_BYTES: usize = 6;
+/// Elements of a list that memory is taken for beforehand, at most.
+const LIKELY_MOST: usize = 16;
+
 /// What is left of a message, or of one part of it.
 ///
 /// It knows what it reads and which error its shortness is, so that the code that reads fields only says which fields.
@@ -142,9 +147,14 @@ impl<'a> Reader<'a> {
 
     /// Everything left.
     pub(crate) fn rest(&mut self) -> Bytes {
+        Bytes(self.rest_slice().to_vec())
+    }
+
+    /// Everything left, where it is.
+    pub(crate) fn rest_slice(&mut self) -> &'a [u8] {
         let rest = std::mem::take(&mut self.bytes);
         self.at += rest.len();
-        Bytes(rest.to_vec())
+        rest
     }
 
     /// The next `count` bytes as a part of its own, whose shortness is `short`.
@@ -176,7 +186,8 @@ impl<'a> Reader<'a> {
 
     /// Reads to the end with `read`, which takes at least a byte each time or fails.
     pub(crate) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Decoded<T>) -> Decoded<Vec<T>> {
-        let mut list = Vec::new();
+        // Few short ones, as a rule: one allocation then, and no more memory than that for what comes to nothing.
+        let mut list = Vec::with_capacity((self.left() / LIKELY_BYTES).min(LIKELY_MOST));
         while !self.is_empty() {
             list.push(read(self)?);
         }

@@ -173,6 +173,27 @@ struct Info {
     maskable: bool,
 }
 
+/// What is asked for every field of every flow-mod, found by number.
+struct Tables {
+    infos: [Info; 256],
+    by_oxm: [Option<Field>; 128],
+}
+
+const TABLES: &Tables = &{
+    const NO_FIELD: Info = info("", 0, 0, 1, Prerequisite::None);
+    let mut tables = Tables { infos: [NO_FIELD; 256], by_oxm: [None; 128] };
+    let mut at = 0;
+    while at < Field::ALL.len() {
+        let field = Field::ALL[at];
+        tables.infos[field as usize] = field.described();
+        if let Some(number) = field.oxm() {
+            tables.by_oxm[number as usize] = Some(field);
+        }
+        at += 1;
+    }
+    tables
+};
+
 const fn info(name: &'static str, word: usize, shift: u32, bits: u32, prerequisite: Prerequisite) -> Info {
     Info { name, place: Place { word, shift, bits }, prerequisite, maskable: false }
 }
@@ -281,7 +302,11 @@ impl Field {
     };
 
     #[inline]
-    const fn info(self) -> Info {
+    const fn info(self) -> &'static Info {
+        &TABLES.infos[self as usize]
+    }
+
+    const fn described(self) -> Info {
         use Prerequisite::{EthType as Eth, Icmpv4, Icmpv6, Icmpv6Type, InPort, IpProto, None, VlanPresent};
         match self {
             Field::InPort => info("in_port", 4, 32, 32, None),
@@ -455,7 +480,7 @@ impl Field {
 
     /// The field of number `number` in the `OFPXMC_OPENFLOW_BASIC` class.
     pub fn from_oxm(number: u8) -> Option<Field> {
-        Field::ALL.into_iter().find(|field| field.oxm() == Some(number))
+        *TABLES.by_oxm.get(usize::from(number))?
     }
 
     /// The number in the `OFPXMC_OPENFLOW_BASIC` class; none for Open vSwitch's own fields.

@@ -8,7 +8,7 @@ use super::auxiliary::{self, Main};
 use super::backlog::{Backlog, Outbox, ToChannel, outbox};
 use super::registry::ChannelInfo;
 use super::{Control, stopped};
-use crate::engine::inbox::FromChannel;
+use crate::engine::inbox::{BATCH, FromChannel};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -207,12 +207,21 @@ impl Channel {
                 }
                 Event::Message(message) => {
                     self.info.carried.received.fetch_add(1, Relaxed);
-                    self.waiting.push_back(FromChannel::Message(self.id, message));
+                    self.queue_up(message);
                 }
                 Event::Closed { reason } => return Some(reason),
             }
         }
         None
+    }
+
+    fn queue_up(&mut self, message: Message) {
+        if let Some(FromChannel::Messages(_, batch)) = self.waiting.back_mut()
+            && batch.len() < BATCH
+        {
+            return batch.push(message);
+        }
+        self.waiting.push_back(FromChannel::Messages(self.id, vec![message]));
     }
 
     /// How long nothing needs to be looked at.
@@ -267,7 +276,11 @@ impl Channel {
         while self.queue.try_recv().is_ok() {}
         if engine_knows {
             // Messages that came before the end count: a controller may send flow-mods and close. Questions do not.
-            self.waiting.retain(|message| !matches!(message, FromChannel::Message(_, message) if is_question(message)));
+            for waiting in &mut self.waiting {
+                if let FromChannel::Messages(_, batch) = waiting {
+                    batch.retain(|message| !is_question(message));
+                }
+            }
             self.waiting.push_back(FromChannel::Down(self.id));
             let mut stopping = self.stopping.clone();
             tokio::select! {

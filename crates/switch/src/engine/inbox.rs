@@ -14,9 +14,11 @@ use weir_openflow::{Message, Version};
 
 /// Calls waiting at most; who calls waits for its answer, so there are never more than callers.
 const MAX_CALLS: usize = 64;
-/// Messages from channels waiting at most; the channels' streams are not read beyond. Also what one controller may have to
+/// Messages of a channel that go to the engine at once, at most: so that a wake-up is for many.
+pub(crate) const BATCH: usize = 64;
+/// Batches from channels waiting at most; the channels' streams are not read beyond. Also what one controller may have to
 /// wait behind another that floods: some milliseconds of flow-mods.
-const MAX_MESSAGES: usize = 256;
+const MAX_BATCHES: usize = 8;
 
 /// Something to be done on the engine's thread.
 pub(crate) type Call = Box<dyn FnOnce(&mut Engine) + Send>;
@@ -27,8 +29,8 @@ pub(crate) enum FromChannel {
     Up(ChannelId, Version, Outbox),
     /// It is up as an auxiliary connection of another, with this number.
     AuxiliaryUp(ChannelId, ChannelId, u8, Outbox),
-    /// The controller says something.
-    Message(ChannelId, Message),
+    /// The controller says something: at most [`BATCH`] messages, in order.
+    Messages(ChannelId, Vec<Message>),
     /// It ended.
     Down(ChannelId),
 }
@@ -55,7 +57,7 @@ pub(crate) struct EngineClient {
 pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox)> {
     let waker = Arc::new(Waker::new()?);
     let (calls, calls_in) = crossbeam_channel::bounded(MAX_CALLS);
-    let (messages, messages_in) = mpsc::channel(MAX_MESSAGES);
+    let (messages, messages_in) = mpsc::channel(MAX_BATCHES);
     let client = EngineClient { calls, messages, waker: Arc::clone(&waker) };
     Ok((client, Inbox { calls: calls_in, messages: messages_in, waker }))
 }

@@ -5,7 +5,8 @@
 use super::Engine;
 use super::inbox::FromChannel;
 use crate::control::backlog::Outbox;
-use std::collections::{HashMap, VecDeque};
+use foldhash::HashMap;
+use std::collections::VecDeque;
 use weir_datapath::{ChannelId, LongReply};
 use weir_openflow::Message;
 use weir_units::{Clock, Instant};
@@ -58,11 +59,11 @@ impl Lines {
         self.by_channel.get(&channel).map(|line| &line.outbox)
     }
 
-    /// Keeps a message for later if others of its channel wait; otherwise gives it back.
+    /// Keeps messages for later if others of their channel wait; otherwise gives them back.
     pub(super) fn hold(&mut self, message: FromChannel) -> Option<FromChannel> {
         let (FromChannel::Up(channel, ..)
         | FromChannel::AuxiliaryUp(channel, ..)
-        | FromChannel::Message(channel, _)
+        | FromChannel::Messages(channel, _)
         | FromChannel::Down(channel)) = message;
         let Some(line) = self.by_channel.get_mut(&channel).filter(|line| line.is_held) else { return Some(message) };
         if matches!(message, FromChannel::Down(_)) {
@@ -70,8 +71,18 @@ impl Lines {
             line.has_ended = true;
             line.reply = None;
         }
-        line.waiting.push_back(message);
+        match message {
+            FromChannel::Messages(_, batch) => {
+                line.waiting.extend(batch.into_iter().map(|message| FromChannel::Messages(channel, vec![message])));
+            }
+            other => line.waiting.push_back(other),
+        }
         None
+    }
+
+    /// Whether messages of a channel wait.
+    pub(super) fn is_held(&self, channel: ChannelId) -> bool {
+        self.by_channel.get(&channel).is_some_and(|line| line.is_held)
     }
 
     /// Begins a long reply.

@@ -45,10 +45,8 @@ use workers::Workers;
 /// Frames taken from a port at once if nothing else is said: enough to share the cost of a round, few enough to stay in the
 /// first-level cache.
 const BURST: usize = 32;
-/// Control messages carried out in one round at most.
-const CONTROL_BATCH: usize = 64;
 /// Time spent on control messages in one round at most, counted when one is done: what forwarding waits.
-const CONTROL_TIME: Duration = Duration::from_micros(100);
+const CONTROL_TIME: Duration = Duration::from_micros(50);
 
 /// A switch's engine; lives on its own thread.
 pub(crate) struct Engine {
@@ -57,6 +55,8 @@ pub(crate) struct Engine {
     workers: Workers,
     ports: Ports,
     inbox: Inbox,
+    /// The rest of a batch from the inbox that was too much for one round.
+    begun: Option<(ChannelId, std::vec::IntoIter<Message>)>,
     lines: Lines,
     spinner: Spinner,
     absent: Arc<Absent>,
@@ -88,6 +88,7 @@ impl Engine {
             workers: Workers::default(),
             ports: Ports::default(),
             inbox,
+            begun: None,
             lines: Lines::default(),
             spinner: Spinner::new(spin, clock.now()),
             absent,
@@ -229,13 +230,10 @@ impl Engine {
         if !self.may_control(now) {
             return worked;
         }
-        for _ in 0..CONTROL_BATCH {
-            let Ok(message) = self.inbox.messages.try_recv() else { break };
-            if let Some(message) = self.lines.hold(message) {
-                self.carry_out(now, message);
-            }
+        let started = self.clock.now();
+        while self.control_once(now) {
             worked = true;
-            if self.clock.now().since(now) > self.control_time() {
+            if self.clock.now().since(started) > self.control_time() {
                 break;
             }
         }
@@ -245,6 +243,31 @@ impl Engine {
             self.expire_at = now;
         }
         worked
+    }
+
+    /// The next control message. Whether there was one.
+    fn control_once(&mut self, now: Instant) -> bool {
+        if let Some((channel, rest)) = &mut self.begun {
+            let channel = *channel;
+            if let Some(message) = rest.next() {
+                self.message(now, channel, message);
+                self.deliver(now);
+                if self.lines.is_held(channel)
+                    && let Some((_, rest)) = self.begun.take()
+                {
+                    self.lines.hold(FromChannel::Messages(channel, rest.collect()));
+                }
+                return true;
+            }
+            self.begun = None;
+        }
+        let Ok(message) = self.inbox.messages.try_recv() else { return false };
+        match self.lines.hold(message) {
+            Some(FromChannel::Messages(channel, batch)) => self.begun = Some((channel, batch.into_iter())),
+            Some(message) => self.carry_out(now, message),
+            None => {}
+        }
+        true
     }
 
     fn carry_out(&mut self, now: Instant, message: FromChannel) {
@@ -267,7 +290,9 @@ impl Engine {
                     self.datapath.get().channel_down(now, channel);
                 }
             }
-            FromChannel::Message(channel, message) => self.message(now, channel, message),
+            FromChannel::Messages(channel, batch) => {
+                batch.into_iter().for_each(|message| self.message(now, channel, message));
+            }
         }
         self.deliver(now);
     }
