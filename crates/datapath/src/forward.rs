@@ -138,7 +138,7 @@ impl Datapath {
         }
         // Every frame was taken out of its place.
         frames.clear();
-        if !self.plane.to_learn.is_empty() {
+        if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
         }
     }

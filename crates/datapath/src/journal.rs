@@ -2,6 +2,7 @@
 //! flow monitors.
 //!
 //! The cost is in proportion to the changes, whatever the tables hold; with nobody to know nothing is written.
+use crate::chunks::Chunks;
 use crate::flow_mod::Tables;
 use crate::monitor::Change;
 use crate::program::Program;
@@ -15,12 +16,18 @@ use weir_openflow::model::{FlowRemovedReason, PortNo};
 /// See the module's page.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
-    /// Changes since a bundle began to be carried out, oldest first.
-    undo: Option<Vec<Undo>>,
-    /// What happened to entries since monitors were told, while there are some.
-    changes: Option<Vec<Change>>,
+    noted: Noted,
     /// The channel whose message is being handled, with its transaction id.
     pub(crate) by: Option<(ChannelId, u32)>,
+}
+
+/// What was written down.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// Changes since a bundle began to be carried out, oldest first.
+    undo: Option<Chunks<Undo>>,
+    /// What happened to entries since monitors were told, while there are some.
+    changes: Option<Vec<Change>>,
 }
 
 /// A change, with what it takes to undo it.
@@ -51,24 +58,34 @@ pub(crate) struct Former {
 }
 
 impl Journal {
-    /// Begins to write changes down for a bundle.
-    pub(crate) fn begin(&mut self) {
-        self.undo = Some(Vec::new());
+    /// To be swapped in before a bundle changes something, and out behind it.
+    pub(crate) fn for_bundle(&self) -> Noted {
+        Noted { undo: Some(Chunks::default()), changes: self.noted.changes.as_ref().map(|_| Vec::new()) }
     }
 
-    /// Ends it; the changes, oldest first.
-    pub(crate) fn end(&mut self) -> Vec<Undo> {
-        self.undo.take().unwrap_or_default()
+    /// Goes on with what was written down elsewhere; gives what was here.
+    pub(crate) fn swap(&mut self, noted: &mut Noted) {
+        std::mem::swap(&mut self.noted, noted);
+    }
+
+    /// Ends writing changes down for a bundle; those that were, oldest first.
+    pub(crate) fn end(&mut self) -> Chunks<Undo> {
+        self.noted.undo.take().unwrap_or_default()
+    }
+
+    /// Takes the last change that was written down for a bundle.
+    pub(crate) fn take_last(&mut self) -> Option<Undo> {
+        self.noted.undo.as_mut()?.pop_back()
     }
 
     /// States whether there are monitors.
     pub(crate) fn watch(&mut self, is_on: bool) {
-        self.changes = is_on.then(|| self.changes.take().unwrap_or_default());
+        self.noted.changes = is_on.then(|| self.noted.changes.take().unwrap_or_default());
     }
 
     /// What happened to entries since this was asked last.
     pub(crate) fn take_changes(&mut self) -> Vec<Change> {
-        self.changes.as_mut().map(std::mem::take).unwrap_or_default()
+        self.noted.changes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Writes down what happened to an entry, if there are monitors.
@@ -80,7 +97,7 @@ impl Journal {
         entry: Option<&FlowEntry>,
         former: Option<&Arc<Program>>,
     ) {
-        if let (Some(changes), Some(entry)) = (&mut self.changes, entry) {
+        if let (Some(changes), Some(entry)) = (&mut self.noted.changes, entry) {
             // What a controller did not ask for by its message is not its own.
             let is_own = reason.is_none_or(|reason| reason == FlowRemovedReason::Delete);
             let (entry, former, by) = (entry.clone(), former.cloned(), self.by.filter(|_| is_own));
@@ -90,12 +107,12 @@ impl Journal {
 
     /// Whether changes are written down for a bundle.
     pub(crate) fn is_on(&self) -> bool {
-        self.undo.is_some()
+        self.noted.undo.is_some()
     }
 
     /// Writes a change down, if that is wanted; `undo` is made only then.
     pub(crate) fn note(&mut self, undo: impl FnOnce() -> Undo) {
-        if let Some(list) = &mut self.undo {
+        if let Some(list) = &mut self.noted.undo {
             list.push(undo());
         }
     }
@@ -106,18 +123,18 @@ impl Tables<'_> {
     pub(crate) fn undo(&mut self, undo: Undo) {
         match undo {
             Undo::Added(table, id) => {
-                let entry = self.tables[usize::from(table)].remove(id);
-                self.forget_timer(entry.as_ref());
+                if let Some(entry) = self.tables[usize::from(table)].remove(id) {
+                    self.timers.stop(entry.timer);
+                }
             }
             Undo::Removed(table, id, was) => {
-                let (mut entry, counter) = *was;
-                // Its timer may be gone: it gets another, which the stamp tells from the former.
-                entry.stamp = self.timers.stamp();
-                let timer = entry.deadline(counter.used).map(|(at, _)| (at, entry.stamp));
-                let replaced = self.tables[usize::from(table)].put_back(id, entry);
-                self.forget_timer(replaced.as_ref());
+                let (entry, counter) = *was;
+                let deadline = entry.deadline(counter.used).map(|(at, _)| at);
+                if let Some(replaced) = self.tables[usize::from(table)].put_back(id, entry) {
+                    self.timers.stop(replaced.timer);
+                }
                 self.tables[usize::from(table)].counts.start(id, counter);
-                self.start_timer(timer, table, id);
+                self.start_timer(deadline, table, id);
             }
             Undo::Modified(table, id, former) => {
                 self.tables[usize::from(table)].set_program(id, former.program);

@@ -12,6 +12,7 @@ mod buffers;
 mod bundle;
 mod burst;
 mod channels;
+mod chunks;
 mod drops;
 mod effects;
 mod execute;
@@ -29,6 +30,7 @@ mod pipeline;
 mod ports;
 mod program;
 mod shape;
+mod slab;
 mod table;
 mod timeouts;
 mod trace;
@@ -46,7 +48,7 @@ pub use types::{ChannelId, DatapathConfig, FailMode, Output, PacketInLimit, Port
 use action_set::ActionSet;
 use agent::Parts;
 use buffers::Buffers;
-use bundle::{Bundles, Schedule};
+use bundle::{Bundles, Commit, Schedule};
 use channels::Channels;
 use flow_mod::Tables;
 use group::{GroupCounters, Groups};
@@ -81,6 +83,8 @@ pub struct Datapath {
     journal: Journal,
     parts: Parts,
     bundles: Bundles,
+    /// The bundle that is being carried out.
+    commit: Option<Box<Commit>>,
     monitors: Monitors,
     schedule: Schedule,
     plane: Plane,
@@ -132,6 +136,7 @@ impl Datapath {
             journal: Journal::default(),
             parts: Parts::default(),
             bundles: Bundles::default(),
+            commit: None,
             monitors: Monitors::default(),
             schedule: Schedule::default(),
             plane,
@@ -238,6 +243,21 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) {
+        self.begin(now, channel, message, pool, out);
+        self.finish_commit(now, pool, out);
+    }
+
+    /// The same; a bundle is only begun to be carried out ([`Datapath::is_busy`]).
+    pub fn begin(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        message: Message,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
+        // What is begun comes first.
+        self.finish_commit(now, pool, out);
         self.generation += 1;
         agent::handle(self, now, channel, message, pool, out);
     }
@@ -264,7 +284,8 @@ impl Datapath {
     /// if there may be more).
     pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
         let mut gone = Vec::new();
-        let entries = self.tables().expire(now, EXPIRE_MOST, &mut gone);
+        // Entries that a bundle may yet bring back do not end meanwhile.
+        let entries = if self.is_busy() { Some(now) } else { self.tables().expire(now, EXPIRE_MOST, &mut gone) };
         self.tell_removed(gone, out);
         let buffers = self.plane.buffers.expire(now);
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);

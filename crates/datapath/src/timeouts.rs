@@ -1,32 +1,90 @@
-//! When entries end: a heap of deadlines, so that expiring one entry never looks at all of them.
+//! When entries end: a wheel of deadlines (Varghese and Lauck: Hashed and Hierarchical Timing Wheels, SOSP 1987), so that starting,
+//! stopping and ending one costs the same however many there are.
+//!
+//! Time is cut into ticks of some 17 ms. Each of four levels has 256 slots: of one tick, 256, 65,536 and so on; a timer lies in the lowest
+//! level whose slots tell its tick from the present one, and goes down a level when the present gets to its slot. Those whose tick has
+//! come are put in order of their deadlines. All of that is done in steps as small as asked for.
 //!
 //! An idle time-out moves with every packet; its timer does not. When it is up, the entry's last use says when to look
-//! again, so packets pay nothing. Timers of entries that are gone stay until they are up or make up most of the heap.
+//! again, so packets pay nothing.
 use crate::shape::EntryId;
+use crate::slab::Slab;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weir_units::Instant;
 
-/// Looks at an entry at some time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Timer {
-    pub(crate) at: Instant,
-    pub(crate) stamp: u64,
-    pub(crate) table: u8,
-    pub(crate) id: EntryId,
+/// Bits of a time in nanoseconds below a tick.
+const TICK_BITS: u32 = 24;
+const LEVELS: usize = 4;
+/// Bits of a tick's number that a level tells apart.
+const SLOT_BITS: usize = 8;
+const SLOTS: usize = 1 << SLOT_BITS;
+/// Ticks that the wheel reaches ahead: two years.
+const REACH: u64 = 1 << (LEVELS * SLOT_BITS);
+/// Timers of a slot up to which the earliest is looked for, to wake when it is up; otherwise when its slot begins.
+const LOOKED_AT: usize = 16;
+
+/// A timer that was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimerId(u32);
+
+impl TimerId {
+    /// No timer.
+    pub(crate) const NONE: TimerId = TimerId(u32::MAX);
 }
 
 /// See the module's page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<Timer>>,
-    /// Timers whose entry is gone, at most: an entry may go between its timer's end and renewal.
-    stale: usize,
+    timers: Slab<Timer>,
+    /// The present tick: no timer outside `due` has an earlier one.
+    tick: u64,
+    /// The first timer of each slot.
+    slots: [[u32; SLOTS]; LEVELS],
+    /// Which slots have timers, a bit each.
+    taken: [[u64; SLOTS / 64]; LEVELS],
+    /// Timers whose tick has come.
+    due: BinaryHeap<Reverse<(Instant, u32)>>,
     last_stamp: u64,
 }
 
-/// Stale timers that are always borne, so that small tables never sweep.
-const STALE_BORNE: usize = 1024;
+#[derive(Debug)]
+struct Timer {
+    at: Instant,
+    id: EntryId,
+    next: u32,
+    previous: u32,
+    place: Place,
+    table: u8,
+}
+
+/// Where a timer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Slot {
+        level: u8,
+        slot: u8,
+    },
+    Due,
+    /// Among those that are due, but stopped.
+    Stopped,
+}
+
+/// No timer.
+const END: u32 = u32::MAX;
+
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers {
+            timers: Slab::default(),
+            tick: 0,
+            slots: [[END; SLOTS]; LEVELS],
+            taken: [[0; SLOTS / 64]; LEVELS],
+            due: BinaryHeap::new(),
+            last_stamp: 0,
+        }
+    }
+}
 
 impl Timers {
     /// A stamp for a new entry.
@@ -35,60 +93,239 @@ impl Timers {
         self.last_stamp
     }
 
-    /// Starts a timer.
-    pub(crate) fn start(&mut self, timer: Timer) {
-        self.heap.push(Reverse(timer));
+    /// Starts a timer that says when to look at an entry.
+    pub(crate) fn start(&mut self, at: Instant, table: u8, id: EntryId) -> TimerId {
+        let timer = Timer { at, id, next: END, previous: END, place: Place::Due, table };
+        let number = self.timers.insert(timer);
+        self.put(number, at);
+        TimerId(number)
     }
 
-    /// Says that an entry with a timer is gone; `is_live` tells whether a timer's entry is still there.
-    pub(crate) fn gone(&mut self, is_live: impl Fn(&Timer) -> bool) {
-        self.stale += 1;
-        if self.stale > STALE_BORNE && self.stale * 2 > self.heap.len() {
-            self.sweep(is_live);
+    /// Stops a timer, if it is one.
+    pub(crate) fn stop(&mut self, timer: TimerId) {
+        match self.timers.get_mut(timer.0) {
+            Some(there) if there.place == Place::Due => there.place = Place::Stopped,
+            Some(_) => {
+                self.unlink(timer.0);
+                self.timers.remove(timer.0);
+            }
+            None => {}
         }
     }
 
-    /// Forgets the timers of all entries that are gone.
-    pub(crate) fn sweep(&mut self, is_live: impl Fn(&Timer) -> bool) {
-        self.heap.retain(|Reverse(timer)| is_live(timer));
-        self.stale = 0;
-    }
-
-    /// Takes the next timer that is up.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timer> {
-        if self.next()? > now {
-            return None;
+    /// Takes the next timer that is up and gives its entry. Each step towards it takes one off `most`; none are made beyond.
+    pub(crate) fn pop_due(&mut self, now: Instant, most: &mut usize) -> Option<(u8, EntryId)> {
+        while *most > 0 && self.turn(now) {
+            *most -= 1;
         }
-        self.heap.pop().map(|Reverse(timer)| timer)
+        while *most > 0 && self.due.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+            *most -= 1;
+            let Reverse((_, number)) = self.due.pop()?;
+            let timer = self.timers.remove(number)?;
+            if timer.place == Place::Due {
+                return Some((timer.table, timer.id));
+            }
+        }
+        None
     }
 
-    /// When the next timer is up.
+    /// When to look for timers that are up at the latest.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse(timer)| timer.at)
+        let due = self.due.peek().map(|Reverse((at, _))| *at);
+        due.into_iter().chain(self.next_of_wheel()).min()
     }
 
-    /// Says that a timer taken was of an entry that is gone.
-    pub(crate) fn was_stale(&mut self) {
-        self.stale = self.stale.saturating_sub(1);
+    /// One step of bringing the wheel to `now`; whether there was one to make.
+    fn turn(&mut self, now: Instant) -> bool {
+        for level in (0..LEVELS).rev() {
+            let number = self.slots[level][slot_of(self.tick, level)];
+            if let Some(timer) = self.timers.get(number) {
+                let at = timer.at;
+                self.unlink(number);
+                self.put(number, at);
+                return true;
+            }
+        }
+        let present = now.as_nanos() >> TICK_BITS;
+        match self.next_slot() {
+            Some((_, _, start)) if start <= present => {
+                self.tick = start;
+                true
+            }
+            // No slot that is taken begins before then: all stay on their level.
+            _ => {
+                self.tick = self.tick.max(present);
+                false
+            }
+        }
     }
+
+    /// Puts a timer where it belongs.
+    fn put(&mut self, number: u32, at: Instant) {
+        let tick = (at.as_nanos() >> TICK_BITS).min(self.tick | (REACH - 1));
+        let Some(timer) = self.timers.get_mut(number) else { return };
+        if tick <= self.tick {
+            timer.place = Place::Due;
+            self.due.push(Reverse((at, number)));
+            return;
+        }
+        let level = (63 - (tick ^ self.tick).leading_zeros() as usize) / SLOT_BITS;
+        let slot = slot_of(tick, level);
+        let first = std::mem::replace(&mut self.slots[level][slot], number);
+        (timer.next, timer.previous) = (first, END);
+        timer.place = Place::Slot { level: level.to_le_bytes()[0], slot: slot.to_le_bytes()[0] };
+        if let Some(first) = self.timers.get_mut(first) {
+            first.previous = number;
+        }
+        self.taken[level][slot / 64] |= 1 << (slot % 64);
+    }
+
+    /// Takes a timer out of its slot.
+    fn unlink(&mut self, number: u32) {
+        let Some(&Timer { next, previous, place: Place::Slot { level, slot }, .. }) = self.timers.get(number) else {
+            return;
+        };
+        if let Some(timer) = self.timers.get_mut(next) {
+            timer.previous = previous;
+        }
+        if let Some(timer) = self.timers.get_mut(previous) {
+            timer.next = next;
+            return;
+        }
+        let (level, slot) = (usize::from(level), usize::from(slot));
+        self.slots[level][slot] = next;
+        if next == END {
+            self.taken[level][slot / 64] &= !(1 << (slot % 64));
+        }
+    }
+
+    /// The first slot after the present ones that has timers: level, slot, and its first tick.
+    fn next_slot(&self) -> Option<(usize, usize, u64)> {
+        (0..LEVELS).find_map(|level| {
+            let slot = first_after(&self.taken[level], slot_of(self.tick, level))?;
+            let below = level * SLOT_BITS;
+            let block = self.tick >> below >> SLOT_BITS << SLOT_BITS;
+            Some((level, slot, (block | slot as u64) << below))
+        })
+    }
+
+    fn next_of_wheel(&self) -> Option<Instant> {
+        let present = (0..LEVELS).rev().map(|level| (level, slot_of(self.tick, level)));
+        let mut present = present.filter(|(level, slot)| self.slots[*level][*slot] != END);
+        let (level, slot, start) = match present.next() {
+            Some((level, slot)) => (level, slot, self.tick),
+            None => self.next_slot()?,
+        };
+        let mut earliest = Instant::FAR;
+        let mut number = self.slots[level][slot];
+        for _ in 0..LOOKED_AT {
+            let Some(timer) = self.timers.get(number) else { return Some(earliest) };
+            earliest = earliest.min(timer.at);
+            number = timer.next;
+        }
+        Some(Instant::from_nanos(start << TICK_BITS))
+    }
+}
+
+/// The slot of a tick on a level.
+fn slot_of(tick: u64, level: usize) -> usize {
+    usize::from((tick >> (level * SLOT_BITS)).to_le_bytes()[0])
+}
+
+/// The first bit set after bit `after`.
+fn first_after(bits: &[u64; SLOTS / 64], after: usize) -> Option<usize> {
+    let from = after + 1;
+    (from / 64..bits.len()).find_map(|word| {
+        let mask = if word == from / 64 { u64::MAX << (from % 64) } else { u64::MAX };
+        let found = bits[word] & mask;
+        (found != 0).then(|| word * 64 + found.trailing_zeros() as usize)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    /// Takes what is up, in steps of a few; says which entries' timers those were.
+    fn due(timers: &mut Timers, now: Instant) -> Vec<u32> {
+        let mut ended = Vec::new();
+        while timers.next().is_some_and(|at| at <= now) {
+            let mut most = 3;
+            while let Some((_, id)) = timers.pop_due(now, &mut most) {
+                ended.push(id.0);
+            }
+        }
+        ended
+    }
 
     #[test]
-    fn timers_of_entries_that_are_gone_do_not_pile_up() {
+    fn a_timer_that_lies_far_ahead_is_found_in_time() {
         let mut timers = Timers::default();
-        let timer = |stamp| Timer { at: Instant::from_nanos(u64::MAX - stamp), stamp, table: 0, id: EntryId(0) };
-        timers.start(timer(0));
-        for _ in 0..100_000 {
-            let stamp = timers.stamp();
-            timers.start(timer(stamp));
-            timers.gone(|timer| timer.stamp == 0);
+        for (number, seconds) in [(0, 65_535), (1, 1), (2, 400), (3, 1_000_000_000)] {
+            timers.start(Instant::ZERO + Duration::from_secs(seconds), 0, EntryId(number));
         }
-        assert!(timers.heap.len() <= 2 * STALE_BORNE + 2, "{}", timers.heap.len());
-        timers.heap.retain(|Reverse(timer)| timer.stamp == 0);
-        assert_eq!(timers.pop_due(Instant::FAR), Some(timer(0)));
+        assert_eq!(timers.next(), Some(Instant::ZERO + Duration::from_secs(1)));
+        assert_eq!(due(&mut timers, Instant::ZERO + Duration::from_secs(399)), [1]);
+        assert_eq!(timers.next(), Some(Instant::ZERO + Duration::from_secs(400)));
+        assert_eq!(due(&mut timers, Instant::ZERO + Duration::from_secs(65_535)), [2, 0]);
+        assert_eq!(due(&mut timers, Instant::ZERO + Duration::from_secs(999_999_999)), []);
+        assert_eq!(due(&mut timers, Instant::ZERO + Duration::from_secs(1_000_000_000)), [3]);
+        assert_eq!((timers.next(), timers.timers.n_places()), (None, 0));
+    }
+
+    #[test]
+    fn one_that_is_stopped_leaves_nothing() {
+        let mut timers = Timers::default();
+        for number in 0..100_000_u64 {
+            let timer = timers.start(Instant::from_nanos(number * 40_000_000_000), 0, EntryId(0));
+            timers.stop(timer);
+        }
+        due(&mut timers, Instant::ZERO);
+        assert_eq!((timers.next(), timers.timers.n_places(), timers.due.len()), (None, 0, 0));
+        timers.stop(TimerId::NONE);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Timers come up when a sorted list says, in its order, whatever is started and stopped in between.
+        #[test]
+        fn it_does_what_a_sorted_list_does(
+            steps in proptest::collection::vec((0..4_u8, 0..40_u32, any::<u32>(), any::<prop::sample::Index>()), 1..200),
+        ) {
+            let (mut timers, mut list, mut started) = (Timers::default(), BTreeSet::new(), Vec::new());
+            let mut now = Instant::from_nanos(1 << 40);
+            for (number, (kind, magnitude, low, which)) in (0..).zip(steps) {
+                let span = Duration::from_nanos((1 << magnitude) | u64::from(low) >> 8);
+                match kind {
+                    0 | 1 => {
+                        started.push((now + span, number, timers.start(now + span, 0, EntryId(number))));
+                        list.insert((now + span, number));
+                    }
+                    2 if !started.is_empty() => {
+                        let (at, number, timer) = started.swap_remove(which.index(started.len()));
+                        timers.stop(timer);
+                        list.remove(&(at, number));
+                    }
+                    _ => {
+                        now += span;
+                        let mut ended = due(&mut timers, now);
+                        let mut expected: Vec<u32> = list.iter().filter(|(at, _)| *at <= now).map(|(_, n)| *n).collect();
+                        list.retain(|(at, _)| *at > now);
+                        started.retain(|(at, ..)| *at > now);
+                        ended.sort_unstable();
+                        expected.sort_unstable();
+                        prop_assert_eq!(ended, expected);
+                    }
+                }
+                // A wake-up may come early, never late.
+                if let Some((at, _)) = list.first() {
+                    prop_assert!(timers.next().is_some_and(|next| next <= *at));
+                }
+            }
+        }
     }
 }

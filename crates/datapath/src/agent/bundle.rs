@@ -1,6 +1,6 @@
 //! Bundle messages (OpenFlow 1.4.1, 7.3.9; OpenFlow 1.5.1, 7.3.9.8 for those with a time). See [`crate::bundle`].
 use super::{Request, start_of};
-use crate::bundle::{Bundle, Due, Failure};
+use crate::bundle::{Bundle, Commit, Due, Failure, Step};
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::Version;
 use weir_openflow::model::bundle::{
@@ -40,7 +40,8 @@ impl Datapath {
                     return Ok(self.bundles.schedule(at, channel, (id, flags), request.xid)?);
                 }
                 let bundle = self.bundles.take(now, channel, id, flags)?;
-                return self.commit_bundle(bundle, request);
+                self.begin_commit(bundle, request.version, request.xid);
+                return Ok(());
             }
             BundleCommand::DiscardRequest => {
                 self.bundles.discard(channel, id)?;
@@ -52,6 +53,8 @@ impl Datapath {
         Ok(())
     }
 
+    /// Whether a message may be added; [`Bundles::keep`](crate::bundle::Bundles::keep) adds it.
+    ///
     /// # Errors
     /// [`BundleFailed`]; the bundle is as it was.
     pub(super) fn bundle_add(&mut self, add: &BundleAdd, request: &mut Request<'_>) -> Result<(), ErrorType> {
@@ -60,49 +63,86 @@ impl Datapath {
             return Err(BundleFailed::MsgBadXid.into());
         }
         let key = (add.bundle, add.flags);
-        Ok(self.bundles.add(request.now, request.channel, key, (*add.message).clone(), request.version)?)
+        Ok(self.bundles.may_add(request.now, request.channel, key, &add.message, request.version)?)
     }
 
-    fn commit_bundle(&mut self, bundle: Bundle, request: &mut Request<'_>) -> Result<(), ErrorType> {
-        let (id, flags) = (bundle.id, bundle.flags());
-        match self.commit(bundle.into_messages(), request) {
-            Ok(()) => reply_with(BundleCommand::CommitReply, id, flags, request),
-            Err(failure) => {
+    fn begin_commit(&mut self, bundle: Bundle, version: Version, xid: u32) {
+        self.commit = Some(Box::new(Commit::new(bundle, version, xid, &self.journal)));
+    }
+
+    /// Whether a bundle is being carried out: [`Datapath::go_on`] is to be called, and nothing else that controllers ask for is to be
+    /// given to the datapath, until it is done.
+    pub fn is_busy(&self) -> bool {
+        self.commit.is_some()
+    }
+
+    /// Goes on with a bundle that is being carried out, for some ten microseconds; one that is to be atomic is carried out to its end.
+    pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
+        let Some(mut commit) = self.commit.take() else { return };
+        self.generation += 1;
+        let step = loop {
+            let step = commit.step(self, now, pool, out);
+            if !(matches!(step, Step::More) && commit.is_in_one()) {
+                break step;
+            }
+        };
+        match step {
+            Step::More => return self.commit = Some(commit),
+            Step::Done => {
+                let mut request = Request::new(now, commit.channel, commit.version, commit.xid, pool, out);
+                reply_with(BundleCommand::CommitReply, commit.id, commit.flags, &mut request);
+            }
+            Step::Failed(failure) => {
                 let Failure { message, error } = *failure;
-                let data = start_of(&message, request.version).into();
+                let data = start_of(&message, commit.version).into();
                 let body = Body::Error(ErrorMessage { error, data });
-                request.out.messages.push((request.channel, Message { xid: message.xid, body }));
-                return Err(BundleFailed::MsgFailed.into());
+                out.messages.push((commit.channel, Message { xid: message.xid, body }));
+                let (id, flags) = (commit.id, commit.flags);
+                self.refuse(commit.channel, (id, flags), commit.xid, BundleFailed::MsgFailed, out);
             }
         }
-        Ok(())
+        self.settle(now, out);
     }
 
-    /// Carries out bundles whose time has come and gives up those whose controller is silent; says when the next is due.
+    /// Carries out what is begun to its end.
+    pub(crate) fn finish_commit(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
+        while self.is_busy() {
+            self.go_on(now, pool, out);
+        }
+    }
+
+    /// Begins to carry out bundles whose time has come, one after the other, and gives up those whose controller is silent; says
+    /// when the next is due.
     pub(crate) fn expire_bundles(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
-        while let Some(due) = self.bundles.due(now) {
+        while !self.is_busy()
+            && let Some(due) = self.bundles.due(now)
+        {
             match due {
-                Due::Commit(bundle, xid) => self.commit_due(now, bundle, xid, out),
-                Due::GiveUp(channel, id) => self.refuse(channel, id, 0, BundleFailed::Timeout, out),
+                Due::Commit(bundle, xid) => {
+                    if let Some(version) = self.plane.channels.version(bundle.channel) {
+                        self.begin_commit(bundle, version, xid);
+                    }
+                }
+                Due::GiveUp(channel, id) => {
+                    self.refuse(channel, (id, BundleFlags::default()), 0, BundleFailed::Timeout, out);
+                }
             }
         }
-        self.bundles.next()
-    }
-
-    fn commit_due(&mut self, now: Instant, bundle: Bundle, xid: u32, out: &mut Output) {
-        let (channel, id) = (bundle.channel, bundle.id);
-        let Some(version) = self.plane.channels.version(channel) else { return };
-        let mut request = Request { now, channel, version, xid, pool: &mut FramePool::default(), out };
-        if self.commit_bundle(bundle, &mut request).is_err() {
-            self.refuse(channel, id, xid, BundleFailed::MsgFailed, out);
-        }
+        if self.is_busy() { Some(now) } else { self.bundles.next() }
     }
 
     /// Tells a channel that a bundle of its failed, with a message that says which.
-    fn refuse(&self, channel: ChannelId, bundle: BundleId, xid: u32, error: BundleFailed, out: &mut Output) {
+    fn refuse(
+        &self,
+        channel: ChannelId,
+        (bundle, flags): (BundleId, BundleFlags),
+        xid: u32,
+        error: BundleFailed,
+        out: &mut Output,
+    ) {
         let Some(version) = self.plane.channels.version(channel) else { return };
         let command = BundleCommand::CommitRequest;
-        let control = BundleControl { bundle, command, flags: BundleFlags::default(), properties: Vec::new() };
+        let control = BundleControl { bundle, command, flags, properties: Vec::new() };
         let data = start_of(&Message { xid, body: Body::BundleControl(control) }, version).into();
         let body = Body::Error(ErrorMessage { error: error.into(), data });
         out.messages.push((channel, Message { xid, body }));

@@ -44,10 +44,18 @@ impl Request<'_> {
     fn reply(&mut self, body: Body) {
         self.out.messages.push((self.channel, Message { xid: self.xid, body }));
     }
+}
 
-    /// A message within this one, whose effects go to `out`.
-    pub(crate) fn inner<'b>(&'b mut self, xid: u32, out: &'b mut Output) -> Request<'b> {
-        Request { xid, out, pool: self.pool, ..*self }
+impl<'a> Request<'a> {
+    pub(crate) fn new(
+        now: Instant,
+        channel: ChannelId,
+        version: Version,
+        xid: u32,
+        pool: &'a mut FramePool,
+        out: &'a mut Output,
+    ) -> Request<'a> {
+        Request { now, channel, version, xid, pool, out }
     }
 }
 
@@ -63,18 +71,16 @@ pub(crate) fn handle(
     // A channel that is not up (any more) gets no answer.
     let Some(version) = datapath.plane.channels.version(channel) else { return };
     datapath.journal.by = Some((datapath.main_of(channel), message.xid));
-    let mut request = Request { now, channel, version, xid: message.xid, pool, out };
+    let mut request = Request::new(now, channel, version, message.xid, pool, out);
     let answered = datapath.answer(&message.body, &mut request);
     if let Err(error) = answered {
         let version = request.version;
         request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
+    } else if let Body::BundleAdd(add) = message.body {
+        // As it is: copying it would take longer than all the rest.
+        datapath.bundles.keep(channel, add);
     }
-    if !datapath.plane.to_learn.is_empty() {
-        datapath.learn(now, request.out);
-    }
-    datapath.journal.by = None;
-    datapath.tell_monitors(out);
-    datapath.tell_vacancy(out);
+    datapath.settle(now, out);
 }
 
 /// The first bytes of a message as it came.
@@ -87,6 +93,16 @@ fn start_of(message: &Message, version: Version) -> Vec<u8> {
 }
 
 impl Datapath {
+    /// What follows every message: what packets taught is learnt, what changed is told.
+    pub(crate) fn settle(&mut self, now: Instant, out: &mut Output) {
+        if !self.plane.to_learn.is_empty() {
+            self.learn(now, out);
+        }
+        self.journal.by = None;
+        self.tell_monitors(out);
+        self.tell_vacancy(out);
+    }
+
     pub(crate) fn answer(&mut self, body: &Body, request: &mut Request<'_>) -> Result<(), ErrorType> {
         if changes_state(body) && self.role_of(request.channel) == Role::Slave {
             return Err(BadRequest::IsSlave.into());

@@ -163,11 +163,11 @@ impl Datapath {
             let is_dead = |next: u8| !settings[usize::from(next)].is_there || number < egress && next >= egress;
             let dead = table.iter().filter(|(_, entry)| entry.program.goto.is_some_and(is_dead)).map(|(id, _)| id);
             for id in dead.collect::<Vec<_>>() {
-                table.remove(id);
+                if let Some(entry) = table.remove(id) {
+                    self.timers.stop(entry.timer);
+                }
             }
         }
-        let tables = &*self.tables;
-        self.timers.sweep(|timer| crate::flow_mod::is_live(tables, timer));
     }
 
     fn features_of(&self, table: u8, version: Version) -> TableFeatures {

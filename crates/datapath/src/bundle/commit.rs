@@ -1,11 +1,63 @@
 //! Carrying out a bundle: its messages change the switch one after the other, and what each changes is written down. If one
 //! fails, all is taken back, the last change first. What cannot be taken back, packets that leave and what channels are told,
 //! comes when all messages have succeeded.
+//!
+//! All of that is done in steps, so that forwarding goes on meanwhile; nothing else that controllers ask for is. Only a bundle that
+//! is to be atomic changes the switch in one step.
+use super::Bundle;
 use crate::agent::{Request, released};
 use crate::buffers::Kept;
-use crate::journal::Undo;
-use crate::{Datapath, Output};
+use crate::chunks::Chunks;
+use crate::journal::{Journal, Noted, Undo};
+use crate::{ChannelId, Datapath, Output};
+use std::collections::VecDeque;
+use weir_openflow::Version;
+use weir_openflow::model::bundle::{BundleFlags, BundleId};
 use weir_openflow::model::{Body, ErrorType, Message, PacketOut};
+use weir_packet::FramePool;
+use weir_units::Instant;
+
+/// Messages that one step carries out, or changes that it takes back.
+const STEP: usize = 8;
+
+/// A bundle that is being carried out.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    pub(crate) channel: ChannelId,
+    pub(crate) version: Version,
+    pub(crate) id: BundleId,
+    pub(crate) flags: BundleFlags,
+    /// Of the message that asked for it.
+    pub(crate) xid: u32,
+    stage: Stage,
+    messages: Chunks<Message>,
+    /// What the journal has of it, while it is at rest.
+    noted: Noted,
+    /// The changes when all messages have succeeded, to be forgotten.
+    changes: Chunks<Undo>,
+    rest: Chunks<Rest>,
+    /// What the messages give out, until all have succeeded.
+    held: Output,
+}
+
+/// How far a commit is.
+#[derive(Debug)]
+enum Stage {
+    Changing,
+    TakingBack(Box<Failure>),
+    /// Messages to channels that are left.
+    Telling(VecDeque<(ChannelId, Message)>),
+}
+
+/// What a step of a commit came to.
+pub(crate) enum Step {
+    /// There is more to do.
+    More,
+    /// All messages have succeeded, and all is done.
+    Done,
+    /// One failed; nothing has changed.
+    Failed(Box<Failure>),
+}
 
 /// The message of a bundle that failed, and why.
 #[derive(Debug)]
@@ -23,41 +75,116 @@ enum Rest {
     Release(Kept),
 }
 
-impl Datapath {
-    /// Carries out a bundle's messages, all or none.
-    ///
-    /// # Errors
-    /// The first message that fails; nothing has changed.
-    pub(crate) fn commit(&mut self, messages: Vec<Message>, request: &mut Request<'_>) -> Result<(), Box<Failure>> {
-        let mut held = Output::default();
-        let mut rest = Vec::new();
-        self.journal.begin();
-        let mut failed = None;
-        for message in messages {
-            let mut inner = request.inner(message.xid, &mut held);
-            self.journal.by = Some((self.main_of(inner.channel), message.xid));
-            if let Err(error) = self.change(&message, &mut inner, &mut rest) {
-                failed = Some(Box::new(Failure { message, error }));
+impl Commit {
+    /// Begins to carry out a bundle, as the message `xid` of its channel asks for.
+    pub(crate) fn new(bundle: Bundle, version: Version, xid: u32, journal: &Journal) -> Commit {
+        Commit {
+            channel: bundle.channel,
+            version,
+            id: bundle.id,
+            flags: bundle.flags,
+            xid,
+            stage: Stage::Changing,
+            messages: bundle.messages,
+            noted: journal.for_bundle(),
+            changes: Chunks::default(),
+            rest: Chunks::default(),
+            held: Output::default(),
+        }
+    }
+
+    /// Whether packets are to see none or all of what is done now.
+    pub(crate) fn is_in_one(&self) -> bool {
+        self.flags.contains(BundleFlags::ATOMIC) && !matches!(self.stage, Stage::Telling(_))
+    }
+
+    /// Goes on.
+    pub(crate) fn step(
+        &mut self,
+        datapath: &mut Datapath,
+        now: Instant,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) -> Step {
+        if matches!(self.stage, Stage::Telling(_)) {
+            return self.tell(datapath, now, pool, out);
+        }
+        datapath.journal.swap(&mut self.noted);
+        let step = match self.stage {
+            Stage::TakingBack(_) => self.take_back(datapath),
+            _ => self.change(datapath, now, pool, out),
+        };
+        datapath.journal.swap(&mut self.noted);
+        step
+    }
+
+    fn change(&mut self, datapath: &mut Datapath, now: Instant, pool: &mut FramePool, out: &mut Output) -> Step {
+        for _ in 0..STEP {
+            let Some(message) = self.messages.pop_front() else {
+                self.succeed(datapath, out);
+                return Step::More;
+            };
+            datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
+            let mut request = Request::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
+            if let Err(error) = datapath.change(&message, &mut request, &mut self.rest) {
+                self.stage = Stage::TakingBack(Box::new(Failure { message, error }));
+                // Nobody is told of what did not happen.
+                datapath.journal.take_changes();
                 break;
             }
         }
-        let changes = self.journal.end();
-        if let Some(failure) = failed {
-            // Nobody is told of what did not happen.
-            self.journal.take_changes();
-            changes.into_iter().rev().for_each(|undo| self.take_back(undo));
-            rest.into_iter().for_each(|rest| self.give_back(rest));
-            return Err(failure);
-        }
-        request.out.append(held);
-        for rest in rest {
-            self.finish(rest, request);
-        }
-        Ok(())
+        datapath.journal.by = None;
+        Step::More
     }
 
+    fn succeed(&mut self, datapath: &mut Datapath, out: &mut Output) {
+        let mut held = std::mem::take(&mut self.held);
+        self.changes = datapath.journal.end();
+        datapath.tell_monitors(&mut held);
+        let messages = std::mem::take(&mut held.messages);
+        out.append(held);
+        self.stage = Stage::Telling(messages.into());
+    }
+
+    fn take_back(&mut self, datapath: &mut Datapath) -> Step {
+        for _ in 0..STEP {
+            if let Some(undo) = datapath.journal.take_last() {
+                datapath.take_back(undo);
+            } else if let Some(rest) = self.rest.pop_front() {
+                datapath.give_back(rest);
+            } else if let Stage::TakingBack(failure) = std::mem::replace(&mut self.stage, Stage::Changing) {
+                return Step::Failed(failure);
+            }
+        }
+        Step::More
+    }
+
+    fn tell(&mut self, datapath: &mut Datapath, now: Instant, pool: &mut FramePool, out: &mut Output) -> Step {
+        for _ in 0..STEP {
+            drop(self.changes.pop_back());
+            if let Stage::Telling(messages) = &mut self.stage
+                && let Some(message) = messages.pop_front()
+            {
+                out.messages.push(message);
+            } else if let Some(rest) = self.rest.pop_front() {
+                let mut request = Request::new(now, self.channel, self.version, self.xid, pool, out);
+                datapath.finish(rest, &mut request);
+            } else if self.changes.len() == 0 {
+                return Step::Done;
+            }
+        }
+        Step::More
+    }
+}
+
+impl Datapath {
     /// Carries out what can be taken back of a message; the rest goes to `rest`.
-    fn change(&mut self, message: &Message, request: &mut Request<'_>, rest: &mut Vec<Rest>) -> Result<(), ErrorType> {
+    fn change(
+        &mut self,
+        message: &Message,
+        request: &mut Request<'_>,
+        rest: &mut Chunks<Rest>,
+    ) -> Result<(), ErrorType> {
         match &message.body {
             Body::FlowMod(flow) => {
                 self.change_entries(flow, request)?;

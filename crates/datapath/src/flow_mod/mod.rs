@@ -10,7 +10,7 @@ use crate::meter::Meters;
 use crate::program::Program;
 use crate::shape::{EntryId, WordMatches};
 use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings};
-use crate::timeouts::{Timer, Timers};
+use crate::timeouts::{TimerId, Timers};
 use crate::validate::{self, Known, Place};
 use std::sync::Arc;
 use weir_openflow::Version;
@@ -183,14 +183,17 @@ impl Tables<'_> {
             hard_timeout: flow.hard_timeout,
             created: now,
             stamp,
+            timer: TimerId::NONE,
             changed: stamp,
             program,
         };
-        let timer = entry.deadline(now).map(|(at, _)| (at, entry.stamp));
+        let deadline = entry.deadline(now).map(|(at, _)| at);
         let id = match same {
             Some(id) => {
                 let replaced = table.replace(id, entry);
-                self.forget_timer(replaced.as_ref());
+                if let Some(replaced) = &replaced {
+                    self.timers.stop(replaced.timer);
+                }
                 self.note_removed(flow.table.0, id, replaced, former);
                 id
             }
@@ -203,14 +206,15 @@ impl Tables<'_> {
         let added = self.tables[usize::from(flow.table.0)].get(id);
         self.journal.changed(FlowEvent::Added, None, flow.table.0, added, None);
         self.tables[usize::from(flow.table.0)].counts.start(id, FlowCounter { used: now, ..counter });
-        self.start_timer(timer, flow.table.0, id);
+        self.start_timer(deadline, flow.table.0, id);
         Ok(())
     }
 
-    /// Starts the timer of an entry that ends by itself, with the entry's stamp.
-    pub(crate) fn start_timer(&mut self, timer: Option<(Instant, u64)>, table: u8, id: EntryId) {
-        if let Some((at, stamp)) = timer {
-            self.timers.start(Timer { at, stamp, table, id });
+    /// Starts the timer of an entry, if it ends by itself; it has none.
+    pub(crate) fn start_timer(&mut self, deadline: Option<Instant>, table: u8, id: EntryId) {
+        let timer = deadline.map_or(TimerId::NONE, |at| self.timers.start(at, table, id));
+        if let Some(entry) = self.tables[usize::from(table)].get_mut(id) {
+            entry.timer = timer;
         }
     }
 
@@ -293,39 +297,27 @@ impl Tables<'_> {
         if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
             gone.push(entry.removed(now, table, reason, counter));
         }
-        self.forget_timer(Some(&entry));
+        self.timers.stop(entry.timer);
         self.journal.changed(FlowEvent::Removed, Some(reason), table, Some(&entry), None);
         self.note_removed(table, id, Some(entry), counter);
     }
 
-    pub(crate) fn forget_timer(&mut self, entry: Option<&FlowEntry>) {
-        if entry.is_some_and(|entry| entry.deadline(Instant::ZERO).is_some()) {
-            let tables = &*self.tables;
-            self.timers.gone(|timer| is_live(tables, timer));
-        }
-    }
-
-    /// Removes entries whose time is up, looking at no more than `most` timers; says when to call again.
+    /// Removes entries whose time is up, in at most `most` small steps; says when to call again.
     pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<FlowRemoved>) -> Option<Instant> {
-        for _ in 0..most {
-            let Some(timer) = self.timers.pop_due(now) else { break };
-            if !is_live(self.tables, &timer) {
-                self.timers.was_stale();
-                continue;
-            }
-            let used = self.tables[usize::from(timer.table)].counts.of(timer.id).used;
-            let entry = self.tables[usize::from(timer.table)].get(timer.id);
-            match entry.and_then(|entry| entry.deadline(used)) {
+        let mut most = most;
+        while let Some((table, id)) = self.timers.pop_due(now, &mut most) {
+            let used = self.tables[usize::from(table)].counts.of(id).used;
+            let deadline = self.tables[usize::from(table)].get(id).and_then(|entry| entry.deadline(used));
+            match deadline {
                 Some((at, reason)) if at <= now => {
-                    // Its timer was taken: there is none left to forget.
-                    let entry = self.tables[usize::from(timer.table)].remove(timer.id);
-                    let counter = self.tables[usize::from(timer.table)].counts.of(timer.id);
-                    self.journal.changed(FlowEvent::Removed, Some(reason), timer.table, entry.as_ref(), None);
+                    // Its timer is up: there is none to stop.
+                    let entry = self.tables[usize::from(table)].remove(id);
+                    let counter = self.tables[usize::from(table)].counts.of(id);
+                    self.journal.changed(FlowEvent::Removed, Some(reason), table, entry.as_ref(), None);
                     let told = entry.filter(|entry| entry.flags.contains(FlowFlags::SEND_FLOW_REM));
-                    gone.extend(told.map(|entry| entry.removed(now, timer.table, reason, counter)));
+                    gone.extend(told.map(|entry| entry.removed(now, table, reason, counter)));
                 }
-                Some((at, _)) => self.timers.start(Timer { at, ..timer }),
-                None => {}
+                later => self.start_timer(later.map(|(at, _)| at), table, id),
             }
         }
         self.timers.next()
@@ -399,11 +391,6 @@ impl Filter {
             && (self.out_port == PortNo::ANY || program.outputs_to(self.out_port))
             && (self.out_group == GroupId::ANY || program.sends_to(self.out_group))
     }
-}
-
-pub(crate) fn is_live(tables: &[FlowTable], timer: &Timer) -> bool {
-    let entry = tables.get(usize::from(timer.table)).and_then(|table| table.get(timer.id));
-    entry.is_some_and(|entry| entry.stamp == timer.stamp)
 }
 
 fn check_flags(flags: FlowFlags) -> Result<(), ErrorType> {

@@ -2,6 +2,7 @@
 use crate::program::Program;
 use crate::shape::WordMatches;
 use crate::table::FlowCounter;
+use crate::timeouts::TimerId;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_openflow::model::flow::FlowFlags;
@@ -26,8 +27,10 @@ pub(crate) struct FlowEntry {
     pub(crate) hard_timeout: u16,
     /// When it was added.
     pub(crate) created: Instant,
-    /// Tells this entry from others that were or will be in its place: a timer of a former one does not end it.
+    /// Tells this entry from others that were or will be in its place, and which of two is older.
     pub(crate) stamp: u64,
+    /// The timer that ends it.
+    pub(crate) timer: TimerId,
     /// The stamp at its last change.
     pub(crate) changed: u64,
     pub(crate) program: Arc<Program>,

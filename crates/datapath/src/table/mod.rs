@@ -23,6 +23,7 @@ use eviction::Eviction;
 use crate::program::Program;
 use crate::shape::adaptive::Adaptive;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use crate::slab::Slab;
 use foldhash::{HashMap, HashMapExt};
 use std::sync::Arc;
 use weir_openflow::model::GroupId;
@@ -31,9 +32,7 @@ use weir_packet::{FlowKey, Parsed};
 /// See the module's page. Packets only read it and count, each worker for itself ([`counts`]), so that workers can share it.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
-    entries: Vec<Option<FlowEntry>>,
-    /// Places of `entries` without an entry.
-    free: Vec<EntryId>,
+    entries: Slab<FlowEntry>,
     /// By match and priority.
     strict: HashMap<(WordMatches, u16), EntryId>,
     classifier: Adaptive,
@@ -46,8 +45,7 @@ pub(crate) struct FlowTable {
 impl FlowTable {
     pub(crate) fn new() -> FlowTable {
         FlowTable {
-            entries: Vec::new(),
-            free: Vec::new(),
+            entries: Slab::default(),
             strict: HashMap::new(),
             classifier: Adaptive::default(),
             groups: GroupEntries::default(),
@@ -59,7 +57,7 @@ impl FlowTable {
 
     /// Number of entries.
     pub(crate) fn len(&self) -> usize {
-        self.strict.len()
+        self.entries.len()
     }
 
     /// The entry that a packet matches.
@@ -78,7 +76,7 @@ impl FlowTable {
     /// An entry by its place.
     #[inline]
     pub(crate) fn get(&self, id: EntryId) -> Option<&FlowEntry> {
-        self.entries.get(id.index())?.as_ref()
+        self.entries.get(id.0)
     }
 
     /// Which meters entries use.
@@ -88,12 +86,12 @@ impl FlowTable {
 
     /// An entry by its place, to change it; match, priority and program must stay.
     pub(crate) fn get_mut(&mut self, id: EntryId) -> Option<&mut FlowEntry> {
-        self.entries.get_mut(id.index())?.as_mut()
+        self.entries.get_mut(id.0)
     }
 
     /// Changes what an entry does; gives what it did.
     pub(crate) fn set_program(&mut self, id: EntryId, program: Arc<Program>) -> Option<Arc<Program>> {
-        let entry = self.entries.get_mut(id.index())?.as_mut()?;
+        let entry = self.entries.get_mut(id.0)?;
         self.groups.swap(Some(&entry.program), Some(&program));
         self.metered.swap(Some(&entry.program), Some(&program));
         self.counts.set_verdict(id, Verdict::of(&program));
@@ -112,43 +110,36 @@ impl FlowTable {
 
     /// All entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (EntryId, &FlowEntry)> {
-        (0..).map(EntryId).zip(&self.entries).filter_map(|(id, entry)| Some((id, entry.as_ref()?)))
+        self.places(0, usize::MAX)
     }
 
     /// Number of places for entries, empty ones included.
     pub(crate) fn n_places(&self) -> usize {
-        self.entries.len()
+        self.entries.n_places()
     }
 
     /// The entries in at most `most` places from one on. An entry keeps its place for as long as it is there.
     pub(crate) fn places(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, &FlowEntry)> {
-        let from = u32::try_from(from).unwrap_or(u32::MAX);
-        let places = (from..).map(EntryId).zip(self.entries.iter().skip(from as usize).take(most));
-        places.filter_map(|(id, entry)| Some((id, entry.as_ref()?)))
+        self.entries.places(from, most).map(|(place, entry)| (EntryId(place), entry))
     }
 
     /// Adds an entry; none with its match and priority is there.
     pub(crate) fn insert(&mut self, entry: FlowEntry) -> EntryId {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(None);
-            EntryId(u32::try_from(self.entries.len() - 1).expect("max_entries has 32 bits"))
-        });
-        self.occupy(id, entry);
+        let id = EntryId(self.entries.next_place());
+        self.index(id, &entry);
+        self.entries.insert(entry);
         id
     }
 
     /// Puts another entry, of the same match and priority, in an entry's place; gives the former.
     pub(crate) fn replace(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
-        let place = self.entries.get_mut(id.index())?;
-        let former = place.as_ref().map(|former| &*former.program);
-        self.groups.swap(former, Some(&entry.program));
-        self.metered.swap(former, Some(&entry.program));
-        if let Some(former) = place {
-            self.eviction.went(id, former);
-        }
+        let former = self.entries.get_mut(id.0)?;
+        self.groups.swap(Some(&former.program), Some(&entry.program));
+        self.metered.swap(Some(&former.program), Some(&entry.program));
+        self.eviction.went(id, former);
         self.eviction.came(id, &entry);
         self.counts.set_verdict(id, Verdict::of(&entry.program));
-        place.replace(entry)
+        Some(std::mem::replace(former, entry))
     }
 
     /// Puts an entry back where it was; gives the one that took its place, which has the same match and priority.
@@ -156,34 +147,30 @@ impl FlowTable {
         if self.get(id).is_some() {
             return self.replace(id, entry);
         }
-        // What was freed last is put back first: it is at the end.
-        if let Some(at) = self.free.iter().rposition(|free| *free == id) {
-            self.free.remove(at);
-        }
-        self.occupy(id, entry);
+        self.index(id, &entry);
+        self.entries.put_back(id.0, entry);
         None
     }
 
-    fn occupy(&mut self, id: EntryId, entry: FlowEntry) {
+    /// Makes an entry known to all that looks for it.
+    fn index(&mut self, id: EntryId, entry: &FlowEntry) {
         self.strict.insert((entry.words.clone(), entry.priority), id);
         self.classifier.make_room(id, &entry.words).expect("there is memory");
         self.classifier.insert(id, entry.priority, &entry.words);
         self.groups.swap(None, Some(&entry.program));
-        self.eviction.came(id, &entry);
+        self.eviction.came(id, entry);
         self.metered.swap(None, Some(&entry.program));
         self.counts.set_verdict(id, Verdict::of(&entry.program));
-        self.entries[id.index()] = Some(entry);
     }
 
     /// Removes an entry.
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<FlowEntry> {
-        let entry = self.entries.get_mut(id.index())?.take()?;
+        let entry = self.entries.remove(id.0)?;
         self.strict.remove(&(entry.words.clone(), entry.priority));
         self.classifier.remove(id, entry.priority, &entry.words);
         self.groups.swap(Some(&entry.program), None);
         self.eviction.went(id, &entry);
         self.metered.swap(Some(&entry.program), None);
-        self.free.push(id);
         Some(entry)
     }
 }

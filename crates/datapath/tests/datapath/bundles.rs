@@ -332,7 +332,11 @@ fn bundles_with_a_time_wait_for_it() {
     assert_eq!(next, bench.now + Duration::from_nanos(500));
     assert_eq!(entries(&mut bench), []);
     bench.wait(Duration::from_nanos(500));
-    bench.datapath.expire(bench.now, &mut bench.out);
+    assert!(!bench.datapath.is_busy());
+    assert_eq!(bench.datapath.expire(bench.now, &mut bench.out), Some(bench.now));
+    while bench.datapath.is_busy() {
+        bench.datapath.go_on(bench.now, &mut bench.pool, &mut bench.out);
+    }
     let done = control_with(1, BundleCommand::CommitReply, flags, Vec::new());
     assert_eq!(answers(&mut bench), [(CONTROL, done)]);
     assert_eq!(bench.ports_of(1, &frame()), [2]);

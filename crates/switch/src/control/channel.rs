@@ -218,6 +218,7 @@ impl Channel {
     fn queue_up(&mut self, message: Message) {
         if let Some(FromChannel::Messages(_, batch)) = self.waiting.back_mut()
             && batch.len() < BATCH
+            && is_short(&message.body)
         {
             return batch.push(message);
         }
@@ -295,6 +296,12 @@ impl Channel {
     async fn hand_over(&mut self) {
         while !self.waiting.is_empty() && self.control.engine.send(&mut self.waiting).await.is_ok() {}
     }
+}
+
+/// Whether a message takes the engine a few microseconds at most and is answered by nothing long: others go to it one by one, so that
+/// who does not read the answers is soon not read.
+fn is_short(body: &Body) -> bool {
+    matches!(body, Body::FlowMod(_) | Body::BundleAdd(_) | Body::PacketOut(_) | Body::BarrierRequest)
 }
 
 /// Whether a message only asks for something.

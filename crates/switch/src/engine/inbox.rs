@@ -14,8 +14,8 @@ use weir_openflow::{Message, Version};
 
 /// Calls waiting at most; who calls waits for its answer, so there are never more than callers.
 const MAX_CALLS: usize = 64;
-/// Messages of a channel that go to the engine at once, at most: so that a wake-up is for many.
-pub(crate) const BATCH: usize = 64;
+/// Messages of a channel that go to the engine at once, at most, if they are short ones: so that a wake-up is for many.
+pub(crate) const BATCH: usize = 32;
 /// Batches from channels waiting at most; the channels' streams are not read beyond. Also what one controller may have to
 /// wait behind another that floods: some milliseconds of flow-mods.
 const MAX_BATCHES: usize = 8;

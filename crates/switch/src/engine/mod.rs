@@ -57,6 +57,8 @@ pub(crate) struct Engine {
     inbox: Inbox,
     /// The rest of a batch from the inbox that was too much for one round.
     begun: Option<(ChannelId, std::vec::IntoIter<Message>)>,
+    /// Whether the datapath is carrying a bundle out, before which nothing else is done.
+    is_busy: bool,
     lines: Lines,
     spinner: Spinner,
     absent: Arc<Absent>,
@@ -89,6 +91,7 @@ impl Engine {
             ports: Ports::default(),
             inbox,
             begun: None,
+            is_busy: false,
             lines: Lines::default(),
             spinner: Spinner::new(spin, clock.now()),
             absent,
@@ -223,7 +226,9 @@ impl Engine {
     /// Calls and control messages, a bounded number. Whether there was anything.
     fn control(&mut self, now: Instant) -> bool {
         let mut worked = false;
-        while let Ok(call) = self.inbox.calls.try_recv() {
+        while !self.is_busy
+            && let Ok(call) = self.inbox.calls.try_recv()
+        {
             call(self);
             worked = true;
         }
@@ -237,7 +242,7 @@ impl Engine {
                 break;
             }
         }
-        worked |= self.go_on(now);
+        worked |= !self.is_busy && self.go_on(now);
         if worked {
             // New entries may have earlier deadlines than those known.
             self.expire_at = now;
@@ -247,6 +252,13 @@ impl Engine {
 
     /// The next control message. Whether there was one.
     fn control_once(&mut self, now: Instant) -> bool {
+        if self.is_busy {
+            let datapath = self.datapath.get();
+            datapath.go_on(now, &mut self.pool, &mut self.out);
+            self.is_busy = datapath.is_busy();
+            self.deliver(now);
+            return true;
+        }
         if let Some((channel, rest)) = &mut self.begun {
             let channel = *channel;
             if let Some(message) = rest.next() {
@@ -318,7 +330,9 @@ impl Engine {
         }
         self.tell_queues_for(&message.body);
         if let Some(message) = self.begin_long_reply(channel, message) {
-            self.datapath.get().handle(now, channel, message, &mut self.pool, &mut self.out);
+            let datapath = self.datapath.get();
+            datapath.begin(now, channel, message, &mut self.pool, &mut self.out);
+            self.is_busy = datapath.is_busy();
         }
     }
 
@@ -332,10 +346,14 @@ impl Engine {
     /// What is due: expiring entries, links that changed.
     fn keep_time(&mut self, now: Instant) {
         if now >= self.expire_at {
-            self.expire_at = self.datapath.get().expire(now, &mut self.out).unwrap_or(Instant::FAR);
+            let datapath = self.datapath.get();
+            self.expire_at = datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
+            self.is_busy = datapath.is_busy();
             self.deliver(now);
         }
-        self.resume_monitors(now);
+        if !self.is_busy {
+            self.resume_monitors(now);
+        }
         self.watch_links(now);
     }
 

@@ -1,0 +1,79 @@
+//! A long sequence in pieces of memory that never move and go back one by one: neither growing nor emptying it takes time in
+//! proportion to what it holds, which a packet would have to wait for.
+use std::collections::VecDeque;
+
+/// Elements of a piece.
+const PIECE: usize = 256;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct Chunks<T> {
+    /// None is empty.
+    pieces: VecDeque<VecDeque<T>>,
+    len: usize,
+}
+
+impl<T> Default for Chunks<T> {
+    fn default() -> Chunks<T> {
+        Chunks { pieces: VecDeque::new(), len: 0 }
+    }
+}
+
+impl<T> Chunks<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds an element at the end.
+    pub(crate) fn push(&mut self, element: T) {
+        self.len += 1;
+        match self.pieces.back_mut().filter(|piece| piece.len() < PIECE) {
+            Some(piece) => piece.push_back(element),
+            None => {
+                let mut piece = VecDeque::with_capacity(PIECE);
+                piece.push_back(element);
+                self.pieces.push_back(piece);
+            }
+        }
+    }
+
+    /// Takes the first element.
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let piece = self.pieces.front_mut()?;
+        let element = piece.pop_front();
+        if piece.is_empty() {
+            self.pieces.pop_front();
+        }
+        self.len -= 1;
+        element
+    }
+
+    /// Takes the last element.
+    pub(crate) fn pop_back(&mut self) -> Option<T> {
+        let piece = self.pieces.back_mut()?;
+        let element = piece.pop_back();
+        if piece.is_empty() {
+            self.pieces.pop_back();
+        }
+        self.len -= 1;
+        element
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_give_what_was_put_in() {
+        let mut chunks = Chunks::default();
+        (0..1000).for_each(|number| chunks.push(number));
+        assert_eq!((chunks.len(), chunks.pop_front(), chunks.pop_back()), (1000, Some(0), Some(999)));
+        let front: Vec<i32> = std::iter::from_fn(|| chunks.pop_front()).take(600).collect();
+        assert_eq!(front, (1..601).collect::<Vec<_>>());
+        chunks.push(-1);
+        let back: Vec<i32> = std::iter::from_fn(|| chunks.pop_back()).collect();
+        assert_eq!(back, std::iter::once(-1).chain((601..999).rev()).collect::<Vec<_>>());
+        assert_eq!((chunks.len(), chunks.pop_front()), (0, None));
+    }
+}

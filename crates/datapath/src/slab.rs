@@ -1,0 +1,221 @@
+//! Things at places with numbers, in pieces of memory that never move and go back as soon as they are empty: a million things come and
+//! go without anything being copied. Low places are filled first, so that what stays of many lies close together.
+use std::collections::BTreeSet;
+
+/// Places of a piece.
+const PIECE: usize = 256;
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    pieces: Vec<Option<Box<Piece<T>>>>,
+    /// Pieces with room, those that are not there included.
+    with_room: BTreeSet<u32>,
+    len: usize,
+}
+
+#[derive(Debug)]
+struct Piece<T> {
+    places: [Place<T>; PIECE],
+    /// The first free place; [`PIECE`] if there is none.
+    free: u16,
+    used: u16,
+}
+
+#[derive(Debug)]
+enum Place<T> {
+    Taken(T),
+    /// The next free place of the piece.
+    Free(u16),
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Slab<T> {
+        Slab { pieces: Vec::new(), with_room: BTreeSet::new(), len: 0 }
+    }
+}
+
+impl<T> Slab<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Number of places, free ones included.
+    pub(crate) fn n_places(&self) -> usize {
+        self.pieces.len() * PIECE
+    }
+
+    /// What is at a place.
+    #[inline]
+    pub(crate) fn get(&self, place: u32) -> Option<&T> {
+        match &self.pieces.get(place as usize / PIECE)?.as_ref()?.places[place as usize % PIECE] {
+            Place::Taken(thing) => Some(thing),
+            Place::Free(_) => None,
+        }
+    }
+
+    /// What is at a place, to be changed.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
+        match &mut self.pieces.get_mut(place as usize / PIECE)?.as_mut()?.places[place as usize % PIECE] {
+            Place::Taken(thing) => Some(thing),
+            Place::Free(_) => None,
+        }
+    }
+
+    /// The place where the next thing goes.
+    pub(crate) fn next_place(&self) -> u32 {
+        let number = self.with_room.first().map_or(self.pieces.len(), |number| *number as usize);
+        let free = self.pieces.get(number).and_then(Option::as_ref).map_or(0, |piece| piece.free);
+        u32::try_from(number * PIECE).unwrap_or(u32::MAX) + u32::from(free)
+    }
+
+    /// Puts something at a free place; says which.
+    ///
+    /// # Panics
+    /// There are more things than numbers of 32 bits: callers limit them.
+    pub(crate) fn insert(&mut self, thing: T) -> u32 {
+        let number = self.with_room.first().copied().unwrap_or_else(|| {
+            let number = u32::try_from(self.pieces.len()).expect("fewer things than numbers");
+            self.pieces.push(None);
+            self.with_room.insert(number);
+            number
+        });
+        let piece = self.pieces[number as usize].get_or_insert_with(Piece::new);
+        let at = piece.free;
+        if let Place::Free(next) = std::mem::replace(&mut piece.places[usize::from(at)], Place::Taken(thing)) {
+            piece.free = next;
+        }
+        piece.used += 1;
+        if usize::from(piece.used) == PIECE {
+            self.with_room.remove(&number);
+        }
+        self.len += 1;
+        u32::try_from(number as usize * PIECE).expect("fewer things than numbers") + u32::from(at)
+    }
+
+    /// Puts something back at a place that it was taken from and that is free.
+    pub(crate) fn put_back(&mut self, place: u32, thing: T) {
+        let number = place as usize / PIECE;
+        while self.pieces.len() <= number {
+            self.with_room.insert(u32::try_from(self.pieces.len()).unwrap_or(u32::MAX));
+            self.pieces.push(None);
+        }
+        let piece = self.pieces[number].get_or_insert_with(Piece::new);
+        let at = u16::try_from(place as usize % PIECE).unwrap_or(0);
+        piece.take_free(at);
+        piece.places[usize::from(at)] = Place::Taken(thing);
+        piece.used += 1;
+        if usize::from(piece.used) == PIECE {
+            self.with_room.remove(&(place / u32::try_from(PIECE).unwrap_or(1)));
+        }
+        self.len += 1;
+    }
+
+    /// Takes what is at a place.
+    pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
+        let number = place as usize / PIECE;
+        let piece = self.pieces.get_mut(number)?.as_mut()?;
+        let slot = &mut piece.places[place as usize % PIECE];
+        if matches!(slot, Place::Free(_)) {
+            return None;
+        }
+        let Place::Taken(thing) = std::mem::replace(slot, Place::Free(piece.free)) else { return None };
+        piece.free = u16::try_from(place as usize % PIECE).unwrap_or(0);
+        piece.used -= 1;
+        if usize::from(piece.used) == PIECE - 1 {
+            self.with_room.insert(place / u32::try_from(PIECE).unwrap_or(1));
+        }
+        if piece.used == 0 {
+            self.pieces[number] = None;
+            self.shorten();
+        }
+        self.len -= 1;
+        Some(thing)
+    }
+
+    /// What is at the first `most` places from one on, places that are free left out.
+    pub(crate) fn places(&self, from: usize, most: usize) -> impl Iterator<Item = (u32, &T)> {
+        let end = from.saturating_add(most).min(self.n_places());
+        let mut at = from;
+        std::iter::from_fn(move || {
+            while at < end {
+                let Some(piece) = &self.pieces[at / PIECE] else {
+                    at = (at / PIECE + 1) * PIECE;
+                    continue;
+                };
+                let place = at;
+                at += 1;
+                if let Place::Taken(thing) = &piece.places[place % PIECE] {
+                    return Some((u32::try_from(place).ok()?, thing));
+                }
+            }
+            None
+        })
+    }
+
+    /// Forgets the pieces at the end that are not there.
+    fn shorten(&mut self) {
+        while matches!(self.pieces.last(), Some(None)) {
+            self.pieces.pop();
+            self.with_room.remove(&u32::try_from(self.pieces.len()).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+impl<T> Piece<T> {
+    fn new() -> Box<Piece<T>> {
+        let places = std::array::from_fn(|at| Place::Free(u16::try_from(at + 1).unwrap_or(u16::MAX)));
+        Box::new(Piece { places, free: 0, used: 0 })
+    }
+
+    /// Takes a place out of the list of free ones.
+    fn take_free(&mut self, at: u16) {
+        let Place::Free(next) = self.places[usize::from(at)] else { return };
+        if self.free == at {
+            self.free = next;
+            return;
+        }
+        let before = self.places.iter_mut().find(|place| matches!(place, Place::Free(next) if *next == at));
+        if let Some(before) = before {
+            *before = Place::Free(next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_does_what_a_map_does(changes in proptest::collection::vec((0..5_u8, 0..2000_u32), 0..4000)) {
+            let (mut slab, mut map) = (Slab::default(), std::collections::BTreeMap::new());
+            for (kind, number) in changes {
+                if kind < 3 {
+                    let expected = slab.next_place();
+                    let place = slab.insert(number);
+                    prop_assert_eq!(place, expected);
+                    prop_assert!(map.insert(place, number).is_none(), "the place was taken");
+                } else {
+                    prop_assert_eq!(slab.remove(number), map.remove(&number));
+                }
+                prop_assert_eq!((slab.len(), slab.get(number)), (map.len(), map.get(&number)));
+            }
+            let there: Vec<_> = slab.places(0, usize::MAX).map(|(place, number)| (place, *number)).collect();
+            prop_assert_eq!(there, map.iter().map(|(place, number)| (*place, *number)).collect::<Vec<_>>());
+            let gone: Vec<_> = map.keys().map(|place| (*place, slab.remove(*place).unwrap())).collect();
+            prop_assert_eq!((slab.len(), slab.n_places(), slab.with_room.len()), (0, 0, 0));
+            gone.iter().for_each(|(place, number)| slab.put_back(*place, *number));
+            prop_assert!(gone.iter().all(|(place, number)| slab.get(*place) == Some(number)));
+            let taken = slab.insert(0);
+            prop_assert!(!map.contains_key(&taken));
+            slab.remove(taken);
+            gone.iter().for_each(|(place, _)| assert!(slab.remove(*place).is_some()));
+            prop_assert_eq!((slab.len(), slab.n_places(), slab.with_room.len()), (0, 0, 0));
+        }
+    }
+}
