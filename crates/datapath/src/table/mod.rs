@@ -1,4 +1,4 @@
-//! A flow table: its entries, the index that strict operations use, and the classifier that packets use.
+//! A flow table: its entries, and the classifier that finds them, for packets and for strict flow-mods.
 mod counts;
 mod entry;
 mod eviction;
@@ -24,7 +24,6 @@ use crate::program::Program;
 use crate::shape::adaptive::Adaptive;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use crate::slab::Slab;
-use foldhash::{HashMap, HashMapExt};
 use std::sync::Arc;
 use weir_openflow::model::GroupId;
 use weir_packet::{FlowKey, Parsed};
@@ -33,8 +32,6 @@ use weir_packet::{FlowKey, Parsed};
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     entries: Slab<FlowEntry>,
-    /// By match and priority.
-    strict: HashMap<(WordMatches, u16), EntryId>,
     classifier: Adaptive,
     groups: GroupEntries,
     metered: Metered,
@@ -46,7 +43,6 @@ impl FlowTable {
     pub(crate) fn new() -> FlowTable {
         FlowTable {
             entries: Slab::default(),
-            strict: HashMap::new(),
             classifier: Adaptive::default(),
             groups: GroupEntries::default(),
             metered: Metered::default(),
@@ -105,7 +101,7 @@ impl FlowTable {
 
     /// The entry with exactly this match and priority.
     pub(crate) fn find(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
-        self.strict.get(&(words.clone(), priority)).copied()
+        self.classifier.find(priority, words)
     }
 
     /// All entries.
@@ -154,7 +150,6 @@ impl FlowTable {
 
     /// Makes an entry known to all that looks for it.
     fn index(&mut self, id: EntryId, entry: &FlowEntry) {
-        self.strict.insert((entry.words.clone(), entry.priority), id);
         self.classifier.make_room(id, &entry.words).expect("there is memory");
         self.classifier.insert(id, entry.priority, &entry.words);
         self.groups.swap(None, Some(&entry.program));
@@ -166,7 +161,6 @@ impl FlowTable {
     /// Removes an entry.
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<FlowEntry> {
         let entry = self.entries.remove(id.0)?;
-        self.strict.remove(&(entry.words.clone(), entry.priority));
         self.classifier.remove(id, entry.priority, &entry.words);
         self.groups.swap(Some(&entry.program), None);
         self.eviction.went(id, &entry);
