@@ -361,7 +361,13 @@ impl Engine {
     fn sleep(&mut self) {
         self.inbox.waker.about_to_sleep();
         // What came before the port or the sender knew that the engine sleeps is found here.
-        if self.inbox.is_empty() && self.are_workers_done() && !self.lines.can_move() && !self.ports.arm() {
+        if self.begun.is_none()
+            && !self.is_busy
+            && self.inbox.is_empty()
+            && self.are_workers_done()
+            && !self.lines.can_move()
+            && !self.ports.arm()
+        {
             let first = self.expire_at.min(self.links.due()).min(self.paused_monitors.due());
             let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
             let timeout = due.since(self.clock.now());
