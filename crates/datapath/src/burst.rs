@@ -23,8 +23,12 @@ pub(crate) struct Burst {
     bytes: Box<[u32; MAX_BURST]>,
     /// By packet: what becomes of it, and the table and entry that say so.
     pub(crate) fates: Box<[Fate; MAX_BURST]>,
+    /// Packets that were last seen to have one verdict, and that.
+    alike: (Lanes, Verdict),
     /// By table: the packets that come to it.
-    waiting: Vec<Lanes>,
+    waiting: Box<[Lanes; 256]>,
+    /// The last table that packets come to.
+    last_waiting: u8,
 }
 
 /// What becomes of a packet.
@@ -72,7 +76,9 @@ impl Default for Burst {
             found: Box::new([EntryId::NONE; MAX_BURST]),
             bytes: Box::new([0; MAX_BURST]),
             fates: Box::new([fate; MAX_BURST]),
-            waiting: Vec::new(),
+            alike: (Lanes::default(), Verdict::Program),
+            waiting: Box::new([Lanes::default(); 256]),
+            last_waiting: 0,
         }
     }
 }
@@ -89,9 +95,12 @@ impl Burst {
             let frame: &FrameBody = frame;
             let is_plain = frame.is_plain();
             self.bytes[lane] = frame.bytes_len();
-            let is_common = is_plain && parse_common(wide, frame, in_port, slot);
-            uncommon.0 |= u64::from(!is_common) << lane;
-            special.0 |= u64::from(!is_plain) << lane;
+            if !is_plain {
+                special.add(lane);
+                uncommon.add(lane);
+            } else if !parse_common(wide, frame, in_port, slot) {
+                uncommon.add(lane);
+            }
         }
         self.special = special;
         self.stale = Lanes(self.stale.without(all).0 | uncommon.0);
@@ -124,7 +133,10 @@ impl Burst {
     /// Counts the packets that came to a table, and notes what becomes of each. Whether some go on to another table.
     #[inline(always)]
     fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: Counting) -> bool {
-        let (mut missed, mut on) = (0, false);
+        if let Some(entry) = self.only_entry(lanes) {
+            return self.judge_alike(table, number, lanes, entry, counting);
+        }
+        let (mut missed, mut on, mut first, mut alike) = (0, false, None, true);
         // Packets of one entry often come together: they are counted as one.
         let mut run =
             Run { fate: Fate { verdict: Verdict::Program, table: number, entry: EntryId::NONE }, packets: 0, bytes: 0 };
@@ -138,13 +150,15 @@ impl Burst {
             run.packets += 1;
             run.bytes += u64::from(self.bytes[lane]);
             self.fates[lane] = run.fate;
+            alike &= *first.get_or_insert(run.fate.verdict) == run.fate.verdict;
             missed += u64::from(id == EntryId::NONE);
             if let Verdict::Goto(next) = run.fate.verdict {
                 on = true;
-                self.wait_at(next, lane);
+                self.wait_at(next, Lanes(1 << lane));
             }
         }
         run.count(table, counting);
+        self.alike = (if alike { lanes } else { Lanes::default() }, first.unwrap_or_default());
         if let Counting::For(worker, _) = counting {
             let lookups = u64::from(lanes.count());
             table.counts.looked_up(worker, lookups, lookups - missed);
@@ -152,29 +166,56 @@ impl Burst {
         on
     }
 
-    #[inline(never)]
-    fn wait_at(&mut self, table: u8, lane: usize) {
-        let table = usize::from(table);
-        if self.waiting.len() <= table {
-            self.waiting.resize(table + 1, Lanes::default());
+    /// The entry, or none, that was found for all of these packets, which are the first of the burst.
+    #[inline(always)]
+    fn only_entry(&self, lanes: Lanes) -> Option<EntryId> {
+        let count = lanes.count() as usize;
+        let (first, others) = self.found.get(..count)?.split_first()?;
+        let differs = others.iter().fold(0, |differs, other| differs | other.0 ^ first.0);
+        (differs == 0 && lanes == Lanes::first(count)).then_some(*first)
+    }
+
+    /// The same as [`Burst::judge`] where one entry has all the packets.
+    #[inline(always)]
+    fn judge_alike(&mut self, table: &FlowTable, number: u8, lanes: Lanes, entry: EntryId, counting: Counting) -> bool {
+        let count = lanes.count() as usize;
+        let verdict = if entry == EntryId::NONE { Verdict::Program } else { table.counts.verdict(entry) };
+        let fate = Fate { verdict, table: number, entry };
+        self.fates[..count].fill(fate);
+        self.alike = (lanes, verdict);
+        let (packets, bytes) = (count as u64, self.bytes[..count].iter().map(|bytes| u64::from(*bytes)).sum());
+        Run { fate, packets, bytes }.count(table, counting);
+        if let Counting::For(worker, _) = counting {
+            let matches = if entry == EntryId::NONE { 0 } else { packets };
+            table.counts.looked_up(worker, packets, matches);
         }
-        self.waiting[table].add(lane);
+        if let Verdict::Goto(next) = verdict {
+            self.wait_at(next, lanes);
+            return true;
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn wait_at(&mut self, table: u8, lanes: Lanes) {
+        self.waiting[usize::from(table)].0 |= lanes.0;
+        self.last_waiting = self.last_waiting.max(table);
     }
 
     /// The tables behind the first, each for all the packets that come to it: gotos lead only to later tables.
     #[inline(always)]
     fn go_on(&mut self, tables: &[FlowTable], counting: Counting) {
-        let mut number = 0;
-        while let Some(lanes) = self.waiting.get(number).copied() {
-            if !lanes.is_empty() {
-                self.waiting[number] = Lanes::default();
-                // Compiling has checked that it is there.
-                let Some(table) = tables.get(number) else { break };
+        let mut number = 1;
+        while number <= self.last_waiting {
+            let lanes = std::mem::take(&mut self.waiting[usize::from(number)]);
+            // Compiling has checked that the table is there.
+            if let Some(table) = tables.get(usize::from(number)).filter(|_| !lanes.is_empty()) {
                 table.lookup_burst(&self.parsed, lanes, &mut self.found);
-                self.judge(table, u8::try_from(number).unwrap_or(u8::MAX), lanes, counting);
+                self.judge(table, number, lanes, counting);
             }
             number += 1;
         }
+        self.last_waiting = 0;
     }
 
     /// Whether all of some packets leave by ordinary ports as they are.
@@ -205,6 +246,13 @@ impl Burst {
     #[inline(always)]
     pub(crate) fn straight_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
         let plain = |lane: usize| packets.without(self.special).has(lane);
+        if let (alike, Verdict::Output(port)) = self.alike
+            && lane == 0
+            && alike == Lanes::first(count)
+            && self.special.is_empty()
+        {
+            return Some((port, count));
+        }
         let Verdict::Output(port) = self.fates[lane].verdict else { return None };
         if !plain(lane) {
             return None;

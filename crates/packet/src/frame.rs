@@ -193,6 +193,7 @@ impl FrameBody {
     }
 
     /// Empties the frame and gives the headroom back.
+    #[inline]
     pub fn reset(&mut self) {
         self.start = self.home;
         self.end = self.home;
@@ -261,18 +262,24 @@ impl FrameBody {
     }
 
     /// Bytes that a receiver may write behind the headroom.
+    #[inline]
     pub fn room(&self) -> usize {
         self.buffer.len().saturating_sub(self.home as usize + TAILROOM)
     }
 
     /// The buffer a receiver writes into, [`Frame::room`] bytes; then [`Frame::received`] says how many it wrote.
+    #[inline]
     pub fn receive_buffer(&mut self) -> &mut [u8] {
-        self.reset();
+        // One from a pool was emptied there.
+        if self.start != self.home || self.end != self.home {
+            self.reset();
+        }
         let (start, end) = (self.start(), self.start() + self.room());
         &mut self.buffer[start..end]
     }
 
     /// States that a receiver wrote the first `len` bytes of [`Frame::receive_buffer`]; more than there is room for is cut.
+    #[inline]
     pub fn received(&mut self, len: usize) {
         self.set_end(self.start() + len.min(self.room()));
     }
@@ -411,6 +418,7 @@ impl FramePool {
     }
 
     /// An empty frame with room for at least `bytes` (at most [`MAX_FRAME`]).
+    #[inline]
     pub fn take(&mut self, bytes: usize) -> Frame {
         let (kept, capacity) = if bytes <= SMALL { (&mut self.small, SMALL) } else { (&mut self.large, MAX_FRAME) };
         match kept.pop() {
@@ -453,7 +461,18 @@ impl FramePool {
     }
 
     /// Takes a buffer back.
+    #[inline]
     pub fn give(&mut self, frame: Frame) {
+        // Nearly all are small ones.
+        if (SMALL..MAX_FRAME).contains(&frame.room()) && self.small.len() < self.max_small {
+            self.small.push(frame);
+        } else {
+            self.give_other(frame);
+        }
+    }
+
+    #[cold]
+    fn give_other(&mut self, frame: Frame) {
         let (kept, max, size) = match frame.room() {
             room if room >= MAX_FRAME => (&mut self.large, self.max_large, Size::Large),
             room if room >= SMALL => (&mut self.small, self.max_small, Size::Small),
