@@ -36,6 +36,8 @@ pub(crate) trait Effects {
     fn first_egress(&self) -> Option<u8>;
     /// A packet on its way to a port goes through the egress tables.
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet);
+    /// A packet is about to be looked up in a table.
+    fn looking_up(&mut self) {}
     /// A packet of `bytes` was looked up in a table.
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize);
     /// A meter measures a packet.

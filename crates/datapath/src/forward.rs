@@ -3,6 +3,7 @@
 use crate::burst::{Burst, Counting};
 use crate::live::Live;
 use crate::packet::Packet;
+use crate::perf::{Laps, NoLaps, Stage, Stopwatch};
 use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
 use crate::table::WorkerNo;
@@ -20,6 +21,7 @@ pub struct Worker {
     drops: Drops,
     /// What [`Datapath::forward`] left to be finished.
     begun: Option<Begun>,
+    watch: Box<Stopwatch>,
 }
 
 /// A burst that was looked up.
@@ -42,13 +44,28 @@ struct Sorted {
 
 impl Worker {
     pub(crate) fn new(number: WorkerNo) -> Worker {
-        Worker { number, burst: Burst::default(), drops: Drops::default(), begun: None }
+        Worker { number, burst: Burst::default(), drops: Drops::default(), begun: None, watch: Box::default() }
     }
 
     /// Packets that it dropped in [`Datapath::forward`] since the start; the datapath's own counters do not have them.
     pub fn drops(&self) -> Drops {
         self.drops
     }
+
+    /// What measures where its time goes, while somebody looks.
+    pub fn watch(&self) -> &Stopwatch {
+        &self.watch
+    }
+
+    /// The same, to begin and end measuring.
+    pub fn watch_mut(&mut self) -> &mut Stopwatch {
+        &mut self.watch
+    }
+}
+
+/// The engine's own worker.
+fn engine() -> Box<Worker> {
+    Box::new(Worker::new(WorkerNo::ENGINE))
 }
 
 impl Datapath {
@@ -63,9 +80,14 @@ impl Datapath {
         out: &mut Output,
     ) {
         // Out of its place meanwhile: the datapath is lent as a whole.
-        let mut engine = self.engine.take().unwrap_or_else(|| Box::new(Worker::new(WorkerNo::ENGINE)));
+        let mut engine = self.engine.take().unwrap_or_else(engine);
         self.process_for(&mut engine, now, in_port, frames, pool, out);
         self.engine = Some(engine);
+    }
+
+    /// What measures where the engine's own time goes in [`Datapath::process`], while somebody looks.
+    pub fn watch_mut(&mut self) -> &mut Stopwatch {
+        self.engine.get_or_insert_with(engine).watch_mut()
     }
 
     /// A worker that forwards beside the engine's thread.
@@ -87,13 +109,50 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) -> bool {
+        if worker.watch.is_on() {
+            return self.forward_watched(worker, now, in_port, frames, pool, out);
+        }
+        self.forward_with(worker, &mut NoLaps, now, in_port, frames, pool, out)
+    }
+
+    #[cold]
+    fn forward_watched(
+        &self,
+        worker: &mut Worker,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) -> bool {
+        let mut watch = std::mem::take(&mut worker.watch);
+        let is_all = self.forward_with(worker, &mut *watch, now, in_port, frames, pool, out);
+        worker.watch = watch;
+        is_all
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the same as for `forward`, and what measures")]
+    #[inline(always)]
+    fn forward_with(
+        &self,
+        worker: &mut Worker,
+        laps: &mut impl Laps,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) -> bool {
         worker.begun = None;
         let is_whole = self.is_standalone() || self.plane.first_egress.is_some() || frames.len() > MAX_BURST;
         if is_whole || self.plane.ports.may_receive(in_port).is_err() {
             return false;
         }
         let counting = Counting::For(worker.number, now);
-        let sorted = run_widest(LookUp { datapath: self, burst: &mut worker.burst, frames, in_port, counting });
+        laps.burst(frames.len());
+        let (burst, laps_within) = (&mut worker.burst, &mut *laps);
+        let work = LookUp { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
+        let sorted = run_widest(work);
         if sorted.passed != Lanes::first(frames.len()) || !worker.burst.all_straight(sorted.passed) {
             worker.begun = Some(Begun { generation: self.generation, frames: frames.len(), sorted });
             return false;
@@ -104,6 +163,7 @@ impl Datapath {
             hint = straight.send(in_port, port, &mut frames[lane..end], hint);
             lane = end;
         }
+        laps.lap(Stage::Execute, frames.len());
         frames.clear();
         true
     }
@@ -119,22 +179,58 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) {
+        if worker.watch.is_on() {
+            return self.process_watched(worker, now, in_port, frames, pool, out);
+        }
+        self.process_with(worker, &mut NoLaps, now, in_port, frames, pool, out);
+    }
+
+    #[cold]
+    fn process_watched(
+        &mut self,
+        worker: &mut Worker,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
+        let mut watch = std::mem::take(&mut worker.watch);
+        self.process_with(worker, &mut *watch, now, in_port, frames, pool, out);
+        worker.watch = watch;
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the same as for `process_for`, and what measures")]
+    #[inline(always)]
+    fn process_with(
+        &mut self,
+        worker: &mut Worker,
+        laps: &mut impl Laps,
+        now: Instant,
+        in_port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
         let begun = worker.begun.take().filter(|begun| begun.frames == frames.len());
         if let Err(reason) = self.plane.ports.may_receive(in_port) {
             let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
             return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
         }
         for burst in frames.chunks_mut(MAX_BURST) {
+            let count = burst.len();
             let sorted = match begun {
                 // Looked up and counted, and nothing has changed since.
                 Some(begun) if begun.generation == self.generation => begun.sorted,
                 begun => {
                     let counting = if begun.is_some() { Counting::Done } else { Counting::For(worker.number, now) };
-                    let (datapath, frames) = (&*self, &*burst);
-                    run_widest(LookUp { datapath, burst: &mut worker.burst, frames, in_port, counting })
+                    laps.burst(count);
+                    let (datapath, frames, laps) = (&*self, &*burst, &mut *laps);
+                    run_widest(LookUp { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
                 }
             };
             self.execute(worker, sorted, now, in_port, burst, pool, out);
+            laps.lap(Stage::Execute, count);
         }
         // Every frame was taken out of its place.
         frames.clear();
@@ -187,15 +283,16 @@ impl Datapath {
 }
 
 /// Parsing a burst and looking it up.
-struct LookUp<'a> {
+struct LookUp<'a, L> {
     datapath: &'a Datapath,
     burst: &'a mut Burst,
+    laps: &'a mut L,
     frames: &'a [Frame],
     in_port: PortNo,
     counting: Counting,
 }
 
-impl Work for LookUp<'_> {
+impl<L: Laps> Work for LookUp<'_, L> {
     type Output = Sorted;
 
     #[inline(always)]
@@ -203,9 +300,12 @@ impl Work for LookUp<'_> {
         let packets = self.burst.parse(wide, self.frames, self.in_port);
         let drops = self.datapath.drops_fragments;
         let passed = if drops { packets.without(self.burst.fragments(packets)) } else { packets };
+        let count = self.frames.len();
+        self.laps.parsed(&self.burst.parsed, passed, count);
         if !self.datapath.is_standalone() {
             self.burst.look_up(&self.datapath.tables, passed, self.counting);
         }
+        self.laps.lap(Stage::LookUp, count);
         Sorted { packets, passed }
     }
 }

@@ -26,6 +26,7 @@ mod monitor;
 mod nicira;
 mod normal;
 mod packet;
+pub mod perf;
 mod pipeline;
 mod ports;
 mod program;
@@ -42,7 +43,8 @@ pub use drops::{DropReason, Drops};
 pub use forward::Worker;
 pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
-pub use trace::{Trace, TraceStep};
+pub use shape::describe::{Probes, TableShape};
+pub use trace::{Trace, TraceCycles, TraceStep, TraceTimes};
 pub use types::{ChannelId, DatapathConfig, FailMode, Output, PacketInLimit, PortCounters, PortQueue, PortQueues};
 
 use action_set::ActionSet;
@@ -319,6 +321,12 @@ impl Datapath {
     /// What would happen to a packet: tables, entries, actions, outputs; changes nothing (no counters, no learning).
     pub fn trace(&self, now: Instant, in_port: PortNo, frame: &[u8]) -> Trace {
         trace::trace(self, now, in_port, frame)
+    }
+
+    /// How long the steps of [`Datapath::trace`] take, repeated until `budget` cycles of [`weir_memory::cycles`] are used up, at least
+    /// once; changes nothing.
+    pub fn time_trace(&self, now: Instant, in_port: PortNo, frame: &[u8], budget: u64) -> TraceCycles {
+        trace::time(self, now, in_port, frame, budget)
     }
 
     fn is_standalone(&self) -> bool {

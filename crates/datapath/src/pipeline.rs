@@ -95,6 +95,7 @@ fn look_up<'a>(
     packet: &mut Packet,
     fx: &mut impl Effects,
 ) -> Option<&'a FlowEntry> {
+    fx.looking_up();
     let found = tables.get(usize::from(table)).and_then(|table| table.lookup(packet.key()));
     fx.looked_up(table, found, packet.frame.len());
     found.map(|(_, entry)| entry)
@@ -169,6 +170,7 @@ pub(crate) fn resubmit(
     key.set(Field::InPort, port.0.into());
     let mut next = Some(table);
     while let Some(table) = next {
+        fx.looking_up();
         let found = tables.get(usize::from(table)).and_then(|table| table.lookup(&key));
         fx.looked_up(table, found, packet.frame.len());
         let Some((_, entry)) = found else { break };

@@ -1,4 +1,8 @@
-//! What would happen to a packet, written down instead of done.
+//! What would happen to a packet, written down instead of done; and how long each step takes.
+mod time;
+
+pub use time::{TraceCycles, TraceTimes};
+
 use crate::action_set::ActionSet;
 use crate::channels::Channel;
 use crate::effects::{Effects, Origin};
@@ -14,6 +18,8 @@ use crate::{Datapath, DropReason, execute, pipeline};
 use serde::Serialize;
 use std::fmt;
 use std::ops::ControlFlow;
+use time::Marks;
+use weir_memory::cycles;
 use weir_openflow::model::nicira::ControllerAction;
 use weir_openflow::model::{Action, FlowMod, GroupId, Match, MeterId, PacketInReason, PortNo};
 use weir_openflow::{Version, text};
@@ -22,7 +28,7 @@ use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, key::WORDS};
 use weir_units::Instant;
 
 /// What happened to a traced packet; `Display` for people, `Serialize` for programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trace {
     /// The packet's fields that are not zero, in the form flow dumps have.
     pub packet: String,
@@ -34,6 +40,8 @@ pub struct Trace {
     pub to_controller: bool,
     /// Why it, or a copy of it, was dropped.
     pub drops: Vec<DropReason>,
+    /// How long it took, if that was measured.
+    pub times: Option<TraceTimes>,
 }
 
 /// One thing that happened to a traced packet.
@@ -97,53 +105,83 @@ pub enum TraceStep {
 
 /// See [`Datapath::trace`].
 pub(crate) fn trace(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8]) -> Trace {
-    let mut tracer = Tracer::new(datapath, now);
-    if let Err(reason) = datapath.plane.ports.may_receive(in_port) {
-        tracer.dropped(reason);
-        return tracer.trace;
-    }
-    let mut frame = Frame::from_bytes(bytes);
-    let Ok(mut parsed) = Parsed::of(&frame, in_port) else {
-        tracer.dropped(DropReason::TooShort);
-        return tracer.trace;
-    };
-    tracer.trace.packet = fields(&parsed.key, |_| true);
-    if datapath.drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
-        tracer.dropped(DropReason::Fragment);
-        return tracer.trace;
-    }
-    let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
-    if datapath.is_standalone() {
-        tracer.step(TraceStep::Standalone);
-        execute::normal(&mut packet, &mut tracer);
-    } else {
-        pipeline::run(&datapath.tables, &mut packet, &mut ActionSet::default(), &mut tracer);
-    }
-    packet.finish(&mut tracer);
+    let mut tracer = Tracer::new(datapath, now, None);
+    run(&mut tracer, in_port, &mut Frame::from_bytes(bytes));
     tracer.trace
 }
 
-/// Effects that are written down.
+/// See [`Datapath::time_trace`].
+pub(crate) fn time(datapath: &Datapath, now: Instant, in_port: PortNo, bytes: &[u8], budget: u64) -> TraceCycles {
+    let end = cycles().saturating_add(budget);
+    let mut tracer = Tracer::new(datapath, now, Some(Marks::new()));
+    // The first run fetches what the others find in the cache; it counts if there is no time for another.
+    let mut best = run_timed(&mut tracer, in_port, bytes);
+    let mut is_warm = false;
+    while cycles() < end {
+        let took = run_timed(&mut tracer, in_port, bytes);
+        if !std::mem::replace(&mut is_warm, true) || !best.merge(&took) {
+            best = took;
+        }
+    }
+    best
+}
+
+fn run_timed(tracer: &mut Tracer<'_>, in_port: PortNo, bytes: &[u8]) -> TraceCycles {
+    let Some(mut frame) = tracer.marks.as_mut().map(|marks| marks.begin(bytes)) else { return TraceCycles::default() };
+    run(tracer, in_port, &mut frame);
+    tracer.marks.as_mut().map_or_else(TraceCycles::default, |marks| marks.end(frame))
+}
+
+fn run(tracer: &mut Tracer<'_>, in_port: PortNo, frame: &mut Frame) {
+    let datapath = tracer.datapath;
+    if let Err(reason) = datapath.plane.ports.may_receive(in_port) {
+        return tracer.dropped(reason);
+    }
+    let Ok(mut parsed) = Parsed::of(frame, in_port) else { return tracer.dropped(DropReason::TooShort) };
+    if tracer.marks.is_none() {
+        tracer.trace.packet = fields(&parsed.key, |_| true);
+    }
+    if datapath.drops_fragments && parsed.key.get(Field::IpFrag) != 0 {
+        return tracer.dropped(DropReason::Fragment);
+    }
+    let mut packet = Packet::new(frame, &mut parsed, in_port);
+    if datapath.is_standalone() {
+        tracer.step(|| TraceStep::Standalone);
+        execute::normal(&mut packet, tracer);
+    } else {
+        pipeline::run(&datapath.tables, &mut packet, &mut ActionSet::default(), tracer);
+    }
+    packet.finish(tracer);
+}
+
+/// Effects that are written down, or timed.
 struct Tracer<'a> {
     datapath: &'a Datapath,
     now: Instant,
     trace: Trace,
+    /// If there, steps are timed instead of written down.
+    marks: Option<Marks>,
 }
 
 impl<'a> Tracer<'a> {
-    fn new(datapath: &'a Datapath, now: Instant) -> Tracer<'a> {
+    fn new(datapath: &'a Datapath, now: Instant, marks: Option<Marks>) -> Tracer<'a> {
         let trace = Trace {
             packet: String::new(),
             steps: Vec::new(),
             outputs: Vec::new(),
             to_controller: false,
             drops: Vec::new(),
+            times: None,
         };
-        Tracer { datapath, now, trace }
+        Tracer { datapath, now, trace, marks }
     }
 
-    fn step(&mut self, step: TraceStep) {
-        self.trace.steps.push(step);
+    /// A step begins.
+    fn step(&mut self, step: impl FnOnce() -> TraceStep) {
+        match &mut self.marks {
+            Some(marks) => marks.step(),
+            None => self.trace.steps.push(step()),
+        }
     }
 
     /// Writes down that controllers get a packet, if some of them take it.
@@ -167,7 +205,7 @@ impl<'a> Tracer<'a> {
             }
         }
         self.trace.to_controller = true;
-        self.step(TraceStep::Punted { reason });
+        self.step(|| TraceStep::Punted { reason });
         Ok(())
     }
 }
@@ -177,11 +215,20 @@ impl Effects for Tracer<'_> {
         &self.datapath.plane.ports
     }
 
+    fn looking_up(&mut self) {
+        if let Some(marks) = &mut self.marks {
+            marks.lap();
+        }
+    }
+
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, _bytes: usize) {
-        self.step(match found {
-            Some((_, entry)) => TraceStep::Matched { table, entry: entry_text(entry) },
-            None => TraceStep::Missed { table },
-        });
+        match &mut self.marks {
+            Some(marks) => marks.step_done(),
+            None => self.trace.steps.push(match found {
+                Some((_, entry)) => TraceStep::Matched { table, entry: entry_text(entry) },
+                None => TraceStep::Missed { table },
+            }),
+        }
     }
 
     fn first_egress(&self) -> Option<u8> {
@@ -189,32 +236,41 @@ impl Effects for Tracer<'_> {
     }
 
     fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet) {
-        self.step(TraceStep::Egress { port });
+        self.step(|| TraceStep::Egress { port });
         pipeline::egress(&self.datapath.tables, first, port, packet, self);
     }
 
     fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
         let verdict = self.datapath.plane.meters.foresee(self.now, meter, size);
-        self.step(TraceStep::Metered { meter, verdict: verdict.to_string() });
+        self.step(|| TraceStep::Metered { meter, verdict: verdict.to_string() });
         verdict
     }
 
     fn acting(&mut self, action: &Action) {
-        self.step(TraceStep::Action(text::format_actions(std::slice::from_ref(action), Version::V13)));
+        self.step(|| TraceStep::Action(text::format_actions(std::slice::from_ref(action), Version::V13)));
     }
 
     fn send_copy(&mut self, port: PortNo, frame: &Frame) {
-        let in_frame = |field| field != Field::InPort;
-        let packet = Parsed::of(frame, port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
-        self.trace.outputs.push(port);
-        self.step(TraceStep::Sent { port, queue: frame.queue, packet });
+        self.step(|| {
+            let in_frame = |field| field != Field::InPort;
+            let packet = Parsed::of(frame, port).map(|parsed| fields(&parsed.key, in_frame)).unwrap_or_default();
+            TraceStep::Sent { port, queue: frame.queue, packet }
+        });
+        if self.marks.is_none() {
+            self.trace.outputs.push(port);
+        }
     }
 
     fn send(&mut self, port: PortNo, frame: Frame) {
         self.send_copy(port, &frame);
+        self.recycle(frame);
     }
 
-    fn recycle(&mut self, _frame: Frame) {}
+    fn recycle(&mut self, frame: Frame) {
+        if let Some(marks) = &mut self.marks {
+            marks.recycle(frame);
+        }
+    }
 
     fn punt(&mut self, packet: &Packet, origin: Origin, _max_len: u16) -> Result<(), DropReason> {
         self.offer(packet, origin.reason, DropReason::NoController, |channel| channel.nicira.id == 0)
@@ -259,7 +315,7 @@ impl Effects for Tracer<'_> {
     fn grouped(&mut self, _slot: usize, _bytes: usize) {}
 
     fn bucket_taken(&mut self, group: &Group, bucket: BucketAt, _bytes: usize) {
-        self.step(TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
+        self.step(|| TraceStep::Bucket { group: group.id, kind: group.kind.name(), bucket: bucket.bucket() });
     }
 
     /// What a bucket does is to be read behind the action that led to it.
@@ -268,36 +324,64 @@ impl Effects for Tracer<'_> {
     }
 
     fn copy(&mut self, frame: &Frame) -> Frame {
-        frame.clone()
+        match &mut self.marks {
+            Some(marks) => marks.copy(frame),
+            None => frame.clone(),
+        }
     }
 
     fn dropped(&mut self, reason: DropReason) {
-        self.trace.drops.push(reason);
-        self.step(TraceStep::Dropped(reason));
+        if self.marks.is_none() {
+            self.trace.drops.push(reason);
+        }
+        self.step(|| TraceStep::Dropped(reason));
     }
 }
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "packet: {}", self.packet)?;
-        for step in &self.steps {
-            match step {
-                TraceStep::Matched { table, entry } => writeln!(f, "table {table}: {entry}")?,
-                TraceStep::Missed { table } => writeln!(f, "table {table}: no entry matches")?,
-                TraceStep::Standalone => writeln!(f, "no controller: forwarded as by NORMAL")?,
-                TraceStep::Egress { port } => writeln!(f, "  to port {port} through the egress tables")?,
-                TraceStep::Metered { meter, verdict } => writeln!(f, "  meter {meter}: {verdict}")?,
-                TraceStep::Action(action) => writeln!(f, "  {action}")?,
-                TraceStep::Bucket { group, kind, bucket } => {
-                    writeln!(f, "  group {} ({kind}): bucket {bucket}", group.0)?;
-                }
-                TraceStep::Sent { port, queue: 0, packet } => writeln!(f, "  -> port {port}: {packet}")?,
-                TraceStep::Sent { port, queue, packet } => writeln!(f, "  -> port {port} queue {queue}: {packet}")?,
-                TraceStep::Punted { reason } => writeln!(f, "  -> controller: {}", reason.name())?,
-                TraceStep::Dropped(reason) => writeln!(f, "  dropped: {reason}")?,
-            }
+        self.line(f, self.times.as_ref().map(|times| times.parse_ns), format_args!("packet: {}", self.packet))?;
+        for (at, step) in self.steps.iter().enumerate() {
+            self.line(
+                f,
+                self.times.as_ref().and_then(|times| times.steps_ns.get(at).copied()),
+                format_args!("{step}"),
+            )?;
+        }
+        if let Some(times) = &self.times {
+            let about = "in all, for a packet alone whose way is in the cache: the best of";
+            self.line(f, Some(times.total_ns), format_args!("{about} {} runs", times.runs))?;
         }
         Ok(())
+    }
+}
+
+impl Trace {
+    /// A line, behind how long it took.
+    fn line(&self, f: &mut fmt::Formatter<'_>, ns: Option<f64>, text: fmt::Arguments<'_>) -> fmt::Result {
+        match (ns, &self.times) {
+            (Some(ns), _) => writeln!(f, "{ns:7.1} ns  {text}"),
+            (None, Some(_)) => writeln!(f, "{:12}{text}", ""),
+            (None, None) => writeln!(f, "{text}"),
+        }
+    }
+}
+
+impl fmt::Display for TraceStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TraceStep::Matched { table, entry } => write!(f, "table {table}: {entry}"),
+            TraceStep::Missed { table } => write!(f, "table {table}: no entry matches"),
+            TraceStep::Standalone => write!(f, "no controller: forwarded as by NORMAL"),
+            TraceStep::Egress { port } => write!(f, "  to port {port} through the egress tables"),
+            TraceStep::Metered { meter, verdict } => write!(f, "  meter {meter}: {verdict}"),
+            TraceStep::Action(action) => write!(f, "  {action}"),
+            TraceStep::Bucket { group, kind, bucket } => write!(f, "  group {} ({kind}): bucket {bucket}", group.0),
+            TraceStep::Sent { port, queue: 0, packet } => write!(f, "  -> port {port}: {packet}"),
+            TraceStep::Sent { port, queue, packet } => write!(f, "  -> port {port} queue {queue}: {packet}"),
+            TraceStep::Punted { reason } => write!(f, "  -> controller: {}", reason.name()),
+            TraceStep::Dropped(reason) => write!(f, "  dropped: {reason}"),
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use crate::{ExperimentError, Run};
 use std::sync::PoisonError;
 use std::time::Duration;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
-use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::threads::{Bursts, Mode, Policy, ThreadsConfig};
+use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchError, SwitchHandle};
 use weir_units::{Clock, SystemClock};
 
 /// The ports that the tester's ends are.
@@ -17,19 +18,23 @@ const WARM_UP: Duration = Duration::from_millis(300);
 /// Time that frames may be under way when sending ends.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// How the switch's work is spread over threads.
-#[derive(Debug, Clone, Default)]
-#[expect(dead_code, reason = "switches have one thread for all so far")]
+/// How the switch's work is spread over threads: a pipeline as in Lagopus.
+#[derive(Debug, Clone)]
 pub(crate) struct Threads {
     /// Worker threads behind the thread of the ports.
     pub(crate) workers: usize,
+    /// All six burst sizes.
+    pub(crate) burst: usize,
     /// Turns of a loop after which a burst that is not full is handed on.
     pub(crate) io_loop_count: u32,
-    /// Matches, and the workers that what they match goes to.
-    pub(crate) classes: Vec<(String, usize)>,
-    /// Whether flows are spread over workers, instead of ports.
-    pub(crate) by_flow: bool,
+    /// What packets of a flow, which go to one worker, have in common.
+    pub(crate) policy: Policy,
+    /// Classes of traffic whose worker is chosen, as `MATCH=>WORKER`.
+    pub(crate) classes: Vec<&'static str>,
 }
+
+/// As published for every experiment.
+const WORKER_LOOP_COUNT: u32 = 1000;
 
 /// See the module's page.
 pub(crate) struct Bed {
@@ -49,7 +54,7 @@ pub(crate) struct Measured {
 impl Bed {
     /// Starts a switch with these entries.
     pub(crate) fn new(run: &Run<'_>, threads: Threads, flows: Vec<FlowMod>) -> Result<Bed, ExperimentError> {
-        let config = threads.config();
+        let config = threads.config()?;
         let clock = config.clock;
         let switch = Switch::start(config)?;
         switch.flow_mods(flows)?;
@@ -82,8 +87,20 @@ impl Bed {
 
 impl Threads {
     /// A switch of these threads.
-    fn config(self) -> SwitchConfig {
-        SwitchConfig::default()
+    fn config(self) -> Result<SwitchConfig, SwitchError> {
+        let classes =
+            self.classes.into_iter().map(str::parse).collect::<Result<_, _>>().map_err(SwitchError::Request)?;
+        let threads = ThreadsConfig {
+            mode: Mode::Pipeline,
+            workers: self.workers,
+            bursts: Bursts::all(self.burst),
+            io_loop_count: self.io_loop_count,
+            worker_loop_count: WORKER_LOOP_COUNT,
+            policy: self.policy,
+            classes,
+            ..ThreadsConfig::default()
+        };
+        Ok(SwitchConfig { threads, ..SwitchConfig::default() })
     }
 }
 

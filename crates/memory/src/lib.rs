@@ -4,11 +4,13 @@
 mod ahead;
 mod array;
 mod bytes;
+mod cycles;
 mod prefetch;
 mod region;
 mod wide;
 
 pub use array::{Array, OutOfMemory};
 pub use bytes::equal_bytes;
+pub use cycles::cycles;
 pub use prefetch::prefetch;
 pub use wide::{Portable, Wide, Work, run_widest, widest};

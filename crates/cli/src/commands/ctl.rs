@@ -1,4 +1,5 @@
 //! `weir ctl`: asks a running switch through its control socket.
+mod perf;
 mod queues;
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -145,12 +146,18 @@ enum Command {
     DumpPorts,
     /// What was dropped where, and what the control channels carried
     Counters,
-    /// What would happen to a packet
+    /// What would happen to a packet, and how long each step takes
     Trace {
         /// The port it comes in on, by number or name
         in_port: String,
         /// The frame in hexadecimal, or a description such as tcp,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80
         packet: String,
+    },
+    /// Where the time of the switch's threads goes: cycles by stage, bursts, table shapes, drops
+    Perf {
+        /// How long to watch, 20 seconds at most
+        #[arg(long, value_name = "N", default_value_t = 1.0)]
+        seconds: f64,
     },
     /// Stop the switch
     Stop,
@@ -193,6 +200,7 @@ impl Command {
             Command::DumpMeters { meter } => Request::DumpMeters { meter: meter.clone() },
             Command::MeterStats { meter } => Request::MeterStats { meter: meter.clone() },
             Command::Trace { in_port, packet } => Request::Trace { in_port: in_port.clone(), packet: packet.clone() },
+            Command::Perf { seconds } => Request::Perf { seconds: *seconds },
             Command::Stop => Request::Stop,
         }
     }
@@ -214,6 +222,7 @@ impl Command {
             Command::DumpPorts => port_counters(&present(&read::<Snapshot>(answer)?)),
             Command::DumpQueues => queues::text(&read(answer)?),
             Command::Counters => counters(&read(answer)?),
+            Command::Perf { .. } => perf::text(&read(answer)?),
             Command::DumpFlows { .. } => flows(&read(answer)?),
             Command::DumpGroups | Command::DumpGroupStats { .. } => {
                 read::<Groups>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()

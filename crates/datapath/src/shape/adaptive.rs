@@ -1,5 +1,6 @@
 //! The classifier of a table: few entries are compared one after the other, more are hashed; over the hash there are tries while all
 //! entries look at prefixes of few fields, otherwise, if there are many masks, what tells which of them to ask.
+use super::describe::Described;
 use super::linear::Linear;
 use super::prefix::Overlay;
 use super::pruned::Pruned;
@@ -97,6 +98,23 @@ impl Classifier for Adaptive {
         }
     }
 
+    fn describe(&self) -> Described {
+        match &self.shape {
+            Shape::Linear(linear) => linear.describe(),
+            Shape::Hashed(hashed) => hashed.describe(),
+        }
+    }
+
+    fn probes(&self, key: &FlowKey) -> Option<u32> {
+        match &self.shape {
+            Shape::Linear(linear) => linear.probes(key),
+            Shape::Hashed(hashed) => match hashed.prefixes.whole() {
+                Some(prefixes) => Some(prefixes.probes(key)),
+                None => hashed.tuples.probes(key),
+            },
+        }
+    }
+
     #[inline(always)]
     fn lookup_burst(
         &self,
@@ -116,6 +134,12 @@ impl Classifier for Adaptive {
 }
 
 impl Hashed {
+    fn describe(&self) -> Described {
+        let Described { shape, masks, bytes } = self.tuples.describe();
+        let shape = if self.prefixes.whole().is_some() { "prefix tries over a tuple space" } else { shape };
+        Described { shape, masks, bytes: bytes.map(|bytes| bytes + self.prefixes.held()) }
+    }
+
     fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
         self.tuples.want_index(self.prefixes.whole().is_none());
         self.tuples.insert(id, priority, words);

@@ -2,6 +2,7 @@
 //!
 //! A lookup costs in proportion to the entries of higher priority than the one found; adding and removing an entry does not depend
 //! on how many there are, only (by a binary search) on how many priorities are in use.
+use super::describe::Described;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
@@ -99,6 +100,17 @@ impl Classifier for Linear {
             }
         }
         left.each(|lane| found[lane] = EntryId::NONE);
+    }
+
+    fn describe(&self) -> Described {
+        Described { shape: "linear", ..Described::default() }
+    }
+
+    fn probes(&self, key: &FlowKey) -> Option<u32> {
+        let mut candidates = self.groups.iter().flat_map(|group| &group.candidates);
+        let before = candidates.by_ref().take_while(|candidate| !candidate.words.matches(key)).count();
+        let all: usize = self.groups.iter().map(|group| group.candidates.len()).sum();
+        u32::try_from((before + 1).min(all)).ok()
     }
 }
 

@@ -3,11 +3,13 @@
 //! [`linear`] is the obvious one and the reference that every faster one must agree with; [`hash`] hashes. Tables use
 //! [`adaptive`], which chooses.
 pub(crate) mod adaptive;
+pub(crate) mod describe;
 pub(crate) mod hash;
 pub(crate) mod linear;
 pub(crate) mod prefix;
 pub(crate) mod pruned;
 
+use describe::Described;
 use std::sync::Arc;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, FlowMask, Parsed};
@@ -186,6 +188,14 @@ pub(crate) trait Classifier {
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId>;
     /// The entry that a packet matches.
     fn lookup(&self, key: &FlowKey) -> Option<EntryId>;
+    /// What it is, for people.
+    fn describe(&self) -> Described {
+        Described::default()
+    }
+    /// How many entries, hashes or nodes a lookup of a packet looks at; none if it cannot tell.
+    fn probes(&self, _key: &FlowKey) -> Option<u32> {
+        None
+    }
     /// The same for those packets of a burst that `lanes` names: writes the entry, or [`EntryId::NONE`], to each one's place in
     /// `found`. `soon` is told of an entry as early as it is probably the one, so that what belongs to it is fetched into the
     /// cache meanwhile.

@@ -22,6 +22,7 @@ use eviction::Eviction;
 
 use crate::program::Program;
 use crate::shape::adaptive::Adaptive;
+use crate::shape::describe::Described;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use crate::slab::Slab;
 use std::sync::Arc;
@@ -54,6 +55,16 @@ impl FlowTable {
     /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// What its classifier is, for people.
+    pub(crate) fn describe(&self) -> Described {
+        self.classifier.describe()
+    }
+
+    /// What a lookup of a packet costs, if the classifier can tell.
+    pub(crate) fn probes(&self, key: &FlowKey) -> Option<u32> {
+        self.classifier.probes(key)
     }
 
     /// The entry that a packet matches.

@@ -18,6 +18,7 @@ mod nicira;
 mod notices;
 mod packet_in_limits;
 mod packet_io;
+mod perf;
 mod ports;
 mod queues;
 mod reference;

@@ -58,3 +58,27 @@ fn a_trace_ends_as_the_packet_would() {
     bench.datapath.channel_up(bench.now, CONTROLLER, weir_openflow::Version::V13);
     assert!(text(&bench, 1, &frame()).ends_with("-> controller: no_match\n"));
 }
+
+#[test]
+fn every_step_of_a_trace_is_timed() {
+    let mut bench = Bench::controlled();
+    let steps = |bench: &Bench, port| {
+        let trace = bench.datapath.trace(bench.now, PortNo(port), &frame());
+        // Often enough for the packet to be used up and made anew; and without time for more than one run.
+        let times = [1_000_000, 0].map(|budget| {
+            let cycles = bench.datapath.time_trace(bench.now, PortNo(port), &frame(), budget);
+            cycles.times(1.0).steps_ns.len()
+        });
+        (trace.steps.len(), times)
+    };
+    assert_eq!(steps(&bench, 1), (2, [2, 2]), "a miss is a lookup and a drop");
+    bench.add(
+        0,
+        Match::any(),
+        vec![Action::PushVlan(0x8100), Action::output(PortNo::FLOOD), Action::output(PortNo(2))],
+    );
+    let before = counts(&bench.datapath);
+    assert_eq!(steps(&bench, 1), (8, [8, 8]), "a lookup, three actions, four copies");
+    assert_eq!(steps(&bench, 9), (1, [1, 1]), "a port that is not there");
+    assert_eq!(counts(&bench.datapath), before);
+}

@@ -8,7 +8,10 @@ use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_packet::Field;
+use weir_switch::threads::Policy;
 
+/// As published.
+const BURST: usize = 144;
 const LOOP_COUNTS: [u32; 2] = [100, 10_000];
 /// A tag is there.
 const PRESENT: u16 = 0x1000;
@@ -82,9 +85,9 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 fn one(run: &mut Run<'_>, traffic: Traffic, loop_count: u32) -> Result<(), ExperimentError> {
     let case = case(traffic, loop_count);
     run.tell(&case);
-    let classes = if traffic.has_class() { vec![("icmp".to_owned(), 0)] } else { Vec::new() };
-    let workers = if traffic.has_class() { 2 } else { 1 };
-    let bed = Bed::new(run, Threads { workers, io_loop_count: loop_count, classes, by_flow: false }, entries())?;
+    let (workers, classes) = if traffic.has_class() { (2, vec!["icmp=>0", "tcp=>1"]) } else { (1, Vec::new()) };
+    let threads = Threads { workers, burst: BURST, io_loop_count: loop_count, policy: Policy::Mac, classes };
+    let bed = Bed::new(run, threads, entries())?;
     let bulk = traffic.has_bulk().then(|| network::stream(0, true, Rate::PerSecond(GIGABIT_FRAMES)));
     let interval = run.sizes.ping_interval.0;
     let load = Load { bulk: [bulk, None], ping: traffic.pings().then(|| (interval, network::pings())) };

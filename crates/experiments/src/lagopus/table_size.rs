@@ -9,7 +9,10 @@ use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
+use weir_switch::threads::Policy;
 
+/// As published.
+const BURST: usize = 32;
 const IO_LOOP_COUNT: u32 = 10_000;
 const ENTRIES: [u32; 3] = [100_000, 400_000, 1_000_000];
 const WORKERS: [usize; 2] = [1, 4];
@@ -53,7 +56,8 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 fn one(run: &mut Run<'_>, entries: u32, published: usize, workers: usize) -> Result<(), ExperimentError> {
     let case = case(entries, published);
     run.tell(&format!("{case}: loading"));
-    let threads = Threads { workers, io_loop_count: IO_LOOP_COUNT, classes: Vec::new(), by_flow: true };
+    let threads =
+        Threads { workers, burst: BURST, io_loop_count: IO_LOOP_COUNT, policy: Policy::FiveTuple, classes: Vec::new() };
     let bed = Bed::new(run, threads, label_entries(entries))?;
     let time = run.sizes.time.0;
     run.tell(&format!("{case}: as much as possible"));

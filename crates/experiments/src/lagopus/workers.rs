@@ -7,7 +7,10 @@ use crate::tester::{Load, Rate};
 use crate::{ExperimentError, Run, Value};
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::{Field, MacAddr};
+use weir_switch::threads::Policy;
 
+/// As published.
+const BURST: usize = 144;
 const IO_LOOP_COUNT: u32 = 100;
 const ENTRIES: [u32; 2] = [3, 1000];
 /// Workers and flows, as published.
@@ -45,7 +48,8 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 fn one(run: &mut Run<'_>, workers: usize, entries: u32, flows: usize) -> Result<(), ExperimentError> {
     let case = case(workers, entries, flows);
     run.tell(&case);
-    let threads = Threads { workers, io_loop_count: IO_LOOP_COUNT, classes: Vec::new(), by_flow: true };
+    let threads =
+        Threads { workers, burst: BURST, io_loop_count: IO_LOOP_COUNT, policy: Policy::Mac, classes: Vec::new() };
     let bed = Bed::new(run, threads, mac_entries(entries))?;
     let load =
         |rate| Load { bulk: [0, 1].map(|from| (from < flows).then(|| network::stream(from, false, rate))), ping: None };

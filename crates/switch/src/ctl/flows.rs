@@ -5,9 +5,15 @@ use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::sync::Arc;
+use weir_datapath::{TraceCycles, TraceTimes};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats};
-use weir_openflow::model::{FlowCommand, Version};
+use weir_openflow::model::{FlowCommand, PortNo, Version};
 use weir_openflow::text;
+use weir_packet::Frame;
+
+/// Calls in which a traced packet's steps are timed, each bounded.
+const TRACE_SLICES: usize = 16;
 
 /// Carries out a request about ports, flow entries or packets.
 ///
@@ -94,13 +100,30 @@ fn line(flow: &FlowStats) -> String {
 }
 
 async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<Value, SwitchError> {
-    let frame = super::packet::frame(packet).map_err(wrong)?;
+    let frame = Arc::new(super::packet::frame(packet).map_err(wrong)?);
+    let traced = Arc::clone(&frame);
     let traced = engine.call_async(move |engine| {
         let number = engine.find_port(&in_port)?;
-        engine.trace(number, &frame)
+        Ok::<_, SwitchError>((number, engine.trace(number, &traced)?))
     });
-    let trace = traced.await??;
+    let (number, mut trace) = traced.await??;
+    trace.times = times(engine, number, frame).await?.filter(|times| times.steps_ns.len() == trace.steps.len());
     Ok(json!(Traced { text: trace.to_string(), trace: json!(trace) }))
+}
+
+/// How long a traced packet's steps take, in slices between which the switch forwards; none if the tables change meanwhile.
+async fn times(engine: &EngineClient, port: PortNo, frame: Arc<Frame>) -> Result<Option<TraceTimes>, SwitchError> {
+    let (mut best, mut rate) = (TraceCycles::default(), 1.0);
+    for _ in 0..TRACE_SLICES {
+        let frame = Arc::clone(&frame);
+        let timed = engine.call_async(move |engine| (engine.time_trace(port, &frame), engine.cycles_per_ns()));
+        let (took, cycles_per_ns) = timed.await?;
+        if !best.merge(&took?) {
+            return Ok(None);
+        }
+        rate = cycles_per_ns;
+    }
+    Ok(Some(best.times(rate)))
 }
 
 pub(super) fn wrong<E: std::fmt::Display>(error: E) -> SwitchError {

@@ -10,10 +10,12 @@ mod groups;
 mod meters;
 mod packet;
 mod path;
+mod perf;
 pub(crate) mod server;
 
 pub use client::{Client, CtlError};
 pub use path::{default_path, find};
+pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +25,7 @@ pub const MAX_REQUEST_BYTES: usize = 1 << 20;
 pub const MAX_FLOWS: usize = 100_000;
 
 /// What can be asked of a running switch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// The whole [`crate::Snapshot`].
@@ -105,6 +107,11 @@ pub enum Request {
         in_port: String,
         /// The frame in hexadecimal, or a description as `tcp,nw_src=10.0.0.1,tp_dst=80`.
         packet: String,
+    },
+    /// Where the time of the switch's threads goes, watched for a while: [`PerfReport`].
+    Perf {
+        /// How long, at most [`MAX_PERF_SECONDS`].
+        seconds: f64,
     },
     /// Stops the switch; the reply comes before.
     Stop,

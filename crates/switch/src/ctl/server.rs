@@ -149,6 +149,7 @@ async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchE
         Request::MeterMod { command, meter } => super::meters::change(engine, command, &meter).await,
         Request::DumpMeters { meter } => super::meters::dump(engine, &meter).await,
         Request::MeterStats { meter } => super::meters::stats(engine, &meter).await,
+        Request::Perf { seconds } => super::perf::watch(context, seconds).await,
         other => super::flows::carry_out(engine, other).await,
     }
 }

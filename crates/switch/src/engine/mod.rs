@@ -11,6 +11,7 @@ mod lines;
 mod links;
 mod meters;
 mod monitors;
+mod perf;
 mod ports;
 mod queues;
 mod requests;
@@ -28,11 +29,13 @@ use inbox::{FromChannel, Inbox};
 use lines::Lines;
 use links::Links;
 use monitors::PausedMonitors;
+use perf::Calibration;
 use ports::{Ports, Slot};
 pub(crate) use requests::EngineSnapshot;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_datapath::perf::{Stage, Stopwatch};
 use weir_datapath::{ChannelId, Datapath, FailMode, MAX_PORTS, Output};
 use weir_openflow::model::PortNo;
 use weir_openflow::model::multipart::RequestBody;
@@ -53,6 +56,10 @@ pub(crate) struct Engine {
     clock: SystemClock,
     datapath: Owner<Datapath>,
     workers: Workers,
+    calibration: Calibration,
+    /// Where time goes, while somebody looks.
+    watch: Stopwatch,
+    watchers: u32,
     ports: Ports,
     inbox: Inbox,
     /// The rest of a batch from the inbox that was too much for one round.
@@ -88,6 +95,9 @@ impl Engine {
             clock,
             datapath: Owner::new(datapath),
             workers: Workers::default(),
+            calibration: Calibration::start(clock),
+            watch: Stopwatch::default(),
+            watchers: 0,
             ports: Ports::default(),
             inbox,
             begun: None,
@@ -118,9 +128,12 @@ impl Engine {
             let now = self.clock.now();
             let mut worked = self.forward(now);
             worked |= self.move_on(now);
-            worked |= self.control(now);
+            self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
+            let controlled = self.control(now);
+            worked |= controlled;
             self.keep_time(now);
             self.share_tables();
+            self.watch.lap(if controlled { Stage::Control } else { Stage::Idle }, 0);
             if worked {
                 self.spinner.found(now);
             } else {
@@ -141,7 +154,10 @@ impl Engine {
                 rustix::thread::sched_yield();
                 self.spinner.gave_way(from, self.clock.now());
             }
-            Wait::Sleep => self.sleep(),
+            Wait::Sleep => {
+                self.sleep();
+                self.watch.lap(Stage::Sleep, 0);
+            }
         }
     }
 
@@ -173,6 +189,8 @@ impl Engine {
         }
         let received = !self.batch.is_empty();
         self.idle.asked(slot, received);
+        let packets = self.batch.len();
+        self.watch.lap(if received { Stage::Receive } else { Stage::Idle }, packets);
         if received {
             // Some frames came after the round began: a link's delay counts from no earlier than they were there.
             let now = self.clock.now();

@@ -67,10 +67,14 @@ impl Engine {
     /// # Errors
     /// There is no such port.
     pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<Trace, SwitchError> {
-        if (in_port.is_ordinary() || in_port == PortNo::LOCAL) && self.ports.place(in_port).is_none() {
-            return Err(self.no_port(in_port));
-        }
+        self.has_port(in_port)?;
         Ok(self.datapath.get().trace(self.clock.now(), in_port, frame.bytes()))
+    }
+
+    /// Refuses a port that is not there.
+    pub(super) fn has_port(&self, number: PortNo) -> Result<(), SwitchError> {
+        let must_be_there = number.is_ordinary() || number == PortNo::LOCAL;
+        if must_be_there && self.ports.place(number).is_none() { Err(self.no_port(number)) } else { Ok(()) }
     }
 
     /// The number of a port given by number or name.
@@ -110,7 +114,7 @@ impl Engine {
         .collect()
     }
 
-    fn drops(&mut self) -> Vec<(String, u64)> {
+    pub(super) fn drops(&mut self) -> Vec<(String, u64)> {
         let mut drops = self.datapath.get().drops();
         for (reason, count) in self.workers.packets_dropped() {
             drops.count(reason, count);

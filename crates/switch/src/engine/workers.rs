@@ -6,6 +6,7 @@ use crate::threads::{Mode, ThreadsConfig};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_datapath::perf::Stage;
 use weir_datapath::{DropReason, Drops};
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
@@ -78,15 +79,21 @@ impl Engine {
     /// Runs what came in on a port through the tables, or gives it to the workers.
     #[inline]
     pub(super) fn pass_on(&mut self, now: Instant, port: PortNo) {
+        let packets = self.batch.len();
         match &mut self.workers.pipeline {
             None => {
                 self.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.out);
+                // The datapath measures itself.
+                self.watch.start();
                 self.deliver(now);
+                self.watch.lap(Stage::Transmit, packets);
             }
             Some(pipeline) => {
                 pipeline.rx.receive(now, port, &mut self.batch, &mut self.pool);
+                self.watch.lap(Stage::Receive, 0);
                 // Before other ports are asked: what workers forwarded must not pile up behind many ports.
                 self.transmit(now, false);
+                self.watch.lap(Stage::Transmit, packets);
             }
         }
     }

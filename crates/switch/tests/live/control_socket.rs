@@ -3,7 +3,7 @@ use crate::bed::{Host, forward, switch};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use weir_switch::ctl::{Client, FlowVerb, Flows, Request, Traced};
+use weir_switch::ctl::{Client, FlowVerb, Flows, PerfReport, Request, Traced};
 use weir_switch::{Snapshot, SocketFile, SwitchConfig, SwitchHandle};
 
 struct Bed {
@@ -43,6 +43,7 @@ fn every_request_is_answered() {
     let trace = ask(&mut client, &Request::Trace { in_port: "p1".into(), packet }).unwrap();
     let trace: Traced = serde_json::from_value(trace).unwrap();
     assert!(trace.text.contains("priority=7") && trace.text.contains("port 2"), "{}", trace.text);
+    assert!(trace.text.contains(" ns  table 0: "), "{}", trace.text);
     ask(&mut client, &flow(FlowVerb::Delete, "ip")).unwrap();
     assert_eq!(dump(&mut client, "").flows.len(), 1);
     ask(&mut client, &Request::AddPort { port: "5=null:x".into() }).unwrap();
@@ -120,4 +121,23 @@ async fn stop_is_asked_for_and_the_socket_goes() {
     bed.switch.stop();
     assert!(!bed.path.exists());
     assert!(Client::connect(&bed.path).unwrap_err().to_string().contains("no switch answers"));
+}
+
+#[test]
+fn where_time_goes_can_be_watched_by_several_at_once() {
+    let bed = bed();
+    let watch = |seconds: f64| {
+        let path = bed.path.clone();
+        std::thread::spawn(move || ask(&mut Client::connect(&path).unwrap(), &Request::Perf { seconds }))
+    };
+    let both = [watch(0.05), watch(0.1)];
+    for (watched, least) in both.into_iter().zip([0.05, 0.1]) {
+        let report: PerfReport = serde_json::from_value(watched.join().unwrap().unwrap()).unwrap();
+        assert!(report.seconds >= least && report.cycles_per_ns > 0.0, "{report:?}");
+        assert!(!report.threads[0].stages.is_empty(), "it slept or looked: {report:?}");
+    }
+    for wrong in [0.0, -1.0, 21.0] {
+        let error = watch(wrong).join().unwrap().unwrap_err();
+        assert!(error.contains("expected 0.01 to 20"), "{error}");
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Its cost depends on how many masks there are, hardly on how many entries; masks come from controllers, never from packets.
 use super::EntryHash;
+use crate::shape::describe::Described;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
@@ -40,6 +41,26 @@ impl Classifier for TupleSpace {
 
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
         self.entries.find(priority, words)
+    }
+
+    fn describe(&self) -> Described {
+        Described {
+            shape: "tuple space",
+            masks: Some(self.entries.tuples().in_order().len()),
+            bytes: Some(self.entries.held()),
+        }
+    }
+
+    fn probes(&self, key: &FlowKey) -> Option<u32> {
+        let (mut found, mut probes) = (None::<u16>, 0);
+        for (highest, tuple) in self.entries.tuples().in_order() {
+            if found.is_some_and(|priority| priority >= highest) {
+                break;
+            }
+            probes += 1;
+            found = found.max(self.entries.get(tuple, key).map(|(priority, _)| priority));
+        }
+        Some(probes)
     }
 
     // Hashing wants all registers: in line, tables of few entries would pay for saving them.

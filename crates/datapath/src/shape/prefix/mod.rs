@@ -133,6 +133,12 @@ impl Prefixes {
         run_widest(Search { prefixes: self, keys, lanes, found, soon });
     }
 
+    /// How many tries a lookup of a packet walks.
+    pub(crate) fn probes(&self, key: &FlowKey) -> u32 {
+        let walked = self.groups.iter().filter(|group| group.layout.admits(key)).count();
+        u32::try_from(walked).unwrap_or(u32::MAX)
+    }
+
     /// Whether nothing is in it.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {

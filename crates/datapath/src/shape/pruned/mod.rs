@@ -21,6 +21,7 @@ mod slice;
 #[cfg(test)]
 mod tests;
 
+use super::describe::Described;
 use super::hash::{EntryHash, TupleSpace};
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use index::Index;
@@ -113,6 +114,18 @@ impl Classifier for Pruned {
         match self.index() {
             Some(index) => index.lookup(self.entries(), key),
             None => self.space.lookup(key),
+        }
+    }
+
+    fn describe(&self) -> Described {
+        let described = self.space.describe();
+        if self.index().is_some() { Described { shape: "pruned tuple space", ..described } } else { described }
+    }
+
+    fn probes(&self, key: &FlowKey) -> Option<u32> {
+        match self.index() {
+            Some(index) => Some(index.probes(self.entries(), key)),
+            None => self.space.probes(key),
         }
     }
 

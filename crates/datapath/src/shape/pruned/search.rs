@@ -9,11 +9,29 @@ use crate::shape::{EntryId, Lanes, MAX_BURST};
 use weir_packet::{FlowKey, Parsed};
 
 /// A search for one packet's entry.
-struct Search<'a> {
+struct Search<'a, T> {
+    /// Counts the tuples that are asked, if somebody wants to know.
+    tally: T,
     found: Option<(u16, EntryId)>,
     index: &'a Index,
     entries: &'a EntryHash,
     key: &'a FlowKey,
+}
+
+/// See [`Search::tally`].
+trait Tally {
+    fn one(&mut self);
+}
+
+impl Tally for () {
+    #[inline(always)]
+    fn one(&mut self) {}
+}
+
+impl Tally for u32 {
+    fn one(&mut self) {
+        *self += 1;
+    }
 }
 
 /// How far a packet of a burst has come: the tuple that is asked first, and those that may have to be asked after it.
@@ -29,10 +47,18 @@ struct Begun {
 impl Index {
     #[inline(never)]
     pub(super) fn lookup(&self, entries: &EntryHash, key: &FlowKey) -> Option<EntryId> {
-        let mut search = Search { found: None, index: self, entries, key };
+        let mut search = Search { tally: (), found: None, index: self, entries, key };
         search.columns_from(0);
         search.unplaced();
         search.found.map(|(_, id)| id)
+    }
+
+    /// How many tuples [`Index::lookup`] asks.
+    pub(super) fn probes(&self, entries: &EntryHash, key: &FlowKey) -> u32 {
+        let mut search = Search { tally: 0, found: None, index: self, entries, key };
+        search.columns_from(0);
+        search.unplaced();
+        search.tally
     }
 
     #[inline(never)]
@@ -58,7 +84,7 @@ impl Index {
         // 3. Whether it is; and those after it which may have a higher priority.
         lanes.each(|lane| {
             let (begun, key) = (&begun[lane], &keys[lane].key);
-            let mut search = Search { found: None, index: self, entries, key };
+            let mut search = Search { tally: (), found: None, index: self, entries, key };
             if let Some(tuple) = begun.tuple {
                 search.found = entries.verify(tuple, key, begun.hash);
                 search.column(&begun.left, first_of(begun.column));
@@ -91,7 +117,7 @@ const fn first_of(column: usize) -> usize {
     if column == 0 { 0 } else { u64::TUPLES + (column - 1) * Line::TUPLES }
 }
 
-impl Search<'_> {
+impl<T: Tally> Search<'_, T> {
     /// Searches the columns from this one on.
     #[inline(always)]
     fn columns_from(&mut self, column: usize) {
@@ -146,6 +172,7 @@ impl Search<'_> {
 
     #[inline(always)]
     fn probe(&mut self, tuple: TupleId) {
+        self.tally.one();
         if let Some(found) = self.entries.get(tuple, self.key)
             && self.found.is_none_or(|(priority, _)| found.0 > priority)
         {

@@ -1,0 +1,126 @@
+//! `weir ctl perf` for people.
+use super::table;
+use std::fmt::Write as _;
+use weir_datapath::TableShape;
+use weir_datapath::perf::Stage;
+use weir_switch::ctl::{PerfReport, ThreadPerf};
+
+/// Classes of burst sizes: each from one up to the next, the last up to the largest there is.
+const BURSTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 33, 64];
+
+pub(super) fn text(report: &PerfReport) -> String {
+    let mut text = format!("{:.2} s, time stamp counter at {:.2} GHz\n", report.seconds, report.cycles_per_ns);
+    for thread in &report.threads {
+        let _ = write!(text, "\n{}", stages(thread, report));
+    }
+    let _ = write!(text, "\n{}", tables(&report.tables));
+    let reasons: Vec<String> =
+        report.drops.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
+    let dropped = if reasons.is_empty() { "no drops".to_owned() } else { format!("dropped: {}", reasons.join(", ")) };
+    text + &format!("\n{dropped}\n")
+}
+
+fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
+    let all: u64 = thread.stages.iter().map(|stage| stage.cycles).sum();
+    let header = ["stage", "share", "ns/packet", "cycles/packet", "us each", "times", "packets"];
+    let mut rows = table(&header, &[1, 2, 3, 4, 5, 6]);
+    for took in &thread.stages {
+        let per = |whole: f64, count: u64| if count == 0 { "-".to_owned() } else { format!("{whole:.1}") };
+        let (cycles, packets) = (took.cycles as f64, took.packets.max(1) as f64);
+        let ns = cycles / report.cycles_per_ns;
+        let each = ns / 1e3 / took.times.max(1) as f64;
+        rows.add_row([
+            took.stage.name().to_owned(),
+            format!("{:.1} %", cycles * 100.0 / all.max(1) as f64),
+            per(ns / packets, took.packets),
+            per(cycles / packets, took.packets),
+            format!("{each:.2}"),
+            took.times.to_string(),
+            took.packets.to_string(),
+        ]);
+    }
+    let looked_up = thread.stages.iter().find(|took| took.stage == Stage::LookUp).map_or(0, |took| took.packets);
+    let rate = looked_up as f64 / report.seconds / 1e6;
+    format!("thread {}: {rate:.3} million packets per second\n{}\n{}", thread.name, rows.trim_fmt(), bursts(thread))
+}
+
+/// The sizes of bursts, in classes.
+fn bursts(thread: &ThreadPerf) -> String {
+    let all: u64 = thread.bursts.iter().map(|(_, count)| count).sum();
+    if all == 0 {
+        return String::new();
+    }
+    let ends = BURSTS.into_iter().skip(1).map(|end| end - 1).chain([usize::MAX]);
+    let classes = BURSTS.into_iter().zip(ends).filter_map(|(from, to)| {
+        let count: u64 =
+            thread.bursts.iter().filter(|(size, _)| (from..=to).contains(size)).map(|(_, count)| count).sum();
+        let name = if to == from || to == usize::MAX { from.to_string() } else { format!("{from}-{to}") };
+        (count > 0).then(|| format!("{name}: {:.1} %", count as f64 * 100.0 / all as f64))
+    });
+    format!("bursts of packets: {}\n", classes.collect::<Vec<_>>().join(", "))
+}
+
+fn tables(tables: &[TableShape]) -> String {
+    if tables.is_empty() {
+        return "no flow entries, no lookups\n".to_owned();
+    }
+    let header = ["table", "shape", "entries", "masks", "memory", "lookups", "matched", "probes", "most"];
+    let mut rows = table(&header, &[0, 2, 3, 4, 5, 6, 7, 8]);
+    for shape in tables {
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let hits = (shape.lookups > 0).then(|| format!("{:.1} %", shape.matches as f64 * 100.0 / shape.lookups as f64));
+        rows.add_row([
+            shape.table.to_string(),
+            shape.shape.clone(),
+            shape.entries.to_string(),
+            or_dash(shape.masks.map(|masks| masks.to_string())),
+            or_dash(shape.bytes.map(|bytes| format!("{} KiB", bytes / 1024))),
+            shape.lookups.to_string(),
+            or_dash(hits),
+            or_dash(shape.probes.map(|probes| format!("{:.1}", probes.mean))),
+            or_dash(shape.probes.map(|probes| probes.max.to_string())),
+        ]);
+    }
+    format!("{}\n", rows.trim_fmt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_datapath::Probes;
+    use weir_switch::ctl::StagePerf;
+
+    #[test]
+    fn a_report_says_what_a_packet_costs() {
+        let stage = |stage, cycles, times, packets| StagePerf { stage, cycles, times, packets };
+        let thread = ThreadPerf {
+            name: "engine".into(),
+            stages: vec![stage(Stage::LookUp, 2600, 2, 100), stage(Stage::Idle, 7400, 5, 0)],
+            bursts: vec![(1, 1), (3, 1), (32, 1), (64, 1)],
+        };
+        let shape = TableShape {
+            table: 0,
+            shape: "tuple space".into(),
+            entries: 7,
+            masks: Some(2),
+            bytes: Some(4096),
+            lookups: 100,
+            matches: 50,
+            probes: Some(Probes { samples: 4, mean: 1.5, max: 2 }),
+        };
+        let report = PerfReport {
+            seconds: 0.5,
+            cycles_per_ns: 2.6,
+            threads: vec![thread],
+            tables: vec![shape],
+            drops: vec![("table_miss".into(), 50)],
+        };
+        let text = text(&report);
+        for part in
+            ["10.0", "26.0", "0.50", "26.0 %", "74.0 %", "tuple space", "50.0 %", "1.5", "dropped: table miss 50"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.contains("1: 25.0 %, 2-3: 25.0 %, 32: 25.0 %, 64: 25.0 %"), "{text}");
+    }
+}

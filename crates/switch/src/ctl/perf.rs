@@ -1,0 +1,82 @@
+//! What `weir ctl perf` asks: where the time of the switch's threads goes, watched for a while.
+use super::flows::wrong;
+use super::server::Context;
+use crate::control::stopped;
+use crate::engine::Engine;
+use crate::handle::SwitchError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+use weir_datapath::TableShape;
+use weir_datapath::perf::{Perf, Stage, Took};
+
+/// Seconds that can be watched at most: an answer is waited for a little longer.
+pub const MAX_PERF_SECONDS: f64 = 20.0;
+
+/// Where time went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PerfReport {
+    /// How long was watched.
+    pub seconds: f64,
+    /// Counts of the processor's time stamp counter in a nanosecond.
+    pub cycles_per_ns: f64,
+    /// Threads that move packets.
+    pub threads: Vec<ThreadPerf>,
+    /// Tables that hold entries or saw packets.
+    pub tables: Vec<TableShape>,
+    /// What was dropped meanwhile, by reason.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// What one thread did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadPerf {
+    /// Its name.
+    pub name: String,
+    /// Stages that it did, in a packet's order.
+    pub stages: Vec<StagePerf>,
+    /// Bursts that went through the tables: their size in packets, and how many there were.
+    pub bursts: Vec<(usize, u64)>,
+}
+
+/// What one stage took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StagePerf {
+    /// Which.
+    pub stage: Stage,
+    /// Counts of the time stamp counter.
+    pub cycles: u64,
+    /// How often it was done.
+    pub times: u64,
+    /// Packets that it was done for.
+    pub packets: u64,
+}
+
+impl ThreadPerf {
+    /// What a thread measured.
+    pub(crate) fn new(name: &str, perf: &Perf) -> ThreadPerf {
+        let stages = Stage::ALL.into_iter().map(|stage| (stage, perf.stage(stage)));
+        let stage = |(stage, Took { cycles, times, packets })| StagePerf { stage, cycles, times, packets };
+        let bursts = perf.bursts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
+        let stages = stages.filter(|(_, took)| took.times > 0).map(stage).collect();
+        ThreadPerf { name: name.to_owned(), stages, bursts: bursts.collect() }
+    }
+}
+
+/// Watches for a while.
+///
+/// # Errors
+/// The time is none that can be watched; the switch stops meanwhile.
+pub(super) async fn watch(context: &Context, seconds: f64) -> Result<Value, SwitchError> {
+    if !(0.01..=MAX_PERF_SECONDS).contains(&seconds) {
+        return Err(wrong(format!("found {seconds} seconds, expected 0.01 to {MAX_PERF_SECONDS}")));
+    }
+    let engine = &context.control.engine;
+    let begun = engine.call_async(Engine::begin_perf).await?;
+    let mut stopping = context.control.stopping.clone();
+    tokio::select! {
+        () = stopped(&mut stopping) => return Err(SwitchError::Stopped),
+        () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => {}
+    }
+    Ok(json!(engine.call_async(move |engine| engine.end_perf(begun)).await?))
+}

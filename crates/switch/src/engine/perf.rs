@@ -1,0 +1,104 @@
+//! Where the engine's time goes, and how long a packet's steps take: measured only while somebody asks.
+use super::Engine;
+use crate::ctl::{PerfReport, ThreadPerf};
+use crate::handle::SwitchError;
+use std::time::Duration;
+use weir_datapath::TraceCycles;
+use weir_datapath::perf::Perf;
+use weir_memory::cycles;
+use weir_openflow::model::PortNo;
+use weir_packet::Frame;
+use weir_units::{Clock, Instant, SystemClock};
+
+/// Time that one call may take from forwarding.
+const TRACE_SLICE: Duration = Duration::from_micros(40);
+
+/// How fast the time stamp counter counts, found out by comparing with the clock since the start.
+#[derive(Debug)]
+pub(super) struct Calibration {
+    cycles: u64,
+    at: Instant,
+}
+
+impl Calibration {
+    pub(super) fn start(clock: SystemClock) -> Calibration {
+        Calibration { cycles: cycles(), at: clock.now() }
+    }
+
+    /// Counts in a nanosecond.
+    pub(super) fn cycles_per_ns(&self, clock: SystemClock) -> f64 {
+        let (cycles, at) = (cycles(), clock.now());
+        let ns = at.since(self.at).as_nanos();
+        if ns == 0 { 1.0 } else { cycles.saturating_sub(self.cycles) as f64 / ns as f64 }
+    }
+}
+
+/// What was there when somebody began to look.
+pub(crate) struct Begun {
+    at: Instant,
+    perf: Perf,
+    drops: Vec<(String, u64)>,
+}
+
+impl Engine {
+    /// Begins to measure for somebody who looks; several may.
+    pub(crate) fn begin_perf(&mut self) -> Begun {
+        self.watchers += 1;
+        if self.watchers == 1 {
+            self.watch.watch(true);
+            self.datapath.get().watch_mut().watch(true);
+        }
+        Begun { at: self.clock.now(), perf: self.perf(), drops: self.drops() }
+    }
+
+    /// What was measured since somebody began to look, who does so no longer.
+    pub(crate) fn end_perf(&mut self, begun: Begun) -> PerfReport {
+        let perf = self.perf().since(&begun.perf);
+        let samples = self.datapath.get().watch_mut().samples().to_vec();
+        self.watchers = self.watchers.saturating_sub(1);
+        if self.watchers == 0 {
+            self.watch.watch(false);
+            self.datapath.get().watch_mut().watch(false);
+        }
+        PerfReport {
+            seconds: self.clock.now().since(begun.at).as_secs_f64(),
+            cycles_per_ns: self.cycles_per_ns(),
+            threads: vec![ThreadPerf::new("engine", &perf)],
+            tables: self.datapath.get().table_shapes(&samples),
+            drops: grown(&begun.drops, self.drops()),
+        }
+    }
+
+    /// What the engine's thread measured so far: around the datapath, and within it.
+    fn perf(&mut self) -> Perf {
+        let mut perf = self.watch.perf().clone();
+        perf.add(self.datapath.get().watch_mut().perf());
+        perf
+    }
+
+    /// Counts of the time stamp counter in a nanosecond.
+    pub(crate) fn cycles_per_ns(&self) -> f64 {
+        self.calibration.cycles_per_ns(self.clock)
+    }
+
+    /// Goes the way of a traced frame for a bounded time; what the steps took.
+    ///
+    /// # Errors
+    /// There is no such port.
+    pub(crate) fn time_trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<TraceCycles, SwitchError> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousands")]
+        let budget = (TRACE_SLICE.as_nanos() as f64 * self.cycles_per_ns()) as u64;
+        self.has_port(in_port)?;
+        Ok(self.datapath.get().time_trace(self.clock.now(), in_port, frame.bytes(), budget))
+    }
+}
+
+/// By how much counters have grown.
+fn grown(before: &[(String, u64)], after: Vec<(String, u64)>) -> Vec<(String, u64)> {
+    let known = |reason: &str| before.iter().find(|(other, _)| other == reason).map_or(0, |(_, count)| *count);
+    let grown = after.into_iter().map(|(reason, count)| {
+        let more = count.saturating_sub(known(&reason));
+        (reason, more)
+    });
+    grown.filter(|(_, count)| *count > 0).collect()
+}
