@@ -1,6 +1,6 @@
 //! What a lookup costs in the classifiers alone, without parsing and executing; and adding and removing an entry.
 //!
-//! `cargo bench -p weir-datapath --bench shapes [name]`. Packets are flow keys made in the loop, for entries in random order, bursts of 32; what
+//! `cargo bench -p weir-datapath --bench shapes -- [name [entries]]`. Packets are flow keys made in the loop, for entries in random order, bursts of 32; what
 //! making them costs is measured too and subtracted. Of many short windows the best and the median are shown: what others do on
 //! the machine only adds. `insert` and `remove` are medians over all entries, each added to a table of those before; they are removed in
 //! random order. `bytes` is memory per entry.
@@ -22,14 +22,16 @@ const BURSTS: usize = 256;
 const WINDOWS: usize = 400;
 
 fn main() {
-    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let name_has = arguments.next().unwrap_or_default();
+    let only = arguments.next().map(|count| count.parse::<u64>().expect("a number of entries"));
     println!(
         "{:<22} {:>9} {:>8} {:>8} {:>8} {:>8} {:>7}",
         "ns", "entries", "lookup", "median", "insert", "remove", "bytes"
     );
     for (name, make) in KINDS {
         for count in [1_000, 100_000, 1_000_000] {
-            if name.contains(&filter) {
+            if name.contains(&name_has) && only.is_none_or(|only| only == count) {
                 measure(name, *make, count);
             }
         }

@@ -141,7 +141,7 @@ impl Directory {
         self.empty(last, &mut moving);
         self.buckets.truncate(last);
         self.mask = last.next_power_of_two() - 1;
-        let to = last & (last + 1).next_power_of_two() - 1 >> 1;
+        let to = last & ((last + 1).next_power_of_two() - 1) >> 1;
         moving.drain(..).for_each(|(signature, id)| self.push(to, signature, id));
         self.moving = moving;
     }

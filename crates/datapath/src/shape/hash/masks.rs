@@ -29,7 +29,10 @@ impl<K: Known, const N: usize> Few<K, N> {
 
     #[inline(always)]
     fn values(&self, key: &FlowKey) -> [u64; N] {
-        self.0.map(|one| one.of(key))
+        // A loop: `map` of an array is not always in line.
+        let mut values = [0; N];
+        values.iter_mut().zip(&self.0).for_each(|(value, one)| *value = one.of(key));
+        values
     }
 }
 

@@ -31,8 +31,8 @@ fn any_words() -> impl Strategy<Value = WordMatches> {
     let both = || 1_u128 | 1 << 64;
     proptest::collection::vec((0..8_u128, bits()), FIELDS.len()).prop_map(move |values| {
         let fields = FIELDS.iter().zip(values).map(|(field, (value, bits))| {
-            let all = if field.bits() == 128 { bits & 7 * both() } else { bits & 7 };
-            (*field, value * both() & field.all_ones(), all & field.all_ones())
+            let all = if field.bits() == 128 { bits & (7 * both()) } else { bits & 7 };
+            (*field, (value * both()) & field.all_ones(), all & field.all_ones())
         });
         words(&fields.collect::<Vec<_>>())
     })
@@ -41,7 +41,7 @@ fn any_words() -> impl Strategy<Value = WordMatches> {
 fn any_key() -> impl Strategy<Value = FlowKey> {
     proptest::collection::vec(0..8_u128, FIELDS.len()).prop_map(|values| {
         let both = 1_u128 | 1 << 64;
-        let fields = FIELDS.iter().zip(values).map(|(field, value)| (*field, value * both & field.all_ones()));
+        let fields = FIELDS.iter().zip(values).map(|(field, value)| (*field, (value * both) & field.all_ones()));
         key(&fields.collect::<Vec<_>>())
     })
 }
@@ -95,7 +95,7 @@ proptest! {
             let expected: Vec<_> = packets.iter().map(|key| linear.lookup(key).map(priority_of)).collect();
             let singly: Vec<_> = packets.iter().map(|key| space.lookup(key).map(priority_of)).collect();
             prop_assert_eq!(&singly, &expected);
-            let lanes = Lanes(lanes & (1 << packets.len()) - 1);
+            let lanes = Lanes(lanes & ((1 << packets.len()) - 1));
             let together: Vec<_> = burst(&space, &packets, lanes).into_iter().map(|id| id.map(priority_of)).collect();
             let named = expected.into_iter().enumerate();
             prop_assert_eq!(together, named.map(|(lane, one)| one.filter(|_| lanes.has(lane))).collect::<Vec<_>>());
