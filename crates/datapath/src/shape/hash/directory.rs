@@ -41,10 +41,6 @@ enum Link {
 }
 
 impl Directory {
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Bytes of memory that it has.
     pub(super) fn held(&self) -> usize {
         self.buckets.held() + self.further.held()
@@ -288,7 +284,7 @@ mod tests {
         let mut directory = Directory::default();
         let count = 50_000;
         (0..count).for_each(|id| directory.add(id));
-        assert_eq!(directory.len(), 50_000);
+        assert_eq!(directory.len, 50_000);
         assert!(directory.buckets.len() == 10_000, "{} buckets", directory.buckets.len());
         assert!((0..count).all(|id| directory.has(id)) && !directory.has(count));
         for id in 1000..count {
@@ -328,7 +324,7 @@ mod tests {
                 } else if model.insert(id) {
                     directory.add(id);
                 }
-                prop_assert_eq!(directory.len(), model.len());
+                prop_assert_eq!(directory.len, model.len());
                 prop_assert!((0..400).all(|id| directory.has(id) == model.contains(&id)));
             }
         }

@@ -160,13 +160,6 @@ impl EntryHash {
         })
     }
 
-    /// The same, but for those that another of the same match and a higher priority hides: their tuple, and the values of the words
-    /// that it looks at.
-    pub(crate) fn shown(&self, from: usize, most: usize) -> impl Iterator<Item = (TupleId, impl Iterator<Item = u64>)> {
-        let places = self.slots.range(from, most).iter().filter(|slot| slot.tuple != 0 && !slot.is_hidden());
-        places.map(|slot| (TupleId(slot.tuple), self.values(slot)))
-    }
-
     /// The entries in the places from `from` on, `most` places at most, hidden ones too: their tuple, and the values of the words that
     /// it looks at.
     pub(crate) fn placed(

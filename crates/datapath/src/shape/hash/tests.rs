@@ -161,21 +161,19 @@ fn many_entries_come_and_go() {
 }
 
 #[test]
-fn hidden_entries_are_not_shown() {
+fn the_next_best_of_a_match_takes_its_place() {
     let (mut entries, all) = (EntryHash::default(), words(&[(Field::EthDst, 5, 0xff)]));
     for (id, priority) in [(0, 4), (1, 9), (2, 1), (3, 7)] {
         entries.make_room(EntryId(id), &all).expect("there is memory");
         entries.insert(EntryId(id), priority, &all);
     }
-    let shown =
-        |entries: &EntryHash| entries.shown(0, 10).map(|(_, words)| words.collect::<Vec<_>>()).collect::<Vec<_>>();
-    assert_eq!(shown(&entries), [[5 << 16]]);
     let tuple = entries.tuples().find(&all).expect("it has entries");
     let packet = key(&[(Field::EthDst, 0x105)]);
-    for (id, priority) in [(1, 9), (3, 7), (0, 4), (2, 1)] {
+    let there = |entries: &EntryHash| entries.entries(0, 10).map(|(id, ..)| id.0).collect::<Vec<_>>();
+    for (id, priority, left) in [(1, 9, vec![0, 2, 3]), (3, 7, vec![0, 2]), (0, 4, vec![2]), (2, 1, vec![])] {
         assert_eq!(entries.get(tuple, &packet), Some((priority, EntryId(id))));
-        assert_eq!((entries.find(priority, &all), shown(&entries).len()), (Some(EntryId(id)), 1));
-        assert_eq!(entries.remove(EntryId(id)), Some(tuple));
+        assert_eq!(entries.find(priority, &all), Some(EntryId(id)));
+        assert_eq!((entries.remove(EntryId(id)), there(&entries)), (Some(tuple), left));
     }
     assert_eq!((entries.remove(EntryId(0)), entries.len()), (None, 0));
 }

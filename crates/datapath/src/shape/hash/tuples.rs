@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) struct TupleId(pub(super) u32);
 
 impl TupleId {
-    /// A number below [`Tuples::n_places`].
+    /// A number from 0 on, used again too.
     #[inline(always)]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize - 1
@@ -105,11 +105,6 @@ impl From<&WordMatch> for WordMask {
 }
 
 impl Tuples {
-    /// Numbers that tuples have are below this.
-    pub(crate) fn n_places(&self) -> usize {
-        self.tuples.len()
-    }
-
     /// A tuple; one without entries if there is none of this number any more.
     #[inline(always)]
     pub(crate) fn get(&self, id: TupleId) -> &Tuple {
