@@ -1,8 +1,10 @@
 //! Whether a lab can be made of a scenario at all: asked before anything is started.
 use crate::host::MAX_ADDRESSES;
 use crate::netns;
+use crate::threads::threads;
 use crate::{LabError, Options};
 use weir_scenario::{Control, Scenario};
+use weir_switch::threads::Machine;
 
 /// Refuses what the schema allows but a lab cannot give, and a machine that lacks something.
 pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabError> {
@@ -13,6 +15,8 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabErr
         let problem = format!("host {name}: found {found} addresses, expected at most {MAX_ADDRESSES}");
         return Err(LabError::Scenario(problem));
     }
+    let machine = Machine::here();
+    scenario.switches.iter().try_for_each(|switch| threads(switch, &machine).map(drop))?;
     if let Control::Connect(_) = scenario.control {
         // What a controller elsewhere does with loops is its own affair.
         return Ok(());

@@ -1,6 +1,7 @@
 //! Switches, the links between them, and their controller.
 use crate::LabError;
 use crate::result::{ControllerResult, Drop, SwitchResult};
+use crate::threads::threads;
 use std::collections::HashMap;
 use std::time::Duration;
 use weir_controller::apps::learning::{Learning, LearningConfig};
@@ -13,6 +14,7 @@ use weir_port::queues::{self, QueueConfig};
 use weir_port::shaper::{Link, Shape};
 use weir_port::{Counters, Port, memory};
 use weir_scenario::{Control, LinkSpec, OpenFlow, Scenario};
+use weir_switch::threads::Machine;
 use weir_switch::{ControllerTarget, PortConfig, Snapshot, Spin, Switch, SwitchConfig, SwitchHandle};
 
 /// Frames on their way between two memory ports: a burst of 64 kB of small frames, several times.
@@ -177,7 +179,8 @@ fn switch_config(
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let spin = Spin::For(if cores > scenario.switches.len() { SPIN } else { Duration::ZERO });
-    Ok(SwitchConfig { datapath, fail_mode, ports, controllers, spin, ..SwitchConfig::default() })
+    let threads = threads(switch, &Machine::here())?;
+    Ok(SwitchConfig { datapath, fail_mode, threads, ports, controllers, spin, ..SwitchConfig::default() })
 }
 
 fn switch_result(snapshot: &Snapshot) -> SwitchResult {

@@ -53,6 +53,7 @@ pub(crate) struct Switch {
     pub(crate) tables: Option<Spanned<u8>>,
     pub(crate) max_entries: Option<Spanned<u32>>,
     pub(crate) fail_mode: Option<FailMode>,
+    pub(crate) threads: Option<crate::Threads>,
 }
 
 /// A host; `rate`, `delay`, `buffer` and `queues` are its access link's.

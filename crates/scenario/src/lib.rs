@@ -12,11 +12,11 @@ mod error;
 pub use address::IpNet;
 pub use error::ScenarioError;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 use weir_packet::MacAddr;
-use weir_units::{Bps, ByteSize};
+use weir_units::{Bps, ByteSize, Span};
 
 /// Most switches, hosts, links, traffic items and tenants, each.
 pub const MAX_ITEMS: usize = 1000;
@@ -110,6 +110,35 @@ pub struct Switch {
     pub max_entries: u32,
     /// What it does with no controller.
     pub fail_mode: FailMode,
+    /// How it spreads over threads, if the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Threads>,
+}
+
+/// How a switch spreads over threads: what is not said is as the switch has it. Texts are as on its command line, and checked by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Threads {
+    /// `rtc` or `pipeline`.
+    pub mode: Option<String>,
+    /// Threads that run packets through the tables.
+    pub workers: Option<usize>,
+    /// The six bursts, or one number for all.
+    pub bursts: Option<String>,
+    /// Turns that bursts of the receiving and transmitting loops wait to be full.
+    pub io_loop_count: Option<u32>,
+    /// Turns that bursts of a worker's loop wait to be full.
+    pub worker_loop_count: Option<u32>,
+    /// Time that bursts wait to be full.
+    pub flush_time: Option<Span>,
+    /// Frames that a ring holds.
+    pub ring_size: Option<usize>,
+    /// `port`, `mac` or `5-tuple`.
+    pub policy: Option<String>,
+    /// `MATCH=>WORKER`.
+    pub class: Vec<String>,
+    /// CPUs that threads are bound to.
+    pub cpus: Option<String>,
 }
 
 /// A host on a switch port.

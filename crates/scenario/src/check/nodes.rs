@@ -37,6 +37,7 @@ pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Swi
         tables,
         max_entries: item.max_entries.map_or(1_000_000, Spanned::into_inner),
         fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
+        threads: item.threads,
     })
 }
 
