@@ -45,7 +45,9 @@ pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
 pub use shape::describe::{Probes, TableShape};
 pub use trace::{Trace, TraceCycles, TraceStep, TraceTimes};
-pub use types::{ChannelId, DatapathConfig, FailMode, Output, PacketInLimit, PortCounters, PortQueue, PortQueues};
+pub use types::{
+    ChannelId, DatapathConfig, FailMode, Lookup, Output, PacketInLimit, PortCounters, PortQueue, PortQueues,
+};
 
 use action_set::ActionSet;
 use agent::Parts;
@@ -129,7 +131,7 @@ impl Datapath {
         };
         Datapath {
             groups: Groups::new(limits, config.datapath_id),
-            tables: (0..config.n_tables).map(|_| FlowTable::new()).collect(),
+            tables: (0..config.n_tables).map(|_| FlowTable::new(config.lookup)).collect(),
             timers: Timers::default(),
             settings: (0..config.n_tables)
                 .map(|table| TableSettings::new(TableId(table), config.max_entries))

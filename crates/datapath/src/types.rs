@@ -27,6 +27,18 @@ pub struct DatapathConfig {
     pub max_learned: usize,
     /// Packet-ins for each controller at most; none for no limit.
     pub packet_in_limit: Option<PacketInLimit>,
+    /// How entries are found.
+    pub lookup: Lookup,
+}
+
+/// How a packet's entry is found. What is found is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lookup {
+    /// In the way that suits each table's entries.
+    #[default]
+    Adaptive,
+    /// By comparing one entry after the other: the reference, slow with many entries.
+    Linear,
 }
 
 /// How fast packet-ins are sent to each controller; those beyond are dropped and counted.
@@ -51,6 +63,7 @@ impl Default for DatapathConfig {
             n_buffers: 256,
             max_learned: 8192,
             packet_in_limit: None,
+            lookup: Lookup::Adaptive,
         }
     }
 }

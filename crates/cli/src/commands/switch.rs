@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use weir_datapath::{DatapathConfig, FailMode, PacketInLimit};
+use weir_datapath::{DatapathConfig, FailMode, Lookup, PacketInLimit};
 use weir_openflow::Version;
 use weir_switch::privileges::{self, User};
 use weir_switch::threads::Machine;
@@ -87,6 +87,9 @@ struct Settings {
     /// Packet-ins at once for each controller at most, after a time without [default: a second's at the rate]
     #[arg(long, value_name = "N")]
     packet_in_burst: Option<u32>,
+    /// How entries are found: as suits each table, or one after the other, which is the slow reference [default: adaptive]
+    #[arg(long, value_enum)]
+    lookup: Option<LookupMode>,
     /// Where to listen for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
@@ -107,6 +110,13 @@ struct Settings {
 enum Mode {
     Secure,
     Standalone,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum LookupMode {
+    Adaptive,
+    Linear,
 }
 
 /// A datapath's number as people write it: hexadecimal, with or without `0x`.
@@ -237,6 +247,7 @@ impl Settings {
             max_entries: self.max_entries.or(file.max_entries),
             packet_in_rate: self.packet_in_rate.or(file.packet_in_rate),
             packet_in_burst: self.packet_in_burst.or(file.packet_in_burst),
+            lookup: self.lookup.or(file.lookup),
             control_socket: self.control_socket.or(file.control_socket),
             user: self.user.or(file.user),
             spin: self.spin.or(file.spin),
@@ -305,6 +316,10 @@ impl Settings {
                     .packet_in_rate
                     .map(|per_second| PacketInLimit { per_second, burst: self.packet_in_burst }),
                 max_entries: self.max_entries.unwrap_or(defaults.0.max_entries),
+                lookup: match self.lookup {
+                    Some(LookupMode::Linear) => Lookup::Linear,
+                    Some(LookupMode::Adaptive) | None => Lookup::Adaptive,
+                },
                 ..defaults.0
             },
             fail_mode: match self.fail_mode {

@@ -16,6 +16,8 @@ const MAX_LINEAR: usize = 4;
 pub(crate) struct Adaptive {
     shape: Shape,
     len: usize,
+    /// Whether entries are compared one after the other however many there are.
+    stays_linear: bool,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,11 @@ impl Default for Shape {
 }
 
 impl Adaptive {
+    /// A classifier that keeps to its first shape: the reference that the others agree with.
+    pub(crate) fn reference() -> Adaptive {
+        Adaptive { stays_linear: true, ..Adaptive::default() }
+    }
+
     /// Bytes of memory that entries have in the hash.
     pub(crate) fn held(&self) -> usize {
         match &self.shape {
@@ -53,6 +60,7 @@ impl Classifier for Adaptive {
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
         if let Shape::Linear(linear) = &self.shape
             && self.len >= MAX_LINEAR
+            && !self.stays_linear
         {
             self.shape = Shape::Hashed(Box::new(hashed(linear)?));
         }

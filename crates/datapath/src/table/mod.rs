@@ -20,6 +20,7 @@ pub(crate) use vacancy::{VacancyEvents, percent};
 
 use eviction::Eviction;
 
+use crate::Lookup;
 use crate::program::Program;
 use crate::shape::adaptive::Adaptive;
 use crate::shape::describe::Described;
@@ -41,10 +42,13 @@ pub(crate) struct FlowTable {
 }
 
 impl FlowTable {
-    pub(crate) fn new() -> FlowTable {
+    pub(crate) fn new(lookup: Lookup) -> FlowTable {
         FlowTable {
             entries: Slab::default(),
-            classifier: Adaptive::default(),
+            classifier: match lookup {
+                Lookup::Adaptive => Adaptive::default(),
+                Lookup::Linear => Adaptive::reference(),
+            },
             groups: GroupEntries::default(),
             metered: Metered::default(),
             eviction: Eviction::default(),

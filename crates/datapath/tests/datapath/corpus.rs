@@ -3,7 +3,7 @@ use crate::bench::*;
 use crate::frames::frame;
 use std::path::Path;
 use std::time::Duration;
-use weir_datapath::Drops;
+use weir_datapath::{DatapathConfig, Drops, Lookup};
 use weir_openflow::model::FlowCommand;
 use weir_openflow::{Body, Version, text};
 
@@ -12,6 +12,16 @@ type Fates = Vec<String>;
 
 #[test]
 fn every_case_holds() {
+    every_case_holds_with(Lookup::Adaptive);
+}
+
+/// The reference gives the same verdicts.
+#[test]
+fn every_case_holds_with_linear_lookup() {
+    every_case_holds_with(Lookup::Linear);
+}
+
+fn every_case_holds_with(lookup: Lookup) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/pipeline");
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "txt")).collect();
@@ -20,21 +30,21 @@ fn every_case_holds() {
     for path in files {
         let file = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        cases += run(&file, &text);
+        cases += run(&file, &text, lookup);
     }
     assert!(cases >= 30, "only {cases} cases");
 }
 
 /// Runs a file's cases; how many there were.
-fn run(file: &str, text: &str) -> usize {
+fn run(file: &str, text: &str, lookup: Lookup) -> usize {
     let mut cases = 0;
-    let mut bench = Bench::controlled();
+    let mut bench = controlled(lookup);
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
     while let Some((number, line)) = lines.next() {
         let (verb, rest) = line.split_once(' ').expect(line);
         match verb {
             "case" => {
-                bench = Bench::controlled();
+                bench = controlled(lookup);
                 cases += 1;
             }
             "flow" | "flow10" => add(&mut bench, verb, rest, &format!("{file}:{number}")),
@@ -52,6 +62,12 @@ fn run(file: &str, text: &str) -> usize {
         }
     }
     cases
+}
+
+fn controlled(lookup: Lookup) -> Bench {
+    let mut bench = Bench::with(DatapathConfig { lookup, ..DatapathConfig::default() });
+    bench.datapath.channel_up(bench.now, CONTROLLER, Version::V13);
+    bench
 }
 
 fn add(bench: &mut Bench, verb: &str, flow: &str, place: &str) {

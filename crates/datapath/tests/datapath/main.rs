@@ -11,6 +11,7 @@ mod forwarding;
 mod frames;
 mod groups;
 mod hostile;
+mod lookups;
 mod meters;
 mod monitors;
 mod naive;

@@ -1,10 +1,10 @@
 //! A datapath between two ports, as the engine runs it.
 use super::case::Case;
 use super::entry::{COOKIE, IN, OUT};
-use super::{Args, OrderName, PortsName};
+use super::{Args, LookupName, OrderName, PortsName};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, Lookup, Output};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortDesc, TableId};
 use weir_openflow::{Body, Message};
@@ -61,7 +61,11 @@ impl Bed {
                 (Some(ends), Box::new(input) as Box<dyn Port>, Box::new(output) as Box<dyn Port>)
             }
         };
-        let config = DatapathConfig { max_entries, ..DatapathConfig::default() };
+        let lookup = match args.lookup {
+            LookupName::Adaptive => Lookup::Adaptive,
+            LookupName::Linear => Lookup::Linear,
+        };
+        let config = DatapathConfig { max_entries, lookup, ..DatapathConfig::default() };
         let mut bed = Bed {
             clock: SystemClock::start(),
             datapath: Datapath::new(config),

@@ -59,6 +59,9 @@ pub(crate) struct Args {
     /// (they are copied from a looping capture)
     #[arg(long, value_enum, default_value = "null")]
     ports: PortsName,
+    /// How entries are found: as suits each table, or one after the other, which is the reference
+    #[arg(long, value_enum, default_value = "adaptive")]
+    lookup: LookupName,
     /// Threads that process packets
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     workers: u16,
@@ -94,6 +97,13 @@ enum OrderName {
 enum HeadersName {
     Calm,
     Hostile,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum LookupName {
+    Adaptive,
+    Linear,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]

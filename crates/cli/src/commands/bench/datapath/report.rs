@@ -1,6 +1,6 @@
 //! Figures as a table's lines, and as a record.
 use super::measure::Figures;
-use super::{Args, HeadersName, OrderName, PortsName};
+use super::{Args, HeadersName, LookupName, OrderName, PortsName};
 use crate::commands::bench::machine::Machine;
 use serde::Serialize;
 use std::io::Write as _;
@@ -18,6 +18,7 @@ pub(super) struct Report {
     seed: u64,
     order: OrderName,
     ports: PortsName,
+    lookup: LookupName,
     headers: Option<HeadersName>,
     cases: Vec<Figures>,
 }
@@ -34,6 +35,7 @@ impl Report {
             seed: args.seed,
             order: args.order,
             ports: args.ports,
+            lookup: args.lookup,
             headers: args.headers,
             cases: Vec::new(),
         }
