@@ -4,6 +4,7 @@ use super::server::Context;
 use crate::control::stopped;
 use crate::engine::Engine;
 use crate::handle::SwitchError;
+use crate::snapshot::WorkerSnapshot;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -22,6 +23,8 @@ pub struct PerfReport {
     pub cycles_per_ns: f64,
     /// Threads that move packets.
     pub threads: Vec<ThreadPerf>,
+    /// Workers with their rings, as they are at the end.
+    pub workers: Vec<WorkerSnapshot>,
     /// Tables that hold entries or saw packets.
     pub tables: Vec<TableShape>,
     /// What was dropped meanwhile, by reason.

@@ -37,6 +37,7 @@ impl Calibration {
 pub(crate) struct Begun {
     at: Instant,
     perf: Perf,
+    workers: Vec<Perf>,
     drops: Vec<(String, u64)>,
 }
 
@@ -47,8 +48,9 @@ impl Engine {
         if self.watchers == 1 {
             self.watch.watch(true);
             self.datapath.get().watch_mut().watch(true);
+            self.workers.watch(true);
         }
-        Begun { at: self.clock.now(), perf: self.perf(), drops: self.drops() }
+        Begun { at: self.clock.now(), perf: self.perf(), workers: self.workers.perf(), drops: self.drops() }
     }
 
     /// What was measured since somebody began to look, who does so no longer.
@@ -59,11 +61,16 @@ impl Engine {
         if self.watchers == 0 {
             self.watch.watch(false);
             self.datapath.get().watch_mut().watch(false);
+            self.workers.watch(false);
         }
+        let workers = self.workers.perf().into_iter().zip(begun.workers).enumerate();
+        let workers =
+            workers.map(|(number, (now, before))| ThreadPerf::new(&format!("worker {number}"), &now.since(&before)));
         PerfReport {
             seconds: self.clock.now().since(begun.at).as_secs_f64(),
             cycles_per_ns: self.cycles_per_ns(),
-            threads: vec![ThreadPerf::new("engine", &perf)],
+            threads: [ThreadPerf::new("engine", &perf)].into_iter().chain(workers).collect(),
+            workers: self.workers.snapshot(),
             tables: self.datapath.get().table_shapes(&samples),
             drops: grown(&begun.drops, self.drops()),
         }

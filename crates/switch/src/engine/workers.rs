@@ -6,7 +6,7 @@ use crate::threads::{Mode, ThreadsConfig};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_datapath::perf::Stage;
+use weir_datapath::perf::{Perf, Stage};
 use weir_datapath::{DropReason, Drops};
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
@@ -32,6 +32,18 @@ impl Workers {
     /// The workers at this moment.
     pub(super) fn snapshot(&self) -> Vec<WorkerSnapshot> {
         self.pipeline.as_ref().map(Pipeline::snapshot).unwrap_or_default()
+    }
+
+    /// Begins or ends to measure where the workers' time goes.
+    pub(super) fn watch(&self, is_watched: bool) {
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.watch(is_watched);
+        }
+    }
+
+    /// What the workers measured so far.
+    pub(super) fn perf(&self) -> Vec<Perf> {
+        self.pipeline.as_ref().map(Pipeline::perf).unwrap_or_default()
     }
 
     /// Packets that workers dropped beside each other, by reason.

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use weir_datapath::perf::Perf;
 use weir_datapath::{ChannelId, Datapath, Drops, Output};
 use weir_openflow::Message;
 use weir_packet::{Depot, FramePool};
@@ -79,6 +80,10 @@ struct Counters {
     full_notes: AtomicU64,
     /// Packets dropped beside others; as of a short while ago.
     drops: Mutex<Drops>,
+    /// Whether somebody looks where its time goes.
+    is_watched: AtomicBool,
+    /// What it measured, while somebody looks.
+    perf: Mutex<Perf>,
 }
 
 /// A worker, on its thread.
@@ -202,6 +207,17 @@ impl Pipeline {
         self.workers.iter().map(read).collect()
     }
 
+    /// Begins or ends to measure where the workers' time goes, from each one's next burst on.
+    pub(crate) fn watch(&self, is_watched: bool) {
+        self.workers.iter().for_each(|worker| worker.counters.is_watched.store(is_watched, Ordering::Relaxed));
+    }
+
+    /// What the workers measured so far.
+    pub(crate) fn perf(&self) -> Vec<Perf> {
+        let read = |worker: &WorkerThread| worker.counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.workers.iter().map(read).collect()
+    }
+
     /// The workers at this moment.
     pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -261,6 +277,7 @@ impl Worker {
             count(&self.counters.frames, frames as u64);
             count(&self.counters.bursts, 1);
             self.tell_drops();
+            self.tell_perf();
         }
         self.stage.write(now, &mut self.pool);
         frames > 0
@@ -290,6 +307,23 @@ impl Worker {
             self.told_drops = drops.total();
             *self.counters.drops.lock().unwrap_or_else(PoisonError::into_inner) = drops;
         }
+    }
+
+    /// Begins or ends measuring as was asked, and tells what was measured.
+    #[inline]
+    fn tell_perf(&mut self) {
+        let is_watched = self.counters.is_watched.load(Ordering::Relaxed);
+        if is_watched || self.own.watch().is_on() {
+            self.measured(is_watched);
+        }
+    }
+
+    #[cold]
+    fn measured(&mut self, is_watched: bool) {
+        if self.own.watch().is_on() != is_watched {
+            self.own.watch_mut().watch(is_watched);
+        }
+        self.counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone_from(self.own.watch().perf());
     }
 
     /// Hands packet-ins to the engine.

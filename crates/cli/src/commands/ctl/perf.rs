@@ -3,6 +3,7 @@ use super::table;
 use std::fmt::Write as _;
 use weir_datapath::TableShape;
 use weir_datapath::perf::Stage;
+use weir_switch::WorkerSnapshot;
 use weir_switch::ctl::{PerfReport, ThreadPerf};
 
 /// Classes of burst sizes: each from one up to the next, the last up to the largest there is.
@@ -12,6 +13,13 @@ pub(super) fn text(report: &PerfReport) -> String {
     let mut text = format!("{:.2} s, time stamp counter at {:.2} GHz\n", report.seconds, report.cycles_per_ns);
     for thread in &report.threads {
         let _ = write!(text, "\n{}", stages(thread, report));
+    }
+    for worker in &report.workers {
+        let WorkerSnapshot { worker, waiting, waiting_to_leave, .. } = worker;
+        let _ = writeln!(
+            text,
+            "\nrings of worker {worker}: {waiting} frames wait for it, {waiting_to_leave} to be transmitted"
+        );
     }
     let _ = write!(text, "\n{}", tables(&report.tables));
     let reasons: Vec<String> =
@@ -112,6 +120,7 @@ mod tests {
             seconds: 0.5,
             cycles_per_ns: 2.6,
             threads: vec![thread],
+            workers: Vec::new(),
             tables: vec![shape],
             drops: vec![("table_miss".into(), 50)],
         };
