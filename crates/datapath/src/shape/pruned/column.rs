@@ -105,6 +105,18 @@ impl<R: Row> Column<R> {
     }
 }
 
+impl Column<u64> {
+    pub(super) fn live(&self) -> u64 {
+        self.live
+    }
+
+    /// The tuples that pass a slice: `high` is an index into `by_high`.
+    #[inline(always)]
+    pub(super) fn passing(&self, high: usize, set: SetId) -> u64 {
+        self.by_high[high] | self.sets[usize::from(set)]
+    }
+}
+
 /// What a packet's value in one slice selects.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {

@@ -7,7 +7,8 @@
 //! Packet Classification, SIGCOMM 2001, 3).
 //!
 //! Which tuples a packet passes may be too many, never too few: so whatever would take too long or too much memory is
-//! left out, and the same entries are found.
+//! left out, and the same entries are found. What stays linear in the masks is entries that pass every slice, each because of
+//! another entry of its tuple, and fail together; packets cannot bring that about, a controller can.
 mod column;
 mod columns;
 mod counts;

@@ -170,6 +170,17 @@ impl Pruner {
         self.counts.is_empty() && self.sets.len() == 1 && self.slices.iter().all(is_clean) && self.columns.is_clean()
     }
 
+    /// The tuples of the narrow column that the packet may match.
+    #[inline(always)]
+    pub(super) fn narrow(&self, key: &FlowKey) -> u64 {
+        let asking = self.slices.iter().enumerate().filter(|(_, slice)| !slice.is_constant());
+        asking.fold(self.columns.narrow.live(), |row, (number, slice)| {
+            let value = slice.value(key);
+            let high = number * 256 + usize::from(high_byte(value) & slice.high);
+            row & self.columns.narrow.passing(high, slice.sets[usize::from(value)])
+        })
+    }
+
     pub(super) fn columns(&self) -> &Columns {
         &self.columns
     }

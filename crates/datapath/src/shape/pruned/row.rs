@@ -15,6 +15,8 @@ pub(super) trait Row: Copy + PartialEq {
     fn keep(&mut self, one: &Self, other: &Self);
     /// The set's words, the tuples of the lowest numbers first.
     fn words(&self) -> &[u64];
+    /// Takes the lowest number out, if there is one.
+    fn take_first(&mut self) -> Option<usize>;
     /// Which words are not zero, one bit each.
     fn occupied(&self) -> u32;
 }
@@ -45,6 +47,13 @@ impl Row for u64 {
     }
 
     #[inline(always)]
+    fn take_first(&mut self) -> Option<usize> {
+        let first = self.trailing_zeros() as usize;
+        *self &= self.wrapping_sub(1);
+        (first < 64).then_some(first)
+    }
+
+    #[inline(always)]
     fn occupied(&self) -> u32 {
         u32::from(*self != 0)
     }
@@ -59,18 +68,6 @@ impl From<u64> for Line {
     #[inline(always)]
     fn from(word: u64) -> Line {
         Line([word, 0, 0, 0, 0, 0, 0, 0])
-    }
-}
-
-impl Line {
-    /// Takes the lowest number out; there is one.
-    #[inline(always)]
-    pub(super) fn take_first(&mut self) -> usize {
-        let number = self.occupied().trailing_zeros() as usize % 8;
-        let word = &mut self.0[number];
-        let first = word.trailing_zeros() as usize;
-        *word &= word.wrapping_sub(1);
-        number * 64 + first
     }
 }
 
@@ -98,6 +95,13 @@ impl Row for Line {
     #[inline]
     fn words(&self) -> &[u64] {
         &self.0
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Option<usize> {
+        let number = self.occupied().trailing_zeros() as usize;
+        let first = self.0.get_mut(number)?.take_first()?;
+        Some(number * 64 + first)
     }
 
     #[inline(always)]

@@ -34,15 +34,20 @@ impl Tally for u32 {
     }
 }
 
-/// How far a packet of a burst has come: the tuple that is asked first, and those that may have to be asked after it.
-#[derive(Clone, Copy)]
-struct Begun {
-    tuple: Option<TupleId>,
-    hash: u32,
-    /// The column, 0 for the narrow one.
-    column: usize,
-    left: Line,
+/// How far the packets of a burst have come.
+struct Begun<R> {
+    /// The tuple that is asked first, and the packet's hash there.
+    first: [Option<(TupleId, u32)>; MAX_BURST],
+    /// The column that it is in, 0 for the narrow one, and what else there may have to be asked after it.
+    column: [u8; MAX_BURST],
+    left: [R; MAX_BURST],
 }
+
+/// With more entries than this what a probe reads is seldom in the cache, so more than the first one is asked for early.
+const MANY: usize = 1 << 15;
+
+/// So many after the first.
+const MOST_EARLY: usize = 4;
 
 impl Index {
     #[inline(never)]
@@ -70,70 +75,99 @@ impl Index {
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
     ) {
-        let mut begun = [Begun { tuple: None, hash: 0, column: 0, left: Line::NONE }; MAX_BURST];
+        let (pruner, columns) = (&self.pruner, self.pruner.columns());
+        if columns.wide.is_empty() {
+            return self.burst(entries, keys, lanes, found, soon, |key| (0, pruner.narrow(key)));
+        }
+        self.burst(entries, keys, lanes, found, soon, |key| {
+            let steps = pruner.steps(key);
+            let narrow = columns.narrow.survivors(&steps);
+            if narrow != 0 {
+                return (0, Line::from(narrow));
+            }
+            let survivors = columns.wide.iter().map(|column| column.survivors(&steps));
+            (1..).zip(survivors).find(|(_, row)| *row != Line::NONE).unwrap_or((0, Line::NONE))
+        });
+    }
+
+    /// `survivors` gives the first column where any are, and these.
+    #[inline(always)]
+    fn burst<R: Row>(
+        &self,
+        entries: &EntryHash,
+        keys: &[Parsed; MAX_BURST],
+        lanes: Lanes,
+        found: &mut [EntryId; MAX_BURST],
+        soon: impl Fn(EntryId),
+        survivors: impl Fn(&FlowKey) -> (u8, R),
+    ) {
+        let is_large = entries.len() > MANY;
+        let mut begun = Begun { first: [None; MAX_BURST], column: [0; MAX_BURST], left: [R::NONE; MAX_BURST] };
         // 1. The first tuple that each packet can match, and the bucket there.
-        lanes.each(|lane| self.begin(entries, &keys[lane].key, &mut begun[lane]));
+        lanes.each(|lane| {
+            let key = &keys[lane].key;
+            let (column, mut left) = survivors(key);
+            let first = left.take_first().and_then(|place| self.tuple(first_of(column) + place));
+            begun.first[lane] = first.map(|tuple| (tuple, entries.begin(tuple, key)));
+            begun.column[lane] = column;
+            begun.left[lane] = left;
+            if is_large {
+                self.fetch_more(entries, key, left, first_of(column));
+            }
+        });
         // 2. The entry that it probably is.
         lanes.each(|lane| {
-            if begun[lane].tuple.is_some()
-                && let Some(id) = entries.probable(begun[lane].hash)
-            {
+            if let Some(id) = begun.first[lane].and_then(|(_, hash)| entries.probable(hash)) {
                 soon(id);
             }
         });
         // 3. Whether it is; and those after it which may have a higher priority.
         lanes.each(|lane| {
-            let (begun, key) = (&begun[lane], &keys[lane].key);
+            let key = &keys[lane].key;
             let mut search = Search { tally: (), found: None, index: self, entries, key };
-            if let Some(tuple) = begun.tuple {
-                search.found = entries.verify(tuple, key, begun.hash);
-                search.column(&begun.left, first_of(begun.column));
-                search.columns_from(begun.column + 1);
+            if let Some((tuple, hash)) = begun.first[lane] {
+                search.found = entries.verify(tuple, key, hash);
+                search.column(&begun.left[lane], first_of(begun.column[lane]));
+                search.columns_from(begun.column[lane] + 1);
             }
             search.unplaced();
             found[lane] = search.found.map_or(EntryId::NONE, |(_, id)| id);
         });
     }
 
-    /// Finds the first tuple to ask.
-    #[inline(always)]
-    fn begin(&self, entries: &EntryHash, key: &FlowKey, begun: &mut Begun) {
-        let columns = self.pruner.columns();
-        let steps = self.pruner.steps(key);
-        begun.left = Line::from(columns.narrow.survivors(&steps));
-        while begun.left == Line::NONE {
-            let Some(column) = columns.wide.get(begun.column) else { return };
-            begun.left = column.survivors(&steps);
-            begun.column += 1;
+    /// Begins to fetch the buckets of tuples that may be asked next.
+    #[inline(never)]
+    fn fetch_more<R: Row>(&self, entries: &EntryHash, key: &FlowKey, mut left: R, first: usize) {
+        let places = std::iter::from_fn(|| left.take_first()).take(MOST_EARLY);
+        for tuple in places.filter_map(|place| self.tuple(first + place)) {
+            entries.begin(tuple, key);
         }
-        let place = begun.left.take_first();
-        begun.tuple = self.tuple(first_of(begun.column) + place);
-        begun.hash = begun.tuple.map_or(0, |tuple| entries.begin(tuple, key));
     }
 }
 
 /// The first place of a column, 0 being the narrow one.
-const fn first_of(column: usize) -> usize {
-    if column == 0 { 0 } else { u64::TUPLES + (column - 1) * Line::TUPLES }
+fn first_of(column: u8) -> usize {
+    column.checked_sub(1).map_or(0, |wide| u64::TUPLES + usize::from(wide) * Line::TUPLES)
 }
 
 impl<T: Tally> Search<'_, T> {
     /// Searches the columns from this one on.
     #[inline(always)]
-    fn columns_from(&mut self, column: usize) {
-        let (pruner, n_columns) = (&self.index.pruner, self.index.pruner.columns().wide.len() + 1);
-        if column >= n_columns || !self.can_be_beaten(first_of(column)) {
+    fn columns_from(&mut self, column: u8) {
+        let pruner = &self.index.pruner;
+        let wide = &pruner.columns().wide;
+        if usize::from(column) > wide.len() || !self.can_be_beaten(first_of(column)) {
             return;
         }
         let steps = pruner.steps(self.key);
-        for column in column..n_columns {
-            if !self.can_be_beaten(first_of(column)) {
+        if column == 0 {
+            self.column(&pruner.columns().narrow.survivors(&steps), 0);
+        }
+        for (number, column) in (1..).zip(wide).skip(usize::from(column).saturating_sub(1)) {
+            if !self.can_be_beaten(first_of(number)) {
                 return;
             }
-            match column.checked_sub(1) {
-                None => self.column(&pruner.columns().narrow.survivors(&steps), 0),
-                Some(wide) => self.column(&pruner.columns().wide[wide].survivors(&steps), first_of(column)),
-            }
+            self.column(&column.survivors(&steps), first_of(number));
         }
     }
 
