@@ -4,7 +4,7 @@
 //! The burst does in short what most packets need: entries that output to a port, and gotos that lead to them. What an entry
 //! asks for beyond that goes the general way ([`crate::pipeline`]), from the entry on that was found here.
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use crate::table::{FlowTable, Verdict, WorkerNo};
+use crate::table::{FlowTable, Verdict, VerdictWord, WorkerNo};
 use weir_memory::Wide;
 use weir_openflow::model::PortNo;
 use weir_packet::{Field, Frame, FrameBody, Parsed, parse_common, parse_frame};
@@ -24,7 +24,7 @@ pub(crate) struct Burst {
     /// By packet: what becomes of it, and the table and entry that say so.
     pub(crate) fates: Box<[Fate; MAX_BURST]>,
     /// Packets that were last seen to have one verdict, and that.
-    alike: (Lanes, Verdict),
+    alike: (Lanes, VerdictWord),
     /// By table: the packets that come to it.
     waiting: Box<[Lanes; 256]>,
     /// The last table that packets come to.
@@ -34,14 +34,15 @@ pub(crate) struct Burst {
 /// What becomes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fate {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: VerdictWord,
     pub(crate) table: u8,
     pub(crate) entry: EntryId,
 }
 
 /// Packets of one entry, one behind the other.
 struct Run {
-    fate: Fate,
+    entry: EntryId,
+    verdict: VerdictWord,
     packets: u64,
     bytes: u64,
 }
@@ -50,10 +51,9 @@ impl Run {
     #[inline(always)]
     fn count(&self, table: &FlowTable, counting: Counting) {
         if let Counting::For(worker, now) = counting
-            && self.packets > 0
-            && self.fate.entry != EntryId::NONE
+            && let Some(count) = table.counts.count_of(worker, self.entry)
         {
-            table.counts.count(worker, self.fate.entry, self.packets, self.bytes, now);
+            count.add(self.packets, self.bytes, now);
         }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) enum Counting {
 
 impl Default for Burst {
     fn default() -> Burst {
-        let fate = Fate { verdict: Verdict::Program, table: 0, entry: EntryId::NONE };
+        let fate = Fate { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
         Burst {
             parsed: Box::new([Parsed::default(); MAX_BURST]),
             stale: Lanes(u64::MAX),
@@ -76,7 +76,7 @@ impl Default for Burst {
             found: Box::new([EntryId::NONE; MAX_BURST]),
             bytes: Box::new([0; MAX_BURST]),
             fates: Box::new([fate; MAX_BURST]),
-            alike: (Lanes::default(), Verdict::Program),
+            alike: (Lanes::default(), VerdictWord::default()),
             waiting: Box::new([Lanes::default(); 256]),
             last_waiting: 0,
         }
@@ -136,34 +136,52 @@ impl Burst {
         if let Some(entry) = self.only_entry(lanes) {
             return self.judge_alike(table, number, lanes, entry, counting);
         }
-        let (mut missed, mut on, mut first, mut alike) = (0, false, None, true);
+        let nothing = Run { entry: EntryId::NONE, verdict: VerdictWord::default(), packets: 0, bytes: 0 };
         // Packets of one entry often come together: they are counted as one.
-        let mut run =
-            Run { fate: Fate { verdict: Verdict::Program, table: number, entry: EntryId::NONE }, packets: 0, bytes: 0 };
+        let (mut run, mut missed) = (nothing, 0);
+        let (mut first, mut differs) = (None, false);
         for lane in lanes {
             let id = self.found[lane];
-            if id != run.fate.entry {
+            if id != run.entry {
                 run.count(table, counting);
-                let verdict = if id == EntryId::NONE { Verdict::Program } else { table.counts.verdict(id) };
-                run = Run { fate: Fate { verdict, entry: id, ..run.fate }, packets: 0, bytes: 0 };
+                let verdict = table.counts.hot(id).map(|hot| hot.verdict).unwrap_or_default();
+                run = Run { entry: id, verdict, packets: 0, bytes: 0 };
+                differs |= *first.get_or_insert(verdict) != verdict;
             }
             run.packets += 1;
             run.bytes += u64::from(self.bytes[lane]);
-            self.fates[lane] = run.fate;
-            alike &= *first.get_or_insert(run.fate.verdict) == run.fate.verdict;
+            self.fates[lane] = Fate { verdict: run.verdict, table: number, entry: id };
             missed += u64::from(id == EntryId::NONE);
-            if let Verdict::Goto(next) = run.fate.verdict {
-                on = true;
-                self.wait_at(next, Lanes(1 << lane));
-            }
         }
         run.count(table, counting);
-        self.alike = (if alike { lanes } else { Lanes::default() }, first.unwrap_or_default());
         if let Counting::For(worker, _) = counting {
             let lookups = u64::from(lanes.count());
             table.counts.looked_up(worker, lookups, lookups - missed);
         }
+        // Misses that came before any entry were found have no verdict above.
+        if differs || missed > 0 { self.part(lanes) } else { self.part_alike(lanes, first.unwrap_or_default()) }
+    }
+
+    /// Notes who goes on where. Whether somebody does.
+    fn part(&mut self, lanes: Lanes) -> bool {
+        self.alike = (Lanes::default(), VerdictWord::default());
+        let mut on = false;
+        for lane in lanes {
+            if let Verdict::Goto(next) = self.fates[lane].verdict.get() {
+                self.wait_at(next, Lanes(1 << lane));
+                on = true;
+            }
+        }
         on
+    }
+
+    /// The same where all have one verdict.
+    #[inline(always)]
+    fn part_alike(&mut self, lanes: Lanes, verdict: VerdictWord) -> bool {
+        self.alike = (lanes, verdict);
+        let Verdict::Goto(next) = verdict.get() else { return false };
+        self.wait_at(next, lanes);
+        true
     }
 
     /// The entry, or none, that was found for all of these packets, which are the first of the burst.
@@ -179,21 +197,15 @@ impl Burst {
     #[inline(always)]
     fn judge_alike(&mut self, table: &FlowTable, number: u8, lanes: Lanes, entry: EntryId, counting: Counting) -> bool {
         let count = lanes.count() as usize;
-        let verdict = if entry == EntryId::NONE { Verdict::Program } else { table.counts.verdict(entry) };
-        let fate = Fate { verdict, table: number, entry };
-        self.fates[..count].fill(fate);
-        self.alike = (lanes, verdict);
+        let verdict = table.counts.hot(entry).map(|hot| hot.verdict).unwrap_or_default();
+        self.fates[..count].fill(Fate { verdict, table: number, entry });
         let (packets, bytes) = (count as u64, self.bytes[..count].iter().map(|bytes| u64::from(*bytes)).sum());
-        Run { fate, packets, bytes }.count(table, counting);
+        Run { entry, verdict, packets, bytes }.count(table, counting);
         if let Counting::For(worker, _) = counting {
             let matches = if entry == EntryId::NONE { 0 } else { packets };
             table.counts.looked_up(worker, packets, matches);
         }
-        if let Verdict::Goto(next) = verdict {
-            self.wait_at(next, lanes);
-            return true;
-        }
-        false
+        self.part_alike(lanes, verdict)
     }
 
     #[inline(always)]
@@ -223,7 +235,7 @@ impl Burst {
     pub(crate) fn all_straight(&self, packets: Lanes) -> bool {
         let mut straight = Lanes::default();
         packets.without(self.special).each(|lane| {
-            if let Verdict::Output(_) = self.fates[lane].verdict {
+            if let Verdict::Output(_) = self.fates[lane].verdict.get() {
                 straight.add(lane);
             }
         });
@@ -246,19 +258,21 @@ impl Burst {
     #[inline(always)]
     pub(crate) fn straight_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
         let plain = |lane: usize| packets.without(self.special).has(lane);
-        if let (alike, Verdict::Output(port)) = self.alike
-            && lane == 0
+        if lane == 0
+            && let (alike, verdict) = self.alike
+            && let Verdict::Output(port) = verdict.get()
             && alike == Lanes::first(count)
             && self.special.is_empty()
         {
             return Some((port, count));
         }
-        let Verdict::Output(port) = self.fates[lane].verdict else { return None };
+        let verdict = self.fates[lane].verdict;
+        let Verdict::Output(port) = verdict.get() else { return None };
         if !plain(lane) {
             return None;
         }
         let mut end = lane + 1;
-        while end < count && self.fates[end].verdict == Verdict::Output(port) && plain(end) {
+        while end < count && self.fates[end].verdict == verdict && plain(end) {
             end += 1;
         }
         Some((port, end))

@@ -207,8 +207,8 @@ impl Effects for Live<'_> {
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
         let Some(table) = self.tables.get(usize::from(table)) else { return };
         table.counts.looked_up(WorkerNo::ENGINE, 1, u64::from(found.is_some()));
-        if let Some((id, _)) = found {
-            table.counts.count(WorkerNo::ENGINE, id, 1, bytes as u64, self.now);
+        if let Some(count) = found.and_then(|(id, _)| table.counts.count_of(WorkerNo::ENGINE, id)) {
+            count.add(1, bytes as u64, self.now);
         }
     }
 

@@ -1,10 +1,9 @@
 //! What packets count in a table: by entry, and in all. Each worker counts for itself, so that none waits for another's cache
 //! line; what is read is the sum.
-use super::hot::{Count, FlowCounter, Hot, Verdict};
+use super::hot::{Count, FlowCounter, Hot, Verdict, VerdictWord};
 use crate::shape::EntryId;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use weir_memory::prefetch;
-use weir_units::Instant;
+use weir_memory::{Array, prefetch};
 
 /// Who counts: 0 is the engine's own thread, its workers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +17,9 @@ impl WorkerNo {
 #[derive(Debug)]
 pub(crate) struct Counts {
     /// By entry: what it does, and what the engine's own thread counted.
-    hot: Vec<Hot>,
+    hot: Array<Hot>,
     /// By worker from 1 on, by entry.
-    shares: Vec<Vec<Count>>,
+    shares: Vec<Array<Count>>,
     /// By worker.
     tables: Vec<TableCount>,
 }
@@ -35,14 +34,15 @@ struct TableCount {
 
 impl Default for Counts {
     fn default() -> Counts {
-        Counts { hot: Vec::new(), shares: Vec::new(), tables: vec![TableCount::default()] }
+        Counts { hot: Array::new(), shares: Vec::new(), tables: vec![TableCount::default()] }
     }
 }
 
 impl Counts {
     /// Makes room for another worker's counters.
     pub(crate) fn add_worker(&mut self) {
-        let share = (0..self.hot.len()).map(|_| Count::default()).collect();
+        let mut share = Array::new();
+        share.lengthen(self.hot.len()).expect("there is memory");
         self.shares.push(share);
         self.tables.push(TableCount::default());
     }
@@ -50,7 +50,7 @@ impl Counts {
     /// States what an entry does.
     pub(crate) fn set_verdict(&mut self, id: EntryId, verdict: Verdict) {
         self.make_room(id);
-        self.hot[id.index()].verdict = verdict;
+        self.hot[id.index()].verdict = VerdictWord::new(verdict);
     }
 
     /// Starts an entry's counters.
@@ -64,11 +64,24 @@ impl Counts {
 
     fn make_room(&mut self, id: EntryId) {
         if self.hot.len() <= id.index() {
-            self.hot.resize_with(id.index() + 1, Hot::default);
+            self.hot.lengthen(id.index() + 1).expect("there is memory");
             for share in &mut self.shares {
-                share.resize_with(id.index() + 1, Count::default);
+                share.lengthen(id.index() + 1).expect("there is memory");
             }
         }
+    }
+
+    /// Gives the memory of places from this one on back; no entry is there.
+    pub(crate) fn trim(&mut self, n_places: usize) {
+        if self.hot.len() > n_places {
+            self.hot.truncate(n_places);
+            self.shares.iter_mut().for_each(|share| share.truncate(n_places));
+        }
+    }
+
+    /// Bytes of memory that entries have here.
+    pub(crate) fn held(&self) -> usize {
+        self.hot.held() + self.shares.iter().map(Array::held).sum::<usize>()
     }
 
     /// What all workers counted for an entry.
@@ -93,22 +106,19 @@ impl Counts {
         count.matches.store(count.matches.load(Relaxed) + matches, Relaxed);
     }
 
-    /// Counts packets for an entry.
+    /// What packets touch of an entry.
     #[inline(always)]
-    pub(crate) fn count(&self, worker: WorkerNo, id: EntryId, packets: u64, bytes: u64, now: Instant) {
-        let count = match worker {
-            WorkerNo::ENGINE => self.hot.get(id.index()).map(|hot| &hot.count),
-            WorkerNo(other) => self.shares.get(other - 1).and_then(|share| share.get(id.index())),
-        };
-        if let Some(count) = count {
-            count.add(packets, bytes, now);
-        }
+    pub(crate) fn hot(&self, id: EntryId) -> Option<&Hot> {
+        self.hot.get(id.index())
     }
 
-    /// What an entry does.
+    /// Where a worker counts packets for an entry.
     #[inline(always)]
-    pub(crate) fn verdict(&self, id: EntryId) -> Verdict {
-        self.hot.get(id.index()).map_or(Verdict::Program, |hot| hot.verdict)
+    pub(crate) fn count_of(&self, worker: WorkerNo, id: EntryId) -> Option<&Count> {
+        match worker {
+            WorkerNo::ENGINE => self.hot(id).map(|hot| &hot.count),
+            WorkerNo(other) => self.shares.get(other - 1).and_then(|share| share.get(id.index())),
+        }
     }
 
     /// An entry's counters are soon asked for.

@@ -4,6 +4,7 @@ use crate::program::Program;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_openflow::model::{Action, PortNo};
 use weir_units::Instant;
+use zerocopy::FromZeros;
 
 /// Packets and bytes of an entry.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,8 +49,36 @@ impl Verdict {
     }
 }
 
+/// A verdict in one word, zero for [`Verdict::Program`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, FromZeros)]
+#[repr(transparent)]
+pub(crate) struct VerdictWord(u64);
+
+impl VerdictWord {
+    const OUTPUT: u64 = 1 << 32;
+    const GOTO: u64 = 2 << 32;
+
+    pub(crate) fn new(verdict: Verdict) -> VerdictWord {
+        VerdictWord(match verdict {
+            Verdict::Output(port) => Self::OUTPUT | u64::from(port.0),
+            Verdict::Goto(table) => Self::GOTO | u64::from(table),
+            Verdict::Program => 0,
+        })
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is the port or table")]
+    #[inline(always)]
+    pub(crate) fn get(self) -> Verdict {
+        match self.0 >> 32 << 32 {
+            Self::OUTPUT => Verdict::Output(PortNo(self.0 as u32)),
+            Self::GOTO => Verdict::Goto(self.0 as u8),
+            _ => Verdict::Program,
+        }
+    }
+}
+
 /// Counters that one thread writes and others read: plain loads and stores, which cost no more than ordinary memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, FromZeros)]
 #[repr(C)]
 pub(crate) struct Count {
     packets: AtomicU64,
@@ -58,11 +87,11 @@ pub(crate) struct Count {
 }
 
 /// See the module's page.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, FromZeros)]
 #[repr(C, align(32))]
 pub(crate) struct Hot {
     pub(crate) count: Count,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: VerdictWord,
 }
 
 const _: () = assert!(size_of::<Hot>() == 32);
@@ -99,5 +128,23 @@ impl FlowCounter {
             bytes: self.bytes + other.bytes,
             used: self.used.max(other.used),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_says_what_the_verdict_says() {
+        let verdicts = [
+            Verdict::Program,
+            Verdict::Output(PortNo(0)),
+            Verdict::Output(PortNo::MAX),
+            Verdict::Goto(0),
+            Verdict::Goto(253),
+        ];
+        verdicts.into_iter().for_each(|verdict| assert_eq!(VerdictWord::new(verdict).get(), verdict));
+        assert_eq!(VerdictWord::new(Verdict::Program), VerdictWord::default());
     }
 }

@@ -12,7 +12,7 @@ mod vacancy;
 pub(crate) use counts::{Counts, WorkerNo};
 pub(crate) use entry::{FlowEntry, duration};
 use groups::GroupEntries;
-pub(crate) use hot::{FlowCounter, Verdict};
+pub(crate) use hot::{FlowCounter, Verdict, VerdictWord};
 pub(crate) use limits::Limits;
 pub(crate) use metered::Metered;
 pub(crate) use settings::TableSettings;
@@ -175,6 +175,8 @@ impl FlowTable {
 
     /// Removes an entry.
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<FlowEntry> {
+        // Before, not after: what the entry counted is still asked for.
+        self.counts.trim(self.entries.n_places());
         let entry = self.entries.remove(id.0)?;
         self.classifier.remove(id, entry.priority, &entry.words);
         self.groups.swap(Some(&entry.program), None);
