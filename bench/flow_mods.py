@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -51,7 +52,13 @@ def ovs(folder, started):
     process = spawn(started, f"ovs-vswitchd {database} --unixctl={folder}/vs.ctl", env=env)
     bridge = "-- set bridge br0 datapath_type=netdev fail_mode=secure protocols=OpenFlow13,OpenFlow14"
     run(f"ovs-vsctl --db={database} --timeout=20 add-br br0 {bridge} -- set-controller br0 ptcp:16998:127.0.0.1", env=env)
+    wait_for(lambda: listens(16998), "ovs-vswitchd")
     return process, "tcp:127.0.0.1:16998"
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def measure(target, matching, way, count):
