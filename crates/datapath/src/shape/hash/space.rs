@@ -78,7 +78,7 @@ impl Classifier for TupleSpace {
         found.map(|(_, id)| id)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn lookup_burst(
         &self,
         keys: &[Parsed; MAX_BURST],

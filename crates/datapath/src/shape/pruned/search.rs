@@ -66,7 +66,7 @@ impl Index {
         search.tally
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn lookup_burst(
         &self,
         entries: &EntryHash,
