@@ -406,7 +406,7 @@ mod tests {
             ("dpid = 'xyz'\n", ":1:", "hexadecimal"),
             ("versions = ['1.2']\n", ":1:", "expected one of `1.0`, `1.3`, `1.4`, `1.5`"),
             ("fail-mode = 'open'\n", ":1:", "standalone"),
-            ("[threads]\nmode = 'all'\n", ":2:", "expected one of `rtc`, `pipeline`"),
+            ("[threads]\nmode = 'all'\n", ":2:", "expected `rtc` or `pipeline`"),
             ("[threads]\nworker = 2\n", ":2:", "unknown field `worker`"),
             ("[threads]\nbursts = '1,2'\n", ":2:", "A,B,C,D,E,F"),
             ("[threads]\n\nclass = ['udp']\n", ":3:", "MATCH=>WORKER"),
