@@ -7,7 +7,7 @@
 //! interrupted it.
 #![allow(missing_docs, reason = "a program")]
 
-#[allow(dead_code, unused_imports, reason = "this program looks at it from the side")]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "this program looks at it from the side")]
 #[path = "../src/shape/mod.rs"]
 mod shape;
 

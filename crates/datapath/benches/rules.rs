@@ -6,7 +6,7 @@
 //! some rounds counts, since what others do on the machine only adds; shown is the mean of the windows.
 #![allow(missing_docs, reason = "a program")]
 
-#[allow(dead_code, unused_imports, reason = "this program looks at it from the side")]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "this program looks at it from the side")]
 #[path = "../src/shape/mod.rs"]
 mod shape;
 
@@ -45,7 +45,7 @@ fn masks(count: u64) -> Vec<Rule> {
         let mut rule = Rule { priority: 10, value: FlowKey::EMPTY, mask: FlowMask::EMPTY };
         rule.mask.set(Field::EthType, 0xffff);
         rule.mask.set(Field::Ipv4Dst, 0xffff_ffff);
-        rule.mask.set(Field::Ipv4Src, (1 << 8 | number % 32).into());
+        rule.mask.set(Field::Ipv4Src, ((1 << 8) | (number % 32)).into());
         rule.value.set(Field::EthType, 0x800);
         rule.value.set(Field::Ipv4Dst, draw.number().into());
         rule

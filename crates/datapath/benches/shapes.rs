@@ -6,7 +6,7 @@
 //! random order. `bytes` is memory per entry.
 #![allow(missing_docs, reason = "a program")]
 
-#[allow(dead_code, reason = "this program looks at it from the side")]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "this program looks at it from the side")]
 #[path = "../src/shape/mod.rs"]
 mod shape;
 
@@ -119,7 +119,7 @@ fn measure(name: &str, make: Make, count: u64) {
     let (mut lookups, made) = (look_up(&clock, &table, make, count, true), look_up(&clock, &table, make, count, false));
     lookups.sort_by(f64::total_cmp);
     let least = made.into_iter().fold(f64::MAX, f64::min);
-    let bytes = table.held() as f64 / count as f64;
+    let bytes = table.describe().bytes.unwrap_or(0) as f64 / count as f64;
     let scattered = (0..count).map(|n| (n * 48_271 + 7) % count);
     let remove = timed(&clock, &entries, scattered, |(id, words)| table.remove(*id, 1, words));
     println!(
@@ -158,7 +158,7 @@ fn look_up(clock: &SystemClock, table: &Adaptive, make: Make, count: u64, looks_
         for _ in 0..BURSTS {
             for place in keys.iter_mut().take(BURST) {
                 random = random.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
-                make((random >> 32) * count >> 32, &mut place.key);
+                make(((random >> 32) * count) >> 32, &mut place.key);
             }
             if looks_up {
                 table.lookup_burst(&keys, Lanes::first(BURST), &mut found, |_| ());

@@ -134,7 +134,7 @@ impl Datapath {
                 shape: described.shape.to_owned(),
                 entries: table.len(),
                 masks: described.masks,
-                bytes: described.bytes,
+                bytes: described.bytes.map(|bytes| bytes + table.counts.held()),
                 lookups,
                 matches,
                 probes: Probes::of(costs),

@@ -45,14 +45,6 @@ impl Adaptive {
     pub(crate) fn reference() -> Adaptive {
         Adaptive { stays_linear: true, ..Adaptive::default() }
     }
-
-    /// Bytes of memory that entries have in the hash.
-    pub(crate) fn held(&self) -> usize {
-        match &self.shape {
-            Shape::Linear(_) => 0,
-            Shape::Hashed(hashed) => hashed.tuples.entries().held() + hashed.prefixes.held(),
-        }
-    }
 }
 
 impl Classifier for Adaptive {

@@ -1,4 +1,5 @@
 //! Entries found as suits each table do what those found one after the other do.
+#![allow(clippy::cast_possible_truncation, reason = "the numbers drawn are small")]
 use crate::bench::*;
 use std::net::Ipv4Addr;
 use weir_datapath::{DatapathConfig, Lookup};

@@ -277,7 +277,9 @@ mod tests {
             assert_eq!(receive(&mut slots, &receiver, &mut pool), sent, "round {round}");
             if round % 2 == 1 {
                 // To another address.
-                slots = Box::new(*slots);
+                let mut elsewhere = ReceiveSlots::new();
+                std::mem::swap(&mut *slots, &mut *elsewhere);
+                slots = elsewhere;
             }
         }
     }

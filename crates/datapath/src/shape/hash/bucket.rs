@@ -86,7 +86,7 @@ impl Bucket {
     /// The bucket that has more of the entries.
     #[inline(always)]
     pub(super) fn next(&self) -> Option<usize> {
-        (self.tags[1] >> 32).checked_sub(1).map(|next| next as usize)
+        u32::try_from(self.tags[1] >> 32).ok()?.checked_sub(1).map(|next| next as usize)
     }
 
     pub(super) fn set_next(&mut self, next: Option<usize>) {

@@ -71,7 +71,7 @@ impl Trie {
     fn node_after(&self, position: Option<Position>) -> Option<(Position, &Node)> {
         let below = position.and_then(|position| self.after_below_root(position));
         below.or_else(|| {
-            let begin = position.map_or(0, |(bits, _)| root_of(bits) + 1);
+            let begin = position.map_or(0, |(bits, _)| root_of(bits) as usize + 1);
             let root = (begin..ROOTS).find(|root| !self.nodes.items()[*root].is_empty())?;
             Some((((root as u128) << (128 - ROOT_BITS), ROOT_BITS), &self.nodes.items()[root]))
         })
@@ -80,7 +80,7 @@ impl Trie {
     /// The same among the nodes below the position's root.
     fn after_below_root(&self, (bits, depth): Position) -> Option<(Position, &Node)> {
         let nodes = self.nodes.items();
-        let (mut node, mut at, mut later) = (&nodes[root_of(bits)], ROOT_BITS, None);
+        let (mut node, mut at, mut later) = (&nodes[root_of(bits) as usize], ROOT_BITS, None);
         // The first node below `node` from this slot on.
         let first = |node: &Node, at: u32, slots: std::ops::Range<u32>| {
             slots.into_iter().find_map(|slot| {

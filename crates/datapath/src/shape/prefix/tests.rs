@@ -308,7 +308,7 @@ fn come_and_go(mut routes: Routes) {
             let (field, bits, len) = routes[draw.below(routes.len())];
             let random = u128::from(draw.number()) << 64 | u128::from(draw.number());
             let within = field.all_ones().checked_shr(len).unwrap_or(0);
-            let whole = if draw.number() % 8 == 0 { field.all_ones() } else { within };
+            let whole = if draw.number().is_multiple_of(8) { field.all_ones() } else { within };
             let address = bits & !whole | random & whole;
             let found = prefixes.lookup(&packet(field, address));
             assert_eq!(found, reference.lookup(field, address).or(Some(EntryId(9_999_999))), "{field} {address:x}");
@@ -325,7 +325,7 @@ fn come_and_go(mut routes: Routes) {
         prefixes.remove(EntryId(*id), priority, &route(field, bits, len)).expect("there is memory");
         reference.0.remove(&(field, len, bits));
         let left = routes.len() - gone - 1;
-        if left % part == 0 || left == 5_000 {
+        if left.is_multiple_of(part) || left == 5_000 {
             check(&prefixes, &reference, 5_000);
             // Few huge pages and nodes of few leaves make up for what little remains.
             let most = if left > routes.len() / 3 { full * 3 / 2 } else { (2 << 20) + 56 * left };

@@ -82,7 +82,7 @@ impl Trie {
         if u32::from(prefix.len) <= ROOT_BITS {
             return Some(self.short[short_place(prefix)]).filter(|leaf| leaf.is_some());
         }
-        let mut at = root_of(prefix.bits) as u32;
+        let mut at = root_of(prefix.bits);
         let (mut depth, len) = (ROOT_BITS, u32::from(prefix.len));
         loop {
             let (node, slot) = (&self.nodes.items()[at as usize], slot_at(prefix.bits, depth));
@@ -121,7 +121,7 @@ impl Trie {
         }
         let Some(way) = self.way(prefix) else { return Ok(()) };
         let (at, slot) = way.nodes[way.len - 1];
-        let place = Place::new(slot, u32::from(prefix.len) - ROOT_BITS - STRIDE * (way.len as u32 - 1));
+        let place = Place::new(slot, u32::from(prefix.len) - ROOT_BITS - STRIDE * (levels(way.len) - 1));
         let node = &mut self.nodes.items_mut()[at as usize];
         if !node.has(place) {
             return Ok(());
@@ -148,7 +148,7 @@ impl Trie {
 
     /// The node that a prefix ends in, made if it is not there, and the place there.
     fn way_to(&mut self, prefix: Prefix) -> Result<(u32, Place), OutOfMemory> {
-        let mut at = root_of(prefix.bits) as u32;
+        let mut at = root_of(prefix.bits);
         let (mut depth, len) = (ROOT_BITS, u32::from(prefix.len));
         while len > depth + STRIDE {
             let slot = slot_at(prefix.bits, depth);
@@ -174,7 +174,7 @@ impl Trie {
     /// The nodes on the way to the one that a prefix ends in.
     fn way(&self, prefix: Prefix) -> Option<Way> {
         let mut way = Way { nodes: [(0, 0); LEVELS], len: 0 };
-        let mut at = root_of(prefix.bits) as u32;
+        let mut at = root_of(prefix.bits);
         let (mut depth, len) = (ROOT_BITS, u32::from(prefix.len));
         loop {
             let slot = slot_at(prefix.bits, depth);
@@ -229,12 +229,16 @@ impl Trie {
 }
 
 /// The root of an address.
-pub(super) fn root_of(bits: u128) -> usize {
-    (bits >> (128 - ROOT_BITS)) as usize
+pub(super) fn root_of(bits: u128) -> u32 {
+    (bits >> (128 - ROOT_BITS)) as u32
+}
+
+/// A number of levels.
+fn levels(count: usize) -> u32 {
+    u32::try_from(count).expect("at most LEVELS")
 }
 
 /// The six bits of an address from `depth` on.
-#[expect(clippy::cast_possible_truncation, reason = "six bits")]
 pub(super) fn slot_at(bits: u128, depth: u32) -> u32 {
     (bits << depth >> (128 - STRIDE)) as u32
 }
@@ -242,5 +246,5 @@ pub(super) fn slot_at(bits: u128, depth: u32) -> u32 {
 /// The place of a prefix of up to `ROOT_BITS` bits among the short ones.
 fn short_place(prefix: Prefix) -> usize {
     let len = u32::from(prefix.len);
-    1 << len | (root_of(prefix.bits) >> (ROOT_BITS - len))
+    1 << len | (root_of(prefix.bits) >> (ROOT_BITS - len)) as usize
 }

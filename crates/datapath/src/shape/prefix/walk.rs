@@ -22,7 +22,6 @@ pub(super) trait Address: Copy {
 
 macro_rules! address {
     ($number:ty, $of:ident) => {
-        #[expect(clippy::cast_possible_truncation, reason = "twelve and six bits")]
         impl Address for $number {
             const ZERO: Self = 0;
 
