@@ -41,7 +41,7 @@ fn main() {
             .map(|(address, len)| Route::new(*address, *len))
             .collect();
         (1..routes.len()).for_each(|last| routes.swap(last, draw.below(last + 1)));
-        measure(&format!("{name}, tries"), &routes, Adaptive::default(), Adaptive::held);
+        measure(&format!("{name}, tries"), &routes, Adaptive::default(), |table| table.describe().bytes.unwrap_or(0));
         measure(&format!("{name}, hash"), &routes, TupleSpace::default(), |table| table.entries().held());
     }
 }
