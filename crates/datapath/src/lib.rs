@@ -30,6 +30,7 @@ pub mod perf;
 mod pipeline;
 mod ports;
 mod program;
+mod programs;
 mod shape;
 mod slab;
 mod table;
@@ -62,6 +63,7 @@ use meter::Meters;
 use monitor::Monitors;
 use normal::Learned;
 use ports::Ports;
+use programs::Programs;
 use std::time::Duration;
 use table::{FlowTable, TableSettings};
 use timeouts::Timers;
@@ -80,6 +82,7 @@ pub struct Datapath {
     tables: Vec<FlowTable>,
     groups: Groups,
     timers: Timers,
+    programs: Programs,
     /// By table.
     settings: Vec<TableSettings>,
     /// Whether some table's vacancy is told.
@@ -133,6 +136,7 @@ impl Datapath {
             groups: Groups::new(limits, config.datapath_id),
             tables: (0..config.n_tables).map(|_| FlowTable::new(config.lookup)).collect(),
             timers: Timers::default(),
+            programs: Programs::default(),
             settings: (0..config.n_tables)
                 .map(|table| TableSettings::new(TableId(table), config.max_entries))
                 .collect(),
@@ -341,6 +345,7 @@ impl Datapath {
             tables: &mut self.tables,
             meters: &self.plane.meters,
             timers: &mut self.timers,
+            programs: &mut self.programs,
             settings: &self.settings,
             first_egress: self.plane.first_egress,
             groups: &self.groups,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use weir_openflow::model::error::{BadAction, BadInstruction};
 use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, MeterId, PortNo, TableId};
 
-/// Compiled instructions. Entries that one flow-mod changes share them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Compiled instructions. Entries that do the same share them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Program {
     /// The meter that decides first whether the packet goes on.
     pub(crate) meter: Option<MeterId>,

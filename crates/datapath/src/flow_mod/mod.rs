@@ -8,6 +8,7 @@ use crate::group::Groups;
 use crate::journal::{Former, Journal, Undo};
 use crate::meter::Meters;
 use crate::program::Program;
+use crate::programs::Programs;
 use crate::shape::{EntryId, WordMatches};
 use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings};
 use crate::timeouts::{TimerId, Timers};
@@ -29,6 +30,7 @@ pub(crate) struct Tables<'a> {
     pub(crate) tables: &'a mut [FlowTable],
     pub(crate) meters: &'a Meters,
     pub(crate) timers: &'a mut Timers,
+    pub(crate) programs: &'a mut Programs,
     /// By table.
     pub(crate) settings: &'a [TableSettings],
     /// The first table for egress, if there is one.
@@ -93,7 +95,7 @@ impl Tables<'_> {
     }
 
     fn compile(
-        &self,
+        &mut self,
         flow: &FlowMod,
         version: Version,
         key: FlowKey,
@@ -116,7 +118,7 @@ impl Tables<'_> {
         validate::actions(set, &known, Place::Entry, version)?;
         self.groups.check_actions(program.actions())?;
         self.check_settings(flow, &mask, &program)?;
-        Ok(Arc::new(program))
+        Ok(self.programs.share(program))
     }
 
     /// Whether the table was left able to do what an entry asks for.
@@ -300,6 +302,7 @@ impl Tables<'_> {
         self.timers.stop(entry.timer);
         self.journal.changed(FlowEvent::Removed, Some(reason), table, Some(&entry), None);
         self.note_removed(table, id, Some(entry), counter);
+        self.programs.step();
     }
 
     /// Removes entries whose time is up, in at most `most` small steps; says when to call again.
@@ -316,6 +319,7 @@ impl Tables<'_> {
                     self.journal.changed(FlowEvent::Removed, Some(reason), table, entry.as_ref(), None);
                     let told = entry.filter(|entry| entry.flags.contains(FlowFlags::SEND_FLOW_REM));
                     gone.extend(told.map(|entry| entry.removed(now, table, reason, counter)));
+                    self.programs.step();
                 }
                 later => self.start_timer(later.map(|(at, _)| at), table, id),
             }
