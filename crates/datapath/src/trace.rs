@@ -397,7 +397,7 @@ fn fields(key: &FlowKey, wanted: impl Fn(Field) -> bool) -> String {
 
 /// An entry in the form flow dumps have.
 fn entry_text(entry: &FlowEntry) -> String {
-    let matching = text::format_match(&entry.matching);
+    let matching = text::format_match(&entry.matching.to_match());
     let comma = if matching.is_empty() { "" } else { "," };
     let instructions = text::format_instructions(&entry.program.instructions(), Version::V13);
     format!("cookie={:#x}, priority={}{comma}{matching} actions={instructions}", entry.cookie, entry.priority)

@@ -10,7 +10,7 @@ use crate::meter::Meters;
 use crate::program::Program;
 use crate::programs::Programs;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings};
+use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings, Written};
 use crate::timeouts::{TimerId, Timers};
 use crate::validate::{self, Known, Place};
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Tables<'_> {
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
-            matching: flow.matching.clone(),
+            matching: Written::new(&flow.matching),
             words,
             priority: flow.priority,
             cookie: flow.cookie,

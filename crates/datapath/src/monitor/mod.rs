@@ -80,7 +80,7 @@ impl Monitor {
             hard_timeout: entry.hard_timeout,
             priority: entry.priority,
             cookie: entry.cookie,
-            matching: entry.matching.clone(),
+            matching: entry.matching.to_match(),
             instructions: if with_instructions { entry.program.instructions() } else { Vec::new() },
         })
     }

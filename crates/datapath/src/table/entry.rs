@@ -1,21 +1,21 @@
 //! A flow entry, and what packets count for it.
 use crate::program::Program;
 use crate::shape::WordMatches;
-use crate::table::FlowCounter;
+use crate::table::{FlowCounter, Written};
 use crate::timeouts::TimerId;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_openflow::model::flow::FlowFlags;
 use weir_openflow::model::multipart::{FlowCounters, FlowCountersReason, FlowStats};
 use weir_openflow::model::stats::{MoreStats, Stats};
-use weir_openflow::model::{FlowRemoved, FlowRemovedReason, Match, TableId};
+use weir_openflow::model::{FlowRemoved, FlowRemovedReason, TableId};
 use weir_units::Instant;
 
 /// A flow entry (OpenFlow 1.3.5, 5.2).
 #[derive(Debug, Clone)]
 pub(crate) struct FlowEntry {
     /// The match as the controller wrote it, for statistics.
-    pub(crate) matching: Match,
+    pub(crate) matching: Written,
     /// The match as tables compare it.
     pub(crate) words: WordMatches,
     pub(crate) priority: u16,
@@ -86,7 +86,7 @@ impl FlowEntry {
             packet_count,
             byte_count,
             more: MoreStats::default(),
-            matching: self.matching.clone(),
+            matching: self.matching.to_match(),
         }
     }
 
@@ -100,7 +100,7 @@ impl FlowEntry {
             byte_count: kept(counter.bytes, FlowFlags::NO_BYT_COUNTS),
             ..Stats::default()
         };
-        let (priority, matching, reason) = (self.priority, self.matching.clone(), FlowCountersReason::Request);
+        let (priority, matching, reason) = (self.priority, self.matching.to_match(), FlowCountersReason::Request);
         FlowCounters { table: TableId(table), reason, priority, matching, stats }
     }
 
@@ -121,7 +121,7 @@ impl FlowEntry {
             packet_count,
             byte_count,
             more: MoreStats::default(),
-            matching: self.matching.clone(),
+            matching: self.matching.to_match(),
             instructions: self.program.instructions(),
         }
     }

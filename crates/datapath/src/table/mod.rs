@@ -8,6 +8,7 @@ mod limits;
 mod metered;
 mod settings;
 mod vacancy;
+mod written;
 
 pub(crate) use counts::{Counts, WorkerNo};
 pub(crate) use entry::{FlowEntry, duration};
@@ -17,6 +18,7 @@ pub(crate) use limits::Limits;
 pub(crate) use metered::Metered;
 pub(crate) use settings::TableSettings;
 pub(crate) use vacancy::{VacancyEvents, percent};
+pub(crate) use written::Written;
 
 use eviction::Eviction;
 

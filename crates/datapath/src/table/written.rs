@@ -1,0 +1,116 @@
+//! A match as the controller wrote it, in few bytes: it is only asked for by statistics and messages about its entry.
+use weir_openflow::model::{Match, MatchField};
+use weir_packet::Field;
+
+/// Stands before the number of a field that has a mask; no field has this number.
+const MASKED: u8 = 127;
+
+/// A match of which `Match::key_and_mask` found nothing wrong: its fields in their order, for each its number, the value in as many
+/// bytes as the field is wide, and as many for the mask if there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written(Box<[u8]>);
+
+impl Written {
+    /// Keeps a match that was found right.
+    pub(crate) fn new(matching: &Match) -> Written {
+        let length = known(matching).map(|(field, _, mask)| match mask {
+            Some(_) => 2 + 2 * width(field),
+            None => 1 + width(field),
+        });
+        // In all at once: what is left over would be given back by moving it.
+        let mut bytes = Vec::with_capacity(length.sum());
+        for (field, value, mask) in known(matching) {
+            bytes.extend(mask.map(|_| MASKED));
+            bytes.push(field as u8);
+            for bits in [Some(value), mask].into_iter().flatten() {
+                bytes.extend_from_slice(&bits.to_le_bytes()[..width(field)]);
+            }
+        }
+        Written(bytes.into())
+    }
+
+    /// The match.
+    pub(crate) fn to_match(&self) -> Match {
+        let (mut rest, mut fields) = (&*self.0, Vec::new());
+        while let Some(field) = next(&mut rest) {
+            fields.push(field);
+        }
+        Match { fields }
+    }
+}
+
+/// Takes a field off the front; none at the end.
+fn next(rest: &mut &[u8]) -> Option<MatchField> {
+    let first = *rest.split_off_first()?;
+    let is_masked = first == MASKED;
+    let number = if is_masked { *rest.split_off_first()? } else { first };
+    let field = Field::ALL[Field::ALL.binary_search_by_key(&number, |field| *field as u8).ok()?];
+    let mut bits = || {
+        let mut bytes = [0; 16];
+        bytes[..width(field)].copy_from_slice(rest.split_off(..width(field))?);
+        Some(u128::from_le_bytes(bytes))
+    };
+    let value = bits()?;
+    Some(MatchField::Known { field, value, mask: if is_masked { Some(bits()?) } else { None } })
+}
+
+/// The fields that weir knows: all of a match that was found right.
+fn known(matching: &Match) -> impl Iterator<Item = (Field, u128, Option<u128>)> {
+    matching.fields.iter().filter_map(|entry| match entry {
+        MatchField::Known { field, value, mask } => Some((*field, *value, *mask)),
+        MatchField::Raw(_) => None,
+    })
+}
+
+/// Bytes that hold every value of a field.
+fn width(field: Field) -> usize {
+    field.bits().div_ceil(8) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Any field with any value and mask of its width, the mask of all ones included.
+    fn any_field() -> impl Strategy<Value = MatchField> {
+        let mask = prop_oneof![Just(None), Just(Some(u128::MAX)), any::<u128>().prop_map(Some)];
+        (prop::sample::select(&Field::ALL[..]), any::<u128>(), mask).prop_map(|(field, value, mask)| {
+            let ones = field.all_ones();
+            MatchField::Known { field, value: value & ones, mask: mask.map(|mask| mask & ones) }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_comes_back(fields in prop::collection::vec(any_field(), 0..20)) {
+            let matching = Match { fields };
+            prop_assert_eq!(Written::new(&matching).to_match(), matching);
+        }
+    }
+
+    #[test]
+    fn every_field_comes_back_at_its_ends() {
+        for (field, mask) in Field::ALL.into_iter().flat_map(|f| [(f, None), (f, Some(0)), (f, Some(f.all_ones()))]) {
+            for value in [0, 1, field.all_ones()] {
+                let fields = vec![MatchField::Known { field, value, mask }];
+                assert_eq!(Written::new(&Match { fields: fields.clone() }).to_match().fields, fields);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_fields_ascend_and_tell_masks_apart() {
+        assert!(Field::ALL.is_sorted_by_key(|field| *field as u8));
+        assert!(Field::ALL.iter().all(|field| *field as u8 != MASKED));
+    }
+
+    #[test]
+    fn five_fields_of_a_connection_take_less_than_their_wire_form() {
+        let fields = [(Field::EthType, 0x0800), (Field::IpProto, 17), (Field::Ipv4Src, 1), (Field::Ipv4Dst, 2)];
+        let ports = [(Field::UdpSrc, 3), (Field::UdpDst, 4)];
+        let all = fields.into_iter().chain(ports);
+        let matching = all.fold(Match::any(), |matching, (field, value): (_, u128)| matching.with(field, value));
+        assert_eq!(Written::new(&matching).0.len(), 6 + 2 + 1 + 4 + 4 + 2 + 2);
+    }
+}
