@@ -158,12 +158,16 @@ impl Tables<'_> {
         program: Arc<Program>,
         gone: &mut Vec<FlowRemoved>,
     ) -> Result<(), ErrorType> {
-        let table = &self.tables[usize::from(flow.table.0)];
+        let table = &mut self.tables[usize::from(flow.table.0)];
         let overlaps = |entry: &FlowEntry| entry.priority == flow.priority && entry.words.overlaps(&words);
         if flow.flags.contains(FlowFlags::CHECK_OVERLAP) && table.iter().any(|(_, entry)| overlaps(entry)) {
             return Err(FlowModFailed::Overlap.into());
         }
         let same = table.find(&words, flow.priority);
+        if same.is_none() {
+            // Before another has to go for it.
+            table.make_room(&words).map_err(|_| FlowModFailed::TableFull)?;
+        }
         if same.is_none() && table.len() >= self.settings[usize::from(flow.table.0)].max_entries as usize {
             let victim = table.victim(flow.importance).ok_or(FlowModFailed::TableFull)?;
             self.remove(now, flow.table.0, victim, FlowRemovedReason::Eviction, gone);

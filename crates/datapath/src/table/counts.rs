@@ -3,7 +3,7 @@
 use super::hot::{Count, FlowCounter, Hot, Verdict, VerdictWord};
 use crate::shape::EntryId;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use weir_memory::{Array, prefetch};
+use weir_memory::{Array, OutOfMemory, prefetch};
 
 /// Who counts: 0 is the engine's own thread, its workers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,33 +42,37 @@ impl Counts {
     /// Makes room for another worker's counters.
     pub(crate) fn add_worker(&mut self) {
         let mut share = Array::new();
-        share.lengthen(self.hot.len()).expect("there is memory");
+        share.lengthen(self.hot.len()).expect("there is memory for another worker");
         self.shares.push(share);
         self.tables.push(TableCount::default());
     }
 
     /// States what an entry does.
     pub(crate) fn set_verdict(&mut self, id: EntryId, verdict: Verdict) {
-        self.make_room(id);
+        self.make_room(id).expect("the table has made room");
         self.hot[id.index()].verdict = VerdictWord::new(verdict);
     }
 
     /// Starts an entry's counters.
     pub(crate) fn start(&mut self, id: EntryId, counter: FlowCounter) {
-        self.make_room(id);
+        self.make_room(id).expect("the table has made room");
         self.hot[id.index()].count.set(counter);
         for share in &mut self.shares {
             share[id.index()].set(FlowCounter::default());
         }
     }
 
-    fn make_room(&mut self, id: EntryId) {
-        if self.hot.len() <= id.index() {
-            self.hot.lengthen(id.index() + 1).expect("there is memory");
-            for share in &mut self.shares {
-                share.lengthen(id.index() + 1).expect("there is memory");
-            }
+    /// Makes sure that an entry has counters.
+    ///
+    /// # Errors
+    /// There is no memory; nothing has changed for other entries.
+    pub(crate) fn make_room(&mut self, id: EntryId) -> Result<(), OutOfMemory> {
+        if self.hot.len() > id.index() {
+            return Ok(());
         }
+        // The workers' first: what the engine's own have room for, all have.
+        self.shares.iter_mut().try_for_each(|share| share.lengthen(id.index() + 1))?;
+        self.hot.lengthen(id.index() + 1)
     }
 
     /// Gives the memory of places from this one on back; no entry is there.

@@ -29,6 +29,7 @@ use crate::shape::describe::Described;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use crate::slab::Slab;
 use std::sync::Arc;
+use weir_memory::OutOfMemory;
 use weir_openflow::model::GroupId;
 use weir_packet::{FlowKey, Parsed};
 
@@ -136,7 +137,17 @@ impl FlowTable {
         self.entries.places(from, most).map(|(place, entry)| (EntryId(place), entry))
     }
 
-    /// Adds an entry; none with its match and priority is there.
+    /// Makes sure that there is memory for adding an entry of this match.
+    ///
+    /// # Errors
+    /// There is none; the table is as it was.
+    pub(crate) fn make_room(&mut self, words: &WordMatches) -> Result<(), OutOfMemory> {
+        let id = EntryId(self.entries.next_place());
+        self.counts.make_room(id)?;
+        self.classifier.make_room(id, words)
+    }
+
+    /// Adds an entry; none with its match and priority is there, and [`FlowTable::make_room`] was asked for it.
     pub(crate) fn insert(&mut self, entry: FlowEntry) -> EntryId {
         let id = EntryId(self.entries.next_place());
         self.index(id, &entry);
@@ -167,7 +178,7 @@ impl FlowTable {
 
     /// Makes an entry known to all that looks for it.
     fn index(&mut self, id: EntryId, entry: &FlowEntry) {
-        self.classifier.make_room(id, &entry.words).expect("there is memory");
+        self.classifier.make_room(id, &entry.words).expect("FlowTable::make_room has made it");
         self.classifier.insert(id, entry.priority, &entry.words);
         self.groups.swap(None, Some(&entry.program));
         self.eviction.came(id, entry);
