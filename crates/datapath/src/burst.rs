@@ -254,9 +254,13 @@ impl Burst {
         fragments
     }
 
-    /// The port that a packet and those right behind it leave by as they are, and where these end; none if its way is longer.
+    /// The port that a packet and those right behind it leave by as they are, and where these end; none if its way is longer, or there
+    /// is no such packet.
     #[inline(always)]
     pub(crate) fn straight_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
+        if lane >= count {
+            return None;
+        }
         let plain = |lane: usize| packets.without(self.special).has(lane);
         if lane == 0
             && let (alike, verdict) = self.alike

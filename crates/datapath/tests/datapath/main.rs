@@ -30,3 +30,4 @@ mod table_features;
 mod trace;
 mod vacancy;
 mod walk;
+mod workers;
