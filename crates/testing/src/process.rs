@@ -124,6 +124,7 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
 pub fn pattern_switch(weir: &str) -> String {
     let ports = r#"n=0; a=; for p in $OF_PORTS; do n=$((n+1)); a="$a --port $n=af_packet:$p"; done;"#;
     let version = r#"v=1.3; case "$OF_VER" in 1?) v=1.${OF_VER#1};; esac;"#;
-    let arguments = r#"--dpid 0x$OF_DPID --versions $v --controller tcp:$OF_CTL --name conform-$$ $a"#;
+    // The tester times its packets on the same few processors: a switch that polls for long takes them from it.
+    let arguments = r#"--spin 20us --dpid 0x$OF_DPID --versions $v --controller tcp:$OF_CTL --name conform-$$ $a"#;
     format!("{ports} {version} exec {weir} switch {arguments}")
 }
