@@ -59,7 +59,8 @@ fn super_frames_pass_devices_that_cannot_cut_them() {
     let outcome = forwarder.stop();
     outcome.result.unwrap();
     let [first, second] = outcome.counters;
-    assert!(first.rx_bytes / first.rx_packets > 3000, "{first:?}");
+    // Longer than any segment, on average: how much longer depends on how busy the machine is.
+    assert!(first.rx_bytes / first.rx_packets > 1514, "{first:?}");
     assert_eq!((first.tx_dropped(), second.tx_dropped()), (0, 0), "{first:?} {second:?}");
 }
 
