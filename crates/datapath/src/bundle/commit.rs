@@ -30,7 +30,7 @@ pub(crate) struct Commit {
     /// Of the message that asked for it.
     pub(crate) xid: u32,
     stage: Stage,
-    messages: Chunks<Message>,
+    messages: Chunks<Box<Message>>,
     /// What the journal has of it, while it is at rest.
     noted: Noted,
     /// The changes when all messages have succeeded, to be forgotten.
@@ -127,7 +127,7 @@ impl Commit {
             datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
             let mut request = Request::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
             if let Err(error) = datapath.change(&message, &mut request, &mut self.rest) {
-                self.stage = Stage::TakingBack(Box::new(Failure { message, error }));
+                self.stage = Stage::TakingBack(Box::new(Failure { message: *message, error }));
                 // Nobody is told of what did not happen.
                 datapath.journal.take_changes();
                 break;

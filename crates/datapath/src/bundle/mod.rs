@@ -44,7 +44,8 @@ pub(crate) struct Bundle {
     pub(crate) id: BundleId,
     flags: BundleFlags,
     is_closed: bool,
-    messages: Chunks<Message>,
+    /// Each in the memory it came in: large pieces that are freed have the allocator tidy up.
+    messages: Chunks<Box<Message>>,
     bytes: usize,
     end: End,
 }
@@ -125,7 +126,7 @@ impl Bundles {
     /// Adds a message that may be.
     pub(crate) fn keep(&mut self, channel: ChannelId, add: BundleAdd) {
         if let Ok(at) = self.position(channel, add.bundle) {
-            self.list[at].messages.push(*add.message);
+            self.list[at].messages.push(add.message);
         }
     }
 

@@ -220,6 +220,10 @@ impl Channel {
             && batch.len() < BATCH
             && is_short(&message.body)
         {
+            if batch.len() == 1 {
+                // Where there are two, there are mostly many: growing step by step would move them again and again.
+                batch.reserve_exact(BATCH - 1);
+            }
             return batch.push(message);
         }
         self.waiting.push_back(FromChannel::Messages(self.id, vec![message]));
