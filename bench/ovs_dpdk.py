@@ -162,19 +162,19 @@ class Case:
 class Ovs:
     """A private OVS-DPDK: its own database, sockets and daemons, between two devices of DPDK."""
 
-    def __init__(self, folder, case, source, library, tuned):
+    def __init__(self, folder, case, source, preload, tuned):
         self.folder, self.case, self.tuned, self.started = folder / "ovs", case, tuned, []
         self.folder.mkdir()
         places = {name: str(self.folder) for name in ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")}
         self.env = os.environ | places
         self.database, self.control = f"unix:{self.folder}/db.sock", self.folder / "vs.ctl"
         try:
-            self.start(source, library)
+            self.start(source, preload)
         except BaseException:
             self.stop()
             raise
 
-    def start(self, source, library):
+    def start(self, source, preload):
         run(f"ovsdb-tool create {self.folder}/conf.db {SCHEMA}", env=self.env)
         self.launch(f"ovsdb-server --remote=p{self.database} --unixctl={self.folder}/db.ctl {self.folder}/conf.db", {})
         wait_for((self.folder / "db.sock").exists, "ovsdb-server")
@@ -187,7 +187,7 @@ class Ovs:
         run(["ovs-vsctl", f"--db={self.database}", "--no-wait", "set", "Open_vSwitch", ".",
              'other_config:dpdk-extra="--in-memory --no-pci --no-telemetry"'], env=self.env)
         self.daemon = self.launch(f"{OVS_DPDK} {self.database} --unixctl={self.control} --log-file={self.folder}/vs.log",
-                                  self.case.env | {"LD_PRELOAD": str(library)})
+                                  self.case.env | {"LD_PRELOAD": str(preload)})
         wait_for(self.control.exists, "ovs-vswitchd-dpdk")
         self.vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure"
                    " protocols=OpenFlow10,OpenFlow13,OpenFlow14")
@@ -318,7 +318,7 @@ def measure_row(row, tools, options):
     tuned = name != AS_SHIPPED
     source = f"net_pcap0,rx_pcap={case.folder}/flows.pcap,infinite_rx=1" if options.pcap else "net_null0"
     begin = time.monotonic()
-    ovs = Ovs(tools.folder, case, source, tools.library, tuned)
+    ovs = Ovs(tools.folder, case, source, tools.preload, tuned)
     try:
         result = in_turn(ovs, case, learning, options) if tuned else from_the_first_packet(ovs, case)
         result |= {"ovs_left": ovs.left(), "arguments": arguments, "entries": case.entries, "flows": case.flows, "ovs_load_seconds": ovs.load_seconds,
@@ -361,10 +361,10 @@ class Tools:
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        self.library, self.generator = self.folder / "flowgen.so", self.folder / "flowgen"
+        self.preload, self.generator = self.folder / "flowgen.so", self.folder / "flowgen"
         source = ROOT / "bench/peers/flowgen.c"
         flags = run("pkg-config --cflags libdpdk").split()
-        run(["cc", "-O3", "-shared", "-fPIC", "-o", str(self.library), str(source), *flags, "-march=native"])
+        run(["cc", "-O3", "-shared", "-fPIC", "-o", str(self.preload), str(source), *flags, "-march=native"])
         run(["cc", "-O2", "-DFLOWGEN_SHOW", "-o", str(self.generator), str(source)])
 
     def unpacked(self, path):
