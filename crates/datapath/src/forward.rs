@@ -61,6 +61,25 @@ impl Worker {
     pub fn watch_mut(&mut self) -> &mut Stopwatch {
         &mut self.watch
     }
+
+    /// Does work while somebody looks where the time goes. The measure is out of its place meanwhile: the worker is lent as a
+    /// whole.
+    #[cold]
+    fn watched<R>(&mut self, work: impl FnOnce(&mut Worker, &mut Stopwatch) -> R) -> R {
+        let mut watch = std::mem::take(&mut self.watch);
+        let result = work(self, &mut watch);
+        self.watch = watch;
+        result
+    }
+}
+
+/// Frames that came in on one port, and where they go.
+struct Batch<'a> {
+    now: Instant,
+    in_port: PortNo,
+    frames: &'a mut Vec<Frame>,
+    pool: &'a mut FramePool,
+    out: &'a mut Output,
 }
 
 /// The engine's own worker.
@@ -109,40 +128,16 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) -> bool {
+        let batch = Batch { now, in_port, frames, pool, out };
         if worker.watch.is_on() {
-            return self.forward_watched(worker, now, in_port, frames, pool, out);
+            return worker.watched(|worker, laps| self.forward_with(worker, laps, batch));
         }
-        self.forward_with(worker, &mut NoLaps, now, in_port, frames, pool, out)
+        self.forward_with(worker, &mut NoLaps, batch)
     }
 
-    #[cold]
-    fn forward_watched(
-        &self,
-        worker: &mut Worker,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) -> bool {
-        let mut watch = std::mem::take(&mut worker.watch);
-        let is_all = self.forward_with(worker, &mut *watch, now, in_port, frames, pool, out);
-        worker.watch = watch;
-        is_all
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the same as for `forward`, and what measures")]
     #[inline(always)]
-    fn forward_with(
-        &self,
-        worker: &mut Worker,
-        laps: &mut impl Laps,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) -> bool {
+    fn forward_with(&self, worker: &mut Worker, laps: &mut impl Laps, batch: Batch<'_>) -> bool {
+        let Batch { now, in_port, frames, pool, out } = batch;
         worker.begun = None;
         let is_whole = self.is_standalone() || self.plane.first_egress.is_some() || frames.len() > MAX_BURST;
         if is_whole || self.plane.ports.may_receive(in_port).is_err() {
@@ -179,39 +174,16 @@ impl Datapath {
         pool: &mut FramePool,
         out: &mut Output,
     ) {
+        let batch = Batch { now, in_port, frames, pool, out };
         if worker.watch.is_on() {
-            return self.process_watched(worker, now, in_port, frames, pool, out);
+            return worker.watched(|worker, laps| self.process_with(worker, laps, batch));
         }
-        self.process_with(worker, &mut NoLaps, now, in_port, frames, pool, out);
+        self.process_with(worker, &mut NoLaps, batch);
     }
 
-    #[cold]
-    fn process_watched(
-        &mut self,
-        worker: &mut Worker,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) {
-        let mut watch = std::mem::take(&mut worker.watch);
-        self.process_with(worker, &mut *watch, now, in_port, frames, pool, out);
-        worker.watch = watch;
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the same as for `process_for`, and what measures")]
     #[inline(always)]
-    fn process_with(
-        &mut self,
-        worker: &mut Worker,
-        laps: &mut impl Laps,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut Vec<Frame>,
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) {
+    fn process_with(&mut self, worker: &mut Worker, laps: &mut impl Laps, batch: Batch<'_>) {
+        let Batch { now, in_port, frames, pool, out } = batch;
         let begun = worker.begun.take().filter(|begun| begun.frames == frames.len());
         if let Err(reason) = self.plane.ports.may_receive(in_port) {
             let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
@@ -229,7 +201,7 @@ impl Datapath {
                     run_widest(LookUp { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
                 }
             };
-            self.execute(worker, sorted, now, in_port, burst, pool, out);
+            self.execute(&mut worker.burst, sorted, now, in_port, burst, pool, out);
             laps.lap(Stage::Execute, count);
         }
         // Every frame was taken out of its place.
@@ -244,7 +216,7 @@ impl Datapath {
     #[inline(always)]
     fn execute(
         &mut self,
-        worker: &mut Worker,
+        burst: &mut Burst,
         sorted: Sorted,
         now: Instant,
         in_port: PortNo,
@@ -254,7 +226,6 @@ impl Datapath {
     ) {
         let is_standalone = self.is_standalone();
         let goes_straight = !is_standalone && self.plane.first_egress.is_none();
-        let burst = &mut worker.burst;
         let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
         let mut lane = 0;
         while lane < frames.len() {
