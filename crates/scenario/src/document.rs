@@ -1,6 +1,8 @@
 //! The file as written: names not resolved, defaults not filled in, every value with its place.
-use crate::{App, Expect, FailMode, IpNet, OpenFlow};
+use crate::{App, Expect, FailMode, InterDiscipline, IntraDiscipline, IpNet, OpenFlow, QueueManager, Red, Sharing};
 use serde::Deserialize;
+use std::fmt::Display;
+use std::str::FromStr;
 use toml::Spanned;
 use weir_packet::MacAddr;
 use weir_units::{Bps, ByteSize, Span};
@@ -54,6 +56,81 @@ pub(crate) struct Switch {
     pub(crate) max_entries: Option<Spanned<u32>>,
     pub(crate) fail_mode: Option<FailMode>,
     pub(crate) threads: Option<crate::Threads>,
+    pub(crate) fabric: Option<Spanned<Fabric>>,
+    #[serde(default)]
+    pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
+}
+
+/// What virtual switches are cut from.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Fabric {
+    pub(crate) ports: Option<Spanned<u32>>,
+    pub(crate) rate: Option<Spanned<Bps>>,
+    pub(crate) crosspoint: Option<Spanned<ByteSize>>,
+    pub(crate) max_packet: Option<Spanned<ByteSize>>,
+    pub(crate) discipline: Option<InterDiscipline>,
+    pub(crate) sharing: Option<Sharing>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VirtualSwitch {
+    pub(crate) name: Spanned<String>,
+    pub(crate) dpid: Option<Spanned<u64>>,
+    #[serde(default)]
+    pub(crate) select: Vec<Spanned<Selector>>,
+    pub(crate) ports: Spanned<Vec<Spanned<VirtualPort>>>,
+    pub(crate) paths: Option<Vec<Spanned<[u32; 2]>>>,
+    pub(crate) buffer: Spanned<ByteSize>,
+    #[serde(default)]
+    pub(crate) buffers: Vec<Spanned<Crosspoint>>,
+    pub(crate) queue: Option<QueueManager>,
+    pub(crate) red: Option<Spanned<Red>>,
+    pub(crate) discipline: Option<IntraDiscipline>,
+    pub(crate) intra_quantum: Option<Spanned<ByteSize>>,
+    pub(crate) priority: Option<Spanned<u8>>,
+    pub(crate) lifetime: Option<Spanned<Span>>,
+    pub(crate) connect: Option<OneOrMore<Spanned<String>>>,
+    pub(crate) listen: Option<OneOrMore<Spanned<String>>>,
+    pub(crate) tables: Option<Spanned<u8>>,
+    pub(crate) max_entries: Option<Spanned<u32>>,
+    pub(crate) max_packet_ins: Option<Spanned<u32>>,
+    pub(crate) fail_mode: Option<FailMode>,
+}
+
+/// Which packets are a virtual switch's: those of which all that is said is true.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Selector {
+    pub(crate) port: Option<Spanned<u32>>,
+    pub(crate) vlan: Option<Spanned<u16>>,
+    pub(crate) eth_src: Option<MacAddr>,
+    pub(crate) eth_dst: Option<MacAddr>,
+    pub(crate) ip_src: Option<IpNet>,
+    pub(crate) ip_dst: Option<IpNet>,
+    pub(crate) mpls: Option<Spanned<u32>>,
+    pub(crate) tunnel: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VirtualPort {
+    pub(crate) port: Spanned<u32>,
+    pub(crate) number: Option<Spanned<u32>>,
+    pub(crate) rate: Option<Spanned<Bps>>,
+    pub(crate) rate_in: Option<Spanned<Bps>>,
+    pub(crate) rate_out: Option<Spanned<Bps>>,
+    pub(crate) ceiling: Option<Spanned<Bps>>,
+    pub(crate) quantum: Option<Spanned<ByteSize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Crosspoint {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) buffer: Spanned<ByteSize>,
 }
 
 /// A host; `rate`, `delay`, `buffer` and `queues` are its access link's.
@@ -124,9 +201,9 @@ pub(crate) enum Kind {
 /// A list, or one item written without brackets.
 pub(crate) struct OneOrMore<T>(pub(crate) Vec<T>);
 
-impl<'de> Deserialize<'de> for OneOrMore<Spanned<IpNet>> {
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for OneOrMore<Spanned<T>> {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        /// Untagged enums lose places, so the text is read first and each address parsed with its own message.
+        /// Untagged enums lose places, so the text is read first and each item parsed with its own message.
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Shape {
@@ -139,7 +216,7 @@ impl<'de> Deserialize<'de> for OneOrMore<Spanned<IpNet>> {
             Shape::One(text) => vec![text],
             Shape::More(texts) => texts,
         };
-        let parse = |text: String| text.parse().map(|net| Spanned::new(span.clone(), net));
+        let parse = |text: String| text.parse().map(|item| Spanned::new(span.clone(), item));
         texts.into_iter().map(parse).collect::<Result<_, _>>().map(OneOrMore).map_err(serde::de::Error::custom)
     }
 }

@@ -8,9 +8,14 @@ mod address;
 mod check;
 mod document;
 mod error;
+mod virtual_switch;
 
 pub use address::IpNet;
 pub use error::ScenarioError;
+pub use virtual_switch::{
+    Crosspoint, Fabric, FabricPort, InterDiscipline, IntraDiscipline, QueueManager, Red, Selector, Sharing,
+    VirtualPort, VirtualSwitch,
+};
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -113,6 +118,12 @@ pub struct Switch {
     /// How it spreads over threads, if the file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<Threads>,
+    /// What its virtual switches are cut from, if it has any or the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<Fabric>,
+    /// Its virtual switches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub virtual_switches: Vec<VirtualSwitch>,
 }
 
 /// How a switch spreads over threads: what is not said is as the switch has it. Texts are as on its command line, and checked by it.

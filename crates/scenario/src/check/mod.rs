@@ -2,6 +2,10 @@
 mod nodes;
 mod queues;
 mod traffic;
+mod virtual_switch;
+mod virtual_switches;
+
+pub(crate) use virtual_switch::virtual_switch;
 
 use crate::document::{self, Document};
 use crate::{App, Control, MAX_ITEMS, OpenFlow, Scenario, ScenarioError, Switch, Tenant};
@@ -49,13 +53,16 @@ pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario
     reject_twice(source, tenants.iter().map(|(tenant, span)| (tenant.vlan, span)), |vlan| format!("vlan {vlan}"))?;
     let tenants: Vec<Tenant> = tenants.into_iter().map(|(tenant, _)| tenant).collect();
     let mut place = 0;
-    let switches = check_each(document.switch, |item| {
+    let mut cuts = Vec::new();
+    let switches = check_each(document.switch, |mut item| {
         place += 1;
+        cuts.push((item.fabric.take(), std::mem::take(&mut item.r#virtual)));
         nodes::switch(source, &mut names, item, place)
     })?;
     reject_twice(source, switches.iter().map(|(s, span)| (s.dpid, span)), |dpid| format!("dpid {dpid:#x}"))?;
-    let switches: Vec<Switch> = switches.into_iter().map(|(switch, _)| switch).collect();
+    let mut switches: Vec<Switch> = switches.into_iter().map(|(switch, _)| switch).collect();
     let (hosts, links) = nodes::attach(source, &mut names, document.host, document.link, &switches, &tenants)?;
+    virtual_switches::cut(source, &mut names, cuts, &mut switches, &hosts, &links)?;
     let mut traffic = Vec::new();
     for item in document.traffic {
         traffic.push(traffic::traffic(source, item, &hosts, default_duration)?);

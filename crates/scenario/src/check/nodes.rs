@@ -9,6 +9,8 @@ use weir_units::{Bps, ByteSize, Span};
 
 /// Longest link delay: frames under way are kept in memory.
 const MAX_DELAY: Duration = Duration::from_secs(10);
+/// OpenFlow 1.0 numbers ports up to 0xff00, and a lab may speak it.
+const MAX_PORT: u32 = 0xfeff;
 /// What a rate-limited link buffers when the file does not say: 100 ms of 10 Mbit/s.
 const DEFAULT_BUFFER: ByteSize = ByteSize(128_000);
 
@@ -23,22 +25,43 @@ pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Ten
 
 pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Switch, place: u64) -> Checked<Switch> {
     let name = names.claim(source, item.name)?;
-    let tables = item.tables.as_ref().map_or(64, |tables| *tables.as_ref());
-    if let Some(found) = item.tables.filter(|tables| !(1..=254).contains(tables.as_ref())) {
-        let problem = format!("switch {name}: tables: found {tables}, expected 1 to 254");
-        return Err(source.error(found.span(), problem));
-    }
-    if let Some(zero) = item.max_entries.as_ref().filter(|max| *max.as_ref() == 0) {
-        return Err(source.error(zero.span(), format!("switch {name}: max_entries: found 0, expected at least 1")));
-    }
+    let (tables, max_entries) = table_limits(source, &name, item.tables, item.max_entries)?;
     Ok(Switch {
         name,
         dpid: item.dpid.map_or(place, Spanned::into_inner),
         tables,
-        max_entries: item.max_entries.map_or(1_000_000, Spanned::into_inner),
+        max_entries,
         fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
         threads: item.threads,
+        fabric: None,
+        virtual_switches: Vec::new(),
     })
+}
+
+/// How many tables a switch has, and how many entries each may have.
+pub(super) fn table_limits(
+    source: &Source<'_>,
+    name: &str,
+    tables: Option<Spanned<u8>>,
+    max_entries: Option<Spanned<u32>>,
+) -> Checked<(u8, u32)> {
+    if let Some(found) = tables.as_ref().filter(|tables| !(1..=254).contains(tables.as_ref())) {
+        let problem = format!("switch {name}: tables: found {}, expected 1 to 254", found.as_ref());
+        return Err(source.error(found.span(), problem));
+    }
+    if let Some(zero) = max_entries.as_ref().filter(|max| *max.as_ref() == 0) {
+        return Err(source.error(zero.span(), format!("switch {name}: max_entries: found 0, expected at least 1")));
+    }
+    Ok((tables.map_or(64, Spanned::into_inner), max_entries.map_or(1_000_000, Spanned::into_inner)))
+}
+
+/// A port's number, in limits.
+pub(super) fn port_number(source: &Source<'_>, port: &Spanned<u32>) -> Checked<u32> {
+    let number = *port.as_ref();
+    if (1..=MAX_PORT).contains(&number) {
+        return Ok(number);
+    }
+    Err(source.error(port.span(), format!("port: found {number}, expected 1 to {MAX_PORT}")))
 }
 
 /// Port numbers in use on each switch: numbers that the file gives are taken first, the others get the lowest free ones.
@@ -46,12 +69,7 @@ struct Ports(Vec<BTreeSet<u32>>);
 
 impl Ports {
     fn claim(&mut self, source: &Source<'_>, switch: &Switch, index: usize, port: &Spanned<u32>) -> Checked<()> {
-        let number = *port.as_ref();
-        // OpenFlow 1.0 numbers ports up to 0xff00, and a lab may speak it.
-        if !(1..=0xfeff).contains(&number) {
-            let problem = format!("port: found {number}, expected 1 to 65279");
-            return Err(source.error(port.span(), problem));
-        }
+        let number = port_number(source, port)?;
         if !self.0[index].insert(number) {
             let problem = format!("port: found {number} twice on switch {}, expected each once", switch.name);
             return Err(source.error(port.span(), problem));

@@ -1,0 +1,232 @@
+//! A virtual switch.
+use super::nodes::{port_number, table_limits};
+use super::virtual_switches::{DEFAULT_CROSSPOINT, size};
+use super::{Checked, Names, Source, duration};
+use crate::{Crosspoint, Fabric, FailMode, QueueManager, Red, Selector, VirtualPort, VirtualSwitch, document};
+use toml::Spanned;
+use weir_units::{Bps, ByteSize};
+
+/// A port's quantum for each share of its capacity when the file does not say: a 32nd of it gets one packet a round.
+const DEFAULT_ROUND_BYTES: u64 = 32 * 1514;
+/// Smallest quantum, the smallest frame: fewer bytes would only mean more rounds for the same shares.
+const MIN_QUANTUM: u64 = 60;
+const MAX_QUANTUM: u64 = 1 << 24;
+const DEFAULT_PACKET_INS: u32 = 1000;
+const MAX_LABEL: u32 = (1 << 20) - 1;
+
+/// Checks what is said of a virtual switch of a switch with this fabric.
+pub(crate) fn virtual_switch(
+    item: document::VirtualSwitch,
+    source: &Source<'_>,
+    fabric: &Fabric,
+) -> Checked<VirtualSwitch> {
+    let name = Names::default().claim(source, item.name.clone())?;
+    let wrong = |span, problem: String| source.error(span, format!("virtual switch {name}: {problem}"));
+    let Some(dpid) = item.dpid.map(Spanned::into_inner) else {
+        return Err(wrong(
+            item.name.span(),
+            "found no dpid, expected a datapath id of its own, such as dpid = 0x101".into(),
+        ));
+    };
+    let ports = ports(source, &name, item.ports, fabric)?;
+    let least = fabric.max_packet.0..=fabric.crosspoint.0;
+    let buffer = size(source, "buffer", Some(&item.buffer), DEFAULT_CROSSPOINT, least.clone())?;
+    let buffers = buffers(source, &name, item.buffers, &ports, least)?;
+    let known = |number: u32| ports.iter().any(|port| port.number == number);
+    if let Some(path) = item.paths.iter().flatten().find(|path| !path.as_ref().iter().all(|number| known(*number))) {
+        let problem = format!("paths: found {:?}, expected pairs of numbers of its ports", path.as_ref());
+        return Err(wrong(path.span(), problem));
+    }
+    let queue = item.queue.unwrap_or_default();
+    let red = red(source, &name, item.red, queue)?;
+    let quantum = MIN_QUANTUM..=MAX_QUANTUM;
+    let intra_quantum = size(source, "intra_quantum", item.intra_quantum.as_ref(), fabric.max_packet, quantum)?;
+    let (tables, max_entries) = table_limits(source, &name, item.tables, item.max_entries)?;
+    let select = select(source, &name, item.select, &ports, fabric)?;
+    Ok(VirtualSwitch {
+        dpid,
+        select,
+        ports,
+        paths: item.paths.map(|paths| paths.into_iter().map(Spanned::into_inner).collect()),
+        buffer,
+        buffers,
+        queue,
+        red,
+        discipline: item.discipline.unwrap_or_default(),
+        intra_quantum,
+        priority: item.priority.map_or(0, Spanned::into_inner),
+        lifetime: item.lifetime.map(|lifetime| duration(source, "lifetime", &lifetime)).transpose()?,
+        connect: texts(item.connect),
+        listen: texts(item.listen),
+        tables,
+        max_entries,
+        max_packet_ins: item.max_packet_ins.map_or(DEFAULT_PACKET_INS, Spanned::into_inner),
+        fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
+        name,
+    })
+}
+
+/// Shares of certain crosspoints' buffers.
+fn buffers(
+    source: &Source<'_>,
+    name: &str,
+    items: Vec<Spanned<document::Crosspoint>>,
+    ports: &[VirtualPort],
+    limits: std::ops::RangeInclusive<u64>,
+) -> Checked<Vec<Crosspoint>> {
+    let known = |number: u32| ports.iter().any(|port| port.number == number);
+    let mut buffers: Vec<Crosspoint> = Vec::new();
+    for item in items {
+        let wrong = |problem: String| source.error(item.span(), format!("virtual switch {name}: buffers: {problem}"));
+        let document::Crosspoint { from, to, buffer } = item.as_ref();
+        let (from, to) = (*from, *to);
+        if !known(from) || !known(to) {
+            return Err(wrong(format!("found {from} to {to}, expected numbers of its ports")));
+        }
+        if buffers.iter().any(|other| (other.from, other.to) == (from, to)) {
+            return Err(wrong(format!("found {from} to {to} twice, expected each once")));
+        }
+        let buffer = size(source, "buffers: buffer", Some(buffer), DEFAULT_CROSSPOINT, limits.clone())?;
+        buffers.push(Crosspoint { from, to, buffer });
+    }
+    Ok(buffers)
+}
+
+fn texts(items: Option<document::OneOrMore<Spanned<String>>>) -> Vec<String> {
+    items.into_iter().flat_map(|items| items.0).map(Spanned::into_inner).collect()
+}
+
+fn ports(
+    source: &Source<'_>,
+    name: &str,
+    items: Spanned<Vec<Spanned<document::VirtualPort>>>,
+    fabric: &Fabric,
+) -> Checked<Vec<VirtualPort>> {
+    if items.as_ref().is_empty() {
+        let problem = format!("virtual switch {name}: ports: found none, expected at least one");
+        return Err(source.error(items.span(), problem));
+    }
+    let mut ports: Vec<VirtualPort> = Vec::new();
+    for item in items.into_inner() {
+        let span = item.span();
+        let port = port(source, name, item, fabric)?;
+        if ports.iter().any(|other| other.number == port.number || other.port == port.port) {
+            let problem = format!("virtual switch {name}: ports: found port {} twice, expected each once", port.port);
+            return Err(source.error(span, problem));
+        }
+        ports.push(port);
+    }
+    Ok(ports)
+}
+
+fn port(
+    source: &Source<'_>,
+    name: &str,
+    item: Spanned<document::VirtualPort>,
+    fabric: &Fabric,
+) -> Checked<VirtualPort> {
+    let span = item.span();
+    let item = item.into_inner();
+    let wrong = |span, problem: String| source.error(span, format!("virtual switch {name}: {problem}"));
+    let port = *item.port.as_ref();
+    let Some(physical) = fabric.ports.iter().find(|known| known.port == port) else {
+        let known = fabric.ports.len();
+        return Err(wrong(item.port.span(), format!("port: found {port}, expected one of the switch's {known} ports")));
+    };
+    let rate = |own: Option<Spanned<Bps>>, what| {
+        let Some(rate) = own.or_else(|| item.rate.clone()) else {
+            return Err(wrong(
+                span.clone(),
+                format!("port {port}: found no {what}, expected it or `rate` for both directions"),
+            ));
+        };
+        if *rate.as_ref() > physical.rate {
+            let problem =
+                format!("port {port}: {what}: found {}, expected at most the port's {}", rate.as_ref(), physical.rate);
+            return Err(wrong(rate.span(), problem));
+        }
+        Ok(rate.into_inner())
+    };
+    let (rate_in, rate_out) = (rate(item.rate_in.clone(), "rate_in")?, rate(item.rate_out.clone(), "rate_out")?);
+    if let Some(low) = item.ceiling.as_ref().filter(|ceiling| *ceiling.as_ref() < rate_out) {
+        let problem =
+            format!("port {port}: ceiling: found {}, expected at least its guaranteed {rate_out}", low.as_ref());
+        return Err(wrong(low.span(), problem));
+    }
+    let share = u128::from(DEFAULT_ROUND_BYTES) * u128::from(rate_out.0) / u128::from(physical.rate.0.max(1));
+    let default = ByteSize(u64::try_from(share).unwrap_or(MAX_QUANTUM).max(MIN_QUANTUM));
+    Ok(VirtualPort {
+        number: item.number.as_ref().map_or(Ok(port), |number| port_number(source, number))?,
+        port,
+        rate_in,
+        rate_out,
+        ceiling: item.ceiling.map(Spanned::into_inner),
+        quantum: size(source, "quantum", item.quantum.as_ref(), default, MIN_QUANTUM..=MAX_QUANTUM)?,
+    })
+}
+
+fn red(source: &Source<'_>, name: &str, item: Option<Spanned<Red>>, queue: QueueManager) -> Checked<Red> {
+    let Some(item) = item else { return Ok(Red::default()) };
+    let wrong = |problem: &str| source.error(item.span(), format!("virtual switch {name}: red: {problem}"));
+    if queue != QueueManager::Red {
+        return Err(wrong("found without queue = \"red\", expected both or neither"));
+    }
+    let red = *item.as_ref();
+    let is_share = |value: Option<f64>| value.is_none_or(|value| value > 0.0 && value <= 1.0);
+    if !is_share(red.probability) || !is_share(red.weight) {
+        return Err(wrong("expected probability and weight above 0 and at most 1"));
+    }
+    if let (Some(min), Some(max)) = (red.min, red.max)
+        && min >= max
+    {
+        return Err(wrong("expected min below max"));
+    }
+    Ok(red)
+}
+
+/// What chooses packets for a virtual switch: its ports, if nothing is said.
+fn select(
+    source: &Source<'_>,
+    name: &str,
+    items: Vec<Spanned<document::Selector>>,
+    ports: &[VirtualPort],
+    fabric: &Fabric,
+) -> Checked<Vec<Selector>> {
+    if items.is_empty() {
+        return Ok(ports.iter().map(|port| Selector { port: Some(port.port), ..Selector::default() }).collect());
+    }
+    let mut select = Vec::new();
+    for item in items {
+        let span = item.span();
+        let wrong = |problem: String| source.error(span.clone(), format!("virtual switch {name}: select: {problem}"));
+        let item = item.into_inner();
+        let plain = |value: Option<Spanned<u32>>| value.map(Spanned::into_inner);
+        let selector = Selector {
+            port: plain(item.port),
+            vlan: item.vlan.map(Spanned::into_inner),
+            eth_src: item.eth_src,
+            eth_dst: item.eth_dst,
+            ip_src: item.ip_src,
+            ip_dst: item.ip_dst,
+            mpls: plain(item.mpls),
+            tunnel: item.tunnel,
+        };
+        if selector == Selector::default() {
+            return Err(wrong("found nothing in it, expected for example { port = 1, vlan = 10 }".into()));
+        }
+        if let Some(port) = selector.port.filter(|port| fabric.ports.iter().all(|known| known.port != *port)) {
+            return Err(wrong(format!(
+                "port: found {port}, expected one of the switch's {} ports",
+                fabric.ports.len()
+            )));
+        }
+        if let Some(vlan) = selector.vlan.filter(|vlan| *vlan > 4094) {
+            return Err(wrong(format!("vlan: found {vlan}, expected 0 (no tag) to 4094")));
+        }
+        if let Some(label) = selector.mpls.filter(|label| *label > MAX_LABEL) {
+            return Err(wrong(format!("mpls: found {label}, expected at most {MAX_LABEL}")));
+        }
+        select.push(selector);
+    }
+    Ok(select)
+}

@@ -1,0 +1,125 @@
+//! Fabrics and the virtual switches cut from them.
+use super::virtual_switch::virtual_switch;
+use super::{Checked, Names, Source};
+use crate::{Fabric, FabricPort, Host, Link, Switch, document};
+use std::collections::BTreeMap;
+use toml::Spanned;
+use weir_units::{Bps, ByteSize};
+
+/// Most ports of a fabric: it has a crosspoint for each pair.
+const MAX_PORTS: u32 = 256;
+/// Most virtual switches of one switch.
+const MAX_VIRTUAL: usize = 256;
+/// A whole Ethernet frame without tags.
+const DEFAULT_MAX_PACKET: ByteSize = ByteSize(1514);
+/// The largest buffer in the literature's figures (Anhalt, 2011, chapter 4).
+pub(super) const DEFAULT_CROSSPOINT: ByteSize = ByteSize(192_000);
+const MAX_CROSSPOINT: ByteSize = ByteSize(1_000_000_000);
+
+/// What the file says of a switch's fabric and virtual switches.
+type Cut = (Option<Spanned<document::Fabric>>, Vec<Spanned<document::VirtualSwitch>>);
+
+/// Cuts switches into virtual ones.
+pub(super) fn cut(
+    source: &Source<'_>,
+    names: &mut Names,
+    cuts: Vec<Cut>,
+    switches: &mut [Switch],
+    hosts: &[Host],
+    links: &[Link],
+) -> Checked<()> {
+    for (index, (fabric_item, items)) in cuts.into_iter().enumerate() {
+        let Some(place) = fabric_item.as_ref().map(Spanned::span).or_else(|| items.first().map(Spanned::span)) else {
+            continue;
+        };
+        let attached = attached(index, hosts, links);
+        let fabric = fabric(source, &switches[index].name, place, fabric_item.map(Spanned::into_inner), attached)?;
+        if let Some(beyond) = items.get(MAX_VIRTUAL) {
+            return Err(source.error(beyond.span(), format!("[[switch.virtual]]: expected at most {MAX_VIRTUAL}")));
+        }
+        for item in items {
+            let span = item.span();
+            let cut = virtual_switch(item.into_inner(), source, &fabric)?;
+            names.claim(source, Spanned::new(span.clone(), cut.name.clone()))?;
+            let twin = |dpid| switches.iter().flat_map(Switch::dpids).any(|taken| taken == dpid);
+            if twin(cut.dpid) {
+                let problem = format!("found dpid {:#x} twice, expected each once", cut.dpid);
+                return Err(source.error(span, problem));
+            }
+            let others = &mut switches[index].virtual_switches;
+            if let Some((selector, other)) = cut.select.iter().find_map(|selector| {
+                let other = others.iter().find(|other| other.select.contains(selector))?;
+                Some((selector, other))
+            }) {
+                let problem =
+                    format!("virtual switch {}: select: found {selector}, which {} has", cut.name, other.name);
+                return Err(source.error(span, problem));
+            }
+            others.push(cut);
+        }
+        switches[index].fabric = Some(fabric);
+    }
+    Ok(())
+}
+
+/// A switch's ports at hosts and links, with their rates as far as the file says.
+fn attached(switch: usize, hosts: &[Host], links: &[Link]) -> BTreeMap<u32, Option<Bps>> {
+    let hosts = hosts.iter().filter(|host| host.switch == switch).map(|host| (host.port, host.link.rate));
+    let links = links.iter().flat_map(|link| link.ends.iter().map(|end| (end, link.spec.rate)));
+    hosts.chain(links.filter(|(end, _)| end.switch == switch).map(|(end, rate)| (end.port, rate))).collect()
+}
+
+fn fabric(
+    source: &Source<'_>,
+    switch: &str,
+    place: std::ops::Range<usize>,
+    item: Option<document::Fabric>,
+    mut ports: BTreeMap<u32, Option<Bps>>,
+) -> Checked<Fabric> {
+    let item = item.unwrap_or_default();
+    if let Some(count) = &item.ports {
+        let found = *count.as_ref();
+        if !(1..=MAX_PORTS).contains(&found) {
+            let problem = format!("switch {switch}: fabric: ports: found {found}, expected 1 to {MAX_PORTS}");
+            return Err(source.error(count.span(), problem));
+        }
+        (1..=found).for_each(|number| _ = ports.entry(number).or_default());
+    }
+    let max_packet = size(source, "max_packet", item.max_packet.as_ref(), DEFAULT_MAX_PACKET, 64..=65_535)?;
+    let least = max_packet.0..=MAX_CROSSPOINT.0;
+    let crosspoint = size(source, "crosspoint", item.crosspoint.as_ref(), DEFAULT_CROSSPOINT, least)?;
+    let default = item.rate.map(Spanned::into_inner);
+    let rated = |(port, rate): (u32, Option<Bps>)| {
+        let missing = || {
+            let problem = format!(
+                "switch {switch}: fabric: found no rate for port {port}, expected the port's link to have one, or \
+                 `rate` in [switch.fabric] for all that have none"
+            );
+            source.error(place.clone(), problem)
+        };
+        Ok(FabricPort { port, rate: rate.or(default).ok_or_else(missing)? })
+    };
+    Ok(Fabric {
+        ports: ports.into_iter().map(rated).collect::<Checked<_>>()?,
+        crosspoint,
+        max_packet,
+        discipline: item.discipline.unwrap_or_default(),
+        sharing: item.sharing.unwrap_or_default(),
+    })
+}
+
+/// A size in limits.
+pub(super) fn size(
+    source: &Source<'_>,
+    what: &str,
+    item: Option<&Spanned<ByteSize>>,
+    default: ByteSize,
+    limits: std::ops::RangeInclusive<u64>,
+) -> Checked<ByteSize> {
+    let Some(item) = item else { return Ok(default) };
+    if limits.contains(&item.as_ref().0) {
+        return Ok(*item.as_ref());
+    }
+    let (low, high) = (ByteSize(*limits.start()), ByteSize(*limits.end()));
+    Err(source.error(item.span(), format!("{what}: found {}, expected {low} to {high}", item.as_ref())))
+}

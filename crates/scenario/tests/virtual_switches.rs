@@ -1,0 +1,167 @@
+//! Virtual switches as scenario files describe them.
+use weir_scenario::{FabricPort, Scenario, Selector, VirtualSwitch};
+use weir_units::{Bps, ByteSize};
+
+/// A switch with two virtual ones; each case breaks one line of it.
+const RIGHT: &str = r#"
+[[switch]]
+name = "s1"
+[switch.fabric]
+ports = 4
+rate = "1Gbit/s"
+[[switch.virtual]]
+name = "gold"
+dpid = 0x101
+ports = [{ port = 1, rate = "250Mbit/s" }, { port = 4, number = 2, rate = "250Mbit/s", ceiling = "500Mbit/s" }]
+buffer = "12kB"
+buffers = [{ from = 1, to = 2, buffer = "24kB" }]
+[[switch.virtual]]
+name = "tin"
+dpid = 0x102
+select = [{ vlan = 20 }, { port = 2, ip_src = "10.2.0.0/16" }]
+ports = [{ port = 1, rate_in = "1Mbit/s", rate_out = "2Mbit/s", quantum = "64B" }]
+buffer = "3kB"
+queue = "red"
+red = { min = "1kB", max = "2kB", probability = 0.1 }
+"#;
+
+/// What replaces what, on which line the message points, and what it says.
+const CASES: [(&str, &str, usize, &str); 24] = [
+    ("ports = 4", "ports = 0", 5, "switch s1: fabric: ports: found 0, expected 1 to 256"),
+    (
+        "rate = \"1Gbit/s\"",
+        "",
+        4,
+        "switch s1: fabric: found no rate for port 1, expected the port's link to have one, or `rate` in [switch.fabric] \
+         for all that have none",
+    ),
+    (
+        "rate = \"1Gbit/s\"",
+        "rate = \"1Gbit/s\"\ncrosspoint = \"1kB\"",
+        7,
+        "crosspoint: found 1kB, expected 1514B to 1GB",
+    ),
+    ("name = \"tin\"", "name = \"gold\"", 13, "name: found `gold` twice, expected each name once"),
+    ("dpid = 0x102", "dpid = 1", 13, "found dpid 0x1 twice, expected each once"),
+    (
+        "dpid = 0x102",
+        "",
+        14,
+        "virtual switch tin: found no dpid, expected a datapath id of its own, such as dpid = 0x101",
+    ),
+    (
+        "{ port = 1, rate = ",
+        "{ port = 9, rate = ",
+        10,
+        "virtual switch gold: port: found 9, expected one of the switch's 4 ports",
+    ),
+    ("number = 2", "number = 1", 10, "virtual switch gold: ports: found port 4 twice, expected each once"),
+    ("number = 2", "number = 65280", 10, "port: found 65280, expected 1 to 65279"),
+    (
+        "{ port = 1, rate = \"250Mbit/s\" }",
+        "{ port = 1 }",
+        10,
+        "virtual switch gold: port 1: found no rate_in, expected it or `rate` for both directions",
+    ),
+    (
+        "rate_out = \"2Mbit/s\"",
+        "rate_out = \"2Gbit/s\"",
+        17,
+        "virtual switch tin: port 1: rate_out: found 2Gbit/s, expected at most the port's 1Gbit/s",
+    ),
+    (
+        "ceiling = \"500Mbit/s\"",
+        "ceiling = \"100Mbit/s\"",
+        10,
+        "virtual switch gold: port 4: ceiling: found 100Mbit/s, expected at least its guaranteed 250Mbit/s",
+    ),
+    ("quantum = \"64B\"", "quantum = \"0B\"", 17, "quantum: found 0B, expected 60B to 16MiB"),
+    ("buffer = \"3kB\"", "buffer = \"1500B\"", 18, "buffer: found 1500B, expected 1514B to 192kB"),
+    (
+        "from = 1, to = 2",
+        "from = 1, to = 4",
+        12,
+        "virtual switch gold: buffers: found 1 to 4, expected numbers of its ports",
+    ),
+    ("buffer = \"24kB\"", "buffer = \"1MB\"", 12, "buffers: buffer: found 1MB, expected 1514B to 192kB"),
+    (
+        "buffer = \"3kB\"",
+        "buffer = \"3kB\"\npaths = [[1, 2]]",
+        19,
+        "virtual switch tin: paths: found [1, 2], expected pairs of numbers of its ports",
+    ),
+    (
+        "{ vlan = 20 }",
+        "{}",
+        16,
+        "virtual switch tin: select: found nothing in it, expected for example { port = 1, vlan = 10 }",
+    ),
+    (
+        "{ vlan = 20 }",
+        "{ vlan = 4095 }",
+        16,
+        "virtual switch tin: select: vlan: found 4095, expected 0 (no tag) to 4094",
+    ),
+    ("{ vlan = 20 }", "{ port = 4 }", 13, "virtual switch tin: select: found { port = 4 }, which gold has"),
+    (
+        "{ vlan = 20 }",
+        "{ port = 5 }",
+        16,
+        "virtual switch tin: select: port: found 5, expected one of the switch's 4 ports",
+    ),
+    ("queue = \"red\"", "", 20, "virtual switch tin: red: found without queue = \"red\", expected both or neither"),
+    (
+        "probability = 0.1",
+        "probability = 0.0",
+        20,
+        "virtual switch tin: red: expected probability and weight above 0 and at most 1",
+    ),
+    ("max = \"2kB\"", "max = \"1kB\"", 20, "virtual switch tin: red: expected min below max"),
+];
+
+#[test]
+fn the_right_one_says_what_it_means() {
+    let scenario = Scenario::parse(RIGHT, "right.toml").unwrap();
+    let switch = &scenario.switches[0];
+    let fabric = switch.fabric.as_ref().unwrap();
+    assert_eq!(fabric.ports.len(), 4);
+    assert_eq!(fabric.ports[3], FabricPort { port: 4, rate: Bps(1_000_000_000) });
+    let [gold, tin] = &switch.virtual_switches[..] else { panic!("expected two virtual switches") };
+    let its_ports = [1, 4].map(|port| Selector { port: Some(port), ..Selector::default() });
+    assert_eq!(gold.select, its_ports, "nothing said: its ports");
+    assert_eq!(gold.ports[0].quantum, ByteSize(32 * 1514 / 4), "a quarter of the capacity");
+    assert_eq!((gold.ports[1].number, gold.ports[1].port), (2, 4));
+    assert_eq!((tin.ports[0].rate_in, tin.ports[0].rate_out), (Bps(1_000_000), Bps(2_000_000)));
+    assert_eq!(switch.dpids().collect::<Vec<_>>(), [1, 0x101, 0x102]);
+}
+
+#[test]
+fn wrong_ones_say_where_and_why() {
+    for (found, replaced, line, says) in CASES {
+        assert!(RIGHT.contains(found), "{found}");
+        let error = Scenario::parse(&RIGHT.replacen(found, replaced, 1), "wrong.toml").unwrap_err().to_string();
+        assert_eq!(error, format!("wrong.toml:{line}: {says}"), "{replaced}");
+    }
+}
+
+#[test]
+fn ports_of_links_have_the_links_rate() {
+    let text = r#"
+        switch = [{ name = "s1", virtual = [{ name = "v", dpid = 7, ports = [{ port = 1, rate = "5Mbit/s" }], buffer = "2kB" }] }]
+        host = [{ name = "h1", switch = "s1", ip = "10.0.0.1/24", rate = "10Mbit/s" }]
+    "#;
+    let scenario = Scenario::parse(text, "links.toml").unwrap();
+    let fabric = scenario.switches[0].fabric.as_ref().unwrap();
+    assert_eq!(fabric.ports, [FabricPort { port: 1, rate: Bps(10_000_000) }]);
+}
+
+#[test]
+fn one_alone_is_read_like_one_in_a_scenario() {
+    let scenario = Scenario::parse(RIGHT, "right.toml").unwrap();
+    let switch = &scenario.switches[0];
+    let alone = &RIGHT[RIGHT.rfind("[[switch.virtual]]").unwrap()..].replace("[[switch.virtual]]", "");
+    let read = VirtualSwitch::parse(alone, "tin.toml", switch.fabric.as_ref().unwrap()).unwrap();
+    assert_eq!(read, switch.virtual_switches[1]);
+    let error = VirtualSwitch::parse("name = \"a\"", "a.toml", switch.fabric.as_ref().unwrap()).unwrap_err();
+    assert_eq!(error.to_string(), "a.toml:1: missing field `ports`");
+}
