@@ -76,10 +76,11 @@ impl Switch {
         let identity = Identity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
         let (stop_requested, stop_requests) = watch::channel(false);
         let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
-        let (engine, inbox) = inbox().map_err(system("making the engine's wake-up"))?;
+        let (engine, inbox, messages) = inbox().map_err(system("making the engine's wake-up"))?;
         let (clock, absent) = (config.clock, Arc::<Absent>::default());
         let datapath = Datapath::new(config.datapath);
-        let mut worker = Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, Arc::clone(&absent));
+        let mut worker =
+            Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, messages, Arc::clone(&absent));
         for port in config.ports {
             worker.add_port(port)?;
         }

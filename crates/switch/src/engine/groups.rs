@@ -13,7 +13,7 @@ impl Engine {
     /// What a controller would be answered.
     pub(crate) fn group_mod(&mut self, change: &GroupMod) -> Result<(), SwitchError> {
         let now = self.clock.now();
-        let changed = self.datapath.get().group_mod(now, change, &mut self.out);
+        let changed = self.logical.datapath.get().group_mod(now, change, &mut self.logical.out);
         self.deliver(now);
         changed.map_err(SwitchError::GroupMod)
     }

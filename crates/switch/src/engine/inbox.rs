@@ -38,7 +38,6 @@ pub(crate) enum FromChannel {
 /// The engine's end.
 pub(crate) struct Inbox {
     pub(crate) calls: Receiver<Call>,
-    pub(crate) messages: mpsc::Receiver<FromChannel>,
     pub(crate) waker: Arc<Waker>,
 }
 
@@ -50,23 +49,16 @@ pub(crate) struct EngineClient {
     waker: Arc<Waker>,
 }
 
-/// Makes both ends.
+/// Makes both ends; the messages that channels send come out at the last of the three.
 ///
 /// # Errors
 /// The process has no descriptor left.
-pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox)> {
+pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox, mpsc::Receiver<FromChannel>)> {
     let waker = Arc::new(Waker::new()?);
     let (calls, calls_in) = crossbeam_channel::bounded(MAX_CALLS);
     let (messages, messages_in) = mpsc::channel(MAX_BATCHES);
     let client = EngineClient { calls, messages, waker: Arc::clone(&waker) };
-    Ok((client, Inbox { calls: calls_in, messages: messages_in, waker }))
-}
-
-impl Inbox {
-    /// Whether nothing waits.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.messages.is_empty()
-    }
+    Ok((client, Inbox { calls: calls_in, waker }, messages_in))
 }
 
 impl EngineClient {

@@ -108,15 +108,15 @@ impl Engine {
     pub(super) fn go_on(&mut self, now: Instant) -> bool {
         let (mut worked, mut stuck) = (false, 0);
         let started = self.clock.now();
-        while stuck < self.lines.held.len()
-            && let Some(channel) = self.lines.held.pop_front()
+        while stuck < self.logical.lines.held.len()
+            && let Some(channel) = self.logical.lines.held.pop_front()
         {
             match self.step(now, channel) {
                 Step::Moved => (worked, stuck) = (true, 0),
                 Step::Stuck => stuck += 1,
                 Step::Done => continue,
             }
-            self.lines.held.push_back(channel);
+            self.logical.lines.held.push_back(channel);
             if self.clock.now().since(started) > self.control_time() {
                 break;
             }
@@ -125,12 +125,12 @@ impl Engine {
     }
 
     fn step(&mut self, now: Instant, channel: ChannelId) -> Step {
-        let Some(line) = self.lines.by_channel.get_mut(&channel) else { return Step::Done };
+        let Some(line) = self.logical.lines.by_channel.get_mut(&channel) else { return Step::Done };
         if let Some(reply) = &mut line.reply {
             if !line.outbox.has_room() {
                 return Step::Stuck;
             }
-            if !self.datapath.get().reply_on(now, reply, PART_ENTRIES, &mut self.out) {
+            if !self.logical.datapath.get().reply_on(now, reply, PART_ENTRIES, &mut self.logical.out) {
                 line.reply = None;
             }
             self.deliver(now);
@@ -147,8 +147,8 @@ impl Engine {
 
     /// Begins the reply to a message if it may be long; otherwise gives the message back.
     pub(super) fn begin_long_reply(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
-        match self.datapath.get().long_reply(channel, &message) {
-            Some(reply) => self.lines.begin(channel, reply),
+        match self.logical.datapath.get().long_reply(channel, &message) {
+            Some(reply) => self.logical.lines.begin(channel, reply),
             None => return Some(message),
         }
         None

@@ -129,7 +129,13 @@ impl Engine {
         for slot in self.ports.iter_mut().filter(|slot| is_meant(slot)) {
             if let Some(link) = slot.link_change() {
                 tracing::info!("port {} ({}): link {}", slot.number, slot.spec(), if link.up { "up" } else { "down" });
-                self.datapath.get().set_link(now, slot.number, link.up, ports::speed_kbps(link), &mut self.out);
+                self.logical.datapath.get().set_link(
+                    now,
+                    slot.number,
+                    link.up,
+                    ports::speed_kbps(link),
+                    &mut self.logical.out,
+                );
             }
         }
         self.deliver(now);

@@ -12,7 +12,7 @@ impl Engine {
     /// What a controller would be answered.
     pub(crate) fn meter_mod(&mut self, change: &MeterMod) -> Result<(), SwitchError> {
         let now = self.clock.now();
-        let changed = self.datapath.get().meter_mod(now, change, &mut self.out);
+        let changed = self.logical.datapath.get().meter_mod(now, change, &mut self.logical.out);
         self.deliver(now);
         changed.map_err(SwitchError::MeterMod)
     }
@@ -22,7 +22,7 @@ impl Engine {
     /// # Errors
     /// There is no such meter.
     pub(crate) fn meters(&mut self, wanted: MeterId) -> Result<Vec<MeterConfig>, SwitchError> {
-        self.datapath.get().meter_configs(wanted).map_err(SwitchError::MeterMod)
+        self.logical.datapath.get().meter_configs(wanted).map_err(SwitchError::MeterMod)
     }
 
     /// What a meter counted, or all.
@@ -30,6 +30,6 @@ impl Engine {
     /// # Errors
     /// There is no such meter.
     pub(crate) fn meter_stats(&mut self, wanted: MeterId) -> Result<Vec<MeterStats>, SwitchError> {
-        self.datapath.get().meter_stats(self.clock.now(), wanted).map_err(SwitchError::MeterMod)
+        self.logical.datapath.get().meter_stats(self.clock.now(), wanted).map_err(SwitchError::MeterMod)
     }
 }

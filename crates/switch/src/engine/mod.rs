@@ -9,6 +9,7 @@ mod idle;
 pub(crate) mod inbox;
 mod lines;
 mod links;
+mod logical;
 mod meters;
 mod monitors;
 mod perf;
@@ -23,20 +24,19 @@ use crate::control::Absent;
 use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
 use crate::spin::{Spin, Spinner, Wait};
-use crate::threads::seats::Owner;
 use idle::Idle;
 use inbox::{FromChannel, Inbox};
-use lines::Lines;
 use links::Links;
-use monitors::PausedMonitors;
+use logical::LogicalSwitch;
 use perf::Calibration;
 use ports::{Ports, Slot};
 pub(crate) use requests::EngineSnapshot;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc;
 use weir_datapath::perf::{Stage, Stopwatch};
-use weir_datapath::{ChannelId, Datapath, FailMode, MAX_PORTS, Output};
+use weir_datapath::{ChannelId, Datapath, FailMode, MAX_PORTS};
 use weir_openflow::model::PortNo;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::{Body, Message};
@@ -54,7 +54,8 @@ const CONTROL_TIME: Duration = Duration::from_micros(50);
 /// A switch's engine; lives on its own thread.
 pub(crate) struct Engine {
     clock: SystemClock,
-    datapath: Owner<Datapath>,
+    /// The switch that is being served.
+    logical: Box<LogicalSwitch>,
     workers: Workers,
     calibration: Calibration,
     /// Where time goes, while somebody looks.
@@ -62,22 +63,14 @@ pub(crate) struct Engine {
     watchers: u32,
     ports: Ports,
     inbox: Inbox,
-    /// The rest of a batch from the inbox that was too much for one round.
-    begun: Option<(ChannelId, std::vec::IntoIter<Message>)>,
-    /// Whether the datapath is carrying a bundle out, before which nothing else is done.
-    is_busy: bool,
-    lines: Lines,
     spinner: Spinner,
     absent: Arc<Absent>,
     links: Links,
-    paused_monitors: PausedMonitors,
     idle: Idle,
     pool: FramePool,
-    out: Output,
     batch: Vec<Frame>,
     /// Frames taken from a port at once.
     burst: usize,
-    expire_at: Instant,
     stopping: bool,
 }
 
@@ -89,34 +82,27 @@ impl Engine {
         spin: Spin,
         clock: SystemClock,
         inbox: Inbox,
+        messages: mpsc::Receiver<FromChannel>,
         absent: Arc<Absent>,
     ) -> Engine {
-        let mut engine = Engine {
+        Engine {
             clock,
-            datapath: Owner::new(datapath),
+            logical: Box::new(LogicalSwitch::new(datapath, fail_mode, messages)),
             workers: Workers::default(),
             calibration: Calibration::start(clock),
             watch: Stopwatch::default(),
             watchers: 0,
             ports: Ports::default(),
             inbox,
-            begun: None,
-            is_busy: false,
-            lines: Lines::default(),
             spinner: Spinner::new(spin, clock.now()),
             absent,
             links: Links::default(),
-            paused_monitors: PausedMonitors::default(),
             idle: Idle::default(),
             pool: FramePool::default(),
-            out: Output::default(),
             batch: Vec::with_capacity(BURST),
             burst: BURST,
-            expire_at: Instant::ZERO,
             stopping: false,
-        };
-        engine.datapath.get().set_fail_mode(fail_mode);
-        engine
+        }
     }
 
     /// Runs until [`Engine::stop`].
@@ -205,7 +191,7 @@ impl Engine {
     /// Hands out what the datapath gave: frames to ports, messages to channels.
     fn deliver(&mut self, now: Instant) {
         let mut gone: Option<(PortNo, PortError)> = None;
-        for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
+        for (number, frames) in self.logical.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
             let port = self.ports.place(*number).and_then(|place| self.ports.at(place).port.as_mut());
             match port {
                 Some(port) => {
@@ -218,8 +204,8 @@ impl Engine {
             }
         }
         let mut crowded = Vec::new();
-        for (channel, message) in self.out.messages.drain(..) {
-            let Some(outbox) = self.lines.outbox(channel) else { continue };
+        for (channel, message) in self.logical.out.messages.drain(..) {
+            let Some(outbox) = self.logical.lines.outbox(channel) else { continue };
             if is_flow_update(&message) && outbox.is_crowded() {
                 crowded.push(channel);
             }
@@ -228,12 +214,12 @@ impl Engine {
         if !crowded.is_empty() {
             self.pause_monitors(now, crowded);
         }
-        for (channel, packet_ins) in self.out.limited.drain(..) {
-            if let Some(outbox) = self.lines.outbox(channel) {
+        for (channel, packet_ins) in self.logical.out.limited.drain(..) {
+            if let Some(outbox) = self.logical.lines.outbox(channel) {
                 outbox.limited(packet_ins);
             }
         }
-        for (number, up) in std::mem::take(&mut self.out.port_admin) {
+        for (number, up) in std::mem::take(&mut self.logical.out.port_admin) {
             self.set_admin(now, number, up);
         }
         if let Some((number, error)) = gone {
@@ -244,7 +230,7 @@ impl Engine {
     /// Calls and control messages, a bounded number. Whether there was anything.
     fn control(&mut self, now: Instant) -> bool {
         let mut worked = false;
-        while !self.is_busy
+        while !self.logical.is_busy
             && let Ok(call) = self.inbox.calls.try_recv()
         {
             call(self);
@@ -260,40 +246,40 @@ impl Engine {
                 break;
             }
         }
-        worked |= !self.is_busy && self.go_on(now);
+        worked |= !self.logical.is_busy && self.go_on(now);
         if worked {
             // New entries may have earlier deadlines than those known.
-            self.expire_at = now;
+            self.logical.expire_at = now;
         }
         worked
     }
 
     /// The next control message. Whether there was one.
     fn control_once(&mut self, now: Instant) -> bool {
-        if self.is_busy {
-            let datapath = self.datapath.get();
-            datapath.go_on(now, &mut self.pool, &mut self.out);
-            self.is_busy = datapath.is_busy();
+        if self.logical.is_busy {
+            let datapath = self.logical.datapath.get();
+            datapath.go_on(now, &mut self.pool, &mut self.logical.out);
+            self.logical.is_busy = datapath.is_busy();
             self.deliver(now);
             return true;
         }
-        if let Some((channel, rest)) = &mut self.begun {
+        if let Some((channel, rest)) = &mut self.logical.begun {
             let channel = *channel;
             if let Some(message) = rest.next() {
                 self.message(now, channel, message);
                 self.deliver(now);
-                if self.lines.is_held(channel)
-                    && let Some((_, rest)) = self.begun.take()
+                if self.logical.lines.is_held(channel)
+                    && let Some((_, rest)) = self.logical.begun.take()
                 {
-                    self.lines.hold(FromChannel::Messages(channel, rest.collect()));
+                    self.logical.lines.hold(FromChannel::Messages(channel, rest.collect()));
                 }
                 return true;
             }
-            self.begun = None;
+            self.logical.begun = None;
         }
-        let Ok(message) = self.inbox.messages.try_recv() else { return false };
-        match self.lines.hold(message) {
-            Some(FromChannel::Messages(channel, batch)) => self.begun = Some((channel, batch.into_iter())),
+        let Ok(message) = self.logical.messages.try_recv() else { return false };
+        match self.logical.lines.hold(message) {
+            Some(FromChannel::Messages(channel, batch)) => self.logical.begun = Some((channel, batch.into_iter())),
             Some(message) => self.carry_out(now, message),
             None => {}
         }
@@ -303,21 +289,21 @@ impl Engine {
     fn carry_out(&mut self, now: Instant, message: FromChannel) {
         match message {
             FromChannel::Up(channel, version, outbox) => {
-                self.lines.add(channel, outbox);
-                self.datapath.get().channel_up(now, channel, version);
-                self.datapath.get().tell_channel(channel, true, &mut self.out);
+                self.logical.lines.add(channel, outbox);
+                self.logical.datapath.get().channel_up(now, channel, version);
+                self.logical.datapath.get().tell_channel(channel, true, &mut self.logical.out);
             }
             FromChannel::AuxiliaryUp(channel, main, number, outbox) => {
-                if self.datapath.get().auxiliary_up(now, channel, main, number) {
-                    self.lines.add(channel, outbox);
+                if self.logical.datapath.get().auxiliary_up(now, channel, main, number) {
+                    self.logical.lines.add(channel, outbox);
                 } else {
                     outbox.close("its main connection ended");
                 }
             }
             FromChannel::Down(channel) => {
-                if self.lines.remove(channel) {
-                    self.datapath.get().tell_channel(channel, false, &mut self.out);
-                    self.datapath.get().channel_down(now, channel);
+                if self.logical.lines.remove(channel) {
+                    self.logical.datapath.get().tell_channel(channel, false, &mut self.logical.out);
+                    self.logical.datapath.get().channel_down(now, channel);
                 }
             }
             FromChannel::Messages(channel, batch) => {
@@ -328,12 +314,12 @@ impl Engine {
     }
 
     fn message(&mut self, now: Instant, channel: ChannelId, message: Message) {
-        let Some(outbox) = self.lines.outbox(channel) else { return };
+        let Some(outbox) = self.logical.lines.outbox(channel) else { return };
         if outbox.is_overrun() {
             outbox.close("it does not read its replies");
-            self.lines.remove(channel);
-            self.datapath.get().tell_channel(channel, false, &mut self.out);
-            self.datapath.get().channel_down(now, channel);
+            self.logical.lines.remove(channel);
+            self.logical.datapath.get().tell_channel(channel, false, &mut self.logical.out);
+            self.logical.datapath.get().channel_down(now, channel);
             return;
         }
         if let Body::MultipartRequest(request) = &message.body
@@ -344,32 +330,32 @@ impl Engine {
         if asks_for_time(&message.body) {
             // A clock before 1970 is none.
             let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.datapath.get().set_time_of_day(self.clock.now(), today);
+            self.logical.datapath.get().set_time_of_day(self.clock.now(), today);
         }
         self.tell_queues_for(&message.body);
         if let Some(message) = self.begin_long_reply(channel, message) {
-            let datapath = self.datapath.get();
-            datapath.begin(now, channel, message, &mut self.pool, &mut self.out);
-            self.is_busy = datapath.is_busy();
+            let datapath = self.logical.datapath.get();
+            datapath.begin(now, channel, message, &mut self.pool, &mut self.logical.out);
+            self.logical.is_busy = datapath.is_busy();
         }
     }
 
     /// Tells the datapath what the ports counted.
     fn count_ports(&mut self) {
         for slot in self.ports.iter() {
-            self.datapath.get().set_port_counters(slot.number, slot.counters());
+            self.logical.datapath.get().set_port_counters(slot.number, slot.counters());
         }
     }
 
     /// What is due: expiring entries, links that changed.
     fn keep_time(&mut self, now: Instant) {
-        if now >= self.expire_at {
-            let datapath = self.datapath.get();
-            self.expire_at = datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
-            self.is_busy = datapath.is_busy();
+        if now >= self.logical.expire_at {
+            let datapath = self.logical.datapath.get();
+            self.logical.expire_at = datapath.expire(now, &mut self.logical.out).unwrap_or(Instant::FAR);
+            self.logical.is_busy = datapath.is_busy();
             self.deliver(now);
         }
-        if !self.is_busy {
+        if !self.logical.is_busy {
             self.resume_monitors(now);
         }
         self.watch_links(now);
@@ -379,14 +365,8 @@ impl Engine {
     fn sleep(&mut self) {
         self.inbox.waker.about_to_sleep();
         // What came before the port or the sender knew that the engine sleeps is found here.
-        if self.begun.is_none()
-            && !self.is_busy
-            && self.inbox.is_empty()
-            && self.are_workers_done()
-            && !self.lines.can_move()
-            && !self.ports.arm()
-        {
-            let first = self.expire_at.min(self.links.due()).min(self.paused_monitors.due());
+        if self.logical.is_quiet() && self.inbox.calls.is_empty() && self.are_workers_done() && !self.ports.arm() {
+            let first = self.logical.due().min(self.links.due());
             let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
             let timeout = due.since(self.clock.now());
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
@@ -408,7 +388,7 @@ impl Engine {
             tracing::warn!("{error}; port {number} is removed");
             self.ports.remove(number);
         }
-        self.datapath.get().remove_port(now, number, &mut self.out);
+        self.logical.datapath.get().remove_port(now, number, &mut self.logical.out);
         self.forget_frames(number);
         self.deliver(now);
     }
@@ -445,8 +425,8 @@ impl Engine {
             self.links.listen();
         }
         let slot = Slot::new(number, config.port, config.reopen);
-        self.datapath.get().add_port(self.clock.now(), slot.desc(), &mut self.out).map_err(refused)?;
-        self.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
+        self.logical.datapath.get().add_port(self.clock.now(), slot.desc(), &mut self.logical.out).map_err(refused)?;
+        self.logical.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
         tracing::info!("port {number}: {}", slot.spec());
         self.ports.insert(slot);
         self.deliver(self.clock.now());
@@ -460,7 +440,7 @@ impl Engine {
             self.absent.remove();
         }
         let now = self.clock.now();
-        self.datapath.get().remove_port(now, number, &mut self.out);
+        self.logical.datapath.get().remove_port(now, number, &mut self.logical.out);
         self.forget_frames(number);
         self.deliver(now);
         tracing::info!("port {number}: removed");
@@ -490,10 +470,10 @@ impl Engine {
         self.absent.remove();
         tracing::info!("port {number}: {} is back", slot.spec());
         let now = self.clock.now();
-        if let Err(problem) = self.datapath.get().add_port(now, slot.desc(), &mut self.out) {
+        if let Err(problem) = self.logical.datapath.get().add_port(now, slot.desc(), &mut self.logical.out) {
             tracing::error!("port {number}: {problem}");
         }
-        self.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
+        self.logical.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
         self.deliver(now);
     }
 }

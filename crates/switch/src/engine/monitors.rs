@@ -26,29 +26,30 @@ impl Engine {
     /// Pauses the monitors of channels for which too much waits; the pause is told them.
     pub(super) fn pause_monitors(&mut self, now: Instant, crowded: Vec<ChannelId>) {
         for channel in crowded {
-            if !self.paused_monitors.channels.contains(&channel) {
-                self.paused_monitors.channels.push(channel);
-                self.paused_monitors.look_at.get_or_insert(now + LOOK);
-                self.datapath.get().pause_monitors(channel, &mut self.out);
+            if !self.logical.paused_monitors.channels.contains(&channel) {
+                self.logical.paused_monitors.channels.push(channel);
+                self.logical.paused_monitors.look_at.get_or_insert(now + LOOK);
+                self.logical.datapath.get().pause_monitors(channel, &mut self.logical.out);
             }
         }
     }
 
     /// Ends the pause of channels that have read; when it is time to look.
     pub(super) fn resume_monitors(&mut self, now: Instant) {
-        if now < self.paused_monitors.due() {
+        if now < self.logical.paused_monitors.due() {
             return;
         }
-        let paused = std::mem::take(&mut self.paused_monitors.channels);
+        let paused = std::mem::take(&mut self.logical.paused_monitors.channels);
         for channel in paused {
-            match self.lines.outbox(channel).map(|outbox| outbox.is_notice_room()) {
-                Some(true) => self.datapath.get().resume_monitors(channel, &mut self.out),
-                Some(false) => self.paused_monitors.channels.push(channel),
+            match self.logical.lines.outbox(channel).map(|outbox| outbox.is_notice_room()) {
+                Some(true) => self.logical.datapath.get().resume_monitors(channel, &mut self.logical.out),
+                Some(false) => self.logical.paused_monitors.channels.push(channel),
                 // It ended.
                 None => {}
             }
         }
-        self.paused_monitors.look_at = (!self.paused_monitors.channels.is_empty()).then_some(now + LOOK);
+        self.logical.paused_monitors.look_at =
+            (!self.logical.paused_monitors.channels.is_empty()).then_some(now + LOOK);
         self.deliver(now);
     }
 }

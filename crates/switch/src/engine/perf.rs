@@ -47,7 +47,7 @@ impl Engine {
         self.watchers += 1;
         if self.watchers == 1 {
             self.watch.watch(true);
-            self.datapath.get().watch_mut().watch(true);
+            self.logical.datapath.get().watch_mut().watch(true);
             self.workers.watch(true);
         }
         Begun { at: self.clock.now(), perf: self.perf(), workers: self.workers.perf(), drops: self.drops() }
@@ -56,11 +56,11 @@ impl Engine {
     /// What was measured since somebody began to look, who does so no longer.
     pub(crate) fn end_perf(&mut self, begun: Begun) -> PerfReport {
         let perf = self.perf().since(&begun.perf);
-        let samples = self.datapath.get().watch_mut().samples().to_vec();
+        let samples = self.logical.datapath.get().watch_mut().samples().to_vec();
         self.watchers = self.watchers.saturating_sub(1);
         if self.watchers == 0 {
             self.watch.watch(false);
-            self.datapath.get().watch_mut().watch(false);
+            self.logical.datapath.get().watch_mut().watch(false);
             self.workers.watch(false);
         }
         let workers = self.workers.perf().into_iter().zip(begun.workers).enumerate();
@@ -71,7 +71,7 @@ impl Engine {
             cycles_per_ns: self.cycles_per_ns(),
             threads: [ThreadPerf::new("engine", &perf)].into_iter().chain(workers).collect(),
             workers: self.workers.snapshot(),
-            tables: self.datapath.get().table_shapes(&samples),
+            tables: self.logical.datapath.get().table_shapes(&samples),
             drops: grown(&begun.drops, self.drops()),
         }
     }
@@ -79,7 +79,7 @@ impl Engine {
     /// What the engine's thread measured so far: around the datapath, and within it.
     fn perf(&mut self) -> Perf {
         let mut perf = self.watch.perf().clone();
-        perf.add(self.datapath.get().watch_mut().perf());
+        perf.add(self.logical.datapath.get().watch_mut().perf());
         perf
     }
 
@@ -96,7 +96,7 @@ impl Engine {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousands")]
         let budget = (TRACE_SLICE.as_nanos() as f64 * self.cycles_per_ns()) as u64;
         self.has_port(in_port)?;
-        Ok(self.datapath.get().time_trace(self.clock.now(), in_port, frame.bytes(), budget))
+        Ok(self.logical.datapath.get().time_trace(self.clock.now(), in_port, frame.bytes(), budget))
     }
 }
 

@@ -87,7 +87,7 @@ impl Engine {
         }
         for slot in self.ports.iter() {
             let queues = slot.queues().map(told).unwrap_or_default();
-            self.datapath.get().set_port_queues(slot.number, queues);
+            self.logical.datapath.get().set_port_queues(slot.number, queues);
         }
     }
 }

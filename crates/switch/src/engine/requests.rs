@@ -32,7 +32,12 @@ impl Engine {
             tables: self.tables(),
             workers: self.workers.snapshot(),
             drops: self.drops(),
-            roles: self.lines.channels().filter_map(|id| Some((id, self.datapath.get().role(id)?))).collect(),
+            roles: self
+                .logical
+                .lines
+                .channels()
+                .filter_map(|id| Some((id, self.logical.datapath.get().role(id)?)))
+                .collect(),
         }
     }
 
@@ -41,13 +46,17 @@ impl Engine {
     /// # Errors
     /// What a controller would be answered.
     pub(crate) fn flow_walk(&mut self, request: &FlowRequest) -> Result<FlowWalk, SwitchError> {
-        self.datapath.get().flow_walk(request).map_err(|error| SwitchError::Request(format!("refused: {error:?}")))
+        self.logical
+            .datapath
+            .get()
+            .flow_walk(request)
+            .map_err(|error| SwitchError::Request(format!("refused: {error:?}")))
     }
 
     /// The next flow entries of a walk with their counters, a bounded number; the walk if there are more.
     pub(crate) fn walk(&mut self, mut walk: FlowWalk) -> (Vec<FlowStats>, Option<FlowWalk>) {
         let mut found = Vec::new();
-        let more = self.datapath.get().walk_flows(self.clock.now(), &mut walk, PART_ENTRIES, &mut found);
+        let more = self.logical.datapath.get().walk_flows(self.clock.now(), &mut walk, PART_ENTRIES, &mut found);
         (found, more.then_some(walk))
     }
 
@@ -57,8 +66,8 @@ impl Engine {
     /// What a controller would be answered.
     pub(crate) fn flow_mod(&mut self, flow: &FlowMod) -> Result<(), SwitchError> {
         let now = self.clock.now();
-        self.datapath.get().flow_mod(now, flow).map_err(SwitchError::FlowMod)?;
-        self.expire_at = now;
+        self.logical.datapath.get().flow_mod(now, flow).map_err(SwitchError::FlowMod)?;
+        self.logical.expire_at = now;
         Ok(())
     }
 
@@ -68,7 +77,7 @@ impl Engine {
     /// There is no such port.
     pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<Trace, SwitchError> {
         self.has_port(in_port)?;
-        Ok(self.datapath.get().trace(self.clock.now(), in_port, frame.bytes()))
+        Ok(self.logical.datapath.get().trace(self.clock.now(), in_port, frame.bytes()))
     }
 
     /// Refuses a port that is not there.
@@ -115,7 +124,7 @@ impl Engine {
     }
 
     pub(super) fn drops(&mut self) -> Vec<(String, u64)> {
-        let mut drops = self.datapath.get().drops();
+        let mut drops = self.logical.datapath.get().drops();
         for (reason, count) in self.workers.packets_dropped() {
             drops.count(reason, count);
         }
@@ -129,10 +138,10 @@ impl Engine {
     pub(super) fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
         let now = self.clock.now();
         let request = Message { xid: 0, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
-        self.datapath.get().handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.out);
+        self.logical.datapath.get().handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.logical.out);
         let (local, others): (Vec<_>, Vec<_>) =
-            self.out.messages.drain(..).partition(|(channel, _)| *channel == ChannelId::LOCAL);
-        self.out.messages = others;
+            self.logical.out.messages.drain(..).partition(|(channel, _)| *channel == ChannelId::LOCAL);
+        self.logical.out.messages = others;
         self.deliver(now);
         let replies = local.into_iter().filter_map(|(_, message)| match message.body {
             Body::MultipartReply(reply) => Some(reply.body),

@@ -76,7 +76,7 @@ impl Engine {
         }
         let engine = Arc::clone(&self.inbox.waker);
         let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine };
-        let pipeline = Pipeline::start(start, &mut self.datapath)?;
+        let pipeline = Pipeline::start(start, &mut self.logical.datapath)?;
         self.pool = pipeline.pool();
         self.burst = pipeline.read;
         self.workers.pipeline = Some(pipeline);
@@ -94,7 +94,7 @@ impl Engine {
         let packets = self.batch.len();
         match &mut self.workers.pipeline {
             None => {
-                self.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.out);
+                self.logical.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.logical.out);
                 // The datapath measures itself.
                 self.watch.start();
                 self.deliver(now);
@@ -116,7 +116,7 @@ impl Engine {
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         assert!(!pipeline.has_failed(), "a worker panicked; its message is above");
         pipeline.rx.turn(now, &mut self.pool);
-        let told = pipeline.take_notes(&mut self.out);
+        let told = pipeline.take_notes(&mut self.logical.out);
         let sent = self.transmit(now, true);
         if told {
             self.deliver(now);
@@ -150,7 +150,7 @@ impl Engine {
 
     /// Drops what waits for a port that is gone.
     pub(super) fn forget_frames(&mut self, number: PortNo) {
-        self.out.frames.retain(|(port, _)| *port != number);
+        self.logical.out.frames.retain(|(port, _)| *port != number);
         if let Some(pipeline) = &mut self.workers.pipeline {
             pipeline.tx.forget(number, &mut self.pool);
         }
@@ -172,7 +172,7 @@ impl Engine {
             return true;
         }
         self.workers.control_began = self.clock.now();
-        now >= self.workers.control_at || !self.datapath.is_waited_for()
+        now >= self.workers.control_at || !self.logical.datapath.is_waited_for()
     }
 
     /// What forwarding waits for controllers at most in one round.
@@ -183,7 +183,7 @@ impl Engine {
     /// Ends a round: workers get the tables back.
     #[inline]
     pub(super) fn share_tables(&mut self) {
-        if self.workers.pipeline.is_some() && self.datapath.share() {
+        if self.workers.pipeline.is_some() && self.logical.datapath.share() {
             let now = self.clock.now();
             self.workers.control_at = now + now.since(self.workers.control_began);
         }
