@@ -1,0 +1,65 @@
+//! Traffic by rule: when packets come ([`Arrivals`]) and how long they are ([`Sizes`]), drawn from one stream of random numbers per
+//! source, so that a seed gives the same packets again whatever else is simulated or generated beside it.
+//!
+//! ```
+//! use weir_traffic::{Arrival, Arrivals, Bimodal, Size, Sizes, Stream};
+//! # fn main() -> Result<(), weir_traffic::TrafficError> {
+//! let mut random = Stream::new(1, 0, 0);
+//! let sizes = Sizes::new(&Size::Bimodal(Bimodal::default()))?;
+//! let mut arrivals = Arrivals::new(&Arrival::Poisson, 1000.0, &mut random)?;
+//! let after_ns = arrivals.next(&mut random);
+//! assert!((64..=1500).contains(&sizes.draw(&mut random)));
+//! # let _ = after_ns; Ok(())
+//! # }
+//! ```
+mod arrival;
+mod mmpp;
+mod size;
+mod stream;
+mod trace;
+
+pub use arrival::{Arrival, Arrivals, ParetoOnOff};
+pub use mmpp::{MAX_STATES, Mmpp, TwoState};
+pub use size::{Bimodal, Empirical, MAX_BYTES, MAX_EMPIRICAL, Size, Sizes};
+pub use stream::Stream;
+pub use trace::{MAX_TRACE, Trace, TracePacket};
+
+/// Why traffic cannot be as described.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TrafficError {
+    /// A parameter is out of its limits.
+    #[error("{what}: found {found}, expected {expected}")]
+    Parameter {
+        /// Which.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What would do.
+        expected: String,
+    },
+    /// A line of a list cannot be read.
+    #[error("line {line}: found `{found}`, expected {expected}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What was found.
+        found: String,
+        /// What would do.
+        expected: &'static str,
+    },
+}
+
+impl TrafficError {
+    pub(crate) fn parameter(what: &'static str, found: impl ToString, expected: impl ToString) -> TrafficError {
+        TrafficError::Parameter { what, found: found.to_string(), expected: expected.to_string() }
+    }
+}
+
+/// `value`, if it is a number above zero.
+pub(crate) fn positive(what: &'static str, value: f64) -> Result<f64, TrafficError> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(TrafficError::parameter(what, value, "a number above 0"))
+    }
+}

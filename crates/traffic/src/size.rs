@@ -1,0 +1,245 @@
+//! How long packets are.
+use crate::{Stream, TrafficError};
+
+/// Longest packet, in bytes.
+pub const MAX_BYTES: u32 = 65_535;
+/// Most sizes of an empirical list.
+pub const MAX_EMPIRICAL: usize = 65_536;
+
+/// How long packets are, as described. Bytes are those of the Ethernet frame without FCS.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Size {
+    /// All alike.
+    Fixed(u32),
+    /// Short ones and long ones.
+    Bimodal(Bimodal),
+    /// The simple Internet mix: 7 of 60 bytes, 4 of 590 and 1 of 1514 (frames of 40, 576 and 1500 bytes of IP, padded).
+    Imix,
+    /// Exponential of this mean, rounded up to whole bytes: for comparing with formulas.
+    Exponential(f64),
+    /// As a list says.
+    Empirical(Empirical),
+}
+
+/// Two uniform ranges, as in the literature on virtual switches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bimodal {
+    /// Share of packets that are short, `0.0..=1.0`.
+    pub short: f64,
+    /// From, to (included) of the short ones.
+    pub short_bytes: [u32; 2],
+    /// From, to (included) of the long ones.
+    pub long_bytes: [u32; 2],
+}
+
+impl Default for Bimodal {
+    /// Half from 64 to 100 bytes, half from 1350 to 1500.
+    fn default() -> Self {
+        Bimodal { short: 0.5, short_bytes: [64, 100], long_bytes: [1350, 1500] }
+    }
+}
+
+/// Sizes with their weights.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Empirical(pub Vec<(u32, f64)>);
+
+impl Empirical {
+    /// Reads lines of `BYTES WEIGHT` or `BYTES,WEIGHT`; `#` begins a comment; a header line without digits is passed over.
+    ///
+    /// # Errors
+    /// The first line that cannot be read; no line at all; more than [`MAX_EMPIRICAL`].
+    pub fn parse(text: &str) -> Result<Empirical, TrafficError> {
+        let mut sizes = Vec::new();
+        for (number, line) in crate::trace::lines(text) {
+            let wrong = || TrafficError::Line {
+                line: number,
+                found: line.chars().take(60).collect(),
+                expected: "bytes (1 to 65535) and a weight, such as `1500 0.25`",
+            };
+            let [bytes, weight] = crate::trace::two(line).ok_or_else(wrong)?;
+            let (bytes, weight): (u32, f64) =
+                (bytes.parse().map_err(|_| wrong())?, weight.parse().map_err(|_| wrong())?);
+            if !(1..=MAX_BYTES).contains(&bytes) || !weight.is_finite() || weight < 0.0 {
+                return Err(wrong());
+            }
+            sizes.push((bytes, weight));
+            if sizes.len() > MAX_EMPIRICAL {
+                return Err(TrafficError::parameter("sizes", "more", format!("at most {MAX_EMPIRICAL} lines")));
+            }
+        }
+        Ok(Empirical(sizes))
+    }
+}
+
+/// Draws sizes: a mixture of uniform ranges.
+#[derive(Debug, Clone)]
+pub struct Sizes {
+    /// Ranges, each chosen when a random word is below its threshold and not below those before.
+    ranges: Box<[Range]>,
+    mean: f64,
+    exponential: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    /// Share of this range and those before, of 2^64.
+    threshold: u64,
+    from: u32,
+    /// How many sizes.
+    count: u32,
+}
+
+impl Sizes {
+    /// Sizes as described.
+    ///
+    /// # Errors
+    /// A size of 0 or beyond [`MAX_BYTES`], a range that is empty, a share or weight that is none.
+    pub fn new(size: &Size) -> Result<Sizes, TrafficError> {
+        match size {
+            Size::Fixed(bytes) => Sizes::mixture(&[(1.0, *bytes, *bytes)]),
+            Size::Bimodal(Bimodal { short, short_bytes: [a, b], long_bytes: [c, d] }) => {
+                if !(0.0..=1.0).contains(short) {
+                    return Err(TrafficError::parameter("share of short packets", short, "0 to 1"));
+                }
+                Sizes::mixture(&[(*short, *a, *b), (1.0 - short, *c, *d)])
+            }
+            Size::Imix => Sizes::mixture(&[(7.0, 60, 60), (4.0, 590, 590), (1.0, 1514, 1514)]),
+            Size::Exponential(mean) => {
+                let mean = crate::positive("mean size", *mean)?;
+                Ok(Sizes { ranges: Box::default(), mean, exponential: true })
+            }
+            Size::Empirical(Empirical(sizes)) => {
+                let ranges: Vec<_> = sizes.iter().map(|(bytes, weight)| (*weight, *bytes, *bytes)).collect();
+                Sizes::mixture(&ranges)
+            }
+        }
+    }
+
+    /// A mixture of uniform ranges: (weight, from, to).
+    fn mixture(parts: &[(f64, u32, u32)]) -> Result<Sizes, TrafficError> {
+        let total: f64 = parts.iter().map(|(weight, ..)| weight).sum();
+        if !(total.is_finite() && total > 0.0) || parts.iter().any(|(weight, ..)| *weight < 0.0) {
+            return Err(TrafficError::parameter("sizes", format!("weights of {total} in all"), "more than 0"));
+        }
+        let (mut below, mut mean) = (0.0, 0.0);
+        let mut ranges = Vec::new();
+        for &(weight, from, to) in parts {
+            if from == 0 || to < from || to > MAX_BYTES {
+                return Err(TrafficError::parameter("sizes", format!("{from} to {to} bytes"), "1 to 65535"));
+            }
+            below += weight / total;
+            mean += weight / total * (f64::from(from) + f64::from(to)) / 2.0;
+            ranges.push(Range { threshold: share_of_word(below), from, count: to - from + 1 });
+        }
+        // Rounding must not leave anything over.
+        if let Some(last) = ranges.last_mut() {
+            last.threshold = u64::MAX;
+        }
+        Ok(Sizes { ranges: ranges.into_boxed_slice(), mean, exponential: false })
+    }
+
+    /// The next size, in bytes.
+    #[inline]
+    pub fn draw(&self, random: &mut Stream) -> u32 {
+        if self.exponential {
+            return exponential(self.mean, random);
+        }
+        let at = match &*self.ranges {
+            [_] => 0,
+            ranges => {
+                let word = random.below(u64::MAX);
+                // Few ranges are gone through, many are halved.
+                if ranges.len() <= 8 {
+                    ranges.iter().filter(|range| range.threshold <= word).count()
+                } else {
+                    ranges.partition_point(|range| range.threshold <= word)
+                }
+            }
+        };
+        let Range { from, count, .. } = self.ranges[at.min(self.ranges.len() - 1)];
+        match count {
+            1 => from,
+            _ => from + u32::try_from(random.below(u64::from(count))).unwrap_or(0),
+        }
+    }
+
+    /// Their mean, in bytes.
+    pub fn mean(&self) -> f64 {
+        // Rounding up to whole bytes makes an exponential size geometric.
+        if self.exponential { 1.0 / (1.0 - (-1.0 / self.mean).exp()) } else { self.mean }
+    }
+}
+
+#[cold]
+fn exponential(mean: f64, random: &mut Stream) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never below 0")]
+    let bytes = (mean * random.exponential()).ceil() as u32;
+    bytes.max(1)
+}
+
+/// A share, `0.0..=1.0`, of 2^64.
+fn share_of_word(share: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let word = (share * (u64::MAX as f64)) as u64;
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_of(size: &Size) -> (f64, f64) {
+        let sizes = Sizes::new(size).unwrap();
+        let mut random = Stream::new(3, 1, 4);
+        let n = 200_000;
+        let sum: f64 = (0..n).map(|_| f64::from(sizes.draw(&mut random))).sum();
+        (sum / f64::from(n), sizes.mean())
+    }
+
+    #[test]
+    fn drawn_sizes_have_the_mean_that_is_said() {
+        let list = Empirical::parse("bytes,weight\n# long ones\n1500,1\n100,3 # short\n").unwrap();
+        let many = Empirical((1..=100).map(|bytes| (bytes * 10, 1.0)).collect());
+        for size in [
+            Size::Fixed(700),
+            Size::Bimodal(Bimodal::default()),
+            Size::Imix,
+            Size::Exponential(1000.0),
+            Size::Empirical(list),
+            Size::Empirical(many),
+        ] {
+            let (found, said) = mean_of(&size);
+            assert!((found / said - 1.0).abs() < 0.01, "{size:?}: {found} for {said}");
+        }
+        assert_eq!(Sizes::new(&Size::Bimodal(Bimodal::default())).unwrap().mean(), (82.0 + 1425.0) / 2.0);
+    }
+
+    #[test]
+    fn sizes_stay_in_their_ranges() {
+        let sizes = Sizes::new(&Size::Bimodal(Bimodal { short: 0.3, ..Bimodal::default() })).unwrap();
+        let mut random = Stream::new(1, 0, 0);
+        let drawn: Vec<u32> = (0..50_000).map(|_| sizes.draw(&mut random)).collect();
+        assert!(drawn.iter().all(|bytes| (64..=100).contains(bytes) || (1350..=1500).contains(bytes)));
+        for edge in [64, 100, 1350, 1500] {
+            assert!(drawn.contains(&edge), "{edge} never came");
+        }
+        let short = drawn.iter().filter(|bytes| **bytes <= 100).count();
+        assert!((14_500..15_500).contains(&short), "{short} of 50000 are short");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for size in [
+            Size::Fixed(0),
+            Size::Fixed(70_000),
+            Size::Exponential(f64::NAN),
+            Size::Bimodal(Bimodal { short: 1.5, ..Bimodal::default() }),
+            Size::Bimodal(Bimodal { short_bytes: [100, 64], ..Bimodal::default() }),
+            Size::Empirical(Empirical::default()),
+        ] {
+            assert!(Sizes::new(&size).is_err(), "{size:?}");
+        }
+        let error = Empirical::parse("100 1\n1500 x\n").unwrap_err().to_string();
+        assert_eq!(error, "line 2: found `1500 x`, expected bytes (1 to 65535) and a weight, such as `1500 0.25`");
+    }
+}
