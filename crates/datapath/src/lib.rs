@@ -51,11 +51,11 @@ pub use types::{
 };
 
 use action_set::ActionSet;
-use agent::Parts;
+use agent::{Job, Parts};
 use buffers::Buffers;
 use bundle::{Bundles, Commit, Schedule};
 use channels::Channels;
-use flow_mod::Tables;
+use flow_mod::{Sweep, Tables};
 use group::{GroupCounters, Groups};
 use journal::Journal;
 use live::Plane;
@@ -92,6 +92,10 @@ pub struct Datapath {
     bundles: Bundles,
     /// The bundle that is being carried out.
     commit: Option<Box<Commit>>,
+    /// What the message that is being handled leaves to be done.
+    begun: Option<Box<Sweep<'static>>>,
+    /// The message that is being carried out.
+    job: Option<Box<Job>>,
     monitors: Monitors,
     schedule: Schedule,
     plane: Plane,
@@ -108,8 +112,8 @@ pub struct Datapath {
     drops_fragments: bool,
 }
 
-/// Entries, and addresses, that one call of [`Datapath::expire`] looks at.
-const EXPIRE_MOST: usize = 1024;
+/// Entries, and addresses, that one call of [`Datapath::expire`] looks at: some ten microseconds.
+const EXPIRE_MOST: usize = 32;
 
 impl Datapath {
     /// An empty datapath without ports or entries. `n_tables` beyond its limits is brought within them.
@@ -145,6 +149,8 @@ impl Datapath {
             parts: Parts::default(),
             bundles: Bundles::default(),
             commit: None,
+            begun: None,
+            job: None,
             monitors: Monitors::default(),
             schedule: Schedule::default(),
             plane,
@@ -255,7 +261,7 @@ impl Datapath {
         self.finish_commit(now, pool, out);
     }
 
-    /// The same; a bundle is only begun to be carried out ([`Datapath::is_busy`]).
+    /// The same; a bundle, or a message that is about many entries, is only begun to be carried out ([`Datapath::is_busy`]).
     pub fn begin(
         &mut self,
         now: Instant,
@@ -276,7 +282,7 @@ impl Datapath {
     /// # Errors
     /// As the agent would answer.
     pub fn flow_mod(&mut self, now: Instant, flow: &FlowMod) -> Result<(), ErrorType> {
-        self.tables().apply(now, flow, Version::V13, &mut Vec::new())
+        self.tables().apply_whole(now, flow, Version::V13, &mut Vec::new())
     }
 
     /// Applies a group-mod from configuration or tests, in the manner of 1.3; channels are told of flow entries that go with
@@ -285,7 +291,9 @@ impl Datapath {
     /// # Errors
     /// As the agent would answer.
     pub fn group_mod(&mut self, now: Instant, change: &GroupMod, out: &mut Output) -> Result<(), ErrorType> {
-        self.change_groups(now, change, Version::V13, out)
+        self.change_groups(now, change, Version::V13, out)?;
+        self.finish_sweep(now, out);
+        Ok(())
     }
 
     /// Removes entries whose time is up, at most a bounded number per call; says when to call again at the latest (at once,

@@ -154,6 +154,25 @@ impl<T> Slab<T> {
         })
     }
 
+    /// The last thing below the place `end`, which becomes its place, or 0 if there is none. Takes one off `most` for each place and each
+    /// empty piece looked at, and looks at no more.
+    pub(crate) fn last_below(&self, end: &mut u32, most: &mut usize) -> Option<&T> {
+        *end = (*end).min(u32::try_from(self.n_places()).unwrap_or(u32::MAX));
+        while *end > 0 && *most > 0 {
+            *most -= 1;
+            let place = *end - 1;
+            if let Some(Some(piece)) = self.pieces.get(place as usize / PIECE) {
+                *end = place;
+                if let Place::Taken(thing) = &piece.places[place as usize % PIECE] {
+                    return Some(thing);
+                }
+            } else {
+                *end = place - place % u32::try_from(PIECE).unwrap_or(1);
+            }
+        }
+        None
+    }
+
     /// Forgets the pieces at the end that are not there.
     fn shorten(&mut self) {
         while matches!(self.pieces.last(), Some(None)) {
@@ -206,7 +225,15 @@ mod tests {
                 prop_assert_eq!((slab.len(), slab.get(number)), (map.len(), map.get(&number)));
             }
             let there: Vec<_> = slab.places(0, usize::MAX).map(|(place, number)| (place, *number)).collect();
-            prop_assert_eq!(there, map.iter().map(|(place, number)| (*place, *number)).collect::<Vec<_>>());
+            prop_assert_eq!(&there, &map.iter().map(|(place, number)| (*place, *number)).collect::<Vec<_>>());
+            let (mut end, mut backwards) = (u32::MAX, Vec::new());
+            while end > 0 {
+                let mut most = 7;
+                while let Some(number) = slab.last_below(&mut end, &mut most) {
+                    backwards.push((end, *number));
+                }
+            }
+            prop_assert!(there.iter().rev().eq(&backwards));
             let gone: Vec<_> = map.keys().map(|place| (*place, slab.remove(*place).unwrap())).collect();
             prop_assert_eq!((slab.len(), slab.n_places(), slab.with_room.len()), (0, 0, 0));
             gone.iter().for_each(|(place, number)| slab.put_back(*place, *number));

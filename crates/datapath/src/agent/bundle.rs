@@ -70,16 +70,16 @@ impl Datapath {
         self.commit = Some(Box::new(Commit::new(bundle, version, xid, &self.journal)));
     }
 
-    /// Whether a bundle is being carried out: [`Datapath::go_on`] is to be called, and nothing else that controllers ask for is to be
-    /// given to the datapath, until it is done.
+    /// Whether a bundle, or a message that is about many entries, is being carried out: [`Datapath::go_on`] is to be called, and nothing
+    /// else that controllers ask for is to be given to the datapath, until it is done.
     pub fn is_busy(&self) -> bool {
-        self.commit.is_some()
+        self.commit.is_some() || self.job.is_some()
     }
 
-    /// Goes on with a bundle that is being carried out, for some ten microseconds; one that is to be atomic is carried out to its end.
+    /// Goes on with what is being carried out, for some ten microseconds; a bundle that is to be atomic is carried out to its end.
     pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
-        let Some(mut commit) = self.commit.take() else { return };
         self.generation += 1;
+        let Some(mut commit) = self.commit.take() else { return self.go_on_with_job(now, pool, out) };
         let step = loop {
             let step = commit.step(self, now, pool, out);
             if !(matches!(step, Step::More) && commit.is_in_one()) {

@@ -1,5 +1,6 @@
 //! Group-mods of controllers, and what is asked about groups (OpenFlow 1.3.5, 7.3.4.3 and 7.3.5.9 to 7.3.5.11).
 use super::Request;
+use crate::flow_mod::Sweep;
 use crate::group::{Around, GroupWalk};
 use crate::journal::Undo;
 use crate::{Datapath, Output};
@@ -14,7 +15,8 @@ impl Datapath {
         self.change_groups(request.now, change, request.version, request.out)
     }
 
-    /// Applies a group-mod in the manner of a version; flow entries go with their group, and channels are told of them.
+    /// Applies a group-mod in the manner of a version; flow entries go with their group, and channels are told of them
+    /// ([`Datapath::sweep`]).
     ///
     /// # Errors
     /// As the agent answers; nothing changed.
@@ -29,9 +31,7 @@ impl Datapath {
         self.journal.note(|| Undo::Groups(Box::new(self.groups.save(change.group, &plane.groups))));
         let around = Around { now, version, ports: &plane.ports, counters: &mut plane.groups };
         if let Some(group) = self.groups.apply(change, around)? {
-            let mut gone = Vec::new();
-            self.tables().remove_with_group(now, group, &mut gone);
-            self.tell_removed(gone, out);
+            self.sweep(now, Sweep::with_group(group), out);
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
 //! Meters: changes, statistics, configuration (OpenFlow 1.3.5, 7.3.4.4, 7.3.5.12 and 7.3.5.13).
+use crate::flow_mod::Sweep;
 use crate::journal::Undo;
 use crate::{Datapath, Output};
 use weir_openflow::model::error::{BadAction, MeterModFailed};
@@ -12,11 +13,16 @@ impl Datapath {
     /// # Errors
     /// As the agent answers; nothing changed.
     pub fn meter_mod(&mut self, now: Instant, change: &MeterMod, out: &mut Output) -> Result<(), ErrorType> {
+        self.change_meters(now, change, out)?;
+        self.finish_sweep(now, out);
+        Ok(())
+    }
+
+    /// The same; entries may be left that are to go ([`Datapath::sweep`]).
+    pub(super) fn change_meters(&mut self, now: Instant, change: &MeterMod, out: &mut Output) -> Result<(), ErrorType> {
         self.journal.note(|| Undo::Meters(self.plane.meters.save(change.meter)));
         if let Some(deleted) = self.plane.meters.apply(now, change)? {
-            let mut gone = Vec::new();
-            self.tables().remove_metered(now, deleted, &mut gone);
-            self.tell_removed(gone, out);
+            self.sweep(now, Sweep::with_meter(deleted), out);
         }
         Ok(())
     }

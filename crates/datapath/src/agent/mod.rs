@@ -12,11 +12,13 @@ mod parts;
 mod port_mod;
 mod queues;
 mod settings;
+mod sweeps;
 mod table_features;
 mod tables;
 mod walk;
 
 pub(crate) use parts::Parts;
+pub(crate) use sweeps::Job;
 pub use walk::{FlowWalk, LongReply};
 
 use crate::{ChannelId, Datapath, Output, flow_mod};
@@ -76,6 +78,8 @@ pub(crate) fn handle(
     if let Err(error) = answered {
         let version = request.version;
         request.reply(Body::Error(ErrorMessage { error, data: start_of(&message, version).into() }));
+    } else if let Some(sweep) = datapath.begun.take() {
+        datapath.job = Some(Box::new(Job::new(channel, version, message, *sweep)));
     } else if let Body::BundleAdd(add) = message.body {
         // As it is: copying it would take longer than all the rest.
         datapath.bundles.keep(channel, add);
@@ -95,7 +99,7 @@ fn start_of(message: &Message, version: Version) -> Vec<u8> {
 impl Datapath {
     /// What follows every message: what packets taught is learnt, what changed is told.
     pub(crate) fn settle(&mut self, now: Instant, out: &mut Output) {
-        if !self.plane.to_learn.is_empty() {
+        if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
         }
         self.journal.by = None;
@@ -124,7 +128,7 @@ impl Datapath {
                 self.forward_request(Forwarded::GroupMod, body, request);
             }
             Body::MeterMod(change) => {
-                self.meter_mod(request.now, change, request.out)?;
+                self.change_meters(request.now, change, request.out)?;
                 self.forward_request(Forwarded::MeterMod, body, request);
             }
             Body::MultipartRequest(asked) => return self.multipart_part(asked, request),
@@ -154,18 +158,20 @@ impl Datapath {
     fn handle_flow_mod(&mut self, flow: &FlowMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
         self.change_entries(flow, request)?;
         match released(flow) {
-            Some(buffer) => self.release(buffer, request),
-            None => Ok(()),
+            // Otherwise when all else is done.
+            Some(buffer) if self.begun.is_none() => self.release(buffer, request),
+            _ => Ok(()),
         }
     }
 
-    /// Applies a flow-mod without looking at its buffer.
+    /// Applies a flow-mod without looking at its buffer; `begun` has what is left to do.
     ///
     /// # Errors
     /// As the agent answers; nothing changed.
     pub(crate) fn change_entries(&mut self, flow: &FlowMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
         let mut gone = Vec::new();
-        self.tables().apply(request.now, flow, request.version, &mut gone)?;
+        let left = self.tables().apply(request.now, flow, request.version, &mut gone)?;
+        self.begun = left.map(|sweep| Box::new(sweep.into_owned()));
         self.tell_removed(gone, request.out);
         Ok(())
     }

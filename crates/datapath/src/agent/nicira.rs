@@ -64,7 +64,7 @@ impl Datapath {
     pub(crate) fn learn(&mut self, now: Instant, out: &mut Output) {
         let mut gone = Vec::new();
         for flow in std::mem::take(&mut self.plane.to_learn) {
-            let applied = self.tables().apply(now, &flow, weir_openflow::Version::V13, &mut gone);
+            let applied = self.tables().apply_whole(now, &flow, weir_openflow::Version::V13, &mut gone);
             if applied.is_err() {
                 self.plane.learn_failures += 1;
             }

@@ -2,6 +2,7 @@
 //! leads only to later ones.
 use super::Request;
 use crate::Datapath;
+use crate::flow_mod::{Clear, Sweep};
 use crate::table::{Limits, TableSettings};
 use std::collections::BTreeMap;
 use weir_openflow::model::error::TableFeaturesFailed;
@@ -56,7 +57,8 @@ impl Datapath {
         request: &mut Request<'_>,
     ) -> Result<(), ErrorType> {
         if !wanted.is_empty() {
-            self.set_table_features(wanted, request.version)?;
+            let clear = self.set_table_features(wanted, request.version)?;
+            self.sweep(request.now, Sweep::clear(clear), request.out);
         }
         let tables = (0..self.config.n_tables).filter(|table| self.has_table(TableId(*table)));
         let body = ReplyBody::TableFeatures(tables.map(|table| self.features_of(table, request.version)).collect());
@@ -72,8 +74,8 @@ impl Datapath {
     }
 
     /// Makes the pipeline what a request says: tables that it does not name leave it (1.5: if it replaces the whole pipeline),
-    /// entries of tables that change go, without a message (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18).
-    fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<(), ErrorType> {
+    /// entries of tables that change are to go, without a message (OpenFlow 1.3.5, 7.3.5.5.1; 1.5.1, 7.3.5.18): says which.
+    fn set_table_features(&mut self, wanted: &[TableFeatures], version: Version) -> Result<Clear, ErrorType> {
         let command = command_of(wanted)?;
         let mut asked: BTreeMap<u8, TableSettings> = BTreeMap::new();
         for features in wanted {
@@ -93,17 +95,15 @@ impl Datapath {
         }
         let names_tables = matches!(command, REPLACE | MODIFY) && version >= Version::V15;
         let egress = if names_tables { self.asked_egress(wanted, command)? } else { self.plane.first_egress };
+        let mut all_of = self.changes_sides(egress);
         for (table, former) in (0..).zip(&mut self.settings) {
             let left_out = TableSettings { is_there: former.is_there && command != REPLACE, ..former.clone() };
             let new = asked.remove(&table).unwrap_or(left_out);
-            if !new.can_what(former) {
-                self.tables[usize::from(table)].clear();
-            }
+            all_of[usize::from(table)] |= !new.can_what(former);
             *former = new;
         }
-        self.set_first_egress(egress);
-        self.remove_dead_ends();
-        Ok(())
+        self.plane.first_egress = egress;
+        Ok(Clear { all_of, dead_ends: self.dead_ends() })
     }
 
     /// The first egress table that a request of 1.5 wants: the one with the flag; none if the pipeline is replaced without one.
@@ -119,14 +119,11 @@ impl Datapath {
         Ok(first.or(self.plane.first_egress.filter(|_| command == MODIFY)))
     }
 
-    /// Makes another table the first for egress; entries of tables that change sides go.
-    fn set_first_egress(&mut self, first: Option<u8>) {
+    /// Which tables change sides with another first table for egress.
+    fn changes_sides(&self, first: Option<u8>) -> Vec<bool> {
         let n_tables = self.config.n_tables;
         let (old, new) = (self.plane.first_egress.unwrap_or(n_tables), first.unwrap_or(n_tables));
-        for table in old.min(new)..old.max(new) {
-            self.tables[usize::from(table)].clear();
-        }
-        self.plane.first_egress = first;
+        (0..n_tables).map(|table| (old.min(new)..old.max(new)).contains(&table)).collect()
     }
 
     fn former(&self, table: TableId) -> Result<&TableSettings, ErrorType> {
@@ -155,19 +152,12 @@ impl Datapath {
         })
     }
 
-    /// Removes entries that go to a table that left the pipeline, or to one for egress from one that is not.
-    fn remove_dead_ends(&mut self) {
-        let settings = &self.settings;
-        let egress = self.plane.first_egress.unwrap_or(self.config.n_tables);
-        for (number, table) in (0..).zip(&mut self.tables) {
-            let is_dead = |next: u8| !settings[usize::from(next)].is_there || number < egress && next >= egress;
-            let dead = table.iter().filter(|(_, entry)| entry.program.goto.is_some_and(is_dead)).map(|(id, _)| id);
-            for id in dead.collect::<Vec<_>>() {
-                if let Some(entry) = table.remove(id) {
-                    self.timers.stop(entry.timer);
-                }
-            }
-        }
+    /// By table: to which ones gotos lead nowhere, since they left the pipeline, or are for egress and it is not.
+    fn dead_ends(&self) -> Vec<Vec<bool>> {
+        let (n_tables, settings) = (self.config.n_tables, &self.settings);
+        let egress = self.plane.first_egress.unwrap_or(n_tables);
+        let is_dead = |from: u8, to: u8| !settings[usize::from(to)].is_there || from < egress && to >= egress;
+        (0..n_tables).map(|from| (0..n_tables).map(|to| is_dead(from, to)).collect()).collect()
     }
 
     fn features_of(&self, table: u8, version: Version) -> TableFeatures {

@@ -8,6 +8,7 @@ use super::Bundle;
 use crate::agent::{Request, released};
 use crate::buffers::Kept;
 use crate::chunks::Chunks;
+use crate::flow_mod::{self as sweep, Sweep};
 use crate::journal::{Journal, Noted, Undo};
 use crate::{ChannelId, Datapath, Output};
 use std::collections::VecDeque;
@@ -17,8 +18,10 @@ use weir_openflow::model::{Body, ErrorType, Message, PacketOut};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// Messages that one step carries out, or changes that it takes back.
+/// Changes that one step takes back, or makes known.
 const STEP: usize = 8;
+/// What a message costs, of what a step of a sweep may.
+const MESSAGE: usize = sweep::STEP / 8;
 
 /// A bundle that is being carried out.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub(crate) struct Commit {
     pub(crate) xid: u32,
     stage: Stage,
     messages: Chunks<Box<Message>>,
+    /// A message that is about many entries, and what is left to do of it.
+    begun: Option<(Box<Message>, Box<Sweep<'static>>)>,
     /// What the journal has of it, while it is at rest.
     noted: Noted,
     /// The changes when all messages have succeeded, to be forgotten.
@@ -86,6 +91,7 @@ impl Commit {
             xid,
             stage: Stage::Changing,
             messages: bundle.messages,
+            begun: None,
             noted: journal.for_bundle(),
             changes: Chunks::default(),
             rest: Chunks::default(),
@@ -119,14 +125,36 @@ impl Commit {
     }
 
     fn change(&mut self, datapath: &mut Datapath, now: Instant, pool: &mut FramePool, out: &mut Output) -> Step {
-        for _ in 0..STEP {
-            let Some(message) = self.messages.pop_front() else {
-                self.succeed(datapath, out);
-                return Step::More;
+        let mut most = sweep::STEP;
+        while most > 0 {
+            let (message, changed) = match self.begun.take() {
+                Some((message, mut sweep)) => {
+                    let by = (self.channel, message.xid);
+                    match datapath.sweep_on(now, by, &mut sweep, &mut most, &mut self.held) {
+                        Ok(false) => {
+                            self.begun = Some((message, sweep));
+                            break;
+                        }
+                        changed => (message, changed.map(drop)),
+                    }
+                }
+                None => {
+                    let Some(message) = self.messages.pop_front() else {
+                        self.succeed(datapath, out);
+                        return Step::More;
+                    };
+                    most = most.saturating_sub(MESSAGE);
+                    datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
+                    let mut request = Request::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
+                    let changed = datapath.change(&message, &mut request, &mut self.rest);
+                    if let Some(sweep) = datapath.begun.take() {
+                        self.begun = Some((message, sweep));
+                        continue;
+                    }
+                    (message, changed)
+                }
             };
-            datapath.journal.by = Some((datapath.main_of(self.channel), message.xid));
-            let mut request = Request::new(now, self.channel, self.version, message.xid, pool, &mut self.held);
-            if let Err(error) = datapath.change(&message, &mut request, &mut self.rest) {
+            if let Err(error) = changed {
                 self.stage = Stage::TakingBack(Box::new(Failure { message: *message, error }));
                 // Nobody is told of what did not happen.
                 datapath.journal.take_changes();

@@ -1,11 +1,13 @@
 //! Applying flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
+mod sweep;
 mod v10;
 
+pub(crate) use sweep::{Clear, STEP, Sweep};
 pub(crate) use v10::in_v10_order;
 
 use crate::action_set;
 use crate::group::Groups;
-use crate::journal::{Former, Journal, Undo};
+use crate::journal::{Journal, Undo};
 use crate::meter::Meters;
 use crate::program::Program;
 use crate::programs::Programs;
@@ -13,7 +15,9 @@ use crate::shape::{EntryId, WordMatches};
 use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings, Written};
 use crate::timeouts::{TimerId, Timers};
 use crate::validate::{self, Known, Place};
+use std::borrow::Cow;
 use std::sync::Arc;
+use sweep::{Add, Modify};
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
 use weir_openflow::model::monitor::FlowEvent;
@@ -56,17 +60,18 @@ pub(crate) struct Filter {
 const FLAGS: u16 = 0b1_1111;
 
 impl Tables<'_> {
-    /// Applies a flow-mod in the manner of a version; `gone` is told of entries that ask for it.
+    /// Applies a flow-mod in the manner of a version; `gone` is told of entries that ask for it. Gives what is left to do where it is
+    /// about many entries.
     ///
     /// # Errors
     /// As the agent answers; nothing changed.
-    pub(crate) fn apply(
+    pub(crate) fn apply<'a>(
         &mut self,
         now: Instant,
-        flow: &FlowMod,
+        flow: &'a FlowMod,
         version: Version,
         gone: &mut Vec<FlowRemoved>,
-    ) -> Result<(), ErrorType> {
+    ) -> Result<Option<Sweep<'a>>, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
         let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
         let is_one_table = self.settings.get(usize::from(flow.table.0)).is_some_and(|table| table.is_there);
@@ -78,20 +83,37 @@ impl Tables<'_> {
             // Only deletes are filtered by what entries do (OpenFlow 1.3.5, 6.4).
             let filter =
                 Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, words) };
-            self.delete(now, &filter, gone);
-            return Ok(());
+            return self.begin(now, Sweep::delete(filter), gone);
         }
         check_flags(flow.flags)?;
         let program = self.compile(flow, version, key, mask)?;
-        if flow.command == FlowCommand::Add {
-            return self.add(now, flow, version, words, program, gone);
+        let flow = Cow::Borrowed(flow);
+        if flow.command != FlowCommand::Add {
+            let filter = Filter::of_flow_mod(&flow, words.clone());
+            let stamp = self.timers.stamp();
+            let modify = Modify { flow, version, filter, program, words, stamp, found: false };
+            return self.begin(now, Sweep::modify(modify), gone);
         }
-        let found = self.modify(now, flow, version, &Filter::of_flow_mod(flow, words.clone()), &program);
-        // 1.0 adds what it does not find to modify.
-        if !found && version == Version::V10 {
-            return self.add(now, flow, version, words, program, gone);
+        let add = Add { flow, version, words, program };
+        if add.flow.flags.contains(FlowFlags::CHECK_OVERLAP) {
+            return self.begin(now, Sweep::add(add), gone);
         }
-        Ok(())
+        self.add(now, &add, gone).map(|()| None)
+    }
+
+    /// The same, to its end.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(crate) fn apply_whole(
+        &mut self,
+        now: Instant,
+        flow: &FlowMod,
+        version: Version,
+        gone: &mut Vec<FlowRemoved>,
+    ) -> Result<(), ErrorType> {
+        let left = self.apply(now, flow, version, gone)?;
+        self.finish(now, left, gone)
     }
 
     fn compile(
@@ -149,24 +171,14 @@ impl Tables<'_> {
         }
     }
 
-    fn add(
-        &mut self,
-        now: Instant,
-        flow: &FlowMod,
-        version: Version,
-        words: WordMatches,
-        program: Arc<Program>,
-        gone: &mut Vec<FlowRemoved>,
-    ) -> Result<(), ErrorType> {
+    /// Adds an entry; whether it overlaps with others has been looked at.
+    fn add(&mut self, now: Instant, add: &Add<'_>, gone: &mut Vec<FlowRemoved>) -> Result<(), ErrorType> {
+        let Add { flow, version, words, program } = add;
         let table = &mut self.tables[usize::from(flow.table.0)];
-        let overlaps = |entry: &FlowEntry| entry.priority == flow.priority && entry.words.overlaps(&words);
-        if flow.flags.contains(FlowFlags::CHECK_OVERLAP) && table.iter().any(|(_, entry)| overlaps(entry)) {
-            return Err(FlowModFailed::Overlap.into());
-        }
-        let same = table.find(&words, flow.priority);
+        let same = table.find(words, flow.priority);
         if same.is_none() {
             // Before another has to go for it.
-            table.make_room(&words).map_err(|_| FlowModFailed::TableFull)?;
+            table.make_room(words).map_err(|_| FlowModFailed::TableFull)?;
         }
         if same.is_none() && table.len() >= self.settings[usize::from(flow.table.0)].max_entries as usize {
             let victim = table.victim(flow.importance).ok_or(FlowModFailed::TableFull)?;
@@ -174,13 +186,13 @@ impl Tables<'_> {
         }
         let table = &mut self.tables[usize::from(flow.table.0)];
         // 1.0 has no flag for it and always starts anew.
-        let resets = version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
+        let resets = *version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
         let former = same.map(|id| table.counts.of(id)).unwrap_or_default();
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
             matching: Written::new(&flow.matching),
-            words,
+            words: words.clone(),
             priority: flow.priority,
             cookie: flow.cookie,
             importance: flow.importance,
@@ -191,7 +203,7 @@ impl Tables<'_> {
             stamp,
             timer: TimerId::NONE,
             changed: stamp,
-            program,
+            program: program.clone(),
         };
         let deadline = entry.deadline(now).map(|(at, _)| at);
         let id = match same {
@@ -230,72 +242,6 @@ impl Tables<'_> {
         }
     }
 
-    /// Gives the filtered entries new instructions; whether there were any.
-    fn modify(
-        &mut self,
-        now: Instant,
-        flow: &FlowMod,
-        version: Version,
-        filter: &Filter,
-        program: &Arc<Program>,
-    ) -> bool {
-        let found = self.select(filter);
-        let stamp = self.timers.stamp();
-        for (table, id) in &found {
-            let Some(former) = self.tables[usize::from(*table)].set_program(*id, program.clone()) else { continue };
-            let counter = self.tables[usize::from(*table)].counts.of(*id);
-            let Some(entry) = self.tables[usize::from(*table)].get_mut(*id) else { continue };
-            let cookie = entry.cookie;
-            if version == Version::V10 {
-                entry.cookie = flow.cookie;
-            }
-            if entry.cookie != cookie || *former != **program {
-                entry.changed = stamp;
-                self.journal.changed(FlowEvent::Modified, None, *table, Some(entry), Some(&former));
-            }
-            self.journal.note(|| Undo::Modified(*table, *id, Former { program: former, cookie, counter }));
-            if flow.flags.contains(FlowFlags::RESET_COUNTS) {
-                let reset = FlowCounter { used: counter.used.min(now), ..FlowCounter::default() };
-                self.tables[usize::from(*table)].counts.start(*id, reset);
-            }
-        }
-        !found.is_empty()
-    }
-
-    fn delete(&mut self, now: Instant, filter: &Filter, gone: &mut Vec<FlowRemoved>) {
-        for (table, id) in self.select(filter) {
-            self.remove(now, table, id, FlowRemovedReason::Delete, gone);
-        }
-    }
-
-    /// Removes the entries that send to a group that went, or to any with [`GroupId::ALL`] (OpenFlow 1.3.5, 6.5).
-    pub(crate) fn remove_with_group(&mut self, now: Instant, group: GroupId, gone: &mut Vec<FlowRemoved>) {
-        for table in 0..self.tables.len() {
-            // Most groups have no entries in most tables: those are not gone through.
-            if self.tables[table].entries_of_group(group) == 0 {
-                continue;
-            }
-            let sends = |entry: &FlowEntry| entry.program.sends_to(group);
-            let ids: Vec<EntryId> =
-                self.tables[table].iter().filter(|(_, entry)| sends(entry)).map(|(id, _)| id).collect();
-            let number = u8::try_from(table).unwrap_or(u8::MAX);
-            ids.into_iter().for_each(|id| self.remove(now, number, id, FlowRemovedReason::GroupDelete, gone));
-        }
-    }
-
-    /// Removes the entries that use a meter that is gone, or (`ALL`) any meter (OpenFlow 1.3.5, 6.5).
-    pub(crate) fn remove_metered(&mut self, now: Instant, meter: MeterId, gone: &mut Vec<FlowRemoved>) {
-        for number in 0..=u8::MAX {
-            let Some(table) = self.tables.get(usize::from(number)) else { break };
-            if !table.metered().is_by(meter) {
-                continue;
-            }
-            let uses = |entry: &FlowEntry| entry.program.is_metered_by(meter);
-            let users: Vec<EntryId> = table.iter().filter(|(_, entry)| uses(entry)).map(|(id, _)| id).collect();
-            users.into_iter().for_each(|id| self.remove(now, number, id, FlowRemovedReason::MeterDelete, gone));
-        }
-    }
-
     /// Removes an entry.
     fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<FlowRemoved>) {
         let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
@@ -329,10 +275,6 @@ impl Tables<'_> {
             }
         }
         self.timers.next()
-    }
-
-    fn select(&self, filter: &Filter) -> Vec<(u8, EntryId)> {
-        select(self.tables, filter).map(|(table, id, _)| (table, id)).collect()
     }
 }
 

@@ -87,6 +87,20 @@ impl Classifier for Adaptive {
         }
     }
 
+    fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
+        match &self.shape {
+            Shape::Linear(_) => None,
+            Shape::Hashed(hashed) => hashed.tuples.entries().few_within(words),
+        }
+    }
+
+    fn few_overlapping(&self, priority: u16, words: &WordMatches) -> Option<Vec<EntryId>> {
+        match &self.shape {
+            Shape::Linear(_) => None,
+            Shape::Hashed(hashed) => hashed.tuples.entries().few_overlapping(priority, words),
+        }
+    }
+
     #[inline]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         match &self.shape {

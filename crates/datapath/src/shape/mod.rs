@@ -186,6 +186,15 @@ pub(crate) trait Classifier {
     fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches);
     /// The entry with exactly this match and priority.
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId>;
+    /// The entries that match nothing but what `words` does too, where that can be told without looking at all.
+    fn few_within(&self, _words: &WordMatches) -> Option<Vec<EntryId>> {
+        None
+    }
+    /// Entries of this priority with which a match shares packets, where that can be told without looking at all: none if there are
+    /// none.
+    fn few_overlapping(&self, _priority: u16, _words: &WordMatches) -> Option<Vec<EntryId>> {
+        None
+    }
     /// The entry that a packet matches.
     fn lookup(&self, key: &FlowKey) -> Option<EntryId>;
     /// What it is, for people.

@@ -22,8 +22,13 @@ impl GroupEntries {
         }
     }
 
-    /// Number of entries that send to a group; to any group, for [`GroupId::ALL`] one at least if there is one.
+    /// Number of entries that send to a group.
     pub(super) fn count(&self, group: GroupId) -> u32 {
-        if group == GroupId::ALL { self.0.values().sum() } else { self.0.get(&group).copied().unwrap_or(0) }
+        self.0.get(&group).copied().unwrap_or(0)
+    }
+
+    /// Whether some entry sends to a group, with [`GroupId::ALL`] to any.
+    pub(super) fn is_by(&self, group: GroupId) -> bool {
+        if group == GroupId::ALL { !self.0.is_empty() } else { self.0.contains_key(&group) }
     }
 }

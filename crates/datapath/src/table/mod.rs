@@ -117,9 +117,30 @@ impl FlowTable {
         self.groups.count(group)
     }
 
+    /// Whether some entry sends to a group, with [`GroupId::ALL`] to any.
+    pub(crate) fn sends_to(&self, group: GroupId) -> bool {
+        self.groups.is_by(group)
+    }
+
     /// The entry with exactly this match and priority.
     pub(crate) fn find(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.classifier.find(priority, words)
+    }
+
+    /// The entries within a match, where the classifier can tell them without going through all.
+    pub(crate) fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
+        self.classifier.few_within(words)
+    }
+
+    /// Entries of a priority that a match shares packets with, in the same way.
+    pub(crate) fn few_overlapping(&self, priority: u16, words: &WordMatches) -> Option<Vec<EntryId>> {
+        self.classifier.few_overlapping(priority, words)
+    }
+
+    /// The entry in the last place below `end` that has one; see [`Slab::last_below`].
+    pub(crate) fn last_below(&self, end: &mut u32, most: &mut usize) -> Option<(EntryId, &FlowEntry)> {
+        let entry = self.entries.last_below(end, most)?;
+        Some((EntryId(*end), entry))
     }
 
     /// All entries.
@@ -212,13 +233,5 @@ impl FlowTable {
     /// The entry that goes to make room for one of this importance, if the table evicts.
     pub(crate) fn victim(&self, importance: u16) -> Option<EntryId> {
         self.eviction.victim(importance)
-    }
-
-    /// Removes all entries.
-    pub(crate) fn clear(&mut self) {
-        let ids: Vec<EntryId> = self.iter().map(|(id, _)| id).collect();
-        for id in ids {
-            self.remove(id);
-        }
     }
 }

@@ -12,6 +12,7 @@
 mod bucket;
 mod burst;
 mod directory;
+mod few;
 mod key;
 mod masks;
 mod pairs;
@@ -23,6 +24,7 @@ mod tuples;
 
 pub(crate) use space::TupleSpace;
 pub(crate) use tuples::{TupleId, Tuples, WordMask};
+use tuples::Tuple;
 
 use super::{EntryId, WordMatch, WordMatches};
 use directory::Directory;

@@ -93,6 +93,11 @@ impl Tuple {
         self.highest
     }
 
+    /// Whether it has entries of a priority.
+    pub(super) fn has_priority(&self, priority: u16) -> bool {
+        self.priorities.contains_key(&priority)
+    }
+
     fn has_mask_of(&self, words: &WordMatches) -> bool {
         self.words.iter().copied().eq(words.iter().map(WordMask::from))
     }

@@ -1,0 +1,92 @@
+//! Messages that are about many entries: they are carried out in steps ([`crate::flow_mod::Sweep`]), and answered when that is done.
+use super::{Request, released, start_of};
+use crate::flow_mod::{STEP, Sweep};
+use crate::{ChannelId, Datapath, Output};
+use weir_openflow::Version;
+use weir_openflow::model::error::ErrorMessage;
+use weir_openflow::model::{Body, BufferId, ErrorType, FlowRemoved, Message, NxMessage};
+use weir_packet::FramePool;
+use weir_units::Instant;
+
+/// A message that is being carried out.
+#[derive(Debug)]
+pub(crate) struct Job {
+    channel: ChannelId,
+    version: Version,
+    message: Message,
+    sweep: Sweep<'static>,
+}
+
+impl Job {
+    pub(super) fn new(channel: ChannelId, version: Version, message: Message, sweep: Sweep<'static>) -> Job {
+        Job { channel, version, message, sweep }
+    }
+
+    /// The packet that is to be released when all else is done.
+    fn buffer(&self) -> Option<BufferId> {
+        match &self.message.body {
+            Body::FlowMod(flow) => released(flow),
+            Body::Nx(message) => match &**message {
+                NxMessage::FlowMod(flow) => released(flow),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Datapath {
+    /// Begins what a message of its own has to do with many entries; what is left of it waits in `begun` for whoever handles the message.
+    pub(crate) fn sweep(&mut self, now: Instant, sweep: Sweep<'static>, out: &mut Output) {
+        let mut gone = Vec::new();
+        // Only additions are refused.
+        self.begun = self.tables().begin(now, sweep, &mut gone).unwrap_or_default().map(Box::new);
+        self.tell_removed(gone, out);
+    }
+
+    /// Carries out to its end what [`Datapath::sweep`] began.
+    pub(crate) fn finish_sweep(&mut self, now: Instant, out: &mut Output) {
+        let left = self.begun.take().map(|sweep| *sweep);
+        let mut gone = Vec::new();
+        // As above.
+        let _ = self.tables().finish(now, left, &mut gone);
+        self.tell_removed(gone, out);
+    }
+
+    /// Goes on with a sweep for a message of a channel, until it has cost `most`. Whether it is done.
+    ///
+    /// # Errors
+    /// As the agent answers; nothing changed.
+    pub(crate) fn sweep_on(
+        &mut self,
+        now: Instant,
+        by: (ChannelId, u32),
+        sweep: &mut Sweep<'_>,
+        most: &mut usize,
+        out: &mut Output,
+    ) -> Result<bool, ErrorType> {
+        self.journal.by = Some((self.main_of(by.0), by.1));
+        let mut gone: Vec<FlowRemoved> = Vec::new();
+        let is_done = self.tables().go_on(now, sweep, most, &mut gone);
+        self.tell_removed(gone, out);
+        is_done
+    }
+
+    /// Goes on with the message that is being carried out.
+    pub(super) fn go_on_with_job(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
+        let Some(mut job) = self.job.take() else { return };
+        let by = (job.channel, job.message.xid);
+        let swept = self.sweep_on(now, by, &mut job.sweep, &mut { STEP }, out);
+        if swept == Ok(false) {
+            self.job = Some(job);
+            return self.settle(now, out);
+        }
+        let mut request = Request::new(now, job.channel, job.version, job.message.xid, pool, out);
+        let released = swept.and_then(|_| job.buffer().map_or(Ok(()), |buffer| self.release(buffer, &mut request)));
+        if let Err(error) = released {
+            let data = start_of(&job.message, job.version).into();
+            request.reply(Body::Error(ErrorMessage { error, data }));
+        }
+        self.settle(now, out);
+    }
+}
