@@ -334,12 +334,7 @@ impl Tables<'_> {
     }
 
     /// All has been looked at. Whether that was all there is to do.
-    fn end(
-        &mut self,
-        now: Instant,
-        sweep: &mut Sweep<'_>,
-        gone: &mut Vec<FlowRemoved>,
-    ) -> Result<bool, ErrorType> {
+    fn end(&mut self, now: Instant, sweep: &mut Sweep<'_>, gone: &mut Vec<FlowRemoved>) -> Result<bool, ErrorType> {
         match &mut sweep.what {
             // 1.0 adds what it does not find to modify.
             What::Modify(modify) if !modify.found && modify.version == Version::V10 => {

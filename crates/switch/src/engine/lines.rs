@@ -96,6 +96,11 @@ impl Lines {
         }
     }
 
+    /// Whether messages of any channel wait.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// Whether a channel that holds messages back could go on.
     pub(super) fn can_move(&self) -> bool {
         let held = self.held.iter().filter_map(|channel| self.by_channel.get(channel));
@@ -104,10 +109,10 @@ impl Lines {
 }
 
 impl Engine {
-    /// Goes on with long replies and with what waits behind them, for a bounded time. Whether there was anything to do.
-    pub(super) fn go_on(&mut self, now: Instant) -> bool {
+    /// Goes on with long replies and with what waits behind them, one step at least and none that begins after `until`. Whether there was
+    /// anything to do.
+    pub(super) fn go_on(&mut self, now: Instant, until: Instant) -> bool {
         let (mut worked, mut stuck) = (false, 0);
-        let started = self.clock.now();
         while stuck < self.logical.lines.held.len()
             && let Some(channel) = self.logical.lines.held.pop_front()
         {
@@ -117,7 +122,7 @@ impl Engine {
                 Step::Done => continue,
             }
             self.logical.lines.held.push_back(channel);
-            if self.clock.now().since(started) > self.control_time() {
+            if self.logical.is_busy || self.clock.now() >= until {
                 break;
             }
         }

@@ -3,7 +3,8 @@
 //! nothing to do.
 //!
 //! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
-//! control messages for at most [`CONTROL_TIME`], then what is due.
+//! what controllers ask for and what is due for about [`CONTROL_TIME`]. While frames keep coming, forwarding then gets as much time as that
+//! took.
 mod groups;
 mod idle;
 pub(crate) mod inbox;
@@ -48,8 +49,9 @@ use workers::Workers;
 /// Frames taken from a port at once if nothing else is said: enough to share the cost of a round, few enough to stay in the
 /// first-level cache.
 const BURST: usize = 32;
-/// Time spent on control messages in one round at most, counted when one is done: what forwarding waits.
-const CONTROL_TIME: Duration = Duration::from_micros(50);
+/// Time after which no further control message is begun in one round: forwarding waits a little longer, until the last one's step, a part
+/// of a long reply and a few entries whose time is up are done.
+const CONTROL_TIME: Duration = Duration::from_micros(30);
 
 /// A switch's engine; lives on its own thread.
 pub(crate) struct Engine {
@@ -114,8 +116,9 @@ impl Engine {
             let now = self.clock.now();
             let mut worked = self.forward(now);
             worked |= self.move_on(now);
+            let forwards = worked;
             self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
-            let controlled = self.control(now);
+            let controlled = self.control(now, forwards);
             worked |= controlled;
             self.keep_time(now);
             self.share_tables();
@@ -227,8 +230,8 @@ impl Engine {
         }
     }
 
-    /// Calls and control messages, a bounded number. Whether there was anything.
-    fn control(&mut self, now: Instant) -> bool {
+    /// Calls, control messages and entries whose time is up, a bounded number. Whether there was anything.
+    fn control(&mut self, now: Instant, forwards: bool) -> bool {
         let mut worked = false;
         while !self.logical.is_busy
             && let Ok(call) = self.inbox.calls.try_recv()
@@ -236,22 +239,31 @@ impl Engine {
             call(self);
             worked = true;
         }
-        if !self.may_control(now) {
+        if !self.may_control(now, forwards) || !(worked || self.is_asked(now)) {
             return worked;
         }
-        let started = self.clock.now();
+        let began = self.clock.now();
+        let until = began + self.control_time();
         while self.control_once(now) {
             worked = true;
-            if self.clock.now().since(started) > self.control_time() {
+            if self.clock.now() >= until {
                 break;
             }
         }
-        worked |= !self.logical.is_busy && self.go_on(now);
+        worked |= !self.logical.is_busy && self.go_on(now, until);
         if worked {
             // New entries may have earlier deadlines than those known.
             self.logical.expire_at = now;
         }
+        self.expire(now);
+        self.workers.has_controlled(began, self.clock.now());
         worked
+    }
+
+    /// Whether there is something for [`Engine::control`] to do.
+    fn is_asked(&self, now: Instant) -> bool {
+        let waits = self.logical.is_busy || self.logical.begun.is_some() || self.logical.lines.holds();
+        waits || now >= self.logical.expire_at || !self.logical.messages.is_empty()
     }
 
     /// The next control message. Whether there was one.
@@ -347,14 +359,18 @@ impl Engine {
         }
     }
 
-    /// What is due: expiring entries, links that changed.
-    fn keep_time(&mut self, now: Instant) {
+    /// Ends entries whose time is up, and whatever else is due in the datapath.
+    fn expire(&mut self, now: Instant) {
         if now >= self.logical.expire_at {
             let datapath = self.logical.datapath.get();
             self.logical.expire_at = datapath.expire(now, &mut self.logical.out).unwrap_or(Instant::FAR);
             self.logical.is_busy = datapath.is_busy();
             self.deliver(now);
         }
+    }
+
+    /// What else is due: monitors that go on, links that changed.
+    fn keep_time(&mut self, now: Instant) {
         if !self.logical.is_busy {
             self.resume_monitors(now);
         }

@@ -23,7 +23,8 @@ pub(super) struct Workers {
     pub(super) pipeline: Option<Pipeline>,
     /// The CPU that the engine is bound to.
     cpu: Option<usize>,
-    /// Workers have the tables until then, if they want them.
+    /// Until then forwarding goes first, if there is something to forward: workers have the tables, or the engine's own thread looks only at
+    /// its ports.
     control_at: Instant,
     control_began: Instant,
 }
@@ -50,6 +51,13 @@ impl Workers {
     pub(super) fn packets_dropped(&self) -> Vec<(DropReason, u64)> {
         let drops = self.pipeline.as_ref().map(Pipeline::drops).unwrap_or_default();
         drops.iter().flat_map(Drops::counted).collect()
+    }
+
+    /// States how long controllers had their turn.
+    pub(super) fn has_controlled(&mut self, began: Instant, ended: Instant) {
+        if self.pipeline.is_none() {
+            self.control_at = ended + ended.since(began);
+        }
     }
 
     /// What was dropped between threads.
@@ -166,10 +174,10 @@ impl Engine {
         self.workers.pipeline.as_ref().is_none_or(Pipeline::is_idle)
     }
 
-    /// Whether it is the controllers' turn: if workers wait for the tables, they get half of the time.
-    pub(super) fn may_control(&mut self, now: Instant) -> bool {
+    /// Whether it is the controllers' turn: if there is something to forward, or workers wait for the tables, that gets half of the time.
+    pub(super) fn may_control(&mut self, now: Instant, forwards: bool) -> bool {
         if self.workers.pipeline.is_none() {
-            return true;
+            return !forwards || now >= self.workers.control_at;
         }
         self.workers.control_began = self.clock.now();
         now >= self.workers.control_at || !self.logical.datapath.is_waited_for()

@@ -23,8 +23,8 @@ mod tests;
 mod tuples;
 
 pub(crate) use space::TupleSpace;
-pub(crate) use tuples::{TupleId, Tuples, WordMask};
 use tuples::Tuple;
+pub(crate) use tuples::{TupleId, Tuples, WordMask};
 
 use super::{EntryId, WordMatch, WordMatches};
 use directory::Directory;
