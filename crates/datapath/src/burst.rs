@@ -3,6 +3,7 @@
 //!
 //! The burst does in short what most packets need: entries that output to a port, and gotos that lead to them. What an entry
 //! asks for beyond that goes the general way ([`crate::pipeline`]), from the entry on that was found here.
+use crate::edits::edits_at;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, Verdict, VerdictWord, WorkerNo};
 use weir_memory::Wide;
@@ -230,16 +231,21 @@ impl Burst {
         self.last_waiting = 0;
     }
 
-    /// Whether all of some packets leave by ordinary ports as they are.
+    /// Whether all of some packets leave by ordinary ports as they are, or edited in a way that cannot fail.
     #[inline(always)]
-    pub(crate) fn all_straight(&self, packets: Lanes) -> bool {
+    pub(crate) fn all_straight(&self, tables: &[FlowTable], frames: &[Frame], packets: Lanes) -> bool {
         let mut straight = Lanes::default();
-        packets.without(self.special).each(|lane| {
-            if let Verdict::Output(_) = self.fates[lane].verdict.get() {
-                straight.add(lane);
-            }
+        packets.without(self.special).each(|lane| match self.fates[lane].verdict.get() {
+            Verdict::Output(_) => straight.add(lane),
+            Verdict::Edit(_) if self.can_edit(tables, lane, &frames[lane]) => straight.add(lane),
+            _ => {}
         });
         straight == packets
+    }
+
+    #[inline(never)]
+    fn can_edit(&self, tables: &[FlowTable], lane: usize, frame: &Frame) -> bool {
+        edits_at(tables, self.fates[lane]).is_some_and(|edits| edits.fit(frame, &self.parsed[lane].layers))
     }
 
     /// Which of some packets are fragments.
@@ -280,6 +286,23 @@ impl Burst {
             end += 1;
         }
         Some((port, end))
+    }
+
+    /// What a packet and those right behind it share if one entry edits them and then sends them by a port, which one, and where these
+    /// packets end.
+    #[inline(always)]
+    pub(crate) fn edited_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(Fate, PortNo, usize)> {
+        if lane >= count {
+            return None;
+        }
+        let fate = self.fates[lane];
+        let Verdict::Edit(port) = fate.verdict.get() else { return None };
+        let packets = packets.without(self.special);
+        let mut end = lane;
+        while end < count && packets.has(end) && self.fates[end] == fate {
+            end += 1;
+        }
+        (end > lane).then_some((fate, port, end))
     }
 
     /// States that a packet went the general way, which may leave anything in its place.

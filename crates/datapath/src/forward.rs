@@ -1,6 +1,7 @@
 //! Frames through the pipeline, burst by burst: the engine's own thread with everything at hand, and workers beside it that share
 //! the tables.
 use crate::burst::{Burst, Counting};
+use crate::edits::edit;
 use crate::live::Live;
 use crate::packet::Packet;
 use crate::perf::{Laps, NoLaps, Stage, Stopwatch};
@@ -148,13 +149,27 @@ impl Datapath {
         let (burst, laps_within) = (&mut worker.burst, &mut *laps);
         let work = LookUp { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
         let sorted = run_widest(work);
-        if sorted.passed != Lanes::first(frames.len()) || !worker.burst.all_straight(sorted.passed) {
+        if sorted.passed != Lanes::first(frames.len())
+            || !worker.burst.all_straight(&self.tables, frames, sorted.passed)
+        {
             worker.begun = Some(Begun { generation: self.generation, frames: frames.len(), sorted });
             return false;
         }
         let mut straight = Straight { ports: &self.plane.ports, drops: &mut worker.drops, pool, out };
         let (mut lane, mut hint) = (0, 0);
-        while let Some((port, end)) = worker.burst.straight_from(lane, sorted.passed, frames.len()) {
+        while lane < frames.len() {
+            let burst = &worker.burst;
+            let (port, end) = match burst.straight_from(lane, sorted.passed, frames.len()) {
+                Some(same) => same,
+                None => match burst.edited_from(lane, sorted.passed, frames.len()) {
+                    Some((fate, port, end)) => {
+                        edit(&self.tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
+                        (port, end)
+                    }
+                    // Nothing comes here: all are straight.
+                    None => break,
+                },
+            };
             hint = straight.send(in_port, port, &mut frames[lane..end], hint);
             lane = end;
         }
@@ -234,6 +249,15 @@ impl Datapath {
                 live.send_straight(in_port, port, &mut frames[lane..end]);
                 lane = end;
                 continue;
+            }
+            if goes_straight && let Some((fate, port, end)) = burst.edited_from(lane, sorted.passed, frames.len()) {
+                let end = lane + edit(live.tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
+                // The first that does not fit goes the general way.
+                if end > lane {
+                    live.send_straight(in_port, port, &mut frames[lane..end]);
+                    lane = end;
+                    continue;
+                }
             }
             if sorted.passed.has(lane) {
                 let mut packet = Packet::new(&mut frames[lane], &mut burst.parsed[lane], in_port);

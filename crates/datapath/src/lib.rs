@@ -14,6 +14,7 @@ mod burst;
 mod channels;
 mod chunks;
 mod drops;
+mod edits;
 mod effects;
 mod execute;
 mod flow_mod;

@@ -1,4 +1,5 @@
 //! What an entry does, as the pipeline runs it: its instructions sorted into the order of execution (OpenFlow 1.3.5, 5.9).
+use crate::edits::Edits;
 use crate::nicira;
 use std::sync::Arc;
 use weir_openflow::model::error::{BadAction, BadInstruction};
@@ -21,6 +22,8 @@ pub(crate) struct Program {
     pub(crate) goto: Option<u8>,
     /// Whether there is something to do between `apply` and `goto`.
     pub(crate) prepares: bool,
+    /// The same in short, if it edits packets and then outputs them to one port.
+    pub(crate) edits: Option<Box<(Edits, PortNo)>>,
     /// Whether `apply` has actions that look packets up in tables.
     pub(crate) looks_up: bool,
     /// The groups that it sends to, each once.
@@ -63,6 +66,7 @@ impl Program {
         }
         program.groups = groups_of(program.actions());
         program.meters = meters_of(program.meter, program.actions());
+        program.edits = Edits::of(&program).map(Box::new);
         Ok(program)
     }
 

@@ -1,4 +1,6 @@
 //! Frames: bytes on a port, with room in front for headers to be pushed, and what the sender left to be done.
+mod tag;
+
 use crate::depot::Size;
 use crate::{Depot, PacketType, Tunnel};
 use std::fmt;

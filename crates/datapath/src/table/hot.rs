@@ -20,6 +20,8 @@ pub(crate) struct FlowCounter {
 pub(crate) enum Verdict {
     /// It leaves by an ordinary port, as it is.
     Output(PortNo),
+    /// It is edited ([`Program::edits`]), then leaves by an ordinary port.
+    Edit(PortNo),
     /// The next table decides; nothing else happens.
     Goto(u8),
     /// What the entry's program says: the general way.
@@ -35,6 +37,9 @@ impl Verdict {
             (None, Some(table)) if only_goto => return Verdict::Goto(table),
             (None, None) => {}
             _ => return Verdict::Program,
+        }
+        if let Some(edits) = &program.edits {
+            return Verdict::Edit(edits.1);
         }
         let apply = program.apply.as_deref().unwrap_or_default();
         let write = program.write.as_deref().unwrap_or_default();
@@ -57,11 +62,13 @@ pub(crate) struct VerdictWord(u64);
 impl VerdictWord {
     const OUTPUT: u64 = 1 << 32;
     const GOTO: u64 = 2 << 32;
+    const EDIT: u64 = 3 << 32;
 
     pub(crate) fn new(verdict: Verdict) -> VerdictWord {
         VerdictWord(match verdict {
             Verdict::Output(port) => Self::OUTPUT | u64::from(port.0),
             Verdict::Goto(table) => Self::GOTO | u64::from(table),
+            Verdict::Edit(port) => Self::EDIT | u64::from(port.0),
             Verdict::Program => 0,
         })
     }
@@ -72,6 +79,7 @@ impl VerdictWord {
         match self.0 >> 32 << 32 {
             Self::OUTPUT => Verdict::Output(PortNo(self.0 as u32)),
             Self::GOTO => Verdict::Goto(self.0 as u8),
+            Self::EDIT => Verdict::Edit(PortNo(self.0 as u32)),
             _ => Verdict::Program,
         }
     }
@@ -143,6 +151,8 @@ mod tests {
             Verdict::Output(PortNo::MAX),
             Verdict::Goto(0),
             Verdict::Goto(253),
+            Verdict::Edit(PortNo(1)),
+            Verdict::Edit(PortNo::MAX),
         ];
         verdicts.into_iter().for_each(|verdict| assert_eq!(VerdictWord::new(verdict).get(), verdict));
         assert_eq!(VerdictWord::new(Verdict::Program), VerdictWord::default());

@@ -4,6 +4,7 @@ mod bench;
 mod bundles;
 mod chains;
 mod corpus;
+mod edits;
 mod egress;
 mod errors;
 mod flow_mods;

@@ -11,12 +11,14 @@
 //! for the TTL that [`copy_ttl_in`] writes.
 mod encap;
 mod field;
+mod recipe;
 mod rewrite;
 mod tag;
 mod ttl;
 
 pub use encap::{decap, encap_ethernet, encap_nsh};
 pub use field::set_field;
+pub use recipe::Recipe;
 pub use tag::{pop_mpls, pop_pbb, pop_vlan, push_mpls, push_pbb, push_vlan};
 pub use ttl::{copy_ttl_in, copy_ttl_out, dec_mpls_ttl, dec_nsh_ttl, dec_nw_ttl, set_mpls_ttl, set_nw_ttl};
 

@@ -1,0 +1,130 @@
+//! Entries that edit packets and then output them to one ordinary port: most that routers and VLANs need. Their actions are compiled
+//! to a [`Recipe`], so that such packets go nearly as straight as those that leave as they are: nothing waits, nothing is parsed
+//! again, the flow key stays what it was.
+use crate::burst::Fate;
+use crate::program::Program;
+use crate::table::FlowTable;
+use weir_openflow::model::{Action, PortNo};
+use weir_packet::edit::Recipe;
+use weir_packet::{Frame, FrameBody, Layers, Parsed};
+
+/// What an entry does to packets before they leave.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Edits {
+    recipe: Recipe,
+    /// The queue that they wait in at the port.
+    queue: Option<u32>,
+}
+
+impl Edits {
+    /// What a program comes to if that can be said so, and the port; not if it only outputs.
+    pub(crate) fn of(program: &Program) -> Option<(Edits, PortNo)> {
+        let apply = program.apply.as_deref().unwrap_or_default();
+        let (edits, last) = match program.write.as_deref().unwrap_or_default() {
+            [] => apply.split_last().map(|(last, edits)| (edits, last))?,
+            [last] => (apply, last),
+            _ => return None,
+        };
+        let Action::Output { port, .. } = *last else { return None };
+        let only_outputs = program.meter.is_none() && program.goto.is_none() && program.metadata.is_none();
+        if !only_outputs || port > PortNo::MAX || edits.is_empty() {
+            return None;
+        }
+        let mut compiled = Edits::default();
+        edits.iter().all(|action| compiled.add(action)).then_some((compiled, port))
+    }
+
+    /// Adds an action; whether it can be.
+    fn add(&mut self, action: &Action) -> bool {
+        match *action {
+            Action::SetField { field, value } => self.recipe.set(field, value),
+            Action::PushVlan(tpid) => self.recipe.push_vlan(tpid),
+            Action::PopVlan => self.recipe.pop_vlan(),
+            Action::DecNwTtl => self.recipe.dec_nw_ttl(),
+            Action::SetQueue(queue) => {
+                self.queue = Some(queue);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether they can be done to a packet that begins with an Ethernet header. If not, the program says what becomes of it.
+    #[inline(always)]
+    pub(crate) fn fit(&self, frame: &FrameBody, layers: &Layers) -> bool {
+        self.recipe.fits(frame, layers)
+    }
+
+    /// Does them to a packet that they [fit](Edits::fit).
+    #[inline(always)]
+    pub(crate) fn apply(&self, frame: &mut Frame, layers: &Layers) {
+        self.recipe.apply(frame, layers);
+        if let Some(queue) = self.queue {
+            frame.queue = queue;
+        }
+    }
+}
+
+/// What the entry of a fate does, if that is compiled.
+#[inline(always)]
+pub(crate) fn edits_at(tables: &[FlowTable], fate: Fate) -> Option<&Edits> {
+    let entry = tables.get(usize::from(fate.table))?.get(fate.entry)?;
+    entry.program.edits.as_deref().map(|(edits, _)| edits)
+}
+
+/// Edits the frames of one fate as far as they fit; how many.
+#[inline]
+pub(crate) fn edit(tables: &[FlowTable], fate: Fate, frames: &mut [Frame], parsed: &[Parsed]) -> usize {
+    let Some(edits) = edits_at(tables, fate) else { return 0 };
+    let mut done = 0;
+    for (frame, parsed) in frames.iter_mut().zip(parsed) {
+        if !edits.fit(frame, &parsed.layers) {
+            break;
+        }
+        edits.apply(frame, &parsed.layers);
+        done += 1;
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::slice::from_ref;
+    use weir_openflow::model::{GroupId, Instruction, MeterId};
+    use weir_packet::Field;
+
+    fn port_of(instructions: &[Instruction]) -> Option<PortNo> {
+        let program = Program::compile(instructions, 0, 2).unwrap();
+        program.edits.as_ref().map(|edits| edits.1)
+    }
+
+    #[test]
+    fn only_edits_before_one_ordinary_port_are_compiled() {
+        use Instruction::{ApplyActions, GotoTable, Meter, WriteActions};
+        let out = Action::output(PortNo(2));
+        let set_to = |field, value| Action::SetField { field, value };
+        let set = set_to(Field::UdpDst, 5);
+        let apply = |list: &[Action]| ApplyActions(list.to_vec());
+        for actions in [vec![set.clone()], vec![Action::DecNwTtl, Action::SetQueue(3)], vec![Action::PopVlan]] {
+            let with_output = [&actions[..], from_ref(&out)].concat();
+            assert_eq!(port_of(&[apply(&with_output)]), Some(PortNo(2)), "{actions:?}");
+            assert_eq!(port_of(&[apply(&actions), WriteActions(vec![out.clone()])]), Some(PortNo(2)));
+        }
+        let others = [
+            vec![apply(&[])],
+            vec![apply(from_ref(&out))],
+            vec![apply(&[out.clone(), set.clone()])],
+            vec![apply(&[set.clone(), out.clone(), out.clone()])],
+            vec![apply(&[set.clone(), Action::output(PortNo::NORMAL)])],
+            vec![apply(&[set.clone(), Action::Group(GroupId(1)), out.clone()])],
+            vec![apply(&[set_to(Field::Metadata, 5), out.clone()])],
+            vec![apply(from_ref(&set)), WriteActions(vec![set.clone(), out.clone()])],
+            vec![apply(&[set.clone(), out.clone()]), GotoTable(weir_openflow::model::TableId(1))],
+            vec![apply(&[set.clone(), out.clone()]), Meter(MeterId(1))],
+        ];
+        for instructions in others {
+            assert_eq!(port_of(&instructions), None, "{instructions:?}");
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Edits compiled for many packets: what a flow entry does to each packet that it takes, worked out once. A recipe looks at the
+//! packet's layers and writes its bytes, nothing else: it is for edits behind which nobody asks for the flow key.
+//!
+//! It does exactly what the single edits do, in any order that gives the same: addresses first, then the TTL, then the rest as it
+//! was written. What may fail or needs the headers to be parsed again is not for recipes ([`Recipe`]'s methods say so) or, where
+//! only few packets are concerned, left to the single edits ([`Recipe::fits`]).
+use super::set_field;
+use crate::frame::MAX_FRAME;
+use crate::parse::{MAX_VLAN_TAGS, Network};
+use crate::{Field, Frame, FrameBody, Layers};
+
+/// Bytes of both Ethernet addresses.
+const ADDRESSES: usize = 12;
+/// Bytes of a VLAN tag.
+const TAG: u16 = 4;
+/// Most tags that one recipe pushes; entries that push more go the general way.
+const MAX_PUSHES: u8 = 4;
+/// Most times that one recipe takes one off the TTL.
+const MAX_HOPS: u8 = 16;
+
+/// See the module's page. An empty one changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Recipe {
+    addresses: Option<Addresses>,
+    /// What is taken off the TTL.
+    hops: u8,
+    pushes: u8,
+    /// Whether tags are pushed or popped.
+    retags: bool,
+    steps: Vec<Step>,
+}
+
+/// New bits of the addresses; in memory's order of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Addresses {
+    keep: (u64, u32),
+    set: (u64, u32),
+}
+
+/// New bits of a tag's content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Tci {
+    keep: u16,
+    set: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Step {
+    Push(u16, Tci),
+    Pop,
+    Tag(Tci),
+    Set(Field, u128),
+}
+
+impl Recipe {
+    /// Adds a set-field; whether a recipe can hold that: not what changes which headers there are, nor what is not in the bytes.
+    #[must_use]
+    pub fn set(&mut self, field: Field, value: u128) -> bool {
+        use Field::{EthDst, EthSrc, EthType, Icmpv6Code, Icmpv6Type, IpProto, NshFlags, NshTtl, VlanPcp, VlanVid};
+        match field {
+            EthDst => self.set_address(0, value),
+            EthSrc => self.set_address(6, value),
+            VlanVid => self.set_tag(value & 0xfff, 0xfff),
+            VlanPcp => self.set_tag((value & 7) << 13, 0xe000),
+            // What follows means something else then.
+            EthType | IpProto | Icmpv6Type | Icmpv6Code | NshFlags | NshTtl => return false,
+            _ if !field.is_settable() || field.is_pipeline() => return false,
+            _ => self.steps.push(Step::Set(field, value)),
+        }
+        true
+    }
+
+    /// Adds the push of a VLAN tag.
+    #[must_use]
+    pub fn push_vlan(&mut self, tpid: u16) -> bool {
+        let may = self.pushes < MAX_PUSHES;
+        if may {
+            self.pushes += 1;
+            self.retags = true;
+            self.steps.push(Step::Push(tpid, Tci { keep: u16::MAX, set: 0 }));
+        }
+        may
+    }
+
+    /// Adds the pop of the outermost VLAN tag.
+    #[must_use]
+    pub fn pop_vlan(&mut self) -> bool {
+        self.retags = true;
+        self.steps.push(Step::Pop);
+        true
+    }
+
+    /// Adds taking one off the IPv4 TTL or IPv6 hop limit.
+    #[must_use]
+    pub fn dec_nw_ttl(&mut self) -> bool {
+        let may = self.hops < MAX_HOPS;
+        self.hops += u8::from(may);
+        may
+    }
+
+    /// Whether it can be applied to a packet: not where an edit would fail, nor to more tags than parsing looks behind. If not, the
+    /// single edits tell why.
+    #[inline]
+    pub fn fits(&self, frame: &FrameBody, layers: &Layers) -> bool {
+        let ttl = match layers.network {
+            Some((Network::Ipv4, at)) if self.hops > 0 => frame.bytes().get(usize::from(at) + 8),
+            Some((Network::Ipv6, at)) if self.hops > 0 => frame.bytes().get(usize::from(at) + 7),
+            _ => None,
+        };
+        let lives = ttl.is_none_or(|ttl| *ttl > self.hops);
+        lives && (!self.retags || self.takes_tags(frame, layers))
+    }
+
+    /// Whether there is room for the tags.
+    #[inline]
+    fn takes_tags(&self, frame: &FrameBody, layers: &Layers) -> bool {
+        let pushed = usize::from(self.pushes) * usize::from(TAG);
+        layers.vlan_tags + self.pushes < MAX_VLAN_TAGS && frame.len() + pushed <= MAX_FRAME
+    }
+
+    /// Edits a packet that it [fits](Recipe::fits) and that begins with an Ethernet header.
+    #[inline]
+    pub fn apply(&self, frame: &mut Frame, layers: &Layers) {
+        if let Some(addresses) = &self.addresses {
+            addresses.write(frame);
+        }
+        if self.hops > 0 {
+            hop(frame, layers, self.hops);
+        }
+        if !self.steps.is_empty() {
+            run(&self.steps, frame, *layers);
+        }
+    }
+
+    fn set_address(&mut self, at: usize, value: u128) {
+        let keep_all = Addresses { keep: (u64::MAX, u32::MAX), set: (0, 0) };
+        self.addresses.get_or_insert(keep_all).replace(at, &value.to_be_bytes()[10..]);
+    }
+
+    /// Sets bits of the outermost tag: with the push, if that came last.
+    fn set_tag(&mut self, bits: u128, mask: u16) {
+        let bits = u16::try_from(bits).unwrap_or(0) & mask;
+        match self.steps.last_mut() {
+            Some(Step::Push(_, tci) | Step::Tag(tci)) => {
+                *tci = Tci { keep: tci.keep & !mask, set: tci.set & !mask | bits };
+            }
+            _ => self.steps.push(Step::Tag(Tci { keep: !mask, set: bits })),
+        }
+    }
+}
+
+impl Addresses {
+    /// Replaces bytes from one on.
+    fn replace(&mut self, at: usize, bytes: &[u8]) {
+        let (mut keep, mut set) = (joined(self.keep), joined(self.set));
+        for (place, byte) in bytes.iter().enumerate().map(|(offset, byte)| (at + offset, byte)) {
+            (keep[place], set[place]) = (0, *byte);
+        }
+        (self.keep, self.set) = (parted(keep), parted(set));
+    }
+
+    #[inline]
+    fn write(&self, frame: &mut FrameBody) {
+        let Some(place) = frame.bytes_mut().first_chunk_mut::<ADDRESSES>() else { return };
+        let (first, last) = parted(*place);
+        let (keep, set) = (self.keep, self.set);
+        *place = joined((first & keep.0 | set.0, last & keep.1 | set.1));
+    }
+}
+
+#[inline]
+fn parted(bytes: [u8; ADDRESSES]) -> (u64, u32) {
+    let [a, b, c, d, e, f, g, h, last @ ..] = bytes;
+    (u64::from_ne_bytes([a, b, c, d, e, f, g, h]), u32::from_ne_bytes(last))
+}
+
+#[inline]
+fn joined((first, last): (u64, u32)) -> [u8; ADDRESSES] {
+    let ([a, b, c, d, e, f, g, h], [i, j, k, l]) = (first.to_ne_bytes(), last.to_ne_bytes());
+    [a, b, c, d, e, f, g, h, i, j, k, l]
+}
+
+impl Tci {
+    #[inline]
+    fn of(self, before: u16) -> [u8; 2] {
+        (before & self.keep | self.set).to_be_bytes()
+    }
+}
+
+/// Takes `hops` off a TTL that is larger.
+#[inline]
+fn hop(frame: &mut FrameBody, layers: &Layers, hops: u8) {
+    match layers.network {
+        Some((Network::Ipv4, at)) => {
+            let header = frame.bytes_mut().get_mut(usize::from(at)..).and_then(|header| header.first_chunk_mut::<20>());
+            if let Some([_, _, _, _, _, _, _, _, ttl, _, high, low, ..]) = header {
+                *ttl = ttl.wrapping_sub(hops);
+                [*high, *low] = less_hops(u16::from_be_bytes([*high, *low]), hops).to_be_bytes();
+            }
+        }
+        Some((Network::Ipv6, at)) => {
+            if let Some(limit) = frame.bytes_mut().get_mut(usize::from(at) + 7) {
+                *limit = limit.wrapping_sub(hops);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// An IPv4 header's checksum after its TTL, the high byte of a number, became less by `hops` (RFC 1624, equation 3).
+#[inline]
+fn less_hops(checksum: u16, hops: u8) -> u16 {
+    // For each hop !m + m' is the same, whatever the TTL was. Two folds are enough for sums of 32 bits that are this small.
+    let sum = u32::from(!checksum) + u32::from(hops) * u32::from(!0x0100_u16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let [_, _, high, low] = (!(sum + (sum >> 16))).to_be_bytes();
+    u16::from_be_bytes([high, low])
+}
+
+fn run(steps: &[Step], frame: &mut Frame, mut layers: Layers) {
+    for step in steps {
+        match *step {
+            Step::Push(tpid, tci) => {
+                let before = if layers.vlan_tags > 0 { outermost(frame) } else { 0 };
+                let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.of(before));
+                // There is room: it fits.
+                if frame.push_tag([a, b, c, d]).is_ok() {
+                    shift(&mut layers, 1, |at| at + TAG);
+                }
+            }
+            Step::Pop if layers.vlan_tags > 0 => {
+                frame.pop_tag();
+                shift(&mut layers, -1, |at| at - TAG);
+            }
+            Step::Tag(tci) if layers.vlan_tags > 0 => {
+                let tag = tci.of(outermost(frame));
+                if let Some(place) = frame.bytes_mut().get_mut(14..16) {
+                    place.copy_from_slice(&tag);
+                }
+            }
+            Step::Pop | Step::Tag(_) => {}
+            Step::Set(field, value) => {
+                set_field(frame, &layers, field, value);
+            }
+        }
+    }
+}
+
+/// The content of the outermost tag.
+#[inline]
+fn outermost(frame: &FrameBody) -> u16 {
+    frame.bytes().get(14..16).map_or(0, |tag| u16::from_be_bytes([tag[0], tag[1]]))
+}
+
+/// Moves what lies behind the tags.
+#[inline]
+fn shift(layers: &mut Layers, tags: i8, by: impl Fn(u16) -> u16) {
+    layers.vlan_tags = layers.vlan_tags.wrapping_add_signed(tags);
+    layers.mpls = layers.mpls.map(&by);
+    layers.network = layers.network.map(|(kind, at)| (kind, by(at)));
+    layers.transport = layers.transport.map(|(kind, at)| (kind, by(at)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edit::{EditError, dec_nw_ttl, pop_vlan, push_vlan};
+    use crate::field::VLAN_PRESENT;
+    use crate::frame::PartialChecksum;
+    use crate::test_support::any_craft;
+    use crate::{Parsed, PortNo};
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone, Copy)]
+    enum Single {
+        Set(Field, u128),
+        Push(u16),
+        Pop,
+        DecTtl,
+    }
+
+    fn single() -> impl Strategy<Value = Single> {
+        let settable: Vec<Field> = Field::ALL.into_iter().filter(|field| field.is_settable()).collect();
+        let set = |fields: Vec<Field>| {
+            (prop::sample::select(fields), any::<u128>())
+                .prop_map(|(field, value)| Single::Set(field, value & field.all_ones()))
+        };
+        prop_oneof![
+            2 => set(settable),
+            3 => set(vec![Field::EthDst, Field::EthSrc, Field::VlanVid, Field::VlanPcp, Field::Ipv4Dst, Field::UdpSrc]),
+            2 => prop::sample::select(vec![0x8100, 0x88a8]).prop_map(Single::Push),
+            2 => Just(Single::Pop),
+            2 => Just(Single::DecTtl),
+        ]
+    }
+
+    /// Compiles what recipes can hold; the singles that it does.
+    fn compiled(singles: &[Single]) -> (Recipe, Vec<Single>) {
+        let mut recipe = Recipe::default();
+        let mut add = |single: &Single| match *single {
+            Single::Set(field, value) => recipe.set(field, value),
+            Single::Push(tpid) => recipe.push_vlan(tpid),
+            Single::Pop => recipe.pop_vlan(),
+            Single::DecTtl => recipe.dec_nw_ttl(),
+        };
+        let done = singles.iter().copied().filter(|single| add(single)).collect();
+        (recipe, done)
+    }
+
+    /// Does one edit after the other, parsing anew for each.
+    fn one_by_one(singles: &[Single], frame: &mut Frame) -> Result<(), EditError> {
+        for single in singles {
+            let layers = Parsed::of(frame, PortNo(1)).unwrap().layers;
+            match *single {
+                Single::Set(field, value) => drop(set_field(frame, &layers, field, value)),
+                Single::Push(tpid) => drop(push_vlan(frame, &layers, tpid)?),
+                Single::Pop => drop(pop_vlan(frame, &layers)),
+                Single::DecTtl => drop(dec_nw_ttl(frame, &layers)?),
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_recipe_does_what_its_edits_do(
+            craft in any_craft(), singles in proptest::collection::vec(single(), 0..8),
+            damage in proptest::option::of((0..80_usize, any::<u8>())), cut in proptest::option::of(14..90_usize), is_partial: bool
+        ) {
+            let mut bytes = craft.build();
+            if let Some((at, byte)) = damage && at < bytes.len() {
+                bytes[at] = byte;
+            }
+            bytes.truncate(cut.unwrap_or(usize::MAX));
+            let mut frame = Frame::from_bytes(&bytes);
+            let layers = Parsed::of(&frame, PortNo(1)).unwrap().layers;
+            if is_partial && let Some((_, start)) = layers.transport {
+                frame.offload.checksum = Some(PartialChecksum { start, offset: 16 });
+            }
+            let (recipe, singles) = compiled(&singles);
+            let mut expected = frame.clone();
+            let done = one_by_one(&singles, &mut expected);
+            if recipe.fits(&frame, &layers) {
+                recipe.apply(&mut frame, &layers);
+                prop_assert_eq!(done, Ok(()));
+                prop_assert_eq!((frame.bytes(), frame.offload), (expected.bytes(), expected.offload));
+            } else {
+                let many_tags = layers.vlan_tags + recipe.pushes >= MAX_VLAN_TAGS;
+                prop_assert!(done == Err(EditError::TtlExpired) || many_tags, "{done:?} {layers:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn checksums_are_those_of_single_hops() {
+        for checksum in [0, 1, 0x00ff, 0x0100, 0x0101, 0x1234, 0xfeff, 0xff00, 0xfffe, 0xffff] {
+            for hops in 1..=MAX_HOPS {
+                let by_one = (0..hops)
+                    .fold(checksum, |sum, hop| crate::checksum::updated(sum, &[200 - hop, 6], &[199 - hop, 6]));
+                assert_eq!(less_hops(checksum, hops), by_one, "{checksum:x} {hops}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_recipe_cannot_hold_is_refused() {
+        let mut recipe = Recipe::default();
+        assert!(!recipe.set(Field::IpProto, 6) && !recipe.set(Field::Metadata, 6) && !recipe.set(Field::TunnelId, 6));
+        assert_eq!(recipe, Recipe::default());
+        assert_eq!((0..100).filter(|_| recipe.push_vlan(0x8100)).count(), usize::from(MAX_PUSHES));
+        assert_eq!((0..100).filter(|_| recipe.dec_nw_ttl()).count(), usize::from(MAX_HOPS));
+    }
+
+    #[test]
+    fn the_presence_of_a_tag_is_not_a_bit_of_it() {
+        let mut recipe = Recipe::default();
+        assert!(recipe.push_vlan(0x8100) && recipe.set(Field::VlanVid, u128::from(VLAN_PRESENT | 5)));
+        let mut frame = Frame::from_bytes(&[2; 60]);
+        let layers = Parsed::of(&frame, PortNo(1)).unwrap().layers;
+        recipe.apply(&mut frame, &layers);
+        assert_eq!(frame.bytes()[12..16], [0x81, 0, 0, 5]);
+    }
+}
