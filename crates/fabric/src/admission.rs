@@ -1,0 +1,340 @@
+//! Whether what a virtual switch asks for is there: conditions (4.1) and (4.2), and everything else that is checked before.
+use crate::{
+    FabricConfig, Forwarding, IntraDiscipline, MAX_CROSSPOINT_BYTES, MAX_PORTS, MAX_QUANTUM, MAX_QUEUES, MAX_SWITCHES,
+    PortIndex, QueueConfig, RedConfig, SwitchIndex, VirtualSwitchConfig,
+};
+use std::collections::BTreeSet;
+use weir_units::{Bps, Instant};
+
+/// Why there is no such fabric.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FabricError {
+    /// Too many ports, or none.
+    #[error("fabric: found {0} inputs and {1} outputs, expected 1 to {MAX_PORTS} of each")]
+    Ports(usize, usize),
+    /// A port without capacity.
+    #[error("fabric: {0} {1}: found no rate, expected one above zero")]
+    NoRate(&'static str, u16),
+    /// A crosspoint too small for a packet, or too large.
+    #[error(
+        "fabric: output {output}: found crosspoints of {found} bytes, expected {least} (one packet) to {MAX_CROSSPOINT_BYTES}"
+    )]
+    Crosspoint {
+        /// Which output.
+        output: u16,
+        /// Its crosspoints' buffer.
+        found: u64,
+        /// The longest packet.
+        least: u32,
+    },
+    /// Packets of no length.
+    #[error("fabric: found a longest packet of 0 bytes, expected at least 1")]
+    NoPacket,
+}
+
+/// Why a virtual switch is refused. Nothing has changed then.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// Condition (4.1) for an input.
+    #[error("input {port}: asked for {asked}, {free} of {capacity} are free: {} short", Bps(asked.0 - free.0))]
+    InputRate {
+        /// Which.
+        port: u16,
+        /// What was asked for.
+        asked: Bps,
+        /// What no other virtual switch has.
+        free: Bps,
+        /// What there is in all.
+        capacity: Bps,
+    },
+    /// Condition (4.1) for an output.
+    #[error("output {port}: asked for {asked}, {free} of {capacity} are free: {} short", Bps(asked.0 - free.0))]
+    OutputRate {
+        /// Which.
+        port: u16,
+        /// What was asked for.
+        asked: Bps,
+        /// What no other virtual switch has.
+        free: Bps,
+        /// What there is in all.
+        capacity: Bps,
+    },
+    /// Condition (4.2).
+    #[error("crosspoint {input} to {output}: asked for {asked} bytes, {free} of {capacity} are free: {} short", asked - free)]
+    Buffer {
+        /// Its input.
+        input: u16,
+        /// Its output.
+        output: u16,
+        /// What was asked for.
+        asked: u64,
+        /// What no other virtual switch has.
+        free: u64,
+        /// What there is in all.
+        capacity: u64,
+    },
+    /// A buffer that could never take the longest packet.
+    #[error("crosspoint {input} to {output}: found {found} bytes, expected at least one packet of {least}")]
+    BelowOnePacket {
+        /// Its input.
+        input: u16,
+        /// Its output.
+        output: u16,
+        /// The buffer.
+        found: u64,
+        /// The longest packet.
+        least: u32,
+    },
+    /// A port that the fabric does not have.
+    #[error("port {port}: there is no such {direction}, expected 0 to {}", known - 1)]
+    UnknownPort {
+        /// Which.
+        port: u16,
+        /// `input` or `output`.
+        direction: &'static str,
+        /// How many there are.
+        known: usize,
+    },
+    /// A port twice.
+    #[error("port {0}: found twice, expected each once")]
+    PortTwice(u16),
+    /// No ports.
+    #[error("found no port to come in or none to leave by, expected both")]
+    NoPorts,
+    /// A path or buffer between ports that it does not have.
+    #[error("{what} {input} to {output}: found no such input or output of its own")]
+    UnknownPath {
+        /// `path` or `buffer`.
+        what: &'static str,
+        /// From.
+        input: u16,
+        /// To.
+        output: u16,
+    },
+    /// A quantum that would serve nothing, or everything.
+    #[error("quantum: found {0} bytes, expected 1 to {MAX_QUANTUM}")]
+    Quantum(u32),
+    /// A ceiling below the guarantee.
+    #[error("output {port}: ceiling: found {ceiling}, expected at least the guaranteed {rate}")]
+    Ceiling {
+        /// Which.
+        port: u16,
+        /// The ceiling.
+        ceiling: Bps,
+        /// The guarantee.
+        rate: Bps,
+    },
+    /// Settings of RED that make no sense.
+    #[error("red: found {0:?}, expected min below max, a probability and a weight above 0 and at most 1")]
+    Red(RedConfig),
+    /// A lifetime in the past.
+    #[error("expires: found {found:?}, which is not after now, {now:?}")]
+    Expired {
+        /// When it was to end.
+        found: Instant,
+        /// When it was asked for.
+        now: Instant,
+    },
+    /// The fabric is full.
+    #[error("found {MAX_SWITCHES} virtual switches, expected fewer to add another")]
+    TooManySwitches,
+    /// The fabric is full.
+    #[error("asked for {asked} queues beside {there} that there are, expected at most {MAX_QUEUES} in all")]
+    TooManyQueues {
+        /// How many more.
+        asked: usize,
+        /// How many there are.
+        there: usize,
+    },
+    /// No such virtual switch.
+    #[error("virtual switch {}: there is none", .0.0)]
+    NoSuchSwitch(SwitchIndex),
+}
+
+/// What of a fabric is promised to virtual switches.
+pub(crate) struct Committed {
+    inputs: Vec<u64>,
+    outputs: Vec<u64>,
+    /// By output, then input.
+    buffers: Vec<u64>,
+    queues: usize,
+}
+
+pub(crate) fn check_fabric(config: &FabricConfig) -> Result<(), FabricError> {
+    let (inputs, outputs) = (config.inputs.len(), config.outputs.len());
+    if !(1..=MAX_PORTS).contains(&inputs) || !(1..=MAX_PORTS).contains(&outputs) {
+        return Err(FabricError::Ports(inputs, outputs));
+    }
+    if config.max_packet == 0 {
+        return Err(FabricError::NoPacket);
+    }
+    if let Some((port, _)) = (0..).zip(&config.inputs).find(|(_, input)| input.rate.0 == 0) {
+        return Err(FabricError::NoRate("input", port));
+    }
+    for (port, output) in (0..).zip(&config.outputs) {
+        if output.rate.0 == 0 {
+            return Err(FabricError::NoRate("output", port));
+        }
+        if !(u64::from(config.max_packet)..=MAX_CROSSPOINT_BYTES).contains(&output.crosspoint_bytes) {
+            let found = output.crosspoint_bytes;
+            return Err(FabricError::Crosspoint { output: port, found, least: config.max_packet });
+        }
+    }
+    Ok(())
+}
+
+impl Committed {
+    pub(crate) fn new(config: &FabricConfig) -> Committed {
+        let (inputs, outputs) = (config.inputs.len(), config.outputs.len());
+        Committed { inputs: vec![0; inputs], outputs: vec![0; outputs], buffers: vec![0; inputs * outputs], queues: 0 }
+    }
+
+    /// Promises what a virtual switch asks for, which was checked.
+    pub(crate) fn add(&mut self, switch: &VirtualSwitchConfig) {
+        self.change(switch, |sum, asked| *sum += asked);
+        self.queues += self.queues_of(switch);
+    }
+
+    /// Takes a promise back.
+    pub(crate) fn remove(&mut self, switch: &VirtualSwitchConfig) {
+        self.change(switch, |sum, asked| *sum -= asked);
+        self.queues -= self.queues_of(switch);
+    }
+
+    fn change(&mut self, switch: &VirtualSwitchConfig, change: impl Fn(&mut u64, u64)) {
+        for port in switch.inputs() {
+            change(&mut self.inputs[usize::from(port.physical.0)], port.rate_in.0);
+        }
+        for port in switch.outputs() {
+            change(&mut self.outputs[usize::from(port.physical.0)], port.rate_out.0);
+        }
+        for (input, output, bytes) in switch.crosspoints() {
+            let place = self.place(input, output);
+            change(&mut self.buffers[place], bytes);
+        }
+    }
+
+    /// Queues are kept for all inputs of each output that it uses.
+    fn queues_of(&self, switch: &VirtualSwitchConfig) -> usize {
+        switch.outputs().count() * self.inputs.len()
+    }
+
+    fn place(&self, input: PortIndex, output: PortIndex) -> usize {
+        usize::from(output.0) * self.inputs.len() + usize::from(input.0)
+    }
+
+    /// Whether a virtual switch can have what it asks for; the first thing that is wrong otherwise.
+    pub(crate) fn check(
+        &self,
+        fabric: &FabricConfig,
+        now: Instant,
+        switch: &VirtualSwitchConfig,
+    ) -> Result<(), Refused> {
+        self.check_ports(switch)?;
+        check_disciplines(now, switch)?;
+        self.check_rates(fabric, switch)?;
+        self.check_buffers(fabric, switch)?;
+        let asked = self.queues_of(switch);
+        if asked > MAX_QUEUES - self.queues {
+            return Err(Refused::TooManyQueues { asked, there: self.queues });
+        }
+        Ok(())
+    }
+
+    fn check_ports(&self, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+        let known = |port: u16, direction, known| {
+            if usize::from(port) < known { Ok(()) } else { Err(Refused::UnknownPort { port, direction, known }) }
+        };
+        switch.inputs().try_for_each(|port| known(port.physical.0, "input", self.inputs.len()))?;
+        switch.outputs().try_for_each(|port| known(port.physical.0, "output", self.outputs.len()))?;
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = switch.ports.iter().find(|port| !seen.insert(port.physical)) {
+            return Err(Refused::PortTwice(twice.physical.0));
+        }
+        if switch.inputs().next().is_none() || switch.outputs().next().is_none() {
+            return Err(Refused::NoPorts);
+        }
+        let inputs: BTreeSet<_> = switch.inputs().map(|port| port.physical).collect();
+        let outputs: BTreeSet<_> = switch.outputs().map(|port| port.physical).collect();
+        let path = |what, input: PortIndex, output: PortIndex| {
+            let known = inputs.contains(&input) && outputs.contains(&output);
+            if known { Ok(()) } else { Err(Refused::UnknownPath { what, input: input.0, output: output.0 }) }
+        };
+        if let Forwarding::Paths(paths) = &switch.forwarding {
+            paths.iter().try_for_each(|(input, output)| path("path", *input, *output))?;
+        }
+        switch.buffers.certain.iter().try_for_each(|(input, output, _)| path("buffer", *input, *output))
+    }
+
+    fn check_rates(&self, fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+        for VirtualPort { physical: PortIndex(port), rate_in: asked, .. } in switch.inputs().copied() {
+            let capacity = fabric.inputs[usize::from(port)].rate;
+            let free = Bps(capacity.0 - self.inputs[usize::from(port)]);
+            if asked > free {
+                return Err(Refused::InputRate { port, asked, free, capacity });
+            }
+        }
+        for VirtualPort { physical: PortIndex(port), rate_out: asked, .. } in switch.outputs().copied() {
+            let capacity = fabric.outputs[usize::from(port)].rate;
+            let free = Bps(capacity.0 - self.outputs[usize::from(port)]);
+            if asked > free {
+                return Err(Refused::OutputRate { port, asked, free, capacity });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_buffers(&self, fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+        for (input, output, asked) in switch.crosspoints() {
+            let capacity = fabric.outputs[usize::from(output.0)].crosspoint_bytes;
+            let free = capacity - self.buffers[self.place(input, output)];
+            let (input, output) = (input.0, output.0);
+            if asked < u64::from(fabric.max_packet) {
+                return Err(Refused::BelowOnePacket { input, output, found: asked, least: fabric.max_packet });
+            }
+            if asked > free {
+                return Err(Refused::Buffer { input, output, asked, free, capacity });
+            }
+        }
+        Ok(())
+    }
+}
+
+use crate::VirtualPort;
+
+fn check_disciplines(now: Instant, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+    let intra = if let IntraDiscipline::Drr { quantum } = switch.intra { Some(quantum) } else { None };
+    let quanta = switch.outputs().map(|port| port.quantum).chain(intra);
+    if let Some(wrong) = quanta.into_iter().find(|quantum| !(1..=MAX_QUANTUM).contains(quantum)) {
+        return Err(Refused::Quantum(wrong));
+    }
+    for port in switch.outputs() {
+        if let Some(ceiling) = port.ceiling.filter(|ceiling| *ceiling < port.rate_out) {
+            return Err(Refused::Ceiling { port: port.physical.0, ceiling, rate: port.rate_out });
+        }
+    }
+    if let QueueConfig::Red(red) = switch.queue {
+        let share = |value: f64| value > 0.0 && value <= 1.0;
+        let (min, max) = red.thresholds(MAX_CROSSPOINT_BYTES);
+        if !share(red.probability) || !share(red.weight) || min >= max {
+            return Err(Refused::Red(red));
+        }
+    }
+    match switch.expires {
+        Some(found) if found <= now => Err(Refused::Expired { found, now }),
+        _ => Ok(()),
+    }
+}
+
+impl VirtualSwitchConfig {
+    /// As [`check_disciplines`] for a lifetime that nobody is there to check.
+    pub(crate) fn ends_by(&self, now: Instant) -> bool {
+        self.expires.is_some_and(|end| end <= now)
+    }
+}
+
+/// Whether another virtual switch has a place.
+pub(crate) fn free_place<S>(switches: &[Option<S>]) -> Result<usize, Refused> {
+    let place = switches.iter().position(Option::is_none).unwrap_or(switches.len());
+    if place < MAX_SWITCHES { Ok(place) } else { Err(Refused::TooManySwitches) }
+}

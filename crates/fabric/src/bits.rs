@@ -1,0 +1,94 @@
+//! Sets of small numbers, searched in a circle.
+use crate::MAX_PORTS;
+
+const WORDS: usize = MAX_PORTS / 64;
+/// Before the first number: what comes after it in the circle is 0.
+pub(crate) const BEFORE_FIRST: u16 = 255;
+const _: () = assert!(MAX_PORTS == 256 && crate::MAX_SWITCHES == MAX_PORTS);
+
+/// A set of inputs or of virtual switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Bits([u64; WORDS]);
+
+impl Bits {
+    #[inline]
+    pub(crate) fn insert(&mut self, number: u16) {
+        self.0[usize::from(number) / 64] |= 1 << (number % 64);
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, number: u16) {
+        self.0[usize::from(number) / 64] &= !(1 << (number % 64));
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == [0; WORDS]
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    pub(crate) fn and(&self, other: &Bits) -> Bits {
+        Bits(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// The first of the set after `last` in the circle: `last` itself comes at the very end.
+    #[inline]
+    pub(crate) fn next_after(&self, last: u16) -> Option<u16> {
+        let start = if last < BEFORE_FIRST { last + 1 } else { 0 };
+        self.first_from(start).or_else(|| self.first_from(0))
+    }
+
+    #[inline]
+    fn first_from(&self, start: u16) -> Option<u16> {
+        let word = usize::from(start) / 64;
+        let rest = self.0[word] & (u64::MAX << (start % 64));
+        if rest != 0 {
+            return Some(place(word, rest));
+        }
+        (word + 1..WORDS).find(|word| self.0[*word] != 0).map(|word| place(word, self.0[word]))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u16> + use<> {
+        let words = self.0;
+        (0..WORDS).flat_map(move |word| {
+            let mut rest = words[word];
+            std::iter::from_fn(move || {
+                let found = (rest != 0).then(|| place(word, rest))?;
+                rest &= rest - 1;
+                Some(found)
+            })
+        })
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "below 256")]
+fn place(word: usize, bits: u64) -> u16 {
+    (word * 64) as u16 + bits.trailing_zeros() as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goes_round() {
+        let mut bits = Bits::default();
+        assert_eq!(bits.next_after(BEFORE_FIRST), None);
+        for number in [3, 64, 255] {
+            bits.insert(number);
+        }
+        let after = |last| bits.next_after(last).unwrap();
+        assert_eq!(
+            [after(BEFORE_FIRST), after(3), after(64), after(255), after(2), after(200)],
+            [3, 64, 255, 3, 3, 255]
+        );
+        assert_eq!(bits.iter().collect::<Vec<_>>(), [3, 64, 255]);
+        bits.remove(3);
+        bits.remove(255);
+        assert_eq!(bits.next_after(64), Some(64));
+        assert_eq!(bits.len(), 1);
+    }
+}

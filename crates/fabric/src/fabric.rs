@@ -1,0 +1,216 @@
+//! The fabric: all inputs, outputs and virtual switches.
+use crate::admission::{Committed, check_fabric, free_place};
+use crate::output::{Decision, Output};
+use crate::resize::plan;
+use crate::room::Arrival;
+use crate::slab::Slab;
+use crate::{
+    Count, Crosspoint, CrosspointCounters, Departure, DropReason, Dropped, FabricConfig, FabricError, MergeCounters,
+    Next, Packet, PortIndex, Refused, SwitchIndex, VirtualSwitchConfig,
+};
+use weir_units::Instant;
+
+/// A crosspoint-queued fabric and the virtual switches that share it. `T` is what a queue holds: a frame's handle, or an index.
+///
+/// `now` never goes back from one call to the next.
+pub struct Fabric<T> {
+    config: FabricConfig,
+    outputs: Vec<Output>,
+    switches: Vec<Option<VirtualSwitchConfig>>,
+    committed: Committed,
+    slab: Slab<T>,
+    random: fastrand::Rng,
+    stray: Count,
+}
+
+impl<T> Fabric<T> {
+    /// A fabric without virtual switches.
+    ///
+    /// # Errors
+    /// Ports, rates or buffers out of bounds.
+    pub fn new(config: FabricConfig) -> Result<Fabric<T>, FabricError> {
+        check_fabric(&config)?;
+        let output = |output| Output::new(output, config.sharing, config.inputs.len());
+        Ok(Fabric {
+            outputs: config.outputs.iter().copied().map(output).collect(),
+            switches: Vec::new(),
+            committed: Committed::new(&config),
+            slab: Slab::new(),
+            random: fastrand::Rng::with_seed(config.seed),
+            stray: Count::default(),
+            config,
+        })
+    }
+
+    /// What it was made with.
+    pub fn config(&self) -> &FabricConfig {
+        &self.config
+    }
+
+    /// Whether a virtual switch could be added now.
+    ///
+    /// # Errors
+    /// The first thing that it asks for and cannot have: which port or crosspoint is short, and by how much.
+    pub fn check(&self, now: Instant, switch: &VirtualSwitchConfig) -> Result<(), Refused> {
+        free_place(&self.switches)?;
+        self.committed.check(&self.config, now, switch)
+    }
+
+    /// Adds a virtual switch. Others are not touched.
+    ///
+    /// # Errors
+    /// As [`Fabric::check`].
+    pub fn add(&mut self, now: Instant, switch: VirtualSwitchConfig) -> Result<SwitchIndex, Refused> {
+        self.check(now, &switch)?;
+        let place = free_place(&self.switches)?;
+        let index = u16::try_from(place).map_err(|_| Refused::TooManySwitches)?;
+        for (output, part) in self.outputs.iter_mut().zip(plan(&self.config, &switch)) {
+            output.set_outlet(index, part);
+        }
+        self.committed.add(&switch);
+        if place == self.switches.len() {
+            self.switches.push(None);
+        }
+        self.switches[place] = Some(switch);
+        Ok(SwitchIndex(index))
+    }
+
+    /// Changes a virtual switch. Others are not touched, and its packets stay as far as its new buffers have room; the youngest are
+    /// dropped otherwise. Its disciplines start anew.
+    ///
+    /// # Errors
+    /// As [`Fabric::check`], with what the switch itself has being free; or there is no such switch.
+    pub fn resize(
+        &mut self,
+        now: Instant,
+        index: SwitchIndex,
+        switch: VirtualSwitchConfig,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> Result<(), Refused> {
+        let before = self.switch(index).cloned().ok_or(Refused::NoSuchSwitch(index))?;
+        self.committed.remove(&before);
+        if let Err(refused) = self.committed.check(&self.config, now, &switch) {
+            self.committed.add(&before);
+            return Err(refused);
+        }
+        self.committed.add(&switch);
+        let parts = plan(&self.config, &switch);
+        for ((number, output), part) in (0..).zip(&mut self.outputs).zip(parts) {
+            output.replace(now, index.0, number, part, &mut self.slab, dropped);
+        }
+        self.switches[usize::from(index.0)] = Some(switch);
+        Ok(())
+    }
+
+    /// Removes a virtual switch, with all its packets and counters; does nothing if there is none.
+    pub fn remove(&mut self, now: Instant, index: SwitchIndex, dropped: &mut Vec<Dropped<T>>) {
+        let Some(place) = self.switches.get_mut(usize::from(index.0)) else { return };
+        let Some(switch) = place.take() else { return };
+        self.committed.remove(&switch);
+        for (number, output) in (0..).zip(&mut self.outputs) {
+            output.drain(now, index.0, number, DropReason::Removed, &mut self.slab, dropped);
+        }
+    }
+
+    /// Removes the virtual switches whose time is up, and returns which.
+    pub fn expire(&mut self, now: Instant, dropped: &mut Vec<Dropped<T>>) -> Vec<SwitchIndex> {
+        let ended: Vec<SwitchIndex> =
+            self.switches().filter(|(_, switch)| switch.ends_by(now)).map(|(index, _)| index).collect();
+        ended.iter().for_each(|index| self.remove(now, *index, dropped));
+        ended
+    }
+
+    /// When the first virtual switch's time is up.
+    pub fn next_expiry(&self) -> Option<Instant> {
+        self.switches().filter_map(|(_, switch)| switch.expires).min()
+    }
+
+    /// A virtual switch.
+    pub fn switch(&self, index: SwitchIndex) -> Option<&VirtualSwitchConfig> {
+        self.switches.get(usize::from(index.0))?.as_ref()
+    }
+
+    /// All virtual switches.
+    pub fn switches(&self) -> impl Iterator<Item = (SwitchIndex, &VirtualSwitchConfig)> {
+        (0..).zip(&self.switches).filter_map(|(index, switch)| Some((SwitchIndex(index), switch.as_ref()?)))
+    }
+
+    /// Puts a packet into its queue; returns whether it is there. What is dropped for it, itself or others, is appended to `dropped`.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, at: Crosspoint, packet: Packet<T>, dropped: &mut Vec<Dropped<T>>) -> bool {
+        let arrival = Arrival { now, at, packet };
+        let input_known = usize::from(at.input.0) < self.config.inputs.len();
+        let output = self.outputs.get_mut(usize::from(at.output.0)).filter(|_| input_known);
+        let Some(output) = output.filter(|output| output.outlet(at.switch.0).is_some()) else {
+            self.stray.add(arrival.packet.bytes);
+            dropped.push(arrival.drop(DropReason::NoPath));
+            return false;
+        };
+        let random = &mut self.random;
+        output.enqueue(arrival, &mut self.slab, || random.f64(), dropped)
+    }
+
+    /// What an output sends now, its line being free.
+    #[inline]
+    pub fn dequeue(&mut self, now: Instant, output: PortIndex) -> Next<T> {
+        let Some(from) = self.outputs.get_mut(usize::from(output.0)) else { return Next::Empty };
+        let (switch, input) = match from.decide(now, &self.slab) {
+            Decision::Serve(switch, input) => (switch, input),
+            Decision::Wait(until) => return Next::Wait(until),
+            Decision::Empty => return Next::Empty,
+        };
+        let Some(taken) = from.serve(now, switch, input, &mut self.slab) else { return Next::Empty };
+        Next::Packet(Departure {
+            switch: SwitchIndex(switch),
+            input: PortIndex(input),
+            bytes: taken.packet.bytes,
+            class: taken.packet.class,
+            arrived: taken.arrived,
+            item: taken.packet.item,
+        })
+    }
+
+    /// No more packets will come to this crosspoint: a [merge](crate::IntraDiscipline::Merge) does not wait for them.
+    pub fn finish(&mut self, at: Crosspoint) {
+        let Some(output) = self.outputs.get_mut(usize::from(at.output.0)) else { return };
+        let Some(outlet) = output.outlet_mut(at.switch.0) else { return };
+        outlet.finish(at.input.0);
+        output.changed(at.switch.0);
+    }
+
+    /// What a crosspoint's queue counted since its virtual switch was added; none: the switch has no such queue.
+    pub fn counters(&self, at: Crosspoint) -> Option<CrosspointCounters> {
+        self.outputs.get(usize::from(at.output.0))?.outlet(at.switch.0)?.counters(at.input.0)
+    }
+
+    /// The sum over all queues of a virtual switch to an output.
+    pub fn output_counters(&self, switch: SwitchIndex, output: PortIndex) -> CrosspointCounters {
+        let inputs = (0..).take(self.config.inputs.len()).map(PortIndex);
+        let mut sum = CrosspointCounters::default();
+        inputs.filter_map(|input| self.counters(Crosspoint { switch, input, output })).for_each(|queue| sum += queue);
+        sum
+    }
+
+    /// The sum over all queues of a virtual switch.
+    pub fn switch_counters(&self, switch: SwitchIndex) -> CrosspointCounters {
+        let outputs = (0..).take(self.config.outputs.len()).map(PortIndex);
+        let mut sum = CrosspointCounters::default();
+        outputs.map(|output| self.output_counters(switch, output)).for_each(|output| sum += output);
+        sum
+    }
+
+    /// What a merge counted; none: the switch does not merge at this output.
+    pub fn merge_counters(&self, switch: SwitchIndex, output: PortIndex) -> Option<MergeCounters> {
+        self.outputs.get(usize::from(output.0))?.outlet(switch.0)?.merge_counters()
+    }
+
+    /// What was dropped because there is no such virtual switch, or it has no such output.
+    pub fn stray(&self) -> Count {
+        self.stray
+    }
+
+    /// Packets in all queues.
+    pub fn queued(&self) -> u32 {
+        self.slab.used()
+    }
+}

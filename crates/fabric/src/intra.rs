@@ -1,0 +1,209 @@
+//! Which queue of a virtual switch an output serves next.
+use crate::bits::{BEFORE_FIRST, Bits};
+use crate::queue::Queue;
+use crate::slab::Slab;
+use crate::tournament::Tournament;
+use crate::{IntraDiscipline, MergeCounters};
+use std::time::Duration;
+use weir_units::Instant;
+
+/// What a discipline would serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proposal {
+    /// The oldest packet from this input, and its length.
+    Packet(u16, u32),
+    /// Nothing before then.
+    Wait(Instant),
+}
+
+/// A discipline and its state at one output.
+///
+/// Queues are in the order of their inputs. A proposal stays the same until something arrives, is dropped or served: it may be asked for
+/// again, and refused.
+pub(crate) enum Intra {
+    RoundRobin { last: u16 },
+    Drr(Drr),
+    Fcfs(Tournament),
+    Lqf { largest: Tournament, last: u16 },
+    Merge(Merge),
+}
+
+impl Intra {
+    /// `members` are the inputs that lead to the output, of `inputs` that there are.
+    pub(crate) fn new(discipline: IntraDiscipline, inputs: usize, members: Bits) -> Intra {
+        match discipline {
+            IntraDiscipline::RoundRobin => Intra::RoundRobin { last: BEFORE_FIRST },
+            IntraDiscipline::Drr { quantum } => Intra::Drr(Drr { quantum, last: BEFORE_FIRST, open: false }),
+            IntraDiscipline::Fcfs => Intra::Fcfs(Tournament::new(inputs)),
+            IntraDiscipline::Lqf => Intra::Lqf { largest: Tournament::new(inputs), last: BEFORE_FIRST },
+            IntraDiscipline::Merge { patience } => Intra::Merge(Merge::new(patience, inputs, members)),
+        }
+    }
+
+    /// What is to be served of queues of which `active`, some, hold packets.
+    #[inline]
+    pub(crate) fn propose<T>(&mut self, now: Instant, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) -> Proposal {
+        let input = match self {
+            Intra::RoundRobin { last } => active.next_after(*last).unwrap_or(0),
+            Intra::Drr(drr) => drr.propose(active, queues, slab),
+            Intra::Fcfs(first) => first.winner_after(BEFORE_FIRST),
+            Intra::Lqf { largest, last } => largest.winner_after(*last),
+            Intra::Merge(merge) => match merge.propose(now, active, queues, slab) {
+                Ok(input) => input,
+                Err(until) => return Proposal::Wait(until),
+            },
+        };
+        Proposal::Packet(input, queues[usize::from(input)].head_bytes(slab))
+    }
+
+    /// A proposed packet is being served: the state moves on. `queue` still holds it.
+    #[inline]
+    pub(crate) fn serving<T>(&mut self, input: u16, queue: &mut Queue, slab: &Slab<T>) {
+        match self {
+            Intra::RoundRobin { last } | Intra::Lqf { last, .. } => *last = input,
+            Intra::Drr(_) => queue.deficit -= queue.head_bytes(slab),
+            Intra::Fcfs(_) => {}
+            Intra::Merge(merge) => merge.serving(slab.node(queue.head()).number),
+        }
+    }
+
+    /// A queue's packets changed.
+    #[inline]
+    pub(crate) fn changed<T>(&mut self, input: u16, queue: &Queue, slab: &Slab<T>) {
+        let earliest = |order: fn(&crate::slab::Node<T>) -> u64| {
+            if queue.is_empty() { 0 } else { u64::MAX - order(slab.node(queue.head())) }
+        };
+        match self {
+            Intra::RoundRobin { .. } | Intra::Drr(_) => {}
+            Intra::Fcfs(first) => first.set(input, earliest(|node| node.order)),
+            Intra::Lqf { largest, .. } => largest.set(input, queue.bytes.into()),
+            Intra::Merge(merge) => merge.first.set(input, earliest(|node| node.number)),
+        }
+    }
+
+    /// A queue lost its last packet other than by being served: unless its turn is under way, what it had left to send is gone.
+    pub(crate) fn emptied(&mut self, input: u16, queue: &mut Queue) {
+        if !matches!(self, Intra::Drr(Drr { last, open: true, .. }) if *last == input) {
+            queue.deficit = 0;
+        }
+    }
+}
+
+/// Deficit round robin (Shreedhar and Varghese, 1995).
+///
+/// A turn stays open while the discipline above lets others go first, and whether its queue has run empty is looked at when the next
+/// packet is chosen: what arrived meanwhile goes on with the turn.
+pub(crate) struct Drr {
+    quantum: u32,
+    /// Whose turn is or was.
+    last: u16,
+    /// Whether it still is.
+    open: bool,
+}
+
+impl Drr {
+    #[inline]
+    fn propose<T>(&mut self, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) -> u16 {
+        if self.open {
+            let queue = &mut queues[usize::from(self.last)];
+            if queue.is_empty() {
+                queue.deficit = 0;
+            } else if queue.head_bytes(slab) <= queue.deficit {
+                return self.last;
+            }
+            self.open = false;
+        }
+        let mut refused = 0;
+        while let Some(input) = active.next_after(self.last) {
+            self.last = input;
+            let queue = &mut queues[usize::from(input)];
+            queue.deficit += self.quantum;
+            if queue.head_bytes(slab) <= queue.deficit {
+                break;
+            }
+            refused += 1;
+            if refused > active.len() {
+                self.skip_rounds(active, queues, slab);
+                refused = 0;
+            }
+        }
+        self.open = true;
+        self.last
+    }
+
+    /// Grants at once what rounds without any service would: quanta may be much smaller than packets.
+    #[cold]
+    fn skip_rounds<T>(&self, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) {
+        let rounds = |queue: &Queue| queue.head_bytes(slab).saturating_sub(queue.deficit).div_ceil(self.quantum);
+        let least = active.iter().map(|input| rounds(&queues[usize::from(input)])).min().unwrap_or(0);
+        let granted = least.saturating_sub(1) * self.quantum;
+        active.iter().for_each(|input| queues[usize::from(input)].deficit += granted);
+    }
+}
+
+/// In the order of numbers, with bounded waiting.
+pub(crate) struct Merge {
+    patience: Duration,
+    /// By number, the smallest first.
+    first: Tournament,
+    /// Inputs by which packets may yet come.
+    expecting: Bits,
+    /// The number after the one served last.
+    next: u64,
+    /// Whether the last proposal was made because patience was at an end.
+    impatient: bool,
+    pub(crate) counters: MergeCounters,
+}
+
+/// How far behind a number is that it must be the first of a new series: no path holds so many packets back.
+const NEW_SERIES: u64 = 1 << 20;
+
+impl Merge {
+    fn new(patience: Duration, inputs: usize, members: Bits) -> Merge {
+        Merge {
+            patience,
+            first: Tournament::new(inputs),
+            expecting: members,
+            next: 0,
+            impatient: false,
+            counters: MergeCounters::default(),
+        }
+    }
+
+    /// The input to serve, or when there will be one.
+    fn propose<T>(&mut self, now: Instant, active: &Bits, queues: &[Queue], slab: &Slab<T>) -> Result<u16, Instant> {
+        let input = self.first.winner_after(BEFORE_FIRST);
+        let head = slab.node(queues[usize::from(input)].head());
+        self.impatient = false;
+        if head.number <= self.next || self.expecting.and(active) == self.expecting {
+            return Ok(input);
+        }
+        let until = head.arrived + self.patience;
+        self.impatient = until <= now;
+        if self.impatient { Ok(input) } else { Err(until) }
+    }
+
+    fn serving(&mut self, number: u64) {
+        self.counters.gave_up += u64::from(self.impatient);
+        self.counters.missing += number.saturating_sub(self.next);
+        self.next = self.next.max(number.saturating_add(1));
+    }
+
+    /// Whether a packet comes too late to be served in order. A number far back starts a new series if nothing of the old one is left.
+    pub(crate) fn is_late(&mut self, number: u64, nothing_queued: bool) -> bool {
+        if nothing_queued && number.saturating_add(NEW_SERIES) < self.next {
+            self.next = number;
+        }
+        number < self.next
+    }
+
+    /// No more packets will come by an input.
+    pub(crate) fn finish(&mut self, input: u16) {
+        self.expecting.remove(input);
+    }
+
+    /// Goes on where another left off.
+    pub(crate) fn resume(&mut self, before: &Merge) {
+        (self.next, self.counters) = (before.next, before.counters);
+    }
+}

@@ -1,0 +1,63 @@
+//! A crosspoint-queued fabric that virtual switches share (Anhalt, 2011, chapter 4).
+//!
+//! Between each input and each output lies a *crosspoint* with a buffer; every virtual switch has a share of it, its queue at this
+//! crosspoint. When an output's line is free, a discipline among the switches chooses one of them, and the switch's own discipline one of
+//! its queues to that output. What is guaranteed is admitted only if it is there ([`Fabric::check`]).
+//!
+//! The fabric knows lengths, classes and time, no packets and no clock: a queue holds any `T`, such as a frame's handle or an index, and
+//! `now` is passed in. The same lines so run live and in virtual time.
+//!
+//! ```
+//! use weir_fabric::*;
+//! use weir_units::{Bps, Instant};
+//! let port = InputConfig { rate: Bps(1_000_000_000) };
+//! let output = OutputConfig::new(Bps(1_000_000_000), 192_000);
+//! let mut fabric = Fabric::new(FabricConfig { inputs: vec![port; 2], outputs: vec![output; 2], ..FabricConfig::default() })?;
+//! let ports = (0..2).map(|port| VirtualPort::new(PortIndex(port), Bps(400_000_000))).collect();
+//! let red = fabric.add(Instant::ZERO, VirtualSwitchConfig::new("red", ports, 96_000))?;
+//! let at = Crosspoint { switch: red, input: PortIndex(0), output: PortIndex(1) };
+//! let mut dropped = Vec::new();
+//! assert!(fabric.enqueue(Instant::ZERO, at, Packet::new(1500, "hello"), &mut dropped));
+//! let Next::Packet(departure) = fabric.dequeue(Instant::ZERO, PortIndex(1)) else { panic!("nothing queued") };
+//! assert_eq!((departure.item, departure.bytes), ("hello", 1500));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+mod admission;
+mod bits;
+mod config;
+mod counters;
+mod fabric;
+mod intra;
+mod line;
+mod outlet;
+mod output;
+mod packet;
+mod queue;
+mod red;
+mod resize;
+mod room;
+mod slab;
+mod tournament;
+
+pub use admission::{FabricError, Refused};
+pub use config::{
+    Buffers, FabricConfig, Forwarding, InputConfig, InterDiscipline, IntraDiscipline, OutputConfig, QueueConfig,
+    RedConfig, Sharing, VirtualPort, VirtualSwitchConfig,
+};
+pub use counters::{Count, CrosspointCounters, MergeCounters};
+pub use fabric::Fabric;
+pub use line::Line;
+pub use packet::{Crosspoint, Departure, DropReason, Dropped, Next, Packet, PortIndex, SwitchIndex};
+
+/// Most inputs and most outputs of a fabric.
+pub const MAX_PORTS: usize = 256;
+/// Most virtual switches of a fabric.
+pub const MAX_SWITCHES: usize = 256;
+/// Largest buffer of a physical crosspoint.
+pub const MAX_CROSSPOINT_BYTES: u64 = 1_000_000_000;
+/// Most queues of all virtual switches together.
+pub const MAX_QUEUES: usize = 1 << 21;
+/// Most packets in a fabric; more are dropped as if their buffer were full.
+pub const MAX_PACKETS: u32 = 1 << 24;
+/// Largest quantum of deficit round robin, in bytes.
+pub const MAX_QUANTUM: u32 = 1 << 24;

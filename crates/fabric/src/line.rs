@@ -1,0 +1,144 @@
+//! Rates in time: when the next packet may go.
+use std::time::Duration;
+use weir_units::{Bps, Instant};
+
+/// Fractions of a nanosecond: 2^32 to each. Rounding each packet to nanoseconds would lose 1.5 % of 10 Gbit/s in small packets.
+const FRACTION_BITS: u32 = 32;
+
+/// A rate that is kept over any time, but for a slack: the generic cell rate algorithm (ITU-T I.371, annex A).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// Time a byte takes, in fractions.
+    per_byte: u128,
+    /// When all that was sent would be through at the rate, in fractions.
+    through: u128,
+    /// How long before that the next may go.
+    slack: u128,
+}
+
+impl Pace {
+    pub(crate) fn new(rate: Bps, slack: Duration) -> Pace {
+        let per_byte = (8_000_000_000u128 << FRACTION_BITS).div_ceil(u128::from(rate.0.max(1)));
+        // At most an hour, so that sums stay far from their end.
+        let slack = slack.min(Duration::from_secs(3600)).as_nanos() << FRACTION_BITS;
+        Pace { per_byte, through: 0, slack }
+    }
+
+    /// When the next packet may go, rounded up.
+    #[inline]
+    pub(crate) fn next(&self) -> Instant {
+        nanos_up(self.through.saturating_sub(self.slack))
+    }
+
+    /// Whether the next packet may go.
+    #[inline]
+    pub(crate) fn may_go(&self, now: Instant) -> bool {
+        self.through <= fractions(now) + self.slack
+    }
+
+    /// Counts a packet that goes now.
+    #[inline]
+    pub(crate) fn spend(&mut self, now: Instant, bytes: u32) {
+        let now = fractions(now);
+        // Less than a nanosecond of idling is the rounding of `next`.
+        let start = if now < self.through + (1 << FRACTION_BITS) { self.through } else { now };
+        self.through = start + self.per_byte * u128::from(bytes);
+    }
+
+    /// The same history at another rate.
+    pub(crate) fn after(self, before: Option<Pace>) -> Pace {
+        Pace { through: before.map_or(self.through, |before| before.through), ..self }
+    }
+}
+
+#[inline]
+fn fractions(at: Instant) -> u128 {
+    u128::from(at.as_nanos()) << FRACTION_BITS
+}
+
+#[inline]
+fn nanos_up(fractions: u128) -> Instant {
+    let ns = (fractions + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS;
+    Instant::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+/// An output's line: one packet after the other, each as long as it takes at the rate.
+///
+/// Times are worked out from the rate, not from when someone looked, and `catch_up` bounds what is made up for by that: a line that is asked
+/// late sends at once what it should have sent, up to that time's worth, and so loses no rate. In virtual time it is zero.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pace: Pace,
+}
+
+impl Line {
+    /// A free line. `catch_up` is at most an hour.
+    pub fn new(rate: Bps, catch_up: Duration) -> Line {
+        Line { pace: Pace::new(rate, catch_up) }
+    }
+
+    /// Whether the next packet may start now.
+    #[inline]
+    pub fn free(&self, now: Instant) -> bool {
+        self.pace.may_go(now)
+    }
+
+    /// When the next packet may start, rounded up to a nanosecond.
+    #[inline]
+    pub fn free_at(&self) -> Instant {
+        self.pace.next()
+    }
+
+    /// A packet starts now; returns when the next may.
+    #[inline]
+    pub fn send(&mut self, now: Instant, bytes: u32) -> Instant {
+        self.pace.spend(now, bytes);
+        self.free_at()
+    }
+
+    /// Another rate from the next packet on.
+    pub fn set_rate(&mut self, rate: Bps) {
+        let slack = Duration::from_nanos(nanos_up(self.pace.slack).as_nanos());
+        self.pace = Pace::new(rate, slack).after(Some(self.pace));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sends_one_after_the_other() {
+        let mut line = Line::new(Bps(1_000_000_000), Duration::ZERO);
+        assert!(line.free(Instant::ZERO));
+        assert_eq!(line.send(Instant::from_nanos(10), 100), Instant::from_nanos(810));
+        assert!(!line.free(Instant::from_nanos(809)) && line.free(Instant::from_nanos(810)));
+        assert_eq!(line.send(Instant::from_nanos(900), 1), Instant::from_nanos(908), "idle time is gone");
+    }
+
+    #[test]
+    fn small_packets_get_the_whole_rate() {
+        let mut line = Line::new(Bps(10_000_000_000), Duration::ZERO);
+        for _ in 0..1000 {
+            let now = line.free_at();
+            line.send(now, 64);
+        }
+        // A byte's time is rounded up by a fraction, so that no rate is exceeded.
+        assert_eq!(line.free_at(), Instant::from_nanos(51_201));
+    }
+
+    #[test]
+    fn a_late_question_costs_no_rate() {
+        let mut line = Line::new(Bps(1_000_000_000), Duration::from_micros(50));
+        let (mut now, mut sent) = (Instant::ZERO, 0);
+        while now < Instant::from_nanos(10_000_000) {
+            while line.free(now) {
+                line.send(now, 1500);
+                sent += 1500;
+            }
+            now += Duration::from_micros(40);
+        }
+        // 10 ms of 1 Gbit/s, and at most 50 us and one packet more.
+        assert!((1_250_000..=1_250_000 + 6250 + 1500).contains(&sent), "{sent}");
+    }
+}

@@ -1,0 +1,200 @@
+//! A virtual switch's part of an output: its queues to it, its discipline, its ceiling.
+use crate::bits::Bits;
+use crate::intra::{Intra, Proposal};
+use crate::line::Pace;
+use crate::queue::{Queue, Taken};
+use crate::red::{Red, RedLaw};
+use crate::slab::Slab;
+use crate::{Count, CrosspointCounters, DropReason, MergeCounters, Packet, QueueConfig};
+use weir_units::Instant;
+
+/// Drops of a queue, by reason.
+pub(crate) type Drops = [Count; DropReason::ALL.len()];
+
+pub(crate) struct Outlet {
+    /// By input; those that do not lead here have no capacity.
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) drops: Vec<Drops>,
+    /// Inputs whose queues hold packets.
+    pub(crate) active: Bits,
+    pub(crate) intra: Intra,
+    /// Packets that ever arrived.
+    orders: u64,
+    /// What it may yet send in this round, under deficit round robin.
+    pub(crate) deficit: u32,
+    pub(crate) quantum: u32,
+    pub(crate) priority: u8,
+    pub(crate) ceiling: Option<Pace>,
+    pub(crate) manager: QueueConfig,
+    law: Option<RedLaw>,
+    red: Vec<Red>,
+}
+
+/// What an outlet is made with.
+pub(crate) struct Plan {
+    pub(crate) capacities: Vec<u32>,
+    pub(crate) intra: crate::IntraDiscipline,
+    pub(crate) manager: QueueConfig,
+    pub(crate) law: Option<RedLaw>,
+    pub(crate) quantum: u32,
+    pub(crate) priority: u8,
+    pub(crate) ceiling: Option<Pace>,
+}
+
+impl Outlet {
+    pub(crate) fn new(plan: Plan) -> Outlet {
+        let queues: Vec<Queue> = plan.capacities.iter().map(|capacity| Queue::new(*capacity)).collect();
+        let mut members = Bits::default();
+        (0u16..).zip(&queues).filter(|(_, queue)| queue.capacity > 0).for_each(|(input, _)| members.insert(input));
+        let red = |law: &RedLaw| plan.capacities.iter().map(|capacity| Red::new(law, *capacity)).collect();
+        Outlet {
+            drops: vec![Drops::default(); queues.len()],
+            active: Bits::default(),
+            intra: Intra::new(plan.intra, queues.len(), members),
+            orders: 0,
+            deficit: 0,
+            quantum: plan.quantum,
+            priority: plan.priority,
+            ceiling: plan.ceiling,
+            manager: plan.manager,
+            red: plan.law.as_ref().map(red).unwrap_or_default(),
+            law: plan.law,
+            queues,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.active.is_empty()
+    }
+
+    /// What would be served; only asked while there is something.
+    #[inline]
+    pub(crate) fn propose<T>(&mut self, now: Instant, slab: &Slab<T>) -> Proposal {
+        match &self.ceiling {
+            Some(ceiling) if !ceiling.may_go(now) => Proposal::Wait(ceiling.next()),
+            _ => self.intra.propose(now, &self.active, &mut self.queues, slab),
+        }
+    }
+
+    /// Takes the packet that was proposed.
+    #[inline]
+    pub(crate) fn serve<T>(&mut self, now: Instant, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {
+        let queue = &mut self.queues[usize::from(input)];
+        self.intra.serving(input, queue, slab);
+        let taken = queue.pop_head(slab)?;
+        if let Some(ceiling) = &mut self.ceiling {
+            ceiling.spend(now, taken.packet.bytes);
+        }
+        if queue.is_empty() {
+            self.active.remove(input);
+            if let Some(red) = self.red.get_mut(usize::from(input)) {
+                red.emptied(now);
+            }
+        }
+        self.intra.changed(input, queue, slab);
+        Some(taken)
+    }
+
+    /// Appends a packet for which there is room.
+    #[inline]
+    pub(crate) fn accept<T>(&mut self, now: Instant, input: u16, packet: Packet<T>, slab: &mut Slab<T>) {
+        let queue = &mut self.queues[usize::from(input)];
+        self.orders += 1;
+        queue.push(slab, now, self.orders, packet);
+        if queue.packets == 1 {
+            self.active.insert(input);
+            if let Some(red) = self.red.get_mut(usize::from(input)) {
+                red.filled();
+            }
+            self.intra.changed(input, queue, slab);
+        } else if let Intra::Lqf { .. } = self.intra {
+            self.intra.changed(input, queue, slab);
+        }
+    }
+
+    /// Takes a packet out to be dropped, the oldest or the youngest, and counts it.
+    pub(crate) fn evict<T>(
+        &mut self,
+        now: Instant,
+        input: u16,
+        oldest: bool,
+        reason: DropReason,
+        slab: &mut Slab<T>,
+    ) -> Option<Taken<T>> {
+        let queue = &mut self.queues[usize::from(input)];
+        let taken = if oldest { queue.pop_head(slab) } else { queue.pop_tail(slab) }?;
+        if queue.is_empty() {
+            self.active.remove(input);
+            self.intra.emptied(input, queue);
+            if let Some(red) = self.red.get_mut(usize::from(input)) {
+                red.emptied(now);
+            }
+        }
+        self.intra.changed(input, queue, slab);
+        self.drops[usize::from(input)][reason as usize].add(taken.packet.bytes);
+        Some(taken)
+    }
+
+    /// Whether an arriving packet is dropped whatever room there is, and why.
+    #[inline]
+    pub(crate) fn refuses<T>(
+        &mut self,
+        now: Instant,
+        input: u16,
+        packet: &Packet<T>,
+        random: impl FnOnce() -> f64,
+    ) -> Option<DropReason> {
+        let queue = &self.queues[usize::from(input)];
+        if queue.capacity == 0 {
+            return Some(DropReason::NoPath);
+        }
+        if let Intra::Merge(merge) = &mut self.intra
+            && merge.is_late(packet.number, self.active.is_empty())
+        {
+            return Some(DropReason::Late);
+        }
+        let (law, red) = (self.law.as_ref()?, &mut self.red[usize::from(input)]);
+        red.arrives(law, now, packet.bytes, queue.bytes, random)
+    }
+
+    pub(crate) fn counters(&self, input: u16) -> Option<CrosspointCounters> {
+        let queue =
+            self.queues.get(usize::from(input)).filter(|queue| queue.capacity > 0 || queue.arrived.packets > 0)?;
+        let queued = Count { packets: queue.packets.into(), bytes: queue.bytes.into() };
+        Some(CrosspointCounters::new(queue.arrived, queued, queue.peak.into(), self.drops[usize::from(input)]))
+    }
+
+    /// No more packets will come by an input.
+    pub(crate) fn finish(&mut self, input: u16) {
+        if let Intra::Merge(merge) = &mut self.intra {
+            merge.finish(input);
+        }
+    }
+
+    pub(crate) fn merge_counters(&self) -> Option<MergeCounters> {
+        if let Intra::Merge(merge) = &self.intra { Some(merge.counters) } else { None }
+    }
+
+    /// Takes over what is queued and counted, and where its disciplines were, from the outlet that it replaces.
+    pub(crate) fn resume<T>(&mut self, before: Outlet, slab: &Slab<T>) {
+        for (queue, old) in self.queues.iter_mut().zip(before.queues) {
+            queue.resume(old);
+        }
+        self.drops = before.drops;
+        if let (Intra::Merge(merge), Intra::Merge(old)) = (&mut self.intra, &before.intra) {
+            merge.resume(old);
+        }
+        (self.active, self.orders) = (before.active, before.orders);
+        self.deficit = if self.active.is_empty() { 0 } else { before.deficit.min(self.quantum) };
+        if let Some(ceiling) = &mut self.ceiling {
+            *ceiling = ceiling.after(before.ceiling);
+        }
+        for input in self.active.iter() {
+            self.intra.changed(input, &self.queues[usize::from(input)], slab);
+            if let Some(red) = self.red.get_mut(usize::from(input)) {
+                red.filled();
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A queue at a crosspoint: a list of packets in the order they came, which may lose its head or its tail.
+use crate::slab::{NONE, Slab};
+use crate::{Count, Packet};
+use weir_units::Instant;
+
+/// What the packet path touches of a queue: a cache line.
+pub(crate) struct Queue {
+    head: u32,
+    tail: u32,
+    pub(crate) packets: u32,
+    pub(crate) bytes: u32,
+    /// Its own buffer; 0: its switch does not lead here.
+    pub(crate) capacity: u32,
+    /// What it may yet send, under deficit round robin.
+    pub(crate) deficit: u32,
+    pub(crate) peak: u32,
+    pub(crate) arrived: Count,
+}
+
+/// A packet taken out of a queue.
+pub(crate) struct Taken<T> {
+    pub(crate) arrived: Instant,
+    pub(crate) packet: Packet<T>,
+}
+
+impl Queue {
+    pub(crate) fn new(capacity: u32) -> Queue {
+        Queue { head: NONE, tail: NONE, packets: 0, bytes: 0, capacity, deficit: 0, peak: 0, arrived: Count::default() }
+    }
+
+    /// Takes over the packets and counters of the queue that it replaces.
+    pub(crate) fn resume(&mut self, before: Queue) {
+        *self = Queue { capacity: self.capacity, deficit: 0, ..before };
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// The node of the oldest packet; only asked while there is one.
+    #[inline]
+    pub(crate) fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// Length of the oldest packet; only asked while there is one.
+    #[inline]
+    pub(crate) fn head_bytes<T>(&self, slab: &Slab<T>) -> u32 {
+        slab.node(self.head).bytes
+    }
+
+    #[inline]
+    pub(crate) fn push<T>(&mut self, slab: &mut Slab<T>, now: Instant, order: u64, packet: Packet<T>) {
+        self.bytes += packet.bytes;
+        self.peak = self.peak.max(self.bytes);
+        self.packets += 1;
+        let at = slab.insert(self.tail, now, order, packet);
+        if self.packets == 1 {
+            self.head = at;
+        } else {
+            slab.node_mut(self.tail).next = at;
+        }
+        self.tail = at;
+    }
+
+    /// Takes the oldest packet.
+    #[inline]
+    pub(crate) fn pop_head<T>(&mut self, slab: &mut Slab<T>) -> Option<Taken<T>> {
+        let at = self.head;
+        if self.packets == 0 {
+            return None;
+        }
+        self.head = slab.node(at).next;
+        self.take(slab, at)
+    }
+
+    /// Takes the youngest packet.
+    pub(crate) fn pop_tail<T>(&mut self, slab: &mut Slab<T>) -> Option<Taken<T>> {
+        let at = self.tail;
+        if self.packets == 0 {
+            return None;
+        }
+        self.tail = slab.node(at).prev;
+        if self.packets > 1 {
+            slab.node_mut(self.tail).next = NONE;
+        }
+        self.take(slab, at)
+    }
+
+    /// Takes the packet of a node that is out of the list.
+    #[inline]
+    fn take<T>(&mut self, slab: &mut Slab<T>, at: u32) -> Option<Taken<T>> {
+        let node = slab.node(at);
+        let (arrived, bytes, class, number) = (node.arrived, node.bytes, node.class, node.number);
+        self.packets -= 1;
+        self.bytes -= bytes;
+        if self.packets == 0 {
+            (self.head, self.tail) = (NONE, NONE);
+        }
+        let item = slab.remove(at)?;
+        Some(Taken { arrived, packet: Packet { bytes, class, number, item } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loses_either_end() {
+        let mut slab = Slab::new();
+        let mut queue = Queue::new(1000);
+        for item in 0..5u32 {
+            queue.push(&mut slab, Instant::ZERO, u64::from(item), Packet::new(10 + item, item));
+        }
+        assert_eq!((queue.packets, queue.bytes), (5, 60));
+        let mut take = |tail: bool| {
+            let taken = if tail { queue.pop_tail(&mut slab) } else { queue.pop_head(&mut slab) };
+            taken.map(|taken| taken.packet.item)
+        };
+        assert_eq!([take(true), take(false), take(true), take(false)], [Some(4), Some(0), Some(3), Some(1)]);
+        assert_eq!([take(true), take(true), take(false)], [Some(2), None, None]);
+        queue.push(&mut slab, Instant::ZERO, 9, Packet::new(1, 9));
+        assert_eq!((queue.head_bytes(&slab), queue.bytes, queue.peak), (1, 1, 60));
+    }
+}

@@ -1,0 +1,105 @@
+//! Virtual switches that come, change and go while others are served.
+use crate::line::Pace;
+use crate::outlet::{Outlet, Plan};
+use crate::output::Output;
+use crate::red::RedLaw;
+use crate::slab::Slab;
+use crate::{
+    Crosspoint, DropReason, Dropped, FabricConfig, PortIndex, QueueConfig, Sharing, SwitchIndex, VirtualPort,
+    VirtualSwitchConfig,
+};
+use weir_units::Instant;
+
+/// Each output's part of a virtual switch; none where it has no port.
+pub(crate) fn plan(fabric: &FabricConfig, switch: &VirtualSwitchConfig) -> Vec<Option<Outlet>> {
+    let mut capacities: Vec<Option<Vec<u32>>> = vec![None; fabric.outputs.len()];
+    switch.outputs().for_each(|port| capacities[usize::from(port.physical.0)] = Some(vec![0; fabric.inputs.len()]));
+    for (input, output, bytes) in switch.crosspoints() {
+        if let Some(inputs) = &mut capacities[usize::from(output.0)] {
+            inputs[usize::from(input.0)] = u32::try_from(bytes).unwrap_or(u32::MAX);
+        }
+    }
+    let outlet = |(output, capacities): (u16, Option<Vec<u32>>)| {
+        let port = switch.outputs().find(|port| port.physical.0 == output)?;
+        Some(Outlet::new(plan_outlet(fabric, switch, port, capacities?)))
+    };
+    (0..).zip(capacities).map(outlet).collect()
+}
+
+fn plan_outlet(fabric: &FabricConfig, switch: &VirtualSwitchConfig, port: &VirtualPort, capacities: Vec<u32>) -> Plan {
+    let slack = fabric.outputs[usize::from(port.physical.0)].ceiling_slack;
+    let law = match switch.queue {
+        QueueConfig::Red(red) => Some(RedLaw::new(red, port.rate_out, fabric.max_packet)),
+        QueueConfig::TailDrop | QueueConfig::DropHead => None,
+    };
+    Plan {
+        capacities,
+        intra: switch.intra,
+        manager: switch.queue,
+        law,
+        quantum: port.quantum,
+        priority: switch.priority,
+        ceiling: port.ceiling.map(|rate| Pace::new(rate, slack)),
+    }
+}
+
+impl Output {
+    /// Gives a virtual switch this part instead of the one it has: what is queued stays as far as it has room.
+    pub(crate) fn replace<T>(
+        &mut self,
+        now: Instant,
+        switch: u16,
+        output: u16,
+        part: Option<Outlet>,
+        slab: &mut Slab<T>,
+        dropped: &mut Vec<Dropped<T>>,
+    ) {
+        let Some(mut part) = part else {
+            return self.drain(now, switch, output, DropReason::Resized, slab, dropped);
+        };
+        if let Some(before) = self.set_outlet(switch, None) {
+            part.resume(before, slab);
+        }
+        self.set_outlet(switch, Some(part));
+        self.trim(now, switch, output, slab, dropped);
+    }
+
+    /// Takes a virtual switch's part away with all that is queued in it.
+    pub(crate) fn drain<T>(
+        &mut self,
+        now: Instant,
+        switch: u16,
+        output: u16,
+        reason: DropReason,
+        slab: &mut Slab<T>,
+        dropped: &mut Vec<Dropped<T>>,
+    ) {
+        let Some(outlet) = self.outlet(switch) else { return };
+        for input in outlet.active.iter() {
+            let at = crosspoint(switch, input, output);
+            while self.evict(now, at, true, reason, slab, dropped) {}
+        }
+        self.set_outlet(switch, None);
+    }
+
+    /// Drops what its queues have no room for, the youngest first. Borrowed buffer may be kept: others take it back when they need it.
+    fn trim<T>(&mut self, now: Instant, switch: u16, output: u16, slab: &mut Slab<T>, dropped: &mut Vec<Dropped<T>>) {
+        let Some(outlet) = self.outlet(switch) else { return };
+        for input in outlet.active.iter() {
+            let at = crosspoint(switch, input, output);
+            while self.is_too_full(switch, input) && self.evict(now, at, false, DropReason::Resized, slab, dropped) {}
+        }
+    }
+
+    fn is_too_full(&self, switch: u16, input: u16) -> bool {
+        let strict = self.sharing == Sharing::Strict;
+        self.outlet(switch).is_some_and(|outlet| {
+            let queue = &outlet.queues[usize::from(input)];
+            queue.bytes > queue.capacity && (strict || queue.capacity == 0)
+        })
+    }
+}
+
+fn crosspoint(switch: u16, input: u16, output: u16) -> Crosspoint {
+    Crosspoint { switch: SwitchIndex(switch), input: PortIndex(input), output: PortIndex(output) }
+}

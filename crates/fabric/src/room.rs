@@ -1,0 +1,177 @@
+//! Room in buffers: who may enter, and who has to leave for it.
+use crate::output::Output;
+use crate::queue::Taken;
+use crate::slab::Slab;
+use crate::{Crosspoint, DropReason, Dropped, Packet, PortIndex, QueueConfig, Sharing, SwitchIndex};
+use weir_units::Instant;
+
+/// A packet on its way into a queue.
+pub(crate) struct Arrival<T> {
+    pub(crate) now: Instant,
+    pub(crate) at: Crosspoint,
+    pub(crate) packet: Packet<T>,
+}
+
+impl<T> Arrival<T> {
+    pub(crate) fn drop(self, reason: DropReason) -> Dropped<T> {
+        Dropped { at: self.at, reason, arrived: self.now, packet: self.packet }
+    }
+}
+
+impl<T> Taken<T> {
+    pub(crate) fn drop(self, at: Crosspoint, reason: DropReason) -> Dropped<T> {
+        Dropped { at, reason, arrived: self.arrived, packet: self.packet }
+    }
+}
+
+impl Output {
+    /// Enqueues what arrives for an outlet that is there, or drops it or others.
+    #[inline]
+    pub(crate) fn enqueue<T>(
+        &mut self,
+        arrival: Arrival<T>,
+        slab: &mut Slab<T>,
+        random: impl FnOnce() -> f64,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> bool {
+        let (switch, input) = (arrival.at.switch.0, arrival.at.input.0);
+        let Some(outlet) = self.outlets[usize::from(switch)].as_deref_mut() else { return false };
+        let bytes = arrival.packet.bytes;
+        outlet.queues[usize::from(input)].arrived.add(bytes);
+        let refused = outlet.refuses(arrival.now, input, &arrival.packet, random);
+        let reason = match refused {
+            None if self.admits(&arrival, slab, dropped) => {
+                self.accept(arrival, slab);
+                return true;
+            }
+            None => DropReason::BufferFull,
+            Some(reason) => reason,
+        };
+        if let Some(outlet) = self.outlet_mut(switch) {
+            outlet.drops[usize::from(input)][reason as usize].add(bytes);
+        }
+        dropped.push(arrival.drop(reason));
+        false
+    }
+
+    #[inline]
+    fn accept<T>(&mut self, arrival: Arrival<T>, slab: &mut Slab<T>) {
+        let Crosspoint { switch, input, .. } = arrival.at;
+        if self.sharing == Sharing::Flexible {
+            self.occupied[usize::from(input.0)] += u64::from(arrival.packet.bytes);
+        }
+        if let Some(outlet) = self.outlet_mut(switch.0) {
+            outlet.accept(arrival.now, input.0, arrival.packet, slab);
+        }
+        self.changed(switch.0);
+    }
+
+    /// Whether there is room, after dropping what has to give way.
+    #[inline]
+    fn admits<T>(&mut self, arrival: &Arrival<T>, slab: &mut Slab<T>, dropped: &mut Vec<Dropped<T>>) -> bool {
+        let at = arrival.at;
+        let bytes = u64::from(arrival.packet.bytes);
+        if slab.is_full() {
+            return false;
+        }
+        if self.sharing == Sharing::Strict && self.fits_own(at, bytes) {
+            return true;
+        }
+        self.makes_room(arrival.now, at, bytes, slab, dropped)
+    }
+
+    /// Whether a queue's own buffer has room.
+    #[inline]
+    fn fits_own(&self, at: Crosspoint, bytes: u64) -> bool {
+        let Some(outlet) = self.outlet(at.switch.0) else { return false };
+        let queue = &outlet.queues[usize::from(at.input.0)];
+        u64::from(queue.bytes) + bytes <= u64::from(queue.capacity)
+    }
+
+    /// Whether the physical crosspoint has room.
+    fn fits_crosspoint(&self, input: PortIndex, bytes: u64) -> bool {
+        self.occupied[usize::from(input.0)] + bytes <= self.config.crosspoint_bytes
+    }
+
+    fn makes_room<T>(
+        &mut self,
+        now: Instant,
+        at: Crosspoint,
+        bytes: u64,
+        slab: &mut Slab<T>,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> bool {
+        let flexible = self.sharing == Sharing::Flexible;
+        let drops_head = self.outlet(at.switch.0).is_some_and(|outlet| outlet.manager == QueueConfig::DropHead);
+        loop {
+            if flexible && self.fits_crosspoint(at.input, bytes) {
+                return true;
+            }
+            if self.fits_own(at, bytes) {
+                return !flexible || self.reclaim(now, at, bytes, slab, dropped);
+            }
+            // Without room even in an empty queue, dropping others would not help.
+            if !drops_head || !self.could_fit(at, bytes) || !self.evict(now, at, true, DropReason::Head, slab, dropped)
+            {
+                return false;
+            }
+        }
+    }
+
+    /// Whether a queue's own buffer could hold this if it were empty.
+    fn could_fit(&self, at: Crosspoint, bytes: u64) -> bool {
+        self.outlet(at.switch.0).is_some_and(|outlet| bytes <= outlet.queues[usize::from(at.input.0)].capacity.into())
+    }
+
+    /// Takes back buffer that others borrowed at a crosspoint, from the one that borrowed most first.
+    ///
+    /// It is there: all own buffers together are not larger than the crosspoint, so if one that stays within its own finds no room, another
+    /// holds more than its own.
+    #[cold]
+    fn reclaim<T>(
+        &mut self,
+        now: Instant,
+        at: Crosspoint,
+        bytes: u64,
+        slab: &mut Slab<T>,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> bool {
+        while !self.fits_crosspoint(at.input, bytes) {
+            let Some(borrower) = self.largest_borrower(at.input) else { return false };
+            let from = Crosspoint { switch: SwitchIndex(borrower), ..at };
+            if !self.evict(now, from, false, DropReason::Reclaimed, slab, dropped) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The virtual switch whose queue from an input is furthest beyond its own buffer.
+    fn largest_borrower(&self, input: PortIndex) -> Option<u16> {
+        let beyond = |(switch, outlet): (u16, &Option<Box<crate::outlet::Outlet>>)| {
+            let queue = &outlet.as_ref()?.queues[usize::from(input.0)];
+            queue.bytes.checked_sub(queue.capacity).filter(|beyond| *beyond > 0).map(|beyond| (beyond, switch))
+        };
+        (0..).zip(&self.outlets).filter_map(beyond).max_by_key(|(beyond, _)| *beyond).map(|(_, switch)| switch)
+    }
+
+    /// Drops a queue's oldest or youngest packet; false if there is none.
+    pub(crate) fn evict<T>(
+        &mut self,
+        now: Instant,
+        at: Crosspoint,
+        oldest: bool,
+        reason: DropReason,
+        slab: &mut Slab<T>,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> bool {
+        let taken = self.outlet_mut(at.switch.0).and_then(|outlet| outlet.evict(now, at.input.0, oldest, reason, slab));
+        let Some(taken) = taken else { return false };
+        if self.sharing == Sharing::Flexible {
+            self.occupied[usize::from(at.input.0)] -= u64::from(taken.packet.bytes);
+        }
+        dropped.push(taken.drop(at, reason));
+        self.dropped(at.switch.0);
+        true
+    }
+}
