@@ -91,8 +91,8 @@ impl Intra {
 
 /// Deficit round robin (Shreedhar and Varghese, 1995).
 ///
-/// A turn stays open while the discipline above lets others go first, and whether its queue has run empty is looked at when the next
-/// packet is chosen: what arrived meanwhile goes on with the turn.
+/// A turn stays open while the discipline above lets others go first. Whether its queue has run empty is looked at when the output next
+/// chooses a packet: what arrived meanwhile goes on with the turn.
 pub(crate) struct Drr {
     quantum: u32,
     /// Whose turn is or was.
@@ -104,14 +104,12 @@ pub(crate) struct Drr {
 impl Drr {
     #[inline]
     fn propose<T>(&mut self, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) -> u16 {
+        self.end_empty_turn(queues);
         if self.open {
-            let queue = &mut queues[usize::from(self.last)];
-            if queue.is_empty() {
-                queue.deficit = 0;
-            } else if queue.head_bytes(slab) <= queue.deficit {
+            let queue = &queues[usize::from(self.last)];
+            if queue.head_bytes(slab) <= queue.deficit {
                 return self.last;
             }
-            self.open = false;
         }
         let mut refused = 0;
         while let Some(input) = active.next_after(self.last) {
@@ -129,6 +127,19 @@ impl Drr {
         }
         self.open = true;
         self.last
+    }
+
+    /// Ends the turn of a queue that has run empty.
+    #[inline]
+    pub(crate) fn end_empty_turn(&mut self, queues: &mut [Queue]) {
+        if !self.open {
+            return;
+        }
+        let queue = &mut queues[usize::from(self.last)];
+        if queue.is_empty() {
+            queue.deficit = 0;
+            self.open = false;
+        }
     }
 
     /// Grants at once what rounds without any service would: quanta may be much smaller than packets.

@@ -77,6 +77,14 @@ impl Outlet {
         }
     }
 
+    /// Ends the turn of a queue that has run empty.
+    #[inline]
+    pub(crate) fn end_empty_turn(&mut self) {
+        if let Intra::Drr(drr) = &mut self.intra {
+            drr.end_empty_turn(&mut self.queues);
+        }
+    }
+
     /// Takes the packet that was proposed.
     #[inline]
     pub(crate) fn serve<T>(&mut self, now: Instant, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {

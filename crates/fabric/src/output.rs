@@ -21,6 +21,8 @@ pub(crate) struct Output {
     /// When the first of those may be asked again, at the earliest.
     release: Instant,
     scheduler: Scheduler,
+    /// The switch served last, if that emptied the queue served.
+    emptied: Option<u16>,
 }
 
 /// A discipline among virtual switches and its state.
@@ -64,6 +66,7 @@ impl Output {
                 InterDiscipline::Drr => Scheduler::Drr { last: BEFORE_FIRST, visiting: false },
                 InterDiscipline::StrictPriority => Scheduler::StrictPriority(Vec::new()),
             },
+            emptied: None,
         }
     }
 
@@ -113,10 +116,18 @@ impl Output {
     }
 
     /// Which packet leaves next.
+    ///
+    /// Whether the queue and the switch that were served last have run empty is looked at only now, so that what arrived meanwhile goes
+    /// on with their turn.
     #[inline]
     pub(crate) fn decide<T>(&mut self, now: Instant, slab: &Slab<T>) -> Decision {
         if self.release <= now {
             self.release_held();
+        }
+        if let Some(switch) = self.emptied.take()
+            && let Some(outlet) = self.outlet_mut(switch)
+        {
+            outlet.end_empty_turn();
         }
         let chosen = match self.scheduler {
             Scheduler::Drr { last, visiting } => self.decide_drr(now, last, visiting, slab),
@@ -134,8 +145,11 @@ impl Output {
     pub(crate) fn serve<T>(&mut self, now: Instant, switch: u16, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {
         let outlet = self.outlets[usize::from(switch)].as_deref_mut()?;
         let taken = outlet.serve(now, input, slab)?;
-        if outlet.is_empty() {
-            self.ready.remove(switch);
+        if outlet.queues[usize::from(input)].is_empty() {
+            self.emptied = Some(switch);
+            if outlet.is_empty() {
+                self.ready.remove(switch);
+            }
         }
         match &mut self.scheduler {
             Scheduler::Drr { .. } => outlet.deficit -= taken.packet.bytes,
@@ -150,8 +164,7 @@ impl Output {
         Some(taken)
     }
 
-    /// Deficit round robin. Whether the switch of the present visit has run empty is looked at only now, so that what arrived meanwhile
-    /// goes on with the visit.
+    /// Deficit round robin by the quanta of the switches' ports.
     #[inline]
     fn decide_drr<T>(&mut self, now: Instant, last: u16, visiting: bool, slab: &Slab<T>) -> Option<(u16, u16)> {
         if visiting && let Some(outlet) = self.outlet_mut(last) {
