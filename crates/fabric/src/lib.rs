@@ -37,6 +37,7 @@ mod red;
 mod resize;
 mod room;
 mod slab;
+mod split;
 mod tournament;
 
 pub use admission::{FabricError, Refused};
@@ -48,6 +49,7 @@ pub use counters::{Count, CrosspointCounters, MergeCounters};
 pub use fabric::Fabric;
 pub use line::Line;
 pub use packet::{Crosspoint, Departure, DropReason, Dropped, Next, Packet, PortIndex, SwitchIndex};
+pub use split::{MAX_PATHS, SplitBy, SplitError, Splitter};
 
 /// Most inputs and most outputs of a fabric.
 pub const MAX_PORTS: usize = 256;
