@@ -151,6 +151,28 @@ pub enum Refused {
     NoSuchSwitch(SwitchIndex),
 }
 
+impl Refused {
+    /// The same with the caller's numbers of ports instead of the fabric's, which count from 0.
+    #[must_use]
+    pub fn numbered(mut self, number: impl Fn(PortIndex) -> u16) -> Refused {
+        let change = |port: &mut u16| *port = number(PortIndex(*port));
+        match &mut self {
+            Refused::InputRate { port, .. }
+            | Refused::OutputRate { port, .. }
+            | Refused::Ceiling { port, .. }
+            | Refused::PortTwice(port) => change(port),
+            Refused::Buffer { input, output, .. }
+            | Refused::BelowOnePacket { input, output, .. }
+            | Refused::UnknownPath { input, output, .. } => {
+                change(input);
+                change(output);
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
 /// What of a fabric is promised to virtual switches.
 pub(crate) struct Committed {
     inputs: Vec<u64>,

@@ -55,7 +55,8 @@ impl OutputConfig {
 }
 
 /// Which virtual switch gets an output next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum InterDiscipline {
     /// Deficit round robin by the quanta of their ports (Shreedhar and Varghese, 1995).
     #[default]
@@ -65,7 +66,8 @@ pub enum InterDiscipline {
 }
 
 /// How virtual switches share a crosspoint's buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// Each has its own.
     #[default]

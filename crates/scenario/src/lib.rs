@@ -6,6 +6,7 @@
 //! line, what was found and what was expected. docs/scenario.md describes the schema for its users.
 mod address;
 mod check;
+mod cut;
 mod document;
 mod error;
 mod virtual_switch;
@@ -13,9 +14,9 @@ mod virtual_switch;
 pub use address::IpNet;
 pub use error::ScenarioError;
 pub use virtual_switch::{
-    Crosspoint, Fabric, FabricPort, InterDiscipline, IntraDiscipline, QueueManager, Red, Selector, Sharing,
-    VirtualPort, VirtualSwitch,
+    Crosspoint, Fabric, FabricPort, IntraDiscipline, QueueManager, Red, Selector, VirtualPort, VirtualSwitch,
 };
+pub use weir_fabric::{InterDiscipline, Sharing};
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -3,6 +3,7 @@ use crate::{FailMode, IpNet, ScenarioError, check, document};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
+use weir_fabric::{InterDiscipline, Sharing};
 use weir_packet::MacAddr;
 use weir_units::{Bps, ByteSize};
 
@@ -30,17 +31,6 @@ pub struct FabricPort {
     pub rate: Bps,
 }
 
-/// Which virtual switch gets an output next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum InterDiscipline {
-    /// Deficit round robin by quanta (Shreedhar and Varghese, 1995).
-    #[default]
-    Drr,
-    /// The lowest priority number first; round robin among equals.
-    StrictPriority,
-}
-
 /// Which of a virtual switch's inputs gets an output next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -54,17 +44,6 @@ pub enum IntraDiscipline {
     Fcfs,
     /// The input with most bytes.
     Lqf,
-}
-
-/// Whether buffers are strictly apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sharing {
-    /// They are.
-    #[default]
-    Strict,
-    /// A full one grows into what others leave free, until they need it.
-    Flexible,
 }
 
 /// What happens to packets when a buffer fills.
@@ -92,6 +71,8 @@ pub struct Red {
     pub probability: Option<f64>,
     /// Weight of the present length in the average, above 0 and at most 1.
     pub weight: Option<f64>,
+    /// Raise the probability to 1 between `max` and twice that, instead of dropping everything from `max` on (Floyd, 2000).
+    pub gentle: bool,
 }
 
 // Checked to be numbers.
@@ -176,9 +157,9 @@ pub struct VirtualPort {
     pub number: u32,
     /// The physical port that it is a share of.
     pub port: u32,
-    /// Its guaranteed input capacity.
+    /// Its guaranteed input capacity; zero: nothing comes in here.
     pub rate_in: Bps,
-    /// Its guaranteed output capacity.
+    /// Its guaranteed output capacity; zero: nothing leaves here.
     pub rate_out: Bps,
     /// The output rate that it does not go beyond.
     pub ceiling: Option<Bps>,

@@ -14,7 +14,7 @@ name = "gold"
 dpid = 0x101
 ports = [{ port = 1, rate = "250Mbit/s" }, { port = 4, number = 2, rate = "250Mbit/s", ceiling = "500Mbit/s" }]
 buffer = "12kB"
-buffers = [{ from = 1, to = 2, buffer = "24kB" }]
+buffers = [{ from = 1, to = 2, buffer = "13kB" }]
 [[switch.virtual]]
 name = "tin"
 dpid = 0x102
@@ -26,7 +26,25 @@ red = { min = "1kB", max = "2kB", probability = 0.1 }
 "#;
 
 /// What replaces what, on which line the message points, and what it says.
-const CASES: [(&str, &str, usize, &str); 24] = [
+const CASES: [(&str, &str, usize, &str); 27] = [
+    (
+        "rate_in = \"1Mbit/s\"",
+        "rate_in = \"800Mbit/s\"",
+        13,
+        "virtual switch tin: input 1: asked for 800Mbit/s, 750Mbit/s of 1Gbit/s are free: 50Mbit/s short",
+    ),
+    (
+        "ports = 4",
+        "ports = 4\ncrosspoint = \"14kB\"",
+        14,
+        "virtual switch tin: crosspoint 1 to 1: asked for 3000 bytes, 2000 of 14000 are free: 1000 short",
+    ),
+    (
+        "rate_in = \"1Mbit/s\", ",
+        "",
+        13,
+        "virtual switch tin: found no port to come in or none to leave by, expected both",
+    ),
     ("ports = 4", "ports = 0", 5, "switch s1: fabric: ports: found 0, expected 1 to 256"),
     (
         "rate = \"1Gbit/s\"",
@@ -61,7 +79,7 @@ const CASES: [(&str, &str, usize, &str); 24] = [
         "{ port = 1, rate = \"250Mbit/s\" }",
         "{ port = 1 }",
         10,
-        "virtual switch gold: port 1: found no rate_in, expected it or `rate` for both directions",
+        "virtual switch gold: port 1: found no rate, expected `rate`, or `rate_in` or `rate_out` or both",
     ),
     (
         "rate_out = \"2Mbit/s\"",
@@ -83,7 +101,7 @@ const CASES: [(&str, &str, usize, &str); 24] = [
         12,
         "virtual switch gold: buffers: found 1 to 4, expected numbers of its ports",
     ),
-    ("buffer = \"24kB\"", "buffer = \"1MB\"", 12, "buffers: buffer: found 1MB, expected 1514B to 192kB"),
+    ("buffer = \"13kB\"", "buffer = \"1MB\"", 12, "buffers: buffer: found 1MB, expected 1514B to 192kB"),
     (
         "buffer = \"3kB\"",
         "buffer = \"3kB\"\npaths = [[1, 2]]",

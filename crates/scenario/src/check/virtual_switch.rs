@@ -133,21 +133,21 @@ fn port(
         let known = fabric.ports.len();
         return Err(wrong(item.port.span(), format!("port: found {port}, expected one of the switch's {known} ports")));
     };
-    let rate = |own: Option<Spanned<Bps>>, what| {
-        let Some(rate) = own.or_else(|| item.rate.clone()) else {
-            return Err(wrong(
-                span.clone(),
-                format!("port {port}: found no {what}, expected it or `rate` for both directions"),
-            ));
-        };
-        if *rate.as_ref() > physical.rate {
+    if item.rate.is_none() && item.rate_in.is_none() && item.rate_out.is_none() {
+        return Err(wrong(
+            span,
+            format!("port {port}: found no rate, expected `rate`, or `rate_in` or `rate_out` or both"),
+        ));
+    }
+    let rate = |own: &Option<Spanned<Bps>>, what| match own.as_ref().or(item.rate.as_ref()) {
+        Some(rate) if *rate.as_ref() > physical.rate => {
             let problem =
                 format!("port {port}: {what}: found {}, expected at most the port's {}", rate.as_ref(), physical.rate);
-            return Err(wrong(rate.span(), problem));
+            Err(wrong(rate.span(), problem))
         }
-        Ok(rate.into_inner())
+        rate => Ok(rate.map_or(Bps(0), |rate| *rate.as_ref())),
     };
-    let (rate_in, rate_out) = (rate(item.rate_in.clone(), "rate_in")?, rate(item.rate_out.clone(), "rate_out")?);
+    let (rate_in, rate_out) = (rate(&item.rate_in, "rate_in")?, rate(&item.rate_out, "rate_out")?);
     if let Some(low) = item.ceiling.as_ref().filter(|ceiling| *ceiling.as_ref() < rate_out) {
         let problem =
             format!("port {port}: ceiling: found {}, expected at least its guaranteed {rate_out}", low.as_ref());

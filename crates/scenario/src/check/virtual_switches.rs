@@ -3,8 +3,9 @@ use super::virtual_switch::virtual_switch;
 use super::{Checked, Names, Source};
 use crate::{Fabric, FabricPort, Host, Link, Switch, document};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use toml::Spanned;
-use weir_units::{Bps, ByteSize};
+use weir_units::{Bps, ByteSize, Instant};
 
 /// Most ports of a fabric: it has a crosspoint for each pair.
 const MAX_PORTS: u32 = 256;
@@ -33,13 +34,20 @@ pub(super) fn cut(
             continue;
         };
         let attached = attached(index, hosts, links);
-        let fabric = fabric(source, &switches[index].name, place, fabric_item.map(Spanned::into_inner), attached)?;
+        let name = &switches[index].name;
+        let fabric = fabric(source, name, place.clone(), fabric_item.map(Spanned::into_inner), attached)?;
         if let Some(beyond) = items.get(MAX_VIRTUAL) {
             return Err(source.error(beyond.span(), format!("[[switch.virtual]]: expected at most {MAX_VIRTUAL}")));
         }
+        let admission = weir_fabric::Fabric::<()>::new(fabric.config(Duration::ZERO, 0));
+        let mut admission = admission.map_err(|error| source.error(place, format!("switch {name}: {error}")))?;
         for item in items {
             let span = item.span();
             let cut = virtual_switch(item.into_inner(), source, &fabric)?;
+            if let Err(refused) = admission.add(Instant::ZERO, cut.config(&fabric, Instant::ZERO)) {
+                let problem = format!("virtual switch {}: {}", cut.name, fabric.numbered(refused));
+                return Err(source.error(span, problem));
+            }
             names.claim(source, Spanned::new(span.clone(), cut.name.clone()))?;
             let twin = |dpid| switches.iter().flat_map(Switch::dpids).any(|taken| taken == dpid);
             if twin(cut.dpid) {

@@ -1,0 +1,96 @@
+//! What a scenario's fabrics and virtual switches are to the fabric itself.
+use crate::{Fabric, IntraDiscipline, QueueManager, Red, VirtualSwitch};
+use std::time::Duration;
+use weir_fabric::{
+    Buffers, FabricConfig, Forwarding, InputConfig, OutputConfig, PortIndex, QueueConfig, RedConfig, Refused,
+    VirtualSwitchConfig,
+};
+use weir_units::{ByteSize, Instant};
+
+impl Fabric {
+    /// The fabric's configuration: its ports are [`Fabric::ports`], in their order. `ceiling_slack` is for its outputs, `seed` for what it
+    /// draws at random.
+    pub fn config(&self, ceiling_slack: Duration, seed: u64) -> FabricConfig {
+        let output = |rate| OutputConfig {
+            discipline: self.discipline,
+            ceiling_slack,
+            ..OutputConfig::new(rate, self.crosspoint.0)
+        };
+        FabricConfig {
+            inputs: self.ports.iter().map(|port| InputConfig { rate: port.rate }).collect(),
+            outputs: self.ports.iter().map(|port| output(port.rate)).collect(),
+            sharing: self.sharing,
+            max_packet: saturated(self.max_packet),
+            seed,
+        }
+    }
+
+    /// The place in the fabric of the physical port with this number.
+    pub fn index(&self, number: u32) -> Option<PortIndex> {
+        let place = self.ports.iter().position(|port| port.port == number)?;
+        u16::try_from(place).ok().map(PortIndex)
+    }
+
+    /// Why a virtual switch is refused, with the physical ports' numbers.
+    pub fn numbered(&self, refused: Refused) -> Refused {
+        let number = |index: PortIndex| self.ports.get(usize::from(index.0)).map(|port| port.port);
+        refused.numbered(|index| number(index).and_then(|number| u16::try_from(number).ok()).unwrap_or(index.0))
+    }
+}
+
+impl VirtualSwitch {
+    /// Its configuration in a fabric that has its ports. Its lifetime begins `now`.
+    pub fn config(&self, fabric: &Fabric, now: Instant) -> VirtualSwitchConfig {
+        let ports = self.ports.iter().filter_map(|port| {
+            Some(weir_fabric::VirtualPort {
+                physical: fabric.index(port.port)?,
+                rate_in: port.rate_in,
+                rate_out: port.rate_out,
+                ceiling: port.ceiling,
+                quantum: saturated(port.quantum),
+            })
+        });
+        let path = |[from, to]: [u32; 2]| Some((self.index(fabric, from)?, self.index(fabric, to)?));
+        let certain = self.buffers.iter().filter_map(|at| path([at.from, at.to]).map(|(i, o)| (i, o, at.buffer.0)));
+        let forwarding = self.paths.as_ref().map(|paths| paths.iter().copied().filter_map(path).collect());
+        VirtualSwitchConfig {
+            name: self.name.clone(),
+            ports: ports.collect(),
+            forwarding: forwarding.map_or(Forwarding::All, Forwarding::Paths),
+            buffers: Buffers { default: self.buffer.0, certain: certain.collect() },
+            queue: queue(self.queue, &self.red),
+            intra: match self.discipline {
+                IntraDiscipline::RoundRobin => weir_fabric::IntraDiscipline::RoundRobin,
+                IntraDiscipline::Drr => weir_fabric::IntraDiscipline::Drr { quantum: saturated(self.intra_quantum) },
+                IntraDiscipline::Fcfs => weir_fabric::IntraDiscipline::Fcfs,
+                IntraDiscipline::Lqf => weir_fabric::IntraDiscipline::Lqf,
+            },
+            priority: self.priority,
+            expires: self.lifetime.map(|lifetime| now + lifetime),
+        }
+    }
+
+    /// The place in the fabric of its port with this number.
+    pub fn index(&self, fabric: &Fabric, number: u32) -> Option<PortIndex> {
+        fabric.index(self.ports.iter().find(|port| port.number == number)?.port)
+    }
+}
+
+fn queue(queue: QueueManager, red: &Red) -> QueueConfig {
+    let default = RedConfig::default();
+    match queue {
+        QueueManager::TailDrop => QueueConfig::TailDrop,
+        QueueManager::DropHead => QueueConfig::DropHead,
+        QueueManager::Red => QueueConfig::Red(RedConfig {
+            min: red.min.map(|min| min.0),
+            max: red.max.map(|max| max.0),
+            probability: red.probability.unwrap_or(default.probability),
+            weight: red.weight.unwrap_or(default.weight),
+            gentle: red.gentle,
+        }),
+    }
+}
+
+fn saturated(size: ByteSize) -> u32 {
+    u32::try_from(size.0).unwrap_or(u32::MAX)
+}
