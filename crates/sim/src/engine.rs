@@ -1,0 +1,300 @@
+//! A run: events in the order of their times until nothing is left to happen.
+use crate::agenda::Agenda;
+use crate::model::{Hop, Model, ModelError, Window};
+use crate::parts::{Item, LineState, SourceState, UnderWay};
+use crate::tally::{REASONS, Tally};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use weir_fabric::{Count, Crosspoint, Dropped, Fabric, Line, Next, Packet, PortIndex, SwitchIndex};
+use weir_traffic::Stream;
+use weir_units::Instant;
+
+/// Most packets that wait for a line; more are lost as `line_full`.
+pub const MAX_ON_LINE: usize = 1 << 20;
+/// Events between two looks at whether to stop.
+const LOOK_EVERY: u64 = 1 << 16;
+
+/// Stops runs and says how far they are. Shared by all threads that simulate.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// Set to stop: results are partial from then on.
+    pub cancel: AtomicBool,
+    /// Events so far.
+    pub events: AtomicU64,
+    /// Nanoseconds of virtual time so far, in which packets arrive, warm-up included.
+    pub virtual_ns: AtomicU64,
+}
+
+/// What a run measured.
+#[derive(Debug, Clone)]
+pub struct RunResult {
+    /// By group.
+    pub groups: Vec<Tally>,
+    /// Packets made, counted or not.
+    pub packets: u64,
+    /// Events simulated.
+    pub events: u64,
+    /// Length of the time in which packets counted, in seconds.
+    pub window_s: f64,
+    /// Whether it was stopped before its end.
+    pub partial: bool,
+}
+
+/// A model in the middle of a run. Parts on the agenda, in this order, so that among events of one time packets arrive before outputs
+/// choose: sources, lines, wires from output to the next hop, outputs.
+struct Run<'a> {
+    agenda: Agenda,
+    sources: Vec<SourceState>,
+    lines: Vec<LineState>,
+    wires: Vec<UnderWay>,
+    outputs: Vec<Output>,
+    fabrics: Vec<Fabric<Item>>,
+    /// Place of the first output of each fabric.
+    first_output: Vec<usize>,
+    paths: Vec<Way>,
+    hops: Vec<(Hop, Crosspoint)>,
+    tallies: Vec<Tally>,
+    dropped: Vec<Dropped<Item>>,
+    window: [Instant; 2],
+    packets: u64,
+    events: u64,
+    watch: &'a Watch,
+}
+
+/// A path, for lookups.
+struct Way {
+    group: u32,
+    class: u8,
+    hops: u8,
+    /// Place of its first hop among all.
+    first_hop: u32,
+}
+
+struct Output {
+    fabric: usize,
+    port: PortIndex,
+    line: Line,
+}
+
+/// Simulates a model once. `replication` numbers independent runs of one seed.
+///
+/// # Errors
+/// The model names what is not there, or cannot be.
+pub fn run(model: &Model, window: Window, seed: u64, replication: u64, watch: &Watch) -> Result<RunResult, ModelError> {
+    model.check()?;
+    let mut run = Run::new(model, window, seed, replication, watch)?;
+    let partial = run.go_on();
+    Ok(RunResult {
+        groups: run.tallies,
+        packets: run.packets,
+        events: run.events,
+        window_s: window.length.as_secs_f64(),
+        partial,
+    })
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        model: &Model,
+        window: Window,
+        seed: u64,
+        replication: u64,
+        watch: &'a Watch,
+    ) -> Result<Run<'a>, ModelError> {
+        let (mut fabrics, mut switches, mut outputs, mut first_output) = (vec![], vec![], vec![], vec![]);
+        for (number, fabric) in model.fabrics.iter().enumerate() {
+            let mut config = fabric.config.clone();
+            config.seed ^= seed.rotate_left(32) ^ replication;
+            let cannot = |error| ModelError::Fabric { fabric: number, error };
+            let mut made = Fabric::new(config).map_err(cannot)?;
+            let add = |switch: &weir_fabric::VirtualSwitchConfig| made.add(Instant::ZERO, switch.clone());
+            switches.push(fabric.switches.iter().map(add).collect::<Result<Vec<_>, _>>().map_err(ModelError::Refused)?);
+            fabrics.push(made);
+            first_output.push(outputs.len());
+            for (port, output) in (0..).zip(&fabric.config.outputs) {
+                let line = Line::new(output.rate, std::time::Duration::ZERO);
+                outputs.push(Output { fabric: number, port: PortIndex(port), line });
+            }
+        }
+        let mut run = Run {
+            agenda: Agenda::new(model.sources.len() + model.lines.len() + 2 * outputs.len()),
+            sources: Vec::new(),
+            lines: model.lines.iter().map(|line| LineState::new(*line)).collect(),
+            wires: outputs.iter().map(|_| UnderWay::default()).collect(),
+            outputs,
+            fabrics,
+            first_output,
+            paths: Vec::new(),
+            hops: Vec::new(),
+            tallies: vec![Tally::default(); model.groups.len()],
+            dropped: Vec::new(),
+            window: window.bounds(),
+            packets: 0,
+            events: 0,
+            watch,
+        };
+        for (number, source) in model.sources.iter().enumerate() {
+            let first_path = place(run.paths.len());
+            run.add_paths(source, &switches);
+            let random = Stream::new(seed, replication, number as u64);
+            let made = SourceState::new(source, first_path, run.window[1], random);
+            let (state, first) = made.map_err(|error| ModelError::Traffic { source_index: number, error })?;
+            run.sources.push(state);
+            run.agenda.set(number, first);
+        }
+        Ok(run)
+    }
+
+    fn add_paths(&mut self, source: &crate::model::Source, switches: &[Vec<SwitchIndex>]) {
+        for path in &source.paths {
+            let first_hop = place(self.hops.len());
+            for hop in &path.hops {
+                let (input, output) = (PortIndex(hop.input), PortIndex(hop.output));
+                self.hops.push((*hop, Crosspoint { switch: switches[hop.fabric][hop.switch], input, output }));
+            }
+            let hops = u8::try_from(path.hops.len()).unwrap_or(u8::MAX);
+            self.paths.push(Way { group: place(path.group), class: path.class, hops, first_hop });
+        }
+    }
+
+    /// Goes on to the end; whether it was stopped before.
+    fn go_on(&mut self) -> bool {
+        let lines = self.sources.len();
+        let wires = lines + self.lines.len();
+        let outputs = wires + self.wires.len();
+        let mut told = 0;
+        while let Some((part, now)) = self.agenda.next() {
+            self.events += 1;
+            if self.events.is_multiple_of(LOOK_EVERY) && self.is_to_stop(now, &mut told) {
+                return true;
+            }
+            if part < lines {
+                self.make(part, now, lines, outputs);
+            } else if part < wires {
+                let arrived = self.lines[part - lines].under_way.pop();
+                self.land(part, arrived, now, outputs);
+            } else if part < outputs {
+                let arrived = self.wires[part - wires].pop();
+                self.land(part, arrived, now, outputs);
+            } else {
+                self.decide(part, part - outputs, now, wires);
+            }
+        }
+        self.is_to_stop(self.window[1], &mut told);
+        self.watch.events.fetch_add(self.events % LOOK_EVERY, Ordering::Relaxed);
+        false
+    }
+
+    #[cold]
+    fn is_to_stop(&self, now: Instant, told: &mut u64) -> bool {
+        let reached = now.min(self.window[1]).as_nanos();
+        self.watch.virtual_ns.fetch_add(reached.saturating_sub(*told), Ordering::Relaxed);
+        *told = reached.max(*told);
+        self.watch
+            .events
+            .fetch_add(if self.events.is_multiple_of(LOOK_EVERY) { LOOK_EVERY } else { 0 }, Ordering::Relaxed);
+        self.watch.cancel.load(Ordering::Relaxed)
+    }
+
+    /// A source makes a packet.
+    #[inline]
+    fn make(&mut self, number: usize, now: Instant, lines: usize, outputs: usize) {
+        let source = &mut self.sources[number];
+        let item = source.make();
+        let line = source.line as usize;
+        self.agenda.set(number, source.next_time(now));
+        self.packets += 1;
+        let LineState { line: serial, under_way } = &mut self.lines[line];
+        let Some(serial) = serial else { return self.arrive(item, now, outputs) };
+        if under_way.len() >= MAX_ON_LINE {
+            return self.lose_on_line(item, now);
+        }
+        let starts = now.max(serial.free_at());
+        let arrives = serial.send(starts, item.bytes);
+        if under_way.push(arrives, item) {
+            self.agenda.set(lines + line, arrives);
+        }
+    }
+
+    #[cold]
+    fn lose_on_line(&mut self, item: Item, now: Instant) {
+        let tally = &mut self.tallies[self.paths[item.path as usize].group as usize];
+        if now >= self.window[0] {
+            tally.arrived += Count { packets: 1, bytes: u64::from(item.bytes) };
+            tally.lose(0, item.bytes, REASONS - 1);
+        }
+    }
+
+    /// A packet's last bit is there.
+    #[inline]
+    fn land(&mut self, part: usize, arrived: Option<(Item, Instant)>, now: Instant, outputs: usize) {
+        let Some((item, next)) = arrived else { return self.agenda.set(part, Instant::FAR) };
+        self.agenda.set(part, next);
+        self.arrive(item, now, outputs);
+    }
+
+    /// A packet is at a fabric.
+    #[inline]
+    fn arrive(&mut self, mut item: Item, now: Instant, outputs: usize) {
+        let way = &self.paths[item.path as usize];
+        let (hop, at) = &self.hops[way.first_hop as usize + usize::from(item.hop)];
+        if item.hop == 0 {
+            item.entered = now;
+            item.counts = now >= self.window[0] && now < self.window[1];
+            if item.counts {
+                self.tallies[way.group as usize].arrived += Count { packets: 1, bytes: u64::from(item.bytes) };
+            }
+        }
+        let packet = Packet { bytes: item.bytes, class: way.class, number: item.number, item };
+        let taken = self.fabrics[hop.fabric].enqueue(now, *at, packet, &mut self.dropped);
+        if taken {
+            let output = self.first_output[hop.fabric] + usize::from(hop.output);
+            let free = self.outputs[output].line.free_at().max(now);
+            let part = outputs + output;
+            // A line that is busy chooses when it is free; one that waits may have something to do now.
+            if self.agenda.at(part) > free {
+                self.agenda.set(part, free);
+            }
+        }
+        if !self.dropped.is_empty() {
+            self.lose();
+        }
+    }
+
+    fn lose(&mut self) {
+        for lost in self.dropped.drain(..) {
+            let item = lost.packet.item;
+            if item.counts {
+                let tally = &mut self.tallies[self.paths[item.path as usize].group as usize];
+                tally.lose(usize::from(item.hop), item.bytes, lost.reason as usize);
+            }
+        }
+    }
+
+    /// An output's line is free.
+    #[inline]
+    fn decide(&mut self, part: usize, output: usize, now: Instant, wires: usize) {
+        let Output { fabric, port, line } = &mut self.outputs[output];
+        let item = match self.fabrics[*fabric].dequeue(now, *port) {
+            Next::Packet(departure) => departure.item,
+            Next::Wait(until) => return self.agenda.set(part, until.max(Instant::from_nanos(now.as_nanos() + 1))),
+            Next::Empty => return self.agenda.set(part, Instant::FAR),
+        };
+        let through = line.send(now, item.bytes);
+        self.agenda.set(part, through);
+        let way = &self.paths[item.path as usize];
+        if item.hop + 1 < way.hops {
+            let (hop, _) = &self.hops[way.first_hop as usize + usize::from(item.hop)];
+            let arrives = through + hop.delay;
+            if self.wires[output].push(arrives, Item { hop: item.hop + 1, ..item }) {
+                self.agenda.set(wires + output, arrives);
+            }
+        } else if item.counts {
+            self.tallies[way.group as usize].delays.record(now.as_nanos() - item.entered.as_nanos());
+        }
+    }
+}
+
+/// An index in the few bytes that packets have for it; models are checked to be small enough.
+fn place(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,19 @@
+//! Networks in virtual time: discrete events over the same fabric, datapath and controller as live.
+//!
+//! A [`Model`] has sources, lines and fabrics that know lengths and classes; [`engine::run`] simulates it once, [`replicate()`] several
+//! times with a confidence interval, [`report`] sums up. [`queue`] is the simplest system of all, for comparing with formulas.
+pub mod agenda;
+pub mod engine;
+pub mod model;
+mod parts;
+pub mod queue;
+pub mod replicate;
+pub mod report;
+pub mod stats;
+pub mod tally;
+
+pub use agenda::Agenda;
+pub use engine::{RunResult, Watch, run};
+pub use model::{FabricModel, Generated, Group, Hop, LineModel, Model, ModelError, Path, Source, Split, Window};
+pub use replicate::{Plan, Replications, replicate};
+pub use tally::Tally;

@@ -1,0 +1,146 @@
+//! Independent runs of one model, on several threads, until their results are sure enough.
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// How many replications there are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// At least so many.
+    pub least: u64,
+    /// At most so many.
+    pub most: u64,
+    /// Threads that simulate.
+    pub threads: usize,
+}
+
+/// What was run.
+#[derive(Debug, Clone)]
+pub struct Replications<R> {
+    /// Their results, in the order of their numbers: always 0 to some number, without gaps.
+    pub results: Vec<R>,
+    /// Whether the last ones were not asked for any more: it was stopped from outside.
+    pub stopped: bool,
+}
+
+/// Runs replications 0, 1, ... until there are enough. `run` does one; it gives nothing when it was stopped. `enough` looks at those that
+/// are done, in order and without gaps, and so decides the same whatever the number of threads and however fast each is.
+///
+/// # Errors
+/// The first replication's that failed.
+pub fn replicate<R: Send, E: Send>(
+    plan: &Plan,
+    run: impl Fn(u64) -> Result<Option<R>, E> + Sync,
+    mut enough: impl FnMut(&[R]) -> bool,
+) -> Result<Replications<R>, E> {
+    let most = plan.most.max(1);
+    let shared = Shared { next: AtomicU64::new(0), done: Mutex::new(Vec::new()), changed: Condvar::new() };
+    std::thread::scope(|scope| {
+        let threads = plan.threads.clamp(1, 256).min(usize::try_from(most).unwrap_or(usize::MAX));
+        for _ in 0..threads {
+            scope.spawn(|| shared.work(most, &run));
+        }
+        let mut results = Vec::new();
+        loop {
+            let number = results.len() as u64;
+            if number >= most || number >= plan.least && enough(&results) {
+                shared.end();
+                return Ok(Replications { results, stopped: false });
+            }
+            match shared.wait_for(number) {
+                Ok(Some(result)) => results.push(result),
+                Ok(None) => {
+                    shared.end();
+                    return Ok(Replications { results, stopped: true });
+                }
+                Err(error) => {
+                    shared.end();
+                    return Err(error);
+                }
+            }
+        }
+    })
+}
+
+struct Shared<R, E> {
+    next: AtomicU64,
+    /// Those that are done and not yet looked at.
+    done: Mutex<Vec<(u64, Result<Option<R>, E>)>>,
+    changed: Condvar,
+}
+
+/// Replications that may be done before their turn comes to be looked at: bounds what is kept.
+const AHEAD: u64 = 64;
+
+impl<R, E> Shared<R, E> {
+    fn work(&self, most: u64, run: &(impl Fn(u64) -> Result<Option<R>, E> + Sync)) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= most {
+                return;
+            }
+            let result = run(number);
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((number, result));
+            self.changed.notify_all();
+            while done.len() as u64 >= AHEAD && self.next.load(Ordering::Relaxed) < most {
+                done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    fn wait_for(&self, number: u64) -> Result<Option<R>, E> {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(at) = done.iter().position(|(found, _)| *found == number) {
+                let result = done.swap_remove(at).1;
+                self.changed.notify_all();
+                return result;
+            }
+            done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// No new ones are begun; those under way go on to their end.
+    fn end(&self) {
+        self.next.store(u64::MAX / 2, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn squares(threads: usize, least: u64, most: u64, last: u64) -> Vec<u64> {
+        let plan = Plan { least, most, threads };
+        let run = |number| Ok::<_, Infallible>(Some(number * number));
+        let Ok(found) = replicate(&plan, run, |results: &[u64]| results.last() >= Some(&last));
+        assert!(!found.stopped);
+        found.results
+    }
+
+    #[test]
+    fn results_do_not_depend_on_threads() {
+        for threads in [1, 2, 7] {
+            assert_eq!(squares(threads, 2, 100, 16), [0, 1, 4, 9, 16]);
+            assert_eq!(squares(threads, 3, 3, u64::MAX), [0, 1, 4]);
+            assert_eq!(squares(threads, 0, 500, u64::MAX).len(), 500);
+        }
+    }
+
+    #[test]
+    fn what_is_done_before_a_stop_is_kept() {
+        let plan = Plan { least: 10, most: 10, threads: 3 };
+        let run = |number| Ok::<_, Infallible>((number < 4).then_some(number));
+        let Ok(found) = replicate(&plan, run, |_| false);
+        assert_eq!((found.results, found.stopped), (vec![0, 1, 2, 3], true));
+    }
+
+    #[test]
+    fn an_error_ends_it() {
+        let plan = Plan { least: 10, most: 10, threads: 2 };
+        let run = |number| if number == 2 { Err("no") } else { Ok(Some(number)) };
+        assert_eq!(replicate(&plan, run, |_| false).unwrap_err(), "no");
+    }
+}
