@@ -8,15 +8,18 @@ use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, Verdict, VerdictWord, WorkerNo};
 use weir_memory::Wide;
 use weir_openflow::model::PortNo;
-use weir_packet::{Field, Frame, FrameBody, Parsed, parse_common, parse_frame};
+use weir_packet::parse::Written;
+use weir_packet::{Field, Frame, FrameBody, Parsed, parse_common, parse_frame, parse_frequent};
 use weir_units::Instant;
 
 /// The memory that bursts are handled in.
 #[derive(Debug)]
 pub(crate) struct Burst {
     pub(crate) parsed: Box<[Parsed; MAX_BURST]>,
-    /// Where something may be left in `parsed` that [`parse_common`] does not overwrite.
+    /// Where something may be left in `parsed` that [`parse_common`] and [`parse_frequent`] do not overwrite.
     stale: Lanes,
+    /// Those of `stale` where that is IPv6 addresses only.
+    ipv6: Lanes,
     found: Box<[EntryId; MAX_BURST]>,
     /// Packets of which more is known than their bytes, or that begin with no Ethernet header.
     special: Lanes,
@@ -73,6 +76,7 @@ impl Default for Burst {
         Burst {
             parsed: Box::new([Parsed::default(); MAX_BURST]),
             stale: Lanes(u64::MAX),
+            ipv6: Lanes::default(),
             special: Lanes::default(),
             found: Box::new([EntryId::NONE; MAX_BURST]),
             bytes: Box::new([0; MAX_BURST]),
@@ -90,7 +94,9 @@ impl Burst {
     #[inline(always)]
     pub(crate) fn parse<W: Wide>(&mut self, wide: W, frames: &[Frame], in_port: PortNo) -> Lanes {
         let all = Lanes::first(frames.len());
-        Lanes(self.stale.0 & all.0).each(|lane| self.parsed[lane] = BLANK);
+        if self.stale.0 & all.0 != 0 {
+            self.freshen(all);
+        }
         let (mut uncommon, mut special) = (Lanes::default(), Lanes::default());
         for (lane, (frame, slot)) in frames.iter().zip(self.parsed.iter_mut()).enumerate() {
             let frame: &FrameBody = frame;
@@ -104,20 +110,44 @@ impl Burst {
             }
         }
         self.special = special;
-        self.stale = Lanes(self.stale.without(all).0 | uncommon.0);
         if uncommon.is_empty() { all } else { self.parse_others(frames, in_port, all, uncommon) }
     }
 
-    /// Goes on with the frames that do not have the common shape.
+    /// Goes on with the frames that do not have the most common shape: those of frequent shapes, and any others.
     #[inline(never)]
     fn parse_others(&mut self, frames: &[Frame], in_port: PortNo, all: Lanes, uncommon: Lanes) -> Lanes {
         let mut packets = all;
         uncommon.each(|lane| {
-            if !parse_other(&frames[lane], in_port, &mut self.parsed[lane]) {
-                packets = packets.without(Lanes(1 << lane));
+            let (frame, slot) = (&frames[lane], &mut self.parsed[lane]);
+            let written = if self.special.has(lane) { None } else { parse_frequent(frame, in_port, slot) };
+            match written {
+                Some(Written::Ordinary) => {}
+                Some(Written::WithIpv6) => {
+                    self.stale.add(lane);
+                    self.ipv6.add(lane);
+                }
+                None => {
+                    self.stale.add(lane);
+                    if !parse_other(frame, in_port, slot) {
+                        packets = packets.without(Lanes(1 << lane));
+                    }
+                }
             }
         });
         packets
+    }
+
+    /// Takes out what other packets left where the common ones write nothing.
+    #[inline(never)]
+    fn freshen(&mut self, all: Lanes) {
+        Lanes(self.stale.0 & all.0).each(|lane| {
+            if self.ipv6.has(lane) {
+                self.parsed[lane].key.words[8..12].fill(0);
+            } else {
+                self.parsed[lane] = BLANK;
+            }
+        });
+        (self.stale, self.ipv6) = (self.stale.without(all), self.ipv6.without(all));
     }
 
     /// Finds out what becomes of the packets, and counts them at the entries found.
@@ -308,6 +338,7 @@ impl Burst {
     /// States that a packet went the general way, which may leave anything in its place.
     pub(crate) fn spoil(&mut self, lane: usize) {
         self.stale.add(lane);
+        self.ipv6 = self.ipv6.without(Lanes(1 << lane));
     }
 }
 
@@ -326,3 +357,6 @@ fn parse_other(frame: &Frame, in_port: PortNo, slot: &mut Parsed) -> bool {
     slot.key.words[word] |= BLANK.key.words[word];
     is_packet
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use weir_packet::edit::{self, Edited};
 use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
-use weir_packet::{Field, Frame, FramePool, Layers, PacketType, Parsed, PortNo, checksum, offload};
+use weir_packet::{Field, Frame, FramePool, Layers, PacketType, Parsed, PortNo, checksum, offload, parse_frequent};
 
 const EDITS: usize = 4;
 /// Numbers of edits below this are fields to be set.
@@ -30,7 +30,12 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn parse(frame: &Frame) -> Result<Parsed, impl std::fmt::Debug> {
-    Parsed::of(frame, PortNo(1))
+    let parsed = Parsed::of(frame, PortNo(1));
+    let mut short = Parsed::default();
+    if frame.is_plain() && parse_frequent(frame, PortNo(1), &mut short).is_some() {
+        assert_eq!(Some(&short), parsed.as_ref().ok());
+    }
+    parsed
 }
 
 fn set_offload(frame: &mut Frame, choice: &[u8]) {

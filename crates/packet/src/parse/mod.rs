@@ -3,6 +3,7 @@
 //! One pass, outside in: link ([`parse()`]), `ip`, `transport`. Each step reads a header whole or not at all, writes its
 //! fields into the key's words and hands on to the next; nothing is written twice and absent fields stay zero.
 pub(crate) mod common;
+pub(crate) mod frequent;
 pub(crate) mod ip;
 pub(crate) mod transport;
 
@@ -11,6 +12,7 @@ use crate::field::{VLAN_PRESENT, eth_type};
 use crate::{Field, FlowKey, Frame, PacketType, PortNo, nsh};
 
 pub use common::parse_common;
+pub use frequent::{Written, parse_frequent};
 
 /// VLAN tags looked behind; with more, `eth_type` is the next tag's TPID and parsing ends there.
 pub const MAX_VLAN_TAGS: u8 = 8;

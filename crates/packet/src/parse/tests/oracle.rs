@@ -1,8 +1,9 @@
 //! What another parser, etherparse, says about a frame.
 use crate::craft::{Craft, TcpHeader};
 use crate::field::{VLAN_PRESENT, ip_frag, ipv6_exthdr};
+use crate::parse::Written;
 use crate::test_support::any_craft;
-use crate::{Field, Frame, MacAddr, Parsed, PortNo, parse, parse_common};
+use crate::{Field, Frame, MacAddr, Parsed, PortNo, parse, parse_common, parse_frequent};
 use etherparse::{
     ArpHardwareId, EtherType, Ipv6ExtensionSlice, LinkExtSlice, LinkSlice, NetSlice, SlicedPacket, TransportSlice,
 };
@@ -32,7 +33,24 @@ pub(super) fn compare_common(frame: &[u8]) -> bool {
     if is_common {
         assert_eq!((Ok(common), portable), (Parsed::of(&frame, PortNo(7)), common), "{frame:?}");
     }
+    compare_frequent(&frame);
     is_common
+}
+
+/// The same for the parser of frequent shapes; whether it takes the frame.
+fn compare_frequent(frame: &Frame) -> bool {
+    let mut is_frequent = false;
+    // What was there in the words that it says it writes must not matter.
+    for written in [Written::Ordinary, Written::WithIpv6] {
+        let mut frequent = Parsed::default();
+        let ipv6 = if written == Written::WithIpv6 { 8..12 } else { 0..0 };
+        (0..8).chain(ipv6).chain(16..17).for_each(|word| frequent.key.words[word] = 0xa5a5_a5a5);
+        if parse_frequent(frame, PortNo(7), &mut frequent) == Some(written) {
+            assert_eq!(Ok(frequent), Parsed::of(frame, PortNo(7)), "{frame:?}");
+            is_frequent = true;
+        }
+    }
+    is_frequent
 }
 
 /// Checks that parsing finds what etherparse finds; how many fields were compared. What etherparse refuses, or reads
@@ -228,4 +246,30 @@ fn the_common_shape_is_recognised() {
         &ethernet().vlan(0x8100, 5, 3).vlan(0x8100, 6, 3).ipv4(a, b).tcp(TcpHeader::default()).build()
     ));
     assert!(!compare_common(&ethernet().ipv4(a, b).build()));
+}
+
+#[test]
+fn frequent_shapes_are_recognised() {
+    let ipv4 = |craft: Craft| craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let ipv6 = |craft: Craft| craft.ipv6(1.into(), 2.into());
+    for tags in 0..3 {
+        let link = || {
+            (0..tags).fold(Craft::ethernet(MacAddr::from_bits(1), MacAddr::from_bits(2)), |c, _| c.vlan(0x8100, 5, 3))
+        };
+        let shapes = [
+            ipv4(link().mpls(77, 3, 64).mpls(78, 0, 64)).udp(1, 2),
+            ipv6(link()).udp(1, 2).payload(&[0; 4]),
+            ipv6(link()).tcp(TcpHeader { flags: 0x12, ..TcpHeader::default() }),
+            ipv6(link()).icmp(128, 0, [0; 4]),
+            ipv4(link()).icmp(8, 0, [0; 4]),
+        ];
+        for shape in shapes {
+            assert_eq!(compare_frequent(&shape.frame()), tags < 2, "{:?}", shape.frame());
+        }
+        for other in
+            [ipv6(link()).icmp(135, 0, [0; 4]).payload(&[0; 16]), ipv6(link()).ip_proto(50), ipv4(link()).ip_proto(50)]
+        {
+            assert!(!compare_frequent(&other.frame()));
+        }
+    }
 }
