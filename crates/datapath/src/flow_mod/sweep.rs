@@ -140,29 +140,28 @@ impl<'a> Sweep<'a> {
 }
 
 impl What<'_> {
-    /// Where to look in a table.
-    fn open(&self, number: u8, table: &FlowTable) -> Left {
-        let all = Left::Below(u32::MAX);
-        let few = match self {
-            What::Delete(filter) => return filter.open(number, table),
-            What::Modify(modify) => return modify.filter.open(number, table),
-            What::Add(add) if add.flow.table.0 != number => Some(Vec::new()),
-            What::Add(add) => table.few_overlapping(add.flow.priority, &add.words),
-            // Most groups and meters have no entries in most tables: those are not gone through.
-            What::WithGroup(_) | What::WithMeter(_) if !self.is_in(table) => Some(Vec::new()),
-            What::Clear(clear) if !clear.is_about(number) => Some(Vec::new()),
-            What::WithGroup(_) | What::WithMeter(_) | What::Clear(_) => None,
-        };
-        few.map_or(all, Left::Few)
-    }
-
-    /// Whether there may be something left to look for in a table.
-    fn is_in(&self, table: &FlowTable) -> bool {
-        match self {
+    /// Whether there may be something to look for in a table; most groups and meters have no entries in most tables.
+    fn is_about(&self, number: u8, table: &FlowTable) -> bool {
+        let is_it = match self {
+            What::Delete(filter) => filter.is_about(number),
+            What::Modify(modify) => modify.filter.is_about(number),
+            What::Add(add) => add.flow.table.0 == number,
             What::WithGroup(group) => table.sends_to(*group),
             What::WithMeter(meter) => table.metered().is_by(*meter),
-            _ => true,
-        }
+            What::Clear(clear) => clear.is_about(number),
+        };
+        is_it && table.len() != 0
+    }
+
+    /// Where to look in a table.
+    fn open(&self, table: &FlowTable) -> Left {
+        let few = match self {
+            What::Delete(filter) => filter.few(table),
+            What::Modify(modify) => modify.filter.few(table),
+            What::Add(add) => table.few_overlapping(add.flow.priority, &add.words),
+            What::WithGroup(_) | What::WithMeter(_) | What::Clear(_) => None,
+        };
+        few.map_or(Left::Below(u32::MAX), Left::Few)
     }
 
     fn lets(&self, table: u8, entry: &FlowEntry) -> bool {
@@ -178,13 +177,11 @@ impl What<'_> {
 }
 
 impl Filter {
-    fn open(&self, number: u8, table: &FlowTable) -> Left {
-        if !self.is_about(number) {
-            return Left::Few(Vec::new());
-        }
+    /// The entries of a table that it may let through, where few are to be looked at.
+    fn few(&self, table: &FlowTable) -> Option<Vec<EntryId>> {
         match self.strict {
-            Some(priority) => Left::Few(table.find(&self.words, priority).into_iter().collect()),
-            None => table.few_within(&self.words).map_or(Left::Below(u32::MAX), Left::Few),
+            Some(priority) => Some(table.find(&self.words, priority).into_iter().collect()),
+            None => table.few_within(&self.words),
         }
     }
 }
@@ -265,17 +262,17 @@ impl Tables<'_> {
             && let Some(table) = self.tables.get(usize::from(*number))
         {
             let (found, is_through) = match &mut sweep.left {
+                _ if !sweep.what.is_about(*number, table) => (None, true),
                 Left::All => {
                     *most = most.saturating_sub(OPEN);
-                    sweep.left = sweep.what.open(*number, table);
+                    sweep.left = sweep.what.open(table);
                     continue;
                 }
                 Left::Few(few) => (few.pop(), true),
-                Left::Below(end) if sweep.what.is_in(table) => {
+                Left::Below(end) => {
                     let found = table.last_below(end, most).map(|(id, _)| id);
                     (found, *end == 0)
                 }
-                Left::Below(_) => (None, true),
             };
             match found {
                 Some(id) => return Some((*number, id)),

@@ -27,6 +27,7 @@ mod reference;
 mod roles;
 mod services;
 mod statistics;
+mod sweeps;
 mod table_features;
 mod trace;
 mod vacancy;

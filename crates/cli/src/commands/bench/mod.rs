@@ -1,7 +1,10 @@
 //! `weir bench`: measuring what users are promised.
 mod datapath;
+mod entries;
 mod flow_mods;
+mod link;
 mod machine;
+mod updates;
 
 use std::process::ExitCode;
 
@@ -17,11 +20,14 @@ enum Command {
     Datapath(datapath::Args),
     /// How fast a switch takes flow-mods, over its OpenFlow channel
     FlowMods(flow_mods::Args),
+    /// What changing a table costs: the gaps in forwarding meanwhile, each flow-mod, memory
+    Updates(updates::Args),
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Datapath(args) => datapath::run(args),
         Command::FlowMods(args) => flow_mods::run(&args),
+        Command::Updates(args) => updates::run(&args),
     }
 }

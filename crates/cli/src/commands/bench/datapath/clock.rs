@@ -28,7 +28,7 @@ fn list(cores: &[usize]) -> String {
 }
 
 /// Processor time that this thread has used: without that of others that ran meanwhile on the same core.
-pub(super) fn thread_time() -> Duration {
+pub(in crate::commands::bench) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -3,7 +3,7 @@
 mod attack;
 mod bed;
 mod case;
-mod clock;
+pub(super) mod clock;
 mod count;
 mod dice;
 mod entry;

@@ -1,11 +1,8 @@
 //! `weir bench flow-mods`: flow-mods encoded beforehand are sent to any OpenFlow switch; measured is the time from the first byte to the
 //! barrier reply, or to the reply to a bundle's commit.
-mod entries;
-mod link;
-
+use super::entries::{self, Kind};
+use super::link::{Link, Target};
 use anyhow::{bail, ensure};
-use entries::Kind;
-use link::{Link, Target};
 use std::process::ExitCode;
 use std::time::Duration;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::str::FromStr;
 use std::time::Duration;
+use weir_openflow::model::multipart::{MultipartRequest, ReplyBody};
 use weir_openflow::session::{Event, Session, SessionConfig};
 use weir_openflow::{Body, Message, Version};
 use weir_units::{Clock as _, SystemClock};
@@ -117,6 +118,24 @@ impl Link {
             written.context("writing to the switch")?;
             Ok(reply)
         })
+    }
+
+    /// Asks for flow entries; how many the parts of the reply tell of.
+    ///
+    /// # Errors
+    /// As [`Link::ask`].
+    pub(super) fn ask_flows(&mut self, request: MultipartRequest) -> anyhow::Result<u64> {
+        let xid = self.send(Body::MultipartRequest(request))?;
+        let mut found = 0;
+        loop {
+            let Body::MultipartReply(part) = self.reply_to(xid)? else { bail!("the switch answers something else") };
+            if let ReplyBody::Flow(entries) = &part.body {
+                found += entries.len() as u64;
+            }
+            if !part.more {
+                return Ok(found);
+            }
+        }
     }
 
     /// Sends a message that is not answered when all is well; gives its transaction id.

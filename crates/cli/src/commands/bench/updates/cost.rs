@@ -1,0 +1,84 @@
+//! What one flow-mod costs the tables, by how many entries there are: the datapath alone, on this thread.
+use crate::commands::bench::entries::Kind;
+use serde::Serialize;
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_openflow::model::{FlowCommand, FlowFlags, FlowMod};
+use weir_openflow::{Body, Message, Version};
+use weir_packet::FramePool;
+use weir_units::{Clock as _, Instant, SystemClock};
+
+/// Flow-mods that are timed together.
+const WINDOW: u32 = 100;
+/// Windows of each kind; the median counts.
+const WINDOWS: u32 = 40;
+
+/// Nanoseconds that one flow-mod takes, with the making of its message: medians of windows.
+#[derive(Debug, Serialize)]
+pub(super) struct Costs {
+    pub(super) entries: u32,
+    pub(super) add_ns: f64,
+    /// With the check for overlaps.
+    pub(super) add_checked_ns: f64,
+    pub(super) modify_strict_ns: f64,
+    /// Not strict, with all that the entry matches.
+    pub(super) modify_ns: f64,
+    pub(super) delete_strict_ns: f64,
+    /// As `modify_ns`.
+    pub(super) delete_ns: f64,
+}
+
+struct Bed {
+    clock: SystemClock,
+    datapath: Datapath,
+    pool: FramePool,
+    out: Output,
+}
+
+/// Measures with so many entries in the table.
+pub(super) fn measure(entries: u32) -> Costs {
+    let clock = SystemClock::start();
+    let config = DatapathConfig { max_entries: u32::MAX, ..DatapathConfig::default() };
+    let mut bed = Bed { clock, datapath: Datapath::new(config), pool: FramePool::default(), out: Output::default() };
+    bed.datapath.channel_up(Instant::ZERO, CHANNEL, Version::V13);
+    (0..entries).for_each(|number| bed.send(Kind::Udp.add(number, 0)));
+    let all = WINDOW * WINDOWS;
+    // Numbers of the entries that come and go; those that stay are spread over the table.
+    let (new, checked) = (entries..entries + all, entries + all..entries + 2 * all);
+    let step = (entries / all).max(1);
+    let old = (0..all).map(|number| number * step % entries.max(1));
+    let command = |command| move |number| FlowMod { command, ..Kind::Udp.add(number, 0) };
+    let with_check = |number| FlowMod { flags: FlowFlags::CHECK_OVERLAP, ..Kind::Udp.add(number, 0) };
+    Costs {
+        entries,
+        add_ns: bed.time(new.clone(), |number| Kind::Udp.add(number, 0)),
+        add_checked_ns: bed.time(checked.clone(), with_check),
+        modify_strict_ns: bed.time(old.clone(), command(FlowCommand::ModifyStrict)),
+        modify_ns: bed.time(old, command(FlowCommand::Modify)),
+        delete_strict_ns: bed.time(new, command(FlowCommand::DeleteStrict)),
+        delete_ns: bed.time(checked, command(FlowCommand::Delete)),
+    }
+}
+
+const CHANNEL: ChannelId = ChannelId(1);
+
+impl Bed {
+    fn send(&mut self, flow: FlowMod) {
+        let message = Message { xid: 1, body: Body::FlowMod(flow) };
+        self.datapath.handle(self.clock.now(), CHANNEL, message, &mut self.pool, &mut self.out);
+        debug_assert!(self.out.messages.is_empty(), "{:?}", self.out.messages);
+        self.out.messages.clear();
+    }
+
+    /// Nanoseconds of one of these flow-mods.
+    fn time(&mut self, mut numbers: impl Iterator<Item = u32>, flow: impl Fn(u32) -> FlowMod) -> f64 {
+        let mut windows: Vec<f64> = Vec::new();
+        for _ in 0..WINDOWS {
+            let flows: Vec<FlowMod> = numbers.by_ref().take(WINDOW as usize).map(&flow).collect();
+            let (count, began) = (flows.len().max(1), self.clock.now());
+            flows.into_iter().for_each(|flow| self.send(flow));
+            windows.push(self.clock.now().since(began).as_secs_f64() * 1e9 / count as f64);
+        }
+        windows.sort_by(f64::total_cmp);
+        windows[windows.len() / 2]
+    }
+}

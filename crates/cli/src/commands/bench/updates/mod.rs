@@ -1,0 +1,153 @@
+//! `weir bench updates`: what changing a table costs those who forward, and those who change it.
+mod cost;
+mod gauge;
+mod phases;
+
+use super::machine::Machine;
+use cost::Costs;
+use phases::{Bed, Figures, Phase};
+use serde::Serialize;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+use weir_units::Span;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Entries in the table, one measurement after the other
+    #[arg(long, value_delimiter = ',', default_value = "1000,100000,1000000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    entries: Vec<u32>,
+    /// What the controller does, one after the other [default: everything]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    phases: Vec<Phase>,
+    /// Flow-mods per second where a rate is kept to
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    rate: u32,
+    /// Flow-mods of a bundle
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    bundle: u32,
+    /// Flow-mods of a bundle that is to be atomic
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    atomic: u32,
+    /// How long each is measured, where it does not end by itself
+    #[arg(long, default_value = "2s")]
+    time: Span,
+    /// The core that the switch's engine stays on [default: wherever the system puts it]
+    #[arg(long)]
+    core: Option<usize>,
+    /// Leave out what a flow-mod costs the tables alone
+    #[arg(long)]
+    no_costs: bool,
+    /// Print JSON: a record of all that was measured
+    #[arg(long)]
+    json: bool,
+}
+
+/// Bytes of the process that lay in memory, where Linux says.
+#[derive(Debug, Serialize)]
+pub(crate) struct Memory {
+    entries: u32,
+    before: Option<u64>,
+    loaded: Option<u64>,
+    /// When all were deleted again.
+    deleted: Option<u64>,
+    /// When as many had come again and ended by themselves, if they did.
+    ended: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    command: String,
+    version: &'static str,
+    /// What it was built from, where the build said so.
+    commit: Option<&'static str>,
+    machine: Machine,
+    rate: u32,
+    bundle: u32,
+    atomic: u32,
+    costs: Vec<Costs>,
+    phases: Vec<Figures>,
+    memory: Vec<Memory>,
+}
+
+/// # Errors
+/// The machine has no room for the entries, the switch does not start.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut report = Report {
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        version: env!("CARGO_PKG_VERSION"),
+        commit: option_env!("WEIR_COMMIT"),
+        machine: Machine::look(),
+        rate: args.rate,
+        bundle: args.bundle,
+        atomic: args.atomic,
+        costs: Vec::new(),
+        phases: Vec::new(),
+        memory: Vec::new(),
+    };
+    let say = |line: String| {
+        if !args.json {
+            // A reader that has gone misses it, nothing else.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        }
+    };
+    if !args.no_costs {
+        say("entries        add  checked   strict:modify   delete   exact:modify   delete   (ns per flow-mod, tables alone)".to_owned());
+        for entries in &args.entries {
+            let costs = cost::measure(*entries);
+            say(costs.line());
+            report.costs.push(costs);
+        }
+    }
+    say("entries   phase      updates/s     Mpps   gap p50     p99   p99.9  longest   (own)  us   >100 us (own)"
+        .to_owned());
+    for entries in &args.entries {
+        let mut bed = Bed::start(args, *entries)?;
+        let memory = bed.run(&mut |figures| {
+            say(figures.line());
+            report.phases.push(figures);
+            Ok(())
+        })?;
+        say(memory.line());
+        report.memory.push(memory);
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&report)? + "\n";
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Costs {
+    fn line(&self) -> String {
+        let Costs { entries, add_ns, add_checked_ns, modify_strict_ns, modify_ns, delete_strict_ns, delete_ns } = self;
+        format!(
+            "{entries:8} {add_ns:9.0} {add_checked_ns:8.0} {modify_strict_ns:15.0} {delete_strict_ns:8.0} {modify_ns:14.0} {delete_ns:8.0}"
+        )
+    }
+}
+
+impl Figures {
+    fn line(&self) -> String {
+        let Figures { entries, phase, mpps, updates_per_second, gap_us: gap, over, own_over, .. } = self;
+        let name = clap::ValueEnum::to_possible_value(phase).map_or(String::new(), |name| name.get_name().to_owned());
+        format!(
+            "{entries:8}  {name:8} {updates_per_second:11.0} {mpps:8.2} {:9.2} {:7.2} {:7.2} {:8.1} {:7.1} {over:10} ({own_over})",
+            gap.p50, gap.p99, gap.p999, gap.longest, gap.own_longest,
+        )
+    }
+}
+
+impl Memory {
+    fn line(&self) -> String {
+        let mib = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1048576.0));
+        let [before, loaded, deleted, ended] = [self.before, self.loaded, self.deleted, self.ended].map(mib);
+        format!(
+            "{:8}  resident MiB: {before} without entries, {loaded} with them, {deleted} when deleted, {ended} at the end",
+            self.entries
+        )
+    }
+}
+
+/// The time that is measured at least.
+const _: () = assert!(gauge::PROMISED.as_nanos() == Duration::from_micros(100).as_nanos());

@@ -1,0 +1,365 @@
+//! A live switch that forwards without end on one processor while a controller changes its table from another.
+use super::gauge::{Gaps, Gauge, PAUSED, Seen};
+use super::{Args, Memory};
+use crate::commands::bench::entries::{self, Kind};
+use crate::commands::bench::link::{Link, Target};
+use crate::commands::bench::machine;
+use anyhow::{Context as _, anyhow, ensure};
+use serde::Serialize;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_datapath::DatapathConfig;
+use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
+use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
+use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo, TableId};
+use weir_openflow::{Body, Version};
+use weir_port::null::{Flows, Headers, NullPort, Order};
+use weir_port::{Port, PortSpec};
+use weir_switch::threads::ThreadsConfig;
+use weir_switch::{ListenTarget, PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_units::{Clock as _, Instant, SystemClock};
+
+/// What the controller does meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Phase {
+    /// Nothing: what the machine itself does
+    None,
+    /// Flow-mods one after the other, at the rate asked for
+    Plain,
+    /// The same in bundles
+    Bundle,
+    /// The same in bundles that are to be atomic
+    Atomic,
+    /// Flow-mods as fast as the switch takes them
+    Flood,
+    /// All entries are asked for
+    Dump,
+    /// Deletes that are about no entry, which only looking at all of them tells
+    Scan,
+    /// All entries are deleted
+    Delete,
+    /// As many entries are added again, and all are up within a second
+    Expire,
+}
+
+impl Phase {
+    pub(super) const ALL: [Phase; 9] = [
+        Phase::None,
+        Phase::Plain,
+        Phase::Bundle,
+        Phase::Atomic,
+        Phase::Flood,
+        Phase::Dump,
+        Phase::Scan,
+        Phase::Delete,
+        Phase::Expire,
+    ];
+
+    /// Its set of gaps.
+    fn set(self) -> usize {
+        self as usize + 1
+    }
+}
+
+/// What a phase gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures {
+    pub(super) entries: u32,
+    pub(super) phase: Phase,
+    pub(super) seconds: f64,
+    /// Millions of packets per second that were forwarded meanwhile.
+    pub(super) mpps: f64,
+    /// Flow-mods, or entries that were told, deleted or ended.
+    pub(super) updates: u64,
+    pub(super) updates_per_second: f64,
+    pub(super) gap_us: Gap,
+    /// Gaps beyond 100 microseconds.
+    pub(super) over: u64,
+    /// Those that are so long without the time that other programs had the processor meanwhile.
+    pub(super) own_over: u64,
+}
+
+/// Microseconds between two times that a port was asked for frames.
+#[derive(Debug, Serialize)]
+pub(super) struct Gap {
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    pub(super) p999: f64,
+    pub(super) longest: f64,
+    /// Without the time that other programs had the processor meanwhile.
+    pub(super) own_longest: f64,
+}
+
+impl Gap {
+    fn of(gaps: &Gaps) -> Gap {
+        let us = |ns: u64| ns as f64 / 1e3;
+        Gap {
+            p50: us(gaps.quantile_ns(0.5)),
+            p99: us(gaps.quantile_ns(0.99)),
+            p999: us(gaps.quantile_ns(0.999)),
+            longest: us(gaps.longest_ns()),
+            own_longest: us(gaps.own_longest_ns()),
+        }
+    }
+}
+
+const VERSION: Version = Version::V14;
+const BUNDLE: BundleId = BundleId(1);
+const IN: PortNo = PortNo(1);
+const OUT: PortNo = PortNo(2);
+/// Flows that are forwarded; the first entries are theirs.
+const FLOWS: u32 = 1000;
+/// Bytes of a frame.
+const SIZE: usize = 60;
+/// Flow-mods of a round of [`Phase::Plain`] and [`Phase::Flood`], half of them deletes.
+const ROUND: u32 = 10_000;
+/// How often the controller looks at its clock where it keeps to a rate.
+const PIECE: Duration = Duration::from_millis(1);
+
+/// A switch with so many entries, and its controller.
+pub(super) struct Bed<'a> {
+    args: &'a Args,
+    entries: u32,
+    seen: Arc<Seen>,
+    link: Link,
+    clock: SystemClock,
+    // Stops when dropped, behind the link.
+    _switch: SwitchHandle,
+}
+
+impl Bed<'_> {
+    /// Starts a switch that has no entries.
+    ///
+    /// # Errors
+    /// No thread, no address to listen on.
+    pub(super) fn start(args: &Args, entries: u32) -> anyhow::Result<Bed<'_>> {
+        let seen = Seen::new(Phase::ALL.len());
+        let flows = Flows::new(Headers::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
+        let source = Gauge::new(NullPort::generating("source", flows, Order::cycle(FLOWS)), Arc::clone(&seen));
+        let spec: PortSpec = "null:sink".parse()?;
+        let sink: Box<dyn Port> = weir_port::open(&spec)?;
+        let core = args.core.map(|core| core.to_string());
+        let cpus = core.map(|core| core.parse()).transpose().map_err(|problem| anyhow!("--core: {problem}"))?;
+        let config = SwitchConfig {
+            datapath: DatapathConfig { max_entries: u32::MAX, ..DatapathConfig::default() },
+            threads: ThreadsConfig { cpus: cpus.unwrap_or_default(), ..ThreadsConfig::default() },
+            ports: vec![PortConfig::new(IN, Box::new(source)), PortConfig::new(OUT, sink)],
+            listeners: vec!["ptcp:0:127.0.0.1".parse().map_err(|problem| anyhow!("{problem}"))?],
+            ..SwitchConfig::default()
+        };
+        let switch = Switch::start(config)?;
+        let Some(ListenTarget::Tcp(address)) = switch.listeners().first() else {
+            anyhow::bail!("the switch does not listen");
+        };
+        let clock = SystemClock::start();
+        let link = Link::connect(&Target::Tcp(address.to_string()), VERSION, clock)?;
+        Ok(Bed { args, entries, seen, link, clock, _switch: switch })
+    }
+
+    /// Adds the entries while nothing is forwarded; how long that took. They end a while later if `timeout` says when.
+    ///
+    /// # Errors
+    /// The switch refuses.
+    pub(super) fn load(&mut self, timeout: impl Fn(u32) -> u16) -> anyhow::Result<Duration> {
+        let began = self.clock.now();
+        for first in (0..self.entries).step_by(ROUND as usize) {
+            let numbers = first..self.entries.min(first + ROUND);
+            let bytes = entries::encode(numbers.map(|number| Kind::Udp.add(number, timeout(number))), VERSION, None)?;
+            self.link.stream_and_ask(&bytes, Body::BarrierRequest)?;
+        }
+        // What no entry takes leaves, too.
+        let output = vec![Instruction::ApplyActions(vec![Action::output(OUT)])];
+        self.link.send(Body::FlowMod(FlowMod::add(0, Match::any(), output)))?;
+        self.link.ask(Body::BarrierRequest)?;
+        Ok(self.clock.now().since(began))
+    }
+
+    /// Runs through the phases that were asked for.
+    ///
+    /// # Errors
+    /// The switch refuses something.
+    pub(super) fn run(&mut self, told: &mut dyn FnMut(Figures) -> anyhow::Result<()>) -> anyhow::Result<Memory> {
+        let before = machine::resident_bytes();
+        let took = self.load(|_| 0)?;
+        let loaded = machine::resident_bytes();
+        let phases =
+            Phase::ALL.into_iter().filter(|phase| self.args.phases.is_empty() || self.args.phases.contains(phase));
+        let (early, late): (Vec<Phase>, Vec<Phase>) =
+            phases.partition(|phase| (*phase as usize) < Phase::Delete as usize);
+        for phase in early {
+            let figures = self.measure(phase, took)?;
+            told(figures)?;
+        }
+        let deletes = self.measure(Phase::Delete, took)?;
+        let deleted = machine::resident_bytes();
+        if late.contains(&Phase::Delete) {
+            told(deletes)?;
+        }
+        if late.contains(&Phase::Expire) {
+            let figures = self.measure(Phase::Expire, took)?;
+            told(figures)?;
+        }
+        let ended = machine::resident_bytes();
+        Ok(Memory { entries: self.entries, before, loaded, deleted, ended })
+    }
+
+    fn measure(&mut self, phase: Phase, load: Duration) -> anyhow::Result<Figures> {
+        let until = if phase == Phase::Expire { Some(self.load_with_timeouts(load)?) } else { None };
+        self.seen.measure(phase.set());
+        let began = self.clock.now();
+        let updates = match phase {
+            Phase::None => self.idle(),
+            Phase::Plain => self.plain(),
+            Phase::Bundle => self.bundles(BundleFlags::ORDERED, self.args.bundle),
+            Phase::Atomic => {
+                self.bundles(BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0), self.args.atomic)
+            }
+            Phase::Flood => self.flood(),
+            Phase::Dump => self.dump(),
+            Phase::Scan => self.scan(),
+            Phase::Delete => self.delete(),
+            Phase::Expire => Ok(self.expire(until.unwrap_or(began))),
+        };
+        let seconds = self.clock.now().since(began).as_secs_f64();
+        self.seen.measure(PAUSED);
+        let updates = updates?;
+        let gaps = self.seen.gaps(phase.set());
+        let (over, own_over) = gaps.over();
+        Ok(Figures {
+            entries: self.entries,
+            phase,
+            seconds,
+            mpps: gaps.packets() as f64 / seconds / 1e6,
+            updates,
+            updates_per_second: updates as f64 / seconds,
+            gap_us: Gap::of(gaps),
+            over,
+            own_over,
+        })
+    }
+
+    fn is_over(&self, began: Instant) -> bool {
+        self.clock.now().since(began) >= self.args.time.0
+    }
+
+    fn idle(&self) -> anyhow::Result<u64> {
+        std::thread::park_timeout(self.args.time.0);
+        Ok(0)
+    }
+
+    /// The messages that add entries and delete them again.
+    fn round(&self, each: u32, bundle: Option<(BundleId, BundleFlags)>) -> anyhow::Result<[Vec<u8>; 2]> {
+        let numbers = self.entries..self.entries + each;
+        let adds = entries::encode(numbers.clone().map(|number| Kind::Udp.add(number, 0)), VERSION, bundle)?;
+        let deletes = entries::encode(numbers.map(|number| Kind::Udp.delete(number)), VERSION, bundle)?;
+        Ok([adds, deletes])
+    }
+
+    /// How many flow-mods the rate has allowed for by now.
+    fn due(&self, began: Instant) -> u64 {
+        let due = self.clock.now().since(began).as_nanos() * u128::from(self.args.rate) / 1_000_000_000;
+        u64::try_from(due).unwrap_or(u64::MAX)
+    }
+
+    fn plain(&mut self) -> anyhow::Result<u64> {
+        let bytes = self.round(ROUND / 2, None)?.concat();
+        let each = bytes.len() / ROUND as usize;
+        let (began, mut sent) = (self.clock.now(), 0_u64);
+        while !self.is_over(began) {
+            let due = self.due(began);
+            while sent < due {
+                let from = sent % u64::from(ROUND);
+                let n = (due - sent).min(u64::from(ROUND) - from);
+                let at = |number: u64| usize::try_from(number).unwrap_or(0) * each;
+                self.link.write(&bytes[at(from)..at(from + n)])?;
+                sent += n;
+            }
+            std::thread::park_timeout(PIECE);
+        }
+        self.link.ask(Body::BarrierRequest)?;
+        Ok(sent)
+    }
+
+    fn bundles(&mut self, flags: BundleFlags, each: u32) -> anyhow::Result<u64> {
+        let halves = self.round(each, Some((BUNDLE, flags)))?;
+        let control =
+            |command| Body::BundleControl(BundleControl { bundle: BUNDLE, command, flags, properties: Vec::new() });
+        let (began, mut sent) = (self.clock.now(), 0);
+        // Whole rounds: what was added is deleted again.
+        while !self.is_over(began) {
+            for bytes in &halves {
+                self.link.ask(control(BundleCommand::OpenRequest))?;
+                self.link.stream_and_ask(bytes, control(BundleCommand::CommitRequest))?;
+                sent += u64::from(each);
+                while self.due(began) < sent {
+                    std::thread::park_timeout(PIECE);
+                }
+            }
+        }
+        Ok(sent)
+    }
+
+    fn flood(&mut self) -> anyhow::Result<u64> {
+        let bytes = self.round(ROUND / 2, None)?.concat();
+        let (began, mut sent) = (self.clock.now(), 0);
+        while !self.is_over(began) {
+            self.link.stream_and_ask(&bytes, Body::BarrierRequest)?;
+            sent += u64::from(ROUND);
+        }
+        Ok(sent)
+    }
+
+    fn dump(&mut self) -> anyhow::Result<u64> {
+        let (began, mut found) = (self.clock.now(), 0);
+        loop {
+            let body = RequestBody::Flow(FlowRequest::all());
+            let entries = self.link.ask_flows(MultipartRequest { more: false, body })?;
+            ensure!(entries >= u64::from(self.entries), "the switch told of {entries} entries of {}", self.entries);
+            found += entries;
+            if self.is_over(began) {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn scan(&mut self) -> anyhow::Result<u64> {
+        let nobody = FlowMod { table: TableId::ALL, cookie: 1, cookie_mask: u64::MAX, ..FlowMod::delete_all() };
+        let (began, mut sent) = (self.clock.now(), 0);
+        while !self.is_over(began) {
+            self.link.send(Body::FlowMod(nobody.clone()))?;
+            self.link.ask(Body::BarrierRequest)?;
+            sent += 1;
+        }
+        Ok(sent)
+    }
+
+    fn delete(&mut self) -> anyhow::Result<u64> {
+        let entries = Match::any().with(weir_packet::Field::EthType, weir_packet::field::eth_type::IPV4);
+        let delete = FlowMod { command: FlowCommand::Delete, matching: entries, ..FlowMod::delete_all() };
+        self.link.send(Body::FlowMod(delete))?;
+        self.link.ask(Body::BarrierRequest)?;
+        Ok(u64::from(self.entries))
+    }
+
+    /// Adds the entries again such that all end within a second; gives when that is over at the latest.
+    fn load_with_timeouts(&mut self, before: Duration) -> anyhow::Result<Instant> {
+        // Twice as long as the first time, and some, so that the first are still there when the last has come.
+        let longest = 2 * before.as_secs() + 3;
+        let share = |number: u32| before.as_secs_f64() * f64::from(number) / f64::from(self.entries.max(1));
+        let seconds: Vec<u16> = (0..self.entries)
+            .map(|number| u16::try_from(longest.saturating_sub(Duration::from_secs_f64(share(number)).as_secs())))
+            .collect::<Result<_, _>>()
+            .context("loading the entries took too long")?;
+        let began = self.clock.now();
+        self.load(|number| seconds.get(number as usize).copied().unwrap_or(1))?;
+        Ok(began + Duration::from_secs(longest + 1))
+    }
+
+    /// Waits until the last entry's time is up, and as long as ending them may take.
+    fn expire(&self, until: Instant) -> u64 {
+        let end = until + self.args.time.0 + Duration::from_micros(2 * u64::from(self.entries));
+        std::thread::park_timeout(end.since(self.clock.now()));
+        u64::from(self.entries)
+    }
+}
