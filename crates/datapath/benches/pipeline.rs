@@ -65,16 +65,36 @@ struct Case {
     entries: Vec<FlowMod>,
     /// Destination addresses that frames go through in turn.
     addresses: u64,
+    /// What their frames are.
+    shape: Shape,
+}
+
+/// What follows the Ethernet header.
+#[derive(Clone, Copy)]
+enum Shape {
+    Ipv4,
+    Tagged,
+    Ipv6,
+    Mpls,
+    Icmp,
+    Arp,
 }
 
 fn cases() -> Vec<Case> {
-    let one = |name, matching, actions| Case { name, entries: vec![entry(0, 1, matching, actions)], addresses: 1 };
+    let of_shape = |name, shape, matching, actions| Case {
+        name,
+        entries: vec![entry(0, 1, matching, actions)],
+        addresses: 1,
+        shape,
+    };
+    let one = |name, matching, actions| of_shape(name, Shape::Ipv4, matching, actions);
     let output = || vec![Action::output(PortNo(2))];
     let to = |number| Match::any().with(Field::EthDst, address(number).to_bits());
     let destinations = |name, count| Case {
         name,
         entries: (0..count).map(|number| entry(0, 1, to(number), output())).collect(),
         addresses: count,
+        shape: Shape::Ipv4,
     };
     // The packets' destination has all of them, the longest wins.
     let prefix = |length: u16| {
@@ -83,6 +103,7 @@ fn cases() -> Vec<Case> {
         ipv4.with_masked(Field::Ipv4Dst, 0x0a00_0002 & mask, mask)
     };
     let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
+    let tagged = || Match::any().with_masked(Field::VlanVid, 0x1000_u16, 0x1000_u16);
     vec![
         one("one entry, matching anything", Match::any(), output()),
         one("in_port -> output", Match::any().with(Field::InPort, 1_u32), output()),
@@ -97,6 +118,30 @@ fn cases() -> Vec<Case> {
                 Action::output(PortNo(2)),
             ],
         ),
+        of_shape("pop_vlan, output", Shape::Tagged, tagged(), vec![Action::PopVlan, Action::output(PortNo(2))]),
+        one(
+            "push_vlan, set_vid, output",
+            Match::any(),
+            vec![
+                Action::PushVlan(0x8100),
+                Action::SetField { field: Field::VlanVid, value: 0x1005 },
+                Action::output(PortNo(2)),
+            ],
+        ),
+        one(
+            "set address and port, output",
+            Match::any().with(Field::EthType, eth_type::IPV4).with(Field::IpProto, 17_u8),
+            vec![
+                Action::SetField { field: Field::Ipv4Dst, value: 0x0a00_0063 },
+                Action::SetField { field: Field::UdpDst, value: 4000 },
+                Action::output(PortNo(2)),
+            ],
+        ),
+        of_shape("tagged, output", Shape::Tagged, Match::any(), output()),
+        of_shape("IPv6, output", Shape::Ipv6, Match::any(), output()),
+        of_shape("MPLS, output", Shape::Mpls, Match::any(), output()),
+        of_shape("ICMP, output", Shape::Icmp, Match::any(), output()),
+        of_shape("ARP, output", Shape::Arp, Match::any(), output()),
         one("NORMAL, flooded to one port", Match::any(), vec![Action::output(PortNo::NORMAL)]),
         one("group indirect", Match::any(), vec![Action::Group(INDIRECT)]),
         one("group select, 4 alike", Match::any(), vec![Action::Group(SELECT)]),
@@ -111,11 +156,13 @@ fn cases() -> Vec<Case> {
             name: "32 prefix lengths",
             entries: (1..=32).map(|length| entry(0, length, prefix(length), output())).collect(),
             addresses: 1,
+            shape: Shape::Ipv4,
         },
         Case {
             name: "five tables",
             entries: (0..5).map(|table| entry(table, 1, Match::any(), output())).collect(),
             addresses: 1,
+            shape: Shape::Ipv4,
         },
     ]
 }
@@ -155,7 +202,7 @@ fn measure(case: &Case, windows: usize) -> Vec<f64> {
     let clock = SystemClock::start();
     let mut datapath = datapath(case);
     let (mut pool, mut out, mut burst) = (FramePool::default(), Output::default(), Vec::with_capacity(BURST));
-    let templates: Vec<Vec<u8>> = (0..case.addresses).map(frame_to).collect();
+    let templates: Vec<Vec<u8>> = (0..case.addresses).map(|number| frame_to(number, case.shape)).collect();
     let mut turn = templates.iter().cycle();
     let (mut sent, mut ns) = (0_usize, Vec::new());
     for _ in 0..windows {
@@ -209,10 +256,20 @@ fn address(number: u64) -> MacAddr {
     MacAddr::from_bits(0x0200_0000_0000 | number)
 }
 
-fn frame_to(number: u64) -> Vec<u8> {
+fn frame_to(number: u64, shape: Shape) -> Vec<u8> {
     let ethernet = Craft::ethernet(address(number), address(100));
-    let ipv4 = ethernet.ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-    ipv4.udp(1000, 2000).payload(&[0; 18]).build()
+    let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let mut frame = match shape {
+        Shape::Ipv4 => ethernet.ipv4(from, to).udp(1000, 2000),
+        Shape::Tagged => ethernet.vlan(0x8100, 5, 0).ipv4(from, to).udp(1000, 2000),
+        Shape::Ipv6 => ethernet.ipv6(from.to_ipv6_mapped(), to.to_ipv6_mapped()).udp(1000, 2000),
+        Shape::Mpls => ethernet.mpls(100, 0, 64).ipv4(from, to).udp(1000, 2000),
+        Shape::Icmp => ethernet.ipv4(from, to).icmp(8, 0, [0; 4]),
+        Shape::Arp => ethernet.arp(1, (address(1), from), (address(2), to)),
+    }
+    .build();
+    frame.resize(frame.len().max(60), 0);
+    frame
 }
 
 /// The frequency that the processor's cycle counter runs at, as Linux measured it; absent where Linux does not say.

@@ -58,6 +58,7 @@ pub(super) struct Wanted<'a> {
     pub(super) flows: Option<u32>,
     pub(super) masks: Option<u32>,
     pub(super) tables: Option<u8>,
+    pub(super) actions: Option<&'a entry::Actions>,
     pub(super) file: Option<&'a Path>,
     pub(super) headers: Option<HeadersName>,
     pub(super) size: usize,
@@ -94,6 +95,10 @@ impl Case {
             CaseName::Attack => attack::case(wanted),
             CaseName::Pipeline => pipeline::case(wanted),
         };
+        let case = case.map(|case| match wanted.actions.cloned() {
+            Some(actions) => Case { entries: Box::new(case.entries.map(move |flow| actions.of(flow))), ..case },
+            None => case,
+        });
         let said = clap::ValueEnum::to_possible_value(&name).map(|value| value.get_name().to_owned());
         case.with_context(|| format!("case {}", said.unwrap_or_default()))
     }

@@ -19,6 +19,27 @@ pub(super) fn output(priority: u16, matching: Match) -> FlowMod {
     FlowMod { cookie: COOKIE, ..FlowMod::add(priority, matching, instructions) }
 }
 
+/// What entries do instead of only outputting.
+#[derive(Debug, Clone)]
+pub(super) struct Actions(Vec<Action>);
+
+/// Reads actions as `ovs-ofctl` writes them.
+pub(super) fn actions(text: &str) -> Result<Actions, String> {
+    weir_openflow::text::parse_actions(text).map(Actions).map_err(|problem| problem.to_string())
+}
+
+impl Actions {
+    /// Gives them to an entry of the case that would output.
+    pub(super) fn of(&self, flow: FlowMod) -> FlowMod {
+        match flow.instructions[..] {
+            [Instruction::ApplyActions(_)] if flow.cookie == COOKIE => {
+                FlowMod { instructions: vec![Instruction::ApplyActions(self.0.clone())], ..flow }
+            }
+            _ => flow,
+        }
+    }
+}
+
 /// An entry that goes on to another table.
 pub(super) fn goto(next: u8, matching: Match) -> FlowMod {
     let instructions = vec![Instruction::GotoTable(TableId(next))];
@@ -98,6 +119,17 @@ mod tests {
                 assert_eq!((key.get(Field::TcpSrc), key.get(Field::TcpDst)), (9, 10));
             }
         }
+    }
+
+    #[test]
+    fn actions_are_for_entries_of_the_case_that_output() {
+        let actions = actions("dec_ttl,output:2").unwrap();
+        let changed = actions.of(output(1, ipv4()));
+        assert_eq!(changed.instructions, [Instruction::ApplyActions(vec![Action::DecNwTtl, Action::output(OUT)])]);
+        for other in [rest(), goto(1, ipv4())] {
+            assert_eq!(actions.of(other.clone()), other);
+        }
+        assert!(super::actions("dec_tll").is_err());
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Tables of the case `pipeline`, 1 to 16 [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
     tables: Option<u8>,
+    /// What the case's entries do with packets, as ovs-ofctl writes it; 2 is the port to output to [default: output:2]
+    #[arg(long, value_name = "ACTIONS", value_parser = entry::actions)]
+    actions: Option<entry::Actions>,
     /// Prefixes or addresses of `lpm` (one in each line), rules of `classbench` and `attack` (ClassBench's format)
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -166,6 +169,7 @@ impl Args {
             flows: self.flows.map(|count| count.0),
             masks: self.masks,
             tables: self.tables,
+            actions: self.actions.as_ref(),
             file: self.file.as_deref(),
             headers: self.headers,
             size: self.size,
