@@ -1,0 +1,89 @@
+//! Ceilings hold over any window.
+use proptest::prelude::*;
+use std::time::Duration;
+use weir_fabric::*;
+use weir_units::{Bps, Instant};
+
+const RATE: Bps = Bps(1_000_000_000);
+
+proptest! {
+    /// Between any two starts of transmission of a switch with a ceiling, it sent no more than its ceiling and its slack allow; and while it
+    /// has packets all the time and the line is its own, no less.
+    #[test]
+    fn never_exceeded_over_any_window(
+        ceiling in 50_000_000..600_000_000u64,
+        slack_us in prop_oneof![Just(0u64), 1..200u64],
+        arrivals in proptest::collection::vec((0..40_000u64, 0..3u16, 60..1500u32), 50..300),
+    ) {
+        let slack = Duration::from_micros(slack_us);
+        let mut fabric = two_switches(Bps(ceiling), slack);
+        let starts = run(&mut fabric, &arrivals);
+        let per_byte = 8e9 / ceiling as f64;
+        for (place, (start, _)) in starts.iter().enumerate() {
+            let mut bytes = 0u64;
+            for (later, length) in &starts[place..] {
+                let elapsed = (later - start) as f64 + slack.as_nanos() as f64;
+                prop_assert!(bytes as f64 * per_byte <= elapsed + 2.0, "{bytes} bytes in {elapsed} ns");
+                bytes += u64::from(*length);
+            }
+        }
+    }
+
+    /// A ceiling is reached.
+    #[test]
+    fn reached(ceiling in 50_000_000..600_000_000u64, lengths in proptest::collection::vec(60..1500u32, 2..60)) {
+        let mut fabric = two_switches(Bps(ceiling), Duration::ZERO);
+        let arrivals: Vec<(u64, u16, u32)> = lengths.iter().map(|bytes| (0, 0, *bytes)).collect();
+        let starts = run(&mut fabric, &arrivals);
+        let sent: u32 = lengths[..lengths.len() - 1].iter().sum();
+        let took = starts.last().unwrap().0 as f64;
+        let expected = f64::from(sent) * 8e9 / ceiling as f64;
+        prop_assert!((took - expected).abs() < 2.0 + lengths.len() as f64, "took {took} ns, expected {expected}");
+    }
+}
+
+/// Switch 0 with a ceiling, switch 1 without.
+fn two_switches(ceiling: Bps, ceiling_slack: Duration) -> Fabric<()> {
+    let output = OutputConfig { ceiling_slack, ..OutputConfig::new(RATE, 2_000_000) };
+    let config =
+        FabricConfig { inputs: vec![InputConfig { rate: RATE }], outputs: vec![output], ..FabricConfig::default() };
+    let mut fabric = Fabric::new(config).unwrap();
+    for ceiling in [Some(ceiling), None] {
+        let port = VirtualPort { ceiling, ..VirtualPort::new(PortIndex(0), Bps(40_000_000)) };
+        fabric.add(Instant::ZERO, VirtualSwitchConfig::new("v", vec![port], 1_000_000)).unwrap();
+    }
+    fabric
+}
+
+/// Packets come, a gap after the one before; returns when those of switch 0 started, and their lengths. Two of three packets are its.
+fn run(fabric: &mut Fabric<()>, arrivals: &[(u64, u16, u32)]) -> Vec<(u64, u32)> {
+    let mut line = Line::new(RATE, Duration::ZERO);
+    let (mut now, mut comes) = (Instant::ZERO, 0);
+    let mut coming = arrivals.iter().map(|(gap, switch, bytes)| {
+        comes += gap;
+        (Instant::from_nanos(comes), switch / 2, *bytes)
+    });
+    let mut starts = Vec::new();
+    let mut arrival = coming.next();
+    loop {
+        while let Some((_, switch, bytes)) = arrival.filter(|(at, ..)| *at <= now) {
+            let at = Crosspoint { switch: SwitchIndex(switch), input: PortIndex(0), output: PortIndex(0) };
+            assert!(fabric.enqueue(now, at, Packet::new(bytes, ()), &mut Vec::new()));
+            arrival = coming.next();
+        }
+        let next_arrival = arrival.map(|(at, ..)| at);
+        now = match fabric.dequeue(now, PortIndex(0)) {
+            Next::Packet(departure) => {
+                if departure.switch == SwitchIndex(0) {
+                    starts.push((now.as_nanos(), departure.bytes));
+                }
+                line.send(now, departure.bytes)
+            }
+            Next::Wait(until) => next_arrival.map_or(until, |at| at.min(until)),
+            Next::Empty => match next_arrival {
+                Some(at) => at,
+                None => return starts,
+            },
+        };
+    }
+}
