@@ -99,6 +99,15 @@ pub(crate) struct VirtualSwitch {
     pub(crate) fail_mode: Option<FailMode>,
 }
 
+/// A file with nothing but a fabric and virtual switches.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cut {
+    pub(crate) fabric: Option<Spanned<Fabric>>,
+    #[serde(default)]
+    pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
+}
+
 /// Which packets are a virtual switch's: those of which all that is said is true.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

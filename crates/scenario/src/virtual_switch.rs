@@ -1,6 +1,7 @@
 //! Virtual switches and the fabric that they are cut from.
 use crate::{FailMode, IpNet, ScenarioError, check, document};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use weir_fabric::{InterDiscipline, Sharing};
@@ -176,6 +177,24 @@ pub struct Crosspoint {
     pub to: u32,
     /// The share.
     pub buffer: ByteSize,
+}
+
+impl Fabric {
+    /// Checks the text of a file with a section `[fabric]` and items `[[virtual]]`, with the keys of a scenario's `[switch.fabric]` and
+    /// `[[switch.virtual]]`, for the switch of this name with these ports, by number, and their rates as far as they have any.
+    ///
+    /// # Errors
+    /// It is not TOML, or something in it is wrong: with its line.
+    pub fn parse_cut(
+        text: &str,
+        file: &str,
+        switch: &str,
+        ports: BTreeMap<u32, Option<Bps>>,
+    ) -> Result<(Fabric, Vec<VirtualSwitch>), ScenarioError> {
+        let document: document::Cut =
+            toml::from_str(text).map_err(|error| ScenarioError::syntax(file, text, &error))?;
+        check::alone(&check::Source { file, text }, switch, document, ports)
+    }
 }
 
 impl VirtualSwitch {

@@ -6,6 +6,7 @@ mod virtual_switch;
 mod virtual_switches;
 
 pub(crate) use virtual_switch::virtual_switch;
+pub(crate) use virtual_switches::alone;
 
 use crate::document::{self, Document};
 use crate::{App, Control, MAX_ITEMS, OpenFlow, Scenario, ScenarioError, Switch, Tenant};

@@ -214,6 +214,16 @@ fn select(
         if selector == Selector::default() {
             return Err(wrong("found nothing in it, expected for example { port = 1, vlan = 10 }".into()));
         }
+        if let (Some(src), Some(dst)) = (selector.ip_src, selector.ip_dst)
+            && src.addr.is_ipv4() != dst.addr.is_ipv4()
+        {
+            return Err(wrong("found ip_src and ip_dst of two versions of IP, expected one".into()));
+        }
+        if selector.mpls.is_some() && selector.ip_src.or(selector.ip_dst).is_some() {
+            return Err(wrong(
+                "found mpls and an IP address, expected one of them: nothing behind MPLS is looked at".into(),
+            ));
+        }
         if let Some(port) = selector.port.filter(|port| fabric.ports.iter().all(|known| known.port != *port)) {
             return Err(wrong(format!(
                 "port: found {port}, expected one of the switch's {} ports",

@@ -1,7 +1,7 @@
 //! Fabrics and the virtual switches cut from them.
 use super::virtual_switch::virtual_switch;
 use super::{Checked, Names, Source};
-use crate::{Fabric, FabricPort, Host, Link, Switch, document};
+use crate::{Fabric, FabricPort, Host, Link, Switch, VirtualSwitch, document};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use toml::Spanned;
@@ -68,6 +68,24 @@ pub(super) fn cut(
         switches[index].fabric = Some(fabric);
     }
     Ok(())
+}
+
+/// Checks a file with a fabric and virtual switches for a switch with these ports.
+pub(crate) fn alone(
+    source: &Source<'_>,
+    switch: &str,
+    document: document::Cut,
+    ports: BTreeMap<u32, Option<Bps>>,
+) -> Checked<(Fabric, Vec<VirtualSwitch>)> {
+    let place = document.fabric.as_ref().map_or(0..0, Spanned::span);
+    if let Some(count) = document.fabric.as_ref().and_then(|fabric| fabric.as_ref().ports.as_ref()) {
+        let problem = "fabric: ports: found in the file of a switch, whose ports are those it is given; leave it out";
+        return Err(source.error(count.span(), problem.to_owned()));
+    }
+    let fabric = fabric(source, switch, place, document.fabric.map(Spanned::into_inner), ports)?;
+    let items = document.r#virtual.into_iter().map(|item| virtual_switch(item.into_inner(), source, &fabric));
+    let cuts = items.collect::<Checked<Vec<_>>>()?;
+    Ok((fabric, cuts))
 }
 
 /// A switch's ports at hosts and links, with their rates as far as the file says.
