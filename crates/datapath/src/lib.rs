@@ -165,6 +165,11 @@ impl Datapath {
         }
     }
 
+    /// Its number.
+    pub fn datapath_id(&self) -> u64 {
+        self.config.datapath_id
+    }
+
     /// Adds a port; tells channels.
     ///
     /// # Errors

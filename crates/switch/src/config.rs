@@ -10,6 +10,7 @@ use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
 use weir_port::{Port, PortError, PortSpec};
+use weir_scenario::{Fabric, VirtualSwitch};
 use weir_tls::Files;
 use weir_units::SystemClock;
 
@@ -31,6 +32,10 @@ pub struct SwitchConfig {
     pub tls: Option<Files>,
     /// Where it listens for `weir ctl`; nowhere if absent.
     pub control_socket: Option<SocketFile>,
+    /// What virtual switches are cut from; none: the ports that have rates, each with crosspoints of 192 kB.
+    pub fabric: Option<Fabric>,
+    /// Its virtual switches. More can be added while it runs.
+    pub virtual_switches: Vec<VirtualSwitch>,
     /// How its OpenFlow sessions behave.
     pub session: SessionConfig,
     /// Versions offered to the controllers it connects to; those of `session` if none is said.
@@ -53,6 +58,8 @@ impl Default for SwitchConfig {
             listeners: Vec::new(),
             tls: None,
             control_socket: None,
+            fabric: None,
+            virtual_switches: Vec::new(),
             session: SessionConfig::default(),
             controller_versions: Vec::new(),
             spin: Spin::Auto,

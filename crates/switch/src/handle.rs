@@ -17,6 +17,7 @@ use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{ErrorType, FlowMod, PortNo};
 use weir_packet::Frame;
 use weir_port::PortError;
+use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
 
 /// Why a switch could not do what it was asked to.
@@ -43,6 +44,8 @@ pub enum SwitchError {
     MeterMod(ErrorType),
     #[error("{0}")]
     Request(String),
+    #[error("virtual switch {name}: {problem}")]
+    Virtual { name: String, problem: String },
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     #[error(transparent)]
@@ -53,6 +56,8 @@ pub enum SwitchError {
     NoCredentials { target: String },
     #[error("too many requests wait; try again")]
     Busy,
+    #[error("the virtual switch was removed")]
+    Ended,
     #[error("the switch has stopped")]
     Stopped,
 }
@@ -78,15 +83,20 @@ impl Switch {
         let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
         let (engine, inbox, messages) = inbox().map_err(system("making the engine's wake-up"))?;
         let (clock, absent) = (config.clock, Arc::<Absent>::default());
+        let lookup = config.datapath.lookup;
         let datapath = Datapath::new(config.datapath);
         let mut worker =
             Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, messages, Arc::clone(&absent));
         for port in config.ports {
             worker.add_port(port)?;
         }
+        if let Some(fabric) = config.fabric {
+            worker.set_fabric(fabric);
+        }
         worker.start_workers(&config.threads, &identity.name).map_err(system("starting the workers"))?;
         let (stopping, stop) = watch::channel(false);
         let registry = Arc::<Registry>::default();
+        let (orders, orders_in) = mpsc::unbounded_channel();
         let control = Control {
             engine: engine.clone(),
             registry: Arc::clone(&registry),
@@ -95,8 +105,11 @@ impl Switch {
             credentials,
             clock,
             stopping: stop,
+            why_stopped: control::STOPS,
+            virtuals: Arc::default(),
+            lookup,
+            orders: orders.clone(),
         };
-        let (orders, orders_in) = mpsc::unbounded_channel();
         let start = Start { controllers: config.controllers, listeners, ctl, orders: orders_in, absent };
         let threads = Threads {
             name: identity.name.clone(),
@@ -108,6 +121,9 @@ impl Switch {
         let (alive, lives) = watch::channel(());
         let mut handle = SwitchHandle { identity, addresses, engine, registry, orders, stop_requests, alive, threads };
         handle.threads.start(worker, lives, control, start)?;
+        for spec in config.virtual_switches {
+            handle.add_virtual(spec)?;
+        }
         Ok(handle)
     }
 }
@@ -170,6 +186,44 @@ impl SwitchHandle {
     pub fn remove_port(&self, number: PortNo) -> Result<(), SwitchError> {
         // What was there is dropped here: closing a device may take the kernel a while.
         self.engine.call(move |engine| engine.remove_port(number).ok_or_else(|| engine.no_port(number)))?.map(drop)
+    }
+
+    /// Adds a virtual switch; gives where it listens, with the TCP ports it got.
+    ///
+    /// # Errors
+    /// Its name, number or an address is taken, or there is not enough left of a port or a buffer: with what is short and by how
+    /// much. Nothing has changed then.
+    pub fn add_virtual(&self, spec: VirtualSwitch) -> Result<Vec<ListenTarget>, SwitchError> {
+        let (answer, answered) = crossbeam_channel::bounded(1);
+        let order = Order::AddVirtual(Box::new(spec), Box::new(move |result| drop(answer.send(result))));
+        self.orders.send(order).map_err(|_| SwitchError::Stopped)?;
+        answered.recv().map_err(|_| SwitchError::Stopped)?
+    }
+
+    /// Changes a virtual switch's ports, rates, buffers, disciplines or selectors while it forwards.
+    ///
+    /// # Errors
+    /// As [`SwitchHandle::add_virtual`]; there is none of that name, or something is to change that cannot.
+    pub fn resize_virtual(&self, spec: VirtualSwitch) -> Result<(), SwitchError> {
+        self.engine.call(move |engine| engine.resize_virtual(spec))?
+    }
+
+    /// Removes a virtual switch; its channels are closed, what waits in its queues is dropped, the others go on.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn remove_virtual(&self, name: &str) -> Result<(), SwitchError> {
+        let name = name.to_owned();
+        self.engine.call(move |engine| engine.remove_virtual(&name))?
+    }
+
+    /// Adds, modifies or deletes flow entries of a virtual switch.
+    ///
+    /// # Errors
+    /// There is none of that name; what a controller would be answered.
+    pub fn virtual_flow_mod(&self, name: &str, flow: FlowMod) -> Result<(), SwitchError> {
+        let name = name.to_owned();
+        self.engine.call(move |engine| engine.serve_named(&name, |engine| engine.flow_mod(&flow))?)?
     }
 
     /// Makes a control channel of a stream to a controller, in this process (`tokio::io::duplex`) or anywhere. It ends with

@@ -14,11 +14,13 @@ mod socket;
 pub mod spin;
 pub mod targets;
 pub mod threads;
+mod virtuals;
 
 pub use config::{PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
 pub use snapshot::{
-    ChannelSnapshot, ChannelState, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot, WorkerSnapshot,
+    ChannelSnapshot, ChannelState, CrosspointSnapshot, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot,
+    VirtualPortSnapshot, VirtualSnapshot, WorkerSnapshot,
 };
 pub use socket::SocketFile;
 pub use spin::Spin;

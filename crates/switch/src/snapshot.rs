@@ -3,9 +3,11 @@ use crate::control::Registry;
 use crate::engine::EngineSnapshot;
 use crate::handle::Identity;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use weir_openflow::model::PortNo;
 use weir_port::Counters;
 use weir_port::queues::QueueCounters;
+use weir_units::Bps;
 
 /// A switch at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +20,9 @@ pub struct Snapshot {
     pub uptime_s: f64,
     /// Its ports by number, absent ones included.
     pub ports: Vec<PortSnapshot>,
+    /// Its virtual switches, in the order in which packets are offered to them.
+    #[serde(default)]
+    pub virtual_switches: Vec<VirtualSnapshot>,
     /// Tables that hold entries or saw packets.
     pub tables: Vec<TableSnapshot>,
     /// Its workers, in pipeline mode.
@@ -77,6 +82,69 @@ pub struct QueueSnapshot {
     pub waiting_bytes: u64,
     /// What it did since it was made.
     pub counters: QueueCounters,
+}
+
+/// A virtual switch at one moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VirtualSnapshot {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub datapath_id: u64,
+    /// Seconds until it ends; none: for ever.
+    pub ends_in_s: Option<f64>,
+    /// Its ports.
+    pub ports: Vec<VirtualPortSnapshot>,
+    /// Its crosspoints that packets came to.
+    pub crosspoints: Vec<CrosspointSnapshot>,
+    /// What was asked for, in the words of the file.
+    pub spec: serde_json::Value,
+}
+
+/// A virtual switch's port at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualPortSnapshot {
+    /// Its number on the virtual switch.
+    pub number: PortNo,
+    /// The physical port that it is a share of.
+    pub port: PortNo,
+    /// Guaranteed input capacity.
+    pub rate_in: Bps,
+    /// Guaranteed output capacity.
+    pub rate_out: Bps,
+    /// The output rate that it does not go beyond.
+    pub ceiling: Option<Bps>,
+    /// Packets that came in for the virtual switch.
+    pub rx_packets: u64,
+    /// Their bytes.
+    pub rx_bytes: u64,
+    /// Packets that left.
+    pub tx_packets: u64,
+    /// Their bytes.
+    pub tx_bytes: u64,
+    /// Packets that were to leave and found no room.
+    pub dropped: u64,
+    /// Bytes that wait to leave.
+    pub queued_bytes: u64,
+}
+
+/// A crosspoint's queue of a virtual switch at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrosspointSnapshot {
+    /// The port that packets come in by.
+    pub from: PortNo,
+    /// The port that they leave by.
+    pub to: PortNo,
+    /// Packets that left.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that wait.
+    pub queued_bytes: u64,
+    /// Most bytes that waited.
+    pub peak_bytes: u64,
+    /// Packets dropped, by reason.
+    pub dropped: BTreeMap<String, u64>,
 }
 
 /// A worker at one moment.
@@ -163,6 +231,7 @@ impl Snapshot {
             datapath_id: identity.datapath_id,
             uptime_s: engine.uptime_s,
             ports: engine.ports,
+            virtual_switches: engine.virtual_switches,
             tables: engine.tables,
             workers: engine.workers,
             channels,

@@ -1,6 +1,7 @@
 //! `weir ctl`: asks a running switch through its control socket.
 mod perf;
 mod queues;
+mod virtuals;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::de::DeserializeOwned;
@@ -20,6 +21,9 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
+    /// Ask one of its virtual switches instead of the switch itself
+    #[arg(long = "vs", value_name = "NAME", global = true)]
+    of: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -159,13 +163,20 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 1.0)]
         seconds: f64,
     },
+    /// Virtual switches: add, resize, remove, show
+    #[command(subcommand)]
+    Vs(virtuals::Command),
     /// Stop the switch
     Stop,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let path = ctl::find(args.socket.as_deref()).map_err(anyhow::Error::msg)?;
-    let answer = Client::connect(&path)?.ask(&args.command.request())?;
+    let request = match args.of {
+        Some(name) => Request::Of { name, what: Box::new(args.command.request()?) },
+        None => args.command.request()?,
+    };
+    let answer = Client::connect(&path)?.ask(&request)?;
     let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
     // A reader that has seen enough (`| head`) closes the pipe: no error.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
@@ -173,8 +184,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Command {
-    fn request(&self) -> Request {
-        match self {
+    fn request(&self) -> anyhow::Result<Request> {
+        Ok(match self {
             Command::Show | Command::DumpPorts | Command::DumpQueues | Command::Counters => Request::Show,
             Command::AddPort { port } => Request::AddPort { port: port.clone() },
             Command::DelPort { port } => Request::DelPort { port: port.clone() },
@@ -201,8 +212,9 @@ impl Command {
             Command::MeterStats { meter } => Request::MeterStats { meter: meter.clone() },
             Command::Trace { in_port, packet } => Request::Trace { in_port: in_port.clone(), packet: packet.clone() },
             Command::Perf { seconds } => Request::Perf { seconds: *seconds },
+            Command::Vs(command) => command.request()?,
             Command::Stop => Request::Stop,
-        }
+        })
     }
 
     /// The answer for programs.
@@ -235,6 +247,7 @@ impl Command {
             Command::Trace { .. } => format!("{}\n", read::<Traced>(answer)?.text.trim_end()),
             Command::AddPort { .. } => format!("port {} is added\n", read::<PortNo>(answer["added"].take())?),
             Command::DelPort { .. } => format!("port {} is removed\n", read::<PortNo>(answer["removed"].take())?),
+            Command::Vs(command) => command.text(answer)?,
             Command::Stop => "the switch stops\n".to_owned(),
             Command::AddFlow { .. }
             | Command::ModFlows { .. }

@@ -3,6 +3,7 @@ use crate::threads::ThreadsArgs;
 use crate::tls::TlsArgs;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_datapath::{DatapathConfig, FailMode, Lookup, PacketInLimit};
 use weir_openflow::Version;
+use weir_scenario::{Fabric, VirtualSwitch};
 use weir_switch::privileges::{self, User};
 use weir_switch::threads::Machine;
 use weir_switch::{
@@ -93,6 +95,10 @@ struct Settings {
     /// Where to listen for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
+    /// Cut the switch into virtual ones as a TOML file says: a section `[fabric]` and items `[[virtual]]`, with the keys of a
+    /// scenario's `[switch.fabric]` and `[[switch.virtual]]`; more can be added with `weir ctl vs add`
+    #[arg(long, value_name = "FILE")]
+    r#virtual: Option<PathBuf>,
     /// User to become once the ports are open; the capabilities to add ports later are kept
     #[arg(long)]
     user: Option<String>,
@@ -249,6 +255,7 @@ impl Settings {
             packet_in_burst: self.packet_in_burst.or(file.packet_in_burst),
             lookup: self.lookup.or(file.lookup),
             control_socket: self.control_socket.or(file.control_socket),
+            r#virtual: self.r#virtual.or(file.r#virtual),
             user: self.user.or(file.user),
             spin: self.spin.or(file.spin),
             threads: self.threads.over(file.threads),
@@ -294,7 +301,14 @@ impl Settings {
         last
     }
 
-    fn into_config(self, name: String, ports: Vec<PortConfig>, socket: SocketFile) -> anyhow::Result<SwitchConfig> {
+    fn into_config(self, name: String, mut ports: Vec<PortConfig>, socket: SocketFile) -> anyhow::Result<SwitchConfig> {
+        let (fabric, virtual_switches) = match &self.r#virtual {
+            Some(path) => {
+                let (fabric, cuts) = cut(path, &name, &mut ports)?;
+                (Some(fabric), cuts)
+            }
+            None => (None, Vec::new()),
+        };
         let defaults = (DatapathConfig::default(), SwitchConfig::default());
         let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
         let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
@@ -332,12 +346,30 @@ impl Settings {
             listeners: self.listen,
             tls: self.tls.files()?,
             control_socket: Some(socket),
+            fabric,
+            virtual_switches,
             session,
             controller_versions,
             spin: self.spin.unwrap_or(defaults.1.spin),
             clock: weir_units::SystemClock::start(),
         })
     }
+}
+
+/// Reads the file that cuts the switch into virtual ones.
+fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fabric, Vec<VirtualSwitch>)> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot read the virtual switches", path.display()))?;
+    let mut numbers: Vec<u32> = ports.iter().filter_map(|port| port.number).map(|number| number.0).collect();
+    let mut rates = BTreeMap::new();
+    for port in ports {
+        // As the switch gives numbers: the lowest free one to each that has none, those with numbers being first.
+        let free = || (1..).find(|free| !numbers.contains(free)).unwrap_or_default();
+        let number = port.number.map_or_else(free, |number| number.0);
+        numbers.push(number);
+        rates.insert(number, port.port.link().speed);
+    }
+    Fabric::parse_cut(&text, &path.display().to_string(), name, rates).map_err(said)
 }
 
 /// The signals that end the switch.

@@ -157,11 +157,11 @@ impl Channel {
             let may_fill = self.session.output().len() < OUTPUT_BYTES;
             let deadline = self.deadline(has_output);
             tokio::select! {
-                () = stopped(&mut self.stopping) => break "the switch stops".to_owned(),
+                () = stopped(&mut self.stopping) => break self.control.why_stopped.to_owned(),
                 () = main_ended(&mut self.part) => break "its main connection ended".to_owned(),
                 sent = self.control.engine.send(&mut self.waiting), if may_ask && !self.waiting.is_empty() => {
                     if sent.is_err() {
-                        break "the switch stops".to_owned();
+                        break self.control.why_stopped.to_owned();
                     }
                 }
                 read = reader.read(&mut piece), if may_read => match read {

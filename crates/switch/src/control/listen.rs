@@ -1,7 +1,7 @@
 //! Letting controllers and tools connect.
 use super::channel::{self, ByteStream, Ended, Part};
 use super::registry::ChannelInfo;
-use super::{Control, MAX_CHANNELS, stopped};
+use super::{Control, stopped};
 use crate::handle::SwitchError;
 use crate::socket::SocketFile;
 use crate::targets::ListenTarget;
@@ -138,7 +138,7 @@ async fn accept(control: Control, door: Arc<Door>, accepting: Accepting) {
             Some(_) = channels.join_next() => {}
             accepted = accepting.next() => match accepted {
                 Ok((_, peer)) if !control.registry.make_room() => {
-                    let reason = format!("refused: there are {MAX_CHANNELS} channels already");
+                    let reason = format!("refused: there are {} channels already", control.registry.room());
                     door.refused(&control, &format!("{}{peer}", door.name), &reason);
                 }
                 Ok((stream, peer)) => {
@@ -182,7 +182,7 @@ async fn shake_hands_and_run(
     let mut stopping = control.stopping.clone();
     let stream = if door.is_tls {
         let shaken = tokio::select! {
-            () = stopped(&mut stopping) => Err(io::Error::other("the switch stops")),
+            () = stopped(&mut stopping) => Err(io::Error::other(control.why_stopped)),
             shaken = tls(control, stream) => shaken,
         };
         match shaken {

@@ -7,6 +7,7 @@ mod connect;
 mod listen;
 mod registry;
 mod reopen;
+pub(crate) mod virtuals;
 
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
@@ -17,8 +18,10 @@ pub(crate) use reopen::Absent;
 use std::io;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
+use weir_datapath::Lookup;
 use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
+use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
 use weir_units::SystemClock;
 
@@ -36,11 +39,30 @@ pub(crate) struct Control {
     /// What is shown to peers over TLS, and who of them is trusted.
     pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) clock: SystemClock,
-    /// Becomes true when the switch stops.
+    /// Becomes true when the switch stops, or the virtual switch that this is for ends.
     pub(crate) stopping: watch::Receiver<bool>,
+    /// What channels say then.
+    pub(crate) why_stopped: &'static str,
+    /// The virtual switches that there are.
+    pub(crate) virtuals: Arc<virtuals::Virtuals>,
+    /// How flow entries of virtual switches are found.
+    pub(crate) lookup: Lookup,
+    /// To the control thread itself.
+    pub(crate) orders: mpsc::UnboundedSender<Order>,
 }
 
+/// What channels say when the switch stops.
+pub(crate) const STOPS: &str = "the switch stops";
+
 impl Control {
+    /// Has a virtual switch added.
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`].
+    pub(crate) fn add_virtual(&self, spec: VirtualSwitch, said: Said) -> Result<(), SwitchError> {
+        self.orders.send(Order::AddVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
+    }
+
     /// The credentials, which whoever uses TLS has.
     ///
     /// # Errors
@@ -54,7 +76,12 @@ impl Control {
 pub(crate) enum Order {
     /// To make a channel of a stream.
     Stream(Box<dyn ByteStream>),
+    /// To add a virtual switch, and to say where it listens.
+    AddVirtual(Box<VirtualSwitch>, Said),
 }
+
+/// Takes the answer to [`Order::AddVirtual`].
+pub(crate) type Said = Box<dyn FnOnce(Result<Vec<ListenTarget>, SwitchError>) + Send>;
 
 /// What the control thread starts with.
 pub(crate) struct Start {
@@ -110,6 +137,7 @@ pub(crate) async fn run(control: Control, mut start: Start) {
                         registry.remove(&info);
                     });
                 }
+                Some(Order::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
                 None => break,
             },
             // Collects tasks that ended, so that the set does not grow.

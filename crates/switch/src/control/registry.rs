@@ -14,6 +14,8 @@ use weir_openflow::model::role::Role;
 #[derive(Debug)]
 pub(crate) struct Registry {
     channels: Mutex<Vec<Arc<ChannelInfo>>>,
+    /// Channels at most.
+    room: usize,
     next_active: AtomicU32,
     next_passive: AtomicU32,
     /// What channels that ended carried and lost.
@@ -63,8 +65,16 @@ struct Status {
 
 impl Default for Registry {
     fn default() -> Self {
+        Registry::with_room(MAX_CHANNELS)
+    }
+}
+
+impl Registry {
+    /// One for so many channels.
+    pub(crate) fn with_room(room: usize) -> Registry {
         Registry {
             channels: Mutex::default(),
+            room,
             next_active: AtomicU32::new(ChannelId::LOCAL.0 + 1),
             next_passive: AtomicU32::new(ChannelId::FIRST_PASSIVE.0),
             ended: PacketIns::default(),
@@ -73,6 +83,11 @@ impl Default for Registry {
 }
 
 impl Registry {
+    /// Channels at most.
+    pub(crate) fn room(&self) -> usize {
+        self.room
+    }
+
     /// Enters a channel to a controller.
     pub(crate) fn add(&self, target: String) -> Arc<ChannelInfo> {
         self.enter(target, false)
@@ -111,11 +126,11 @@ impl Registry {
         ChannelId(next.fetch_add(1, Relaxed))
     }
 
-    /// Whether there is room for one more channel. Of [`MAX_CHANNELS`], the one that came first of those that have not shaken hands
+    /// Whether there is room for one more channel. If there is none, the one that came first of those that have not shaken hands
     /// goes: who opens connections and says nothing keeps nobody else out.
     pub(crate) fn make_room(&self) -> bool {
         let mut channels = locked(&self.channels);
-        if channels.len() < MAX_CHANNELS {
+        if channels.len() < self.room {
             return true;
         }
         let chosen = channels.iter().position(|info| info.is_passive && !info.is_up());

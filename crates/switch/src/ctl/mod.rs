@@ -12,6 +12,7 @@ mod packet;
 mod path;
 mod perf;
 pub(crate) mod server;
+mod virtuals;
 
 pub use client::{Client, CtlError};
 pub use path::{default_path, find};
@@ -112,6 +113,42 @@ pub enum Request {
     Perf {
         /// How long, at most [`MAX_PERF_SECONDS`].
         seconds: f64,
+    },
+    /// Adds a virtual switch.
+    AddVirtual {
+        /// What it is, in the words of a scenario's `[[switch.virtual]]`.
+        text: String,
+        /// Where that comes from, for messages.
+        #[serde(default)]
+        file: String,
+    },
+    /// Changes a virtual switch.
+    ResizeVirtual {
+        /// Its name.
+        name: String,
+        /// What is to be different, in the same words.
+        text: String,
+        /// Where that comes from, for messages.
+        #[serde(default)]
+        file: String,
+    },
+    /// Removes a virtual switch.
+    RemoveVirtual {
+        /// Its name.
+        name: String,
+    },
+    /// Virtual switches, as [`crate::VirtualSnapshot`].
+    ShowVirtual {
+        /// Which; all if left out.
+        #[serde(default)]
+        name: Option<String>,
+    },
+    /// Asks a virtual switch instead of the switch itself.
+    Of {
+        /// Its name.
+        name: String,
+        /// What is asked.
+        what: Box<Request>,
     },
     /// Stops the switch; the reply comes before.
     Stop,

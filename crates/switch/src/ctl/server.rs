@@ -112,6 +112,35 @@ async fn answer(context: &Context, line: &[u8]) -> Reply {
 }
 
 async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchError> {
+    let Request::Of { name, what } = request else { return carry_out_here(context, request).await };
+    let tenant = context.control.virtuals.find(&name)?;
+    if !is_for_virtual(&what) {
+        let problem = "this is for the switch itself; ask it without --vs".to_owned();
+        return Err(SwitchError::Virtual { name, problem });
+    }
+    let context = Context { control: tenant.control, identity: tenant.identity, stop: Arc::clone(&context.stop) };
+    carry_out_here(&context, *what).await
+}
+
+/// Whether a virtual switch can be asked this.
+fn is_for_virtual(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::AddPort { .. }
+            | Request::DelPort { .. }
+            | Request::SetQueue { .. }
+            | Request::DelQueue { .. }
+            | Request::Perf { .. }
+            | Request::AddVirtual { .. }
+            | Request::ResizeVirtual { .. }
+            | Request::RemoveVirtual { .. }
+            | Request::ShowVirtual { .. }
+            | Request::Of { .. }
+            | Request::Stop
+    )
+}
+
+async fn carry_out_here(context: &Context, request: Request) -> Result<Value, SwitchError> {
     let engine = &context.control.engine;
     match request {
         Request::Show => {
@@ -149,6 +178,12 @@ async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchE
         Request::MeterMod { command, meter } => super::meters::change(engine, command, &meter).await,
         Request::DumpMeters { meter } => super::meters::dump(engine, &meter).await,
         Request::MeterStats { meter } => super::meters::stats(engine, &meter).await,
+        Request::AddVirtual { text, file } => super::virtuals::add(&context.control, &text, &file).await,
+        Request::ResizeVirtual { name, text, file } => {
+            super::virtuals::resize(&context.control, &name, &text, &file).await
+        }
+        Request::RemoveVirtual { name } => super::virtuals::remove(&context.control, &name).await,
+        Request::ShowVirtual { name } => super::virtuals::show(&context.control, name.as_deref()).await,
         Request::Perf { seconds } => super::perf::watch(context, seconds).await,
         other => super::flows::carry_out(engine, other).await,
     }

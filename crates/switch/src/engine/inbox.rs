@@ -2,6 +2,7 @@
 //!
 //! Two queues, so that a controller that floods fills only the channels' queue: there, each channel waits for its turn
 //! (tokio's queues are fair), and the owner's calls pass by.
+use super::virtuals::VirtualId;
 use super::{Engine, wake::Waker};
 use crate::control::backlog::Outbox;
 use crate::handle::SwitchError;
@@ -47,6 +48,8 @@ pub(crate) struct EngineClient {
     calls: Sender<Call>,
     messages: mpsc::Sender<FromChannel>,
     waker: Arc<Waker>,
+    /// The virtual switch that calls and messages are for; none for the switch itself.
+    of: Option<VirtualId>,
 }
 
 /// Makes both ends; the messages that channels send come out at the last of the three.
@@ -57,11 +60,36 @@ pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox, mpsc::Receiver<FromCha
     let waker = Arc::new(Waker::new()?);
     let (calls, calls_in) = crossbeam_channel::bounded(MAX_CALLS);
     let (messages, messages_in) = mpsc::channel(MAX_BATCHES);
-    let client = EngineClient { calls, messages, waker: Arc::clone(&waker) };
+    let client = EngineClient { calls, messages, waker: Arc::clone(&waker), of: None };
     Ok((client, Inbox { calls: calls_in, waker }, messages_in))
 }
 
 impl EngineClient {
+    /// The same for a virtual switch, and where the messages come out that its channels send.
+    pub(crate) fn for_virtual(&self, id: VirtualId) -> (EngineClient, mpsc::Receiver<FromChannel>) {
+        let (messages, messages_in) = mpsc::channel(MAX_BATCHES);
+        (EngineClient { messages, of: Some(id), ..self.clone() }, messages_in)
+    }
+
+    /// What the engine is given to do something and send the answer.
+    fn prepare<R>(
+        &self,
+        what: impl FnOnce(&mut Engine) -> R + Send + 'static,
+        answer: impl FnOnce(R) + Send + 'static,
+    ) -> Call {
+        let of = self.of;
+        Box::new(move |engine| match of {
+            None => answer(what(engine)),
+            // Who waits for a virtual switch that is gone finds that there is no answer.
+            Some(id) => _ = engine.serve(id, what).map(answer),
+        })
+    }
+
+    /// Why there is no answer.
+    fn no_answer(&self) -> SwitchError {
+        if self.of.is_some() { SwitchError::Ended } else { SwitchError::Stopped }
+    }
+
     /// Runs `what` on the engine's thread and waits for its result.
     ///
     /// # Errors
@@ -71,10 +99,10 @@ impl EngineClient {
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
     ) -> Result<R, SwitchError> {
         let (answer, answered) = crossbeam_channel::bounded(1);
-        let call: Call = Box::new(move |engine| drop(answer.send(what(engine))));
+        let call = self.prepare(what, move |result| drop(answer.send(result)));
         self.calls.send(call).map_err(|_| SwitchError::Stopped)?;
         self.waker.wake();
-        answered.recv().map_err(|_| SwitchError::Stopped)
+        answered.recv().map_err(|_| self.no_answer())
     }
 
     /// As [`EngineClient::call`], on the control thread.
@@ -86,13 +114,13 @@ impl EngineClient {
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
     ) -> Result<R, SwitchError> {
         let (answer, answered) = oneshot::channel();
-        let call: Call = Box::new(move |engine| drop(answer.send(what(engine))));
+        let call = self.prepare(what, move |result| drop(answer.send(result)));
         self.calls.try_send(call).map_err(|error| match error {
             crossbeam_channel::TrySendError::Full(_) => SwitchError::Busy,
             crossbeam_channel::TrySendError::Disconnected(_) => SwitchError::Stopped,
         })?;
         self.waker.wake();
-        answered.await.map_err(|_| SwitchError::Stopped)
+        answered.await.map_err(|_| self.no_answer())
     }
 
     /// Wakes the engine: something it waits for has come true.

@@ -139,5 +139,6 @@ impl Engine {
             }
         }
         self.deliver(now);
+        self.follow_links(now);
     }
 }

@@ -17,6 +17,7 @@ mod perf;
 mod ports;
 mod queues;
 mod requests;
+pub(crate) mod virtuals;
 pub(crate) mod wake;
 mod workers;
 
@@ -36,6 +37,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
+use virtuals::Virtuals;
 use weir_datapath::perf::{Stage, Stopwatch};
 use weir_datapath::{ChannelId, Datapath, FailMode, MAX_PORTS};
 use weir_openflow::model::PortNo;
@@ -58,6 +60,14 @@ pub(crate) struct Engine {
     clock: SystemClock,
     /// The switch that is being served.
     logical: Box<LogicalSwitch>,
+    /// None as long as there is no virtual switch.
+    virtuals: Option<Box<Virtuals>>,
+    /// The virtual switch that is served instead of the engine's own, by its place.
+    serving: Option<u16>,
+    /// How long it is served.
+    turn: Duration,
+    /// What virtual switches are cut from, if that was said.
+    fabric: Option<weir_scenario::Fabric>,
     workers: Workers,
     calibration: Calibration,
     /// Where time goes, while somebody looks.
@@ -90,6 +100,10 @@ impl Engine {
         Engine {
             clock,
             logical: Box::new(LogicalSwitch::new(datapath, fail_mode, messages)),
+            virtuals: None,
+            serving: None,
+            turn: Duration::ZERO,
+            fabric: None,
             workers: Workers::default(),
             calibration: Calibration::start(clock),
             watch: Stopwatch::default(),
@@ -118,7 +132,7 @@ impl Engine {
             worked |= self.move_on(now);
             let forwards = worked;
             self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
-            let controlled = self.control(now, forwards);
+            let controlled = self.control(now, forwards) | self.keep_virtuals(now, forwards);
             worked |= controlled;
             self.keep_time(now);
             self.share_tables();
@@ -193,6 +207,9 @@ impl Engine {
 
     /// Hands out what the datapath gave: frames to ports, messages to channels.
     fn deliver(&mut self, now: Instant) {
+        if self.virtuals.is_some() {
+            self.divert(now);
+        }
         let mut gone: Option<(PortNo, PortError)> = None;
         for (number, frames) in self.logical.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
             let port = self.ports.place(*number).and_then(|place| self.ports.at(place).port.as_mut());
@@ -223,7 +240,10 @@ impl Engine {
             }
         }
         for (number, up) in std::mem::take(&mut self.logical.out.port_admin) {
-            self.set_admin(now, number, up);
+            // A virtual switch's port is down for that switch alone.
+            if self.serving.is_none() {
+                self.set_admin(now, number, up);
+            }
         }
         if let Some((number, error)) = gone {
             self.lose_port(now, number, &error);
@@ -243,6 +263,14 @@ impl Engine {
             return worked;
         }
         let began = self.clock.now();
+        worked = self.obey(now, began, worked);
+        self.workers.has_controlled(began, self.clock.now());
+        worked
+    }
+
+    /// What the controllers of the switch that is served want, and what is due in its datapath, for a bounded time; `worked`: something
+    /// was done in it before. Whether there was anything.
+    fn obey(&mut self, now: Instant, began: Instant, mut worked: bool) -> bool {
         let until = began + self.control_time();
         while self.control_once(now) {
             worked = true;
@@ -256,7 +284,6 @@ impl Engine {
             self.logical.expire_at = now;
         }
         self.expire(now);
-        self.workers.has_controlled(began, self.clock.now());
         worked
     }
 
@@ -354,6 +381,9 @@ impl Engine {
 
     /// Tells the datapath what the ports counted.
     fn count_ports(&mut self) {
+        if self.serving.is_some() {
+            return self.count_virtual_ports();
+        }
         for slot in self.ports.iter() {
             self.logical.datapath.get().set_port_counters(slot.number, slot.counters());
         }
@@ -381,8 +411,13 @@ impl Engine {
     fn sleep(&mut self) {
         self.inbox.waker.about_to_sleep();
         // What came before the port or the sender knew that the engine sleeps is found here.
-        if self.logical.is_quiet() && self.inbox.calls.is_empty() && self.are_workers_done() && !self.ports.arm() {
-            let first = self.logical.due().min(self.links.due());
+        if self.logical.is_quiet()
+            && self.are_virtuals_quiet()
+            && self.inbox.calls.is_empty()
+            && self.are_workers_done()
+            && !self.ports.arm()
+        {
+            let first = self.logical.due().min(self.links.due()).min(self.virtuals_due());
             let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
             let timeout = due.since(self.clock.now());
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
@@ -407,6 +442,7 @@ impl Engine {
         self.logical.datapath.get().remove_port(now, number, &mut self.logical.out);
         self.forget_frames(number);
         self.deliver(now);
+        self.follow_links(now);
     }
 }
 
@@ -446,6 +482,7 @@ impl Engine {
         tracing::info!("port {number}: {}", slot.spec());
         self.ports.insert(slot);
         self.deliver(self.clock.now());
+        self.follow_links(self.clock.now());
         Ok(number)
     }
 
@@ -459,6 +496,7 @@ impl Engine {
         self.logical.datapath.get().remove_port(now, number, &mut self.logical.out);
         self.forget_frames(number);
         self.deliver(now);
+        self.follow_links(now);
         tracing::info!("port {number}: removed");
         Some(slot)
     }
@@ -491,5 +529,6 @@ impl Engine {
         }
         self.logical.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
         self.deliver(now);
+        self.follow_links(now);
     }
 }

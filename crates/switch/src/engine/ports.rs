@@ -68,6 +68,16 @@ impl Slot {
         self.is_interface
     }
 
+    /// Whether its device is there and has link.
+    pub(crate) fn is_up(&self) -> bool {
+        self.port.is_some() && self.link.up
+    }
+
+    /// Its rate, if it has one.
+    pub(crate) fn rate(&self) -> Option<weir_units::Bps> {
+        self.link.speed
+    }
+
     /// Whether it carries packets without Ethernet header.
     pub(crate) fn takes_any_packet_type(&self) -> bool {
         self.port.as_ref().is_some_and(|port| port.takes_any_packet_type())
@@ -168,6 +178,11 @@ impl Ports {
     /// The slot at a place.
     pub(crate) fn at(&mut self, place: usize) -> &mut Slot {
         &mut self.slots[place]
+    }
+
+    /// The slot at a place, to be looked at.
+    pub(crate) fn slot(&self, place: usize) -> &Slot {
+        &self.slots[place]
     }
 
     /// All slots.

@@ -22,6 +22,7 @@ impl Engine {
     pub(crate) fn set_queue(&mut self, number: PortNo, config: QueueConfig) -> Result<(), SwitchError> {
         let now = self.clock.now();
         let total = self.count_queues();
+        self.has_no_share(number)?;
         let slot = self.slot_with_port(number)?;
         let wrong = |problem: String| SwitchError::PortNumber { number, problem };
         // The port's first queue makes its default queue too.
@@ -46,6 +47,15 @@ impl Engine {
         let queues = slot.and_then(|slot| slot.port.as_mut()?.queues_mut());
         let removed = queues.is_some_and(|queues| queues.remove(now, id, &mut self.pool));
         if removed { Ok(()) } else { Err(SwitchError::PortNumber { number, problem: format!("it has no queue {id}") }) }
+    }
+
+    /// Refuses queues where virtual switches share the line.
+    fn has_no_share(&self, number: PortNo) -> Result<(), SwitchError> {
+        if self.serving.is_some() || self.is_shared(number) {
+            let problem = "virtual switches share it; their queues are their crosspoints' buffers".to_owned();
+            return Err(SwitchError::PortNumber { number, problem });
+        }
+        Ok(())
     }
 
     fn slot_with_port(&mut self, number: PortNo) -> Result<&mut Slot, SwitchError> {
@@ -84,6 +94,9 @@ impl Engine {
         };
         if !asks {
             return;
+        }
+        if self.serving.is_some() {
+            return self.tell_virtual_queues();
         }
         for slot in self.ports.iter() {
             let queues = slot.queues().map(told).unwrap_or_default();

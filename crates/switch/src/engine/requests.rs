@@ -2,7 +2,7 @@
 use super::Engine;
 use super::lines::PART_ENTRIES;
 use crate::handle::SwitchError;
-use crate::snapshot::{PortSnapshot, TableSnapshot, WorkerSnapshot};
+use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSnapshot, WorkerSnapshot};
 use std::collections::HashMap;
 use weir_datapath::{ChannelId, FlowWalk, Trace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
@@ -16,6 +16,7 @@ use weir_units::Clock;
 pub(crate) struct EngineSnapshot {
     pub(crate) uptime_s: f64,
     pub(crate) ports: Vec<PortSnapshot>,
+    pub(crate) virtual_switches: Vec<VirtualSnapshot>,
     pub(crate) tables: Vec<TableSnapshot>,
     pub(crate) workers: Vec<WorkerSnapshot>,
     pub(crate) drops: Vec<(String, u64)>,
@@ -28,7 +29,10 @@ impl Engine {
     pub(crate) fn snapshot(&mut self) -> EngineSnapshot {
         EngineSnapshot {
             uptime_s: self.clock.now().as_secs_f64(),
-            ports: self.ports.iter().map(|slot| slot.snapshot()).collect(),
+            ports: self
+                .virtual_port_snapshots()
+                .unwrap_or_else(|| self.ports.iter().map(|slot| slot.snapshot()).collect()),
+            virtual_switches: if self.serving.is_none() { self.virtual_snapshots() } else { Vec::new() },
             tables: self.tables(),
             workers: self.workers.snapshot(),
             drops: self.drops(),
@@ -83,7 +87,11 @@ impl Engine {
     /// Refuses a port that is not there.
     pub(super) fn has_port(&self, number: PortNo) -> Result<(), SwitchError> {
         let must_be_there = number.is_ordinary() || number == PortNo::LOCAL;
-        if must_be_there && self.ports.place(number).is_none() { Err(self.no_port(number)) } else { Ok(()) }
+        if must_be_there && !self.numbered_ports().iter().any(|(known, _)| *known == number) {
+            Err(self.no_port(number))
+        } else {
+            Ok(())
+        }
     }
 
     /// The number of a port given by number or name.
@@ -91,9 +99,12 @@ impl Engine {
     /// # Errors
     /// There is none.
     pub(crate) fn find_port(&self, text: &str) -> Result<PortNo, SwitchError> {
-        let by_number = text.parse().ok().filter(|number| self.ports.place(*number).is_some());
+        let ports = self.numbered_ports();
+        let by_number = text.parse().ok().filter(|number| ports.iter().any(|(known, _)| known == number));
+        let by_name = || ports.iter().find(|(_, name)| name == text).map(|(number, _)| *number);
         by_number
-            .or_else(|| self.ports.number_of(text))
+            .or_else(by_name)
+            .or_else(|| self.ports.number_of(text).filter(|_| self.serving.is_none()))
             .ok_or_else(|| SwitchError::NoPort { found: text.to_owned(), ports: self.port_list() })
     }
 
@@ -102,8 +113,15 @@ impl Engine {
         SwitchError::NoPort { found: number.to_string(), ports: self.port_list() }
     }
 
+    /// Numbers and names of the ports of the switch that is served.
+    fn numbered_ports(&self) -> Vec<(PortNo, String)> {
+        let own = || self.ports.iter().map(|slot| (slot.number, slot.name().to_owned())).collect();
+        self.virtual_ports().unwrap_or_else(own)
+    }
+
     fn port_list(&self) -> String {
-        let ports: Vec<String> = self.ports.iter().map(|slot| format!("{}={}", slot.number, slot.name())).collect();
+        let ports: Vec<String> =
+            self.numbered_ports().iter().map(|(number, name)| format!("{number}={name}")).collect();
         if ports.is_empty() { "none".to_owned() } else { ports.join(", ") }
     }
 
@@ -125,13 +143,17 @@ impl Engine {
 
     pub(super) fn drops(&mut self) -> Vec<(String, u64)> {
         let mut drops = self.logical.datapath.get().drops();
-        for (reason, count) in self.workers.packets_dropped() {
-            drops.count(reason, count);
+        if self.serving.is_none() {
+            for (reason, count) in self.workers.packets_dropped() {
+                drops.count(reason, count);
+            }
         }
         let serde_json::Value::Object(drops) = serde_json::json!(drops) else { return Vec::new() };
         let counted = drops.into_iter().filter_map(|(reason, count)| Some((reason, count.as_u64()?)));
         let rings = self.workers.drops().map(|(reason, count)| (reason.to_owned(), count));
-        counted.chain(rings).filter(|(_, count)| *count > 0).collect()
+        let own = if self.serving.is_none() { self.own_dropped() } else { 0 };
+        let behind = ("behind_virtual_switches".to_owned(), own);
+        counted.chain(rings).chain([behind]).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Asks the datapath as a controller would; gives the parts of its reply.

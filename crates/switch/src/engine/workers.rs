@@ -101,6 +101,7 @@ impl Engine {
     pub(super) fn pass_on(&mut self, now: Instant, port: PortNo) {
         let packets = self.batch.len();
         match &mut self.workers.pipeline {
+            None if self.virtuals.is_some() => self.pass_to_virtuals(now, port),
             None => {
                 self.logical.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.logical.out);
                 // The datapath measures itself.
@@ -185,6 +186,9 @@ impl Engine {
 
     /// What forwarding waits for controllers at most in one round.
     pub(super) fn control_time(&self) -> Duration {
+        if self.serving.is_some() {
+            return self.turn;
+        }
         if self.workers.pipeline.is_some() { SHARED_CONTROL_TIME } else { super::CONTROL_TIME }
     }
 

@@ -1,0 +1,169 @@
+//! `weir ctl vs`: virtual switches.
+use super::{read, table};
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+use weir_switch::VirtualSnapshot;
+use weir_switch::ctl::Request;
+use weir_units::{Bps, ByteSize};
+
+#[derive(clap::Subcommand)]
+pub(super) enum Command {
+    /// Add a virtual switch
+    Add {
+        /// A TOML file with the keys of a scenario's [[switch.virtual]], or these keys themselves: name=gold dpid=0x101
+        /// 'ports=[{port=1,rate="100Mbit/s"},{port=2,rate="100Mbit/s"}]' buffer=24kB
+        #[arg(value_name = "FILE|KEY=VALUE", required = true)]
+        what: Vec<String>,
+    },
+    /// Change a virtual switch while it forwards: its ports, rates, buffers, disciplines, selectors, lifetime
+    Resize {
+        /// Its name
+        name: String,
+        /// A file or keys, as for `add`; what is not said stays
+        #[arg(value_name = "FILE|KEY=VALUE", required = true)]
+        what: Vec<String>,
+    },
+    /// Remove a virtual switch: its channels are closed, what waits in its queues is dropped
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// Ports, crosspoints and counters of virtual switches
+    Show {
+        /// Its name; all if left out
+        name: Option<String>,
+    },
+}
+
+impl Command {
+    /// # Errors
+    /// A file cannot be read, or an argument is neither that nor a key with a value.
+    pub(super) fn request(&self) -> anyhow::Result<Request> {
+        Ok(match self {
+            Command::Add { what } => {
+                let (text, file) = described(what)?;
+                Request::AddVirtual { text, file }
+            }
+            Command::Resize { name, what } => {
+                let (text, file) = described(what)?;
+                Request::ResizeVirtual { name: name.clone(), text, file }
+            }
+            Command::Remove { name } => Request::RemoveVirtual { name: name.clone() },
+            Command::Show { name } => Request::ShowVirtual { name: name.clone() },
+        })
+    }
+
+    /// The answer for people.
+    pub(super) fn text(&self, answer: Value) -> anyhow::Result<String> {
+        Ok(match self {
+            Command::Add { .. } => added(&answer),
+            Command::Resize { name, .. } => format!("virtual switch {name} is resized\n"),
+            Command::Remove { name } => format!("virtual switch {name} is removed\n"),
+            Command::Show { .. } => show(&read::<Vec<VirtualSnapshot>>(answer)?),
+        })
+    }
+}
+
+/// The text that describes a virtual switch, and where it comes from.
+fn described(what: &[String]) -> anyhow::Result<(String, String)> {
+    if let [file] = what
+        && !file.contains('=')
+    {
+        let text = std::fs::read_to_string(Path::new(file)).with_context(|| format!("{file}: cannot read it"))?;
+        return Ok((text, file.clone()));
+    }
+    let mut text = String::new();
+    for argument in what {
+        let Some((key, value)) = argument.split_once('=') else {
+            bail!("found `{argument}`, expected one file, or KEY=VALUE such as buffer=24kB");
+        };
+        // What is no TOML value is text without quotes, as 24kB.
+        let is_value = toml::from_str::<toml::Table>(&format!("value = {value}")).is_ok();
+        let value = if is_value { value.to_owned() } else { toml::Value::from(value).to_string() };
+        let _ = writeln!(text, "{key} = {value}");
+    }
+    Ok((text, "arguments".to_owned()))
+}
+
+fn added(answer: &Value) -> String {
+    let listeners: Vec<&str> = answer["listen"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let name = answer["added"].as_str().unwrap_or_default();
+    let listens = if listeners.is_empty() { String::new() } else { format!(", listens on {}", listeners.join(", ")) };
+    format!("virtual switch {name} is added{listens}\n")
+}
+
+fn show(all: &[VirtualSnapshot]) -> String {
+    if all.is_empty() {
+        return "no virtual switches\n".to_owned();
+    }
+    all.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn one(cut: &VirtualSnapshot) -> String {
+    let ends = cut.ends_in_s.map_or_else(String::new, |s| format!(", ends in {s:.0} s"));
+    let mut text = format!("virtual switch {}, dpid {:#018x}{ends}\n\n", cut.name, cut.datapath_id);
+    let header = [
+        "port",
+        "of port",
+        "rate in",
+        "rate out",
+        "ceiling",
+        "rx packets",
+        "tx packets",
+        "tx bytes",
+        "dropped",
+        "waiting",
+    ];
+    let mut ports = table(&header, &[0, 1, 5, 6, 7, 8, 9]);
+    for port in &cut.ports {
+        ports.add_row([
+            port.number.to_string(),
+            port.port.to_string(),
+            port.rate_in.to_string(),
+            port.rate_out.to_string(),
+            port.ceiling.map_or_else(|| "-".to_owned(), |ceiling: Bps| ceiling.to_string()),
+            port.rx_packets.to_string(),
+            port.tx_packets.to_string(),
+            port.tx_bytes.to_string(),
+            port.dropped.to_string(),
+            ByteSize(port.queued_bytes).to_string(),
+        ]);
+    }
+    let _ = writeln!(text, "{}", ports.trim_fmt());
+    if cut.crosspoints.is_empty() {
+        return text;
+    }
+    let mut points =
+        table(&["from", "to", "packets", "bytes", "waiting", "most waiting", "dropped"], &[0, 1, 2, 3, 4, 5]);
+    for at in &cut.crosspoints {
+        let dropped: Vec<String> =
+            at.dropped.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
+        points.add_row([
+            at.from.to_string(),
+            at.to.to_string(),
+            at.packets.to_string(),
+            at.bytes.to_string(),
+            ByteSize(at.queued_bytes).to_string(),
+            ByteSize(at.peak_bytes).to_string(),
+            if dropped.is_empty() { "-".to_owned() } else { dropped.join(", ") },
+        ]);
+    }
+    let _ = writeln!(text, "\n{}", points.trim_fmt());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_on_the_command_line_are_lines_of_a_file() {
+        let what = ["name=gold", "dpid=0x101", "buffer=24kB", "ports=[{port=1,rate=\"1Mbit/s\"}]"].map(str::to_owned);
+        let (text, file) = described(&what).unwrap();
+        assert_eq!(text, "name = \"gold\"\ndpid = 0x101\nbuffer = \"24kB\"\nports = [{port=1,rate=\"1Mbit/s\"}]\n");
+        assert_eq!(file, "arguments");
+        assert!(described(&["buffer=1kB".to_owned(), "x".to_owned()]).unwrap_err().to_string().contains("`x`"));
+    }
+}

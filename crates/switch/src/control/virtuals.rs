@@ -1,0 +1,144 @@
+//! The control side of virtual switches: each has channels, listeners and a stop of its own, which end with it.
+use super::registry::Registry;
+use super::{Control, connect, listen, stopped};
+use crate::engine::virtuals::{Coming, VirtualId};
+use crate::handle::{Identity, SwitchError};
+use crate::targets::{ControllerSpec, ListenTarget};
+use crate::virtuals::convert;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use weir_datapath::Datapath;
+use weir_scenario::VirtualSwitch;
+
+/// Channels of a virtual switch at once at most.
+const MAX_CHANNELS: usize = 32;
+/// What its channels say when they end with it.
+const REMOVED: &str = "its virtual switch was removed";
+
+/// The virtual switches that there are.
+#[derive(Default)]
+pub(crate) struct Virtuals {
+    all: Mutex<Vec<Tenant>>,
+    next: AtomicU64,
+}
+
+/// A virtual switch, for those who look for it by name.
+#[derive(Clone)]
+pub(crate) struct Tenant {
+    id: VirtualId,
+    pub(crate) identity: Identity,
+    pub(crate) control: Control,
+    /// Where it listens, with the TCP ports it got.
+    pub(crate) listeners: Vec<ListenTarget>,
+    /// Ends when all of it has ended.
+    gone: watch::Receiver<()>,
+}
+
+impl Virtuals {
+    fn locked(&self) -> MutexGuard<'_, Vec<Tenant>> {
+        // Single additions and removals: right whoever panicked.
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn find(&self, name: &str) -> Result<Tenant, SwitchError> {
+        let all = self.locked();
+        all.iter().find(|tenant| tenant.identity.name == name).cloned().ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|tenant| tenant.identity.name.as_str()).collect();
+            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            SwitchError::Request(format!("no virtual switch `{name}`; there are: {there}"))
+        })
+    }
+}
+
+impl Tenant {
+    /// Waits until all of it has ended: its addresses are free.
+    pub(crate) async fn ended(mut self) {
+        while self.gone.changed().await.is_ok() {}
+    }
+}
+
+/// A virtual switch that has been added, and not begun to be served.
+struct Begun {
+    tenant: Tenant,
+    listeners: Vec<listen::Listener>,
+    controllers: Vec<ControllerSpec>,
+    stop: watch::Sender<bool>,
+    lives: watch::Receiver<()>,
+    gone: watch::Sender<()>,
+}
+
+/// Adds a virtual switch, says so, and serves its controllers until it ends.
+pub(super) async fn run(control: Control, spec: VirtualSwitch, said: super::Said) {
+    match begin(&control, spec).await {
+        Ok(begun) => {
+            said(Ok(begun.tenant.listeners.clone()));
+            serve(control, begun).await;
+        }
+        Err(error) => said(Err(error)),
+    }
+}
+
+async fn begin(parent: &Control, spec: VirtualSwitch) -> Result<Begun, SwitchError> {
+    let controllers: Vec<ControllerSpec> = targets(&spec, "connect", &spec.connect)?;
+    let listeners: Vec<ListenTarget> = targets(&spec, "listen", &spec.listen)?;
+    let tls = controllers.iter().filter(|spec| spec.target.is_tls()).map(ToString::to_string);
+    let tls = tls.chain(listeners.iter().filter(|target| target.is_tls()).map(ToString::to_string)).next();
+    if let (Some(target), None) = (tls, &parent.credentials) {
+        return Err(SwitchError::NoCredentials { target });
+    }
+    // What is bound is unbound by its drop if the engine refuses.
+    let (listeners, addresses) = super::listen(&listeners)?;
+    let id = VirtualId(parent.virtuals.next.fetch_add(1, Relaxed));
+    let (engine, messages) = parent.engine.for_virtual(id);
+    let (alive, lives) = watch::channel(());
+    let (stop, stopping) = watch::channel(false);
+    let (gone, going) = watch::channel(());
+    let identity = Identity { name: spec.name.clone(), datapath_id: spec.dpid };
+    let datapath = Datapath::new(convert::datapath(&spec, parent.lookup));
+    let coming = Coming { id, spec, datapath, messages, lives: alive };
+    parent.engine.call_async(move |engine| engine.add_virtual(coming)).await??;
+    let registry = Arc::new(Registry::with_room(MAX_CHANNELS));
+    let control = Control { engine, registry, stopping, why_stopped: REMOVED, ..parent.clone() };
+    let tenant = Tenant { id, identity, control, listeners: addresses, gone: going };
+    parent.virtuals.locked().push(tenant.clone());
+    Ok(Begun { tenant, listeners, controllers, stop, lives, gone })
+}
+
+async fn serve(parent: Control, begun: Begun) {
+    let Begun { tenant, listeners, controllers, stop, mut lives, gone } = begun;
+    let mut tasks = JoinSet::new();
+    for target in controllers {
+        tasks.spawn(connect::keep_connected(tenant.control.clone(), target));
+    }
+    for listener in listeners {
+        tasks.spawn(listen::serve(tenant.control.clone(), listener));
+    }
+    let mut stopping = parent.stopping.clone();
+    tokio::select! {
+        () = stopped(&mut stopping) => {}
+        // The engine's end is dropped with the switch.
+        _ = lives.changed() => {}
+    }
+    stop.send_replace(true);
+    while tasks.join_next().await.is_some() {}
+    parent.virtuals.locked().retain(|other| other.id != tenant.id);
+    drop(gone);
+}
+
+/// Reads where controllers are and may come.
+fn targets<T: FromStr<Err = String>>(
+    spec: &VirtualSwitch,
+    what: &str,
+    texts: &[String],
+) -> Result<Vec<T>, SwitchError> {
+    let wrong =
+        |problem: String| SwitchError::Virtual { name: spec.name.clone(), problem: format!("{what}: {problem}") };
+    texts.iter().map(|text| text.parse().map_err(wrong)).collect()
+}

@@ -1,0 +1,318 @@
+//! Virtual switches come, change and go: everything is checked before anything changes.
+use super::outlet::Outlet;
+use super::path::port_index;
+use super::ports::Inlet;
+use super::turns::Turn;
+use super::{Cut, VirtualId, Virtuals};
+use crate::engine::Engine;
+use crate::engine::inbox::FromChannel;
+use crate::engine::logical::LogicalSwitch;
+use crate::handle::SwitchError;
+use crate::virtuals::convert;
+use crate::virtuals::first_lookup::FirstLookup;
+use tokio::sync::{mpsc, watch};
+use weir_datapath::Datapath;
+use weir_fabric::Fabric;
+use weir_openflow::model::PortNo;
+use weir_packet::Parsed;
+use weir_scenario::{FabricPort, VirtualSwitch};
+use weir_units::{Clock, Instant};
+
+/// What a virtual switch comes with.
+pub(crate) struct Coming {
+    pub(crate) id: VirtualId,
+    pub(crate) spec: VirtualSwitch,
+    pub(crate) datapath: Datapath,
+    /// What its channels say.
+    pub(crate) messages: mpsc::Receiver<FromChannel>,
+    /// Dropped when it ends.
+    pub(crate) lives: watch::Sender<()>,
+}
+
+fn refused(name: &str, problem: impl std::fmt::Display) -> SwitchError {
+    SwitchError::Virtual { name: name.to_owned(), problem: problem.to_string() }
+}
+
+impl Engine {
+    /// What virtual switches are cut from: what was configured, or the ports that have rates.
+    pub(crate) fn fabric_shape(&self) -> weir_scenario::Fabric {
+        if let Some(virtuals) = &self.virtuals {
+            return virtuals.shape.clone();
+        }
+        self.fabric.clone().unwrap_or_else(|| {
+            let rated = |slot: &crate::engine::ports::Slot| {
+                slot.number.is_ordinary().then(|| Some(FabricPort { port: slot.number.0, rate: slot.rate()? }))?
+            };
+            weir_scenario::Fabric { ports: self.ports.iter().filter_map(rated).collect(), ..convert::unsaid_fabric() }
+        })
+    }
+
+    /// Sets what virtual switches are cut from.
+    pub(crate) fn set_fabric(&mut self, shape: weir_scenario::Fabric) {
+        self.fabric = Some(shape);
+    }
+
+    /// Adds a virtual switch.
+    ///
+    /// # Errors
+    /// Its name or number is taken, a port is not to be had, or there is not enough left of a port or a crosspoint: with what is
+    /// short and by how much. Nothing has changed then.
+    pub(crate) fn add_virtual(&mut self, coming: Coming) -> Result<(), SwitchError> {
+        let now = self.clock.now();
+        let Coming { id, spec, mut datapath, messages, lives } = coming;
+        let name = spec.name.clone();
+        self.check_names(&spec)?;
+        self.check_virtual(&spec, None)?;
+        let is_new = self.virtuals.is_none();
+        if is_new {
+            let shape = self.fabric_shape();
+            self.virtuals = Some(Box::new(Virtuals::new(shape, now).map_err(|problem| refused(&name, problem))?));
+        }
+        let added = self.virtuals.as_mut().map(|virtuals| {
+            let added = virtuals.fabric.add(now, convert::switch(&spec, &virtuals.shape));
+            added.map_err(|problem| convert::refusal(&problem, &virtuals.shape))
+        });
+        let index = match added {
+            Some(Ok(index)) => index,
+            Some(Err(problem)) => {
+                self.forget_virtuals_if_none();
+                return Err(refused(&name, problem));
+            }
+            None => return Err(SwitchError::Stopped),
+        };
+        // A new datapath has no channel to be told.
+        let mut nobody = weir_datapath::Output::default();
+        for port in &spec.ports {
+            let desc = self.ports.describe_virtual(port);
+            datapath.add_port(now, desc, &mut nobody).map_err(|problem| refused(&name, problem))?;
+        }
+        let fail_mode = convert::fail_mode(spec.fail_mode);
+        let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
+        let cut = Cut {
+            id,
+            inlets: virtuals.inlets(now, &spec),
+            expires: spec.lifetime.map(|lifetime| now + lifetime),
+            index,
+            logical: Box::new(LogicalSwitch::new(datapath, fail_mode, messages)),
+            turn: Turn::default(),
+            _lives: lives,
+            spec,
+        };
+        tracing::info!("virtual switch {name}: added, dpid {:#018x}", cut.spec.dpid);
+        let place = usize::from(index.0);
+        if virtuals.cuts.len() <= place {
+            virtuals.cuts.resize_with(place + 1, || None);
+        }
+        virtuals.cuts[place] = Some(Box::new(cut));
+        virtuals.order.push(index.0);
+        virtuals.compile();
+        self.follow_links(now);
+        Ok(())
+    }
+
+    /// Gives a virtual switch other ports, rates, buffers, disciplines or selectors; frames that still fit stay where they wait.
+    ///
+    /// # Errors
+    /// As [`Engine::add_virtual`]; or something is to change that cannot.
+    pub(crate) fn resize_virtual(&mut self, spec: VirtualSwitch) -> Result<(), SwitchError> {
+        let now = self.clock.now();
+        let name = spec.name.clone();
+        let place = self.find_virtual(&name)?;
+        self.check_virtual(&spec, Some(place))?;
+        let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
+        let config = convert::switch(&spec, &virtuals.shape);
+        let Virtuals { fabric, cuts, dropped, shape, .. } = &mut **virtuals;
+        let Some(cut) = cuts[usize::from(place)].as_deref_mut() else { return Err(SwitchError::Stopped) };
+        unchanged(&cut.spec, &spec).map_err(|problem| refused(&name, problem))?;
+        let resized = fabric.resize(now, cut.index, config, dropped);
+        resized.map_err(|problem| refused(&name, convert::refusal(&problem, shape)))?;
+        virtuals.give_back(&mut self.pool);
+        let inlets = virtuals.inlets(now, &spec);
+        let Some(cut) = virtuals.cut(place) else { return Err(SwitchError::Stopped) };
+        let before = std::mem::replace(&mut cut.inlets, inlets);
+        for old in &before {
+            match cut.inlets.iter_mut().find(|new| (new.number, new.physical) == (old.number, old.physical)) {
+                Some(new) => new.keep(old),
+                None => _ = cut.logical.datapath.get().remove_port(now, old.number, &mut cut.logical.out),
+            }
+        }
+        for port in &spec.ports {
+            if !before.iter().any(|old| (old.number.0, old.physical.0) == (port.number, port.port)) {
+                let desc = self.ports.describe_virtual(port);
+                let added = cut.logical.datapath.get().add_port(now, desc, &mut cut.logical.out);
+                added.map_err(|problem| refused(&name, problem))?;
+            }
+        }
+        if let Some(lifetime) = spec.lifetime {
+            cut.expires = Some(now + lifetime);
+        }
+        cut.spec = spec;
+        virtuals.compile();
+        tracing::info!("virtual switch {name}: resized");
+        self.follow_links(now);
+        Ok(())
+    }
+
+    /// What a virtual switch was asked to be.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub(crate) fn virtual_spec(&self, name: &str) -> Result<VirtualSwitch, SwitchError> {
+        let place = self.find_virtual(name)?;
+        let cut = self.virtuals.as_ref().and_then(|virtuals| virtuals.cuts[usize::from(place)].as_ref());
+        cut.map(|cut| cut.spec.clone()).ok_or(SwitchError::Ended)
+    }
+
+    /// Removes a virtual switch: its channels are closed, its frames are dropped, the others go on.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub(crate) fn remove_virtual(&mut self, name: &str) -> Result<(), SwitchError> {
+        let place = self.find_virtual(name)?;
+        self.end_virtual(place, "removed");
+        Ok(())
+    }
+
+    /// Removes those whose lifetime is over.
+    pub(super) fn end_expired(&mut self, now: Instant) {
+        let over = |virtuals: &Virtuals| {
+            let mut cuts = virtuals.all();
+            cuts.find(|cut| cut.expires.is_some_and(|at| at <= now)).map(|cut| cut.index.0)
+        };
+        while let Some(place) = self.virtuals.as_deref().and_then(over) {
+            self.end_virtual(place, "its lifetime is over; removed");
+        }
+    }
+
+    fn end_virtual(&mut self, place: u16, why: &str) {
+        let now = self.clock.now();
+        let Some(virtuals) = &mut self.virtuals else { return };
+        let Some(cut) = virtuals.cuts.get_mut(usize::from(place)).and_then(Option::take) else { return };
+        virtuals.order.retain(|other| *other != place);
+        virtuals.fabric.remove(now, cut.index, &mut virtuals.dropped);
+        virtuals.give_back(&mut self.pool);
+        virtuals.compile();
+        tracing::info!("virtual switch {}: {why}", cut.spec.name);
+        for channel in cut.logical.lines.channels() {
+            if let Some(outbox) = cut.logical.lines.outbox(channel) {
+                outbox.close("its virtual switch was removed");
+            }
+        }
+        self.forget_virtuals_if_none();
+    }
+
+    /// Without virtual switches the packet path is what it was.
+    fn forget_virtuals_if_none(&mut self) {
+        if let Some(virtuals) = self.virtuals.take_if(|virtuals| virtuals.order.is_empty()) {
+            let mut virtuals = *virtuals;
+            virtuals.outlets.iter_mut().for_each(|outlet| outlet.forget_own(&mut self.pool));
+        }
+    }
+
+    pub(super) fn find_virtual(&self, name: &str) -> Result<u16, SwitchError> {
+        let all = self.virtuals.as_ref().map(|virtuals| virtuals.all());
+        let found = all.clone().into_iter().flatten().find(|cut| cut.spec.name == name).map(|cut| cut.index.0);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = all.into_iter().flatten().map(|cut| cut.spec.name.as_str()).collect();
+            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            SwitchError::Request(format!("no virtual switch `{name}`; there are: {there}"))
+        })
+    }
+
+    fn check_names(&mut self, spec: &VirtualSwitch) -> Result<(), SwitchError> {
+        let wrong = |problem: String| Err(refused(&spec.name, problem));
+        if self.logical.datapath.get().datapath_id() == spec.dpid {
+            return wrong(format!("dpid: found {:#x}, which the switch itself has; expected another", spec.dpid));
+        }
+        for other in self.virtuals.iter().flat_map(|virtuals| virtuals.all()) {
+            if other.spec.name == spec.name {
+                return wrong("there is one of this name already; remove it, or resize it".to_owned());
+            }
+            if other.spec.dpid == spec.dpid {
+                return wrong(format!("dpid: found {:#x}, which {} has; expected another", spec.dpid, other.spec.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a virtual switch asks for of ports and packets; `own`: the place of the one that is to be changed.
+    fn check_virtual(&self, spec: &VirtualSwitch, own: Option<u16>) -> Result<(), SwitchError> {
+        let wrong = |problem: String| Err(refused(&spec.name, problem));
+        if self.workers.pipeline.is_some() {
+            return wrong("the switch runs in pipeline mode; virtual switches need --mode rtc".to_owned());
+        }
+        for port in &spec.ports {
+            let number = PortNo(port.port);
+            let Some(place) = self.ports.place(number) else { return Err(self.no_port(number)) };
+            if self.ports.slot(place).queues().is_some() {
+                return wrong(format!("port {number} has queues; remove them first (weir ctl del-queue)"));
+            }
+        }
+        let others = self.virtuals.iter().flat_map(|virtuals| virtuals.all()).filter(|cut| Some(cut.index.0) != own);
+        for other in others {
+            if let Some(twin) = spec.select.iter().find(|selector| other.spec.select.contains(selector)) {
+                return wrong(format!("select: found {twin}, which {} has", other.spec.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether nothing differs that cannot change while a virtual switch runs.
+fn unchanged(old: &VirtualSwitch, new: &VirtualSwitch) -> Result<(), String> {
+    let fixed = [
+        ("dpid", old.dpid == new.dpid),
+        ("connect", old.connect == new.connect),
+        ("listen", old.listen == new.listen),
+        ("tables", old.tables == new.tables),
+        ("max_entries", old.max_entries == new.max_entries),
+        ("max_packet_ins", old.max_packet_ins == new.max_packet_ins),
+        ("fail_mode", old.fail_mode == new.fail_mode),
+    ];
+    match fixed.iter().find(|(_, is_same)| !is_same) {
+        Some((what, _)) => Err(format!("{what} cannot change while it runs; remove it and add it anew")),
+        None => Ok(()),
+    }
+}
+
+impl Virtuals {
+    fn new(shape: weir_scenario::Fabric, now: Instant) -> Result<Virtuals, String> {
+        if shape.ports.is_empty() {
+            return Err(
+                "no port has a rate that could be shared: give ports one (--port 1=memory:a,rate=1Gbit/s), or say \
+                        `rate` in [fabric] of the file with virtual switches"
+                    .to_owned(),
+            );
+        }
+        let fabric = Fabric::new(convert::fabric(&shape)).map_err(|problem| problem.to_string())?;
+        let ports = shape.ports.iter().enumerate();
+        let outlets = ports.map(|(place, port)| Outlet::new(PortNo(port.port), port_index(place), port.rate)).collect();
+        Ok(Virtuals {
+            fabric,
+            shape,
+            lookup: FirstLookup::default(),
+            cuts: Vec::new(),
+            order: Vec::new(),
+            outlets,
+            sorted: Vec::new(),
+            room: Parsed::default(),
+            dropped: Vec::new(),
+            first: 0,
+            turned_at: now,
+        })
+    }
+
+    fn compile(&mut self) {
+        let lookup = FirstLookup::new(self.all().map(|cut| (cut.index.0, &cut.spec)));
+        self.lookup = lookup;
+    }
+
+    fn inlets(&self, now: Instant, spec: &VirtualSwitch) -> Vec<Inlet> {
+        let index = |port: u32| self.shape.ports.iter().position(|known| known.port == port);
+        // Checked: a virtual switch's ports are the fabric's.
+        spec.ports
+            .iter()
+            .map(|port| Inlet::new(now, port, port_index(index(port.port).unwrap_or(usize::MAX))))
+            .collect()
+    }
+}

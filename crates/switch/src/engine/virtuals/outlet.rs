@@ -1,0 +1,123 @@
+//! An output of the fabric: its line, and what leaves by it.
+//!
+//! The line keeps its own time: what should have left since it was asked last leaves at once, each packet at its own moment, so that
+//! a late engine costs no rate and gives nobody more than the line has. What came in meanwhile is not among it: an output is asked
+//! before anything is put into it.
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_fabric::{Fabric, Line, Next, PortIndex};
+use weir_openflow::model::PortNo;
+use weir_packet::{Frame, FramePool};
+use weir_units::{Bps, Instant};
+
+/// What a line makes up for at most when it was asked late: an engine that was away for longer loses the rest.
+const CATCH_UP: Duration = Duration::from_millis(10);
+/// Frames that leave at once at most; what is due beyond leaves in the next round.
+const MOST: usize = 256;
+/// Bytes of the physical switch's own frames that wait for a line without virtual switches' frames; more are dropped and counted.
+const OWN_BYTES: usize = 256 * 1024;
+
+/// See the module's page.
+pub(super) struct Outlet {
+    pub(super) port: PortNo,
+    index: PortIndex,
+    line: Line,
+    /// When the line was last found without anything to do, and something came.
+    since: Instant,
+    /// Whether something may be queued.
+    is_pending: bool,
+    /// Not before then, unless something comes.
+    wait: Instant,
+    /// Frames of the physical switch's own tables: they have what the others leave.
+    own: VecDeque<Frame>,
+    own_bytes: usize,
+    pub(super) own_dropped: u64,
+    /// Frames on their way to the port.
+    pub(super) leaving: Vec<Frame>,
+}
+
+impl Outlet {
+    pub(super) fn new(port: PortNo, index: PortIndex, rate: Bps) -> Outlet {
+        Outlet {
+            port,
+            index,
+            line: Line::new(rate, Duration::ZERO),
+            since: Instant::ZERO,
+            is_pending: false,
+            wait: Instant::ZERO,
+            own: VecDeque::new(),
+            own_bytes: 0,
+            own_dropped: 0,
+            leaving: Vec::new(),
+        }
+    }
+
+    /// Something was put into the fabric for it.
+    #[inline]
+    pub(super) fn expect(&mut self, now: Instant) {
+        if !self.is_pending {
+            (self.is_pending, self.since) = (true, now);
+        }
+        self.wait = Instant::ZERO;
+    }
+
+    /// Takes a frame of the physical switch's own, or drops and counts it.
+    pub(super) fn take_own(&mut self, now: Instant, frame: Frame, pool: &mut FramePool) {
+        if self.own_bytes + frame.len() > OWN_BYTES {
+            self.own_dropped += 1;
+            return pool.give(frame);
+        }
+        self.own_bytes += frame.len();
+        self.own.push_back(frame);
+        self.expect(now);
+    }
+
+    /// When it is to be asked again; [`Instant::FAR`] if it has nothing.
+    pub(super) fn due(&self) -> Instant {
+        if self.is_pending { self.line.free_at().max(self.since).max(self.wait) } else { Instant::FAR }
+    }
+
+    /// Takes from the fabric what is to have left by `now`.
+    pub(super) fn drive(&mut self, now: Instant, fabric: &mut Fabric<Frame>) {
+        if !self.is_pending {
+            return;
+        }
+        self.since = self.since.max(Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP_NS)));
+        for _ in 0..MOST {
+            let at = self.due();
+            if at > now {
+                return;
+            }
+            match fabric.dequeue(at, self.index) {
+                Next::Packet(departure) => {
+                    self.line.send(at, departure.bytes);
+                    self.leaving.push(departure.item);
+                }
+                // Nothing of the virtual switches may leave now, so the line is free for the switch's own.
+                Next::Wait(until) if !self.send_own(at) => self.wait = until,
+                Next::Empty if !self.send_own(at) => {
+                    self.is_pending = false;
+                    return;
+                }
+                Next::Wait(_) | Next::Empty => {}
+            }
+        }
+    }
+
+    fn send_own(&mut self, at: Instant) -> bool {
+        let Some(frame) = self.own.pop_front() else { return false };
+        self.own_bytes -= frame.len();
+        self.line.send(at, u32::try_from(frame.wire_bytes()).unwrap_or(u32::MAX));
+        self.leaving.push(frame);
+        true
+    }
+
+    /// Forgets the physical switch's own frames.
+    pub(super) fn forget_own(&mut self, pool: &mut FramePool) {
+        self.own.drain(..).for_each(|frame| pool.give(frame));
+        self.own_bytes = 0;
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a constant that fits")]
+const CATCH_UP_NS: u64 = CATCH_UP.as_nanos() as u64;

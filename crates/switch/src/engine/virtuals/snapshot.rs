@@ -1,0 +1,101 @@
+//! Virtual switches as those see them who look.
+use super::{Cut, Virtuals};
+use crate::engine::Engine;
+use crate::snapshot::{CrosspointSnapshot, PortSnapshot, VirtualPortSnapshot, VirtualSnapshot};
+use std::collections::BTreeMap;
+use weir_fabric::{CrosspointCounters, DropReason};
+use weir_port::Counters;
+use weir_units::Clock;
+
+impl Engine {
+    /// All virtual switches, in the order in which packets are offered to them.
+    pub(crate) fn virtual_snapshots(&self) -> Vec<VirtualSnapshot> {
+        let now = self.clock.now();
+        let all = self.virtuals.iter().flat_map(|virtuals| virtuals.all().map(move |cut| (virtuals, cut)));
+        all.map(|(virtuals, cut)| VirtualSnapshot {
+            spec: serde_json::json!(cut.spec),
+            name: cut.spec.name.clone(),
+            datapath_id: cut.spec.dpid,
+            ends_in_s: cut.expires.map(|at| at.since(now).as_secs_f64()),
+            ports: (0..cut.inlets.len()).map(|at| virtuals.port_snapshot(cut, at)).collect(),
+            crosspoints: virtuals.crosspoint_snapshots(cut),
+        })
+        .collect()
+    }
+
+    /// What the ports of the served virtual switch look like; none if the switch itself is served.
+    pub(in crate::engine) fn virtual_port_snapshots(&self) -> Option<Vec<PortSnapshot>> {
+        let virtuals = self.virtuals.as_deref()?;
+        let cut = virtuals.cuts.get(usize::from(self.serving?))?.as_deref()?;
+        let ports = (0..cut.inlets.len()).filter_map(|at| {
+            let inlet = &cut.inlets[at];
+            let physical = self.ports.slot(self.ports.place(inlet.physical)?).snapshot();
+            let sent = virtuals.to_port(cut, at);
+            Some(PortSnapshot {
+                number: inlet.number,
+                spec: format!("virtual:{}", inlet.physical),
+                speed_bps: Some(cut.spec.ports[at].rate_out.0),
+                counters: Counters {
+                    rx_packets: inlet.received.packets,
+                    rx_bytes: inlet.received.bytes,
+                    tx_packets: sent.departed.packets,
+                    tx_bytes: sent.departed.bytes,
+                    tx_full: sent.dropped().packets,
+                    ..Counters::default()
+                },
+                queues: Vec::new(),
+                stray_packets: 0,
+                ..physical
+            })
+        });
+        Some(ports.collect())
+    }
+
+    /// Frames of the physical switch's own tables that found no room behind the virtual switches'.
+    pub(in crate::engine) fn own_dropped(&self) -> u64 {
+        self.virtuals.iter().flat_map(|virtuals| &virtuals.outlets).map(|outlet| outlet.own_dropped).sum()
+    }
+}
+
+impl Virtuals {
+    fn port_snapshot(&self, cut: &Cut, at: usize) -> VirtualPortSnapshot {
+        let (inlet, port, sent) = (&cut.inlets[at], &cut.spec.ports[at], self.to_port(cut, at));
+        VirtualPortSnapshot {
+            number: inlet.number,
+            port: inlet.physical,
+            rate_in: port.rate_in,
+            rate_out: port.rate_out,
+            ceiling: port.ceiling,
+            rx_packets: inlet.received.packets,
+            rx_bytes: inlet.received.bytes,
+            tx_packets: sent.departed.packets,
+            tx_bytes: sent.departed.bytes,
+            dropped: sent.dropped().packets,
+            queued_bytes: sent.queued.bytes,
+        }
+    }
+
+    /// The crosspoints that packets came to.
+    fn crosspoint_snapshots(&self, cut: &Cut) -> Vec<CrosspointSnapshot> {
+        let places = 0..cut.inlets.len();
+        let pairs = places.clone().flat_map(|from| places.clone().map(move |to| (from, to)));
+        let seen = pairs.map(|(from, to)| (from, to, self.crosspoint(cut, from, to)));
+        seen.filter(|(_, _, counters)| counters.arrived.packets > 0)
+            .map(|(from, to, counters)| CrosspointSnapshot {
+                from: cut.inlets[from].number,
+                to: cut.inlets[to].number,
+                packets: counters.departed.packets,
+                bytes: counters.departed.bytes,
+                queued_bytes: counters.queued.bytes,
+                peak_bytes: counters.peak_bytes,
+                dropped: drops(&counters),
+            })
+            .collect()
+    }
+}
+
+/// Packets dropped by reason, those that occurred.
+fn drops(counters: &CrosspointCounters) -> BTreeMap<String, u64> {
+    let counted = DropReason::ALL.map(|reason| (reason.name().to_owned(), counters.dropped_for(reason).packets));
+    counted.into_iter().filter(|(_, packets)| *packets > 0).collect()
+}

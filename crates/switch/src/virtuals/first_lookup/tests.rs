@@ -1,0 +1,90 @@
+//! Which switch packets are for.
+use super::*;
+use std::net::Ipv4Addr;
+use weir_packet::MacAddr;
+use weir_packet::craft::Craft;
+use weir_scenario::Fabric;
+
+const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+fn switch(number: u64, select: &str, ports: &str) -> VirtualSwitch {
+    let scenario = "[[switch]]\nname = 's'\n[switch.fabric]\nports = 4\nrate = '1Gbit/s'\n";
+    let fabric: Fabric = weir_scenario::Scenario::parse(scenario, "s").unwrap().switches[0].fabric.clone().unwrap();
+    let text = format!("name = 'v{number}'\ndpid = {number}\nselect = [{select}]\nports = [{ports}]\nbuffer = '9kB'\n");
+    VirtualSwitch::parse(&text, "v", &fabric).unwrap()
+}
+
+/// The places of the switches that frames on a port are for.
+fn asked(switches: &[VirtualSwitch], port: u32, frames: &[Frame]) -> Vec<Option<u16>> {
+    let lookup = FirstLookup::new((0..).zip(switches));
+    let way = lookup.at(PortNo(port));
+    let mut parsed = Parsed::default();
+    frames.iter().map(|frame| Some(way?.target(frame, &mut parsed)?.switch)).collect()
+}
+
+fn udp(vlan: Option<u16>, src: [u8; 4]) -> Frame {
+    let craft = Craft::ethernet(B, A);
+    let craft = vlan.into_iter().fold(craft, |craft, vlan| craft.vlan(0x8100, vlan, 0));
+    Frame::from_bytes(&craft.ipv4(Ipv4Addr::from(src), [10, 0, 0, 9].into()).udp(1, 2).payload(b"x").build())
+}
+
+const BOTH: &str = "{ port = 1, rate = '1Mbit/s' }, { port = 2, rate = '1Mbit/s' }";
+
+#[test]
+fn a_whole_port_is_one_switch() {
+    let switches = [switch(1, "", "{ port = 1, rate = '1Mbit/s' }"), switch(2, "", "{ port = 2, rate = '1Mbit/s' }")];
+    let frames = [udp(None, [10, 0, 0, 1]), udp(Some(7), [10, 0, 0, 1])];
+    assert_eq!(asked(&switches, 1, &frames), [Some(0), Some(0)]);
+    assert_eq!(asked(&switches, 2, &frames), [Some(1), Some(1)]);
+    assert_eq!(asked(&switches, 3, &frames), [None, None], "no switch has the port");
+    let lookup = FirstLookup::new((0..).zip(&switches));
+    assert!(matches!(lookup.at(PortNo(1)), Some(Way::One(Target { switch: 0, input: 0 }))));
+}
+
+#[test]
+fn vlans_choose_and_the_first_switch_wins() {
+    let switches = [switch(1, "{ vlan = 10 }, { vlan = 0 }", BOTH), switch(2, "{ vlan = 20 }, { port = 2 }", BOTH)];
+    let priority_only = udp(Some(0), [10, 0, 0, 1]);
+    let vlans = [None, Some(10), Some(20), Some(30)].map(|vlan| udp(vlan, [10, 0, 0, 1]));
+    let frames: Vec<Frame> = vlans.into_iter().chain([priority_only, Frame::from_bytes(&[0; 13])]).collect();
+    assert_eq!(asked(&switches, 1, &frames), [Some(0), Some(0), Some(1), None, Some(0), Some(0)]);
+    assert_eq!(asked(&switches, 2, &frames), [Some(0), Some(0), Some(1), Some(1), Some(0), Some(0)]);
+}
+
+#[test]
+fn addresses_labels_and_tunnels_choose() {
+    let switches = [
+        switch(1, "{ ip_src = '10.1.0.0/16' }, { eth_src = '02:00:00:00:00:07' }", BOTH),
+        switch(2, "{ ip_src = '10.0.0.0/8', vlan = 5 }, { mpls = 77 }", BOTH),
+        switch(3, "{ tunnel = 9 }, { ip_dst = 'fd00::/16' }", BOTH),
+        switch(4, "{ ip_src = '10.0.0.0/8' }", BOTH),
+    ];
+    let mut tunnelled = udp(None, [192, 0, 2, 1]);
+    tunnelled.tunnel.id = 9;
+    let other_mac = Craft::ethernet(B, MacAddr([2, 0, 0, 0, 0, 7])).ether_type(0x88b5).payload(b"x").build();
+    let labelled = Craft::ethernet(B, A).mpls(77, 0, 9).payload(&[0x45; 30]).build();
+    let six = Craft::ethernet(B, A).ipv6("fd01::1".parse().unwrap(), "fd00::1".parse().unwrap()).udp(1, 2).build();
+    let frames = [
+        udp(None, [10, 1, 2, 3]),
+        udp(Some(5), [10, 2, 0, 1]),
+        udp(Some(6), [10, 2, 0, 1]),
+        udp(None, [192, 0, 2, 1]),
+        tunnelled,
+        Frame::from_bytes(&other_mac),
+        Frame::from_bytes(&labelled),
+        Frame::from_bytes(&six),
+        Frame::from_bytes(&[1; 13]),
+    ];
+    let expected = [Some(0), Some(1), Some(3), None, Some(2), Some(0), Some(1), Some(2), None];
+    assert_eq!(asked(&switches, 2, &frames), expected);
+}
+
+#[test]
+fn arp_goes_where_its_addresses_go() {
+    let switches = [switch(1, "{ ip_src = '10.1.0.0/16' }", BOTH), switch(2, "{ ip_dst = '10.2.0.0/16' }", BOTH)];
+    let arp = |from: [u8; 4], to: [u8; 4]| Craft::ethernet(B, A).arp(1, (A, from.into()), (B, to.into())).frame();
+    let frames =
+        [arp([10, 1, 0, 1], [10, 2, 0, 1]), arp([10, 3, 0, 1], [10, 2, 0, 1]), arp([10, 3, 0, 1], [10, 3, 0, 2])];
+    assert_eq!(asked(&switches, 1, &frames), [Some(0), Some(1), None]);
+}
