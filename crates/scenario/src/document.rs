@@ -1,4 +1,8 @@
 //! The file as written: names not resolved, defaults not filled in, every value with its place.
+mod stream;
+
+pub(crate) use stream::{Arrival, ArrivalLaw, Simulate, Size, SizeLaw, Stream};
+
 use crate::{App, Expect, FailMode, InterDiscipline, IntraDiscipline, IpNet, OpenFlow, QueueManager, Red, Sharing};
 use serde::Deserialize;
 use std::fmt::Display;
@@ -26,6 +30,9 @@ pub(crate) struct Document {
     pub(crate) link: Vec<Spanned<Link>>,
     #[serde(default)]
     pub(crate) traffic: Vec<Spanned<Traffic>>,
+    #[serde(default)]
+    pub(crate) stream: Vec<Spanned<Stream>>,
+    pub(crate) simulate: Option<Spanned<Simulate>>,
 }
 
 fn default_seed() -> u64 {
@@ -56,6 +63,8 @@ pub(crate) struct Switch {
     pub(crate) max_entries: Option<Spanned<u32>>,
     pub(crate) fail_mode: Option<FailMode>,
     pub(crate) threads: Option<crate::Threads>,
+    #[serde(default)]
+    pub(crate) entries: Vec<String>,
     pub(crate) fabric: Option<Spanned<Fabric>>,
     #[serde(default)]
     pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
@@ -97,6 +106,8 @@ pub(crate) struct VirtualSwitch {
     pub(crate) max_entries: Option<Spanned<u32>>,
     pub(crate) max_packet_ins: Option<Spanned<u32>>,
     pub(crate) fail_mode: Option<FailMode>,
+    #[serde(default)]
+    pub(crate) entries: Vec<String>,
 }
 
 /// A file with nothing but a fabric and virtual switches.

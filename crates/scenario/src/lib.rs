@@ -9,10 +9,12 @@ mod check;
 mod cut;
 mod document;
 mod error;
+mod stream;
 mod virtual_switch;
 
 pub use address::IpNet;
 pub use error::ScenarioError;
+pub use stream::{PacketStream, Simulate, StreamSource};
 pub use virtual_switch::{
     Crosspoint, Fabric, FabricPort, IntraDiscipline, QueueManager, Red, Selector, VirtualPort, VirtualSwitch,
 };
@@ -28,7 +30,7 @@ use weir_units::{Bps, ByteSize, Span};
 pub const MAX_ITEMS: usize = 1000;
 
 /// A checked scenario. Lists keep the file's order; references are indices into them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scenario {
     /// Its name: the file's `name`, or the file name without ending.
     pub name: String,
@@ -46,6 +48,14 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// Traffic between hosts, in order of start.
     pub traffic: Vec<Traffic>,
+    /// Packets by rule.
+    #[serde(skip)]
+    pub streams: Vec<PacketStream>,
+    /// How it is simulated.
+    #[serde(skip)]
+    pub simulate: Simulate,
+    /// How long a run with packets by rule lasts, and tcp and udp items that do not say.
+    pub duration: Duration,
 }
 
 /// Who controls the switches.
@@ -119,6 +129,9 @@ pub struct Switch {
     /// How it spreads over threads, if the file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<Threads>,
+    /// Flow entries that it starts with, as `ovs-ofctl` writes them; read by the verbs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<String>,
     /// What its virtual switches are cut from, if it has any or the file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,

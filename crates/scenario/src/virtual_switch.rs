@@ -120,6 +120,9 @@ pub struct VirtualSwitch {
     pub max_packet_ins: u32,
     /// What it does with no controller.
     pub fail_mode: FailMode,
+    /// Flow entries that it starts with, as `ovs-ofctl` writes them; read by the verbs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<String>,
 }
 
 /// Which packets are a virtual switch's: those of which all that is said is true.

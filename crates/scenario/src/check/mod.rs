@@ -1,6 +1,7 @@
 //! From the file as written to a scenario whose names are resolved and limits kept.
 mod nodes;
 mod queues;
+mod stream;
 mod traffic;
 mod virtual_switch;
 mod virtual_switches;
@@ -69,7 +70,11 @@ pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario
         traffic.push(traffic::traffic(source, item, &hosts, default_duration)?);
     }
     traffic.sort_by_key(|item| item.start);
+    let streams = document.stream.into_iter().map(|item| stream::stream(source, item, &switches));
     Ok(Scenario {
+        streams: streams.collect::<Checked<_>>()?,
+        simulate: stream::simulate(source, document.simulate, default_duration)?,
+        duration: default_duration,
         name: document.name.map_or_else(|| source.default_name(), Spanned::into_inner),
         seed: document.seed,
         control: control(source, document.controller)?,
@@ -92,6 +97,7 @@ fn check_counts(document: &Document, source: &Source<'_>) -> Checked<()> {
         ("host", document.host.get(MAX_ITEMS).map(Spanned::span)),
         ("link", document.link.get(MAX_ITEMS).map(Spanned::span)),
         ("traffic", document.traffic.get(MAX_ITEMS).map(Spanned::span)),
+        ("stream", document.stream.get(MAX_ITEMS).map(Spanned::span)),
     ];
     for (what, beyond) in lists {
         if let Some(span) = beyond {

@@ -33,6 +33,7 @@ pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Swi
         max_entries,
         fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
         threads: item.threads,
+        entries: item.entries,
         fabric: None,
         virtual_switches: Vec::new(),
     })

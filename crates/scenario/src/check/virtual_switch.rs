@@ -62,6 +62,7 @@ pub(crate) fn virtual_switch(
         max_entries,
         max_packet_ins: item.max_packet_ins.map_or(DEFAULT_PACKET_INS, Spanned::into_inner),
         fail_mode: item.fail_mode.unwrap_or(FailMode::Secure),
+        entries: item.entries,
         name,
     })
 }

@@ -1,0 +1,69 @@
+//! Packets by rule, and how they are simulated.
+use serde::Deserialize;
+use toml::Spanned;
+use weir_units::{Bps, ByteSize, Span};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stream {
+    pub(crate) name: Option<String>,
+    pub(crate) switch: Spanned<String>,
+    pub(crate) r#virtual: Option<Spanned<String>>,
+    pub(crate) inputs: Spanned<String>,
+    pub(crate) output: Spanned<u32>,
+    pub(crate) arrival: Option<Spanned<Arrival>>,
+    pub(crate) sizes: Option<Spanned<Size>>,
+    pub(crate) rate: Option<Spanned<Bps>>,
+    pub(crate) load: Option<Spanned<f64>>,
+    pub(crate) class: Option<u8>,
+    pub(crate) start: Option<Spanned<Span>>,
+    pub(crate) duration: Option<Spanned<Span>>,
+}
+
+/// A law by its name, or with its parameters.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`constant`, `poisson`, or a table with `kind`, for example { kind = \"mmpp\", high = 3.0, low = 0.5, time = \"500us\" }"
+)]
+pub(crate) enum Arrival {
+    Named(String),
+    Law(ArrivalLaw),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum ArrivalLaw {
+    Mmpp { high: f64, low: f64, time: Span },
+    MmppGeneral { rates: Vec<f64>, transitions: Vec<Vec<f64>> },
+    ParetoOnOff { on: Span, off: Span, shape: f64 },
+    Trace { file: String },
+}
+
+/// A law by its name or size, or with its parameters.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a size such as `1500B`, `bimodal`, `imix`, or a table with `kind`, for example { kind = \"bimodal\", short = 0.3 }"
+)]
+pub(crate) enum Size {
+    Named(String),
+    Law(SizeLaw),
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum SizeLaw {
+    Bimodal { short: Option<f64>, short_bytes: Option<[u32; 2]>, long_bytes: Option<[u32; 2]> },
+    Exponential { mean: ByteSize },
+    Empirical { file: String },
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Simulate {
+    pub(crate) warm_up: Option<Spanned<Span>>,
+    pub(crate) duration: Option<Spanned<Span>>,
+    pub(crate) replications: Option<Spanned<u32>>,
+    pub(crate) until: Option<Spanned<f64>>,
+}
