@@ -3,6 +3,8 @@
 //!
 //! The burst does in short what most packets need: entries that output to a port, and gotos that lead to them. What an entry
 //! asks for beyond that goes the general way ([`crate::pipeline`]), from the entry on that was found here.
+use crate::VerdictCache;
+use crate::cache::{Asked, Cache, CacheCounts};
 use crate::edits::edits_at;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, Verdict, VerdictWord, WorkerNo};
@@ -33,6 +35,7 @@ pub(crate) struct Burst {
     waiting: Box<[Lanes; 256]>,
     /// The last table that packets come to.
     last_waiting: u8,
+    cache: Cache,
 }
 
 /// What becomes of a packet.
@@ -44,16 +47,29 @@ pub(crate) struct Fate {
 }
 
 /// Packets of one entry, one behind the other.
-struct Run {
-    entry: EntryId,
-    verdict: VerdictWord,
+pub(crate) struct Run {
+    pub(crate) entry: EntryId,
     packets: u64,
     bytes: u64,
 }
 
 impl Run {
+    /// One without packets.
     #[inline(always)]
-    fn count(&self, table: &FlowTable, counting: Counting) {
+    pub(crate) const fn of(entry: EntryId) -> Run {
+        Run { entry, packets: 0, bytes: 0 }
+    }
+
+    /// Adds a packet.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+    }
+
+    /// Counts its packets.
+    #[inline(always)]
+    pub(crate) fn count(&self, table: &FlowTable, counting: Counting) {
         if let Counting::For(worker, now) = counting
             && let Some(count) = table.counts.count_of(worker, self.entry)
         {
@@ -70,8 +86,8 @@ pub(crate) enum Counting {
     Done,
 }
 
-impl Default for Burst {
-    fn default() -> Burst {
+impl Burst {
+    pub(crate) fn new(cache: VerdictCache) -> Burst {
         let fate = Fate { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
         Burst {
             parsed: Box::new([Parsed::default(); MAX_BURST]),
@@ -84,11 +100,15 @@ impl Default for Burst {
             alike: (Lanes::default(), VerdictWord::default()),
             waiting: Box::new([Lanes::default(); 256]),
             last_waiting: 0,
+            cache: Cache::new(cache),
         }
     }
-}
 
-impl Burst {
+    /// What the verdict cache did.
+    pub(crate) fn cache_counts(&self) -> CacheCounts {
+        self.cache.counts()
+    }
+
     /// Parses frames, [`MAX_BURST`] at most, that came in on one port. Gives the packets that are ones: not cut short within
     /// the Ethernet header.
     #[inline(always)]
@@ -150,14 +170,46 @@ impl Burst {
         (self.stale, self.ipv6) = (self.stale.without(all), self.ipv6.without(all));
     }
 
-    /// Finds out what becomes of the packets, and counts them at the entries found.
+    /// Finds out what becomes of the packets, and counts them at the entries found. `generation` counts what may have changed the
+    /// tables.
     #[inline(always)]
-    pub(crate) fn look_up(&mut self, tables: &[FlowTable], lanes: Lanes, counting: Counting) {
+    pub(crate) fn look_up(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) {
+        let is_cached = !self.cache.rests() && !matches!(counting, Counting::Done);
+        let left = if is_cached { self.recall(tables, generation, lanes, counting) } else { lanes };
+        // Without packets, too: what was noted of the last burst is not this one's.
+        if !(is_cached && left.is_empty()) {
+            self.look_through(tables, left, counting);
+        }
+        if is_cached {
+            self.cache.end(left, &self.parsed, &self.fates);
+        }
+    }
+
+    /// Asks the cache; gives the packets that are to be looked up.
+    fn recall(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) -> Lanes {
+        let Burst { parsed: keys, bytes, fates, .. } = self;
+        let known = self.cache.begin(Asked { tables, generation, keys, lanes, bytes, counting, fates });
+        self.alike = (lanes, known.alike.unwrap_or_default());
+        known.left
+    }
+
+    /// Looks packets up in the tables.
+    #[inline(always)]
+    fn look_through(&mut self, tables: &[FlowTable], lanes: Lanes, counting: Counting) {
         let Some(first) = tables.first() else { return };
         first.lookup_burst(&self.parsed, lanes, &mut self.found);
+        self.note(0, lanes);
         let on = self.judge(first, 0, lanes, counting);
         if on {
             self.go_on(tables, counting);
+        }
+    }
+
+    /// Tells the cache where packets come, if it wants to know.
+    #[inline(always)]
+    fn note(&mut self, table: u8, lanes: Lanes) {
+        if self.cache.notes() {
+            self.cache.note(table, lanes, &self.found);
         }
     }
 
@@ -167,21 +219,19 @@ impl Burst {
         if let Some(entry) = self.only_entry(lanes) {
             return self.judge_alike(table, number, lanes, entry, counting);
         }
-        let nothing = Run { entry: EntryId::NONE, verdict: VerdictWord::default(), packets: 0, bytes: 0 };
         // Packets of one entry often come together: they are counted as one.
-        let (mut run, mut missed) = (nothing, 0);
+        let (mut run, mut verdict, mut missed) = (Run::of(EntryId::NONE), VerdictWord::default(), 0);
         let (mut first, mut differs) = (None, false);
         for lane in lanes {
             let id = self.found[lane];
             if id != run.entry {
                 run.count(table, counting);
-                let verdict = table.counts.hot(id).map(|hot| hot.verdict).unwrap_or_default();
-                run = Run { entry: id, verdict, packets: 0, bytes: 0 };
+                verdict = table.counts.hot(id).map(|hot| hot.verdict).unwrap_or_default();
+                run = Run::of(id);
                 differs |= *first.get_or_insert(verdict) != verdict;
             }
-            run.packets += 1;
-            run.bytes += u64::from(self.bytes[lane]);
-            self.fates[lane] = Fate { verdict: run.verdict, table: number, entry: id };
+            run.add(self.bytes[lane]);
+            self.fates[lane] = Fate { verdict, table: number, entry: id };
             missed += u64::from(id == EntryId::NONE);
         }
         run.count(table, counting);
@@ -231,7 +281,7 @@ impl Burst {
         let verdict = table.counts.hot(entry).map(|hot| hot.verdict).unwrap_or_default();
         self.fates[..count].fill(Fate { verdict, table: number, entry });
         let (packets, bytes) = (count as u64, self.bytes[..count].iter().map(|bytes| u64::from(*bytes)).sum());
-        Run { entry, verdict, packets, bytes }.count(table, counting);
+        Run { entry, packets, bytes }.count(table, counting);
         if let Counting::For(worker, _) = counting {
             let matches = if entry == EntryId::NONE { 0 } else { packets };
             table.counts.looked_up(worker, packets, matches);
@@ -254,6 +304,7 @@ impl Burst {
             // Compiling has checked that the table is there.
             if let Some(table) = tables.get(usize::from(number)).filter(|_| !lanes.is_empty()) {
                 table.lookup_burst(&self.parsed, lanes, &mut self.found);
+                self.note(number, lanes);
                 self.judge(table, number, lanes, counting);
             }
             number += 1;

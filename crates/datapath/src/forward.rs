@@ -8,7 +8,7 @@ use crate::perf::{Laps, NoLaps, Stage, Stopwatch};
 use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
 use crate::table::WorkerNo;
-use crate::{Datapath, DropReason, Drops, Output, execute, pipeline};
+use crate::{Datapath, DropReason, Drops, Output, VerdictCache, execute, pipeline};
 use weir_memory::{Wide, Work, run_widest};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
@@ -44,8 +44,8 @@ struct Sorted {
 }
 
 impl Worker {
-    pub(crate) fn new(number: WorkerNo) -> Worker {
-        Worker { number, burst: Burst::default(), drops: Drops::default(), begun: None, watch: Box::default() }
+    pub(crate) fn new(number: WorkerNo, cache: VerdictCache) -> Worker {
+        Worker { number, burst: Burst::new(cache), drops: Drops::default(), begun: None, watch: Box::default() }
     }
 
     /// Packets that it dropped in [`Datapath::forward`] since the start; the datapath's own counters do not have them.
@@ -84,8 +84,8 @@ struct Batch<'a> {
 }
 
 /// The engine's own worker.
-fn engine() -> Box<Worker> {
-    Box::new(Worker::new(WorkerNo::ENGINE))
+fn engine(cache: VerdictCache) -> Box<Worker> {
+    Box::new(Worker::new(WorkerNo::ENGINE, cache))
 }
 
 impl Datapath {
@@ -100,21 +100,21 @@ impl Datapath {
         out: &mut Output,
     ) {
         // Out of its place meanwhile: the datapath is lent as a whole.
-        let mut engine = self.engine.take().unwrap_or_else(engine);
+        let mut engine = self.engine.take().unwrap_or_else(|| engine(self.config.verdict_cache));
         self.process_for(&mut engine, now, in_port, frames, pool, out);
         self.engine = Some(engine);
     }
 
     /// What measures where the engine's own time goes in [`Datapath::process`], while somebody looks.
     pub fn watch_mut(&mut self) -> &mut Stopwatch {
-        self.engine.get_or_insert_with(engine).watch_mut()
+        self.engine.get_or_insert_with(|| engine(self.config.verdict_cache)).watch_mut()
     }
 
     /// A worker that forwards beside the engine's thread.
     pub fn add_worker(&mut self) -> Worker {
         self.n_workers += 1;
         self.tables.iter_mut().for_each(|table| table.counts.add_worker());
-        Worker::new(WorkerNo(self.n_workers))
+        Worker::new(WorkerNo(self.n_workers), self.config.verdict_cache)
     }
 
     /// Runs a burst through the pipeline as far as that does not need the datapath for itself alone: packets that leave by ports as
@@ -298,9 +298,10 @@ impl<L: Laps> Work for LookUp<'_, L> {
         let count = self.frames.len();
         self.laps.parsed(&self.burst.parsed, passed, count);
         if !self.datapath.is_standalone() {
-            self.burst.look_up(&self.datapath.tables, passed, self.counting);
+            self.burst.look_up(&self.datapath.tables, self.datapath.generation, passed, self.counting);
         }
         self.laps.lap(Stage::LookUp, count);
+        self.laps.cached(|| self.burst.cache_counts());
         Sorted { packets, passed }
     }
 }

@@ -11,6 +11,7 @@ mod auxiliary;
 mod buffers;
 mod bundle;
 mod burst;
+mod cache;
 mod channels;
 mod chunks;
 mod drops;
@@ -41,6 +42,7 @@ mod types;
 mod validate;
 
 pub use agent::{FlowWalk, LongReply};
+pub use cache::{CacheCounts, CacheState};
 pub use drops::{DropReason, Drops};
 pub use forward::Worker;
 pub use meter::{MAX_BANDS, MAX_METERS};
@@ -49,6 +51,7 @@ pub use shape::describe::{Probes, TableShape};
 pub use trace::{Trace, TraceCycles, TraceStep, TraceTimes};
 pub use types::{
     ChannelId, DatapathConfig, FailMode, Lookup, Output, PacketInLimit, PortCounters, PortQueue, PortQueues,
+    VerdictCache,
 };
 
 use action_set::ActionSet;

@@ -1,8 +1,8 @@
 //! Where time goes on a packet's way: cycles by stage, packets in a burst. Measured only while somebody looks: the code with measuring is another
 //! instance of the same generic functions, chosen once for a burst.
-use crate::Datapath;
 use crate::shape::describe::{Probes, TableShape};
 use crate::shape::{Lanes, MAX_BURST};
+use crate::{CacheCounts, Datapath};
 use serde::{Deserialize, Serialize};
 use weir_memory::cycles;
 use weir_packet::{FlowKey, Parsed};
@@ -75,16 +75,18 @@ pub struct Perf {
     pub stages: [Took; Stage::ALL.len()],
     /// By number of packets: bursts that went through the tables. Larger ones are cut.
     pub bursts: [u64; MAX_BURST + 1],
+    /// What the verdict cache did, and how it stands.
+    pub cache: CacheCounts,
 }
 
 impl Default for Perf {
     fn default() -> Perf {
-        Perf { stages: [Took::default(); Stage::ALL.len()], bursts: [0; MAX_BURST + 1] }
+        Perf { stages: [Took::default(); Stage::ALL.len()], bursts: [0; MAX_BURST + 1], cache: CacheCounts::default() }
     }
 }
 
 impl Perf {
-    /// Adds what another thread did.
+    /// Adds what another part of the thread did; the other has the cache.
     pub fn add(&mut self, other: &Perf) {
         for (own, other) in self.stages.iter_mut().zip(other.stages) {
             own.cycles += other.cycles;
@@ -92,6 +94,7 @@ impl Perf {
             own.packets += other.packets;
         }
         self.bursts.iter_mut().zip(other.bursts).for_each(|(own, other)| *own += other);
+        self.cache = other.cache;
     }
 
     /// What was done since `earlier`, which is of the same thread.
@@ -104,6 +107,7 @@ impl Perf {
             own.packets = own.packets.saturating_sub(earlier.packets);
         }
         since.bursts.iter_mut().zip(earlier.bursts).for_each(|(own, earlier)| *own = own.saturating_sub(earlier));
+        since.cache = self.cache.since(earlier.cache);
         since
     }
 
@@ -230,6 +234,8 @@ pub(crate) trait Laps {
     fn parsed(&mut self, parsed: &[Parsed; MAX_BURST], looked_up: Lanes, packets: usize);
     /// A burst of packets begins.
     fn burst(&mut self, packets: usize);
+    /// Packets were looked up; `counts` says what the verdict cache has done so far.
+    fn cached(&mut self, counts: impl FnOnce() -> CacheCounts);
     /// A lap ends.
     fn lap(&mut self, stage: Stage, packets: usize);
 }
@@ -243,6 +249,9 @@ impl Laps for NoLaps {
 
     #[inline(always)]
     fn burst(&mut self, _packets: usize) {}
+
+    #[inline(always)]
+    fn cached(&mut self, _counts: impl FnOnce() -> CacheCounts) {}
 
     #[inline(always)]
     fn lap(&mut self, _stage: Stage, _packets: usize) {}
@@ -266,6 +275,10 @@ impl Laps for Stopwatch {
     fn burst(&mut self, packets: usize) {
         self.perf.bursts[packets.min(MAX_BURST)] += 1;
         self.last = cycles();
+    }
+
+    fn cached(&mut self, counts: impl FnOnce() -> CacheCounts) {
+        self.perf.cache = counts();
     }
 
     fn lap(&mut self, stage: Stage, packets: usize) {

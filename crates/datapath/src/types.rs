@@ -29,6 +29,8 @@ pub struct DatapathConfig {
     pub packet_in_limit: Option<PacketInLimit>,
     /// How entries are found.
     pub lookup: Lookup,
+    /// Whether what lookups in several tables come to is kept for the next packet of the same flow.
+    pub verdict_cache: VerdictCache,
 }
 
 /// How a packet's entry is found. What is found is the same.
@@ -39,6 +41,19 @@ pub enum Lookup {
     Adaptive,
     /// By comparing one entry after the other: the reference, slow with many entries.
     Linear,
+}
+
+/// Whether each worker keeps what packets' ways through the tables came to, so that the next packets of the same flow need not go them.
+/// What becomes of packets, and what is counted, is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VerdictCache {
+    /// While it pays: found out by trying it now and then.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// Always.
+    On,
 }
 
 /// How fast packet-ins are sent to each controller; those beyond are dropped and counted.
@@ -64,6 +79,7 @@ impl Default for DatapathConfig {
             max_learned: 8192,
             packet_in_limit: None,
             lookup: Lookup::Adaptive,
+            verdict_cache: VerdictCache::Auto,
         }
     }
 }

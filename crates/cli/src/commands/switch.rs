@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use weir_datapath::{DatapathConfig, FailMode, Lookup, PacketInLimit};
+use weir_datapath::{DatapathConfig, FailMode, Lookup, PacketInLimit, VerdictCache};
 use weir_openflow::Version;
 use weir_scenario::{Fabric, VirtualSwitch};
 use weir_switch::privileges::{self, User};
@@ -92,6 +92,9 @@ struct Settings {
     /// How entries are found: as suits each table, or one after the other, which is the slow reference [default: adaptive]
     #[arg(long, value_enum)]
     lookup: Option<LookupMode>,
+    /// Whether what lookups in several tables came to is kept for the next packets of a flow: while it pays, never, always [default: auto]
+    #[arg(long, value_enum)]
+    verdict_cache: Option<CacheMode>,
     /// Where to listen for `weir ctl` [default: NAME.sock in $XDG_RUNTIME_DIR/weir, /run/weir or /tmp/weir-UID]
     #[arg(long, value_name = "PATH")]
     control_socket: Option<PathBuf>,
@@ -123,6 +126,14 @@ enum Mode {
 enum LookupMode {
     Adaptive,
     Linear,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CacheMode {
+    Auto,
+    Off,
+    On,
 }
 
 /// A datapath's number as people write it: hexadecimal, with or without `0x`.
@@ -254,6 +265,7 @@ impl Settings {
             packet_in_rate: self.packet_in_rate.or(file.packet_in_rate),
             packet_in_burst: self.packet_in_burst.or(file.packet_in_burst),
             lookup: self.lookup.or(file.lookup),
+            verdict_cache: self.verdict_cache.or(file.verdict_cache),
             control_socket: self.control_socket.or(file.control_socket),
             r#virtual: self.r#virtual.or(file.r#virtual),
             user: self.user.or(file.user),
@@ -333,6 +345,11 @@ impl Settings {
                 lookup: match self.lookup {
                     Some(LookupMode::Linear) => Lookup::Linear,
                     Some(LookupMode::Adaptive) | None => Lookup::Adaptive,
+                },
+                verdict_cache: match self.verdict_cache {
+                    Some(CacheMode::Off) => VerdictCache::Off,
+                    Some(CacheMode::On) => VerdictCache::On,
+                    Some(CacheMode::Auto) | None => VerdictCache::Auto,
                 },
                 ..defaults.0
             },

@@ -40,7 +40,7 @@ proptest! {
     fn what_a_packet_leaves_behind_no_other_finds(
         bursts in proptest::collection::vec(proptest::collection::vec((0..12_usize, any::<u8>(), any::<bool>()), 1..=MAX_BURST), 1..12)
     ) {
-        let mut burst = Burst::default();
+        let mut burst = Burst::new(crate::VerdictCache::Off);
         for shapes in bursts {
             let frames: Vec<Frame> = shapes.iter().map(|(shape, value, _)| frame(*shape, *value)).collect();
             let packets = burst.parse(Portable, &frames, PortNo(7));

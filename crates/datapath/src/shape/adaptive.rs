@@ -45,6 +45,16 @@ impl Adaptive {
     pub(crate) fn reference() -> Adaptive {
         Adaptive { stays_linear: true, ..Adaptive::default() }
     }
+
+    /// Whether a lookup is a few comparisons, or a hash or two.
+    pub(crate) fn is_cheap(&self) -> bool {
+        match &self.shape {
+            Shape::Linear(_) => self.len <= MAX_LINEAR,
+            Shape::Hashed(hashed) => {
+                hashed.prefixes.whole().is_none() && hashed.tuples.entries().tuples().in_order().len() <= 2
+            }
+        }
+    }
 }
 
 impl Classifier for Adaptive {

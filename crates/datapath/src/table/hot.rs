@@ -63,6 +63,20 @@ impl VerdictWord {
     const OUTPUT: u64 = 1 << 32;
     const GOTO: u64 = 2 << 32;
     const EDIT: u64 = 3 << 32;
+    /// Bits that are used, the low ones.
+    pub(crate) const BITS: u32 = 34;
+
+    /// The word.
+    #[inline(always)]
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The verdict that the low [`VerdictWord::BITS`] bits of a word are.
+    #[inline(always)]
+    pub(crate) const fn of_bits(word: u64) -> VerdictWord {
+        VerdictWord(word & ((1 << Self::BITS) - 1))
+    }
 
     pub(crate) fn new(verdict: Verdict) -> VerdictWord {
         VerdictWord(match verdict {
@@ -154,7 +168,11 @@ mod tests {
             Verdict::Edit(PortNo(1)),
             Verdict::Edit(PortNo::MAX),
         ];
-        verdicts.into_iter().for_each(|verdict| assert_eq!(VerdictWord::new(verdict).get(), verdict));
+        for verdict in verdicts {
+            let word = VerdictWord::new(verdict);
+            assert_eq!(word.get(), verdict);
+            assert_eq!(VerdictWord::of_bits(word.bits() | 7 << VerdictWord::BITS), word, "other bits are not its");
+        }
         assert_eq!(VerdictWord::new(Verdict::Program), VerdictWord::default());
     }
 }

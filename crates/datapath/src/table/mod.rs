@@ -6,6 +6,7 @@ mod groups;
 mod hot;
 mod limits;
 mod metered;
+mod reach;
 mod settings;
 mod vacancy;
 mod written;
@@ -16,6 +17,7 @@ use groups::GroupEntries;
 pub(crate) use hot::{FlowCounter, Verdict, VerdictWord};
 pub(crate) use limits::Limits;
 pub(crate) use metered::Metered;
+pub(crate) use reach::Reach;
 pub(crate) use settings::TableSettings;
 pub(crate) use vacancy::{VacancyEvents, percent};
 pub(crate) use written::Written;
@@ -41,6 +43,7 @@ pub(crate) struct FlowTable {
     groups: GroupEntries,
     metered: Metered,
     eviction: Eviction,
+    reach: Reach,
     pub(crate) counts: Counts,
 }
 
@@ -55,6 +58,7 @@ impl FlowTable {
             groups: GroupEntries::default(),
             metered: Metered::default(),
             eviction: Eviction::default(),
+            reach: Reach::default(),
             counts: Counts::default(),
         }
     }
@@ -93,6 +97,16 @@ impl FlowTable {
         self.entries.get(id.0)
     }
 
+    /// What lookups depend on and lead to.
+    pub(crate) const fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Whether a lookup costs hardly more than finding out that it need not be made.
+    pub(crate) fn is_cheap(&self) -> bool {
+        self.classifier.is_cheap()
+    }
+
     /// Which meters entries use.
     pub(crate) fn metered(&self) -> &Metered {
         &self.metered
@@ -108,7 +122,9 @@ impl FlowTable {
         let entry = self.entries.get_mut(id.0)?;
         self.groups.swap(Some(&entry.program), Some(&program));
         self.metered.swap(Some(&entry.program), Some(&program));
-        self.counts.set_verdict(id, Verdict::of(&program));
+        let verdict = Verdict::of(&program);
+        self.counts.set_verdict(id, verdict);
+        self.reach.does(verdict);
         Some(std::mem::replace(&mut entry.program, program))
     }
 
@@ -183,7 +199,9 @@ impl FlowTable {
         self.metered.swap(Some(&former.program), Some(&entry.program));
         self.eviction.went(id, former);
         self.eviction.came(id, &entry);
-        self.counts.set_verdict(id, Verdict::of(&entry.program));
+        let verdict = Verdict::of(&entry.program);
+        self.counts.set_verdict(id, verdict);
+        self.reach.does(verdict);
         Some(std::mem::replace(former, entry))
     }
 
@@ -204,7 +222,9 @@ impl FlowTable {
         self.groups.swap(None, Some(&entry.program));
         self.eviction.came(id, entry);
         self.metered.swap(None, Some(&entry.program));
-        self.counts.set_verdict(id, Verdict::of(&entry.program));
+        let verdict = Verdict::of(&entry.program);
+        self.counts.set_verdict(id, verdict);
+        self.reach.came(&entry.words, verdict);
     }
 
     /// Removes an entry.
@@ -216,6 +236,7 @@ impl FlowTable {
         self.groups.swap(Some(&entry.program), None);
         self.eviction.went(id, &entry);
         self.metered.swap(Some(&entry.program), None);
+        self.reach.went(self.entries.len() == 0);
         Some(entry)
     }
 }

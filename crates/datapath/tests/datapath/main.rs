@@ -31,5 +31,6 @@ mod sweeps;
 mod table_features;
 mod trace;
 mod vacancy;
+mod verdict_cache;
 mod walk;
 mod workers;

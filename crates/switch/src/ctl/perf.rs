@@ -8,8 +8,8 @@ use crate::snapshot::WorkerSnapshot;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
-use weir_datapath::TableShape;
 use weir_datapath::perf::{Perf, Stage, Took};
+use weir_datapath::{CacheCounts, TableShape};
 
 /// Seconds that can be watched at most: an answer is waited for a little longer.
 pub const MAX_PERF_SECONDS: f64 = 20.0;
@@ -40,6 +40,8 @@ pub struct ThreadPerf {
     pub stages: Vec<StagePerf>,
     /// Bursts that went through the tables: their size in packets, and how many there were.
     pub bursts: Vec<(usize, u64)>,
+    /// What its verdict cache did meanwhile, and how it stands.
+    pub cache: CacheCounts,
 }
 
 /// What one stage took.
@@ -62,7 +64,7 @@ impl ThreadPerf {
         let stage = |(stage, Took { cycles, times, packets })| StagePerf { stage, cycles, times, packets };
         let bursts = perf.bursts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
         let stages = stages.filter(|(_, took)| took.times > 0).map(stage).collect();
-        ThreadPerf { name: name.to_owned(), stages, bursts: bursts.collect() }
+        ThreadPerf { name: name.to_owned(), stages, bursts: bursts.collect(), cache: perf.cache }
     }
 }
 

@@ -1,8 +1,8 @@
 //! `weir ctl perf` for people.
 use super::table;
 use std::fmt::Write as _;
-use weir_datapath::TableShape;
 use weir_datapath::perf::Stage;
+use weir_datapath::{CacheCounts, TableShape};
 use weir_switch::WorkerSnapshot;
 use weir_switch::ctl::{PerfReport, ThreadPerf};
 
@@ -49,7 +49,30 @@ fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
     }
     let looked_up = thread.stages.iter().find(|took| took.stage == Stage::LookUp).map_or(0, |took| took.packets);
     let rate = looked_up as f64 / report.seconds / 1e6;
-    format!("thread {}: {rate:.3} million packets per second\n{}\n{}", thread.name, rows.trim_fmt(), bursts(thread))
+    format!(
+        "thread {}: {rate:.3} million packets per second\n{}\n{}{}",
+        thread.name,
+        rows.trim_fmt(),
+        bursts(thread),
+        cache(thread)
+    )
+}
+
+/// What the verdict cache did, where there were packets.
+fn cache(thread: &ThreadPerf) -> String {
+    let CacheCounts { state, hits, misses, renewals, trials, kept, slots } = thread.cache;
+    if thread.bursts.is_empty() {
+        return String::new();
+    }
+    let asked = hits + misses;
+    let mut text = format!("verdict cache: {}", state.name());
+    if asked > 0 {
+        let _ = write!(text, "; knew {:.1} % of {asked} packets", hits as f64 * 100.0 / asked as f64);
+    }
+    if slots > 0 {
+        let _ = write!(text, "; has {kept} verdicts, room for {slots}; out of date {renewals} times, {trials} trials");
+    }
+    text + "\n"
 }
 
 /// The sizes of bursts, in classes.
@@ -95,7 +118,7 @@ fn tables(tables: &[TableShape]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_datapath::Probes;
+    use weir_datapath::{CacheState, Probes};
     use weir_switch::ctl::StagePerf;
 
     #[test]
@@ -105,6 +128,15 @@ mod tests {
             name: "engine".into(),
             stages: vec![stage(Stage::LookUp, 2600, 2, 100), stage(Stage::Idle, 7400, 5, 0)],
             bursts: vec![(1, 1), (3, 1), (32, 1), (64, 1)],
+            cache: CacheCounts {
+                state: CacheState::Using,
+                hits: 75,
+                misses: 25,
+                renewals: 2,
+                trials: 1,
+                kept: 7,
+                slots: 16_384,
+            },
         };
         let shape = TableShape {
             table: 0,
@@ -130,6 +162,8 @@ mod tests {
         {
             assert!(text.contains(part), "{part}: {text}");
         }
+        let cache = "in use; knew 75.0 % of 100 packets; has 7 verdicts, room for 16384; out of date 2 times, 1 trials";
+        assert!(text.contains(cache), "{text}");
         assert!(text.contains("1: 25.0 %, 2-3: 25.0 %, 32: 25.0 %, 64: 25.0 %"), "{text}");
     }
 }

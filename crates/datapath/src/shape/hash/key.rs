@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 /// See the module's page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Secret {
+pub(crate) struct Secret {
     word: u64,
     tuple: u64,
 }
@@ -19,13 +19,13 @@ impl Default for Secret {
 
 impl Secret {
     /// What the hashes of a tuple's entries begin with.
-    pub(super) const fn seed(self, tuple: u32) -> u64 {
+    pub(crate) const fn seed(self, tuple: u32) -> u64 {
         fold(self.tuple ^ tuple as u64, self.word.rotate_left(32)) ^ self.tuple
     }
 
     /// The hash of words, of which a tuple has always as many.
     #[inline(always)]
-    pub(super) fn hash(self, seed: u64, mut words: impl Iterator<Item = u64>) -> u32 {
+    pub(crate) fn hash(self, seed: u64, mut words: impl Iterator<Item = u64>) -> u32 {
         let mut state = seed;
         while let Some(word) = words.next() {
             state = fold(state ^ word, self.word ^ words.next().unwrap_or(0));

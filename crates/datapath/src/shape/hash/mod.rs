@@ -22,6 +22,8 @@ mod space;
 mod tests;
 mod tuples;
 
+pub(crate) use key::Secret;
+pub(crate) use pairs::{Double, Known, pair_up};
 pub(crate) use space::TupleSpace;
 use tuples::Tuple;
 pub(crate) use tuples::{TupleId, Tuples, WordMask};

@@ -7,7 +7,7 @@ use weir_packet::key::WORDS;
 
 /// One word, or two of which no bit counts in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(crate) struct Pair {
     words: [u8; 2],
     /// The second is zero if there is only one.
     masks: [u64; 2],
@@ -21,7 +21,7 @@ pub(super) struct Packed {
 }
 
 /// What is hashed and compared as one, as code wants it: with words that are known to be ones of the flow key.
-pub(super) trait Known: Copy {
+pub(crate) trait Known: Copy {
     fn new(pair: Pair) -> Self;
     /// A packet's value.
     fn of(self, key: &FlowKey) -> u64;
@@ -33,7 +33,7 @@ pub(super) struct Single(usize, u64);
 
 /// One word or two.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Double(Single, Single);
+pub(crate) struct Double(Single, Single);
 
 impl Single {
     #[inline(always)]
@@ -84,7 +84,7 @@ impl Packed {
 }
 
 /// Pairs words up if a slot has no room for all: gives the pairs, and for each word which one it is in.
-pub(super) fn pair_up(words: &[WordMask]) -> (Box<[Pair]>, Box<[u8]>) {
+pub(crate) fn pair_up(words: &[WordMask]) -> (Box<[Pair]>, Box<[u8]>) {
     let mut pairs: Vec<Pair> = Vec::with_capacity(words.len());
     let places = words.iter().map(|one| {
         let fits = |pair: &Pair| words.len() > NEAR && pair.masks[1] == 0 && pair.masks[0] & one.mask == 0;

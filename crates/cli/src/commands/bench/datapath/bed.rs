@@ -1,10 +1,10 @@
 //! A datapath between two ports, as the engine runs it.
 use super::case::Case;
 use super::entry::{COOKIE, IN, OUT};
-use super::{Args, LookupName, OrderName, PortsName};
+use super::{Args, CacheName, LookupName, OrderName, PortsName};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
-use weir_datapath::{ChannelId, Datapath, DatapathConfig, Lookup, Output};
+use weir_datapath::{ChannelId, Datapath, DatapathConfig, Lookup, Output, VerdictCache};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortDesc, TableId};
 use weir_openflow::{Body, Message};
@@ -65,7 +65,12 @@ impl Bed {
             LookupName::Adaptive => Lookup::Adaptive,
             LookupName::Linear => Lookup::Linear,
         };
-        let config = DatapathConfig { max_entries, lookup, ..DatapathConfig::default() };
+        let verdict_cache = match args.verdict_cache {
+            CacheName::Auto => VerdictCache::Auto,
+            CacheName::Off => VerdictCache::Off,
+            CacheName::On => VerdictCache::On,
+        };
+        let config = DatapathConfig { max_entries, lookup, verdict_cache, ..DatapathConfig::default() };
         let mut bed = Bed {
             clock: SystemClock::start(),
             datapath: Datapath::new(config),

@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// How entries are found: as suits each table, or one after the other, which is the reference
     #[arg(long, value_enum, default_value = "adaptive")]
     lookup: LookupName,
+    /// Whether what lookups in several tables came to is kept for the next packets of a flow: while it pays, never, always
+    #[arg(long, value_enum, default_value = "auto")]
+    verdict_cache: CacheName,
     /// Threads that process packets
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     workers: u16,
@@ -107,6 +110,14 @@ enum HeadersName {
 enum LookupName {
     Adaptive,
     Linear,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum CacheName {
+    Auto,
+    Off,
+    On,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]

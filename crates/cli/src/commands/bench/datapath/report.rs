@@ -1,6 +1,6 @@
 //! Figures as a table's lines, and as a record.
 use super::measure::Figures;
-use super::{Args, HeadersName, LookupName, OrderName, PortsName};
+use super::{Args, CacheName, HeadersName, LookupName, OrderName, PortsName};
 use crate::commands::bench::machine::Machine;
 use serde::Serialize;
 use std::io::Write as _;
@@ -19,6 +19,7 @@ pub(super) struct Report {
     order: OrderName,
     ports: PortsName,
     lookup: LookupName,
+    verdict_cache: CacheName,
     headers: Option<HeadersName>,
     cases: Vec<Figures>,
 }
@@ -36,6 +37,7 @@ impl Report {
             order: args.order,
             ports: args.ports,
             lookup: args.lookup,
+            verdict_cache: args.verdict_cache,
             headers: args.headers,
             cases: Vec::new(),
         }

@@ -1,0 +1,99 @@
+//! What lookups in a table can depend on, and lead to: so that who keeps what lookups came to knows what it depends on, and when it
+//! is out of date.
+use super::hot::Verdict;
+use crate::shape::WordMatches;
+use weir_packet::FlowMask;
+
+/// See the module's page. Bits and tables stay until the last entry goes, so that it costs nothing to know them; there may be
+/// more than entries have, never fewer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reach {
+    version: u64,
+    /// The bits of packets that entries look at.
+    looks_at: FlowMask,
+    /// Tables that entries go on to, having done nothing else: a bit each.
+    leads_to: [u64; 4],
+}
+
+impl Reach {
+    /// Changes with every change of entries, and of what they do.
+    pub(crate) const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The bits of packets that entries look at.
+    pub(crate) const fn looks_at(&self) -> &FlowMask {
+        &self.looks_at
+    }
+
+    /// Tables that entries go on to, having done nothing else.
+    pub(crate) fn leads_to(&self) -> impl Iterator<Item = u8> {
+        (0..=u8::MAX).filter(|table| self.leads_to[usize::from(table / 64)] >> (table % 64) & 1 != 0)
+    }
+
+    /// An entry came.
+    pub(super) fn came(&mut self, words: &WordMatches, verdict: Verdict) {
+        words.iter().for_each(|one| self.looks_at.words[usize::from(one.word)] |= one.mask);
+        self.does(verdict);
+    }
+
+    /// An entry does this now.
+    pub(super) fn does(&mut self, verdict: Verdict) {
+        self.version += 1;
+        if let Verdict::Goto(table) = verdict {
+            self.leads_to[usize::from(table / 64)] |= 1 << (table % 64);
+        }
+    }
+
+    /// An entry went.
+    pub(super) fn went(&mut self, was_last: bool) {
+        self.version += 1;
+        if was_last {
+            *self = Reach { version: self.version, ..Reach::default() };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_openflow::model::PortNo;
+    use weir_packet::{Field, FlowKey};
+
+    fn match_on(field: Field) -> WordMatches {
+        let mut mask = FlowMask::EMPTY;
+        mask.set(field, field.all_ones());
+        WordMatches::new(&FlowKey::EMPTY, &mask)
+    }
+
+    #[test]
+    fn it_knows_what_any_entry_looks_at_and_leads_to() {
+        let mut reach = Reach::default();
+        reach.came(&match_on(Field::InPort), Verdict::Goto(3));
+        reach.came(&match_on(Field::Ipv4Dst), Verdict::Goto(200));
+        reach.came(&match_on(Field::EthType), Verdict::Output(PortNo(1)));
+        reach.does(Verdict::Goto(253));
+        let mut mask = FlowMask::EMPTY;
+        for field in [Field::InPort, Field::Ipv4Dst, Field::EthType] {
+            mask.set(field, field.all_ones());
+        }
+        assert_eq!(*reach.looks_at(), mask);
+        assert_eq!(reach.leads_to().collect::<Vec<_>>(), [3, 200, 253]);
+    }
+
+    #[test]
+    fn every_change_has_a_version_of_its_own() {
+        let (mut reach, mut versions) = (Reach::default(), vec![0]);
+        reach.came(&match_on(Field::InPort), Verdict::Program);
+        versions.push(reach.version());
+        reach.does(Verdict::Program);
+        versions.push(reach.version());
+        reach.went(false);
+        versions.push(reach.version());
+        assert!(!reach.looks_at().is_empty(), "others may look there");
+        reach.went(true);
+        versions.push(reach.version());
+        assert!(reach.looks_at().is_empty());
+        assert!(versions.is_sorted_by(|before, after| before < after), "{versions:?}");
+    }
+}
