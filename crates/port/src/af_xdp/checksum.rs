@@ -6,14 +6,17 @@
 //! recognised. A finished frame whose checksum happens to equal it (one in 65,536) is taken for unfinished, and completing it
 //! gives the same checksum again. Only a damaged one would be repaired by mistake: one in 65,536 of frames damaged on a link
 //! that has no frame check sequence.
+use weir_memory::Portable;
 use weir_packet::frame::{Offload, PartialChecksum, Segmentation, SegmentationKind};
 use weir_packet::parse::{Layers, Network, Transport};
-use weir_packet::{Field, PortNo, parse};
+use weir_packet::{Field, Frame, Parsed, PortNo, parse_common, parse_frame, parse_frequent};
 
 /// What is left to be done for a frame; `None` for a super-frame that cannot be cut. Unfinished frames of more than
-/// `frame_max` bytes are super-frames, to be cut to packets of `mtu` bytes.
-pub(super) fn left_undone(bytes: &[u8], frame_max: usize, mtu: usize) -> Option<Offload> {
-    let Some((checksum, layers)) = partial_checksum(bytes) else {
+/// `frame_max` bytes are super-frames, to be cut to packets of `mtu` bytes. `scratch` is memory to parse in.
+pub(super) fn left_undone(frame: &Frame, scratch: &mut Parsed, frame_max: usize, mtu: usize) -> Option<Offload> {
+    let bytes = frame.bytes();
+    let unfinished = layers(frame, scratch).and_then(|layers| Some((partial_checksum(bytes, &layers)?, layers)));
+    let Some((checksum, layers)) = unfinished else {
         return Some(Offload::default());
     };
     let segmentation = match bytes.len() > frame_max {
@@ -23,21 +26,29 @@ pub(super) fn left_undone(bytes: &[u8], frame_max: usize, mtu: usize) -> Option<
     Some(Offload { checksum: Some(checksum), segmentation })
 }
 
+/// Where the headers lie of a frame that is no fragment.
+fn layers(frame: &Frame, scratch: &mut Parsed) -> Option<Layers> {
+    // Neither of these takes fragments.
+    let is_short = parse_common(Portable, frame, PortNo::LOCAL, scratch)
+        || parse_frequent(frame, PortNo::LOCAL, scratch).is_some();
+    if is_short {
+        return Some(scratch.layers);
+    }
+    parse_frame(frame, PortNo::LOCAL, scratch).ok()?;
+    (scratch.key.get(Field::IpFrag) == 0).then_some(scratch.layers)
+}
+
 /// A transport checksum that holds only its pseudo header's sum.
-fn partial_checksum(bytes: &[u8]) -> Option<(PartialChecksum, Layers)> {
-    let parsed = parse(bytes, PortNo::LOCAL).ok()?;
-    let (offset, protocol) = match parsed.layers.transport?.0 {
+fn partial_checksum(bytes: &[u8], layers: &Layers) -> Option<PartialChecksum> {
+    let (kind, start) = layers.transport?;
+    let (offset, protocol) = match kind {
         Transport::Tcp => (16, 6),
         Transport::Udp => (6, 17),
         _ => return None,
     };
-    if parsed.key.get(Field::IpFrag) != 0 {
-        return None;
-    }
-    let start = parsed.layers.transport?.1;
     let field = number(bytes, usize::from(start) + usize::from(offset))?;
-    let sum = pseudo_header_sum(bytes, parsed.layers.network?, usize::from(start), protocol)?;
-    (field == sum).then_some((PartialChecksum { start, offset }, parsed.layers))
+    let sum = pseudo_header_sum(bytes, layers.network?, usize::from(start), protocol)?;
+    (field == sum).then_some(PartialChecksum { start, offset })
 }
 
 /// The folded one's complement sum of the pseudo header (RFC 9293, 3.1; RFC 8200, 8.1).
@@ -49,9 +60,10 @@ fn pseudo_header_sum(bytes: &[u8], network: (Network, u16), transport: usize, pr
         Network::Arp | Network::Nsh => return None,
     };
     let length = u32::try_from(end.checked_sub(transport)?).ok()?;
-    let pairs = bytes.get(addresses)?.chunks_exact(2);
-    let sum: u32 = pairs.map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    let mut sum = sum + protocol + (length >> 16) + (length & 0xffff);
+    // Numbers of 32 bits fold to the same as their halves.
+    let (words, _) = bytes.get(addresses)?.as_chunks::<4>();
+    let sum: u64 = words.iter().map(|word| u64::from(u32::from_be_bytes(*word))).sum();
+    let mut sum = sum + u64::from(protocol) + u64::from(length);
     while sum > 0xffff {
         sum = (sum >> 16) + (sum & 0xffff);
     }
@@ -81,7 +93,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u16> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use weir_packet::{Frame, FramePool, offload};
+    use weir_packet::{FramePool, offload};
 
     const TCP: u8 = 6;
     const UDP: u8 = 17;
@@ -116,6 +128,14 @@ mod tests {
         let field = start + if protocol == TCP { 16 } else { 6 };
         bytes[field..field + 2].copy_from_slice(&sum.to_be_bytes());
         bytes
+    }
+
+    /// As the port asks, for a frame in a buffer that held others, in memory that did, too.
+    fn left_undone(bytes: &[u8], frame_max: usize, mtu: usize) -> Option<Offload> {
+        let (mut frame, mut scratch) = (Frame::from_bytes(&[0x45; 9000]), Parsed::EMPTY);
+        scratch.key.words.fill(u64::MAX);
+        frame.assign(bytes);
+        super::left_undone(&frame, &mut scratch, frame_max, mtu)
     }
 
     fn finished(bytes: &[u8], offload: Offload) -> Vec<Frame> {

@@ -27,6 +27,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
+use weir_packet::Parsed;
 use weir_packet::frame::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -65,6 +66,8 @@ pub struct AfXdp {
     vanished: bool,
     first_queue: usize,
     finished: Vec<Frame>,
+    /// What received frames are parsed in.
+    scratch: Box<Parsed>,
     counters: Counters,
     held_down: Option<HeldDown>,
 }
@@ -106,6 +109,7 @@ impl AfXdp {
             vanished: false,
             first_queue: 0,
             finished: Vec::new(),
+            scratch: Box::default(),
             counters: Counters::default(),
             held_down: None,
         })
@@ -117,7 +121,8 @@ impl AfXdp {
             self.counters.rx_errors += 1;
             return;
         };
-        let Some(offload) = checksum::left_undone(frame.bytes(), self.frame_max, self.info.mtu as usize) else {
+        let Some(offload) = checksum::left_undone(&frame, &mut self.scratch, self.frame_max, self.info.mtu as usize)
+        else {
             self.counters.rx_errors += 1;
             return pool.give(frame);
         };
