@@ -473,6 +473,29 @@ impl FramePool {
         }
     }
 
+    /// As [`FramePool::take`] for a burst: appends `count` empty frames.
+    #[inline]
+    pub fn take_burst(&mut self, bytes: usize, count: usize, into: &mut Vec<Frame>) {
+        match self.small.len().checked_sub(count) {
+            Some(rest) if bytes <= SMALL => {
+                self.small[rest..].iter_mut().for_each(|frame| frame.reset());
+                into.extend(self.small.drain(rest..));
+            }
+            _ => into.extend((0..count).map(|_| self.take(bytes))),
+        }
+    }
+
+    /// As [`FramePool::give`] for a burst, which is empty then.
+    #[inline]
+    pub fn give_burst(&mut self, frames: &mut Vec<Frame>) {
+        let are_small = frames.iter().all(|frame| (SMALL..MAX_FRAME).contains(&frame.room()));
+        if are_small && self.small.len() + frames.len() <= self.max_small {
+            self.small.append(frames);
+        } else {
+            frames.drain(..).for_each(|frame| self.give(frame));
+        }
+    }
+
     #[cold]
     fn give_other(&mut self, frame: Frame) {
         let (kept, max, size) = match frame.room() {
@@ -557,6 +580,31 @@ mod tests {
         assert_eq!(pool.copy(&frame).queue, 7);
         pool.give(frame);
         assert_eq!(pool.take(60).queue, DEFAULT_QUEUE);
+    }
+
+    #[test]
+    fn bursts_are_as_many_frames() {
+        let mut pool = FramePool::new(10, 2);
+        for (bytes, count, kept) in
+            [(60, 0, (0, 0)), (60, 4, (4, 0)), (60, 7, (7, 0)), (9000, 3, (7, 2)), (60, 12, (10, 2))]
+        {
+            let mut burst = vec![Frame::from_bytes(&[1; 3])];
+            pool.take_burst(bytes, count, &mut burst);
+            assert_eq!(burst.len(), count + 1);
+            assert!(
+                burst[1..]
+                    .iter()
+                    .all(|frame| frame.is_empty() && frame.queue == DEFAULT_QUEUE && frame.room() >= bytes)
+            );
+            burst.iter_mut().for_each(|frame| frame.queue = 5);
+            burst[0] = Frame::with_capacity(10);
+            pool.give_burst(&mut burst);
+            assert_eq!((burst.len(), (pool.small.len(), pool.large.len())), (0, kept));
+        }
+        let mut all = vec![Frame::default(); 0];
+        pool.take_burst(60, 3, &mut all);
+        pool.give_burst(&mut all);
+        assert_eq!(pool.small.len(), 10);
     }
 
     #[test]

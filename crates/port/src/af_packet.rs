@@ -205,7 +205,7 @@ impl Port for AfPacket {
         let finish = if self.hand_on { unfinished::finish_hidden } else { unfinished::finish };
         self.counters.tx_errors += finish(frames, &mut self.finished, pool);
         let result = self.send(frames);
-        frames.drain(..).for_each(|frame| pool.give(frame));
+        pool.give_burst(frames);
         result
     }
 

@@ -213,7 +213,7 @@ impl Port for AfXdp {
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         self.counters.tx_errors += unfinished::finish(frames, &mut self.finished, pool);
         let result = self.send(frames);
-        frames.drain(..).for_each(|frame| pool.give(frame));
+        pool.give_burst(frames);
         result.or_else(|_| self.check_device())
     }
 

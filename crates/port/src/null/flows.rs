@@ -139,13 +139,13 @@ impl Flows {
 
     #[inline(always)]
     fn each(&self, flows: &[u32], pool: &mut FramePool, frames: &mut Vec<Frame>, write: impl Fn(&mut Header, u32)) {
-        for flow in flows {
-            let mut frame = pool.take(self.size);
+        let before = frames.len();
+        pool.take_burst(self.size, flows.len(), frames);
+        for (frame, flow) in frames[before..].iter_mut().zip(flows) {
             if let Some(header) = frame.receive_buffer().first_chunk_mut() {
                 write(header, *flow);
             }
             frame.received(self.size);
-            frames.push(frame);
         }
     }
 

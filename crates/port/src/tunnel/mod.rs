@@ -213,7 +213,7 @@ impl Port for TunnelPort {
         }
         self.headings = headings;
         self.send(frames);
-        frames.drain(..).for_each(|frame| pool.give(frame));
+        pool.give_burst(frames);
         Ok(())
     }
 
