@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Experiment(experiment::Args),
     /// Decode and encode OpenFlow messages
     Ofp(ofp::Args),
-    /// Measure
+    /// Measure this machine or a switch: packets per second, flow-mods, what changing tables costs
     Bench(bench::Args),
 }
 

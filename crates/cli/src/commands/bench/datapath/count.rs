@@ -16,7 +16,9 @@ impl FromStr for Count {
         };
         let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten();
         let count = number.and_then(|number: u32| number.checked_mul(unit)).filter(|count| *count > 0);
-        count.map(Count).ok_or_else(|| format!("found `{text}`, expected a number above zero such as 1000, 100k or 1M"))
+        count
+            .map(Count)
+            .ok_or_else(|| format!("found `{text}`, expected a number from 1 to {} such as 1000, 100k or 1M", u32::MAX))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::commands::bench::machine;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::time::Duration;
+use weir_emulator::Cancel;
 
 /// Bursts of a window: 65536 packets, a millisecond at 65 million packets per second.
 const BURSTS: usize = 2048;
@@ -72,19 +73,22 @@ impl Window {
     }
 }
 
-/// Loads a case's entries, runs its packets.
+/// Loads a case's entries, runs its packets; nothing if it is cancelled before anything was measured.
 ///
 /// # Errors
 /// The datapath refuses an entry; a port fails.
-pub(super) fn measure(case: Case, args: &Args, tells_memory: bool) -> anyhow::Result<Figures> {
+pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Cancel) -> anyhow::Result<Option<Figures>> {
     let mut bed = Bed::new(&case, args, u32::MAX)?;
     let Case { name, entries, flows, tables } = case;
-    let (count, mut load) = fill(&mut bed, entries)?;
+    let Some((count, mut load)) = fill(&mut bed, entries, cancel)? else { return Ok(None) };
     if !tells_memory {
         load.bytes_per_entry = None;
     }
-    warm_up(&mut bed, args.warm_up.0)?;
-    let windows = windows(&mut bed, args.time.0)?;
+    warm_up(&mut bed, args.warm_up.0, cancel)?;
+    let windows = windows(&mut bed, args.time.0, cancel)?;
+    if windows.is_empty() {
+        return Ok(None);
+    }
     let (packets, sent) = bed.passed();
     let counted = tables.checked_sub(1).map(|last| bed.hits(last)).transpose()?;
     let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
@@ -94,7 +98,7 @@ pub(super) fn measure(case: Case, args: &Args, tells_memory: bool) -> anyhow::Re
     rates.sort_by(f64::total_cmp);
     let at = |share: usize| rates.get((rates.len() * share / 100).min(rates.len().saturating_sub(1))).copied();
     let rate = |share| at(share).unwrap_or_default();
-    Ok(Figures {
+    Ok(Some(Figures {
         case: name,
         entries: count,
         tables,
@@ -114,10 +118,15 @@ pub(super) fn measure(case: Case, args: &Args, tells_memory: bool) -> anyhow::Re
         mpps_wall: whole.packets as f64 / whole.wall.as_secs_f64().max(1e-9) / 1e6,
         windows: windows.len(),
         seconds: seconds(&windows),
-    })
+    }))
 }
 
-fn fill(bed: &mut Bed, entries: impl Iterator<Item = weir_openflow::model::FlowMod>) -> anyhow::Result<(u64, Load)> {
+/// Adds entries; nothing if cancelled meanwhile.
+fn fill(
+    bed: &mut Bed,
+    entries: impl Iterator<Item = weir_openflow::model::FlowMod>,
+    cancel: &Cancel,
+) -> anyhow::Result<Option<(u64, Load)>> {
     let bar = ProgressBar::new_spinner();
     bar.set_style(
         ProgressStyle::with_template("loading entries: {pos}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
@@ -129,6 +138,9 @@ fn fill(bed: &mut Bed, entries: impl Iterator<Item = weir_openflow::model::FlowM
         count += 1;
         if count % STEP == 0 {
             bar.set_position(count);
+            if cancel.is_cancelled() {
+                return Ok(None);
+            }
         }
     }
     let seconds = bed.now().since(start).as_secs_f64();
@@ -136,23 +148,23 @@ fn fill(bed: &mut Bed, entries: impl Iterator<Item = weir_openflow::model::FlowM
     let grown = machine::resident_bytes().zip(before).map(|(after, before)| after.saturating_sub(before) as f64);
     // A few entries are lost among the pages.
     let bytes_per_entry = grown.map(|bytes| bytes / count as f64).filter(|_| count >= 10_000);
-    Ok((count, Load { seconds, bytes_per_entry }))
+    Ok(Some((count, Load { seconds, bytes_per_entry })))
 }
 
-fn warm_up(bed: &mut Bed, time: Duration) -> anyhow::Result<()> {
+fn warm_up(bed: &mut Bed, time: Duration, cancel: &Cancel) -> anyhow::Result<()> {
     let start = bed.now();
-    while bed.now().since(start) < time {
+    while bed.now().since(start) < time && !cancel.is_cancelled() {
         let now = bed.now();
         bed.run(now, WARM_UP_BURSTS)?;
     }
     Ok(())
 }
 
-fn windows(bed: &mut Bed, time: Duration) -> anyhow::Result<Vec<Window>> {
+fn windows(bed: &mut Bed, time: Duration, cancel: &Cancel) -> anyhow::Result<Vec<Window>> {
     let mut windows = Vec::new();
     let start = bed.now();
     let (mut now, mut cpu) = (start, clock::thread_time());
-    while now.since(start) < time {
+    while now.since(start) < time && !cancel.is_cancelled() {
         bed.run(now, BURSTS)?;
         let (after, cpu_after) = (bed.now(), clock::thread_time());
         windows.push(Window { packets: (BURSTS * BURST) as u64, cpu: cpu_after - cpu, wall: after.since(now) });

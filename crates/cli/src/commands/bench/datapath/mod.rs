@@ -16,6 +16,7 @@ mod rules;
 mod write;
 
 use super::machine::Machine;
+use crate::commands::run::{STOPPED, Signals};
 use anyhow::{bail, ensure};
 use case::{Case, CaseName, Wanted};
 use count::Count;
@@ -137,20 +138,27 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let machine = Machine::look();
+    // Before this thread is kept to a core, which one made by it would be, too.
+    let signals = Signals::watch()?;
     let core = clock::pin(args.core)?;
     let mut report = report::Report::new(&args, machine, core);
     for (place, name) in names.into_iter().enumerate() {
         let case = Case::new(name, &args.wanted())?;
         // Memory that a case before gave back hides what this one takes.
         let is_first = place == 0;
-        let figures = measure::measure(case, &args, is_first)?;
+        let Some(figures) = measure::measure(case, &args, is_first, &signals.cancel)? else { break };
         if !args.json {
             report.print(&figures);
         }
         report.add(figures);
+        if signals.cancel.is_cancelled() {
+            break;
+        }
     }
-    if args.json {
-        report.print_json()?;
+    let is_partial = signals.cancel.is_cancelled();
+    report.end(is_partial, args.json)?;
+    if is_partial {
+        return Ok(ExitCode::from(STOPPED));
     }
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(LOST) })
 }

@@ -21,6 +21,8 @@ pub(super) struct Report {
     lookup: LookupName,
     verdict_cache: CacheName,
     headers: Option<HeadersName>,
+    /// It was stopped: the last case was measured for less time, and others may be missing.
+    partial: bool,
     cases: Vec<Figures>,
 }
 
@@ -39,6 +41,7 @@ impl Report {
             lookup: args.lookup,
             verdict_cache: args.verdict_cache,
             headers: args.headers,
+            partial: false,
             cases: Vec::new(),
         }
     }
@@ -62,8 +65,14 @@ impl Report {
         let _ = std::io::stdout().write_all(text.as_bytes());
     }
 
-    pub(super) fn print_json(&self) -> anyhow::Result<()> {
-        let text = serde_json::to_string_pretty(self)? + "\n";
+    /// Says the rest: that it was stopped, or all of it as one document.
+    pub(super) fn end(&mut self, is_partial: bool, as_json: bool) -> anyhow::Result<()> {
+        self.partial = is_partial;
+        let text = match (as_json, is_partial) {
+            (true, _) => serde_json::to_string_pretty(self)? + "\n",
+            (false, true) => "stopped: partial results\n".to_owned(),
+            (false, false) => return Ok(()),
+        };
         let _ = std::io::stdout().write_all(text.as_bytes());
         Ok(())
     }
