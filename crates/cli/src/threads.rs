@@ -1,6 +1,6 @@
 //! How a switch spreads over threads, as users say it; docs/guide/threads.md says what the settings do.
 use serde::Deserialize;
-use weir_switch::threads::{Bursts, Class, Cpus, Mode, Policy, ThreadsConfig};
+use weir_switch::threads::{Bursts, Class, Cpus, HandOver, Mode, Policy, ThreadsConfig};
 use weir_units::Span;
 
 /// What is not said is as [`ThreadsConfig::default`] has it.
@@ -12,6 +12,9 @@ pub(crate) struct ThreadsArgs {
     /// [default: rtc]
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
+    /// When a pipeline hands frames over to workers: auto (when that is more than one thread does) or always [default: auto]
+    #[arg(long, value_name = "WHEN")]
+    hand_over: Option<HandOver>,
     /// Workers of a pipeline [default: 1]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
@@ -49,6 +52,7 @@ impl ThreadsArgs {
     pub(crate) fn over(self, file: ThreadsArgs) -> ThreadsArgs {
         ThreadsArgs {
             mode: self.mode.or(file.mode),
+            hand_over: self.hand_over.or(file.hand_over),
             workers: self.workers.or(file.workers),
             bursts: self.bursts.or(file.bursts),
             io_loop_count: self.io_loop_count.or(file.io_loop_count),
@@ -65,6 +69,7 @@ impl ThreadsArgs {
         let default = ThreadsConfig::default();
         ThreadsConfig {
             mode: self.mode.unwrap_or(default.mode),
+            hand_over: self.hand_over.unwrap_or(default.hand_over),
             workers: self.workers.unwrap_or(default.workers),
             bursts: self.bursts.unwrap_or(default.bursts),
             io_loop_count: self.io_loop_count.unwrap_or(default.io_loop_count),

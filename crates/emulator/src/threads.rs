@@ -15,6 +15,7 @@ pub(crate) fn threads(switch: &Switch, machine: &Machine) -> Result<ThreadsConfi
     let class = |text: &String| text.parse::<Class>().map_err(wrong);
     let config = ThreadsConfig {
         mode: read(&said.mode, default.mode).map_err(wrong)?,
+        hand_over: read(&said.hand_over, default.hand_over).map_err(wrong)?,
         workers: said.workers.unwrap_or(default.workers),
         bursts: read(&said.bursts, default.bursts).map_err(wrong)?,
         io_loop_count: said.io_loop_count.unwrap_or(default.io_loop_count),
@@ -36,7 +37,7 @@ fn read<T: FromStr<Err = String>>(said: &Option<String>, default: T) -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_switch::threads::{Mode, Policy};
+    use weir_switch::threads::{HandOver, Mode, Policy};
 
     fn switch(threads: &str) -> Switch {
         let text = format!("[[switch]]\nname = 's1'\n[switch.threads]\n{threads}\n");
@@ -51,10 +52,11 @@ mod tests {
 
     #[test]
     fn what_is_said_counts() {
-        let said = "mode = 'pipeline'\nworkers = 2\nbursts = '8'\nio_loop_count = 7\nworker_loop_count = 9\n\
+        let said = "mode = 'pipeline'\nhand_over = 'always'\nworkers = 2\nbursts = '8'\nio_loop_count = 7\nworker_loop_count = 9\n\
                     flush_time = '5us'\nring_size = 64\npolicy = 'mac'\nclass = ['icmp=>1']\ncpus = '0-2'";
         let config = threads(&switch(said), &machine()).unwrap();
         assert_eq!((config.mode, config.workers, config.bursts.tx_write), (Mode::Pipeline, 2, 8));
+        assert_eq!(config.hand_over, HandOver::Always);
         assert_eq!((config.io_loop_count, config.worker_loop_count, config.flush_time.as_micros()), (7, 9, 5));
         assert_eq!((config.ring_size, config.policy, config.classes.len()), (64, Policy::Mac, 1));
         assert_eq!(config.cpus.0, [0, 1, 2]);
@@ -67,6 +69,7 @@ mod tests {
             ("mode = 'both'", "expected rtc"),
             ("mode = 'pipeline'\nworkers = 9", "at most 4, the cores"),
             ("worker_loop_count = 0", "worker-loop-count: found 0"),
+            ("hand_over = 'never'", "expected auto (when it pays) or always"),
             ("class = ['udp']", "MATCH=>WORKER"),
         ] {
             let error = threads(&switch(said), &machine()).unwrap_err().to_string();

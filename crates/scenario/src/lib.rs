@@ -146,6 +146,8 @@ pub struct Switch {
 pub struct Threads {
     /// `rtc` or `pipeline`.
     pub mode: Option<String>,
+    /// `auto` or `always`.
+    pub hand_over: Option<String>,
     /// Threads that run packets through the tables.
     pub workers: Option<usize>,
     /// The six bursts, or one number for all.

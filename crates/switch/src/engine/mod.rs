@@ -158,6 +158,7 @@ impl Engine {
                 self.spinner.gave_way(from, self.clock.now());
             }
             Wait::Sleep => {
+                self.workers.rest(now);
                 self.sleep();
                 self.watch.lap(Stage::Sleep, 0);
             }
@@ -171,6 +172,9 @@ impl Engine {
 
     /// One burst from each port. Whether there was anything.
     fn forward(&mut self, now: Instant) -> bool {
+        if self.workers.are_draining() {
+            return true;
+        }
         let mut worked = false;
         self.look_at_watched();
         for place in 0..self.ports.len() {

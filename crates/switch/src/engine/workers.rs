@@ -16,6 +16,17 @@ use weir_units::{Clock, Instant};
 /// As [`super::CONTROL_TIME`] where workers wait for the tables meanwhile.
 const SHARED_CONTROL_TIME: Duration = Duration::from_micros(25);
 
+/// What is transmitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// Full bursts: the turn goes on.
+    Within,
+    /// Those that are due, too.
+    Ends,
+    /// All there is: the engine is to take the work back.
+    Drains,
+}
+
 /// What the engine knows of its threads.
 #[derive(Default)]
 pub(super) struct Workers {
@@ -53,9 +64,28 @@ impl Workers {
         drops.iter().flat_map(Drops::counted).collect()
     }
 
+    /// Whether workers run packets through the tables at the moment.
+    #[inline]
+    pub(super) fn are_sharing(&self) -> bool {
+        self.pipeline.as_ref().is_some_and(Pipeline::is_with_workers)
+    }
+
+    /// Whether nothing is to be received now.
+    #[inline]
+    pub(super) fn are_draining(&self) -> bool {
+        self.pipeline.as_ref().is_some_and(Pipeline::is_draining)
+    }
+
+    /// The engine is about to sleep.
+    pub(super) fn rest(&mut self, now: Instant) {
+        if let Some(pipeline) = &mut self.pipeline {
+            pipeline.rests(now);
+        }
+    }
+
     /// States how long controllers had their turn.
     pub(super) fn has_controlled(&mut self, began: Instant, ended: Instant) {
-        if self.pipeline.is_none() {
+        if !self.are_sharing() {
             self.control_at = ended + ended.since(began);
         }
     }
@@ -100,7 +130,10 @@ impl Engine {
     #[inline]
     pub(super) fn pass_on(&mut self, now: Instant, port: PortNo) {
         let packets = self.batch.len();
-        match &mut self.workers.pipeline {
+        if let Some(pipeline) = &mut self.workers.pipeline {
+            pipeline.came(packets);
+        }
+        match self.workers.pipeline.as_mut().filter(|pipeline| pipeline.is_with_workers()) {
             None if self.virtuals.is_some() => self.pass_to_virtuals(now, port),
             None => {
                 self.logical.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.logical.out);
@@ -113,7 +146,7 @@ impl Engine {
                 pipeline.rx.receive(now, port, &mut self.batch, &mut self.pool);
                 self.watch.lap(Stage::Receive, 0);
                 // Before other ports are asked: what workers forwarded must not pile up behind many ports.
-                self.transmit(now, false);
+                self.transmit(now, Turn::Within);
                 self.watch.lap(Stage::Transmit, packets);
             }
         }
@@ -124,17 +157,21 @@ impl Engine {
     pub(super) fn move_on(&mut self, now: Instant) -> bool {
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         assert!(!pipeline.has_failed(), "a worker panicked; its message is above");
-        pipeline.rx.turn(now, &mut self.pool);
+        pipeline.end_round(now, &mut self.pool);
+        let is_draining = pipeline.is_draining();
+        if !is_draining {
+            pipeline.rx.turn(now, &mut self.pool);
+        }
         let told = pipeline.take_notes(&mut self.logical.out);
-        let sent = self.transmit(now, true);
+        let sent = self.transmit(now, if is_draining { Turn::Drains } else { Turn::Ends });
         if told {
             self.deliver(now);
         }
         told || sent
     }
 
-    /// Transmits what workers forwarded: full bursts, at the end of a turn those that are due, too.
-    fn transmit(&mut self, now: Instant, ends_turn: bool) -> bool {
+    /// Transmits what workers forwarded. Whether there was anything, or something is waited for.
+    fn transmit(&mut self, now: Instant, how: Turn) -> bool {
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         let mut gone: Option<(PortNo, PortError)> = None;
         let (ports, pool) = (&mut self.ports, &mut self.pool);
@@ -150,7 +187,14 @@ impl Engine {
             }
         };
         let tx = &mut pipeline.tx;
-        let any = if ends_turn { tx.turn(now, &mut send) } else { tx.gather(now, &mut send) };
+        let any = match how {
+            Turn::Within => tx.gather(now, &mut send),
+            Turn::Ends => tx.turn(now, &mut send),
+            Turn::Drains => {
+                pipeline.drain(now, &mut send);
+                true
+            }
+        };
         if let Some((number, error)) = gone {
             self.lose_port(now, number, &error);
         }
@@ -177,7 +221,7 @@ impl Engine {
 
     /// Whether it is the controllers' turn: if there is something to forward, or workers wait for the tables, that gets half of the time.
     pub(super) fn may_control(&mut self, now: Instant, forwards: bool) -> bool {
-        if self.workers.pipeline.is_none() {
+        if !self.workers.are_sharing() {
             return !forwards || now >= self.workers.control_at;
         }
         self.workers.control_began = self.clock.now();
@@ -189,13 +233,13 @@ impl Engine {
         if self.serving.is_some() {
             return self.turn;
         }
-        if self.workers.pipeline.is_some() { SHARED_CONTROL_TIME } else { super::CONTROL_TIME }
+        if self.workers.are_sharing() { SHARED_CONTROL_TIME } else { super::CONTROL_TIME }
     }
 
     /// Ends a round: workers get the tables back.
     #[inline]
     pub(super) fn share_tables(&mut self) {
-        if self.workers.pipeline.is_some() && self.logical.datapath.share() {
+        if self.workers.are_sharing() && self.logical.datapath.share() {
             let now = self.clock.now();
             self.workers.control_at = now + now.since(self.workers.control_began);
         }

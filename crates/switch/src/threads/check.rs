@@ -1,5 +1,5 @@
 //! Settings that cannot work are refused before anything starts, with what to change.
-use super::{Machine, Mode, ThreadsConfig};
+use super::{HandOver, Machine, Mode, ThreadsConfig};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -47,11 +47,18 @@ impl ThreadsConfig {
     }
 
     /// Threads on the packet path.
-    pub(super) fn threads(&self) -> usize {
+    pub(super) fn threads(&self, machine: &Machine) -> usize {
         match self.mode {
             Mode::RunToCompletion => 1,
-            Mode::Pipeline => 1 + self.workers,
+            Mode::Pipeline => 1 + self.worker_threads(machine),
         }
+    }
+
+    /// Threads for workers: the engine has a core of its own, and workers beyond the others share one of theirs, or they would only wait for
+    /// each other. On one core the engine's thread does everything.
+    pub(super) fn worker_threads(&self, machine: &Machine) -> usize {
+        let others = machine.cpus.len().saturating_sub(1);
+        self.workers.min(if self.hand_over == HandOver::Always { others.max(1) } else { others })
     }
 
     fn check_workers(&self, machine: &Machine) -> Result<(), ThreadsError> {
@@ -143,7 +150,7 @@ impl ThreadsConfig {
     }
 
     fn check_cpus(&self, machine: &Machine) -> Result<(), ThreadsError> {
-        let (cpus, threads) = (&self.cpus.0, self.threads());
+        let (cpus, threads) = (&self.cpus.0, self.threads(machine));
         if cpus.is_empty() {
             return Ok(());
         }
@@ -171,10 +178,15 @@ impl ThreadsConfig {
     /// What works, but not well.
     pub(super) fn warnings(&self, machine: &Machine) -> Vec<String> {
         let mut warnings = Vec::new();
-        let (threads, cores) = (self.threads(), machine.cpus.len());
-        if threads > 1 && threads > cores {
-            warnings
-                .push(format!("{threads} threads of the packet path share {cores} cores; fewer workers are faster"));
+        let (threads, cores) = (self.threads(machine), machine.cpus.len());
+        if self.mode == Mode::Pipeline && self.workers >= threads {
+            let (workers, others) = (self.workers, threads - 1);
+            warnings.push(match others {
+                0 => "there is one core: the engine's thread does the workers' part, too".to_owned(),
+                _ => format!(
+                    "{workers} workers share {others} of {cores} cores, since the engine needs one; fewer do as much"
+                ),
+            });
         }
         let nodes: BTreeSet<_> = self.cpus.0.iter().take(threads).filter_map(|cpu| machine.node_of(*cpu)).collect();
         if nodes.len() > 1 {
@@ -253,7 +265,9 @@ mod tests {
     #[test]
     fn what_works_badly_is_warned_of() {
         let crowded = pipeline(4).warnings(&machine());
-        assert!(crowded[0].contains("5 threads") && crowded[0].contains("4 cores"), "{crowded:?}");
+        assert!(crowded[0].contains("4 workers share 3 of 4 cores"), "{crowded:?}");
+        let one_core = Machine { cpus: BTreeSet::from([0]), ..machine() };
+        assert!(pipeline(1).warnings(&one_core)[0].contains("there is one core"));
         let apart = ThreadsConfig { cpus: Cpus(vec![1, 2]), ..pipeline(1) }.warnings(&machine());
         assert!(apart[0].contains("2 NUMA nodes"), "{apart:?}");
     }

@@ -7,11 +7,13 @@
 //! ```text
 //!  port --A--> rx --B--> ring --C--> worker --D--> ring --E--> tx --F--> port
 //! ```
-//! Each ring has one writer and one reader. The letters are the six bursts of [`Bursts`]; how long a burst that is not full
+//! Frames are handed over only while that pays, if nothing else is asked for ([`balance`]); otherwise the engine's thread does all of it
+//! here, too. Each ring has one writer and one reader. The letters are the six bursts of [`Bursts`]; how long a burst that is not full
 //! waits is in [`batch`]. A full ring drops and counts.
 //!
 //! What the stages do is a function of `now` and their rings: tests drive them without threads. Threads, their sleep and their
 //! end are in [`pipeline`]; how workers and the engine share the tables is in [`seats`].
+mod balance;
 mod batch;
 mod check;
 mod machine;
@@ -21,13 +23,14 @@ mod policy;
 mod rx;
 pub(crate) mod seats;
 mod settings;
+mod share;
 mod tx;
 mod worker;
 
 pub use check::ThreadsError;
 pub use machine::Machine;
 pub use policy::{Class, Policy};
-pub use settings::{Bursts, Cpus, Mode, ThreadsConfig};
+pub use settings::{Bursts, Cpus, HandOver, Mode, ThreadsConfig};
 
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;

@@ -18,11 +18,13 @@ pub(crate) struct Outlet {
     reader: Arc<Waker>,
     /// Frames dropped since the ring was full.
     full: Arc<AtomicU64>,
+    /// Frames that went into the ring.
+    accepted: u64,
 }
 
 impl Outlet {
     pub(crate) fn new(rule: Rule, ring: Producer<Carried>, reader: Arc<Waker>, full: Arc<AtomicU64>) -> Outlet {
-        Outlet { rule, batch: Batch::new(&rule), ring, reader, full }
+        Outlet { rule, batch: Batch::new(&rule), ring, reader, full, accepted: 0 }
     }
 
     /// Adds a frame; a full burst goes.
@@ -41,6 +43,19 @@ impl Outlet {
         }
     }
 
+    /// What waits goes, due or not.
+    #[inline]
+    pub(crate) fn hand_on(&mut self, pool: &mut FramePool) {
+        if !self.batch.is_empty() {
+            self.flush(pool);
+        }
+    }
+
+    /// Frames that went into the ring since the start.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
     /// Whether nothing waits in front of the ring.
     pub(crate) fn is_empty(&self) -> bool {
         self.batch.is_empty()
@@ -56,6 +71,7 @@ impl Outlet {
         let count = items.len().min(self.ring.slots());
         if let Ok(chunk) = self.ring.write_chunk_uninit(count) {
             chunk.fill_from_iter(items.drain(..count));
+            self.accepted += count as u64;
         }
         if !items.is_empty() {
             self.full.fetch_add(items.len() as u64, Ordering::Relaxed);

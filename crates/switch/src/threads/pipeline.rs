@@ -1,34 +1,39 @@
 //! A pipeline's threads: the engine's, which receives and transmits, and its workers.
+use super::balance::{Balance, Side, When};
 use super::batch::Rule;
 use super::outlet::Outlet;
 use super::policy::Steering;
 use super::rx::Rx;
-use super::seats::{Guest, Owner};
+use super::seats::Owner;
+use super::share::{Counters, HandOn, Share};
 use super::tx::Tx;
 use super::worker::Stage;
-use super::{Machine, ThreadsConfig};
+use super::{HandOver, Machine, ThreadsConfig};
 use crate::engine::wake::Waker;
 use crate::snapshot::WorkerSnapshot;
 use crate::spin::{Spin, Spinner, Wait};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 use rtrb::RingBuffer;
 use rustix::thread::CpuSet;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_datapath::perf::Perf;
 use weir_datapath::{ChannelId, Datapath, Drops, Output};
 use weir_openflow::Message;
-use weir_packet::{Depot, FramePool};
+use weir_openflow::model::PortNo;
+use weir_packet::{Depot, Frame, FramePool};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Packet-ins on their way from workers to the engine at most; what is beyond is dropped and counted.
 const MAX_NOTES: usize = 1024;
 /// A sleeping worker looks this often whether it was forgotten: it never should be.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// The engine receives nothing for that long at most while it takes the work back: ports hold as much.
+const DRAIN_MAX: Duration = Duration::from_micros(200);
 
 /// The engine's end.
 pub(crate) struct Pipeline {
@@ -37,7 +42,19 @@ pub(crate) struct Pipeline {
     /// Frames read from a port at once.
     pub(crate) read: usize,
     notes: Receiver<Note>,
-    workers: Vec<WorkerThread>,
+    /// By worker.
+    counters: Vec<Arc<Counters>>,
+    threads: Vec<WorkerThread>,
+    balance: Balance,
+    /// While the engine is to take the work back: when it gives up.
+    drains_until: Option<Instant>,
+    may_be_alone: bool,
+    /// Whether a burst was full in this round.
+    is_full: bool,
+    /// Frames that the engine's thread did alone.
+    done_alone: u64,
+    /// Nothing is to wait for a burst to fill.
+    hurry: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     depot: Arc<Depot>,
 }
@@ -54,52 +71,25 @@ pub(crate) struct Start<'a> {
 }
 
 /// What a worker tells the engine, besides frames.
-enum Note {
+pub(super) enum Note {
     Message(ChannelId, Message),
     /// Packet-ins that a channel did not get since it is at its rate limit.
     Limited(ChannelId, u64),
 }
 
-/// A worker, as the engine sees it.
+/// A worker's thread, as the engine sees it.
 struct WorkerThread {
     thread: Option<JoinHandle<()>>,
     waker: Arc<Waker>,
-    counters: Arc<Counters>,
 }
 
-/// What a worker counts, for others to read.
-#[derive(Debug, Default)]
-struct Counters {
-    frames: AtomicU64,
-    bursts: AtomicU64,
-    /// Frames dropped since the ring to the worker was full.
-    full_in: Arc<AtomicU64>,
-    /// Frames dropped since the ring from the worker was full.
-    full_out: Arc<AtomicU64>,
-    /// Packet-ins dropped since too many were on their way to the engine.
-    full_notes: AtomicU64,
-    /// Packets dropped beside others; as of a short while ago.
-    drops: Mutex<Drops>,
-    /// Whether somebody looks where its time goes.
-    is_watched: AtomicBool,
-    /// What it measured, while somebody looks.
-    perf: Mutex<Perf>,
-}
-
-/// A worker, on its thread.
+/// A worker's thread.
 struct Worker {
-    stage: Stage,
-    tables: Guest<Datapath>,
-    /// Its part of the datapath.
-    own: weir_datapath::Worker,
-    /// Packets in [`Counters::drops`].
-    told_drops: u64,
+    shares: Vec<Share>,
     pool: FramePool,
-    notes: Sender<Note>,
-    counters: Arc<Counters>,
     waker: Arc<Waker>,
-    engine: Arc<Waker>,
     stop: Arc<AtomicBool>,
+    hurry: Arc<AtomicBool>,
     clock: SystemClock,
     spinner: Spinner,
 }
@@ -115,20 +105,35 @@ impl Pipeline {
         let io_rule = |burst| rule(burst, config.io_loop_count);
         let bursts = config.bursts;
         let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
-        let (mut to_workers, mut from_workers, mut stages) = (Vec::new(), Vec::new(), Vec::new());
-        let mut workers = Vec::new();
-        for _ in 0..config.workers {
-            let waker = Arc::new(Waker::new()?);
-            let counters = Arc::<Counters>::default();
+        let machine = Machine::here();
+        let mut threads = Vec::new();
+        for _ in 0..config.worker_threads(&machine) {
+            threads.push(WorkerThread { thread: None, waker: Arc::new(Waker::new()?) });
+        }
+        let mut shares: Vec<Vec<Share>> = threads.iter().map(|_| Vec::new()).collect();
+        let (mut to_workers, mut from_workers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
+        // Without a thread of their own workers never have anything to do.
+        let guests = if threads.is_empty() { Vec::new() } else { tables.invite(config.workers) };
+        for (worker, guest) in guests.into_iter().enumerate() {
+            let thread = worker % threads.len();
+            let own_counters = Arc::<Counters>::default();
             let ((to_worker, from_rx), (to_tx, from_worker)) =
                 (RingBuffer::new(config.ring_size), RingBuffer::new(config.ring_size));
-            let full_in = Arc::clone(&counters.full_in);
-            to_workers.push(Outlet::new(io_rule(bursts.rx_write), to_worker, Arc::clone(&waker), full_in));
+            let (waker, full_in) = (Arc::clone(&threads[thread].waker), Arc::clone(&own_counters.full_in));
+            to_workers.push(Outlet::new(io_rule(bursts.rx_write), to_worker, waker, full_in));
             let worker_rule = rule(bursts.worker_write, config.worker_loop_count);
-            let outlet = Outlet::new(worker_rule, to_tx, Arc::clone(&engine), Arc::clone(&counters.full_out));
-            stages.push(Stage::new(bursts.worker_read, from_rx, outlet));
+            let outlet = Outlet::new(worker_rule, to_tx, Arc::clone(&engine), Arc::clone(&own_counters.full_out));
+            shares[thread].push(Share {
+                stage: Stage::new(bursts.worker_read, from_rx, outlet),
+                tables: guest,
+                own: tables.get().add_worker(),
+                told_drops: 0,
+                notes: tell.clone(),
+                counters: Arc::clone(&own_counters),
+                engine: Arc::clone(&engine),
+            });
             from_workers.push(from_worker);
-            workers.push(WorkerThread { thread: None, waker, counters });
+            counters.push(own_counters);
         }
         let steering = Steering::new(config.policy, config.classes.clone(), config.workers);
         let mut pipeline = Pipeline {
@@ -136,24 +141,25 @@ impl Pipeline {
             tx: Tx::new(io_rule(bursts.tx_write), bursts.tx_read, from_workers),
             read: bursts.rx_read,
             notes,
-            workers,
+            counters,
+            threads,
+            balance: Balance::new(when_alone(config)),
+            drains_until: None,
+            may_be_alone: config.hand_over == HandOver::Auto,
+            is_full: false,
+            done_alone: 0,
+            hurry: Arc::default(),
             stop: Arc::default(),
             depot: Arc::default(),
         };
-        let guests = tables.invite(config.workers);
-        for (number, (stage, guest)) in stages.into_iter().zip(guests).enumerate() {
-            let known = &mut pipeline.workers[number];
+        for (number, shares) in shares.into_iter().enumerate() {
+            let known = &mut pipeline.threads[number];
             let worker = Worker {
-                stage,
-                tables: guest,
-                own: tables.get().add_worker(),
-                told_drops: 0,
+                shares,
                 pool: FramePool::shared(&pipeline.depot),
-                notes: tell.clone(),
-                counters: Arc::clone(&known.counters),
                 waker: Arc::clone(&known.waker),
-                engine: Arc::clone(&engine),
                 stop: Arc::clone(&pipeline.stop),
+                hurry: Arc::clone(&pipeline.hurry),
                 clock,
                 spinner: Spinner::new(spin, clock.now()),
             };
@@ -164,8 +170,85 @@ impl Pipeline {
                 worker.run();
             })?);
         }
-        config.warnings(&Machine::here()).iter().for_each(|warning| tracing::warn!("{warning}"));
+        config.warnings(&machine).iter().for_each(|warning| tracing::warn!("{warning}"));
         Ok(pipeline)
+    }
+
+    /// Whether frames go to workers; otherwise the engine's thread does everything itself.
+    #[inline]
+    pub(crate) fn is_with_workers(&self) -> bool {
+        self.balance.side() == Side::Workers
+    }
+
+    /// Whether the engine is to receive nothing now: it takes the work back once workers are done.
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.drains_until.is_some()
+    }
+
+    /// A burst of so many frames came in.
+    #[inline]
+    pub(crate) fn came(&mut self, frames: usize) {
+        self.is_full |= 2 * frames >= self.read;
+        if !self.is_with_workers() {
+            self.done_alone += frames as u64;
+        }
+    }
+
+    /// A round that began at `now` is over: decides who runs packets through the tables from now on.
+    #[inline]
+    pub(crate) fn end_round(&mut self, now: Instant, pool: &mut FramePool) {
+        let is_full = std::mem::take(&mut self.is_full);
+        if self.threads.is_empty() || self.is_draining() {
+            return;
+        }
+        let (alone, counters) = (self.done_alone, &self.counters);
+        let done = || counters.iter().map(|counters| counters.done()).sum::<u64>() + alone;
+        match (self.balance.side(), self.balance.round(now, is_full, done)) {
+            (Side::Alone, Side::Workers) => self.balance.take(Side::Workers, now),
+            (Side::Workers, Side::Alone) => self.begin_draining(now, pool),
+            _ => {}
+        }
+    }
+
+    /// The engine is to take the work back: what workers have is done first, so that nothing is overtaken.
+    #[cold]
+    fn begin_draining(&mut self, now: Instant, pool: &mut FramePool) {
+        self.drains_until = Some(now + DRAIN_MAX);
+        self.hurry.store(true, Ordering::Relaxed);
+        self.rx.hand_on(pool);
+    }
+
+    /// Goes on with that: takes the work back if workers are done, and gives up if it takes too long. `send` transmits.
+    #[cold]
+    pub(crate) fn drain(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) {
+        // Asked before their rings are emptied: what they forwarded is there by then.
+        let are_done = self.are_workers_done();
+        self.tx.send_all(now, send);
+        if !are_done && self.drains_until.is_some_and(|until| now < until) {
+            return;
+        }
+        self.drains_until = None;
+        self.hurry.store(false, Ordering::Relaxed);
+        match are_done {
+            true => self.balance.take(Side::Alone, now),
+            false => self.balance.refuse(now),
+        }
+    }
+
+    /// Whether workers have handed on all they were given.
+    fn are_workers_done(&self) -> bool {
+        let mut counters = self.counters.iter().enumerate();
+        self.rx.is_empty() && counters.all(|(worker, counters)| counters.handed_on() == self.rx.given(worker))
+    }
+
+    /// The engine is about to sleep: what comes next is its own, if workers have nothing.
+    pub(crate) fn rests(&mut self, now: Instant) {
+        if self.may_be_alone && self.is_with_workers() && self.are_workers_done() && self.is_idle() {
+            self.drains_until = None;
+            self.hurry.store(false, Ordering::Relaxed);
+            self.balance.take(Side::Alone, now);
+        }
     }
 
     /// A pool that exchanges buffers with the workers'.
@@ -198,40 +281,40 @@ impl Pipeline {
 
     /// Whether a worker ended by itself, which it does only by panicking.
     pub(crate) fn has_failed(&self) -> bool {
-        self.workers.iter().any(|worker| worker.thread.as_ref().is_some_and(JoinHandle::is_finished))
+        self.threads.iter().any(|worker| worker.thread.as_ref().is_some_and(JoinHandle::is_finished))
     }
 
     /// Packets that workers dropped beside each other; the datapath knows of the others.
     pub(crate) fn drops(&self) -> Vec<Drops> {
-        let read = |worker: &WorkerThread| *worker.counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
-        self.workers.iter().map(read).collect()
+        let read = |counters: &Arc<Counters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
+        self.counters.iter().map(read).collect()
     }
 
     /// Begins or ends to measure where the workers' time goes, from each one's next burst on.
     pub(crate) fn watch(&self, is_watched: bool) {
-        self.workers.iter().for_each(|worker| worker.counters.is_watched.store(is_watched, Ordering::Relaxed));
+        self.counters.iter().for_each(|counters| counters.is_watched.store(is_watched, Ordering::Relaxed));
     }
 
     /// What the workers measured so far.
     pub(crate) fn perf(&self) -> Vec<Perf> {
-        let read = |worker: &WorkerThread| worker.counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.workers.iter().map(read).collect()
+        let read = |counters: &Arc<Counters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.counters.iter().map(read).collect()
     }
 
     /// The workers at this moment.
     pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let snapshot = |(worker, thread): (usize, &WorkerThread)| WorkerSnapshot {
+        let snapshot = |(worker, counters): (usize, &Arc<Counters>)| WorkerSnapshot {
             worker,
-            frames: read(&thread.counters.frames),
-            bursts: read(&thread.counters.bursts),
+            frames: read(&counters.frames),
+            bursts: read(&counters.bursts),
             waiting: self.rx.waiting(worker),
             waiting_to_leave: self.tx.waiting(worker),
-            ring_full: read(&thread.counters.full_in),
-            transmit_ring_full: read(&thread.counters.full_out),
-            packet_ins_dropped: read(&thread.counters.full_notes),
+            ring_full: read(&counters.full_in),
+            transmit_ring_full: read(&counters.full_out),
+            packet_ins_dropped: read(&counters.full_notes),
         };
-        self.workers.iter().enumerate().map(snapshot).collect()
+        self.counters.iter().enumerate().map(snapshot).collect()
     }
 }
 
@@ -239,7 +322,7 @@ impl Drop for Pipeline {
     /// Ends the workers. Frames under way are dropped.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        for worker in &mut self.workers {
+        for worker in &mut self.threads {
             worker.waker.wake();
             if worker.thread.take().is_some_and(|thread| thread.join().is_err()) {
                 tracing::error!("a worker of the switch panicked; its message is above");
@@ -256,7 +339,7 @@ impl Worker {
             let now = self.clock.now();
             if self.turn(now) {
                 self.spinner.found(now);
-            } else if self.stage.is_idle() {
+            } else if self.is_idle() {
                 self.wait(now);
             } else {
                 std::hint::spin_loop();
@@ -268,76 +351,17 @@ impl Worker {
         self.stop.load(Ordering::Relaxed)
     }
 
+    fn is_idle(&self) -> bool {
+        self.shares.iter().all(|share| share.stage.is_idle())
+    }
+
     /// Whether there were any frames.
     #[inline]
     fn turn(&mut self, now: Instant) -> bool {
-        let frames = self.stage.read();
-        if frames > 0 {
-            self.forward(now);
-            count(&self.counters.frames, frames as u64);
-            count(&self.counters.bursts, 1);
-            self.tell_drops();
-            self.tell_perf();
-        }
-        self.stage.write(now, &mut self.pool);
-        frames > 0
-    }
-
-    fn forward(&mut self, now: Instant) {
-        let Worker { stage, tables, own, pool, stop, .. } = self;
+        let Worker { shares, pool, stop, hurry, .. } = self;
+        let hand_on = if hurry.load(Ordering::Relaxed) { HandOn::AtOnce } else { HandOn::WhenDue };
         let is_over = || stop.load(Ordering::Relaxed);
-        stage.process(pool, |port, frames, pool, out| {
-            // Most packets leave as they are, beside those of other workers; for the rest it takes the tables alone.
-            let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
-            if tables.beside(is_over, beside) == Some(false) {
-                // Without it this is the end: what is left of the frames is dropped with them.
-                tables.alone(is_over, |datapath| datapath.process_for(own, now, port, frames, pool, out));
-            }
-        });
-        if !self.stage.out.messages.is_empty() || !self.stage.out.limited.is_empty() {
-            self.tell();
-        }
-    }
-
-    /// Tells the engine of packets that were dropped.
-    #[inline]
-    fn tell_drops(&mut self) {
-        let drops = self.own.drops();
-        if drops.total() != self.told_drops {
-            self.told_drops = drops.total();
-            *self.counters.drops.lock().unwrap_or_else(PoisonError::into_inner) = drops;
-        }
-    }
-
-    /// Begins or ends measuring as was asked, and tells what was measured.
-    #[inline]
-    fn tell_perf(&mut self) {
-        let is_watched = self.counters.is_watched.load(Ordering::Relaxed);
-        if is_watched || self.own.watch().is_on() {
-            self.measured(is_watched);
-        }
-    }
-
-    #[cold]
-    fn measured(&mut self, is_watched: bool) {
-        if self.own.watch().is_on() != is_watched {
-            self.own.watch_mut().watch(is_watched);
-        }
-        self.counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone_from(self.own.watch().perf());
-    }
-
-    /// Hands packet-ins to the engine.
-    #[cold]
-    fn tell(&mut self) {
-        let out = &mut self.stage.out;
-        let messages = out.messages.drain(..).map(|(channel, message)| Note::Message(channel, message));
-        let limited = out.limited.drain(..).map(|(channel, count)| Note::Limited(channel, count));
-        for note in messages.chain(limited) {
-            if self.notes.try_send(note).is_err() {
-                count(&self.counters.full_notes, 1);
-            }
-        }
-        self.engine.wake();
+        shares.iter_mut().fold(false, |any, share| any | (share.run(now, pool, hand_on, is_over) > 0))
     }
 
     fn wait(&mut self, now: Instant) {
@@ -351,7 +375,7 @@ impl Worker {
             Wait::Sleep => {
                 self.waker.about_to_sleep();
                 // What came before others knew that it sleeps is found here.
-                if self.stage.is_idle() && !self.is_over() {
+                if self.is_idle() && !self.is_over() {
                     self.waker.sleep(std::iter::empty(), None, SLEEP_MAX);
                 }
                 self.waker.awake();
@@ -360,10 +384,14 @@ impl Worker {
     }
 }
 
-/// Adds to a counter that only this thread writes.
-#[inline]
-fn count(counter: &AtomicU64, more: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+/// When the engine does everything itself.
+fn when_alone(config: &ThreadsConfig) -> When {
+    match config.hand_over {
+        HandOver::Always => When::Never,
+        // Classes keep flows apart, which takes workers while there is much to do.
+        HandOver::Auto if config.classes.is_empty() => When::Better,
+        HandOver::Auto => When::KeepsUp,
+    }
 }
 
 /// Binds the calling thread to a CPU, if one is named.

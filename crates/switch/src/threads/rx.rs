@@ -32,6 +32,16 @@ impl Rx {
         self.workers.iter_mut().for_each(|worker| worker.turn(now, pool));
     }
 
+    /// What waits for a burst to fill goes, due or not.
+    pub(crate) fn hand_on(&mut self, pool: &mut FramePool) {
+        self.workers.iter_mut().for_each(|worker| worker.hand_on(pool));
+    }
+
+    /// Frames that a worker was given since the start.
+    pub(crate) fn given(&self, worker: usize) -> u64 {
+        self.workers[worker].accepted()
+    }
+
     /// Whether no frame waits for a burst to fill.
     pub(crate) fn is_empty(&self) -> bool {
         self.workers.iter().all(Outlet::is_empty)

@@ -9,6 +9,8 @@ use std::time::Duration;
 pub struct ThreadsConfig {
     /// Whether one thread does everything.
     pub mode: Mode,
+    /// When frames are handed over to workers.
+    pub hand_over: HandOver,
     /// Threads that run frames through the tables, besides the one that receives and transmits. One in run to completion.
     pub workers: usize,
     /// Frames moved at once.
@@ -33,6 +35,7 @@ impl Default for ThreadsConfig {
     fn default() -> Self {
         ThreadsConfig {
             mode: Mode::RunToCompletion,
+            hand_over: HandOver::default(),
             workers: 1,
             bursts: Bursts::default(),
             io_loop_count: 100,
@@ -66,6 +69,29 @@ impl FromStr for Mode {
             "rtc" => Ok(Mode::RunToCompletion),
             "pipeline" => Ok(Mode::Pipeline),
             _ => Err(format!("found mode `{text}`, expected rtc (run to completion) or pipeline")),
+        }
+    }
+}
+
+/// When the engine's thread of a pipeline hands frames over to workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandOver {
+    /// When that is more than it does itself.
+    #[default]
+    Auto,
+    /// Always, as in Lagopus.
+    Always,
+}
+
+impl FromStr for HandOver {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(HandOver::Auto),
+            "always" => Ok(HandOver::Always),
+            _ => Err(format!("found hand-over `{text}`, expected auto (when it pays) or always")),
         }
     }
 }

@@ -3,6 +3,7 @@ use super::batch::Rule;
 use super::outlet::Outlet;
 use super::policy::{Policy, Steering};
 use super::rx::Rx;
+use super::share::HandOn;
 use super::tx::Tx;
 use super::worker::Stage;
 use super::{Bursts, Carried};
@@ -90,7 +91,7 @@ impl Bench {
             }
             out.frames[0].1.append(frames);
         });
-        stage.write(self.now, &mut self.pool);
+        stage.write(self.now, &mut self.pool, HandOn::WhenDue);
     }
 
     fn send(&mut self) {

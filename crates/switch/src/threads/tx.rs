@@ -63,6 +63,14 @@ impl Tx {
         taken
     }
 
+    /// Takes all there is, and sends it: no burst is waited for.
+    pub(crate) fn send_all(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) {
+        while self.gather(now, send) {}
+        for (port, batch) in self.ports.iter_mut().filter(|(_, batch)| !batch.is_empty()) {
+            send_in_bursts(*port, batch.items(), self.rule.burst, &mut self.burst, send);
+        }
+    }
+
     /// Takes a burst from each ring: whether there was anything, and whether a ring has more.
     fn visit(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) -> (bool, bool) {
         let Tx { rule, rings, ports, last, burst, .. } = self;

@@ -1,6 +1,7 @@
 //! A worker's stage: takes frames from its ring, runs them through the tables, and hands on what is to be transmitted.
 use super::Carried;
 use super::outlet::{Outlet, read};
+use super::share::HandOn;
 use rtrb::Consumer;
 use weir_datapath::{MAX_PORTS, Output};
 use weir_openflow::model::PortNo;
@@ -64,7 +65,7 @@ impl Stage {
 
     /// Ends a turn: hands on what is to be transmitted, in bursts.
     #[inline]
-    pub(crate) fn write(&mut self, now: Instant, pool: &mut FramePool) {
+    pub(super) fn write(&mut self, now: Instant, pool: &mut FramePool, hand_on: HandOn) {
         for (port, frames) in &mut self.out.frames {
             for frame in frames.drain(..) {
                 self.outlet.push(now, Carried { port: *port, frame }, pool);
@@ -74,7 +75,16 @@ impl Stage {
             // Ports that come and go must not leave lists behind for ever.
             self.out.frames.clear();
         }
-        self.outlet.turn(now, pool);
+        match hand_on {
+            HandOn::WhenDue => self.outlet.turn(now, pool),
+            HandOn::AtOnce => self.outlet.hand_on(pool),
+        }
+    }
+
+    /// Whether no frame waits for a burst to fill.
+    #[inline]
+    pub(crate) fn has_handed_on(&self) -> bool {
+        self.outlet.is_empty()
     }
 
     /// Whether no frame waits, neither in the ring nor for a burst to fill.

@@ -23,10 +23,10 @@ mod start_stop;
 mod tls;
 mod workers;
 
-use weir_switch::threads::{Mode, ThreadsConfig};
+use weir_switch::threads::{HandOver, Mode, ThreadsConfig};
 
-/// Two workers, where there are two cores.
+/// Two workers, where there are two cores; they have all frames.
 fn threads() -> ThreadsConfig {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(2);
-    ThreadsConfig { mode: Mode::Pipeline, workers, ..ThreadsConfig::default() }
+    ThreadsConfig { mode: Mode::Pipeline, hand_over: HandOver::Always, workers, ..ThreadsConfig::default() }
 }

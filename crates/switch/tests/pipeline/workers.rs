@@ -6,7 +6,7 @@ use weir_openflow::Body;
 use weir_openflow::model::flow::FlowMod;
 use weir_openflow::model::{Action, Instruction, Match, PortNo};
 use weir_packet::Field;
-use weir_switch::threads::{Bursts, Class, Cpus, Mode, Policy, ThreadsConfig};
+use weir_switch::threads::{Bursts, Class, Cpus, HandOver, Machine, Policy, ThreadsConfig};
 use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 
 /// A switch with workers as a test wants them.
@@ -61,6 +61,34 @@ fn flows_keep_their_order_whatever_the_policy_and_bursts() {
     }
 }
 
+#[test]
+fn flows_keep_their_order_when_the_engine_takes_turns_with_workers() {
+    // Bursts of one frame are always full: both sides are tried again and again.
+    let bursts = Bursts { rx_read: 1, ..Bursts::all(16) };
+    let threads = ThreadsConfig { hand_over: HandOver::Auto, bursts, ..crate::threads() };
+    let (switch, mut a, mut b) = one_way("turns", threads);
+    let mut by_workers = 0;
+    for _ in 0..20 {
+        all_arrive_in_order(&mut a, &mut b, 20_000, 50);
+        by_workers = switch.snapshot().unwrap().workers.iter().map(|worker| worker.frames).sum::<u64>();
+        if Machine::here().cpus.len() < 2 || (1..100_000).contains(&by_workers) {
+            return;
+        }
+    }
+    panic!("{by_workers} of 400000 frames went to workers: the engine never took turns with them");
+}
+
+#[test]
+fn an_engine_that_keeps_up_wakes_nobody() {
+    let threads = ThreadsConfig { hand_over: HandOver::Auto, ..crate::threads() };
+    let (switch, mut a, mut b) = one_way("calm", threads);
+    for tag in 0..200 {
+        a.send(&b, tag);
+        assert_eq!(b.tag(), tag);
+    }
+    assert!(switch.snapshot().unwrap().workers.iter().all(|worker| worker.frames == 0));
+}
+
 /// What a thread's name becomes in the kernel: 15 bytes.
 fn threads_named(start: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
@@ -71,7 +99,8 @@ fn threads_named(start: &str) -> usize {
 #[test]
 fn no_thread_stays_behind() {
     let threads = crate::threads();
-    let workers = threads.workers;
+    // The engine has a core of its own.
+    let workers = threads.workers.min(Machine::here().cpus.len().max(2) - 1);
     let (switch, mut a, mut b) = one_way("leaves", threads);
     all_arrive_in_order(&mut a, &mut b, 100, 3);
     assert_eq!(threads_named("leaves-worker"), workers);
@@ -86,7 +115,7 @@ fn no_thread_stays_behind() {
 fn threads_stay_on_their_cpus() {
     let cpus: Vec<usize> = weir_switch::threads::Machine::here().cpus.into_iter().take(2).collect();
     let &[first, second] = &cpus[..] else { return };
-    let threads = ThreadsConfig { mode: Mode::Pipeline, cpus: Cpus(vec![second, first]), ..ThreadsConfig::default() };
+    let threads = ThreadsConfig { cpus: Cpus(vec![second, first]), workers: 1, ..crate::threads() };
     let (_switch, mut a, mut b) = one_way("pinned", threads);
     all_arrive_in_order(&mut a, &mut b, 100, 3);
     let allowed = |thread: &str| {
@@ -124,7 +153,7 @@ fn frames_that_rings_cannot_hold_are_counted() {
     const SENT: u64 = 40_000;
     // Rings smaller than what a port brings in a round, read one by one.
     let bursts = Bursts { rx_read: 64, worker_read: 1, ..Bursts::all(8) };
-    let threads = ThreadsConfig { mode: Mode::Pipeline, workers: 1, bursts, ring_size: 16, ..ThreadsConfig::default() };
+    let threads = ThreadsConfig { workers: 1, bursts, ring_size: 16, ..crate::threads() };
     let (switch, mut a, mut b) = one_way("full", threads);
     let mut arrived = 0;
     for tag in 0..SENT {
