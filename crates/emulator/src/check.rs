@@ -21,6 +21,14 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabErr
         // What a controller elsewhere does with loops is its own affair.
         return Ok(());
     }
+    refuse_loops(scenario)
+}
+
+/// Refuses links that form no tree.
+///
+/// # Errors
+/// A link that closes a loop.
+pub fn refuse_loops(scenario: &Scenario) -> Result<(), LabError> {
     looping_link(scenario).map_or(Ok(()), |[a, b]| {
         let problem = "found a loop of links, expected a tree: a learning switch would send floods round it for ever";
         Err(LabError::Scenario(format!("link {a} - {b}: {problem}")))

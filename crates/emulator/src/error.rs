@@ -44,7 +44,7 @@ pub enum LabError {
 
 impl LabError {
     /// For `map_err`: what was tried.
-    pub(crate) fn system(tried: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
+    pub fn system(tried: impl Into<String>) -> impl FnOnce(io::Error) -> LabError {
         let tried = tried.into();
         move |source| LabError::System { tried, source }
     }

@@ -168,8 +168,8 @@ impl Lab {
     }
 }
 
-/// How long an item of traffic takes.
-fn length(item: &Traffic) -> Duration {
+/// How long an item of traffic takes, from its start.
+pub fn length(item: &Traffic) -> Duration {
     match item.kind {
         TrafficKind::Ping { count, interval } => interval.saturating_mul(count),
         TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } => duration,
@@ -214,7 +214,8 @@ fn setup(scenario: &Scenario, mode: Mode, elapsed: Duration) -> Setup {
     }
 }
 
-fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, through: bool) -> TrafficResult {
+/// What became of an item of traffic, from what its ends measured, and whether it was through.
+pub fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, through: bool) -> TrafficResult {
     let reached = measured.received > 0;
     let tcp = matches!(item.kind, TrafficKind::Tcp { .. });
     let ping = matches!(item.kind, TrafficKind::Ping { .. });

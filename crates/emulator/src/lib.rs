@@ -19,3 +19,12 @@ pub use error::LabError;
 pub use host::MAX_ADDRESSES;
 pub use lab::{Options, Progress, run};
 pub use result::LabResult;
+
+/// What labs are made of, for other engines that run scenarios: parts without thread or clock.
+pub mod parts {
+    pub use crate::check::refuse_loops;
+    pub use crate::host::{Finished, Host};
+    pub use crate::lab::{length, traffic_result};
+    pub use crate::measured::{Delays, Measured};
+    pub use crate::network::{MEMORY_FRAMES, datapath, embedded, port_drops, queued, shaped};
+}

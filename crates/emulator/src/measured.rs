@@ -4,25 +4,26 @@ use std::time::Duration;
 
 /// What one end of an item of traffic measured; the ends' are put together with [`Measured::merge`].
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Measured {
+pub struct Measured {
     /// Packets (TCP: bytes) that the sender was to send.
-    pub(crate) asked: u64,
+    pub asked: u64,
     /// Packets (TCP: bytes) sent.
-    pub(crate) sent: u64,
+    pub sent: u64,
     /// Answers to pings, datagrams, or bytes of TCP received.
-    pub(crate) received: u64,
-    /// Payload bytes received, and the time from the first to the last of them.
-    pub(crate) payload_bytes: u64,
-    pub(crate) span: Duration,
+    pub received: u64,
+    /// Payload bytes received.
+    pub payload_bytes: u64,
+    /// Time from the first to the last of them.
+    pub span: Duration,
     /// Round trips of pings; one-way times of datagrams.
-    pub(crate) delays: Delays,
+    pub delays: Delays,
     /// What went wrong, for people.
-    pub(crate) problem: Option<String>,
+    pub problem: Option<String>,
 }
 
 impl Measured {
     /// Adds what the other end measured.
-    pub(crate) fn merge(&mut self, other: Measured) {
+    pub fn merge(&mut self, other: Measured) {
         self.asked += other.asked;
         self.sent += other.sent;
         self.received += other.received;
@@ -35,7 +36,7 @@ impl Measured {
 
 /// Times in nanoseconds, to three digits, in memory that does not grow with their number.
 #[derive(Debug, Clone)]
-pub(crate) struct Delays(Histogram<u64>);
+pub struct Delays(Histogram<u64>);
 
 /// Digits that are kept.
 const DIGITS: u8 = 3;
@@ -59,7 +60,7 @@ impl Delays {
     }
 
     /// Their spread; none without samples.
-    pub(crate) fn summary(&self) -> Option<crate::result::Delay> {
+    pub fn summary(&self) -> Option<crate::result::Delay> {
         let microseconds = |ns: u64| ns as f64 / 1000.0;
         let quantile = |q: f64| microseconds(self.0.value_at_quantile(q));
         (!self.0.is_empty()).then(|| crate::result::Delay {

@@ -18,7 +18,7 @@ use weir_switch::threads::Machine;
 use weir_switch::{ControllerTarget, PortConfig, Snapshot, Spin, Switch, SwitchConfig, SwitchHandle};
 
 /// Frames on their way between two memory ports: a burst of 64 kB of small frames, several times.
-pub(crate) const MEMORY_FRAMES: usize = 4096;
+pub const MEMORY_FRAMES: usize = 4096;
 /// How long switches poll before they sleep, when there is a core for each.
 const SPIN: Duration = Duration::from_micros(20);
 
@@ -111,13 +111,16 @@ pub(crate) fn shape(spec: &LinkSpec) -> Shape {
 }
 
 /// Shapes what is sent through `port`, if the link asks for it.
-pub(crate) fn shaped(port: impl Port + 'static, spec: &LinkSpec) -> Box<dyn Port> {
+pub fn shaped(port: impl Port + 'static, spec: &LinkSpec) -> Box<dyn Port> {
     let shape = shape(spec);
     if shape.is_none() { Box::new(port) } else { Box::new(Link::new(Box::new(port), shape, Shape::default())) }
 }
 
 /// Puts a scenario's queues in front of a switch's port.
-fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Box<dyn Port>, LabError> {
+///
+/// # Errors
+/// They ask for what the port cannot give.
+pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Box<dyn Port>, LabError> {
     let config = |queue: &weir_scenario::Queue| QueueConfig {
         id: queue.queue,
         min: queue.min,
@@ -138,7 +141,15 @@ fn link_ports(names: [&str; 2], spec: &LinkSpec) -> Result<[Box<dyn Port>; 2], L
 }
 
 fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError> {
-    let Control::Embedded { app: weir_scenario::App::Learning, openflow } = scenario.control else { return Ok(None) };
+    let Some((app, session)) = embedded(scenario) else { return Ok(None) };
+    let config = ControllerConfig { session, ..ControllerConfig::default() };
+    let controller = Controller::start(Box::new(app), config);
+    controller.map(Some).map_err(LabError::system("start the controller"))
+}
+
+/// The application of a scenario's embedded controller, and how its sessions are to be; none if it is under another or none.
+pub fn embedded(scenario: &Scenario) -> Option<(Learning, SessionConfig)> {
+    let Control::Embedded { app: weir_scenario::App::Learning, openflow } = scenario.control else { return None };
     let vlan = |host: &weir_scenario::Host| {
         let vlan = scenario.tenants[host.tenant?].vlan;
         Some(((scenario.switches[host.switch].dpid, PortNo(host.port)), vlan))
@@ -148,10 +159,23 @@ fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError>
         OpenFlow::V10 => vec![Version::V10],
         OpenFlow::V13 => vec![Version::V13, Version::V10],
     };
-    let session = SessionConfig { versions, ..SessionConfig::default() };
-    let config = ControllerConfig { session, ..ControllerConfig::default() };
-    let controller = Controller::start(Box::new(Learning::new(learning)), config);
-    controller.map(Some).map_err(LabError::system("start the controller"))
+    Some((Learning::new(learning), SessionConfig { versions, ..SessionConfig::default() }))
+}
+
+/// A scenario's switch as a datapath, and what it does with no controller.
+pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
+    let fail_mode = match switch.fail_mode {
+        weir_scenario::FailMode::Secure => FailMode::Secure,
+        weir_scenario::FailMode::Standalone => FailMode::Standalone,
+    };
+    let config = DatapathConfig {
+        datapath_id: switch.dpid,
+        name: switch.name.clone(),
+        n_tables: switch.tables,
+        max_entries: switch.max_entries,
+        ..DatapathConfig::default()
+    };
+    (config, fail_mode)
 }
 
 fn switch_config(
@@ -166,17 +190,7 @@ fn switch_config(
         }
         _ => Vec::new(),
     };
-    let fail_mode = match switch.fail_mode {
-        weir_scenario::FailMode::Secure => FailMode::Secure,
-        weir_scenario::FailMode::Standalone => FailMode::Standalone,
-    };
-    let datapath = DatapathConfig {
-        datapath_id: switch.dpid,
-        name: switch.name.clone(),
-        n_tables: switch.tables,
-        max_entries: switch.max_entries,
-        ..DatapathConfig::default()
-    };
+    let (datapath, fail_mode) = datapath(switch);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let spin = Spin::For(if cores > scenario.switches.len() { SPIN } else { Duration::ZERO });
     let threads = threads(switch, &Machine::here())?;
@@ -209,7 +223,7 @@ fn switch_drops(snapshot: &Snapshot, peers: &HashMap<PortNo, String>, drops: &mu
 }
 
 /// A port's drops by reason.
-pub(crate) fn port_drops(place: &str, counters: &Counters, drops: &mut Vec<Drop>) {
+pub fn port_drops(place: &str, counters: &Counters, drops: &mut Vec<Drop>) {
     let reasons = [
         ("sending: queue full", counters.tx_full),
         ("sending: too long", counters.tx_too_long),

@@ -47,6 +47,8 @@ pub enum Mode {
     Memory,
     /// Network namespaces with ping and iperf3, on veth pairs.
     Netns,
+    /// Network stacks in virtual time.
+    Virtual,
 }
 
 /// A machine.

@@ -5,6 +5,7 @@
 pub mod agenda;
 pub mod engine;
 pub mod model;
+pub mod network;
 mod parts;
 pub mod queue;
 pub mod replicate;

@@ -30,7 +30,7 @@ const FIRST_SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u16 = 40_001;
 
 /// A host.
-pub(crate) struct Host {
+pub struct Host {
     device: Device,
     stack: Stack,
     tasks: Vec<Running>,
@@ -65,13 +65,13 @@ pub(crate) enum Next {
 }
 
 /// What is left of a host.
-pub(crate) struct Finished {
+pub struct Finished {
     /// What it measured, per item of traffic.
-    pub(crate) measured: Vec<(usize, Measured)>,
+    pub measured: Vec<(usize, Measured)>,
     /// Its port's counters.
-    pub(crate) counters: Counters,
+    pub counters: Counters,
     /// Packets dropped since nobody answered for their receiver's address.
-    pub(crate) unresolved: u64,
+    pub unresolved: u64,
 }
 
 struct Running {
@@ -93,7 +93,7 @@ pub(crate) struct Ends {
 
 impl Host {
     /// A host on `port` with these addresses (at most [`MAX_ADDRESSES`]); `seed` makes its choices repeatable.
-    pub(crate) fn new(port: Box<dyn Port>, mac: weir_packet::MacAddr, addresses: &[IpNet], seed: u64) -> Host {
+    pub fn new(port: Box<dyn Port>, mac: weir_packet::MacAddr, addresses: &[IpNet], seed: u64) -> Host {
         let mut device = Device::new(port, mac, addresses);
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = seed;
@@ -109,7 +109,7 @@ impl Host {
     }
 
     /// Takes on this host's share of the scenario's traffic, whose times count from `start`.
-    pub(crate) fn start(&mut self, scenario: &Scenario, host: usize, start: Instant) {
+    pub fn start(&mut self, scenario: &Scenario, host: usize, start: Instant) {
         for (item, traffic) in scenario.traffic.iter().enumerate() {
             let offset = u16::try_from(item).unwrap_or(0);
             let ends = Ends {
@@ -131,7 +131,7 @@ impl Host {
 
     /// Takes frames in from the port. To be followed by [`Host::poll`] with a later time, so that no frame is measured
     /// as if it had come before it did.
-    pub(crate) fn receive(&mut self, now: Instant) {
+    pub fn receive(&mut self, now: Instant) {
         match self.device.receive(now) {
             Ok(more) => self.more = more,
             Err(error) => self.lose(&error),
@@ -140,7 +140,7 @@ impl Host {
 
     /// Does what is due at `now`; items of traffic that were sent to their end go to `done`. Gives the time to be called
     /// again, if no frame comes before.
-    pub(crate) fn poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {
+    pub fn poll(&mut self, now: Instant, done: &mut Vec<usize>) -> Instant {
         let time = smoltcp_time(now);
         self.stack.interface.poll(time, &mut self.device, &mut self.stack.sockets);
         let task_next = self.poll_tasks(now, done);
@@ -176,8 +176,13 @@ impl Host {
         next
     }
 
+    /// Its port's counters so far.
+    pub fn counters(&self) -> Counters {
+        self.device.port.counters()
+    }
+
     /// Ends all tasks; what each measured, and what the host dropped.
-    pub(crate) fn finish(self) -> Finished {
+    pub fn finish(self) -> Finished {
         let measured = self.tasks.into_iter().map(|running| (running.item, running.task.finish())).collect();
         Finished { measured, counters: self.device.port.counters(), unresolved: self.device.unresolved() }
     }

@@ -1,0 +1,94 @@
+//! The controller and the channels to it: bytes that take a while.
+use super::switch::Switch;
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_controller::{App, ConnectionId, Hub};
+use weir_emulator::result::ControllerResult;
+use weir_openflow::session::SessionConfig;
+use weir_units::Instant;
+
+/// Bytes under way, in the order in which they arrive.
+#[derive(Debug, Default)]
+pub(super) struct Bytes(VecDeque<(Instant, Vec<u8>)>);
+
+impl Bytes {
+    pub(super) fn send(&mut self, arrive: Instant, bytes: &mut Vec<u8>) {
+        if !bytes.is_empty() {
+            self.0.push_back((arrive, std::mem::take(bytes)));
+        }
+    }
+
+    /// What has arrived by `now`, piece by piece.
+    pub(super) fn arrived(&mut self, now: Instant) -> Option<Vec<u8>> {
+        self.0.pop_front_if(|(at, _)| *at <= now).map(|(_, bytes)| bytes)
+    }
+
+    pub(super) fn next(&self) -> Instant {
+        self.0.front().map_or(Instant::FAR, |(at, _)| *at)
+    }
+}
+
+/// The controller with a channel for each switch.
+pub(super) struct Control {
+    hub: Hub,
+    delay: Duration,
+    channels: Vec<Channel>,
+}
+
+struct Channel {
+    id: Option<ConnectionId>,
+    to_controller: Bytes,
+}
+
+impl Control {
+    /// A controller that every switch connects to at the beginning.
+    pub(super) fn new(app: Box<dyn App>, session: SessionConfig, delay: Duration, switches: &mut [Switch]) -> Control {
+        let mut hub = Hub::new(app, session.clone(), switches.len(), Box::new(|_| {}));
+        let mut channels = Vec::new();
+        for switch in switches {
+            switch.connect(session.clone());
+            // There is room for each.
+            let id = hub.connect(Instant::ZERO, "in-process".to_owned(), Box::new(|| {})).ok();
+            channels.push(Channel { id, to_controller: Bytes::default() });
+        }
+        Control { hub, delay, channels }
+    }
+
+    /// The controller takes what has arrived, and does what is due.
+    pub(super) fn hear(&mut self, now: Instant, number: usize) {
+        let Channel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
+        while let Some(bytes) = to_controller.arrived(now) {
+            self.hub.receive(now, *id, &bytes);
+        }
+        self.hub.poll(now, *id);
+    }
+
+    /// Puts what both ends of a channel have to say on its way.
+    pub(super) fn carry(&mut self, now: Instant, number: usize, switch: &mut Switch) {
+        let Channel { id: Some(id), to_controller } = &mut self.channels[number] else { return };
+        let arrive = now + self.delay;
+        if let Some(output) = switch.session_output() {
+            to_controller.send(arrive, output);
+        }
+        if let Some(output) = self.hub.output(*id) {
+            switch.tell(arrive, output);
+        }
+    }
+
+    /// When to call [`Control::hear`] for a channel.
+    pub(super) fn next_wake(&self, number: usize) -> Instant {
+        let Channel { id: Some(id), to_controller } = &self.channels[number] else { return Instant::FAR };
+        to_controller.next().min(self.hub.deadline(*id).unwrap_or(Instant::FAR))
+    }
+
+    /// What it counted.
+    pub(super) fn result(self) -> ControllerResult {
+        let counters = self.hub.snapshot().counters;
+        ControllerResult {
+            packet_ins: counters.packet_ins,
+            flow_mods: counters.flow_mods,
+            packet_outs: counters.packet_outs,
+            errors: counters.errors,
+        }
+    }
+}

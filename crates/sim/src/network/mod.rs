@@ -1,0 +1,322 @@
+//! Whole networks packet by packet: hosts, links, switches and the controller of a scenario, the same code as in a lab, in virtual time.
+//!
+//! Hosts are the labs' network stacks, links and queues those of live ports, switches [`weir_datapath::Datapath`] behind real control
+//! sessions. What a lab has threads for, events do here: a frame takes no time but that of links, a control message none but
+//! [`Settings::control_delay`]. So the same scenario gives the same result every time.
+mod control;
+mod switch;
+
+use crate::agenda::Agenda;
+use crate::engine::Watch;
+use control::Control;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use switch::Switch;
+use weir_emulator::parts::{self, Host, MEMORY_FRAMES, Measured};
+use weir_emulator::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
+use weir_emulator::{LabError, MAX_ADDRESSES, Progress};
+use weir_packet::PortNo;
+use weir_port::memory;
+use weir_scenario::{LinkSpec, Scenario};
+use weir_units::{Bps, Instant};
+
+/// How long switches may take to come under control.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long frames may be on their way after the last sender is through, beyond the delays of all links.
+const LINGER: Duration = Duration::from_millis(50);
+/// Who has more to do at once goes on so much later: others come between, and time goes on whatever they do.
+const STEP: Duration = Duration::from_micros(1);
+/// Events between two looks at whether to stop.
+const LOOK_EVERY: u64 = 4096;
+
+/// What a scenario leaves to the machine, and virtual time has to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Rate of links for which the scenario has none.
+    pub link_rate: Bps,
+    /// How long control messages are under way, each way.
+    pub control_delay: Duration,
+}
+
+impl Default for Settings {
+    /// 10 Gbit/s and 50 us, about what a lab in one process has.
+    fn default() -> Self {
+        Settings { link_rate: Bps(10_000_000_000), control_delay: Duration::from_micros(50) }
+    }
+}
+
+/// What is at the far end of a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Host(usize),
+    Switch(usize),
+}
+
+/// A network in virtual time. On its agenda are hosts, switches and control channels, in this order.
+struct Network<'a> {
+    scenario: &'a Scenario,
+    now: Instant,
+    agenda: Agenda,
+    hosts: Vec<Host>,
+    switches: Vec<Switch>,
+    control: Option<Control>,
+    through: Vec<bool>,
+    done: Vec<usize>,
+    events: u64,
+}
+
+/// Simulates a scenario. `progress` is told how far it is, in virtual time; a cancelled watch gives a partial result.
+///
+/// # Errors
+/// The scenario asks for something that virtual time cannot give, or its switches do not come under control.
+pub fn simulate(
+    scenario: &Scenario,
+    settings: &Settings,
+    watch: &Watch,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<LabResult, LabError> {
+    check(scenario)?;
+    let mut network = Network::new(scenario, settings)?;
+    network.come_up(watch)?;
+    let begin = network.now;
+    for (number, host) in network.hosts.iter_mut().enumerate() {
+        host.start(scenario, number, begin);
+        network.agenda.set(number, begin);
+    }
+    let expected = scenario.traffic.iter().map(|item| item.start + parts::length(item)).max().unwrap_or_default();
+    let partial = network.traffic(begin, expected, watch, progress);
+    Ok(network.finish(begin, partial))
+}
+
+/// Refuses what the schema allows but virtual time cannot give.
+fn check(scenario: &Scenario) -> Result<(), LabError> {
+    let wrong = |problem: String| Err(LabError::Scenario(problem));
+    if let weir_scenario::Control::Connect(address) = &scenario.control {
+        let problem = "virtual time has no controllers elsewhere, expected `app`, or connect = \"none\"";
+        return wrong(format!("controller: connect: found {address}: {problem}"));
+    }
+    if let Some(switch) = scenario.switches.iter().find(|switch| !switch.virtual_switches.is_empty()) {
+        let problem = "found virtual switches beside traffic between hosts, expected traffic of kind packets only";
+        return wrong(format!("switch {}: {problem}", switch.name));
+    }
+    if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
+        let found = host.ip.len();
+        return wrong(format!("host {}: found {found} addresses, expected at most {MAX_ADDRESSES}", host.name));
+    }
+    parts::refuse_loops(scenario)
+}
+
+impl<'a> Network<'a> {
+    fn new(scenario: &'a Scenario, settings: &Settings) -> Result<Network<'a>, LabError> {
+        let mut switches: Vec<Switch> = scenario.switches.iter().map(Switch::new).collect();
+        let rated = |spec: &LinkSpec| LinkSpec { rate: spec.rate.or(Some(settings.link_rate)), ..*spec };
+        let pair = || memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"));
+        let mut hosts = Vec::new();
+        for (number, host) in scenario.hosts.iter().enumerate() {
+            let (near, far) = pair()?;
+            let spec = rated(&host.link);
+            let port = parts::queued(parts::shaped(near.named(&host.name), &spec), &host.queues)?;
+            switches[host.switch].add_port(PortNo(host.port), port, Node::Host(number), &host.name)?;
+            let own = parts::shaped(far.named(&format!("{}-eth0", host.name)), &spec);
+            hosts.push(Host::new(own, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
+        }
+        for link in &scenario.links {
+            let (one, other) = pair()?;
+            let [a, b] = link.ends;
+            let names = [a, b].map(|end| scenario.switches[end.switch].name.as_str());
+            for (end, port, peer, from, to) in [(a, one, b, names[0], names[1]), (b, other, a, names[1], names[0])] {
+                let shaped = parts::shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec));
+                let port = parts::queued(shaped, &link.queues)?;
+                switches[end.switch].add_port(PortNo(end.port), port, Node::Switch(peer.switch), to)?;
+            }
+        }
+        let control = parts::embedded(scenario)
+            .map(|(app, session)| Control::new(Box::new(app), session, settings.control_delay, &mut switches));
+        let mut agenda = Agenda::new(hosts.len() + switches.len() * 2);
+        (0..switches.len()).for_each(|number| agenda.set(hosts.len() + number, Instant::ZERO));
+        Ok(Network {
+            scenario,
+            now: Instant::ZERO,
+            agenda,
+            hosts,
+            switches,
+            control,
+            through: vec![false; scenario.traffic.len()],
+            done: Vec::new(),
+            events: 0,
+        })
+    }
+
+    /// Lets time pass until every switch is under control.
+    fn come_up(&mut self, watch: &Watch) -> Result<(), LabError> {
+        self.exchange_control();
+        let entry = matches!(
+            self.scenario.control,
+            weir_scenario::Control::Embedded { openflow: weir_scenario::OpenFlow::V13, .. }
+        );
+        let controlled = self.control.is_some();
+        while controlled && !watch.cancel.load(Ordering::Relaxed) {
+            let now = self.now;
+            let is_ready = |switch: &mut Switch| switch.is_up() && (!entry || switch.entries(now) > 0);
+            if self.switches.iter_mut().all(is_ready) {
+                return Ok(());
+            }
+            if !self.step(Instant::ZERO + CONTROL_TIMEOUT) {
+                return Err(LabError::NotReady(CONTROL_TIMEOUT));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the traffic and waits for what is under way; whether it was stopped before.
+    fn traffic(
+        &mut self,
+        begin: Instant,
+        expected: Duration,
+        watch: &Watch,
+        progress: &mut dyn FnMut(Progress),
+    ) -> bool {
+        let mut until = begin + expected + GRACE;
+        let mut all_through = false;
+        loop {
+            if !all_through && !self.through.contains(&false) {
+                all_through = true;
+                until = self.now + self.linger();
+            }
+            self.events += 1;
+            if self.events.is_multiple_of(LOOK_EVERY) {
+                let done = self.through.iter().filter(|done| **done).count();
+                let (items, elapsed) = (self.through.len(), self.now - begin);
+                progress(Progress::Traffic { done, items, elapsed, expected });
+                if watch.cancel.load(Ordering::Relaxed) {
+                    return true;
+                }
+            }
+            if !self.step(until) {
+                self.now = until;
+                return false;
+            }
+        }
+    }
+
+    /// How long frames may yet be under way.
+    fn linger(&self) -> Duration {
+        let delays: Duration = self.scenario.links.iter().map(|link| link.spec.delay).sum();
+        let access = self.scenario.hosts.iter().map(|host| host.link.delay).max().unwrap_or_default();
+        LINGER + delays + access * 2
+    }
+
+    /// The next event, if there is one before `until`.
+    fn step(&mut self, until: Instant) -> bool {
+        let Some((part, now)) = self.agenda.next().filter(|(_, at)| *at < until) else { return false };
+        self.now = now;
+        let (hosts, switches) = (self.hosts.len(), self.switches.len());
+        if part < hosts {
+            self.run_host(part);
+        } else if part < hosts + switches {
+            self.run_switch(part - hosts);
+        } else {
+            if let Some(control) = &mut self.control {
+                control.hear(now, part - hosts - switches);
+            }
+            self.exchange_control();
+        }
+        true
+    }
+
+    fn run_host(&mut self, number: usize) {
+        let host = &mut self.hosts[number];
+        let sent = host.counters().tx_packets;
+        host.receive(self.now);
+        let next = host.poll(self.now, &mut self.done);
+        let has_sent = host.counters().tx_packets != sent;
+        self.agenda.set(number, next.max(self.now + STEP));
+        for item in self.done.drain(..) {
+            self.through[item] = true;
+        }
+        if has_sent {
+            self.wake(Node::Switch(self.scenario.hosts[number].switch));
+        }
+    }
+
+    fn run_switch(&mut self, number: usize) {
+        let switch = &mut self.switches[number];
+        let reached = switch.run(self.now);
+        let next = if switch.has_more() { self.now + STEP } else { switch.next_wake().max(self.now + STEP) };
+        self.agenda.set(self.hosts.len() + number, next);
+        reached.into_iter().for_each(|peer| self.wake(peer));
+        self.exchange_control();
+    }
+
+    /// Somebody has something for `node` now.
+    fn wake(&mut self, node: Node) {
+        let part = match node {
+            Node::Host(number) => number,
+            Node::Switch(number) => self.hosts.len() + number,
+        };
+        if self.agenda.at(part) > self.now {
+            self.agenda.set(part, self.now);
+        }
+    }
+
+    /// Puts what switches and controller have to say on its way, and on the agenda.
+    fn exchange_control(&mut self) {
+        let Some(control) = &mut self.control else { return };
+        let (hosts, switches) = (self.hosts.len(), self.switches.len());
+        for (number, switch) in self.switches.iter_mut().enumerate() {
+            control.carry(self.now, number, switch);
+            self.agenda.set(hosts + switches + number, control.next_wake(number));
+            let part = hosts + number;
+            let heard = switch.hears_at();
+            if self.agenda.at(part) > heard {
+                self.agenda.set(part, heard);
+            }
+        }
+    }
+
+    fn finish(mut self, begin: Instant, partial: bool) -> LabResult {
+        let scenario = self.scenario;
+        let mut drops: Vec<Drop> = Vec::new();
+        let switches = self.switches.iter_mut().map(|switch| switch.result(self.now, &mut drops)).collect();
+        let mut measured: Vec<Measured> = scenario.traffic.iter().map(|_| Measured::default()).collect();
+        for (host, spec) in self.hosts.into_iter().zip(&scenario.hosts) {
+            let finished = host.finish();
+            parts::port_drops(&spec.name, &finished.counters, &mut drops);
+            if finished.unresolved > 0 {
+                let reason = "no answer to ARP or neighbour discovery".to_owned();
+                drops.push(Drop { place: spec.name.clone(), reason, packets: finished.unresolved });
+            }
+            finished.measured.into_iter().for_each(|(item, end)| measured[item].merge(end));
+        }
+        let items = scenario.traffic.iter().zip(measured).zip(&self.through);
+        let result = items.map(|((item, measured), through)| parts::traffic_result(scenario, item, measured, *through));
+        let traffic: Vec<TrafficResult> = result.collect();
+        LabResult {
+            passed: !partial && traffic.iter().all(|item| item.ok),
+            partial,
+            setup: setup(scenario, self.now - begin),
+            traffic,
+            switches,
+            controller: self.control.map(Control::result),
+            drops,
+        }
+    }
+}
+
+fn setup(scenario: &Scenario, elapsed: Duration) -> Setup {
+    Setup {
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        mode: Mode::Virtual,
+        version: env!("CARGO_PKG_VERSION"),
+        release_build: !cfg!(debug_assertions),
+        machine: Machine::this(),
+        duration_s: elapsed.as_secs_f64(),
+    }
+}
+
+/// What is at the other end of each port, for reports.
+type Peers = HashMap<PortNo, String>;

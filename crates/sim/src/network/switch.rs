@@ -1,0 +1,283 @@
+//! A switch in virtual time: the datapath between ports, and its end of the control channel.
+use super::control::Bytes;
+use super::{Node, Peers};
+use weir_datapath::{ChannelId, Datapath, Output};
+use weir_emulator::LabError;
+use weir_emulator::parts;
+use weir_emulator::result::{Drop, SwitchResult};
+use weir_openflow::Message;
+use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody, TableStats};
+use weir_openflow::model::port::bits;
+use weir_openflow::model::{Body, PortDesc};
+use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_packet::{Frame, FramePool, PortNo};
+use weir_port::{Counters, Port};
+use weir_units::Instant;
+
+/// The channel to the controller.
+const CHANNEL: ChannelId = ChannelId(1);
+/// Frames taken from a port at once, as live.
+const BURST: usize = 32;
+/// Frames that the pool keeps.
+const POOL_FRAMES: usize = 4096;
+
+/// A switch.
+pub(super) struct Switch {
+    name: String,
+    dpid: u64,
+    datapath: Datapath,
+    ports: Vec<Wired>,
+    peers: Peers,
+    pool: FramePool,
+    out: Output,
+    batch: Vec<Frame>,
+    session: Option<Session>,
+    from_controller: Bytes,
+    is_up: bool,
+    expire_at: Instant,
+    /// A port may have more frames than were taken.
+    more: bool,
+}
+
+struct Wired {
+    number: PortNo,
+    port: Box<dyn Port>,
+    peer: Node,
+}
+
+impl Switch {
+    pub(super) fn new(spec: &weir_scenario::Switch) -> Switch {
+        let (config, fail_mode) = parts::datapath(spec);
+        let mut datapath = Datapath::new(config);
+        datapath.set_fail_mode(fail_mode);
+        Switch {
+            name: spec.name.clone(),
+            dpid: spec.dpid,
+            datapath,
+            ports: Vec::new(),
+            peers: Peers::new(),
+            pool: FramePool::new(POOL_FRAMES, BURST),
+            out: Output::default(),
+            batch: Vec::new(),
+            session: None,
+            from_controller: Bytes::default(),
+            is_up: false,
+            expire_at: Instant::ZERO,
+            more: false,
+        }
+    }
+
+    /// Adds a port with what is at its other end.
+    pub(super) fn add_port(
+        &mut self,
+        number: PortNo,
+        mut port: Box<dyn Port>,
+        peer: Node,
+        peer_name: &str,
+    ) -> Result<(), LabError> {
+        let (info, link) = (port.info().clone(), port.link());
+        let speed = link.speed.map_or(0, |rate| u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX));
+        let desc = PortDesc {
+            port_no: number,
+            hw_addr: info.mac,
+            name: info.name,
+            config: 0,
+            state: bits::LIVE,
+            curr: 0,
+            advertised: 0,
+            supported: 0,
+            peer: 0,
+            curr_speed: speed,
+            max_speed: speed,
+            properties: Vec::new(),
+        };
+        let refused = |problem: String| LabError::Scenario(format!("switch {}: {problem}", self.name));
+        self.datapath.add_port(Instant::ZERO, desc, &mut self.out).map_err(refused)?;
+        self.peers.insert(number, format!("to {peer_name}"));
+        self.ports.push(Wired { number, port, peer });
+        Ok(())
+    }
+
+    /// Begins the control channel.
+    pub(super) fn connect(&mut self, session: SessionConfig) {
+        self.session = Some(Session::switch(session, Instant::ZERO));
+    }
+
+    pub(super) fn session_output(&mut self) -> Option<&mut Vec<u8>> {
+        self.session.as_mut().map(Session::output)
+    }
+
+    /// The controller says something, which arrives later.
+    pub(super) fn tell(&mut self, arrive: Instant, bytes: &mut Vec<u8>) {
+        self.from_controller.send(arrive, bytes);
+    }
+
+    pub(super) fn hears_at(&self) -> Instant {
+        self.from_controller.next()
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        self.more
+    }
+
+    /// Does what there is to do at `now`; who got frames by that.
+    pub(super) fn run(&mut self, now: Instant) -> Vec<Node> {
+        let sent = |wired: &Wired| wired.port.counters().tx_packets;
+        let before: Vec<u64> = self.ports.iter().map(sent).collect();
+        self.hear(now);
+        self.more = false;
+        for place in 0..self.ports.len() {
+            self.forward_from(place, now);
+        }
+        if now >= self.expire_at {
+            self.expire_at = self.datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
+            self.deliver(now);
+        }
+        let reached = self.ports.iter().zip(before).filter(|(wired, before)| sent(wired) != *before);
+        reached.map(|(wired, _)| wired.peer).collect()
+    }
+
+    fn forward_from(&mut self, place: usize, now: Instant) {
+        let Wired { number, port, .. } = &mut self.ports[place];
+        let number = *number;
+        // Memory ports are always there.
+        let _ = port.receive(now, &mut self.pool, &mut self.batch, BURST);
+        if port.next_wake().is_some_and(|at| at <= now) {
+            let _ = port.transmit(now, &mut self.pool, &mut Vec::new());
+        }
+        self.more |= self.batch.len() >= BURST;
+        if !self.batch.is_empty() {
+            self.datapath.process(now, number, &mut self.batch, &mut self.pool, &mut self.out);
+            self.deliver(now);
+        }
+    }
+
+    /// What came from the controller, and what the session has to do.
+    fn hear(&mut self, now: Instant) {
+        let Some(mut session) = self.session.take() else { return };
+        while let Some(bytes) = self.from_controller.arrived(now) {
+            session.receive(now, &bytes);
+            while let Some(event) = session.next_event() {
+                self.take_event(now, event, &mut session);
+            }
+        }
+        session.poll(now);
+        while let Some(event) = session.next_event() {
+            self.take_event(now, event, &mut session);
+        }
+        self.session = Some(session);
+    }
+
+    fn take_event(&mut self, now: Instant, event: Event, session: &mut Session) {
+        match event {
+            Event::Up { version, .. } => {
+                self.is_up = true;
+                self.datapath.channel_up(now, CHANNEL, version);
+            }
+            Event::Message(message) => {
+                self.datapath.handle(now, CHANNEL, message, &mut self.pool, &mut self.out);
+                // Entries may end earlier than those known.
+                self.expire_at = self.expire_at.min(now);
+            }
+            Event::Closed { .. } => {
+                if std::mem::take(&mut self.is_up) {
+                    self.datapath.channel_down(now, CHANNEL);
+                }
+            }
+        }
+        self.deliver_with(now, Some(session));
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        let mut session = self.session.take();
+        self.deliver_with(now, session.as_mut());
+        self.session = session;
+    }
+
+    /// Hands out what the datapath gave: frames to ports, messages to the channel.
+    fn deliver_with(&mut self, now: Instant, session: Option<&mut Session>) {
+        for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
+            match self.ports.iter_mut().find(|wired| wired.number == *number) {
+                Some(wired) => drop(wired.port.transmit(now, &mut self.pool, frames)),
+                None => frames.drain(..).for_each(|frame| self.pool.give(frame)),
+            }
+        }
+        let messages = self.out.messages.drain(..).filter(|(channel, _)| *channel == CHANNEL);
+        if let Some(session) = session {
+            // A channel that is not up, or whose output is full, drops as live; the embedded controller reads at once.
+            messages.for_each(|(_, message)| drop(session.send(&message)));
+        } else {
+            messages.for_each(drop);
+        }
+        self.out.limited.clear();
+        for (number, up) in std::mem::take(&mut self.out.port_admin) {
+            if let Some(wired) = self.ports.iter_mut().find(|wired| wired.number == number) {
+                let _ = wired.port.set_admin(up);
+            }
+        }
+    }
+
+    /// When to call [`Switch::run`] next, if nothing comes before.
+    pub(super) fn next_wake(&self) -> Instant {
+        let ports = self.ports.iter().filter_map(|wired| wired.port.next_wake());
+        let session = self.session.as_ref().and_then(Session::deadline);
+        ports.chain(session).chain([self.expire_at, self.from_controller.next()]).min().unwrap_or(Instant::FAR)
+    }
+
+    /// Flow entries in all tables.
+    pub(super) fn entries(&mut self, now: Instant) -> u64 {
+        self.tables(now).iter().map(|table| u64::from(table.active_count)).sum()
+    }
+
+    /// Asks as a controller would.
+    fn tables(&mut self, now: Instant) -> Vec<TableStats> {
+        let body = MultipartRequest { more: false, body: RequestBody::Table };
+        let request = Message { xid: 0, body: Body::MultipartRequest(body) };
+        self.datapath.handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.out);
+        let mut tables = Vec::new();
+        self.out.messages.retain(|(channel, message)| {
+            if let (ChannelId::LOCAL, Body::MultipartReply(reply)) = (*channel, &message.body)
+                && let ReplyBody::Table(part) = &reply.body
+            {
+                tables.extend(part.iter().cloned());
+            }
+            *channel != ChannelId::LOCAL
+        });
+        tables
+    }
+
+    /// What it did, and dropped.
+    pub(super) fn result(&mut self, now: Instant, drops: &mut Vec<Drop>) -> SwitchResult {
+        for wired in &self.ports {
+            let peer = self.peers.get(&wired.number).map_or("", String::as_str);
+            let place = format!("{} port {} {peer}", self.name, wired.number);
+            parts::port_drops(&place, &wired.port.counters(), drops);
+        }
+        for (reason, packets) in self.datapath.drops().counted() {
+            drops.push(Drop { place: self.name.clone(), reason: name_of(reason), packets });
+        }
+        let tables = self.tables(now);
+        let sum = |what: fn(&Counters) -> u64| self.ports.iter().map(|wired| what(&wired.port.counters())).sum();
+        SwitchResult {
+            name: self.name.clone(),
+            dpid: self.dpid,
+            channels_up: usize::from(self.is_up),
+            entries: tables.iter().map(|table| u64::from(table.active_count)).sum(),
+            packets: tables.iter().find(|table| table.table.0 == 0).map_or(0, |table| table.lookup_count),
+            rx_packets: sum(|counters| counters.rx_packets),
+            tx_packets: sum(|counters| counters.tx_packets),
+        }
+    }
+}
+
+/// A reason as labs name it: the counter's name in words.
+fn name_of(reason: weir_datapath::DropReason) -> String {
+    let name = serde_json::to_value(reason).ok();
+    name.as_ref()
+        .and_then(serde_json::Value::as_str)
+        .map_or_else(|| reason.text().to_owned(), |name| name.replace('_', " "))
+}
