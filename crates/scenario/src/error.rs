@@ -27,6 +27,11 @@ impl ScenarioError {
         ScenarioError { file: file.to_owned(), line: Some(line_of(text, span)), problem }
     }
 
+    /// What is wrong, without file and line.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
     /// The file's line, from 1, if the problem has a place.
     pub fn line(&self) -> Option<usize> {
         self.line

@@ -40,7 +40,7 @@ pub struct RunResult {
 }
 
 /// A model in the middle of a run. Parts on the agenda, in this order, so that among events of one time packets arrive before outputs
-/// choose: sources, lines, wires from output to the next hop, outputs.
+/// choose: sources, lines, wires from output to the next hop, outputs, lifetimes of fabrics' virtual switches.
 struct Run<'a> {
     agenda: Agenda,
     sources: Vec<SourceState>,
@@ -116,7 +116,7 @@ impl<'a> Run<'a> {
             }
         }
         let mut run = Run {
-            agenda: Agenda::new(model.sources.len() + model.lines.len() + 2 * outputs.len()),
+            agenda: Agenda::new(model.sources.len() + model.lines.len() + 2 * outputs.len() + fabrics.len()),
             sources: Vec::new(),
             lines: model.lines.iter().map(|line| LineState::new(*line)).collect(),
             wires: outputs.iter().map(|_| UnderWay::default()).collect(),
@@ -141,6 +141,10 @@ impl<'a> Run<'a> {
             run.sources.push(state);
             run.agenda.set(number, first);
         }
+        let first = run.sources.len() + run.lines.len() + run.wires.len() + run.outputs.len();
+        for (number, fabric) in run.fabrics.iter().enumerate() {
+            run.agenda.set(first + number, fabric.next_expiry().unwrap_or(Instant::FAR));
+        }
         Ok(run)
     }
 
@@ -161,6 +165,7 @@ impl<'a> Run<'a> {
         let lines = self.sources.len();
         let wires = lines + self.lines.len();
         let outputs = wires + self.wires.len();
+        let lifetimes = outputs + self.outputs.len();
         let mut told = 0;
         while let Some((part, now)) = self.agenda.next() {
             self.events += 1;
@@ -175,8 +180,10 @@ impl<'a> Run<'a> {
             } else if part < outputs {
                 let arrived = self.wires[part - wires].pop();
                 self.land(part, arrived, now, outputs);
-            } else {
+            } else if part < lifetimes {
                 self.decide(part, part - outputs, now, wires);
+            } else {
+                self.expire(part, part - lifetimes, now);
             }
         }
         self.is_to_stop(self.window[1], &mut told);
@@ -258,6 +265,14 @@ impl<'a> Run<'a> {
         if !self.dropped.is_empty() {
             self.lose();
         }
+    }
+
+    /// The time of a fabric's virtual switch is over.
+    #[cold]
+    fn expire(&mut self, part: usize, fabric: usize, now: Instant) {
+        self.fabrics[fabric].expire(now, &mut self.dropped);
+        self.agenda.set(part, self.fabrics[fabric].next_expiry().unwrap_or(Instant::FAR));
+        self.lose();
     }
 
     fn lose(&mut self) {

@@ -1,7 +1,8 @@
 //! Networks in virtual time: discrete events over the same fabric, datapath and controller as live.
 //!
 //! A [`Model`] has sources, lines and fabrics that know lengths and classes; [`engine::run`] simulates it once, [`replicate()`] several
-//! times with a confidence interval, [`report`] sums up. [`queue`] is the simplest system of all, for comparing with formulas.
+//! times with a confidence interval, [`mod@report`] sums up; [`scenario`] makes models of scenario files. [`network`] simulates whole
+//! networks packet by packet, with hosts, flow tables and a controller. [`queue`] is the simplest system of all, for comparing with formulas.
 pub mod agenda;
 pub mod engine;
 pub mod model;
@@ -10,6 +11,7 @@ mod parts;
 pub mod queue;
 pub mod replicate;
 pub mod report;
+pub mod scenario;
 pub mod stats;
 pub mod tally;
 

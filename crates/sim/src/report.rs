@@ -149,22 +149,18 @@ fn row(key: Key, tallies: &[Tally], context: &[(f64, f64)], confidence: Confiden
     }
 }
 
-/// Whether the replications so far say loss and mean delay of all packets together to within `relative` of them; losses below
-/// `1e-4` are near enough to none.
+/// Whether the replications so far say loss and mean delay of every group to within `relative` of them; losses below `1e-4` are near
+/// enough to none.
 pub fn is_sure(runs: &[RunResult], confidence: Confidence, relative: f64) -> bool {
     const NO_LOSS: f64 = 1e-4;
-    let totals: Vec<Tally> = runs
-        .iter()
-        .map(|run| {
-            let mut sum = Tally::default();
-            run.groups.iter().for_each(|tally| sum.merge(tally));
-            sum
-        })
-        .collect();
     let sure = |values: Vec<f64>, floor: f64| {
         let found = estimate(&values, confidence);
         found.is_none_or(|found| found.half_width.is_some_and(|half| half <= (found.mean.abs() * relative).max(floor)))
     };
-    sure(totals.iter().filter_map(|tally| tally.delays.mean_s()).collect(), 0.0)
-        && sure(totals.iter().filter_map(|t| ratio(t.lost().packets, t.arrived.packets)).collect(), NO_LOSS)
+    let groups = runs.first().map_or(0, |run| run.groups.len());
+    (0..groups).all(|group| {
+        let tallies = || runs.iter().map(|run| &run.groups[group]);
+        sure(tallies().filter_map(|tally| tally.delays.mean_s()).collect(), 0.0)
+            && sure(tallies().filter_map(|t| ratio(t.lost().packets, t.arrived.packets)).collect(), NO_LOSS)
+    })
 }

@@ -6,6 +6,7 @@ mod experiment;
 mod ofp;
 mod quickstart;
 mod run;
+mod simulate;
 mod switch;
 
 use clap::{Parser, Subcommand};
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Quickstart(quickstart::Args),
     /// Run a scenario file live
     Run(run::Args),
+    /// Simulate a scenario file in virtual time
+    Simulate(Box<simulate::Args>),
     /// Run a switch
     Switch(Box<switch::Args>),
     /// Talk to a running switch
@@ -47,6 +50,7 @@ impl Command {
         match self {
             Command::Quickstart(args) => quickstart::run(args),
             Command::Run(args) => run::run(args),
+            Command::Simulate(args) => simulate::run(*args),
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),

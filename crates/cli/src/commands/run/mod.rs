@@ -1,6 +1,6 @@
 //! `weir run`: a scenario file, live; exit status 0 if all traffic did what the scenario expects, 1 if not, 130 when stopped.
-mod progress;
-mod report;
+pub(crate) mod progress;
+pub(crate) mod report;
 
 use anyhow::Context;
 use std::io::Write as _;
@@ -69,7 +69,8 @@ fn json(result: &LabResult) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(result)? + "\n")
 }
 
-fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Result<()> {
+/// Replaces the length of all tcp and udp items.
+pub(crate) fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Result<()> {
     anyhow::ensure!(!wanted.0.is_zero(), "--duration: found {wanted}, expected a time above zero such as 10s");
     for item in &mut scenario.traffic {
         if let TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } = &mut item.kind {

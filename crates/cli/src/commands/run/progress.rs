@@ -8,14 +8,14 @@ use weir_emulator::Progress;
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// How progress is shown.
-pub(super) enum Shown {
+pub(crate) enum Shown {
     Bar(ProgressBar),
     /// With the time since traffic began at which the next line is due.
     Lines(Duration),
 }
 
 impl Shown {
-    pub(super) fn new() -> Shown {
+    pub(crate) fn new() -> Shown {
         if !std::io::stderr().is_terminal() {
             return Shown::Lines(Duration::ZERO);
         }
@@ -26,7 +26,7 @@ impl Shown {
         Shown::Bar(bar)
     }
 
-    pub(super) fn tell(&mut self, progress: &Progress) {
+    pub(crate) fn tell(&mut self, progress: &Progress) {
         match self {
             Shown::Bar(bar) => tell_bar(bar, progress),
             Shown::Lines(due) => tell_line(due, progress),
@@ -34,7 +34,7 @@ impl Shown {
     }
 
     /// Leaves the terminal as it was.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if let Shown::Bar(bar) = self {
             bar.finish_and_clear();
         }

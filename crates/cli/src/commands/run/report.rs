@@ -10,7 +10,7 @@ use weir_units::Bps;
 const MATRIX_HOSTS: usize = 12;
 
 /// The whole report.
-pub(super) fn text(result: &LabResult) -> String {
+pub(crate) fn text(result: &LabResult) -> String {
     let sections = [
         matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
         (!result.traffic.is_empty()).then(|| ("Traffic (times in microseconds)", traffic(result))),
@@ -45,6 +45,7 @@ fn conditions(result: &LabResult) -> String {
     let hosts = match setup.mode {
         Mode::Memory => "hosts in this process",
         Mode::Netns => "hosts in network namespaces",
+        Mode::Virtual => "in virtual time",
     };
     let build = if setup.release_build { "release" } else { "debug" };
     format!(

@@ -1,0 +1,236 @@
+//! `weir simulate`: a scenario file in virtual time; exit status as `weir run`.
+mod report;
+mod streams;
+mod sweep;
+
+use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use sweep::{Point, Sweep};
+use weir_emulator::{Cancel, LabResult};
+use weir_scenario::Scenario;
+use weir_sim::Watch;
+use weir_sim::network::{Settings, simulate};
+use weir_units::{Bps, Span};
+
+/// How often progress is shown, and a signal looked for.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+
+/// Simulates a scenario in virtual time, over the same code as live. Packets by rule ([[stream]]) are simulated at the level of lengths and
+/// classes, in independent replications with confidence intervals; traffic between hosts ([[traffic]]) packet by packet, once.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Scenario file (TOML; docs/scenario.md describes it)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Simulate for each of several values of the file, all combinations if given more than once: KEY=A,B,C or KEY=FROM..TO:STEP,
+    /// such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB'
+    #[arg(long, value_name = "KEY=VALUES")]
+    sweep: Vec<Sweep>,
+    /// Instead of the scenario's seed
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Time in which packets count, or length of each tcp and udp item of traffic, instead of the scenario's
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// Time before packets count, instead of the scenario's
+    #[arg(long, value_name = "TIME")]
+    warm_up: Option<Span>,
+    /// Independent replications, at least 1, instead of the scenario's
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    replications: Option<u32>,
+    /// Go on until every mean's 95 % interval is within this share of it on either side, such as 1%
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    until: Option<f64>,
+    /// Threads that simulate; all cores if not given
+    #[arg(long, value_name = "NUMBER")]
+    threads: Option<usize>,
+    /// Rate of links for which the scenario has none
+    #[arg(long, value_name = "RATE", default_value = "10Gbit/s")]
+    link_rate: Bps,
+    /// How long control messages are under way, each way
+    #[arg(long, value_name = "TIME", default_value = "50us")]
+    control_delay: Span,
+    /// Print the result as one JSON document
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the result as CSV, a line for each group of packets and point of a sweep
+    #[arg(long)]
+    csv: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
+    share
+        .filter(|share| *share > 0.0 && *share < 1.0)
+        .ok_or_else(|| format!("found `{text}`, expected a share between 0 and 1 such as 1% or 0.01"))
+}
+
+/// One point of a sweep, or the scenario as it is.
+#[derive(Debug, Serialize)]
+struct Answer {
+    /// What was swept, with its value.
+    #[serde(skip_serializing_if = "Point::is_empty")]
+    point: Point,
+    #[serde(flatten)]
+    result: AnyResult,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum AnyResult {
+    Streams(Box<streams::Simulated>),
+    Network(Box<LabResult>),
+}
+
+impl AnyResult {
+    fn is_partial(&self) -> bool {
+        match self {
+            AnyResult::Streams(result) => result.partial,
+            AnyResult::Network(result) => result.partial,
+        }
+    }
+
+    fn has_passed(&self) -> bool {
+        match self {
+            AnyResult::Streams(_) => true,
+            AnyResult::Network(result) => result.passed,
+        }
+    }
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let points = sweep::points(&args.file, &args.sweep)?;
+    let scenarios = points
+        .into_iter()
+        .map(|(point, scenario)| Ok((point, prepared(scenario, &args)?)))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let signals = Signals::watch()?;
+    let mut answers = Vec::new();
+    let count = scenarios.len();
+    for (number, (point, scenario)) in scenarios.into_iter().enumerate() {
+        let title = if count > 1 { format!("{} ({} of {count})", point, number + 1) } else { scenario.name.clone() };
+        let result = answer(&scenario, &args, &signals.cancel, &title)?;
+        let stopped = result.is_partial();
+        answers.push(Answer { point, result });
+        if stopped {
+            break;
+        }
+    }
+    let all = answers.len() == count;
+    let text = match (args.json, args.csv) {
+        (true, _) => json(&answers)?,
+        (_, true) => report::csv(&answers),
+        _ => report::text(&answers, count),
+    };
+    // A reader that has gone away misses the report, nothing else.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(
+        match (
+            all && !answers.iter().any(|one| one.result.is_partial()),
+            answers.iter().all(|one| one.result.has_passed()),
+        ) {
+            (false, _) => ExitCode::from(STOPPED),
+            (true, true) => ExitCode::SUCCESS,
+            (true, false) => ExitCode::from(NOT_AS_EXPECTED),
+        },
+    )
+}
+
+/// The scenario with what the command line says instead.
+fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
+    if let Some(duration) = args.duration {
+        super::run::set_duration(&mut scenario, duration)?;
+        scenario.simulate.duration = duration.0;
+    }
+    scenario.seed = args.seed.unwrap_or(scenario.seed);
+    scenario.simulate.warm_up = args.warm_up.map_or(scenario.simulate.warm_up, |time| time.0);
+    scenario.simulate.replications = args.replications.unwrap_or(scenario.simulate.replications);
+    scenario.simulate.until = args.until.or(scenario.simulate.until);
+    Ok(scenario)
+}
+
+fn answer(scenario: &Scenario, args: &Args, cancel: &Cancel, title: &str) -> anyhow::Result<AnyResult> {
+    let watch = Watch::default();
+    if scenario.streams.is_empty() {
+        let settings = Settings { link_rate: args.link_rate, control_delay: args.control_delay.0 };
+        let mut shown = super::run::progress::Shown::new();
+        let result = simulate(scenario, &settings, &watch, &mut |progress| {
+            shown.tell(&progress);
+            watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
+        });
+        shown.clear();
+        return Ok(AnyResult::Network(Box::new(result.with_context(|| args.file.display().to_string())?)));
+    }
+    let model = weir_sim::scenario::model(scenario).with_context(|| args.file.display().to_string())?;
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    let simulated = watched(&watch, cancel, title, scenario, || streams::simulate(scenario, &model, threads, &watch));
+    Ok(AnyResult::Streams(Box::new(simulated?)))
+}
+
+/// Does work, shows meanwhile how far it is, and stops it when a signal comes.
+fn watched<R: Send>(watch: &Watch, cancel: &Cancel, title: &str, scenario: &Scenario, work: impl FnOnce() -> R) -> R {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let bar = bar(title, scenario);
+            while !over.load(Ordering::Relaxed) {
+                if cancel.wait(TELL_EVERY) {
+                    watch.cancel.store(true, Ordering::Relaxed);
+                    break;
+                }
+                if let Some(bar) = &bar {
+                    bar.set_position(watch.virtual_ns.load(Ordering::Relaxed) / 1000);
+                }
+            }
+            bar.inspect(ProgressBar::finish_and_clear);
+        });
+        let result = work();
+        over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// A bar on a terminal, in microseconds of virtual time.
+fn bar(title: &str, scenario: &Scenario) -> Option<ProgressBar> {
+    if !std::io::stderr().is_terminal() {
+        eprintln!("weir: simulating {title}");
+        return None;
+    }
+    let each = scenario.simulate.warm_up + scenario.simulate.duration;
+    let all = each.saturating_mul(scenario.simulate.replications);
+    let bar = ProgressBar::new(u64::try_from(all.as_micros()).unwrap_or(u64::MAX));
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {eta}") {
+        bar.set_style(style);
+    }
+    bar.set_message(format!("simulating {title}"));
+    Some(bar)
+}
+
+fn json(answers: &[Answer]) -> anyhow::Result<String> {
+    let text = match answers {
+        [one] if one.point.is_empty() => serde_json::to_string_pretty(one)?,
+        all => serde_json::to_string_pretty(all)?,
+    };
+    Ok(text + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_as_people_write_them() {
+        assert_eq!((share("1%"), share("0.05"), share("2.5 %")), (Ok(0.01), Ok(0.05), Ok(0.025)));
+        for wrong in ["0", "100%", "1", "-1%", "x", "%"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

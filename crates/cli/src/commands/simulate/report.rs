@@ -1,0 +1,190 @@
+//! What was simulated, for people and as CSV.
+use super::streams::Simulated;
+use super::sweep::plain;
+use super::{Answer, AnyResult};
+use comfy_table::{CellAlignment, Table, presets};
+use std::fmt::Write as _;
+use weir_sim::report::Row;
+use weir_sim::stats::Estimate;
+
+/// The whole report; `asked` is how many points there were to be.
+pub(super) fn text(answers: &[Answer], asked: usize) -> String {
+    let mut text = String::new();
+    for answer in answers {
+        if !answer.point.is_empty() {
+            let _ = writeln!(text, "== {}", answer.point);
+        }
+        match &answer.result {
+            AnyResult::Streams(result) => text += &streams(result),
+            AnyResult::Network(result) => text += &crate::commands::run::report::text(result),
+        }
+    }
+    if answers.len() < asked {
+        let _ = writeln!(text, "Stopped early: {} of {asked} points were begun", answers.len());
+    }
+    text
+}
+
+fn streams(result: &Simulated) -> String {
+    let mut table = table(&[
+        "virtual switch",
+        "port",
+        "class",
+        "packets",
+        "rate",
+        "throughput",
+        "loss",
+        "mean delay",
+        "p50",
+        "p99",
+        "max",
+    ]);
+    for row in rows(result) {
+        let delays = row.delays.as_ref();
+        let us = |s: Option<f64>| s.map_or(String::new(), |s| format!("{:.2}", s * 1e6));
+        table.add_row([
+            row.switch.clone().unwrap_or_else(|| "all".into()),
+            row.port.clone().unwrap_or_default(),
+            row.class.map_or(String::new(), |class| class.to_string()),
+            row.packets.to_string(),
+            within(row.rate_bps, 1e-6, 2, " Mbit/s"),
+            within(row.throughput, 100.0, 3, "%"),
+            within(row.loss, 100.0, 3, "%"),
+            within(row.delay_s, 1e6, 2, ""),
+            us(delays.map(|delays| delays.p50_s)),
+            us(delays.map(|delays| delays.p99_s)),
+            us(delays.map(|delays| delays.max_s)),
+        ]);
+    }
+    table.column_iter_mut().skip(3).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    let mut text = format!("Packets (delays in microseconds, to the start of transmission)\n{}\n\n", table.trim_fmt());
+    if !result.report.total.lost.is_empty() {
+        let lost: Vec<String> = result
+            .report
+            .total
+            .lost
+            .iter()
+            .map(|(reason, count)| format!("{count} {}", reason.replace('_', " ")))
+            .collect();
+        let _ = writeln!(text, "Lost: {}", lost.join(", "));
+    }
+    text + &conditions(result)
+}
+
+/// The most that is known of each group, and all together if there is more than one.
+fn rows(result: &Simulated) -> impl Iterator<Item = &Row> {
+    let report = &result.report;
+    let lists = [&report.groups, &report.switches, &report.ports, &report.classes];
+    let most = lists.into_iter().find(|rows| rows.len() > 1);
+    most.into_iter().flatten().chain([&report.total])
+}
+
+fn conditions(result: &Simulated) -> String {
+    let setup = &result.setup;
+    let build = if setup.release_build { "release" } else { "debug" };
+    let mut text = format!(
+        "Simulated {} replications of {} s (after {} s) in {:.1} s, {:.1} million events a second on {} threads, with weir {} \
+         ({build} build), scenario {}, seed {}; ± is half a 95% interval; on {} cores of {}, Linux {}\n",
+        setup.replications,
+        setup.duration_s,
+        setup.warm_up_s,
+        setup.wall_s,
+        setup.events_per_second / 1e6,
+        setup.threads,
+        setup.version,
+        setup.scenario,
+        setup.seed,
+        setup.machine.cores,
+        setup.machine.cpu,
+        setup.machine.kernel,
+    );
+    if result.is_sure == Some(false) {
+        text += "The intervals are not as narrow as asked for\n";
+    }
+    if result.partial {
+        text += "Stopped early, results are partial: only whole replications are in them\n";
+    }
+    text
+}
+
+/// A mean with half its interval.
+fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit: &str) -> String {
+    let Some(Estimate { mean, half_width, .. }) = estimate else { return String::new() };
+    let half = half_width.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
+    format!("{:.digits$}{half}{unit}", mean * scale)
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+/// A line for each group and point; of networks one for each item of traffic.
+pub(super) fn csv(answers: &[Answer]) -> String {
+    let mut text = String::new();
+    for (number, answer) in answers.iter().enumerate() {
+        let keys: Vec<String> = answer.point.0.keys().map(|key| quoted(key)).collect();
+        let values: Vec<String> = answer.point.0.values().map(|value| quoted(&plain(value))).collect();
+        let mut line = |own: &[String], cells: &[String]| {
+            let all: Vec<&str> = own.iter().chain(cells).map(String::as_str).collect();
+            let _ = writeln!(text, "{}", all.join(","));
+        };
+        let (header, rows) = match &answer.result {
+            AnyResult::Streams(result) => (STREAM_CELLS, rows(result).map(stream_cells).collect::<Vec<_>>()),
+            AnyResult::Network(result) => (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect()),
+        };
+        if number == 0 {
+            line(&keys, &[header.to_owned()]);
+        }
+        rows.iter().for_each(|cells| line(&values, cells));
+    }
+    text
+}
+
+const STREAM_CELLS: &str = "switch,port,class,packets,throughput,throughput_ci,loss,loss_ci,rate_bps,rate_bps_ci,share,share_ci,\
+                            delay_s,delay_s_ci,delay_p50_s,delay_p99_s,delay_p99_s_ci,delay_max_s";
+const TRAFFIC_CELLS: &str = "kind,from,to,reached,ok,sent,received,loss,goodput_bps,delay_mean_us,delay_p99_us";
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+fn stream_cells(row: &Row) -> Vec<String> {
+    let mut cells = vec![
+        quoted(row.switch.as_deref().unwrap_or("all")),
+        quoted(row.port.as_deref().unwrap_or_default()),
+        row.class.map_or(String::new(), |class| class.to_string()),
+        row.packets.to_string(),
+    ];
+    for estimate in [row.throughput, row.loss, row.rate_bps, row.share, row.delay_s] {
+        cells.push(number(estimate.map(|estimate| estimate.mean)));
+        cells.push(number(estimate.and_then(|estimate| estimate.half_width)));
+    }
+    cells.push(number(row.delay_p50_s.map(|estimate| estimate.mean)));
+    cells.push(number(row.delay_p99_s.map(|estimate| estimate.mean)));
+    cells.push(number(row.delay_p99_s.and_then(|estimate| estimate.half_width)));
+    cells.push(number(row.delays.as_ref().map(|delays| delays.max_s)));
+    cells
+}
+
+fn traffic_cells(item: &weir_emulator::result::TrafficResult) -> Vec<String> {
+    let delay = item.rtt.or(item.delay);
+    vec![
+        item.kind.to_owned(),
+        item.from.clone(),
+        item.to.clone(),
+        item.reached.to_string(),
+        item.ok.to_string(),
+        item.sent.map_or(String::new(), |sent| sent.to_string()),
+        item.received.to_string(),
+        number(item.loss),
+        number(item.goodput_bps),
+        number(delay.map(|delay| delay.mean_us)),
+        number(delay.map(|delay| delay.p99_us)),
+    ]
+}

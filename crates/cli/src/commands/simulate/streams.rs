@@ -1,0 +1,91 @@
+//! Scenarios with packets by rule: replications, summed up.
+use serde::Serialize;
+use std::sync::atomic::Ordering;
+use weir_emulator::result::Machine;
+use weir_scenario::Scenario;
+use weir_sim::report::{Report, is_sure, report};
+use weir_sim::stats::Confidence;
+use weir_sim::{Model, ModelError, Plan, RunResult, Watch, replicate, run};
+use weir_units::{Clock as _, SystemClock};
+
+/// Most replications when they go on until results are sure.
+const MOST: u64 = 10_000;
+/// Fewest replications from which an interval is looked at.
+const FEWEST: u64 = 3;
+
+/// What simulating a scenario gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Simulated {
+    pub(super) setup: Setup,
+    /// Whether it was stopped: fewer replications than asked for.
+    pub(super) partial: bool,
+    /// Whether the intervals are as narrow as asked for, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) is_sure: Option<bool>,
+    #[serde(flatten)]
+    pub(super) report: Report,
+}
+
+/// What the figures were simulated with.
+#[derive(Debug, Serialize)]
+pub(super) struct Setup {
+    pub(super) scenario: String,
+    pub(super) seed: u64,
+    pub(super) replications: usize,
+    pub(super) confidence: Confidence,
+    pub(super) warm_up_s: f64,
+    pub(super) duration_s: f64,
+    pub(super) packets: u64,
+    pub(super) events: u64,
+    pub(super) events_per_second: f64,
+    pub(super) wall_s: f64,
+    pub(super) threads: usize,
+    pub(super) version: &'static str,
+    pub(super) release_build: bool,
+    pub(super) machine: Machine,
+}
+
+/// Simulates the model in replications.
+pub(super) fn simulate(
+    scenario: &Scenario,
+    model: &Model,
+    threads: usize,
+    watch: &Watch,
+) -> Result<Simulated, ModelError> {
+    let clock = SystemClock::start();
+    let window = weir_sim::scenario::window(scenario);
+    let confidence = Confidence::default();
+    let asked = u64::from(scenario.simulate.replications);
+    let until = scenario.simulate.until;
+    let plan = match until {
+        Some(_) => Plan { least: asked.min(FEWEST).max(2), most: MOST, threads },
+        None => Plan { least: asked, most: asked, threads },
+    };
+    let one = |number| {
+        let result = run(model, window, scenario.seed, number, watch)?;
+        Ok(Some(result).filter(|result| !result.partial && !watch.cancel.load(Ordering::Relaxed)))
+    };
+    let sure = |runs: &[RunResult]| until.is_none_or(|share| is_sure(runs, confidence, share));
+    let done = replicate(&plan, one, sure)?;
+    let runs = done.results;
+    let wall_s = clock.now().as_secs_f64();
+    let events: u64 = runs.iter().map(|run| run.events).sum();
+    let setup = Setup {
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        replications: runs.len(),
+        confidence,
+        warm_up_s: window.warm_up.as_secs_f64(),
+        duration_s: window.length.as_secs_f64(),
+        packets: runs.iter().map(|run| run.packets).sum(),
+        events,
+        events_per_second: if wall_s > 0.0 { events as f64 / wall_s } else { 0.0 },
+        wall_s,
+        threads,
+        version: env!("CARGO_PKG_VERSION"),
+        release_build: !cfg!(debug_assertions),
+        machine: Machine::this(),
+    };
+    let is_sure = until.map(|_| sure(&runs));
+    Ok(Simulated { setup, partial: done.stopped, is_sure, report: report(&model.groups, &runs, confidence) })
+}

@@ -1,0 +1,237 @@
+//! Sweeps: a scenario file with some of its values replaced.
+use anyhow::{Context, anyhow, bail, ensure};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use toml::Value;
+use weir_scenario::Scenario;
+
+/// Most points of a sweep.
+const MAX_POINTS: usize = 100_000;
+
+/// A key of the file and the values it gets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sweep {
+    key: String,
+    steps: Vec<Step>,
+    values: Vec<Value>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// What was replaced, and by what.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(super) struct Point(pub(super) BTreeMap<String, Value>);
+
+impl Point {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for (key, value) in &self.0 {
+            write!(f, "{}{key} = {}", if std::mem::take(&mut first) { "" } else { ", " }, plain(value))?;
+        }
+        Ok(())
+    }
+}
+
+/// A value as people write it: texts without quotes.
+pub(super) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl FromStr for Sweep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sweep, String> {
+        let expected = "expected KEY=A,B,C or KEY=FROM..TO:STEP, such as link[0].rate=10Mbit/s..100Mbit/s:10Mbit/s";
+        let (key, values) = text.split_once('=').ok_or_else(|| format!("found `{text}`, {expected}"))?;
+        let (key, values) = (key.trim(), values.trim());
+        let steps =
+            steps(key).ok_or_else(|| format!("found key `{key}`, expected one such as switch[0].fabric.rate"))?;
+        let values = match values.split_once("..") {
+            Some((from, rest)) => range(from, rest).ok_or_else(|| format!("found `{values}`, {expected}"))?,
+            None => values.split(',').map(|value| value_of(value.trim())).collect(),
+        };
+        if values.is_empty() || values.len() > MAX_POINTS {
+            return Err(format!("found {} values, expected 1 to {MAX_POINTS}", values.len()));
+        }
+        Ok(Sweep { key: key.to_owned(), steps, values })
+    }
+}
+
+fn steps(key: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for part in key.split('.') {
+        let (name, mut rest) = part.find('[').map_or((part, ""), |at| part.split_at(at));
+        if name.is_empty() {
+            return None;
+        }
+        steps.push(Step::Key(name.to_owned()));
+        while let Some(inner) = rest.strip_prefix('[') {
+            let (index, after) = inner.split_once(']')?;
+            steps.push(Step::Index(index.parse().ok()?));
+            rest = after;
+        }
+        if !rest.is_empty() {
+            return None;
+        }
+    }
+    Some(steps)
+}
+
+/// A value as in the file; what is none there is a text.
+fn value_of(text: &str) -> Value {
+    let parsed = toml::from_str::<toml::Table>(&format!("value = {text}")).ok();
+    parsed.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// `FROM..TO:STEP`, ends included, all of one unit.
+fn range(from: &str, rest: &str) -> Option<Vec<Value>> {
+    let (to, step) = rest.split_once(':')?;
+    let ((from, unit), (to, unit_to), (step, unit_step)) = (number(from)?, number(to)?, number(step)?);
+    if unit != unit_to || unit != unit_step || step <= 0.0 || to < from {
+        return None;
+    }
+    let count = ((to - from) / step + 1e-9).floor() + 1.0;
+    if count > MAX_POINTS as f64 {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked, and not below 1")]
+    let values = (0..count as u64).map(|n| {
+        // Without the last digits, which sums of fractions leave.
+        let value = ((from + step * n as f64) * 1e9).round() / 1e9;
+        value_of(&format!("{value}{unit}"))
+    });
+    Some(values.collect())
+}
+
+fn number(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    number.is_finite().then_some((number, &text[end..]))
+}
+
+/// The scenarios of all combinations of the sweeps' values; the file's own without sweeps.
+pub(super) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point, Scenario)>> {
+    let scenario = Scenario::read(file)?;
+    if sweeps.is_empty() {
+        return Ok(vec![(Point::default(), scenario)]);
+    }
+    let count = sweeps.iter().try_fold(1usize, |count, sweep| count.checked_mul(sweep.values.len()));
+    ensure!(count.is_some_and(|count| count <= MAX_POINTS), "--sweep: expected at most {MAX_POINTS} points in all");
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let document: toml::Table = toml::from_str(&text)?;
+    let mut points = vec![(Point::default(), document)];
+    for sweep in sweeps {
+        let mut next = Vec::new();
+        for (point, document) in points {
+            for value in &sweep.values {
+                let (mut point, mut document) = (point.clone(), document.clone());
+                replace(&mut document, sweep, value.clone())?;
+                point.0.insert(sweep.key.clone(), value.clone());
+                next.push((point, document));
+            }
+        }
+        points = next;
+    }
+    let read = |(point, document): (Point, toml::Table)| {
+        let text = toml::to_string(&document)?;
+        // Lines would be those of another text: the values name the place.
+        let scenario = Scenario::parse(&text, &file.display().to_string())
+            .map_err(|error| anyhow!("--sweep: with {point}: {}", error.problem()))?;
+        Ok((point, scenario))
+    };
+    points.into_iter().map(read).collect()
+}
+
+fn replace(document: &mut toml::Table, sweep: &Sweep, value: Value) -> anyhow::Result<()> {
+    let key = &sweep.key;
+    let Some((Step::Key(first), rest)) = sweep.steps.split_first() else { bail!("--sweep: found no key") };
+    if rest.is_empty() {
+        document.insert(first.clone(), value);
+        return Ok(());
+    }
+    let mut at = document.get_mut(first).ok_or_else(|| anyhow!("--sweep: {key}: the file has no `{first}`"))?;
+    for (number, step) in rest.iter().enumerate() {
+        let is_last = number + 1 == rest.len();
+        at = match (step, at) {
+            (Step::Key(name), Value::Table(table)) if is_last => {
+                table.insert(name.clone(), value);
+                return Ok(());
+            }
+            (Step::Key(name), Value::Table(table)) => {
+                table.get_mut(name).ok_or_else(|| anyhow!("--sweep: {key}: the file has no `{name}` there"))?
+            }
+            (Step::Index(index), Value::Array(items)) => {
+                let count = items.len();
+                let item = items.get_mut(*index);
+                item.ok_or_else(|| anyhow!("--sweep: {key}: found [{index}], expected one of {count}, from 0"))?
+            }
+            (Step::Key(name), _) => bail!("--sweep: {key}: `{name}` is asked of what is no table"),
+            (Step::Index(index), _) => bail!("--sweep: {key}: [{index}] is asked of what is no list"),
+        };
+    }
+    *at = value;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        text.parse::<Sweep>().unwrap().values.iter().map(plain).collect()
+    }
+
+    #[test]
+    fn lists_and_ranges_are_read() {
+        assert_eq!(values("seed=1,2,5"), ["1", "2", "5"]);
+        assert_eq!(values("switch[0].virtual[1].quantum=1500..4500:1500"), ["1500", "3000", "4500"]);
+        assert_eq!(values("link[0].rate=10Mbit/s..30Mbit/s:10Mbit/s"), ["10Mbit/s", "20Mbit/s", "30Mbit/s"]);
+        assert_eq!(values("stream[0].load=0.1..0.3:0.1"), ["0.1", "0.2", "0.3"]);
+        assert_eq!(values("switch[0].fabric.discipline=drr,strict-priority"), ["drr", "strict-priority"]);
+    }
+
+    #[test]
+    fn what_is_no_sweep_is_refused() {
+        for wrong in [
+            "seed",
+            "=1",
+            "a[x]=1",
+            "a[0=1",
+            "a..b=1",
+            "a=1..2",
+            "a=1..2:0",
+            "a=3..1:1",
+            "a=1kB..2MB:1kB",
+            "a=0..1:1e-9",
+        ] {
+            assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn values_are_replaced_where_they_are() {
+        let mut document: toml::Table = toml::from_str("[[a]]\n[[a.b]]\nc = 1\n[[a.b]]\nc = 2\n").unwrap();
+        let sweep: Sweep = "a[0].b[1].c=7".parse().unwrap();
+        replace(&mut document, &sweep, Value::Integer(7)).unwrap();
+        assert_eq!(document["a"][0]["b"][1]["c"].as_integer(), Some(7));
+        for wrong in ["x.y=1", "a[1].b[0].c=1", "a[0].b.c=1", "a[0].b[0].c.d=1"] {
+            let sweep: Sweep = wrong.parse().unwrap();
+            assert!(replace(&mut document, &sweep, Value::Integer(1)).is_err(), "{wrong}");
+        }
+    }
+}
