@@ -84,9 +84,11 @@ async fn client(context: Context, stream: UnixStream) {
         } else {
             answer(&context, &line).await
         };
+        // First what can be written at once: the answer to who asked for the stop is to come before it.
         let written = tokio::select! {
-            () = stopped(&mut stopping) => return,
+            biased;
             written = write(&mut stream, &reply) => written,
+            () = stopped(&mut stopping) => return,
         };
         if written.is_err() || too_long {
             return;
