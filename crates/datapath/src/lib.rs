@@ -116,6 +116,9 @@ pub struct Datapath {
     drops_fragments: bool,
 }
 
+/// How long [`Datapath::expire`] may wait before it goes on with a table's index: a step takes some tens of microseconds.
+const SETTLE_EVERY: Duration = Duration::from_micros(250);
+
 /// Entries, and addresses, that one call of [`Datapath::expire`] looks at: some ten microseconds.
 const EXPIRE_MOST: usize = 32;
 
@@ -305,8 +308,8 @@ impl Datapath {
         Ok(())
     }
 
-    /// Removes entries whose time is up, at most a bounded number per call; says when to call again at the latest (at once,
-    /// if there may be more).
+    /// Removes entries whose time is up, at most a bounded number per call, and goes on with what makes lookups fast; says when to
+    /// call again at the latest (at once, if there may be more).
     pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
         let mut gone = Vec::new();
         // Entries that a bundle may yet bring back do not end meanwhile.
@@ -316,9 +319,23 @@ impl Datapath {
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);
         let parts = self.expire_parts(now, out);
         let bundles = self.expire_bundles(now, out);
+        let shapes = self.settle_tables(now);
         self.tell_monitors(out);
         self.tell_vacancy(out);
-        [entries, buffers, learned, parts, bundles].into_iter().flatten().min()
+        [entries, buffers, learned, parts, bundles, shapes].into_iter().flatten().min()
+    }
+
+    /// Goes on with what makes lookups fast, in one table; says when to call again, if there is more to do.
+    fn settle_tables(&mut self, now: Instant) -> Option<Instant> {
+        let mut next = None::<Instant>;
+        for at in self.tables.iter_mut().filter_map(|table| table.settle(now)) {
+            next = Some(next.map_or(at, |next| next.min(at)));
+            if at <= now {
+                break;
+            }
+        }
+        // Not at once: packets come first.
+        next.map(|at| at.max(now + SETTLE_EVERY))
     }
 
     /// Counters of a port, from the engine's, right before they are asked for.

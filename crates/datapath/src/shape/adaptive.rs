@@ -7,6 +7,7 @@ use super::pruned::Pruned;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
+use weir_units::Instant;
 
 /// With as many entries as this comparing costs as much as hashing (measured: `cargo bench -p weir-datapath`).
 const MAX_LINEAR: usize = 4;
@@ -53,6 +54,14 @@ impl Adaptive {
             Shape::Hashed(hashed) => {
                 hashed.prefixes.whole().is_none() && hashed.tuples.entries().tuples().in_order().len() <= 2
             }
+        }
+    }
+
+    /// Does some of what is left to do for faster lookups, some tens of microseconds at most; says when to call again, if there is more.
+    pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
+        match &mut self.shape {
+            Shape::Linear(_) => None,
+            Shape::Hashed(hashed) => hashed.settle(now),
         }
     }
 }
@@ -162,6 +171,14 @@ impl Hashed {
         let Described { shape, masks, bytes } = self.tuples.describe();
         let shape = if self.prefixes.whole().is_some() { "prefix tries over a tuple space" } else { shape };
         Described { shape, masks, bytes: bytes.map(|bytes| bytes + self.prefixes.held()) }
+    }
+
+    fn settle(&mut self, now: Instant) -> Option<Instant> {
+        if self.prefixes.settle(self.tuples.entries()) {
+            return Some(now);
+        }
+        // Tries that are whole are searched alone.
+        if self.prefixes.whole().is_some() { None } else { self.tuples.settle(now) }
     }
 
     fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use weir_memory::OutOfMemory;
 use weir_openflow::model::GroupId;
 use weir_packet::{FlowKey, Parsed};
+use weir_units::Instant;
 
 /// See the module's page. Packets only read it and count, each worker for itself ([`counts`]), so that workers can share it.
 #[derive(Debug)]
@@ -76,6 +77,11 @@ impl FlowTable {
     /// What a lookup of a packet costs, if the classifier can tell.
     pub(crate) fn probes(&self, key: &FlowKey) -> Option<u32> {
         self.classifier.probes(key)
+    }
+
+    /// Does some of what is left to do for faster lookups; says when to call again, if there is more.
+    pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
+        self.classifier.settle(now)
     }
 
     /// The entry that a packet matches.

@@ -41,7 +41,8 @@ impl EntryHash {
         // 2. The entry that it probably is, and its slot.
         let mut probable = [EntryId::NONE; MAX_BURST];
         lanes.each(|lane| {
-            if let Some(id) = self.probable(hashes[lane]) {
+            let id = self.probable(hashes[lane]);
+            if id != EntryId::NONE {
                 soon(id);
                 probable[lane] = id;
             }

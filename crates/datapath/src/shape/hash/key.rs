@@ -23,12 +23,18 @@ impl Secret {
         fold(self.tuple ^ tuple as u64, self.word.rotate_left(32)) ^ self.tuple
     }
 
+    /// Two words, one of them with what came before, in one.
+    #[inline(always)]
+    pub(super) const fn mix(self, one: u64, other: u64) -> u64 {
+        fold(one, self.word ^ other)
+    }
+
     /// The hash of words, of which a tuple has always as many.
     #[inline(always)]
     pub(crate) fn hash(self, seed: u64, mut words: impl Iterator<Item = u64>) -> u32 {
         let mut state = seed;
         while let Some(word) = words.next() {
-            state = fold(state ^ word, self.word ^ words.next().unwrap_or(0));
+            state = self.mix(state ^ word, words.next().unwrap_or(0));
         }
         #[expect(clippy::cast_possible_truncation, reason = "the low half is as good as the high one")]
         return state as u32;

@@ -16,6 +16,7 @@ mod few;
 mod key;
 mod masks;
 mod pairs;
+mod probe;
 mod slots;
 mod space;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod tuples;
 
 pub(crate) use key::Secret;
 pub(crate) use pairs::{Double, Known, pair_up};
+pub(crate) use probe::Probe;
 pub(crate) use space::TupleSpace;
 use tuples::Tuple;
 pub(crate) use tuples::{TupleId, Tuples, WordMask};
@@ -187,30 +189,6 @@ impl EntryHash {
             let hash = masks.hash(self.tuples.secret(), self.tuples.get(tuple).seed, key);
             self.candidate(&masks, tuple, key, hash)
         })
-    }
-
-    /// The first step of [`EntryHash::get`] for many packets at once: gives the packet's hash in a tuple and begins to fetch its
-    /// bucket.
-    #[inline]
-    pub(crate) fn begin(&self, tuple: TupleId, key: &FlowKey) -> u32 {
-        let of = self.tuples.get(tuple);
-        let hash = with_masks!(of, masks => masks.hash(self.tuples.secret(), of.seed, key));
-        self.directory.fetch(hash);
-        hash
-    }
-
-    /// The second step: the entry that it probably is, which it begins to fetch.
-    #[inline(always)]
-    pub(crate) fn probable(&self, hash: u32) -> Option<EntryId> {
-        let id = self.directory.first(hash)?;
-        self.slots.fetch(id);
-        Some(EntryId(id))
-    }
-
-    /// The third step: the entry that it is, and its priority.
-    #[inline]
-    pub(crate) fn verify(&self, tuple: TupleId, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
-        with_masks!(self.tuples.get(tuple), masks => self.candidate(&masks, tuple, key, hash))
     }
 
     #[inline(always)]

@@ -35,6 +35,13 @@ pub(super) struct Single(usize, u64);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Double(Single, Single);
 
+impl Pair {
+    /// Its first word, and the bits of it that count.
+    pub(super) const fn first(&self) -> (u8, u64) {
+        (self.words[0], self.masks[0])
+    }
+}
+
 impl Single {
     #[inline(always)]
     fn known(word: u8, mask: u64) -> Single {

@@ -58,6 +58,15 @@ impl Overlay {
         self.go_on(entries, result);
     }
 
+    /// Does some of what is left to do without a change; whether there may be more.
+    pub(crate) fn settle(&mut self, entries: &EntryHash) -> bool {
+        let is_partial = matches!(self, Overlay::Partial { .. });
+        if is_partial {
+            self.go_on(entries, Ok(()));
+        }
+        is_partial
+    }
+
     /// Bytes of memory that it has.
     pub(crate) fn held(&self) -> usize {
         match self {

@@ -8,8 +8,11 @@ use super::slice::SliceNo;
 /// A tuple's number within the pruner: its place in the columns.
 pub(super) type Bit = u16;
 
-/// Wide columns at most: with the narrow one, 4160 tuples.
-pub(super) const MAX_WIDE: usize = 8;
+/// Wide columns at most.
+const MAX_WIDE: usize = 8;
+
+/// Tuples at most, 4160.
+pub(super) const MAX_PLACES: usize = u64::TUPLES + MAX_WIDE * Line::TUPLES;
 
 /// See the module's page.
 #[derive(Debug)]

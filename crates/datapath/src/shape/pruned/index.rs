@@ -1,24 +1,33 @@
-//! The pruner of a table's tuples, brought up step by step: a table may have a million entries when it gets one mask too many.
+//! The pruner of a table's tuples, brought up step by step: a table may have a million entries when it gets one mask too many, and
+//! thousands of masks when it gets a better index than it has.
+//!
+//! First all tuples that there are get places, those of the highest priority first, then all entries are counted in. Meanwhile entries
+//! come and go; of those that are not counted in yet nothing is noted.
 use super::columns::Bit;
+use super::places::Places;
 use super::pruner::Pruner;
-use super::ranks::Ranks;
+use super::unpruned::Unpruned;
 use crate::shape::hash::{EntryHash, TupleId};
 use crate::shape::{EntryId, WordMatches};
+use std::collections::VecDeque;
 
-/// Places of entries that are looked at in one step.
-const STEP: usize = 32;
+/// What is done in one step: tuples that get places (each some microseconds), places of entries that are looked at (each less than one).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) tuples: usize,
+    pub(super) entries: usize,
+}
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) pruner: Pruner,
-    pub(super) ranks: Ranks,
+    pub(super) places: Places,
+    unpruned: Unpruned,
     /// By tuple.
-    places: Vec<Place>,
-    /// By place in the columns: the tuple.
-    tuples: Vec<Option<TupleId>>,
-    /// How many tuples have no place.
-    unplaced: usize,
+    place_of: Vec<Place>,
+    /// Tuples that are still to get places; some may have gone, or be here twice.
+    waiting: VecDeque<TupleId>,
     /// Entries below this are counted in, others not yet.
     counted: usize,
     is_complete: bool,
@@ -27,21 +36,20 @@ pub(super) struct Index {
 /// Where a tuple is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Place {
-    /// It has no entries.
+    /// It has no entries, or waits.
     #[default]
     None,
     /// In the pruner's columns.
     At(Bit),
-    /// There was no place: it is asked after all others.
-    Unplaced,
+    /// Among those not pruned, with this highest priority.
+    Unpruned(u16),
 }
 
 impl Index {
-    /// For these entries; none is counted yet.
+    /// For these entries; nothing is in it yet.
     pub(super) fn new(entries: &EntryHash) -> Index {
-        let mut index = Index::default();
-        entries.tuples().in_order().for_each(|(_, tuple)| index.place(entries, tuple));
-        index
+        let waiting = entries.tuples().in_order().map(|(_, tuple)| tuple).collect();
+        Index { waiting, ..Index::default() }
     }
 
     /// Whether all entries are counted in: before, it must not be used.
@@ -49,30 +57,23 @@ impl Index {
         self.is_complete
     }
 
-    /// The tuple at a place in the columns.
+    /// The tuples that are not in the columns.
     #[inline(always)]
-    pub(super) fn tuple(&self, place: usize) -> Option<TupleId> {
-        self.tuples.get(place).copied().flatten()
-    }
-
-    /// How many tuples are not pruned, because there is no place for them.
-    pub(super) fn unplaced(&self) -> usize {
-        self.unplaced
-    }
-
-    /// Whether the tuple is not pruned.
-    pub(super) fn is_unplaced(&self, tuple: TupleId) -> bool {
-        self.place_of(tuple) == Place::Unplaced
+    pub(super) const fn unpruned(&self) -> &Unpruned {
+        &self.unpruned
     }
 
     /// Notes that an entry was added.
     pub(super) fn added(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
-        if self.place_of(tuple) == Place::None {
-            self.place(entries, tuple);
+        let highest = entries.tuples().get(tuple).highest();
+        match self.place_of(tuple) {
+            Place::None if self.waiting.is_empty() => self.place(entries, tuple),
+            Place::None => self.waiting.push_back(tuple),
+            _ => self.set_highest(tuple, highest),
         }
-        let Place::At(bit) = self.place_of(tuple) else { return };
-        self.ranks.set(usize::from(bit), entries.tuples().get(tuple).highest());
-        if self.has_counted(id) {
+        if let Place::At(bit) = self.place_of(tuple)
+            && self.has_counted(id)
+        {
             self.pruner.add(bit, words.iter().map(|word| word.value));
         }
     }
@@ -80,64 +81,101 @@ impl Index {
     /// Notes that an entry was removed.
     pub(super) fn removed(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
         let left = entries.tuples().get(tuple);
-        let place = self.place_of(tuple);
-        if let Place::At(bit) = place {
-            if self.has_counted(id) {
-                self.pruner.remove(bit, words.iter().map(|word| word.value));
-            }
-            self.ranks.set(usize::from(bit), if left.len() == 0 { 0 } else { left.highest() });
+        if let Place::At(bit) = self.place_of(tuple)
+            && self.has_counted(id)
+        {
+            self.pruner.remove(bit, words.iter().map(|word| word.value));
         }
-        if left.len() > 0 || place == Place::None {
-            return;
-        }
-        self.places[tuple.index()] = Place::None;
-        match place {
-            Place::At(bit) => {
-                self.pruner.remove_tuple(bit);
-                self.tuples[usize::from(bit)] = None;
-            }
-            _ => self.unplaced -= 1,
+        if left.len() > 0 {
+            self.set_highest(tuple, left.highest());
+        } else {
+            self.displace(tuple);
         }
     }
 
     fn place_of(&self, tuple: TupleId) -> Place {
-        self.places.get(tuple.index()).copied().unwrap_or_default()
+        self.place_of.get(tuple.index()).copied().unwrap_or_default()
     }
 
     fn has_counted(&self, id: EntryId) -> bool {
         self.is_complete || id.index() < self.counted
     }
 
-    /// Counts some more entries in.
-    pub(super) fn step(&mut self, entries: &EntryHash) {
+    /// Goes on; nothing is left to do once it is complete.
+    pub(super) fn step(&mut self, entries: &EntryHash, step: Step) {
         if self.is_complete {
             return;
         }
-        for (tuple, words) in entries.placed(self.counted, STEP) {
+        for _ in 0..step.tuples {
+            let Some(tuple) = self.waiting.pop_front() else { break };
+            // A tuple that has gone has no entries.
+            if self.place_of(tuple) == Place::None && entries.tuples().get(tuple).len() > 0 {
+                self.place(entries, tuple);
+            }
+        }
+        if self.waiting.is_empty() {
+            self.count(entries, step.entries);
+        }
+    }
+
+    /// Counts the entries of some more places in.
+    fn count(&mut self, entries: &EntryHash, most: usize) {
+        for (tuple, words) in entries.placed(self.counted, most) {
             if let Place::At(bit) = self.place_of(tuple) {
                 self.pruner.add(bit, words);
             }
         }
-        self.counted += STEP;
+        self.counted += most;
         self.is_complete = self.counted >= entries.n_places();
     }
 
     /// Gives a tuple, of which no entry is counted yet, a place if there is one.
     fn place(&mut self, entries: &EntryHash, tuple: TupleId) {
         let of = entries.tuples().get(tuple);
-        if self.places.len() <= tuple.index() {
-            self.places.resize(tuple.index() + 1, Place::None);
-        }
-        let Some(bit) = self.pruner.add_tuple(of.words().iter().copied()) else {
-            self.places[tuple.index()] = Place::Unplaced;
-            self.unplaced += 1;
-            return;
+        let place = match of.words() {
+            [] => None,
+            words => self.pruner.add_tuple(words.iter().copied()),
         };
-        self.places[tuple.index()] = Place::At(bit);
-        if self.tuples.len() <= usize::from(bit) {
-            self.tuples.resize(usize::from(bit) + 1, None);
+        if self.place_of.len() <= tuple.index() {
+            self.place_of.resize(tuple.index() + 1, Place::None);
         }
-        self.tuples[usize::from(bit)] = Some(tuple);
-        self.ranks.set(usize::from(bit), of.highest());
+        self.place_of[tuple.index()] = match place {
+            Some(bit) => {
+                self.places.put(bit.into(), entries.probe(tuple), of.highest());
+                Place::At(bit)
+            }
+            None => {
+                self.unpruned.add(of.highest(), entries.probe(tuple));
+                Place::Unpruned(of.highest())
+            }
+        };
+    }
+
+    fn set_highest(&mut self, tuple: TupleId, highest: u16) {
+        match self.place_of(tuple) {
+            Place::At(bit) => self.places.set_highest(bit.into(), highest),
+            Place::Unpruned(before) if before != highest => {
+                if let Some(probe) = self.unpruned.remove(before, tuple) {
+                    self.unpruned.add(highest, probe);
+                    self.place_of[tuple.index()] = Place::Unpruned(highest);
+                }
+            }
+            Place::Unpruned(_) | Place::None => {}
+        }
+    }
+
+    /// Gives up the place of a tuple that has no entries any more.
+    fn displace(&mut self, tuple: TupleId) {
+        match self.place_of(tuple) {
+            Place::None => return,
+            Place::At(bit) => {
+                self.places.clear(bit.into());
+                self.pruner.remove_tuple(bit);
+            }
+            Place::Unpruned(highest) => {
+                self.unpruned.remove(highest, tuple);
+            }
+        }
+        self.place_of[tuple.index()] = Place::None;
     }
 }

@@ -13,21 +13,25 @@ mod column;
 mod columns;
 mod counts;
 mod index;
+mod places;
 mod pruner;
-mod ranks;
+mod renewal;
 mod row;
 mod search;
 mod sets;
 mod slice;
 #[cfg(test)]
 mod tests;
+mod unpruned;
 
 use super::describe::Described;
 use super::hash::{EntryHash, TupleSpace};
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
-use index::Index;
+use index::{Index, Step};
+use renewal::Renewal;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
+use weir_units::Instant;
 
 /// Slices that are looked at; tuples are not told apart by others. A 5-tuple of IPv6 has 19. Each takes 128 KiB, and 16 KiB per wide
 /// column.
@@ -39,8 +43,14 @@ const MAX_SETS: usize = 65_535;
 /// Up to so many tuples are searched one after the other (measured: a tuple costs about 6 ns then, pruning 25 ns and more).
 const MAX_UNPRUNED: usize = 6;
 
-/// So many steps are made at once when the index is made: that of a small table is complete then.
-const FIRST_STEPS: usize = 4;
+/// What is done when the index is made: that of a small table is complete then.
+const FIRST_STEP: Step = Step { tuples: 8, entries: 128 };
+
+/// What is done with each change of the table.
+const STEP_OF_CHANGE: Step = Step { tuples: 2, entries: 16 };
+
+/// What is done each time that [`Pruned::settle`] is called.
+const STEP_OF_TIME: Step = Step { tuples: 4, entries: 32 };
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -48,6 +58,8 @@ pub(crate) struct Pruned {
     space: TupleSpace,
     /// Present once there were too many tuples to search one after the other, until all entries are gone.
     index: Option<Box<Index>>,
+    /// What brings its tuples back into order.
+    renewal: Renewal,
     /// Somebody else searches for the time being.
     is_idle: bool,
 }
@@ -70,15 +82,41 @@ impl Pruned {
         (index.is_complete() && self.entries().tuples().in_order().len() > MAX_UNPRUNED).then_some(index)
     }
 
-    /// Brings the index up a little further.
+    /// Does some of what is left to do for an index that a table without changes is searched best with; says when to call again, if
+    /// there is more to do.
+    pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
+        let entries = self.space.entries();
+        let index = self.index.as_deref_mut()?;
+        if !index.is_complete() {
+            index.step(entries, STEP_OF_TIME);
+            return Some(now);
+        }
+        let at = self.renewal.begin_if_quiet(now, entries, index);
+        self.renew(STEP_OF_TIME);
+        at
+    }
+
+    /// Brings the index up a little further after a change.
     fn step(&mut self) {
         let entries = self.space.entries();
         if let Some(index) = &mut self.index {
-            index.step(entries);
+            if index.is_complete() {
+                self.renewal.begin_if_much_has_changed(entries, index);
+                self.renew(STEP_OF_CHANGE);
+            } else {
+                index.step(entries, STEP_OF_CHANGE);
+            }
         } else if !self.is_idle && entries.tuples().in_order().len() > MAX_UNPRUNED {
             let mut index = Box::new(Index::new(entries));
-            (0..FIRST_STEPS).for_each(|_| index.step(entries));
+            index.step(entries, FIRST_STEP);
             self.index = Some(index);
+        }
+    }
+
+    /// Goes on with a renewal, if there is one; puts what comes of it in the index's place.
+    fn renew(&mut self, step: Step) {
+        if let Some(renewed) = self.renewal.step(self.space.entries(), step) {
+            self.index = Some(renewed);
         }
     }
 }
@@ -92,6 +130,7 @@ impl Classifier for Pruned {
         let tuple = self.space.entries_mut().insert(id, priority, words);
         if let Some(index) = &mut self.index {
             index.added(self.space.entries(), id, tuple, words);
+            self.renewal.added(self.space.entries(), id, tuple, words);
         }
         self.step();
     }
@@ -100,9 +139,10 @@ impl Classifier for Pruned {
         let tuple = self.space.entries_mut().remove(id);
         let entries = self.space.entries();
         if entries.len() == 0 {
-            self.index = None;
+            (self.index, self.renewal) = (None, Renewal::default());
         } else if let (Some(index), Some(tuple)) = (&mut self.index, tuple) {
             index.removed(entries, id, tuple, words);
+            self.renewal.removed(entries, id, tuple, words);
         }
         self.step();
     }

@@ -6,6 +6,7 @@ use super::counts::Counts;
 use super::sets::Sets;
 use super::slice::{Slice, SliceNo, View, spread};
 use crate::shape::hash::WordMask;
+use weir_memory::prefetch;
 use weir_packet::FlowKey;
 
 /// See the module's page.
@@ -144,6 +145,14 @@ impl Pruner {
                 self.columns.put_high(slice, high_byte(value), bit, true);
             }
             None => {}
+        }
+    }
+
+    /// Begins to fetch what [`Pruner::steps`] reads.
+    #[inline(always)]
+    pub(super) fn fetch(&self, key: &FlowKey) {
+        for slice in &self.slices {
+            prefetch(&slice.sets[..], slice.value(key).into());
         }
     }
 

@@ -13,12 +13,6 @@ pub(super) trait Row: Copy + PartialEq {
     fn put(&mut self, tuple: usize, is_in: bool);
     /// Keeps those that are in either of two sets.
     fn keep(&mut self, one: &Self, other: &Self);
-    /// The set's words, the tuples of the lowest numbers first.
-    fn words(&self) -> &[u64];
-    /// Takes the lowest number out, if there is one.
-    fn take_first(&mut self) -> Option<usize>;
-    /// Which words are not zero, one bit each.
-    fn occupied(&self) -> u32;
 }
 
 impl Row for u64 {
@@ -40,36 +34,12 @@ impl Row for u64 {
     fn keep(&mut self, one: &u64, other: &u64) {
         *self &= one | other;
     }
-
-    #[inline]
-    fn words(&self) -> &[u64] {
-        std::slice::from_ref(self)
-    }
-
-    #[inline(always)]
-    fn take_first(&mut self) -> Option<usize> {
-        let first = self.trailing_zeros() as usize;
-        *self &= self.wrapping_sub(1);
-        (first < 64).then_some(first)
-    }
-
-    #[inline(always)]
-    fn occupied(&self) -> u32 {
-        u32::from(*self != 0)
-    }
 }
 
 /// 512 tuples in one cache line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(64))]
 pub(super) struct Line([u64; 8]);
-
-impl From<u64> for Line {
-    #[inline(always)]
-    fn from(word: u64) -> Line {
-        Line([word, 0, 0, 0, 0, 0, 0, 0])
-    }
-}
 
 impl Row for Line {
     const TUPLES: usize = 512;
@@ -91,21 +61,18 @@ impl Row for Line {
         // Not iterators in step: those were not always made into wide instructions.
         self.0 = std::array::from_fn(|word| self.0[word] & (one.0[word] | other.0[word]));
     }
+}
 
-    #[inline]
-    fn words(&self) -> &[u64] {
-        &self.0
+impl Line {
+    /// The words, the tuples of the lowest numbers first.
+    #[inline(always)]
+    pub(super) const fn words_mut(&mut self) -> &mut [u64; 8] {
+        &mut self.0
     }
 
+    /// Which words are not zero, one bit each.
     #[inline(always)]
-    fn take_first(&mut self) -> Option<usize> {
-        let number = self.occupied().trailing_zeros() as usize;
-        let first = self.0.get_mut(number)?.take_first()?;
-        Some(number * 64 + first)
-    }
-
-    #[inline(always)]
-    fn occupied(&self) -> u32 {
+    pub(super) fn occupied(&self) -> u32 {
         self.0.iter().enumerate().fold(0, |occupied, (number, word)| occupied | u32::from(*word != 0) << number)
     }
 }

@@ -1,10 +1,10 @@
 //! Probing the tuples that a packet may match, until what was found cannot be beaten.
 //!
-//! Tuples are asked in the order of their places: that of their highest priorities when entries came in that order, otherwise
-//! not quite, and some are asked that a search by priority would not have come to. Where it ends is by priority alone.
+//! Tuples are asked in the order of their places: that of their highest priorities once the index has been renewed, before not quite,
+//! and some are asked that a search by priority would not have come to. Where it ends is by priority alone.
 use super::index::Index;
 use super::row::{Line, Row};
-use crate::shape::hash::{EntryHash, TupleId};
+use crate::shape::hash::{EntryHash, Probe};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use weir_packet::{FlowKey, Parsed};
 
@@ -34,35 +34,99 @@ impl Tally for u32 {
     }
 }
 
-/// How far the packets of a burst have come.
-struct Begun<R> {
-    /// The tuple that is asked first, and the packet's hash there.
-    first: [Option<(TupleId, u32)>; MAX_BURST],
-    /// The column that it is in, 0 for the narrow one, and what else there may have to be asked after it.
-    column: [u8; MAX_BURST],
-    left: [R; MAX_BURST],
+/// Tuples that a packet may match: those of one column, or of two.
+trait Survivors: Copy {
+    const NONE: Self;
+    /// Takes the lowest place out, if there is one.
+    fn take_first(&mut self) -> Option<usize>;
 }
 
-/// With more entries than this what a probe reads is seldom in the cache, so more than the first one is asked for early.
+/// Those of the narrow column.
+impl Survivors for u64 {
+    const NONE: u64 = 0;
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Option<usize> {
+        let first = self.trailing_zeros() as usize;
+        *self &= self.wrapping_sub(1);
+        (first < 64).then_some(first)
+    }
+}
+
+/// Those of the narrow column and the first wide one.
+#[derive(Debug, Clone, Copy)]
+struct Both {
+    narrow: u64,
+    wide: Occupied,
+}
+
+impl Survivors for Both {
+    const NONE: Both = Both { narrow: 0, wide: Occupied { line: Line::NONE, words: 0 } };
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Option<usize> {
+        self.narrow.take_first().or_else(|| Some(u64::TUPLES + self.wide.take_first()?))
+    }
+}
+
+/// Those of a wide column, and which of its words have any.
+#[derive(Debug, Clone, Copy)]
+struct Occupied {
+    line: Line,
+    words: u32,
+}
+
+impl Occupied {
+    #[inline(always)]
+    fn new(line: Line) -> Occupied {
+        Occupied { words: line.occupied(), line }
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) -> Option<usize> {
+        let number = self.words.trailing_zeros() as usize;
+        let word = self.line.words_mut().get_mut(number)?;
+        let first = word.trailing_zeros() as usize;
+        *word &= word.wrapping_sub(1);
+        self.words &= !(u32::from(*word == 0) << number);
+        Some(number * 64 + first)
+    }
+}
+
+/// How far the packets of a burst have come.
+struct Begun<S> {
+    /// The tuple that is asked first, as its place, [`NO_PLACE`] if none is.
+    place: [u16; MAX_BURST],
+    hash: [u32; MAX_BURST],
+    /// The entry that it probably is there.
+    probable: [EntryId; MAX_BURST],
+    /// What else there may have to be asked after it.
+    left: [S; MAX_BURST],
+}
+
+const NO_PLACE: u16 = u16::MAX;
+
+/// With more entries than this a bucket is seldom in the cache, so filters are asked before.
 const MANY: usize = 1 << 15;
 
-/// So many after the first.
-const MOST_EARLY: usize = 4;
+/// So many buckets are fetched early after the first.
+const MOST_EARLY: usize = 2;
+
+/// The first wide column's number.
+const FIRST: usize = 0;
 
 impl Index {
     #[inline(never)]
     pub(super) fn lookup(&self, entries: &EntryHash, key: &FlowKey) -> Option<EntryId> {
         let mut search = Search { tally: (), found: None, index: self, entries, key };
-        search.columns_from(0);
-        search.unplaced();
+        search.all();
         search.found.map(|(_, id)| id)
     }
 
     /// How many tuples [`Index::lookup`] asks.
     pub(super) fn probes(&self, entries: &EntryHash, key: &FlowKey) -> u32 {
         let mut search = Search { tally: 0, found: None, index: self, entries, key };
-        search.columns_from(0);
-        search.unplaced();
+        search.all();
         search.tally
     }
 
@@ -75,162 +139,194 @@ impl Index {
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
     ) {
-        let (pruner, columns) = (&self.pruner, self.pruner.columns());
-        if columns.wide.is_empty() {
-            return self.burst(entries, keys, lanes, found, soon, |key| (0, pruner.narrow(key)));
+        if self.pruner.columns().wide.is_empty() {
+            self.burst(entries, keys, lanes, found, soon, |key| self.pruner.narrow(key));
+        } else {
+            self.burst(entries, keys, lanes, found, soon, |key| self.both(key));
         }
-        self.burst(entries, keys, lanes, found, soon, |key| {
-            let steps = pruner.steps(key);
-            let narrow = columns.narrow.survivors(&steps);
-            if narrow != 0 {
-                return (0, Line::from(narrow));
-            }
-            let survivors = columns.wide.iter().map(|column| column.survivors(&steps));
-            (1..).zip(survivors).find(|(_, row)| *row != Line::NONE).unwrap_or((0, Line::NONE))
-        });
     }
 
-    /// `survivors` gives the first column where any are, and these.
+    /// The tuples of the narrow column and the first wide one that a packet may match.
     #[inline(always)]
-    fn burst<R: Row>(
+    fn both(&self, key: &FlowKey) -> Both {
+        let (steps, columns) = (self.pruner.steps(key), self.pruner.columns());
+        // Not `map_or`: what it is given is not always in line.
+        let wide = match columns.wide.first() {
+            Some(column) => column.survivors(&steps),
+            None => Line::NONE,
+        };
+        Both { narrow: columns.narrow.survivors(&steps), wide: Occupied::new(wide) }
+    }
+
+    #[inline(always)]
+    fn burst<S: Survivors>(
         &self,
         entries: &EntryHash,
         keys: &[Parsed; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
-        survivors: impl Fn(&FlowKey) -> (u8, R),
+        survivors: impl Fn(&FlowKey) -> S,
     ) {
         let is_large = entries.len() > MANY;
-        let mut begun = Begun { first: [None; MAX_BURST], column: [0; MAX_BURST], left: [R::NONE; MAX_BURST] };
-        // 1. The first tuple that each packet can match, and the bucket there.
+        let mut begun = Begun {
+            place: [NO_PLACE; MAX_BURST],
+            hash: [0; MAX_BURST],
+            probable: [EntryId::NONE; MAX_BURST],
+            left: [S::NONE; MAX_BURST],
+        };
+        // 1. What each packet's values select.
+        lanes.each(|lane| self.pruner.fetch(&keys[lane].key));
+        // 2. The first tuple that each packet can match, and the bucket there.
         lanes.each(|lane| {
             let key = &keys[lane].key;
-            let (column, mut left) = survivors(key);
-            let first = left.take_first().and_then(|place| self.tuple(first_of(column) + place));
-            begun.first[lane] = first.map(|tuple| (tuple, entries.begin(tuple, key)));
-            begun.column[lane] = column;
-            begun.left[lane] = left;
+            // In its place first: taken apart before, it would have to wait for its parts to be written.
+            begun.left[lane] = survivors(key);
+            let left = &mut begun.left[lane];
+            while let Some(place) = left.take_first()
+                && let Some(probe) = self.places.probe(place)
+            {
+                let hash = entries.hash(probe, key);
+                if is_large && !entries.may_have(hash) {
+                    continue;
+                }
+                entries.fetch(hash);
+                begun.hash[lane] = hash;
+                begun.place[lane] = u16::try_from(place).unwrap_or(NO_PLACE);
+                break;
+            }
             if is_large {
-                self.fetch_more(entries, key, left, first_of(column));
+                self.fetch_more(entries, key, *left);
             }
         });
-        // 2. The entry that it probably is.
+        // 3. The entry that it probably is.
         lanes.each(|lane| {
-            if let Some(id) = begun.first[lane].and_then(|(_, hash)| entries.probable(hash)) {
-                soon(id);
+            if begun.place[lane] != NO_PLACE {
+                let id = entries.probable(begun.hash[lane]);
+                begun.probable[lane] = id;
+                if id != EntryId::NONE {
+                    soon(id);
+                }
             }
         });
-        // 3. Whether it is; and those after it which may have a higher priority.
+        // 4. Whether it is; and those after it which may have a higher priority.
         lanes.each(|lane| {
             let key = &keys[lane].key;
             let mut search = Search { tally: (), found: None, index: self, entries, key };
-            if let Some((tuple, hash)) = begun.first[lane] {
-                search.found = entries.verify(tuple, key, hash);
-                search.column(&begun.left[lane], first_of(begun.column[lane]));
-                search.columns_from(begun.column[lane] + 1);
+            if let Some(probe) = self.places.probe(begun.place[lane].into()) {
+                search.found = entries.verify(probe, key, begun.hash[lane], begun.probable[lane]);
             }
-            search.unplaced();
+            search.each(|| begun.left[lane].take_first());
+            search.wide_from(FIRST + 1);
+            search.unpruned();
             found[lane] = search.found.map_or(EntryId::NONE, |(_, id)| id);
         });
     }
 
-    /// Begins to fetch the buckets of tuples that may be asked next.
-    #[inline(never)]
-    fn fetch_more<R: Row>(&self, entries: &EntryHash, key: &FlowKey, mut left: R, first: usize) {
-        let places = std::iter::from_fn(|| left.take_first()).take(MOST_EARLY);
-        for tuple in places.filter_map(|place| self.tuple(first + place)) {
-            entries.begin(tuple, key);
+    /// Begins to fetch the buckets of tuples that may be asked after the first.
+    #[inline(always)]
+    fn fetch_more<S: Survivors>(&self, entries: &EntryHash, key: &FlowKey, mut left: S) {
+        let mut most = MOST_EARLY;
+        while most > 0
+            && let Some(place) = left.take_first()
+            && let Some(probe) = self.places.probe(place)
+        {
+            let hash = entries.hash(probe, key);
+            if entries.may_have(hash) {
+                entries.fetch(hash);
+                most -= 1;
+            }
         }
     }
 }
 
-/// The first place of a column, 0 being the narrow one.
-fn first_of(column: u8) -> usize {
-    column.checked_sub(1).map_or(0, |wide| u64::TUPLES + usize::from(wide) * Line::TUPLES)
+/// The first place of a wide column.
+const fn first_of(wide: usize) -> usize {
+    u64::TUPLES + wide * Line::TUPLES
 }
 
 impl<T: Tally> Search<'_, T> {
-    /// Searches the columns from this one on.
-    #[inline(always)]
-    fn columns_from(&mut self, column: u8) {
+    /// Searches everything.
+    fn all(&mut self) {
         let pruner = &self.index.pruner;
-        let wide = &pruner.columns().wide;
-        if usize::from(column) > wide.len() || !self.can_be_beaten(first_of(column)) {
-            return;
+        let mut narrow = pruner.columns().narrow.survivors(&pruner.steps(self.key));
+        self.each(|| narrow.take_first());
+        self.wide_from(FIRST);
+        self.unpruned();
+    }
+
+    /// Whether a tuple of this highest priority may have something better than what was found.
+    #[inline(always)]
+    fn may_improve(&self, highest: u16) -> bool {
+        self.found.is_none_or(|(priority, _)| priority < highest)
+    }
+
+    /// Searches the wide columns from this one on.
+    #[inline(always)]
+    fn wide_from(&mut self, number: usize) {
+        if number < self.index.pruner.columns().wide.len()
+            && self.may_improve(self.index.places.highest_from(first_of(number)))
+        {
+            self.each_wide_from(number);
         }
+    }
+
+    // In line: otherwise it is not compiled with wide instructions.
+    #[inline(always)]
+    fn each_wide_from(&mut self, number: usize) {
+        let pruner = &self.index.pruner;
         let steps = pruner.steps(self.key);
-        if column == 0 {
-            self.column(&pruner.columns().narrow.survivors(&steps), 0);
-        }
-        for (number, column) in (1..).zip(wide).skip(usize::from(column).saturating_sub(1)) {
-            if !self.can_be_beaten(first_of(number)) {
+        for (number, column) in pruner.columns().wide.iter().enumerate().skip(number) {
+            let first = first_of(number);
+            if !self.may_improve(self.index.places.highest_from(first)) {
                 return;
             }
-            self.column(&column.survivors(&steps), first_of(number));
+            let mut left = Occupied::new(column.survivors(&steps));
+            self.each(|| Some(first + left.take_first()?));
         }
     }
 
-    /// Whether a tuple at this place (a multiple of 64) or beyond may have a higher priority than what was found.
+    /// Searches the tuples at these ascending places.
     #[inline(always)]
-    fn can_be_beaten(&self, first: usize) -> bool {
-        self.found.is_none_or(|(priority, _)| priority < self.index.ranks.highest_from(first))
-    }
-
-    #[inline(always)]
-    fn column<R: Row>(&mut self, survivors: &R, first: usize) {
-        let mut words = survivors.occupied();
-        while words != 0 {
-            let number = words.trailing_zeros() as usize;
-            words &= words - 1;
-            let first = first + number * 64;
-            if !self.can_be_beaten(first) {
-                return;
-            }
-            self.word(survivors.words()[number], first);
-        }
-    }
-
-    #[inline(always)]
-    fn word(&mut self, mut word: u64, first: usize) {
-        while word != 0 {
-            let place = first + word.trailing_zeros() as usize;
-            word &= word - 1;
-            if self.found.is_none_or(|(priority, _)| priority < self.index.ranks.of(place))
-                && let Some(tuple) = self.index.tuple(place)
+    fn each(&mut self, mut next: impl FnMut() -> Option<usize>) {
+        while let Some(place) = next()
+            && self.may_improve(self.index.places.highest_from(place))
+        {
+            if self.may_improve(self.index.places.highest(place))
+                && let Some(probe) = self.index.places.probe(place)
             {
-                self.probe(tuple);
+                self.ask(probe);
             }
         }
     }
 
     #[inline(always)]
-    fn probe(&mut self, tuple: TupleId) {
+    fn ask(&mut self, probe: &Probe) {
         self.tally.one();
-        if let Some(found) = self.entries.get(tuple, self.key)
+        let hash = self.entries.hash(probe, self.key);
+        if self.entries.may_have(hash)
+            && let Some(found) = self.entries.ask(probe, self.key, hash)
             && self.found.is_none_or(|(priority, _)| found.0 > priority)
         {
             self.found = Some(found);
         }
     }
 
-    /// Asks the tuples that have no place.
+    /// Asks the tuples that cannot be pruned, or have no place.
     #[inline(always)]
-    fn unplaced(&mut self) {
-        if self.index.unplaced() > 0 {
-            self.all_unplaced();
+    fn unpruned(&mut self) {
+        if self.index.unpruned().best().is_some_and(|highest| self.may_improve(highest)) {
+            self.all_unpruned();
         }
     }
 
-    #[cold]
-    fn all_unplaced(&mut self) {
-        for (highest, tuple) in self.entries.tuples().in_order() {
-            if self.found.is_some_and(|(priority, _)| priority >= highest) {
+    #[inline(never)]
+    fn all_unpruned(&mut self) {
+        for (highest, probe) in self.index.unpruned().iter() {
+            if !self.may_improve(highest) {
                 return;
             }
-            if self.index.is_unplaced(tuple) {
-                self.probe(tuple);
-            }
+            self.ask(probe);
         }
     }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::shape::linear::Linear;
 use proptest::prelude::*;
+use std::time::Duration;
 use weir_packet::{Field, FlowMask};
 use weir_testing::rules::{self, Draw, Headers, Rule};
 
@@ -24,7 +25,7 @@ fn priority_found(pruned: &Pruned, priorities: &[u16], key: &FlowKey) -> Option<
 
 /// Whether nothing stays of entries that are gone, as far as tuples are told apart exactly.
 fn is_clean(index: &Index) -> bool {
-    index.pruner.is_clean() && index.unplaced() == 0 && index.pruner.columns().narrow.survivors(&[]).count_ones() == 1
+    index.pruner.is_clean() && index.unpruned().len() == 1 && index.pruner.columns().narrow.survivors(&[]) == 0
 }
 
 /// Fields that lie in all kinds of slices, with masks of all kinds; few values, so that entries meet.
@@ -87,7 +88,11 @@ proptest! {
     ) {
         let (mut linear, mut pruned) = (Linear::default(), Pruned::default());
         let (mut there, mut priorities) = (There::new(), Vec::new());
+        let mut now = Instant::ZERO;
         for (kind, priority, words, which) in changes {
+            // Sometimes the table is left alone for long, so that an index is renewed, amid changes too.
+            now += Duration::from_secs(if kind == 2 { 60 } else { 0 });
+            pruned.settle(now);
             if kind > 0 || there.is_empty() {
                 if there.iter().any(|(_, p, w)| (p, w) == (&priority, &words)) {
                     continue;
@@ -219,7 +224,7 @@ fn more_masks_than_places_are_searched() {
         pruned.insert(id, 7, &words);
     }
     let index = pruned.index().expect("there are enough masks");
-    assert_eq!(index.unplaced(), 4500 - 4160);
+    assert_eq!(index.unpruned().len(), 4500 - 4160);
     for number in [0, 63, 64, 600, 4159, 4160, 4499] {
         let mut key = FlowKey::EMPTY;
         key.set(Field::Metadata, (number + 1_u64).into());
@@ -267,6 +272,64 @@ fn entries_that_fail_only_together_are_asked_one_by_one() {
     assert!(passing.count_ones() > 20, "{passing:b}");
     assert_eq!(pruned.lookup(&crossed), None);
     assert!(pruned.lookup(&packet(0x0202_0202, 0x0707_0707)).is_some());
+}
+
+/// The table's mean number of probes for packets that its entries were made for.
+fn probes(pruned: &Pruned, count: u64) -> f64 {
+    let key = |number: u64| {
+        let mut key = FlowKey::EMPTY;
+        key.set(Field::Metadata, (number + 1).into());
+        key
+    };
+    let all: u32 = (0..count).map(|number| pruned.probes(&key(number)).expect("it can tell")).sum();
+    f64::from(all) / count as f64
+}
+
+/// Tuples that came in the wrong order are put right when the table is left alone, and the entries found are the same.
+#[test]
+fn a_table_left_alone_is_put_in_order() {
+    let (count, mut pruned) = (1000_u16, Pruned::default());
+    for number in 0..count {
+        let (id, words) = (EntryId(number.into()), numbered(number.into()));
+        pruned.make_room(id, &words).expect("there is memory");
+        pruned.insert(id, number, &words);
+    }
+    let before = probes(&pruned, count.into());
+    let (mut now, mut calls) = (Instant::ZERO, 0);
+    while let Some(at) = pruned.settle(now) {
+        assert!(at >= now, "it is not asked for the past");
+        (now, calls) = (at, calls + 1);
+        assert!(calls < 10_000, "it ends");
+    }
+    let index = pruned.index().expect("there are enough masks");
+    assert!(!index.places.are_disordered() && index.unpruned().len() == 0);
+    assert!(calls > 100 && now > Instant::ZERO, "a few tuples at a time, after a while");
+    assert!(probes(&pruned, count.into()) < before, "fewer are asked in vain");
+    assert_eq!(pruned.settle(now + Duration::from_secs(3600)), None);
+    let mut key = FlowKey::EMPTY;
+    for number in 0..count {
+        key.set(Field::Metadata, (u128::from(number)) + 1);
+        let found = pruned.lookup(&key).expect("its own entry matches");
+        assert!(found.0 >= number.into(), "no later one has a lower priority");
+    }
+}
+
+/// The entry that all packets match comes after all others, whenever it was added.
+#[test]
+fn what_matches_all_is_asked_last() {
+    let mut pruned = Pruned::default();
+    let any = WordMatches::new(&FlowKey::EMPTY, &FlowMask::EMPTY);
+    let others = (1..100).map(|number| (9, numbered(number)));
+    for (id, (priority, words)) in (0..).map(EntryId).zip(std::iter::once((0, any)).chain(others)) {
+        pruned.make_room(id, &words).expect("there is memory");
+        pruned.insert(id, priority, &words);
+    }
+    let mut key = FlowKey::EMPTY;
+    key.set(Field::Metadata, 0x40);
+    let unpruned = pruned.index().expect("there are enough masks").unpruned();
+    assert_eq!((unpruned.len(), unpruned.best()), (1, Some(0)));
+    assert_eq!(pruned.lookup(&key), Some(EntryId(0x3f)), "numbers are from 0 on");
+    assert_eq!(pruned.lookup(&FlowKey::EMPTY), Some(EntryId(0)));
 }
 
 /// A table that gets its masks late is indexed step by step, and answers right meanwhile.
