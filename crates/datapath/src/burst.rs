@@ -47,8 +47,8 @@ pub(crate) struct Fate {
 }
 
 /// Packets of one entry, one behind the other.
-pub(crate) struct Run {
-    pub(crate) entry: EntryId,
+struct Run {
+    entry: EntryId,
     packets: u64,
     bytes: u64,
 }
@@ -56,20 +56,20 @@ pub(crate) struct Run {
 impl Run {
     /// One without packets.
     #[inline(always)]
-    pub(crate) const fn of(entry: EntryId) -> Run {
+    const fn of(entry: EntryId) -> Run {
         Run { entry, packets: 0, bytes: 0 }
     }
 
     /// Adds a packet.
     #[inline(always)]
-    pub(crate) fn add(&mut self, bytes: u32) {
+    fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
     /// Counts its packets.
     #[inline(always)]
-    pub(crate) fn count(&self, table: &FlowTable, counting: Counting) {
+    fn count(&self, table: &FlowTable, counting: Counting) {
         if let Counting::For(worker, now) = counting
             && let Some(count) = table.counts.count_of(worker, self.entry)
         {

@@ -15,7 +15,7 @@ mod store;
 mod ways;
 
 use crate::VerdictCache;
-use crate::burst::{Counting, Fate, Run};
+use crate::burst::{Counting, Fate};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use crate::table::{FlowTable, VerdictWord};
 pub use counts::{CacheCounts, CacheState};
@@ -24,8 +24,11 @@ use choice::{Choice, Outcome, Turn};
 use plan::Plan;
 use store::{Hits, Store};
 use ways::{Route, Ways};
-use weir_memory::cycles;
+use weir_memory::{Wide, Work, cycles, run_widest};
 use weir_packet::Parsed;
+
+/// Of so many bursts with many packets that were not found those of one are kept, once there is no room.
+const SPARSE: u32 = 8;
 
 /// See the module's page.
 #[derive(Debug)]
@@ -54,6 +57,8 @@ struct Inner {
     turn: Turn,
     outcome: Outcome,
     counts: CacheCounts,
+    /// Bursts that were looked up.
+    bursts: u32,
 }
 
 /// A burst that comes to be looked up, and what is found out about it.
@@ -93,6 +98,7 @@ impl Cache {
             turn: Turn { is_cached: false, is_timed: false },
             outcome: Outcome::default(),
             counts: CacheCounts::default(),
+            bursts: 0,
         };
         Cache { rest, notes: false, inner: Box::new(inner) }
     }
@@ -113,7 +119,7 @@ impl Cache {
 
     /// Looks a burst up, if it is its turn, and counts what is found. [`Cache::end`] follows when all of it is looked up.
     #[inline(never)]
-    pub(crate) fn begin(&mut self, asked: Asked<'_>) -> Known {
+    pub(crate) fn begin(&mut self, mut asked: Asked<'_>) -> Known {
         let nothing = Known { left: asked.lanes, alike: None };
         let inner = &mut *self.inner;
         if inner.generation != Some(asked.generation) {
@@ -132,8 +138,11 @@ impl Cache {
         if !inner.turn.is_cached {
             return nothing;
         }
-        let known = inner.look_up(asked);
-        self.notes = !known.left.is_empty();
+        let known = run_widest(LookUp { inner: &mut *inner, asked: &mut asked });
+        self.notes = inner.wants(known.left, asked.lanes);
+        if self.notes {
+            inner.ways.begin(known.left);
+        }
         known
     }
 
@@ -195,62 +204,76 @@ impl Inner {
         self.is_ready = is_wanted && self.store.renew(self.plan.words.len(), self.plan.steps).is_ok();
     }
 
-    fn look_up(&mut self, asked: Asked<'_>) -> Known {
+    #[inline(always)]
+    fn look_up(&mut self, asked: &mut Asked<'_>) -> Known {
         let lanes = asked.lanes;
         let found = self.store.find(&self.plan.words, asked.keys, lanes, &mut self.hits);
         let left = lanes.without(found);
-        let alike = self.note_fates(found, asked.fates);
-        self.count(found, &asked);
-        self.ways.begin(left);
+        let alike = self.settle(found, asked);
         self.outcome.hits = found.count();
         self.counts.hits += u64::from(found.count());
         self.counts.misses += u64::from(left.count());
         Known { left, alike }
     }
 
-    /// Says what becomes of packets; gives it once if it is the same for all.
-    fn note_fates(&self, found: Lanes, fates: &mut [Fate; MAX_BURST]) -> Option<VerdictWord> {
-        let (mut first, mut differs) = (None, false);
-        for lane in found {
-            let route = self.hits.route(lane);
-            let verdict = self.hits.verdict(lane);
-            let entry = self.hits.entry(lane, route.len().saturating_sub(1));
-            fates[lane] = Fate { verdict, table: route.last(), entry };
-            differs |= *first.get_or_insert(verdict) != verdict;
+    /// Whether packets that were not found are to be kept. Once there is no room, those of flows that come often get in soon enough
+    /// if few are: each that does costs as much as a lookup in a table or two, and puts another out.
+    fn wants(&mut self, left: Lanes, lanes: Lanes) -> bool {
+        self.bursts = self.bursts.wrapping_add(1);
+        let has_room = self.store.kept() < self.store.room() / 4 * 3;
+        let are_few = left.count() * 16 <= lanes.count();
+        !left.is_empty() && (has_room || are_few || self.bursts.is_multiple_of(SPARSE))
+    }
+
+    /// Says what becomes of packets that were found, and counts them, those of one route together. Gives what becomes of them
+    /// if it is the same for all.
+    #[inline(always)]
+    fn settle(&self, found: Lanes, asked: &mut Asked<'_>) -> Option<VerdictWord> {
+        let (mut first, mut differs, mut left) = (None, false, found);
+        while !left.is_empty() {
+            let route = self.hits.route(left.0.trailing_zeros() as usize);
+            let mut lanes = Lanes::default();
+            left.each(|lane| lanes.0 |= u64::from(self.hits.route(lane) == route) << lane);
+            left = left.without(lanes);
+            let (steps, table, mut missed) = (route.len(), route.last(), 0);
+            for lane in lanes {
+                let (verdict, entry) = (self.hits.verdict(lane), self.hits.entry(lane, steps.saturating_sub(1)));
+                asked.fates[lane] = Fate { verdict, table, entry };
+                differs |= *first.get_or_insert(verdict) != verdict;
+                missed += u64::from(entry == EntryId::NONE);
+            }
+            (0..steps)
+                .for_each(|step| self.count(step, route, lanes, if step + 1 == steps { missed } else { 0 }, asked));
         }
         first.filter(|_| !differs)
     }
 
-    /// Counts packets at the entries that they meet, those of one route together.
-    fn count(&self, found: Lanes, asked: &Asked<'_>) {
-        let mut left = found;
-        while let Some(first) = left.into_iter().next() {
-            let route = self.hits.route(first);
-            let mut alike = Lanes::default();
-            left.each(|lane| alike.0 |= u64::from(self.hits.route(lane) == route) << lane);
-            (0..route.len()).for_each(|step| self.count_at(step, route, alike, asked));
-            left = left.without(alike);
-        }
-    }
-
-    /// Counts packets at one step of their route.
+    /// Counts packets at one step of their route, where so many found no entry.
     #[inline(always)]
-    fn count_at(&self, step: usize, route: Route, lanes: Lanes, asked: &Asked<'_>) {
-        let Some(table) = asked.tables.get(usize::from(route.table(step))) else { return };
-        let (mut run, mut missed) = (Run::of(EntryId::NONE), 0);
-        for lane in lanes {
-            let entry = self.hits.entry(lane, step);
-            if entry != run.entry {
-                run.count(table, asked.counting);
-                run = Run::of(entry);
-            }
-            run.add(asked.bytes[lane]);
-            missed += u64::from(entry == EntryId::NONE);
-        }
-        run.count(table, asked.counting);
-        if let Counting::For(worker, _) = asked.counting {
-            let lookups = u64::from(lanes.count());
-            table.counts.looked_up(worker, lookups, lookups - missed);
-        }
+    fn count(&self, step: usize, route: Route, lanes: Lanes, missed: u64, asked: &Asked<'_>) {
+        let (Some(table), Counting::For(worker, now)) =
+            (asked.tables.get(usize::from(route.table(step))), asked.counting)
+        else {
+            return;
+        };
+        let packets = lanes.into_iter().map(|lane| (self.hits.entry(lane, step), asked.bytes[lane]));
+        table.counts.tally(worker, now, packets);
+        let lookups = u64::from(lanes.count());
+        table.counts.looked_up(worker, lookups, lookups - missed);
+    }
+}
+
+/// Looking a burst up.
+struct LookUp<'a, 'b> {
+    inner: &'a mut Inner,
+    asked: &'a mut Asked<'b>,
+}
+
+impl Work for LookUp<'_, '_> {
+    type Output = Known;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _wide: W) -> Known {
+        self.inner.look_up(self.asked)
     }
 }

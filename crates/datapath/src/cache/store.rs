@@ -156,7 +156,7 @@ impl Store {
     }
 
     /// Looks packets up; gives those that were found.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn find(&self, words: &[Double], keys: &[Parsed; MAX_BURST], lanes: Lanes, hits: &mut Hits) -> Lanes {
         macro_rules! with { ($($n:literal)*) => {
             match words.len() {
@@ -164,7 +164,7 @@ impl Store {
                 _ => self.find_by(&words, keys, lanes, hits),
             }
         } }
-        with!(1 2 3 4 5 6)
+        with!(1 2 3 4 5)
     }
 
     #[inline(always)]

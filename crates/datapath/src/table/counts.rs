@@ -4,6 +4,7 @@ use super::hot::{Count, FlowCounter, Hot, Verdict, VerdictWord};
 use crate::shape::EntryId;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_memory::{Array, OutOfMemory, prefetch};
+use weir_units::Instant;
 
 /// Who counts: 0 is the engine's own thread, its workers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +111,21 @@ impl Counts {
         count.matches.store(count.matches.load(Relaxed) + matches, Relaxed);
     }
 
+    /// Counts packets one after the other, each with its entry and its length in bytes; those without an entry are left out.
+    #[inline(always)]
+    pub(crate) fn tally(&self, worker: WorkerNo, now: Instant, packets: impl Iterator<Item = (EntryId, u32)>) {
+        match worker {
+            WorkerNo::ENGINE => {
+                let hot: &[Hot] = &self.hot;
+                tally_with(now, packets, |id| hot.get(id.index()).map(|hot| &hot.count));
+            }
+            WorkerNo(other) => {
+                let share: &[Count] = self.shares.get(other - 1).map(|share| &**share).unwrap_or_default();
+                tally_with(now, packets, |id| share.get(id.index()));
+            }
+        }
+    }
+
     /// What packets touch of an entry.
     #[inline(always)]
     pub(crate) fn hot(&self, id: EntryId) -> Option<&Hot> {
@@ -130,4 +146,28 @@ impl Counts {
     pub(crate) fn soon(&self, id: EntryId) {
         prefetch(&self.hot, id.index());
     }
+}
+
+/// Counts packets where `count_of` says; those of one entry that follow each other at once.
+#[inline(always)]
+fn tally_with<'a>(
+    now: Instant,
+    packets: impl Iterator<Item = (EntryId, u32)>,
+    count_of: impl Fn(EntryId) -> Option<&'a Count>,
+) {
+    let (mut entry, mut count, mut bytes) = (EntryId::NONE, 0, 0);
+    let tally = |entry, count, bytes| {
+        if let Some(counter) = count_of(entry) {
+            counter.add(count, bytes, now);
+        }
+    };
+    for (next, length) in packets {
+        if next != entry {
+            tally(entry, count, bytes);
+            (entry, count, bytes) = (next, 0, 0);
+        }
+        count += 1;
+        bytes += u64::from(length);
+    }
+    tally(entry, count, bytes);
 }

@@ -1,0 +1,191 @@
+//! What the verdict cache saves, and what it costs where it saves nothing: `cargo bench -p weir-datapath --bench verdicts`, with
+//! `-- WORD` only the loads whose name has the word.
+//!
+//! Five tables of 1000 exact entries, on one field each; UDP frames of 60 bytes of more and more flows, in turn, drawn alike or drawn as in
+//! the Internet, where few flows have most packets. Windows without the cache, with it, and with it while it pays follow each other;
+//! each figure is the best and the median of many. Writing frames and giving them back is in all of them.
+#![allow(clippy::cast_possible_truncation, reason = "numbers of flows are small")]
+use weir_datapath::{CacheCounts, Datapath, DatapathConfig, Output, VerdictCache};
+use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortDesc, PortNo, TableId};
+use weir_packet::craft::Craft;
+use weir_packet::field::eth_type;
+use weir_packet::{Field, Frame, FramePool, MacAddr};
+use weir_units::{Clock, Instant, SystemClock};
+
+/// Frames of a receive burst.
+const BURST: usize = 32;
+/// Packets of a window.
+const WINDOW: usize = 1 << 16;
+/// Windows of each way.
+const WINDOWS: usize = 60;
+/// Entries of a table, and tables.
+const ENTRIES: u32 = 1000;
+const TABLES: u8 = 5;
+/// Numbers of flows that are drawn before, and then taken in turn.
+const DRAWN: usize = 1 << 20;
+
+const MODES: [(&str, VerdictCache); 3] =
+    [("off", VerdictCache::Off), ("on", VerdictCache::On), ("auto", VerdictCache::Auto)];
+
+/// Which flow a packet is of.
+#[derive(Clone, Copy)]
+enum Order {
+    Cycle,
+    Random,
+    /// The nth has a share in proportion to 1/n.
+    Zipf,
+    /// Each packet is of a flow of its own.
+    New,
+}
+
+fn main() {
+    // `cargo test` runs this too: then one window shows that it works.
+    let windows = if std::env::args().any(|argument| argument == "--bench") { WINDOWS } else { 1 };
+    let word = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let loads = [
+        ("10 flows in turn", 10, Order::Cycle),
+        ("1000 flows in turn", 1000, Order::Cycle),
+        ("10000 flows drawn alike", 10_000, Order::Random),
+        ("100000 flows drawn alike", 100_000, Order::Random),
+        ("100000 flows as in the Internet", 100_000, Order::Zipf),
+        ("1000000 flows drawn alike", 1_000_000, Order::Random),
+        ("1000000 flows as in the Internet", 1_000_000, Order::Zipf),
+        ("never the same flow", u32::MAX, Order::New),
+    ];
+    for (name, flows, order) in loads.into_iter().filter(|(name, ..)| name.contains(&word)) {
+        measure(name, &numbers(flows, order), windows);
+    }
+}
+
+fn measure(name: &str, numbers: &[u32], windows: usize) {
+    let mut beds = MODES.map(|(_, mode)| Bed::new(mode));
+    let mut ns = [const { Vec::new() }; MODES.len()];
+    for _ in 0..windows {
+        for (bed, ns) in beds.iter_mut().zip(&mut ns) {
+            ns.push(bed.window(numbers));
+        }
+    }
+    for (((mode, _), ns), bed) in MODES.iter().zip(&mut ns).zip(&mut beds) {
+        ns.sort_by(f64::total_cmp);
+        let CacheCounts { state, hits, misses, kept, .. } = bed.counts(numbers);
+        let share = hits as f64 * 100.0 / (hits + misses).max(1) as f64;
+        let (best, median) = (ns[0], ns[ns.len() / 2]);
+        println!(
+            "{name:33} {mode:4} best {best:6.1} ns, median {median:6.1}; {}, {share:.1} % known, {kept} kept",
+            state.name()
+        );
+    }
+}
+
+fn numbers(flows: u32, order: Order) -> Vec<u32> {
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut draw = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+    };
+    let below = |number: u64, end: u32| (number * u64::from(end) >> 32) as u32;
+    let count = if matches!(order, Order::Cycle) { flows as usize * (DRAWN / flows as usize) } else { DRAWN };
+    let all = (0..count).map(|at| match order {
+        Order::Cycle => at as u32 % flows,
+        Order::Random => below(draw(), flows),
+        // The share of the first n grows as ln n does.
+        Order::Zipf => (f64::from(flows).powf(draw() as f64 / 2_f64.powi(32)) as u32).min(flows) - 1,
+        Order::New => draw() as u32,
+    });
+    all.collect()
+}
+
+struct Bed {
+    clock: SystemClock,
+    datapath: Datapath,
+    pool: FramePool,
+    out: Output,
+    burst: Vec<Frame>,
+    template: Vec<u8>,
+    next: usize,
+}
+
+impl Bed {
+    fn new(verdict_cache: VerdictCache) -> Bed {
+        let mut datapath = Datapath::new(DatapathConfig { verdict_cache, ..DatapathConfig::default() });
+        for number in [1, 2] {
+            let desc = PortDesc::new(PortNo(number), MacAddr([2, 0, 0, 0, 0, 9]), format!("p{number}"));
+            datapath.add_port(Instant::ZERO, desc, &mut Output::default()).expect("the port is new");
+        }
+        for flow in (0..TABLES).flat_map(|table| (0..ENTRIES).map(move |number| entry(table, number))) {
+            datapath.flow_mod(Instant::ZERO, &flow).expect("the entry is right");
+        }
+        let mac = MacAddr::from_bits(0x0200_0000_0000);
+        let craft = Craft::ethernet(mac, mac).ipv4([10, 0, 0, 0].into(), [10, 1, 0, 0].into());
+        let template = craft.udp(0, 0).payload(&[0; 18]).build();
+        let (pool, out, burst) = (FramePool::default(), Output::default(), Vec::with_capacity(BURST));
+        Bed { clock: SystemClock::start(), datapath, pool, out, burst, template, next: 0 }
+    }
+
+    /// Nanoseconds a packet.
+    fn window(&mut self, numbers: &[u32]) -> f64 {
+        let (start, mut sent) = (self.clock.now(), 0);
+        for _ in 0..WINDOW / BURST {
+            sent += self.run(start, numbers);
+        }
+        assert_eq!(sent, WINDOW, "every packet leaves");
+        self.clock.now().since(start).as_secs_f64() * 1e9 / WINDOW as f64
+    }
+
+    fn run(&mut self, now: Instant, numbers: &[u32]) -> usize {
+        for _ in 0..BURST {
+            let number = numbers[self.next];
+            self.next = if self.next + 1 == numbers.len() { 0 } else { self.next + 1 };
+            self.burst.push(frame(&mut self.pool, &self.template, number));
+        }
+        self.datapath.process(now, PortNo(1), &mut self.burst, &mut self.pool, &mut self.out);
+        let mut sent = 0;
+        for (_, frames) in &mut self.out.frames {
+            sent += frames.len();
+            frames.drain(..).for_each(|frame| self.pool.give(frame));
+        }
+        sent
+    }
+
+    /// What the cache did; a burst more is measured for that.
+    fn counts(&mut self, numbers: &[u32]) -> CacheCounts {
+        self.datapath.watch_mut().watch(true);
+        self.run(Instant::ZERO, numbers);
+        self.datapath.watch_mut().perf().cache
+    }
+}
+
+/// A field's entry for each of [`ENTRIES`] values; the last table's output.
+fn entry(table: u8, number: u32) -> FlowMod {
+    let ipv4 = Match::any().with(Field::EthType, eth_type::IPV4);
+    let udp = ipv4.clone().with(Field::IpProto, 17_u8);
+    let matching = match table {
+        0 => Match::any().with(Field::EthDst, 0x0200_0000_0000 | u64::from(number)),
+        1 => ipv4.with(Field::Ipv4Src, 10 << 24 | number),
+        2 => ipv4.with(Field::Ipv4Dst, 10 << 24 | 1 << 16 | number),
+        3 => udp.with(Field::UdpSrc, number as u16),
+        _ => udp.with(Field::UdpDst, number as u16),
+    };
+    let instruction = match table + 1 {
+        TABLES => Instruction::ApplyActions(vec![Action::output(PortNo(2))]),
+        next => Instruction::GotoTable(TableId(next)),
+    };
+    FlowMod { table: TableId(table), ..FlowMod::add(1, matching, vec![instruction]) }
+}
+
+/// A frame of a flow: every field has a value that some entry matches.
+fn frame(pool: &mut FramePool, template: &[u8], number: u32) -> Frame {
+    let mut frame = pool.take(template.len());
+    let bytes = &mut frame.receive_buffer()[..template.len()];
+    bytes.copy_from_slice(template);
+    let mut mixed = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for at in [4, 28, 32, 34, 36] {
+        let value = (mixed >> 32) as u32 as u64 * u64::from(ENTRIES) >> 32;
+        bytes[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
+        mixed = mixed.rotate_left(13).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    }
+    frame.received(template.len());
+    frame
+}
