@@ -10,6 +10,7 @@ mod long_replies;
 mod ports;
 mod start_stop;
 mod tls;
+mod virtuals;
 
 use weir_switch::threads::ThreadsConfig;
 

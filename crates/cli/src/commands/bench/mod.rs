@@ -4,6 +4,7 @@ mod entries;
 mod flow_mods;
 mod link;
 mod machine;
+mod tenants;
 mod updates;
 
 use std::process::ExitCode;
@@ -20,6 +21,8 @@ enum Command {
     Datapath(datapath::Args),
     /// How fast a switch takes flow-mods, over its OpenFlow channel
     FlowMods(flow_mods::Args),
+    /// What virtual switches are promised while one does its worst: shares, rates, delays, cost of a packet
+    Tenants(tenants::Args),
     /// What changing a table costs: the gaps in forwarding meanwhile, each flow-mod, memory
     Updates(updates::Args),
 }
@@ -28,6 +31,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Datapath(args) => datapath::run(args),
         Command::FlowMods(args) => flow_mods::run(&args),
+        Command::Tenants(args) => tenants::run(&args),
         Command::Updates(args) => updates::run(&args),
     }
 }

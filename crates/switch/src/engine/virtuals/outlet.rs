@@ -121,3 +121,103 @@ impl Outlet {
 
 #[expect(clippy::cast_possible_truncation, reason = "a constant that fits")]
 const CATCH_UP_NS: u64 = CATCH_UP.as_nanos() as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_fabric::{
+        Crosspoint, FabricConfig, InputConfig, OutputConfig, Packet, SwitchIndex, VirtualPort, VirtualSwitchConfig,
+    };
+
+    const RATE: Bps = Bps(1_000_000_000);
+    const SIZE: u32 = 1000;
+
+    /// A fabric with one port, and virtual switches with these quanta and ceilings.
+    fn fabric(cuts: &[(u32, Option<Bps>)]) -> Fabric<Frame> {
+        let config = FabricConfig {
+            inputs: vec![InputConfig { rate: RATE }],
+            outputs: vec![OutputConfig::new(RATE, 1_000_000)],
+            ..FabricConfig::default()
+        };
+        let mut fabric = Fabric::new(config).unwrap();
+        for (number, (quantum, ceiling)) in cuts.iter().enumerate() {
+            let port =
+                VirtualPort { quantum: *quantum, ceiling: *ceiling, ..VirtualPort::new(PortIndex(0), Bps(1_000_000)) };
+            fabric.add(Instant::ZERO, VirtualSwitchConfig::new(&number.to_string(), vec![port], 100_000)).unwrap();
+        }
+        fabric
+    }
+
+    /// Keeps all queues filled and asks the output every `every`, for 10 ms; packets that left by switch, told apart by their first byte.
+    fn shares(fabric: &mut Fabric<Frame>, cuts: u16, every: Duration) -> Vec<u64> {
+        let mut outlet = Outlet::new(PortNo(1), PortIndex(0), RATE);
+        let (mut pool, mut dropped) = (FramePool::default(), Vec::new());
+        let (mut now, mut left) = (Instant::ZERO, vec![0; usize::from(cuts)]);
+        while now <= Instant::ZERO + Duration::from_millis(10) {
+            outlet.drive(now, fabric);
+            for frame in outlet.leaving.drain(..) {
+                left[usize::from(frame.bytes()[0])] += 1;
+                pool.give(frame);
+            }
+            for number in 0..cuts {
+                let at = Crosspoint { switch: SwitchIndex(number), input: PortIndex(0), output: PortIndex(0) };
+                let mut bytes = vec![0; SIZE as usize];
+                bytes[0] = u8::try_from(number).unwrap();
+                while fabric.enqueue(now, at, Packet::new(SIZE, Frame::from_bytes(&bytes)), &mut dropped) {}
+                dropped.clear();
+            }
+            outlet.expect(now);
+            now += every;
+        }
+        left
+    }
+
+    #[test]
+    fn a_line_is_shared_by_weights_whenever_it_is_asked() {
+        for every in [8, 100].map(Duration::from_micros) {
+            let left = shares(&mut fabric(&[(1000, None), (3000, None)]), 2, every);
+            let all: u64 = left.iter().sum();
+            // 10 ms of 1 Gbit/s in packets of 8 us.
+            assert!((1245..=1251).contains(&all), "{every:?}: {left:?}");
+            assert!(left[0].abs_diff(all / 4) <= 3, "{every:?}: {left:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_goes_beyond_a_ceiling() {
+        let left = shares(&mut fabric(&[(1000, Some(Bps(200_000_000))), (1000, None)]), 2, Duration::from_micros(8));
+        assert!((245..=251).contains(&left[0]), "{left:?}");
+        assert!(left.iter().sum::<u64>() >= 1245, "the other has the rest: {left:?}");
+    }
+
+    #[test]
+    fn a_late_engine_catches_up_only_so_far() {
+        let mut fabric = fabric(&[(1000, None)]);
+        let mut outlet = Outlet::new(PortNo(1), PortIndex(0), RATE);
+        let at = Crosspoint { switch: SwitchIndex(0), input: PortIndex(0), output: PortIndex(0) };
+        let mut dropped = Vec::new();
+        while fabric.enqueue(Instant::ZERO, at, Packet::new(SIZE, Frame::from_bytes(&[0; 60])), &mut dropped) {}
+        outlet.expect(Instant::ZERO);
+        outlet.drive(Instant::ZERO + Duration::from_micros(40), &mut fabric);
+        assert_eq!(outlet.leaving.len(), 6, "at 0, 8, ... 40 us");
+        assert_eq!(outlet.due(), Instant::ZERO + Duration::from_micros(48));
+    }
+
+    #[test]
+    fn the_switchs_own_frames_have_what_is_left() {
+        let mut fabric = fabric(&[(1000, None)]);
+        let mut outlet = Outlet::new(PortNo(1), PortIndex(0), RATE);
+        let (mut pool, mut dropped) = (FramePool::default(), Vec::new());
+        let at = Crosspoint { switch: SwitchIndex(0), input: PortIndex(0), output: PortIndex(0) };
+        for _ in 0..300 {
+            outlet.take_own(Instant::ZERO, Frame::from_bytes(&[1; SIZE as usize]), &mut pool);
+        }
+        assert_eq!(outlet.own_dropped, 300 - (OWN_BYTES as u64) / u64::from(SIZE));
+        (0..5).for_each(|_| {
+            _ = fabric.enqueue(Instant::ZERO, at, Packet::new(SIZE, Frame::from_bytes(&[0; 60])), &mut dropped)
+        });
+        outlet.drive(Instant::ZERO + Duration::from_micros(40), &mut fabric);
+        let own = outlet.leaving.iter().map(|frame| frame.bytes()[0]).collect::<Vec<_>>();
+        assert_eq!(own, [0, 0, 0, 0, 0, 1]);
+    }
+}

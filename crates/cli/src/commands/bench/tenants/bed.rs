@@ -1,0 +1,116 @@
+//! A switch cut into virtual ones, each with a load on a port of its own and all with one output.
+use super::load::{LARGEST, Load, Seen, Sink};
+use anyhow::anyhow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
+use weir_packet::Field;
+use weir_scenario::Fabric;
+use weir_switch::{ListenTarget, PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
+use weir_units::{Bps, SystemClock};
+
+/// Bytes of each virtual switch's buffer in front of the output.
+const BUFFER: u64 = 96_000;
+/// Part of the output that is promised: the rest is room for the admission's rounding.
+const PROMISED: f64 = 0.98;
+
+/// What one tenant does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tenant {
+    /// Its quantum in packets of the largest size: shares are as weights are.
+    pub(super) weight: u32,
+    /// Its frames' size.
+    pub(super) size: usize,
+    /// What it offers, as a multiple of what it is promised.
+    pub(super) offers: f64,
+    /// Whether no two of its frames are of one flow.
+    pub(super) is_varied: bool,
+    /// 0 is first under strict priority.
+    pub(super) priority: u8,
+}
+
+impl Tenant {
+    pub(super) const PLAIN: Tenant = Tenant { weight: 1, size: LARGEST, offers: 2.0, is_varied: false, priority: 0 };
+}
+
+pub(super) struct Bed {
+    pub(super) switch: SwitchHandle,
+    /// Where each virtual switch listens.
+    pub(super) listeners: Vec<ListenTarget>,
+    seen: Arc<Mutex<Seen>>,
+    /// What each is promised.
+    pub(super) promised: Vec<Bps>,
+}
+
+impl Bed {
+    /// Starts it; `discipline` as files have it.
+    pub(super) fn start(rate: Bps, discipline: &str, tenants: &[Tenant]) -> anyhow::Result<Bed> {
+        let clock = SystemClock::start();
+        let (sink, seen) = Sink::new(tenants.len(), clock);
+        let out = u32::try_from(tenants.len())? + 1;
+        let weights: u32 = tenants.iter().map(|tenant| tenant.weight).sum();
+        let share = |tenant: &Tenant| rate.0 as f64 * PROMISED * f64::from(tenant.weight) / f64::from(weights);
+        let mut ports = Vec::new();
+        let mut text = format!("[fabric]\nrate = \"{rate}\"\ncrosspoint = \"1MB\"\ndiscipline = \"{discipline}\"\n");
+        let mut promised = Vec::new();
+        for (number, tenant) in (0u16..).zip(tenants) {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate below the line's")]
+            let (its, offered) = (Bps(share(tenant) as u64), Bps((share(tenant) * tenant.offers) as u64));
+            let load = Load::new(number, tenant.size, offered, tenant.is_varied);
+            let port = u32::from(number) + 1;
+            ports.push(PortConfig::new(PortNo(port), Box::new(load)));
+            promised.push(its);
+            let quantum = u64::from(tenant.weight) * LARGEST as u64;
+            write!(
+                text,
+                "[[virtual]]\nname = \"t{number}\"\ndpid = {dpid}\nports = [{{ port = {port}, rate = \"{bps}bit/s\" }}, \
+                 {{ port = {out}, rate = \"{bps}bit/s\", quantum = \"{quantum}B\" }}]\nselect = [{{ port = {port} }}]\n\
+                 paths = [[{port}, {out}]]\nbuffer = \"{BUFFER}B\"\npriority = {priority}\nlisten = \"ptcp:0\"\n\
+                 max_packet_ins = 1000000\n",
+                dpid = 0x100 + u32::from(number),
+                bps = its.0,
+                priority = tenant.priority,
+            )?;
+        }
+        ports.push(PortConfig::new(PortNo(out), Box::new(sink)));
+        let known: BTreeMap<u32, Option<Bps>> = (1..=out).map(|port| (port, None)).collect();
+        let (fabric, cuts) = Fabric::parse_cut(&text, "tenants", "bench", known).map_err(|error| anyhow!("{error}"))?;
+        let config = SwitchConfig { ports, clock, spin: Spin::Auto, fabric: Some(fabric), ..SwitchConfig::default() };
+        let switch = Switch::start(config).map_err(|error| anyhow!("{error}"))?;
+        let mut listeners = Vec::new();
+        for (number, cut) in (1u32..).zip(cuts) {
+            let name = cut.name.clone();
+            listeners.extend(switch.add_virtual(cut).map_err(|error| anyhow!("{error}"))?);
+            let actions = vec![Instruction::ApplyActions(vec![Action::output(PortNo(out))])];
+            let flow = FlowMod::add(10, Match::any().with(Field::InPort, number), actions);
+            switch.virtual_flow_mod(&name, flow).map_err(|error| anyhow!("{error}"))?;
+        }
+        Ok(Bed { switch, listeners, seen, promised })
+    }
+
+    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the delays of a tenant's packets from now on.
+    pub(super) fn watch(&self, tenant: u16) {
+        let mut seen = self.seen();
+        seen.watched = tenant;
+        seen.delays.clear();
+    }
+
+    /// Bytes that left for each tenant within a time.
+    pub(super) fn measure(&self, time: Duration) -> Vec<u64> {
+        let before = self.seen().bytes.clone();
+        pause(time);
+        let after = self.seen().bytes.clone();
+        after.iter().zip(before).map(|(after, before)| after - before).collect()
+    }
+}
+
+/// Waits. A bench has nothing to do meanwhile.
+pub(super) fn pause(time: Duration) {
+    std::thread::park_timeout(time);
+}

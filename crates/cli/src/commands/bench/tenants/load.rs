@@ -1,0 +1,191 @@
+//! The ports of the bench: loads that come in at a rate, and a sink that measures what leaves. Both live on the switch's own thread, so
+//! that it needs no other one, and none disturbs it.
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use weir_packet::{Frame, FramePool, MacAddr, craft::Craft};
+use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_units::{Bps, Instant};
+
+/// Where a frame says when it was due, and whose it is.
+const STAMP: usize = 44;
+const TENANT: usize = 42;
+/// Smallest frame, without frame check sequence.
+pub(super) const SMALLEST: usize = 60;
+/// Largest frame, without tags.
+pub(super) const LARGEST: usize = 1514;
+/// What a load keeps for a switch that is late; the rest is lost before it.
+const KEPT: Duration = Duration::from_millis(20);
+/// Delays kept at most.
+const MAX_DELAYS: usize = 1 << 22;
+
+/// Frames of a tenant, coming in at a rate.
+pub(super) struct Load {
+    info: PortInfo,
+    template: Frame,
+    gap_ns: f64,
+    /// When the next is due, in nanoseconds.
+    next_ns: f64,
+    /// Draws addresses and ports for each frame; 0: all are alike.
+    random: u64,
+    counters: Counters,
+}
+
+impl Load {
+    /// Frames of `size` bytes at a rate of `rate` on the wire. `is_varied`: no two are of one flow.
+    pub(super) fn new(tenant: u16, size: usize, rate: Bps, is_varied: bool) -> Load {
+        let size = size.clamp(SMALLEST, LARGEST);
+        let mut payload = vec![0; size - TENANT];
+        payload[..2].copy_from_slice(&tenant.to_be_bytes());
+        let source = MacAddr([2, 0, 0, 0, 0, 1]);
+        let [high, low] = tenant.to_be_bytes();
+        let template = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), source)
+            .ipv4([10, high, low, 1].into(), [10, high, low, 2].into())
+            .udp(1000, 2000)
+            .payload(&payload)
+            .frame();
+        let name = format!("load{tenant}");
+        Load {
+            info: PortInfo { spec: format!("null:{name}"), name, mac: source, mtu: 1500 },
+            gap_ns: size as f64 * 8e9 / rate.0.max(1) as f64,
+            next_ns: 0.0,
+            template,
+            random: if is_varied { 0x9e37_79b9_7f4a_7c15 | u64::from(tenant) } else { 0 },
+            counters: Counters::default(),
+        }
+    }
+
+    fn frame(&mut self, pool: &mut FramePool) -> Frame {
+        let mut frame = pool.copy(&self.template);
+        let bytes = frame.bytes_mut();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nanoseconds since the start")]
+        bytes[STAMP..STAMP + 8].copy_from_slice(&(self.next_ns as u64).to_be_bytes());
+        if self.random != 0 {
+            // xorshift64: addresses and ports, which no checksum is verified of on the way.
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            bytes[26..34].copy_from_slice(&self.random.to_be_bytes());
+            bytes[34..38].copy_from_slice(&self.random.to_le_bytes()[..4]);
+        }
+        self.counters.rx_packets += 1;
+        self.counters.rx_bytes += frame.len() as u64;
+        frame
+    }
+}
+
+impl Port for Load {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        let now_ns = now.as_nanos() as f64;
+        let oldest = now_ns - KEPT.as_nanos() as f64;
+        if self.next_ns < oldest {
+            let lost = ((oldest - self.next_ns) / self.gap_ns).ceil();
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+            (self.counters.rx_missed += lost as u64);
+            self.next_ns += lost * self.gap_ns;
+        }
+        for _ in 0..max {
+            if self.next_ns > now_ns {
+                break;
+            }
+            let frame = self.frame(pool);
+            batch.push(frame);
+            self.next_ns += self.gap_ns;
+        }
+        Ok(())
+    }
+
+    fn transmit(&mut self, _: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        frames.drain(..).for_each(|frame| pool.give(frame));
+        Ok(())
+    }
+
+    fn arm(&mut self) -> Ready {
+        Ready::Now
+    }
+
+    fn link(&mut self) -> LinkState {
+        LinkState { up: true, speed: None }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+/// What left, by tenant.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) bytes: Vec<u64>,
+    pub(super) packets: Vec<u64>,
+    /// The tenant whose delays are kept, in nanoseconds.
+    pub(super) watched: u16,
+    pub(super) delays: Vec<u32>,
+}
+
+/// Where everything leaves.
+pub(super) struct Sink {
+    info: PortInfo,
+    clock: weir_units::SystemClock,
+    seen: Arc<Mutex<Seen>>,
+    counters: Counters,
+}
+
+impl Sink {
+    pub(super) fn new(tenants: usize, clock: weir_units::SystemClock) -> (Sink, Arc<Mutex<Seen>>) {
+        let seen = Seen { bytes: vec![0; tenants], packets: vec![0; tenants], ..Seen::default() };
+        let seen = Arc::new(Mutex::new(seen));
+        let mac = MacAddr([2, 0, 0, 0, 0, 9]);
+        let info = PortInfo { spec: "null:sink".to_owned(), name: "sink".to_owned(), mac, mtu: 1500 };
+        (Sink { info, clock, seen: Arc::clone(&seen), counters: Counters::default() }, seen)
+    }
+}
+
+impl Port for Sink {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(&mut self, _: Instant, _: &mut FramePool, _: &mut Vec<Frame>, _: usize) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn transmit(&mut self, _: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        let now = weir_units::Clock::now(&self.clock).as_nanos();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for frame in frames.drain(..) {
+            let bytes = frame.bytes();
+            if let (Some(&[high, low]), Some(stamp)) = (bytes.get(TENANT..STAMP), bytes.get(STAMP..STAMP + 8)) {
+                let tenant = u16::from_be_bytes([high, low]);
+                if let Some(count) = seen.bytes.get_mut(usize::from(tenant)) {
+                    *count += bytes.len() as u64;
+                    seen.packets[usize::from(tenant)] += 1;
+                }
+                if tenant == seen.watched && seen.delays.len() < MAX_DELAYS {
+                    let due = stamp.try_into().map_or(now, u64::from_be_bytes);
+                    seen.delays.push(u32::try_from(now.saturating_sub(due)).unwrap_or(u32::MAX));
+                }
+            }
+            self.counters.tx_packets += 1;
+            pool.give(frame);
+        }
+        Ok(())
+    }
+
+    fn link(&mut self) -> LinkState {
+        LinkState { up: true, speed: None }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}

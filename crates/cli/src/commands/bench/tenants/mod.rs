@@ -1,0 +1,104 @@
+//! `weir bench tenants`: what virtual switches are promised, while one of them does its worst. Loads and the output are in memory, on the
+//! switch's own thread.
+mod bed;
+mod load;
+mod report;
+mod storm;
+
+use super::machine::Machine;
+use bed::{Bed, Tenant, pause};
+use load::{LARGEST, SMALLEST};
+use report::{Cost, Delay, Report, Share, Storm};
+use std::process::ExitCode;
+use std::time::Duration;
+use weir_units::{Bps, Span};
+
+/// Time that queues take to fill before anything is measured.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Rate of the output that the virtual switches share
+    #[arg(long, default_value = "200Mbit/s")]
+    rate: Bps,
+    /// Time of each measurement
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    time: Span,
+    /// Numbers of virtual switches to share the output, 2 to 200
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4,8,16,32",
+          value_parser = clap::value_parser!(u16).range(2..=200))]
+    switches: Vec<u16>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let report = Report {
+        machine: Machine::look(),
+        rate: args.rate,
+        time_s: args.time.0.as_secs_f64(),
+        shares: shares(args)?,
+        storms: storms(args)?,
+        delays: delays(args)?,
+        costs: costs(args)?,
+    };
+    report.print(args.json)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How the output is shared while all want more than their share and the last one floods.
+fn shares(args: &Args) -> anyhow::Result<Vec<Share>> {
+    let mut found = Vec::new();
+    for count in &args.switches {
+        for is_equal in [true, false] {
+            for flood in [SMALLEST, LARGEST] {
+                let weight = |number: u16| if is_equal { 1 } else { 1 + u32::from(number % 4) };
+                let mut tenants: Vec<Tenant> =
+                    (0..*count).map(|number| Tenant { weight: weight(number), ..Tenant::PLAIN }).collect();
+                if let Some(hostile) = tenants.last_mut() {
+                    (hostile.size, hostile.offers) = (flood, 10.0);
+                }
+                let bed = Bed::start(args.rate, "drr", &tenants)?;
+                pause(WARM_UP);
+                let sent = bed.measure(args.time.0);
+                let weights: Vec<u32> = tenants.iter().map(|tenant| tenant.weight).collect();
+                found.push(Share::of(&weights, is_equal, flood, &sent, args));
+                bed.switch.stop();
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What the others lose of the rate they use while one storms.
+fn storms(args: &Args) -> anyhow::Result<Vec<Storm>> {
+    storm::Kind::ALL.into_iter().map(|kind| storm::measure(kind, args.rate, args.time.0)).collect()
+}
+
+/// The delay of a tenant that sends little, beside the bound of its discipline.
+fn delays(args: &Args) -> anyhow::Result<Vec<Delay>> {
+    let mut found = Vec::new();
+    for (discipline, count) in [("drr", 4), ("drr", 16), ("strict-priority", 4), ("strict-priority", 16)] {
+        let modest = Tenant { offers: 0.3, ..Tenant::PLAIN };
+        let greedy = Tenant { priority: 1, ..Tenant::PLAIN };
+        let tenants: Vec<Tenant> = std::iter::once(modest).chain(std::iter::repeat_n(greedy, count - 1)).collect();
+        let bed = Bed::start(args.rate, discipline, &tenants)?;
+        pause(WARM_UP);
+        bed.watch(0);
+        pause(args.time.0);
+        let mut delays = std::mem::take(&mut bed.seen().delays);
+        found.push(Delay::of(discipline, count, args.rate, &mut delays));
+        bed.switch.stop();
+    }
+    Ok(found)
+}
+
+/// What a packet costs with the fabric and without.
+fn costs(args: &Args) -> anyhow::Result<Vec<Cost>> {
+    let mut found = vec![storm::cost(0, args.time.0)?];
+    for count in [1, 2, 8, 32] {
+        found.push(storm::cost(count, args.time.0)?);
+    }
+    Ok(found)
+}

@@ -1,0 +1,216 @@
+//! What was found, and what was promised beside it.
+use super::super::machine::Machine;
+use super::load::LARGEST;
+use super::{Args, storm};
+use serde::Serialize;
+use std::io::Write as _;
+use std::time::Duration;
+use weir_units::Bps;
+
+/// Windows of which the best counts, for costs.
+const WINDOWS: u32 = 5;
+
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) machine: Machine,
+    pub(super) rate: Bps,
+    pub(super) time_s: f64,
+    pub(super) shares: Vec<Share>,
+    pub(super) storms: Vec<Storm>,
+    pub(super) delays: Vec<Delay>,
+    pub(super) costs: Vec<Cost>,
+}
+
+/// How an output was shared.
+#[derive(Serialize)]
+pub(super) struct Share {
+    switches: usize,
+    is_equal: bool,
+    /// Size of the flooding switch's frames.
+    flood_bytes: usize,
+    /// The largest difference between what one got and its share, in percentage points.
+    worst_error_points: f64,
+    /// Jain's index of what each got for its weight.
+    jain: f64,
+    /// Part of the output's rate that was used.
+    used: f64,
+}
+
+impl Share {
+    pub(super) fn of(weights: &[u32], is_equal: bool, flood_bytes: usize, sent: &[u64], args: &Args) -> Share {
+        let (total, weight): (u64, u32) = (sent.iter().sum(), weights.iter().sum());
+        let total = (total as f64).max(1.0);
+        let error = |(sent, its): (&u64, &u32)| (*sent as f64 / total - f64::from(*its) / f64::from(weight)).abs();
+        let per_weight = sent.iter().zip(weights).map(|(sent, weight)| *sent as f64 / f64::from(*weight));
+        Share {
+            switches: weights.len(),
+            is_equal,
+            flood_bytes,
+            worst_error_points: sent.iter().zip(weights).map(error).fold(0.0, f64::max) * 100.0,
+            jain: jain(per_weight),
+            used: total * 8.0 / args.time.0.as_secs_f64() / args.rate.0 as f64,
+        }
+    }
+}
+
+/// Jain, Chiu and Hawe's index of fairness (1984): 1 when all have the same.
+fn jain(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
+    values.for_each(|value| (sum, squares, count) = (sum + value, squares + value * value, count + 1.0));
+    if squares == 0.0 { 0.0 } else { sum * sum / (count * squares) }
+}
+
+/// What others got while one stormed.
+#[derive(Serialize)]
+pub(super) struct Storm {
+    kind: storm::Kind,
+    /// Part of what they offered, which is 90 % of what they are promised.
+    got: f64,
+    /// Flow-mods carried out, or packet-ins delivered, a second.
+    messages_per_second: f64,
+}
+
+impl Storm {
+    pub(super) fn of(kind: storm::Kind, got: f64, messages_per_second: f64) -> Storm {
+        Storm { kind, got, messages_per_second }
+    }
+}
+
+/// Delays of a switch that sends less than it is promised, while the others want more.
+#[derive(Serialize)]
+pub(super) struct Delay {
+    discipline: &'static str,
+    switches: usize,
+    packets: usize,
+    median_us: f64,
+    p99_us: f64,
+    worst_us: f64,
+    /// What the discipline guarantees.
+    bound_us: f64,
+}
+
+impl Delay {
+    /// The bounds are for a packet that finds none of its own before it. Deficit round robin: all quanta of a round but its own, and a
+    /// packet of each of the others left over from the round before, then its own packet (after Shreedhar and Varghese, 1995; Stiliadis and
+    /// Varma, 1998: (3F - 2q)/C with quanta of one largest packet, F being their sum). Strict priority: the packet that is
+    /// being sent, then its own.
+    pub(super) fn of(discipline: &'static str, switches: usize, rate: Bps, delays: &mut [u32]) -> Delay {
+        delays.sort_unstable();
+        let at = |part: f64| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
+            let place = ((delays.len() as f64 * part) as usize).min(delays.len().saturating_sub(1));
+            delays.get(place).map_or(f64::NAN, |ns| f64::from(*ns) / 1000.0)
+        };
+        let packet_us = LARGEST as f64 * 8e6 / rate.0 as f64;
+        let bound = match discipline {
+            "drr" => (3.0 * switches as f64 - 2.0) * packet_us + packet_us,
+            _ => 2.0 * packet_us,
+        };
+        Delay {
+            discipline,
+            switches,
+            packets: delays.len(),
+            median_us: at(0.5),
+            p99_us: at(0.99),
+            worst_us: at(1.0),
+            bound_us: bound,
+        }
+    }
+}
+
+/// What a packet costs.
+#[derive(Serialize)]
+pub(super) struct Cost {
+    /// 0: no fabric.
+    switches: u16,
+    ns_per_packet: f64,
+}
+
+impl Cost {
+    /// The best of some windows of `time` in all; `look` says packets and processor time so far.
+    pub(super) fn best_of(
+        switches: u16,
+        time: Duration,
+        look: impl Fn() -> anyhow::Result<(u64, Duration)>,
+    ) -> anyhow::Result<Cost> {
+        let mut best = f64::INFINITY;
+        for _ in 0..WINDOWS {
+            let (packets, used) = look()?;
+            super::bed::pause(time / WINDOWS);
+            let (more, later) = look()?;
+            let ns = later.saturating_sub(used).as_nanos() as f64 / (more.saturating_sub(packets)).max(1) as f64;
+            best = best.min(ns);
+        }
+        Ok(Cost { switches, ns_per_packet: best })
+    }
+}
+
+impl Report {
+    pub(super) fn print(&self, json: bool) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        if json {
+            writeln!(out, "{}", serde_json::to_string_pretty(self)?)?;
+            return Ok(());
+        }
+        writeln!(out, "shares of {}, all wanting twice theirs, the last ten times\n", self.rate)?;
+        writeln!(out, " switches  weights  flood of  worst error  Jain index  used")?;
+        for row in &self.shares {
+            let weights = if row.is_equal { "equal" } else { "1:2:3:4" };
+            writeln!(
+                out,
+                " {:>8}  {weights:<7}  {:>6} B  {:>6.3} pts  {:>10.5}  {:>4.1}%",
+                row.switches,
+                row.flood_bytes,
+                row.worst_error_points,
+                row.jain,
+                row.used * 100.0
+            )?;
+        }
+        writeln!(out, "\nfour switches, three of which send 90 % of what they are promised\n")?;
+        writeln!(out, " the fourth's storm  the others get  messages/s")?;
+        for row in &self.storms {
+            writeln!(out, " {:<18}  {:>13.2}%  {:>10.0}", name(row.kind), row.got * 100.0, row.messages_per_second)?;
+        }
+        writeln!(out, "\ndelay of a switch that sends 30 % of what it is promised, us\n")?;
+        writeln!(out, " discipline       switches  median     p99   worst   bound")?;
+        for row in &self.delays {
+            writeln!(
+                out,
+                " {:<15}  {:>8}  {:>6.0}  {:>6.0}  {:>6.0}  {:>6.0}",
+                row.discipline, row.switches, row.median_us, row.p99_us, row.worst_us, row.bound_us
+            )?;
+        }
+        writeln!(out, "\nprocessor time of a packet\n")?;
+        for row in &self.costs {
+            let what =
+                if row.switches == 0 { "no fabric".to_owned() } else { format!("{} virtual switches", row.switches) };
+            writeln!(out, " {what:<20} {:>6.1} ns", row.ns_per_packet)?;
+        }
+        Ok(())
+    }
+}
+
+/// As records have it.
+fn name(kind: storm::Kind) -> String {
+    serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_when_all_have_the_same() {
+        assert!((jain([3.0, 3.0, 3.0].into_iter()) - 1.0).abs() < 1e-12);
+        assert!((jain([1.0, 0.0].into_iter()) - 0.5).abs() < 1e-12);
+        assert_eq!(jain([0.0, 0.0].into_iter()), 0.0);
+    }
+
+    #[test]
+    fn delays_are_read_off_in_order() {
+        let mut delays: Vec<u32> = (1..=1000).rev().map(|us| us * 1000).collect();
+        let delay = Delay::of("strict-priority", 4, Bps(200_000_000), &mut delays);
+        assert_eq!((delay.median_us, delay.p99_us, delay.worst_us), (501.0, 991.0, 1000.0));
+        assert!((delay.bound_us - 2.0 * 60.56).abs() < 0.01);
+    }
+}

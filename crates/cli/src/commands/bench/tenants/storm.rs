@@ -1,0 +1,222 @@
+//! One tenant does its worst, and what a packet costs.
+use super::super::entries::{self, Kind as EntryKind};
+use super::super::link::{Link, Target};
+use super::bed::{Bed, Tenant, pause};
+use super::load::SMALLEST;
+use super::report::{Cost, Storm};
+use anyhow::{Context as _, anyhow};
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
+use weir_openflow::{Body, Version};
+use weir_packet::Field;
+use weir_packet::field::eth_type;
+use weir_port::null::{Flows, Headers, NullPort, Order};
+use weir_switch::{ListenTarget, PortConfig, Spin, Switch, SwitchConfig};
+use weir_units::{Bps, SystemClock};
+
+/// What the hostile tenant does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// What all do: half of what it is promised.
+    Nothing,
+    /// Ten times what it is promised, in the smallest frames.
+    Flood,
+    /// The same, each frame a flow of its own, over entries with many masks.
+    TupleSpace,
+    /// Flow-mods without end.
+    FlowMods,
+    /// Every frame of a flood is to go to its controller.
+    PacketIns,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 5] = [Kind::Nothing, Kind::Flood, Kind::TupleSpace, Kind::FlowMods, Kind::PacketIns];
+}
+
+/// Tenants beside each other; the last is the hostile one.
+const TENANTS: usize = 4;
+/// Flow-mods sent over and over.
+const FLOW_MODS: u32 = 20_000;
+
+/// What the others get of what they offer, which is less than they are promised.
+pub(super) fn measure(kind: Kind, rate: Bps, time: Duration) -> anyhow::Result<Storm> {
+    let victim = Tenant { offers: 0.9, ..Tenant::PLAIN };
+    let hostile = match kind {
+        Kind::Nothing | Kind::FlowMods => Tenant { offers: 0.5, ..Tenant::PLAIN },
+        Kind::Flood | Kind::PacketIns => Tenant { offers: 10.0, size: SMALLEST, ..Tenant::PLAIN },
+        Kind::TupleSpace => Tenant { offers: 10.0, size: SMALLEST, is_varied: true, ..Tenant::PLAIN },
+    };
+    let mut tenants = vec![victim; TENANTS - 1];
+    tenants.push(hostile);
+    let bed = Bed::start(rate, "drr", &tenants)?;
+    let (name, port) = (format!("t{}", TENANTS - 1), u32::try_from(TENANTS)?);
+    match kind {
+        Kind::TupleSpace => masks(&bed, &name)?,
+        Kind::PacketIns => {
+            let actions = vec![Instruction::ApplyActions(vec![Action::to_controller()])];
+            let all = FlowMod::add(20, Match::any().with(Field::InPort, port), actions);
+            bed.switch.virtual_flow_mod(&name, all).map_err(|error| anyhow!("{error}"))?;
+        }
+        _ => {}
+    }
+    let (is_over, messages) = (AtomicBool::new(false), AtomicU64::new(0));
+    let sent = std::thread::scope(|scope| {
+        let storm = scope.spawn(|| control(kind, &bed.listeners[TENANTS - 1], &is_over, &messages));
+        pause(super::WARM_UP);
+        let before = messages.load(Relaxed);
+        let sent = bed.measure(time);
+        let count = messages.load(Relaxed) - before;
+        is_over.store(true, Relaxed);
+        storm.join().map_err(|_| anyhow!("the storm failed"))??;
+        anyhow::Ok((sent, count))
+    })?;
+    let offered = bed.promised[..TENANTS - 1].iter().map(|bps| bps.0 as f64 / 8.0 * victim.offers * time.as_secs_f64());
+    let got: u64 = sent.0[..TENANTS - 1].iter().sum();
+    let storm = Storm::of(kind, got as f64 / offered.sum::<f64>(), sent.1 as f64 / time.as_secs_f64());
+    bed.switch.stop();
+    Ok(storm)
+}
+
+/// Entries with many masks that nothing matches, in front of the one that forwards.
+fn masks(bed: &Bed, name: &str) -> anyhow::Result<()> {
+    for (source, destination) in (1..=32).flat_map(|source| (1..=16).map(move |destination| (source, destination * 2)))
+    {
+        let prefix = |bits: u32| u32::MAX << (32 - bits);
+        let matching = Match::any()
+            .with(Field::EthType, eth_type::IPV4)
+            .with_masked(Field::Ipv4Src, 0xe000_0000 & prefix(source), prefix(source))
+            .with_masked(Field::Ipv4Dst, 0xe000_0001 & prefix(destination), prefix(destination))
+            .with(Field::IpProto, 17_u8)
+            .with(Field::UdpDst, 7_u16);
+        let flow = FlowMod::add(u16::try_from(100 + source)?, matching, Vec::new());
+        bed.switch.virtual_flow_mod(name, flow).map_err(|error| anyhow!("{error}"))?;
+    }
+    Ok(())
+}
+
+/// The hostile tenant's controller.
+fn control(kind: Kind, at: &ListenTarget, is_over: &AtomicBool, messages: &AtomicU64) -> anyhow::Result<()> {
+    let ListenTarget::Tcp(address) = at else { return Ok(()) };
+    match kind {
+        Kind::FlowMods => {
+            let mut link = Link::connect(&Target::Tcp(address.to_string()), Version::V13, SystemClock::start())?;
+            let flows = (0..FLOW_MODS).map(|number| EntryKind::Udp.add(number, 0));
+            let bytes = entries::encode(flows, Version::V13, None)?;
+            let each = bytes.len() / FLOW_MODS as usize;
+            // As many as the switch takes, and no more: a barrier behind each thousand.
+            for piece in bytes.chunks(each * 1000).cycle() {
+                link.stream_and_ask(piece, Body::BarrierRequest)?;
+                messages.fetch_add((piece.len() / each) as u64, Relaxed);
+                if is_over.load(Relaxed) {
+                    return Ok(());
+                }
+            }
+            Ok(())
+        }
+        Kind::PacketIns => read_all(address, is_over, messages),
+        _ => Ok(()),
+    }
+}
+
+/// Shakes hands, and reads what comes.
+fn read_all(address: &std::net::SocketAddr, is_over: &AtomicBool, messages: &AtomicU64) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let mut stream = std::net::TcpStream::connect(address).context("connecting to the hostile tenant's switch")?;
+    stream.set_read_timeout(Some(Duration::from_millis(50)))?;
+    // A hello of OpenFlow 1.3 without elements, and a set-config that has whole packets sent: who connects is told of packets from then on.
+    stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1])?;
+    stream.write_all(&[4, 9, 0, 12, 0, 0, 0, 2, 0, 0, 0xff, 0xff])?;
+    let mut piece = vec![0; 1 << 16];
+    while !is_over.load(Relaxed) {
+        if let Ok(bytes) = stream.read(&mut piece) {
+            // A packet-in of a smallest frame is about so long.
+            messages.fetch_add((bytes / 110) as u64, Relaxed);
+        }
+    }
+    Ok(())
+}
+
+/// What a packet costs on the engine's thread: through `count` virtual switches, or none.
+pub(super) fn cost(count: u16, time: Duration) -> anyhow::Result<Cost> {
+    let clock = SystemClock::start();
+    let sources = count.max(1);
+    let out = u32::from(sources) + 1;
+    let mut ports: Vec<PortConfig> = Vec::new();
+    for port in 1..out {
+        let flows = Flows::new(Headers::Udp, 1, None, SMALLEST).map_err(|error| anyhow!("{error}"))?;
+        let source = NullPort::generating(&format!("n{port}"), flows, Order::cycle(1));
+        ports.push(PortConfig::new(PortNo(port), Box::new(source)));
+    }
+    let nowhere =
+        NullPort::open("out", &weir_port::spec::Options::none("null:out")).map_err(|error| anyhow!("{error}"))?;
+    ports.push(PortConfig::new(PortNo(out), Box::new(nowhere)));
+    let text = cuts(count, out)?;
+    let known = (1..=out).map(|port| (port, None)).collect();
+    let (fabric, virtual_switches) =
+        weir_scenario::Fabric::parse_cut(&text, "cost", "bench", known).map_err(|error| anyhow!("{error}"))?;
+    let names: Vec<String> = virtual_switches.iter().map(|cut| cut.name.clone()).collect();
+    let config = SwitchConfig {
+        ports,
+        virtual_switches,
+        fabric: Some(fabric),
+        spin: Spin::Auto,
+        clock,
+        ..SwitchConfig::default()
+    };
+    let switch = Switch::start(config).map_err(|error| anyhow!("{error}"))?;
+    let actions = || vec![Instruction::ApplyActions(vec![Action::output(PortNo(out))])];
+    let flow = || FlowMod::add(10, Match::any(), actions());
+    for name in &names {
+        switch.virtual_flow_mod(name, flow()).map_err(|error| anyhow!("{error}"))?;
+    }
+    if names.is_empty() {
+        switch.flow_mod(flow()).map_err(|error| anyhow!("{error}"))?;
+    }
+    pause(super::WARM_UP);
+    let cost = Cost::best_of(count, time, || Ok((sent(&switch, out)?, engine_time()?)))?;
+    switch.stop();
+    Ok(cost)
+}
+
+fn cuts(count: u16, out: u32) -> anyhow::Result<String> {
+    use std::fmt::Write as _;
+    // A line that is never busy: what is measured is the work.
+    let mut text = "[fabric]\nrate = \"1000Gbit/s\"\ncrosspoint = \"1MB\"\n".to_owned();
+    for number in 1..=u32::from(count) {
+        write!(
+            text,
+            "[[virtual]]\nname = \"c{number}\"\ndpid = {dpid}\nports = [{{ port = {number}, rate = \"1Gbit/s\" }}, \
+             {{ port = {out}, rate = \"1Gbit/s\" }}]\nselect = [{{ port = {number} }}]\npaths = [[{number}, {out}]]\nbuffer = \"96kB\"\n",
+            dpid = 0x100 + number
+        )?;
+    }
+    Ok(text)
+}
+
+/// Packets that left by the output.
+fn sent(switch: &weir_switch::SwitchHandle, out: u32) -> anyhow::Result<u64> {
+    let snapshot = switch.snapshot().map_err(|error| anyhow!("{error}"))?;
+    let port = snapshot.ports.iter().find(|port| port.number == PortNo(out)).context("the output is there")?;
+    Ok(port.counters.tx_packets)
+}
+
+/// Processor time that the engine's thread has used: the thread of this process that has its name.
+fn engine_time() -> anyhow::Result<Duration> {
+    for task in std::fs::read_dir("/proc/self/task").context("listing this process's threads")? {
+        let task = task?.path();
+        let name = std::fs::read_to_string(task.join("comm")).unwrap_or_default();
+        if name.trim().ends_with("-engine") {
+            let used = std::fs::read_to_string(task.join("schedstat")).context("reading a thread's processor time")?;
+            let ns = used
+                .split_whitespace()
+                .next()
+                .and_then(|ns| ns.parse().ok())
+                .context("reading a thread's processor time")?;
+            return Ok(Duration::from_nanos(ns));
+        }
+    }
+    Err(anyhow!("found no engine thread"))
+}

@@ -1,0 +1,241 @@
+//! Virtual switches on one switch: apart from each other, come and gone while traffic flows.
+use crate::bed::{Controller, Host, forward, punt, switch, until};
+use std::collections::BTreeMap;
+use tokio::net::TcpStream;
+use weir_openflow::Body;
+use weir_openflow::model::error::FlowModFailed;
+use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
+use weir_openflow::model::{Action, ErrorType, Instruction, PortNo};
+use weir_scenario::{Fabric, VirtualSwitch};
+use weir_switch::{ListenTarget, SwitchConfig, SwitchError, SwitchHandle, VirtualSnapshot};
+use weir_units::Bps;
+
+/// A virtual switch on ports 1 to 3, each promised `rate`; `more` says the rest.
+fn text(name: &str, dpid: u64, rate: &str, more: &str) -> String {
+    let ports: Vec<String> = (1..=3).map(|port| format!("{{ port = {port}, rate = '{rate}' }}")).collect();
+    format!(
+        "name = '{name}'\ndpid = {dpid}\nports = [{}]\nbuffer = '64kB'\nlisten = 'ptcp:0'\n{more}\n",
+        ports.join(", ")
+    )
+}
+
+fn cut(text: &str) -> VirtualSwitch {
+    VirtualSwitch::parse(text, "test", &fabric()).unwrap()
+}
+
+fn fabric() -> Fabric {
+    let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
+    Fabric::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
+}
+
+/// A switch with three hosts, `gold` for what comes in on port 1 and `tin` for port 2.
+fn two() -> (SwitchHandle, Vec<Host>, [ListenTarget; 2]) {
+    let config = SwitchConfig { fabric: Some(fabric()), ..SwitchConfig::default() };
+    let (switch, hosts) = switch(3, config);
+    let gold = switch.add_virtual(cut(&text("gold", 0x101, "400Mbit/s", "select = [{ port = 1 }]"))).unwrap();
+    let tin = switch.add_virtual(cut(&text("tin", 0x102, "400Mbit/s", "select = [{ port = 2 }]"))).unwrap();
+    let at = |listeners: Vec<ListenTarget>| listeners.into_iter().next().unwrap();
+    (switch, hosts, [at(gold), at(tin)])
+}
+
+async fn connect(at: &ListenTarget) -> Controller<TcpStream> {
+    let ListenTarget::Tcp(address) = at else { panic!("{at}") };
+    Controller::up(TcpStream::connect(address).await.unwrap()).await
+}
+
+/// Tells the switch that a tool that connected wants to hear of packets and ports.
+async fn listens(controller: &mut Controller<TcpStream>) {
+    let config = weir_openflow::model::SwitchConfig { flags: 0, miss_send_len: 0xffff };
+    controller.send(Body::SetConfig(config)).await;
+    controller.barrier().await;
+}
+
+fn shown(switch: &SwitchHandle, name: &str) -> VirtualSnapshot {
+    let all = switch.snapshot().unwrap().virtual_switches;
+    all.into_iter().find(|cut| cut.name == name).unwrap_or_else(|| panic!("{name} is not there"))
+}
+
+#[tokio::test]
+async fn each_is_a_switch_of_its_own() {
+    let (switch, mut hosts, at) = two();
+    let (mut gold, mut tin) = (connect(&at[0]).await, connect(&at[1]).await);
+    assert_eq!((gold.features.datapath_id, tin.features.datapath_id), (0x101, 0x102));
+    gold.send(Body::FlowMod(forward(1, 3))).await;
+    gold.barrier().await;
+    tin.barrier().await;
+    let [a, b, c] = &mut hosts[..] else { unreachable!() };
+    a.send(c, 1);
+    assert_eq!(c.tag(), 1);
+    // Tin has no entry: what comes in on its port is dropped, whatever gold's entries say.
+    b.send(c, 2);
+    until(|| shown(&switch, "tin").ports[1].rx_packets == 1).await;
+    tin.send(Body::FlowMod(forward(2, 3))).await;
+    tin.barrier().await;
+    b.send(c, 3);
+    assert_eq!(c.tag(), 3);
+    let (gold, tin) = (shown(&switch, "gold"), shown(&switch, "tin"));
+    assert_eq!((gold.ports[0].rx_packets, gold.ports[2].tx_packets), (1, 1));
+    assert_eq!((tin.ports[1].rx_packets, tin.ports[2].tx_packets), (2, 1));
+    assert_eq!(tin.crosspoints.iter().map(|at| (at.from.0, at.to.0)).collect::<Vec<_>>(), [(2, 3)]);
+    assert!(switch.snapshot().unwrap().tables.is_empty(), "the switch's own tables saw nothing");
+}
+
+#[tokio::test]
+async fn what_is_nobodys_goes_through_the_switchs_own_tables() {
+    let (switch, mut hosts, _) = two();
+    switch.flow_mod(forward(3, 1)).unwrap();
+    let [a, _, c] = &mut hosts[..] else { unreachable!() };
+    c.send(a, 7);
+    assert_eq!(a.tag(), 7, "port 3's packets are for no virtual switch, port 1's line is shared");
+    assert!(switch.snapshot().unwrap().virtual_switches.iter().all(|cut| cut.ports[0].tx_packets == 0));
+}
+
+#[tokio::test]
+async fn what_does_not_fit_changes_nothing() {
+    let (switch, mut hosts, at) = two();
+    let before = switch.snapshot().unwrap().virtual_switches;
+    let ListenTarget::Tcp(address) = &at[0] else { unreachable!() };
+    let cases = [
+        (text("lead", 0x103, "300Mbit/s", "select = [{ port = 3 }]"), "expected at most 200Mbit/s"),
+        (text("gold", 0x103, "1Mbit/s", "select = [{ port = 3 }]"), "there is one of this name already"),
+        (text("lead", 0x101, "1Mbit/s", "select = [{ port = 3 }]"), "0x101, which gold has"),
+        (text("lead", 1, "1Mbit/s", "select = [{ port = 3 }]"), "which the switch itself has"),
+        (text("lead", 0x103, "1Mbit/s", "select = [{ port = 2 }]"), "which tin has"),
+        (
+            text("lead", 0x103, "1Mbit/s", "select = [{ port = 3 }]")
+                .replace("ptcp:0", &format!("ptcp:{}", address.port())),
+            "another program listens there",
+        ),
+        (
+            text("lead", 0x103, "1Mbit/s", "select = [{ port = 3 }]").replace("ptcp:0", "ptcp:x"),
+            "listen: found `ptcp:x`",
+        ),
+        (text("lead", 0x103, "1Mbit/s", "connect = 'ssl:127.0.0.1'"), "TLS needs a private key"),
+    ];
+    for (text, says) in cases {
+        let error = switch.add_virtual(cut(&text)).unwrap_err().to_string();
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    let wider = cut(&text("gold", 0x101, "700Mbit/s", "select = [{ port = 1 }]"));
+    assert!(switch.resize_virtual(wider).unwrap_err().to_string().contains("expected at most 600Mbit/s"));
+    let other = cut(&text("gold", 0x109, "1Mbit/s", "select = [{ port = 1 }]"));
+    assert!(switch.resize_virtual(other).unwrap_err().to_string().contains("dpid cannot change"));
+    assert!(matches!(switch.remove_virtual("nobody"), Err(SwitchError::Request(_))));
+    assert_eq!(switch.snapshot().unwrap().virtual_switches, before);
+    switch.virtual_flow_mod("gold", forward(1, 3)).unwrap();
+    let [a, _, c] = &mut hosts[..] else { unreachable!() };
+    a.send(c, 4);
+    assert_eq!(c.tag(), 4);
+}
+
+#[tokio::test]
+async fn one_that_is_removed_while_its_controller_writes_disturbs_nobody() {
+    let (switch, mut hosts, at) = two();
+    let (mut gold, mut tin) = (connect(&at[0]).await, connect(&at[1]).await);
+    tin.send(Body::FlowMod(forward(2, 3))).await;
+    tin.barrier().await;
+    for number in 4..200 {
+        gold.send(Body::FlowMod(forward(number, 3))).await;
+    }
+    switch.remove_virtual("gold").unwrap();
+    gold.closed().await;
+    tin.barrier().await;
+    let [_, b, c] = &mut hosts[..] else { unreachable!() };
+    b.send(c, 5);
+    assert_eq!(c.tag(), 5);
+    assert_eq!(switch.snapshot().unwrap().virtual_switches.len(), 1);
+    // Its rates, name, number and packets are to be had again.
+    let gold = cut(&text("gold", 0x101, "600Mbit/s", "select = [{ port = 1 }]"));
+    let at = switch.add_virtual(gold).unwrap();
+    connect(&at[0]).await.barrier().await;
+    switch.remove_virtual("gold").unwrap();
+    switch.remove_virtual("tin").unwrap();
+    tin.closed().await;
+    switch.flow_mod(forward(2, 3)).unwrap();
+    b.send(c, 6);
+    assert_eq!(c.tag(), 6, "without virtual switches it is a switch like any other");
+}
+
+#[tokio::test]
+async fn a_lifetime_ends() {
+    let (switch, _hosts, _) = two();
+    let short = text("short", 0x103, "1Mbit/s", "select = [{ port = 3 }]\nlifetime = '300ms'");
+    let at = switch.add_virtual(cut(&short)).unwrap();
+    let mut controller = connect(&at[0]).await;
+    assert!(shown(&switch, "short").ends_in_s.is_some_and(|left| left <= 0.3));
+    controller.closed().await;
+    until(|| switch.snapshot().unwrap().virtual_switches.len() == 2).await;
+}
+
+#[tokio::test]
+async fn limits_are_each_ones_own() {
+    let (switch, mut hosts, at) = two();
+    switch.remove_virtual("tin").unwrap();
+    let small =
+        text("tin", 0x102, "1Mbit/s", "select = [{ port = 2 }]\nmax_entries = 2\nmax_packet_ins = 1\ntables = 3");
+    let at_tin = switch.add_virtual(cut(&small)).unwrap();
+    let (mut gold, mut tin) = (connect(&at[0]).await, connect(&at_tin[0]).await);
+    assert_eq!(tin.features.n_tables, 3);
+    listens(&mut tin).await;
+    for entry in [punt(), forward(7, 3)] {
+        tin.send(Body::FlowMod(entry)).await;
+    }
+    let beyond = tin.send(Body::FlowMod(forward(8, 3))).await;
+    let error = tin.expect(|message| (message.xid == beyond).then_some(message.body)).await;
+    assert!(
+        matches!(&error, Body::Error(error) if error.error == ErrorType::FlowModFailed(FlowModFailed::TableFull)),
+        "{error:?}"
+    );
+    for number in 0..5 {
+        gold.send(Body::FlowMod(forward(4 + number, 3))).await;
+    }
+    gold.barrier().await;
+    let [_, b, c] = &mut hosts[..] else { unreachable!() };
+    (0..50).for_each(|tag| b.send(c, tag));
+    tin.expect(|message| matches!(message.body, Body::PacketIn(_)).then_some(())).await;
+    until(|| shown(&switch, "tin").ports[1].rx_packets == 50).await;
+    tin.barrier().await;
+}
+
+#[tokio::test]
+async fn queues_are_crosspoints() {
+    let (switch, mut hosts, at) = two();
+    let mut gold = connect(&at[0]).await;
+    let mut entry = forward(1, 3);
+    entry.instructions = vec![Instruction::ApplyActions(vec![Action::SetQueue(2), Action::output(PortNo(3))])];
+    gold.send(Body::FlowMod(entry)).await;
+    gold.barrier().await;
+    let [a, _, c] = &mut hosts[..] else { unreachable!() };
+    a.send(c, 1);
+    assert_eq!(c.tag(), 1);
+    let crosspoints = shown(&switch, "gold").crosspoints;
+    assert_eq!(crosspoints.iter().map(|at| (at.from.0, at.to.0, at.packets)).collect::<Vec<_>>(), [(2, 3, 1)]);
+    let body = RequestBody::Queue { port: PortNo(3), queue: 2 };
+    gold.send(Body::MultipartRequest(MultipartRequest { more: false, body })).await;
+    let stats = gold
+        .expect(|message| match message.body {
+            Body::MultipartReply(reply) => match reply.body {
+                ReplyBody::Queue(stats) => Some(stats),
+                _ => None,
+            },
+            _ => None,
+        })
+        .await;
+    assert_eq!(stats.iter().map(|queue| (queue.queue, queue.tx_packets)).collect::<Vec<_>>(), [(2, 1)]);
+}
+
+#[tokio::test]
+async fn ports_follow_the_physical_ones() {
+    let (switch, _hosts, at) = two();
+    let mut gold = connect(&at[0]).await;
+    listens(&mut gold).await;
+    switch.remove_port(PortNo(2)).unwrap();
+    let desc = gold
+        .expect(|message| match message.body {
+            Body::PortStatus(status) => Some(status.desc),
+            _ => None,
+        })
+        .await;
+    assert_eq!((desc.port_no, desc.state & 1), (PortNo(2), 1), "its link is down");
+    gold.barrier().await;
+}
