@@ -13,6 +13,7 @@ pub(crate) struct Sum(u64);
 impl Sum {
     /// A sum that continues from a folded one.
     #[must_use]
+    #[inline]
     pub(crate) fn from_folded(sum: u16) -> Sum {
         Sum(sum.into())
     }
@@ -20,6 +21,7 @@ impl Sum {
     /// Adds bytes that begin at an even offset; an odd last byte counts as if a zero followed, so only the last part of
     /// what is summed may have one.
     #[must_use]
+    #[inline]
     pub(crate) fn plus(mut self, bytes: &[u8]) -> Sum {
         // 32-bit numbers fold to the same as their halves (2^16 is 1 modulo 2^16 - 1), and 2^32 of them fit in 64 bits.
         let (words, rest) = bytes.as_chunks::<4>();
@@ -38,23 +40,26 @@ impl Sum {
 
     /// Takes out `old` and puts in `new`, of the same length, at an even offset (RFC 1624, equation 3).
     #[must_use]
+    #[inline]
     pub(crate) fn replace(self, old: &[u8], new: &[u8]) -> Sum {
         Sum(self.0 + u64::from(!Sum::default().plus(old).fold())).plus(new)
     }
 
     /// The sum as a 16-bit number: what a partial checksum field holds.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "the loop ends below 2^16")]
+    #[expect(clippy::cast_possible_truncation, reason = "the last step ends below 2^16")]
+    #[inline]
     pub(crate) fn fold(self) -> u16 {
-        let mut sum = self.0;
-        while sum >> 16 != 0 {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        sum as u16
+        // At most 2^33, 2^18, 2^16 + 3 and 2^16 - 1: no loop whose end has to be guessed.
+        let sum = (self.0 & 0xffff_ffff) + (self.0 >> 32);
+        let sum = (sum & 0xffff) + (sum >> 16);
+        let sum = (sum & 0xffff) + (sum >> 16);
+        ((sum & 0xffff) + (sum >> 16)) as u16
     }
 
     /// What a checksum field holds: the sum's complement.
     #[must_use]
+    #[inline]
     pub(crate) fn checksum(self) -> u16 {
         !self.fold()
     }
@@ -62,6 +67,7 @@ impl Sum {
 
 /// The checksum after `old` became `new` (RFC 1624): right if it was right, as wrong as before if it was wrong.
 #[must_use]
+#[inline]
 pub(crate) fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     Sum::from_folded(!checksum).replace(old, new).checksum()
 }
@@ -174,6 +180,14 @@ mod tests {
         assert_eq!(!crc32c_continue(!0, &[0; 32]), 0x8a91_36aa);
         // RFC 1624, section 4: the case where the older formula gave 0xffff.
         assert_eq!(updated(0xdd2f, &[0x55, 0x55], &[0x32, 0x85]), 0x0000);
+    }
+
+    #[test]
+    fn sums_of_every_size_fold() {
+        for sum in [0, 1, 0xffff, 0x1_0000, 0x1_ffff, 0xffff_0001, 0xffff_ffff, 0x1_0000_0000, u64::MAX - 1, u64::MAX] {
+            let folded = Sum(sum).fold();
+            assert_eq!((u64::from(folded) % 0xffff, folded == 0), (sum % 0xffff, sum == 0), "{sum:x}");
+        }
     }
 
     proptest! {

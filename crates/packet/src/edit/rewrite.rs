@@ -44,6 +44,7 @@ impl Bits {
 }
 
 /// Writes `new` at the even offset `offset` of the IPv4 header at `at` and updates its checksum; gives what was there.
+#[inline]
 pub(super) fn write_ipv4<const N: usize>(frame: &mut Frame, at: usize, offset: usize, new: [u8; N]) -> Option<[u8; N]> {
     let bytes = frame.bytes_mut();
     let old = read(bytes, at + offset)?;
@@ -67,6 +68,7 @@ pub(super) fn write_segment(frame: &mut Frame, layers: &Layers, offset: usize, n
 }
 
 /// Updates the transport checksum, if there is one and it covers the part, after `old` became `new`.
+#[inline]
 pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: Part, old: &[u8], new: &[u8]) -> Option<()> {
     let Some((kind, at)) = layers.transport else { return Some(()) };
     let field = usize::from(at)
@@ -86,6 +88,7 @@ pub(super) fn cover(frame: &mut Frame, layers: &Layers, part: Part, old: &[u8], 
 }
 
 /// UDP says "no checksum" by zero, and zero by its other form (RFC 768).
+#[inline]
 fn updated_in(kind: Transport, before: u16, old: &[u8], new: &[u8]) -> u16 {
     match (kind, before) {
         (Transport::Udp, 0) => 0,
