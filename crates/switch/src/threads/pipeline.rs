@@ -170,6 +170,8 @@ impl Pipeline {
                 worker.run();
             })?);
         }
+        let (workers, others, nodes) = (config.workers, pipeline.threads.len(), machine.nodes.len().max(1));
+        tracing::info!("pipeline: workers {workers}, threads for them {others}, NUMA nodes of the machine {nodes}");
         config.warnings(&machine).iter().for_each(|warning| tracing::warn!("{warning}"));
         Ok(pipeline)
     }
