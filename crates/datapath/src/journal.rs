@@ -10,8 +10,10 @@ use crate::shape::EntryId;
 use crate::table::{FlowCounter, FlowEntry, TableSettings};
 use crate::{ChannelId, group, meter};
 use std::sync::Arc;
+use weir_openflow::model::flow::FlowFlags;
 use weir_openflow::model::monitor::FlowEvent;
-use weir_openflow::model::{FlowRemovedReason, PortNo};
+use weir_openflow::model::{FlowRemoved, FlowRemovedReason, PortNo};
+use weir_units::Instant;
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -119,8 +121,9 @@ impl Journal {
 }
 
 impl Tables<'_> {
-    /// Takes a change of flow entries back; those after it have been taken back.
-    pub(crate) fn undo(&mut self, undo: Undo) {
+    /// Takes a change of flow entries back; those after it have been taken back. Gives the message about an entry that there is no
+    /// memory for any more, if it is to be sent: it is evicted.
+    pub(crate) fn undo(&mut self, now: Instant, undo: Undo) -> Option<FlowRemoved> {
         match undo {
             Undo::Added(table, id) => {
                 if let Some(entry) = self.tables[usize::from(table)].remove(id) {
@@ -130,20 +133,26 @@ impl Tables<'_> {
             Undo::Removed(table, id, was) => {
                 let (entry, counter) = *was;
                 let deadline = entry.deadline(counter.used).map(|(at, _)| at);
-                if let Some(replaced) = self.tables[usize::from(table)].put_back(id, entry) {
-                    self.timers.stop(replaced.timer);
+                match self.tables[usize::from(table)].put_back(id, entry) {
+                    Ok(Some(replaced)) => self.timers.stop(replaced.timer),
+                    Ok(None) => {}
+                    Err(lost) => {
+                        let is_told = lost.flags.contains(FlowFlags::SEND_FLOW_REM);
+                        return is_told.then(|| lost.removed(now, table, FlowRemovedReason::Eviction, counter));
+                    }
                 }
                 self.tables[usize::from(table)].counts.start(id, counter);
                 self.start_timer(deadline, table, id);
             }
             Undo::Modified(table, id, former) => {
                 self.tables[usize::from(table)].set_program(id, former.program);
-                let Some(entry) = self.tables[usize::from(table)].get_mut(id) else { return };
+                let entry = self.tables[usize::from(table)].get_mut(id)?;
                 entry.cookie = former.cookie;
                 self.tables[usize::from(table)].counts.start(id, former.counter);
             }
             // Not changes of entries.
             Undo::Port(..) | Undo::Groups(_) | Undo::Meters(_) | Undo::Table(..) => {}
         }
+        None
     }
 }

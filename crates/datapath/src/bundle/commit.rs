@@ -117,7 +117,7 @@ impl Commit {
         }
         datapath.journal.swap(&mut self.noted);
         let step = match self.stage {
-            Stage::TakingBack(_) => self.take_back(datapath),
+            Stage::TakingBack(_) => self.take_back(datapath, now, out),
             _ => self.change(datapath, now, pool, out),
         };
         datapath.journal.swap(&mut self.noted);
@@ -174,10 +174,10 @@ impl Commit {
         self.stage = Stage::Telling(messages.into());
     }
 
-    fn take_back(&mut self, datapath: &mut Datapath) -> Step {
+    fn take_back(&mut self, datapath: &mut Datapath, now: Instant, out: &mut Output) -> Step {
         for _ in 0..STEP {
             if let Some(undo) = datapath.journal.take_last() {
-                datapath.take_back(undo);
+                datapath.take_back(now, undo, out);
             } else if let Some(rest) = self.rest.pop_front() {
                 datapath.give_back(rest);
             } else if let Stage::TakingBack(failure) = std::mem::replace(&mut self.stage, Stage::Changing) {
@@ -235,7 +235,7 @@ impl Datapath {
     }
 
     /// Takes a change back; those after it have been taken back.
-    fn take_back(&mut self, undo: Undo) {
+    fn take_back(&mut self, now: Instant, undo: Undo, out: &mut Output) {
         match undo {
             Undo::Port(port, config) => {
                 self.plane.ports.change(port, |desc| desc.config = config);
@@ -244,7 +244,10 @@ impl Datapath {
             Undo::Groups(saved) => self.groups.restore(*saved, &self.plane.ports, &mut self.plane.groups),
             Undo::Meters(saved) => self.plane.meters.restore(saved),
             Undo::Table(table, settings) => drop(self.configure(table, *settings)),
-            entry => self.tables().undo(entry),
+            entry => {
+                let lost = self.tables().undo(now, entry);
+                self.tell_removed(lost.into_iter().collect(), out);
+            }
         }
     }
 

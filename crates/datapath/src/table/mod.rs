@@ -185,7 +185,10 @@ impl FlowTable {
     /// # Errors
     /// There is none; the table is as it was.
     pub(crate) fn make_room(&mut self, words: &WordMatches) -> Result<(), OutOfMemory> {
-        let id = EntryId(self.entries.next_place());
+        self.make_room_at(EntryId(self.entries.next_place()), words)
+    }
+
+    fn make_room_at(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
         self.counts.make_room(id)?;
         self.classifier.make_room(id, words)
     }
@@ -212,16 +215,22 @@ impl FlowTable {
     }
 
     /// Puts an entry back where it was; gives the one that took its place, which has the same match and priority.
-    pub(crate) fn put_back(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
+    ///
+    /// # Errors
+    /// The memory that it had was given back, and there is none now: gives the entry, which is not in the table.
+    pub(crate) fn put_back(&mut self, id: EntryId, entry: FlowEntry) -> Result<Option<FlowEntry>, Box<FlowEntry>> {
         if self.get(id).is_some() {
-            return self.replace(id, entry);
+            return Ok(self.replace(id, entry));
+        }
+        if self.make_room_at(id, &entry.words).is_err() {
+            return Err(Box::new(entry));
         }
         self.index(id, &entry);
         self.entries.put_back(id.0, entry);
-        None
+        Ok(None)
     }
 
-    /// Makes an entry known to all that looks for it.
+    /// Makes an entry known to all that looks for it; there is room.
     fn index(&mut self, id: EntryId, entry: &FlowEntry) {
         self.classifier.make_room(id, &entry.words).expect("FlowTable::make_room has made it");
         self.classifier.insert(id, entry.priority, &entry.words);
