@@ -601,7 +601,7 @@ mod tests {
             pool.give_burst(&mut burst);
             assert_eq!((burst.len(), (pool.small.len(), pool.large.len())), (0, kept));
         }
-        let mut all = vec![Frame::default(); 0];
+        let mut all = Vec::new();
         pool.take_burst(60, 3, &mut all);
         pool.give_burst(&mut all);
         assert_eq!(pool.small.len(), 10);
