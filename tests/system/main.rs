@@ -18,5 +18,6 @@ mod ofctl;
 mod port_mod;
 mod queues;
 mod quickstart;
+mod tenants;
 mod tls;
 mod tunnels;

@@ -194,7 +194,17 @@ fn switch_config(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let spin = Spin::For(if cores > scenario.switches.len() { SPIN } else { Duration::ZERO });
     let threads = threads(switch, &Machine::here())?;
-    Ok(SwitchConfig { datapath, fail_mode, threads, ports, controllers, spin, ..SwitchConfig::default() })
+    Ok(SwitchConfig {
+        datapath,
+        fail_mode,
+        threads,
+        ports,
+        controllers,
+        spin,
+        fabric: switch.fabric.clone(),
+        virtual_switches: switch.virtual_switches.clone(),
+        ..SwitchConfig::default()
+    })
 }
 
 fn switch_result(snapshot: &Snapshot) -> SwitchResult {

@@ -11,8 +11,9 @@ use weir_scenario::Fabric;
 use weir_switch::{ListenTarget, PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Bps, SystemClock};
 
-/// Bytes of each virtual switch's buffer in front of the output.
-const BUFFER: u64 = 96_000;
+/// Bytes of each virtual switch's buffer in front of the output: more than a line makes up for when its engine was away, or the
+/// queues of those who get most run empty first.
+const BUFFER: u64 = 512_000;
 /// Part of the output that is promised: the rest is room for the admission's rounding.
 const PROMISED: f64 = 0.98;
 
