@@ -85,7 +85,7 @@ fn numbers(flows: u32, order: Order) -> Vec<u32> {
         state ^= state << 17;
         state.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     };
-    let below = |number: u64, end: u32| (number * u64::from(end) >> 32) as u32;
+    let below = |number: u64, end: u32| ((number * u64::from(end)) >> 32) as u32;
     let count = if matches!(order, Order::Cycle) { flows as usize * (DRAWN / flows as usize) } else { DRAWN };
     let all = (0..count).map(|at| match order {
         Order::Cycle => at as u32 % flows,
@@ -182,7 +182,7 @@ fn frame(pool: &mut FramePool, template: &[u8], number: u32) -> Frame {
     bytes.copy_from_slice(template);
     let mut mixed = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for at in [4, 28, 32, 34, 36] {
-        let value = (mixed >> 32) as u32 as u64 * u64::from(ENTRIES) >> 32;
+        let value = ((mixed >> 32) * u64::from(ENTRIES)) >> 32;
         bytes[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
         mixed = mixed.rotate_left(13).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     }

@@ -131,7 +131,7 @@ impl Choice {
         matches!(self.phase, Phase::Forced)
     }
 
-    /// Trials so far.
+    /// Trials that are over.
     pub(super) const fn trials(&self) -> u64 {
         self.trials
     }
@@ -163,7 +163,6 @@ impl Choice {
             return Turn { is_cached, is_timed: self.bursts % BLOCK >= UNCOUNTED };
         }
         if let Phase::Resting = self.phase {
-            self.trials += 1;
             self.trial = Trial::default();
             self.enter(Phase::Filling);
         }
@@ -194,7 +193,6 @@ impl Choice {
         let (packets, hits) = std::mem::take(&mut self.seen);
         let share = hits.saturating_mul(256) / packets.max(1);
         if self.bursts >= TERM || share < self.usual / 2 {
-            self.trials += 1;
             self.trial = Trial { from_use: true, ..Trial::default() };
             self.enter(Phase::Trying);
         }
@@ -244,6 +242,7 @@ impl Choice {
         if !self.trial.pays() {
             return self.failed();
         }
+        self.trials += 1;
         self.usual = self.trial.hits.saturating_mul(256) / self.trial.packets.max(1);
         self.rest = REST;
         self.enter(Phase::Using);
@@ -251,6 +250,7 @@ impl Choice {
     }
 
     fn failed(&mut self) -> Option<u64> {
+        self.trials += 1;
         let rest = self.rest;
         self.rest = (rest * 2).min(LONGEST_REST);
         self.enter(Phase::Resting);

@@ -122,20 +122,21 @@ impl Cache {
     pub(crate) fn begin(&mut self, mut asked: Asked<'_>) -> Known {
         let nothing = Known { left: asked.lanes, alike: None };
         let inner = &mut *self.inner;
-        if inner.generation != Some(asked.generation) {
-            inner.follow(&asked);
-        }
-        if !inner.is_ready {
-            self.rest = inner.choice.give_up().unwrap_or(0);
-            (inner.turn, inner.outcome) = (Turn { is_cached: false, is_timed: false }, Outcome::default());
-            return nothing;
-        }
         inner.turn = inner.choice.turn();
         inner.outcome = Outcome { packets: asked.lanes.count(), ..Outcome::default() };
         if inner.turn.is_timed {
             inner.outcome.cycles = cycles();
         }
         if !inner.turn.is_cached {
+            return nothing;
+        }
+        // This is part of what the cache costs, while tables change.
+        if inner.generation != Some(asked.generation) {
+            inner.follow(&asked);
+        }
+        if !inner.is_ready {
+            self.rest = inner.choice.give_up().unwrap_or(0);
+            inner.outcome = Outcome::default();
             return nothing;
         }
         let known = run_widest(LookUp { inner: &mut *inner, asked: &mut asked });

@@ -28,7 +28,9 @@ impl Reach {
 
     /// Tables that entries go on to, having done nothing else.
     pub(crate) fn leads_to(&self) -> impl Iterator<Item = u8> {
-        (0..=u8::MAX).filter(|table| self.leads_to[usize::from(table / 64)] >> (table % 64) & 1 != 0)
+        (0..=u8::MAX).step_by(64).zip(self.leads_to).flat_map(|(first, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 != 0).take(bits.count_ones() as usize).map(move |bit| first + bit)
+        })
     }
 
     /// An entry came.
