@@ -40,6 +40,8 @@ pub(crate) trait Effects {
     fn looking_up(&mut self) {}
     /// A packet of `bytes` was looked up in a table.
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize);
+    /// A packet of `bytes` that was counted at one entry of a table is to be counted at another, or at none.
+    fn recount(&mut self, _table: u8, _from: EntryId, _to: Option<EntryId>, _bytes: usize) {}
     /// A meter measures a packet.
     fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict;
     /// An action is about to be run.

@@ -212,6 +212,19 @@ impl Effects for Live<'_> {
         }
     }
 
+    #[cold]
+    fn recount(&mut self, table: u8, from: EntryId, to: Option<EntryId>, bytes: usize) {
+        let Some(table) = self.tables.get(usize::from(table)) else { return };
+        let count = |id: EntryId| table.counts.count_of(WorkerNo::ENGINE, id);
+        if let Some(count) = count(from) {
+            count.take_back(bytes as u64);
+        }
+        // At the entry that packets still see there is nothing to count any more.
+        if let Some(count) = to.filter(|id| *id != from).and_then(count) {
+            count.add(1, bytes as u64, self.now);
+        }
+    }
+
     #[inline]
     fn first_egress(&self) -> Option<u8> {
         self.plane.first_egress

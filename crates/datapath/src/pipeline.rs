@@ -7,6 +7,7 @@ use crate::execute;
 use crate::nicira;
 use crate::packet::Packet;
 use crate::program::Program;
+use crate::shape::EntryId;
 use crate::table::{FlowEntry, FlowTable};
 use std::ops::ControlFlow;
 use weir_openflow::model::{Action, PacketInReason, PortNo};
@@ -36,7 +37,12 @@ pub(crate) fn run_from(
 ) {
     set.clear();
     packet.note_output(None);
-    let entry = tables.get(usize::from(fate.table)).and_then(|table| table.get(fate.entry));
+    let table = tables.get(usize::from(fate.table)).filter(|_| fate.entry != EntryId::NONE);
+    let found = table.and_then(|table| table.seen(fate.entry, packet.key()));
+    if table.is_some_and(|table| table.miscounts(fate.entry)) {
+        fx.recount(fate.table, fate.entry, found.map(|(id, _)| id), packet.frame.len());
+    }
+    let entry = found.map(|(_, entry)| entry);
     go_on(tables, fate.table, entry, packet, set, fx);
 }
 

@@ -76,7 +76,8 @@ impl Datapath {
         self.commit.is_some() || self.job.is_some()
     }
 
-    /// Goes on with what is being carried out, for some ten microseconds; a bundle that is to be atomic is carried out to its end.
+    /// Goes on with what is being carried out, for some ten microseconds; an atomic bundle that changes more than flow entries is carried out to
+    /// its end.
     pub fn go_on(&mut self, now: Instant, pool: &mut FramePool, out: &mut Output) {
         self.generation += 1;
         let Some(mut commit) = self.commit.take() else { return self.go_on_with_job(now, pool, out) };

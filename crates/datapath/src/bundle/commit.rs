@@ -2,14 +2,16 @@
 //! fails, all is taken back, the last change first. What cannot be taken back, packets that leave and what channels are told,
 //! comes when all messages have succeeded.
 //!
-//! All of that is done in steps, so that forwarding goes on meanwhile; nothing else that controllers ask for is. Only a bundle that
-//! is to be atomic changes the switch in one step.
+//! All of that is done in steps, so that forwarding goes on meanwhile; nothing else that controllers ask for is. Packets see the flow
+//! entries as they were before an atomic bundle until all of its messages have succeeded. Only one that changes more than flow entries changes the
+//! switch in one step.
 use super::Bundle;
 use crate::agent::{Request, released};
 use crate::buffers::Kept;
 use crate::chunks::Chunks;
 use crate::flow_mod::{self as sweep, Sweep};
 use crate::journal::{Journal, Noted, Undo};
+use crate::table::FlowTable;
 use crate::{ChannelId, Datapath, Output};
 use std::collections::VecDeque;
 use weir_openflow::Version;
@@ -33,6 +35,9 @@ pub(crate) struct Commit {
     /// Of the message that asked for it.
     pub(crate) xid: u32,
     stage: Stage,
+    /// Whether its changes are held back from packets.
+    is_held_back: bool,
+    has_others: bool,
     messages: Chunks<Box<Message>>,
     /// A message that is about many entries, and what is left to do of it.
     begun: Option<(Box<Message>, Box<Sweep<'static>>)>,
@@ -90,6 +95,8 @@ impl Commit {
             flags: bundle.flags,
             xid,
             stage: Stage::Changing,
+            is_held_back: false,
+            has_others: bundle.has_others,
             messages: bundle.messages,
             begun: None,
             noted: journal.for_bundle(),
@@ -101,7 +108,25 @@ impl Commit {
 
     /// Whether packets are to see none or all of what is done now.
     pub(crate) fn is_in_one(&self) -> bool {
-        self.flags.contains(BundleFlags::ATOMIC) && !matches!(self.stage, Stage::Telling(_))
+        self.is_atomic() && self.has_others && !matches!(self.stage, Stage::Telling(_))
+    }
+
+    fn is_atomic(&self) -> bool {
+        self.flags.contains(BundleFlags::ATOMIC)
+    }
+
+    /// Sees to it that packets see the entries as they are, until all of it is done.
+    fn hold_back(&mut self, datapath: &mut Datapath) {
+        if self.is_atomic() && !self.has_others && !std::mem::replace(&mut self.is_held_back, true) {
+            datapath.tables.iter_mut().for_each(FlowTable::hold);
+        }
+    }
+
+    /// Has packets see what is there, and tidies up what they saw until now. Whether that is done.
+    fn reveal(datapath: &mut Datapath) -> bool {
+        datapath.tables.iter_mut().for_each(FlowTable::reveal);
+        let mut most = sweep::STEP;
+        datapath.tables.iter_mut().all(|table| table.tidy(&mut most))
     }
 
     /// Goes on.
@@ -115,6 +140,7 @@ impl Commit {
         if matches!(self.stage, Stage::Telling(_)) {
             return self.tell(datapath, now, pool, out);
         }
+        self.hold_back(datapath);
         datapath.journal.swap(&mut self.noted);
         let step = match self.stage {
             Stage::TakingBack(_) => self.take_back(datapath, now, out),
@@ -180,6 +206,9 @@ impl Commit {
                 datapath.take_back(now, undo, out);
             } else if let Some(rest) = self.rest.pop_front() {
                 datapath.give_back(rest);
+            } else if !Self::reveal(datapath) {
+                // Nothing but what packets saw all the time.
+                break;
             } else if let Stage::TakingBack(failure) = std::mem::replace(&mut self.stage, Stage::Changing) {
                 return Step::Failed(failure);
             }
@@ -188,6 +217,9 @@ impl Commit {
     }
 
     fn tell(&mut self, datapath: &mut Datapath, now: Instant, pool: &mut FramePool, out: &mut Output) -> Step {
+        if !Self::reveal(datapath) {
+            return Step::More;
+        }
         for _ in 0..STEP {
             drop(self.changes.pop_back());
             if let Stage::Telling(messages) = &mut self.stage

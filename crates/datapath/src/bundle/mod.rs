@@ -3,8 +3,9 @@
 //!
 //! Every bundle is ordered, asked for or not, and if one of its messages fails nothing has changed: `commit` takes changes back by
 //! the journal. Nothing else changes the switch meanwhile: what controllers ask for, time-outs and what packets teach waits. Packets are
-//! forwarded meanwhile and see its messages take effect one after the other, unless it is to be atomic: then it is carried out between two
-//! bursts of packets, however long they have to wait.
+//! forwarded meanwhile and see its messages take effect one after the other, unless it is to be atomic: then they see the flow entries as they were
+//! until all messages have succeeded ([`FlowTable::hold`](crate::table::FlowTable::hold)). Only an atomic bundle that changes ports, groups,
+//! meters or tables as well is carried out between two bursts of packets, however long they have to wait.
 mod commit;
 mod schedule;
 
@@ -47,6 +48,8 @@ pub(crate) struct Bundle {
     /// Each in the memory it came in: large pieces that are freed have the allocator tidy up.
     messages: Chunks<Box<Message>>,
     bytes: usize,
+    /// Whether it has messages that change more than flow entries.
+    has_others: bool,
     end: End,
 }
 
@@ -87,7 +90,16 @@ impl Bundles {
             return Err(BundleFailed::OutOfBundles);
         }
         let end = End::GiveUp(now + PATIENCE);
-        self.list.push(Bundle { channel, id, flags, is_closed: false, messages: Chunks::default(), bytes: 0, end });
+        self.list.push(Bundle {
+            channel,
+            id,
+            flags,
+            is_closed: false,
+            messages: Chunks::default(),
+            bytes: 0,
+            has_others: false,
+            end,
+        });
         Ok(())
     }
 
@@ -126,7 +138,9 @@ impl Bundles {
     /// Adds a message that may be.
     pub(crate) fn keep(&mut self, channel: ChannelId, add: BundleAdd) {
         if let Ok(at) = self.position(channel, add.bundle) {
-            self.list[at].messages.push(add.message);
+            let bundle = &mut self.list[at];
+            bundle.has_others |= !matches!(add.message.body, Body::FlowMod(_) | Body::PacketOut(_));
+            bundle.messages.push(add.message);
         }
     }
 

@@ -64,6 +64,14 @@ impl Adaptive {
             Shape::Hashed(hashed) => hashed.settle(now),
         }
     }
+
+    /// The entry that a packet matches, of those that `shows` lets through; not in a hurry.
+    pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
+        match &self.shape {
+            Shape::Linear(linear) => linear.lookup_among(key, shows),
+            Shape::Hashed(hashed) => hashed.tuples.entries().lookup_among(key, shows),
+        }
+    }
 }
 
 impl Classifier for Adaptive {

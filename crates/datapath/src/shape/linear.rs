@@ -121,6 +121,13 @@ impl Linear {
         groups.flat_map(|group| group.candidates.iter().map(move |one| (one.id, group.priority, &one.words)))
     }
 
+    /// The entry that a packet matches, of those that `shows` lets through.
+    pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
+        let candidates = self.groups.iter().flat_map(|group| &group.candidates);
+        let mut matching = candidates.filter(|candidate| candidate.words.matches(key));
+        matching.find(|candidate| shows(candidate.id)).map(|candidate| candidate.id)
+    }
+
     fn group(&self, priority: u16) -> Result<usize, usize> {
         self.groups.binary_search_by(|group| priority.cmp(&group.priority))
     }

@@ -122,9 +122,15 @@ impl Count {
     /// Counts packets; only the thread that these counters belong to does.
     #[inline(always)]
     pub(crate) fn add(&self, packets: u64, bytes: u64, now: Instant) {
-        self.packets.store(self.packets.load(Relaxed) + packets, Relaxed);
-        self.bytes.store(self.bytes.load(Relaxed) + bytes, Relaxed);
+        self.packets.store(self.packets.load(Relaxed).wrapping_add(packets), Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
         self.used.store(now.as_nanos(), Relaxed);
+    }
+
+    /// Counts a packet no longer that somebody counted: the sum over all who count is right.
+    pub(crate) fn take_back(&self, bytes: u64) {
+        self.packets.store(self.packets.load(Relaxed).wrapping_sub(1), Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_sub(bytes), Relaxed);
     }
 
     pub(crate) fn read(&self) -> FlowCounter {
@@ -146,8 +152,8 @@ impl FlowCounter {
     /// What two threads counted for one entry.
     pub(crate) fn and(self, other: FlowCounter) -> FlowCounter {
         FlowCounter {
-            packets: self.packets + other.packets,
-            bytes: self.bytes + other.bytes,
+            packets: self.packets.wrapping_add(other.packets),
+            bytes: self.bytes.wrapping_add(other.bytes),
             used: self.used.max(other.used),
         }
     }

@@ -6,6 +6,7 @@ mod groups;
 mod hot;
 mod limits;
 mod metered;
+mod pending;
 mod reach;
 mod settings;
 mod vacancy;
@@ -23,6 +24,7 @@ pub(crate) use vacancy::{VacancyEvents, percent};
 pub(crate) use written::Written;
 
 use eviction::Eviction;
+use pending::Pending;
 
 use crate::Lookup;
 use crate::program::Program;
@@ -46,6 +48,8 @@ pub(crate) struct FlowTable {
     eviction: Eviction,
     reach: Reach,
     pub(crate) counts: Counts,
+    /// While a bundle changes it that is to take effect as one.
+    pending: Option<Box<Pending>>,
 }
 
 impl FlowTable {
@@ -61,12 +65,13 @@ impl FlowTable {
             eviction: Eviction::default(),
             reach: Reach::default(),
             counts: Counts::default(),
+            pending: None,
         }
     }
 
     /// Number of entries.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() - self.pending.as_ref().map_or(0, |pending| pending.n_gone())
     }
 
     /// What its classifier is, for people.
@@ -88,7 +93,16 @@ impl FlowTable {
     #[inline]
     pub(crate) fn lookup(&self, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
         let id = self.classifier.lookup(key)?;
-        Some((id, self.get(id)?))
+        self.seen(id, key)
+    }
+
+    /// The entry that was found for a packet, as packets see it; or another if they do not.
+    #[inline(always)]
+    pub(crate) fn seen(&self, found: EntryId, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
+        match &self.pending {
+            None => Some((found, self.entries.get(found.0)?)),
+            Some(pending) => self.shown(pending, found, key),
+        }
     }
 
     /// The same of the lanes of a burst, into `found`.
@@ -100,7 +114,18 @@ impl FlowTable {
     /// An entry by its place.
     #[inline]
     pub(crate) fn get(&self, id: EntryId) -> Option<&FlowEntry> {
-        self.entries.get(id.0)
+        self.entries.get(id.0).filter(|_| !self.is_gone(id))
+    }
+
+    /// Whether an entry is in its place only for packets.
+    #[inline]
+    fn is_gone(&self, id: EntryId) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.is_gone(id))
+    }
+
+    /// What packets are to do with an entry without asking.
+    fn verdict_of(&self, program: &Program) -> Verdict {
+        if self.pending.is_some() { Verdict::Program } else { Verdict::of(program) }
     }
 
     /// What lookups depend on and lead to.
@@ -125,10 +150,13 @@ impl FlowTable {
 
     /// Changes what an entry does; gives what it did.
     pub(crate) fn set_program(&mut self, id: EntryId, program: Arc<Program>) -> Option<Arc<Program>> {
+        let verdict = self.verdict_of(&program);
         let entry = self.entries.get_mut(id.0)?;
+        if let Some(pending) = &mut self.pending {
+            pending.changes(id, entry);
+        }
         self.groups.swap(Some(&entry.program), Some(&program));
         self.metered.swap(Some(&entry.program), Some(&program));
-        let verdict = Verdict::of(&program);
         self.counts.set_verdict(id, verdict);
         self.reach.does(verdict);
         Some(std::mem::replace(&mut entry.program, program))
@@ -146,23 +174,34 @@ impl FlowTable {
 
     /// The entry with exactly this match and priority.
     pub(crate) fn find(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
-        self.classifier.find(priority, words)
+        self.classifier.find(priority, words).filter(|id| !self.is_gone(*id))
     }
 
     /// The entries within a match, where the classifier can tell them without going through all.
     pub(crate) fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
-        self.classifier.few_within(words)
+        self.there(self.classifier.few_within(words))
     }
 
     /// Entries of a priority that a match shares packets with, in the same way.
     pub(crate) fn few_overlapping(&self, priority: u16, words: &WordMatches) -> Option<Vec<EntryId>> {
-        self.classifier.few_overlapping(priority, words)
+        self.there(self.classifier.few_overlapping(priority, words))
+    }
+
+    /// Those of some entries that are there not only for packets.
+    fn there(&self, few: Option<Vec<EntryId>>) -> Option<Vec<EntryId>> {
+        let mut few = few?;
+        few.retain(|id| !self.is_gone(*id));
+        Some(few)
     }
 
     /// The entry in the last place below `end` that has one; see [`Slab::last_below`].
     pub(crate) fn last_below(&self, end: &mut u32, most: &mut usize) -> Option<(EntryId, &FlowEntry)> {
-        let entry = self.entries.last_below(end, most)?;
-        Some((EntryId(*end), entry))
+        loop {
+            let entry = self.entries.last_below(end, most)?;
+            if !self.is_gone(EntryId(*end)) {
+                return Some((EntryId(*end), entry));
+            }
+        }
     }
 
     /// All entries.
@@ -177,7 +216,8 @@ impl FlowTable {
 
     /// The entries in at most `most` places from one on. An entry keeps its place for as long as it is there.
     pub(crate) fn places(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, &FlowEntry)> {
-        self.entries.places(from, most).map(|(place, entry)| (EntryId(place), entry))
+        let places = self.entries.places(from, most).map(|(place, entry)| (EntryId(place), entry));
+        places.filter(|(id, _)| !self.is_gone(*id))
     }
 
     /// Makes sure that there is memory for adding an entry of this match.
@@ -195,6 +235,12 @@ impl FlowTable {
 
     /// Adds an entry; none with its match and priority is there, and [`FlowTable::make_room`] was asked for it.
     pub(crate) fn insert(&mut self, entry: FlowEntry) -> EntryId {
+        if self.pending.is_some()
+            && let Some(gone) = self.classifier.find(entry.priority, &entry.words)
+        {
+            self.come_back(gone, entry);
+            return gone;
+        }
         let id = EntryId(self.entries.next_place());
         self.index(id, &entry);
         self.entries.insert(entry);
@@ -203,12 +249,15 @@ impl FlowTable {
 
     /// Puts another entry, of the same match and priority, in an entry's place; gives the former.
     pub(crate) fn replace(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
+        let verdict = self.verdict_of(&entry.program);
         let former = self.entries.get_mut(id.0)?;
+        if let Some(pending) = &mut self.pending {
+            pending.changes(id, former);
+        }
         self.groups.swap(Some(&former.program), Some(&entry.program));
         self.metered.swap(Some(&former.program), Some(&entry.program));
         self.eviction.went(id, former);
         self.eviction.came(id, &entry);
-        let verdict = Verdict::of(&entry.program);
         self.counts.set_verdict(id, verdict);
         self.reach.does(verdict);
         Some(std::mem::replace(former, entry))
@@ -222,6 +271,10 @@ impl FlowTable {
         if self.get(id).is_some() {
             return Ok(self.replace(id, entry));
         }
+        if self.is_gone(id) {
+            self.come_back(id, entry);
+            return Ok(None);
+        }
         if self.make_room_at(id, &entry.words).is_err() {
             return Err(Box::new(entry));
         }
@@ -230,27 +283,58 @@ impl FlowTable {
         Ok(None)
     }
 
+    /// Puts an entry to a place where packets may still see another of its match and priority.
+    fn come_back(&mut self, id: EntryId, entry: FlowEntry) {
+        self.connect(id, &entry);
+        if let Some(place) = self.entries.get_mut(id.0) {
+            *place = entry;
+        }
+    }
+
     /// Makes an entry known to all that looks for it; there is room.
     fn index(&mut self, id: EntryId, entry: &FlowEntry) {
         self.classifier.make_room(id, &entry.words).expect("FlowTable::make_room has made it");
         self.classifier.insert(id, entry.priority, &entry.words);
+        self.connect(id, entry);
+    }
+
+    /// The same, but for the classifier.
+    fn connect(&mut self, id: EntryId, entry: &FlowEntry) {
+        if let Some(pending) = &mut self.pending {
+            pending.came(id);
+        }
         self.groups.swap(None, Some(&entry.program));
         self.eviction.came(id, entry);
         self.metered.swap(None, Some(&entry.program));
-        let verdict = Verdict::of(&entry.program);
+        let verdict = self.verdict_of(&entry.program);
         self.counts.set_verdict(id, verdict);
         self.reach.came(&entry.words, verdict);
     }
 
     /// Removes an entry.
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<FlowEntry> {
+        let entry = match &mut self.pending {
+            None => self.take_out(id)?,
+            Some(pending) => {
+                let entry = self.entries.get(id.0).filter(|_| !pending.is_gone(id))?;
+                pending.goes(id, entry);
+                self.counts.set_verdict(id, Verdict::Program);
+                self.reach.does(Verdict::Program);
+                entry.clone()
+            }
+        };
+        self.groups.swap(Some(&entry.program), None);
+        self.eviction.went(id, &entry);
+        self.metered.swap(Some(&entry.program), None);
+        Some(entry)
+    }
+
+    /// Takes an entry from its place.
+    fn take_out(&mut self, id: EntryId) -> Option<FlowEntry> {
         // Before, not after: what the entry counted is still asked for.
         self.counts.trim(self.entries.n_places());
         let entry = self.entries.remove(id.0)?;
         self.classifier.remove(id, entry.priority, &entry.words);
-        self.groups.swap(Some(&entry.program), None);
-        self.eviction.went(id, &entry);
-        self.metered.swap(Some(&entry.program), None);
         self.reach.went(self.entries.len() == 0);
         Some(entry)
     }

@@ -1,5 +1,6 @@
 //! The datapath as its engine sees it: frames and messages in, frames and messages out.
 mod agent;
+mod atomic;
 mod bench;
 mod bundles;
 mod chains;

@@ -18,12 +18,12 @@ use weir_packet::craft::Craft;
 const PER_STEP: usize = 16;
 
 /// An entry for frames to an address.
-fn to(number: u32) -> FlowMod {
+pub(crate) fn to(number: u32) -> FlowMod {
     let matching = Match::any().with(Field::EthDst, mac(number.into()).to_bits());
     FlowMod { cookie: number.into(), ..FlowMod::add(10, matching, apply(output(2))) }
 }
 
-fn frame_to(number: u32) -> Vec<u8> {
+pub(crate) fn frame_to(number: u32) -> Vec<u8> {
     Craft::ethernet(mac(number.into()), mac(1)).payload(&[5; 100]).build()
 }
 
@@ -34,7 +34,7 @@ fn bench(entries: u32) -> Bench {
 }
 
 /// The entries as they are now, by table and cookie; begins and ends nothing.
-fn entries(bench: &Bench) -> Vec<FlowStats> {
+pub(crate) fn entries(bench: &Bench) -> Vec<FlowStats> {
     let mut walk = bench.datapath.flow_walk(&FlowRequest::all()).unwrap();
     let mut found = Vec::new();
     while bench.datapath.walk_flows(bench.now, &mut walk, 1000, &mut found) {}
@@ -42,12 +42,12 @@ fn entries(bench: &Bench) -> Vec<FlowStats> {
     found
 }
 
-fn begin(bench: &mut Bench, channel: ChannelId, body: Body) {
+pub(crate) fn begin(bench: &mut Bench, channel: ChannelId, body: Body) {
     let message = Message { xid: 77, body };
     bench.datapath.begin(bench.now, channel, message, &mut bench.pool, &mut bench.out);
 }
 
-fn go_on(bench: &mut Bench) {
+pub(crate) fn go_on(bench: &mut Bench) {
     bench.datapath.go_on(bench.now, &mut bench.pool, &mut bench.out);
 }
 
@@ -230,7 +230,7 @@ fn any_match() -> impl Strategy<Value = Match> {
     })
 }
 
-fn any_flow() -> impl Strategy<Value = FlowMod> {
+pub(crate) fn any_flow() -> impl Strategy<Value = FlowMod> {
     let commands = vec![
         FlowCommand::Add,
         FlowCommand::Add,

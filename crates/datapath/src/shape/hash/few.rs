@@ -1,7 +1,8 @@
 //! Entries that a match has to do with, found by their tuples: what a non-strict flow-mod, or the check for overlaps, would go through all
-//! entries for otherwise. Where the entries' masks do not say it, there is no answer.
+//! entries for otherwise. Where the entries' masks do not say it, there is no answer. And the best entry of those that packets see.
 use super::{EntryHash, Tuple};
 use crate::shape::{EntryId, WordMatch, WordMatches};
+use weir_packet::FlowKey;
 
 /// Tuples that are looked at; with more of them going through the entries, a few at a time, is as good.
 const MAX_TUPLES: usize = 128;
@@ -27,6 +28,23 @@ impl EntryHash {
         let hidden = self.hidden.get(&best).into_iter().flat_map(|hidden| hidden.values().copied());
         let found: Vec<EntryId> = std::iter::once(best).chain(hidden).take(MOST + 1).collect();
         (found.len() <= MOST).then_some(found)
+    }
+
+    /// The entry that a packet matches, of those that `shows` lets through.
+    pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
+        let mut best: Option<(u16, EntryId)> = None;
+        for (highest, tuple) in self.tuples.in_order() {
+            if best.is_some_and(|(priority, _)| priority >= highest) {
+                break;
+            }
+            let Some(first) = self.get(tuple, key) else { continue };
+            let hidden = self.hidden.get(&first.1).into_iter().flatten().rev().map(|(priority, id)| (*priority, *id));
+            let shown = std::iter::once(first).chain(hidden).find(|(_, id)| shows(*id));
+            if shown.is_some_and(|(priority, _)| best.is_none_or(|(found, _)| found < priority)) {
+                best = shown;
+            }
+        }
+        best.map(|(_, id)| id)
     }
 
     /// Entries of this priority with which `words` shares packets; no answer if there is a tuple of entries with this priority of which
