@@ -313,7 +313,10 @@ impl Datapath {
     pub fn expire(&mut self, now: Instant, out: &mut Output) -> Option<Instant> {
         let mut gone = Vec::new();
         // Entries that a bundle may yet bring back do not end meanwhile.
-        let entries = if self.is_busy() { Some(now) } else { self.tables().expire(now, EXPIRE_MOST, &mut gone) };
+        let mut entries = if self.is_busy() { Some(now) } else { self.tables().expire(now, EXPIRE_MOST, &mut gone) };
+        if !self.tables.iter_mut().fold(true, |all, table| table.give_back() && all) {
+            entries = Some(now);
+        }
         self.tell_removed(gone, out);
         let buffers = self.plane.buffers.expire(now);
         let learned = self.plane.learned.expire(now, EXPIRE_MOST);

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 /// Places of a piece.
 const PIECE: usize = 256;
 
+/// Pieces at the end that are forgotten when one is emptied: more than one, so that none stay behind for long.
+const MAX_FORGOTTEN: usize = 16;
+
 /// See the module's page.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
@@ -126,11 +129,13 @@ impl<T> Slab<T> {
         if usize::from(piece.used) == PIECE - 1 {
             self.with_room.insert(place / u32::try_from(PIECE).unwrap_or(1));
         }
-        if piece.used == 0 {
+        self.len -= 1;
+        if self.len == 0 {
+            *self = Slab::default();
+        } else if piece.used == 0 {
             self.pieces[number] = None;
             self.shorten();
         }
-        self.len -= 1;
         Some(thing)
     }
 
@@ -173,12 +178,16 @@ impl<T> Slab<T> {
         None
     }
 
-    /// Forgets the pieces at the end that are not there.
-    fn shorten(&mut self) {
-        while matches!(self.pieces.last(), Some(None)) {
+    /// Forgets pieces at the end that are not there, a few at a time: nobody waits for thousands. Whether that is all.
+    pub(crate) fn shorten(&mut self) -> bool {
+        for _ in 0..MAX_FORGOTTEN {
+            if !matches!(self.pieces.last(), Some(None)) {
+                return true;
+            }
             self.pieces.pop();
             self.with_room.remove(&u32::try_from(self.pieces.len()).unwrap_or(u32::MAX));
         }
+        false
     }
 }
 

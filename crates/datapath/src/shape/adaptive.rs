@@ -65,6 +65,14 @@ impl Adaptive {
         }
     }
 
+    /// Gives back memory that entries left which have gone, some of it. Whether that was all.
+    pub(crate) fn give_back(&mut self) -> bool {
+        match &mut self.shape {
+            Shape::Linear(_) => true,
+            Shape::Hashed(hashed) => hashed.tuples.give_back(),
+        }
+    }
+
     /// The entry that a packet matches, of those that `shows` lets through; not in a hurry.
     pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
         match &self.shape {

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_memory::{Array, OutOfMemory, prefetch};
 use weir_units::Instant;
 
+/// Places whose memory is given back at once: some megabytes.
+const MAX_TRIM: usize = 1 << 16;
+
 /// Who counts: 0 is the engine's own thread, its workers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WorkerNo(pub(crate) usize);
@@ -76,12 +79,14 @@ impl Counts {
         self.hot.lengthen(id.index() + 1)
     }
 
-    /// Gives the memory of places from this one on back; no entry is there.
-    pub(crate) fn trim(&mut self, n_places: usize) {
-        if self.hot.len() > n_places {
-            self.hot.truncate(n_places);
-            self.shares.iter_mut().for_each(|share| share.truncate(n_places));
+    /// Gives memory of places from this one on back, where no entry is: not all at once if it is much. Whether that is all.
+    pub(crate) fn trim(&mut self, n_places: usize) -> bool {
+        let len = n_places.max(self.hot.len().saturating_sub(MAX_TRIM));
+        if self.hot.len() > len {
+            self.hot.truncate(len);
+            self.shares.iter_mut().for_each(|share| share.truncate(len));
         }
+        self.hot.len() <= n_places
     }
 
     /// Bytes of memory that entries have here.

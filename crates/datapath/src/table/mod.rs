@@ -329,6 +329,12 @@ impl FlowTable {
         Some(entry)
     }
 
+    /// Gives back memory that entries left which have gone. Whether that was all.
+    pub(crate) fn give_back(&mut self) -> bool {
+        let all = [self.entries.shorten(), self.counts.trim(self.entries.n_places()), self.classifier.give_back()];
+        !all.contains(&false)
+    }
+
     /// Takes an entry from its place.
     fn take_out(&mut self, id: EntryId) -> Option<FlowEntry> {
         // Before, not after: what the entry counted is still asked for.

@@ -210,6 +210,32 @@ fn ends_of_entries_come_a_few_at_a_time() {
     assert_eq!(bench.told(CONTROLLER).len(), 1000);
 }
 
+/// By the bytes that tables account for, whatever the allocator does: in the order in which entries came, and all at once.
+#[test]
+fn memory_goes_back_as_entries_go() {
+    const ENTRIES: u32 = 60_000;
+    const STAY: u32 = 10;
+    let held = |bench: &Bench| bench.datapath.table_shapes(&[]).first().and_then(|table| table.bytes).unwrap_or(0);
+    for is_one_message in [false, true] {
+        let mut bench = bench(ENTRIES);
+        let full = held(&bench);
+        assert!(full > 60 * ENTRIES as usize, "{full} bytes");
+        if is_one_message {
+            let matching = Match::any().with_masked(Field::EthDst, 0x0200_0000_0000_u64, 0xffff_0000_0000_u64);
+            bench.ask(CONTROLLER, Body::FlowMod(FlowMod { matching, ..FlowMod::delete_all() }));
+            (1..=STAY).for_each(|number| bench.flow_mod(&to(number)).unwrap());
+        } else {
+            for number in STAY + 1..=ENTRIES {
+                bench.flow_mod(&FlowMod { command: FlowCommand::DeleteStrict, ..to(number) }).unwrap();
+            }
+        }
+        while bench.datapath.expire(bench.now, &mut bench.out).is_some_and(|at| at <= bench.now) {}
+        assert_eq!(entries(&bench).len(), STAY as usize);
+        let left = held(&bench);
+        assert!(left < full / 20, "{left} of {full} bytes are left, all at once: {is_one_message}");
+    }
+}
+
 /// A change of the tables.
 #[derive(Debug, Clone)]
 enum Change {

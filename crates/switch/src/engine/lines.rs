@@ -11,8 +11,8 @@ use weir_datapath::{ChannelId, LongReply};
 use weir_openflow::Message;
 use weir_units::{Clock, Instant};
 
-/// Flow entries looked at for one part of a reply: some tens of microseconds.
-pub(super) const PART_ENTRIES: usize = 64;
+/// Flow entries looked at for one part of a reply: some twenty microseconds.
+pub(super) const PART_ENTRIES: usize = 32;
 
 /// All channels that are up.
 #[derive(Default)]

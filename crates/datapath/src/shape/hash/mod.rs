@@ -61,6 +61,11 @@ impl EntryHash {
         self.directory.held() + self.slots.held()
     }
 
+    /// Gives back memory that entries left which have gone, some of it. Whether that was all.
+    pub(crate) fn give_back(&mut self) -> bool {
+        self.slots.give_back()
+    }
+
     /// The tuples, and their order.
     pub(crate) const fn tuples(&self) -> &Tuples {
         &self.tuples

@@ -13,6 +13,9 @@ pub(super) const NEAR: usize = 3;
 /// How many places at the end are looked at when one is emptied, to give up those that are empty.
 const MAX_TRIM: usize = 8;
 
+/// The same when memory is given back that thousands of entries left.
+const MAX_GIVEN: usize = 2048;
+
 /// One entry's: half a cache line.
 #[derive(Debug, Clone, Copy, Default, FromZeros)]
 #[repr(C, align(32))]
@@ -146,6 +149,15 @@ impl Slots {
         }
         let last = self.slots.iter().rev().take(MAX_TRIM).take_while(|slot| slot.tuple == 0).count();
         self.slots.truncate(self.slots.len() - last);
+    }
+
+    /// Gives up empty places at the end, not all at once if they are many. Whether that is all.
+    pub(super) fn give_back(&mut self) -> bool {
+        let last = self.slots.iter().rev().take(MAX_GIVEN).take_while(|slot| slot.tuple == 0).count();
+        if last != 0 {
+            self.slots.truncate(self.slots.len() - last);
+        }
+        last < MAX_GIVEN
     }
 
     pub(super) fn set_hidden(&mut self, id: EntryId, is_hidden: bool) {

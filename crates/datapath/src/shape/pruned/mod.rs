@@ -70,6 +70,11 @@ impl Pruned {
         self.space.entries()
     }
 
+    /// Gives back memory that entries left which have gone, some of it. Whether that was all.
+    pub(crate) fn give_back(&mut self) -> bool {
+        self.space.entries_mut().give_back()
+    }
+
     /// Says whether this classifier is searched; while it is not, it makes no index.
     pub(crate) fn want_index(&mut self, wants: bool) {
         self.is_idle = !wants;
