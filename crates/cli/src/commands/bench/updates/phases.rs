@@ -244,8 +244,15 @@ impl Bed<'_> {
     }
 
     fn idle(&self) -> anyhow::Result<u64> {
-        std::thread::park_timeout(self.args.time.0);
+        self.rest(self.clock.now() + self.args.time.0);
         Ok(0)
+    }
+
+    /// Does nothing until a time.
+    fn rest(&self, until: Instant) {
+        while self.clock.now() < until {
+            std::thread::park_timeout(until.since(self.clock.now()));
+        }
     }
 
     /// The messages that add entries and delete them again.
@@ -358,8 +365,7 @@ impl Bed<'_> {
 
     /// Waits until the last entry's time is up, and as long as ending them may take.
     fn expire(&self, until: Instant) -> u64 {
-        let end = until + self.args.time.0 + Duration::from_micros(2 * u64::from(self.entries));
-        std::thread::park_timeout(end.since(self.clock.now()));
+        self.rest(until + self.args.time.0 + Duration::from_micros(2 * u64::from(self.entries)));
         u64::from(self.entries)
     }
 }
