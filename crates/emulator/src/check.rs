@@ -15,6 +15,7 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabErr
         let problem = format!("host {name}: found {found} addresses, expected at most {MAX_ADDRESSES}");
         return Err(LabError::Scenario(problem));
     }
+    crate::streams::check(scenario)?;
     let machine = Machine::here();
     scenario.switches.iter().try_for_each(|switch| threads(switch, &machine).map(drop))?;
     if let Control::Connect(_) = scenario.control {

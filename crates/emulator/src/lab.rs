@@ -4,6 +4,7 @@ use crate::host::engine::Engines;
 use crate::measured::Measured;
 use crate::network::{MEMORY_FRAMES, Network, SwitchPorts, port_drops, shaped};
 use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
+use crate::streams::{self, Rig};
 use crate::{Cancel, LabError, check, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::sync::Arc;
@@ -72,10 +73,12 @@ pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Prog
         )
     };
     progress(Progress::Step("starting switches"));
-    let network = Network::start(&scenario, ports)?;
-    let mut lab = Lab { scenario, clock, cancel: options.cancel.clone(), network, hosts, done, finished };
+    let (spare, rig) = streams::ports(&scenario)?;
+    let network = Network::start(&scenario, ports, spare)?;
+    let cancel = options.cancel.clone();
+    let mut lab = Lab { scenario, clock, cancel, network, hosts, streams: None, done, finished };
     lab.await_network()?;
-    let (elapsed, through) = lab.traffic(progress);
+    let (elapsed, through) = lab.traffic(rig, progress)?;
     progress(Progress::Step("cleaning up"));
     lab.finish(elapsed, &through)
 }
@@ -93,6 +96,7 @@ struct Lab {
     cancel: Cancel,
     network: Network,
     hosts: AnyHosts,
+    streams: Option<streams::Running>,
     done: Sender<usize>,
     finished: Receiver<usize>,
 }
@@ -108,18 +112,25 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs the traffic; how long it took, and which items are through.
-    fn traffic(&mut self, progress: &mut dyn FnMut(Progress)) -> (Duration, Vec<bool>) {
+    /// Runs the traffic; how long it took, and which items are through: all streams together are one behind the others.
+    fn traffic(&mut self, rig: Rig, progress: &mut dyn FnMut(Progress)) -> Result<(Duration, Vec<bool>), LabError> {
         let begin = self.clock.now();
-        let mut through = vec![false; self.scenario.traffic.len()];
+        let streams = self.scenario.traffic.len();
+        let mut through = vec![false; streams + usize::from(!self.scenario.streams.is_empty())];
         if self.cancel.is_cancelled() {
-            return (Duration::ZERO, through);
+            return Ok((Duration::ZERO, through));
+        }
+        if through.len() > streams {
+            let done = self.done.clone();
+            // Nobody listens any more: the lab is ending.
+            let tell = move || _ = done.send(streams);
+            self.streams = Some(rig.begin(&self.scenario, self.clock, begin, tell)?);
         }
         match &mut self.hosts {
             AnyHosts::Memory(engines) => engines.begin(&self.scenario, begin),
             AnyHosts::Netns(hosts) => hosts.begin(&self.scenario, &self.cancel, &self.done),
         }
-        let expected = self.scenario.traffic.iter().map(|item| item.start + length(item)).max().unwrap_or_default();
+        let expected = expected(&self.scenario);
         while through.contains(&false) && !self.cancel.is_cancelled() && self.clock.now() < begin + expected + GRACE {
             if let Some(item) = self.cancel.receive(&self.finished, TELL_EVERY) {
                 through[item] = true;
@@ -131,11 +142,12 @@ impl Lab {
         let delays: Duration = self.scenario.links.iter().map(|link| link.spec.delay).sum();
         let access = self.scenario.hosts.iter().map(|host| host.link.delay).max().unwrap_or_default();
         self.cancel.wait(LINGER + delays + access * 2);
-        (self.clock.now() - begin, through)
+        Ok((self.clock.now() - begin, through))
     }
 
     fn finish(mut self, elapsed: Duration, through: &[bool]) -> Result<LabResult, LabError> {
         let (switches, mut drops) = self.network.snapshot()?;
+        let streams = self.streams.as_mut().map(streams::Running::stop).unwrap_or_default();
         let mut measured: Vec<Measured> = self.scenario.traffic.iter().map(|_| Measured::default()).collect();
         let mode = match &mut self.hosts {
             AnyHosts::Memory(engines) => {
@@ -161,11 +173,19 @@ impl Lab {
             partial,
             setup: setup(scenario, mode, elapsed),
             traffic,
+            streams: streams::results(scenario, &streams),
             switches,
             controller,
             drops,
         })
     }
+}
+
+/// How long a scenario's traffic takes.
+fn expected(scenario: &Scenario) -> Duration {
+    let items = scenario.traffic.iter().map(|item| item.start + length(item));
+    let streams = scenario.streams.first().map(|_| scenario.simulate.warm_up + scenario.simulate.duration);
+    items.chain(streams).max().unwrap_or_default()
 }
 
 /// How long an item of traffic takes, from its start.

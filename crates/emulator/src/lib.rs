@@ -12,6 +12,7 @@ mod measured;
 mod netns;
 mod network;
 pub mod result;
+mod streams;
 mod threads;
 
 pub use cancel::Cancel;

@@ -1,6 +1,7 @@
 //! Switches, the links between them, and their controller.
 use crate::LabError;
 use crate::result::{ControllerResult, Drop, SwitchResult};
+use crate::streams::SparePorts;
 use crate::threads::threads;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -34,9 +35,9 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Starts the scenario's switches, with `hosts[i]` as the switch's end of the link to host `i`, joined by its links and
-    /// under its controller.
-    pub(crate) fn start(scenario: &Scenario, hosts: SwitchPorts) -> Result<Network, LabError> {
+    /// Starts the scenario's switches, with `hosts[i]` as the switch's end of the link to host `i` and `spare` ports beside, joined by its
+    /// links and under its controller.
+    pub(crate) fn start(scenario: &Scenario, hosts: SwitchPorts, spare: SparePorts) -> Result<Network, LabError> {
         let mut ports: Vec<Vec<PortConfig>> = scenario.switches.iter().map(|_| Vec::new()).collect();
         let mut peers: Vec<HashMap<PortNo, String>> = scenario.switches.iter().map(|_| HashMap::new()).collect();
         for (host, port) in scenario.hosts.iter().zip(hosts) {
@@ -50,6 +51,9 @@ impl Network {
                 ports[end.switch].push(PortConfig::new(PortNo(end.port), queued(port, &link.queues)?));
                 peers[end.switch].insert(PortNo(end.port), format!("to {peer}"));
             }
+        }
+        for (switch, number, port) in spare {
+            ports[switch].push(PortConfig::new(number, port));
         }
         let controller = start_controller(scenario)?;
         let mut network = Network { switches: Vec::new(), controller, peers };
@@ -199,6 +203,7 @@ fn switch_config(
         fail_mode,
         threads,
         ports,
+        entries: switch.entries.clone(),
         controllers,
         spin,
         fabric: switch.fabric.clone(),

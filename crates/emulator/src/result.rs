@@ -12,6 +12,9 @@ pub struct LabResult {
     pub setup: Setup,
     /// Traffic, in the scenario's order.
     pub traffic: Vec<TrafficResult>,
+    /// Packets by rule, in the scenario's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamResult>,
     /// Switches, in the scenario's order.
     pub switches: Vec<SwitchResult>,
     /// The embedded controller.
@@ -97,6 +100,40 @@ pub struct TrafficResult {
     pub goodput_bps: Option<f64>,
     /// What went wrong.
     pub problem: Option<String>,
+}
+
+/// What became of a stream's packets that were sent while they counted.
+#[derive(Debug, Clone, Serialize)]
+pub struct StreamResult {
+    /// Its name.
+    pub name: String,
+    /// The switch.
+    pub switch: String,
+    /// The virtual switch there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_switch: Option<String>,
+    /// The port that they leave by.
+    pub output: u32,
+    /// Their class.
+    pub class: u8,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that came out.
+    pub received: u64,
+    /// Share of packets that came out, `0.0..=1.0`.
+    pub throughput: Option<f64>,
+    /// The same of bytes.
+    pub throughput_bytes: Option<f64>,
+    /// Share of packets that did not.
+    pub loss: Option<f64>,
+    /// Rate of the bytes that came out, in bits per second.
+    pub rate_bps: f64,
+    /// Their share of all streams' bytes that came out.
+    pub share: Option<f64>,
+    /// From sending, with the last bit, to coming out, with the first.
+    pub delay: Option<Delay>,
+    /// How much later than planned packets were sent.
+    pub late: Option<Delay>,
 }
 
 /// Spread of measured times, in microseconds.

@@ -39,20 +39,19 @@ impl Fabric {
 }
 
 impl VirtualSwitch {
-    /// Its configuration in a fabric that has its ports. Its lifetime begins `now`.
+    /// Its configuration in a fabric, which refuses it if it does not have its ports. Its lifetime begins `now`.
     pub fn config(&self, fabric: &Fabric, now: Instant) -> VirtualSwitchConfig {
-        let ports = self.ports.iter().filter_map(|port| {
-            Some(weir_fabric::VirtualPort {
-                physical: fabric.index(port.port)?,
-                rate_in: port.rate_in,
-                rate_out: port.rate_out,
-                ceiling: port.ceiling,
-                quantum: saturated(port.quantum),
-            })
+        let ports = self.ports.iter().map(|port| weir_fabric::VirtualPort {
+            physical: fabric.index(port.port).unwrap_or(NOWHERE),
+            rate_in: port.rate_in,
+            rate_out: port.rate_out,
+            ceiling: port.ceiling,
+            quantum: saturated(port.quantum),
         });
-        let path = |[from, to]: [u32; 2]| Some((self.index(fabric, from)?, self.index(fabric, to)?));
-        let certain = self.buffers.iter().filter_map(|at| path([at.from, at.to]).map(|(i, o)| (i, o, at.buffer.0)));
-        let forwarding = self.paths.as_ref().map(|paths| paths.iter().copied().filter_map(path).collect());
+        let index = |number| self.index(fabric, number).unwrap_or(NOWHERE);
+        let certain = self.buffers.iter().map(|at| (index(at.from), index(at.to), at.buffer.0));
+        let forwarding = self.paths.iter().map(|paths| paths.iter().map(|[from, to]| (index(*from), index(*to))));
+        let forwarding = forwarding.map(Iterator::collect).next();
         VirtualSwitchConfig {
             name: self.name.clone(),
             ports: ports.collect(),
@@ -75,6 +74,9 @@ impl VirtualSwitch {
         fabric.index(self.ports.iter().find(|port| port.number == number)?.port)
     }
 }
+
+/// A port that no fabric has.
+const NOWHERE: PortIndex = PortIndex(u16::MAX);
 
 fn queue(queue: QueueManager, red: &Red) -> QueueConfig {
     let default = RedConfig::default();

@@ -24,6 +24,8 @@ pub struct SwitchConfig {
     pub threads: ThreadsConfig,
     /// Its ports. More can be added while it runs.
     pub ports: Vec<PortConfig>,
+    /// Flow entries that it starts with, as `ovs-ofctl` writes them.
+    pub entries: Vec<String>,
     /// Controllers it connects to, and reconnects to.
     pub controllers: Vec<ControllerSpec>,
     /// Where it lets controllers and tools connect.
@@ -54,6 +56,7 @@ impl Default for SwitchConfig {
             fail_mode: FailMode::Secure,
             threads: ThreadsConfig::default(),
             ports: Vec::new(),
+            entries: Vec::new(),
             controllers: Vec::new(),
             listeners: Vec::new(),
             tls: None,

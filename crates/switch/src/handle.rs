@@ -90,6 +90,7 @@ impl Switch {
         for port in config.ports {
             worker.add_port(port)?;
         }
+        worker.install(&config.entries)?;
         if let Some(fabric) = config.fabric {
             worker.set_fabric(fabric);
         }

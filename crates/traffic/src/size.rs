@@ -168,6 +168,11 @@ impl Sizes {
         // Rounding up to whole bytes makes an exponential size geometric.
         if self.exponential { 1.0 / (1.0 - (-1.0 / self.mean).exp()) } else { self.mean }
     }
+
+    /// The shortest, in bytes.
+    pub fn shortest(&self) -> u32 {
+        if self.exponential { 1 } else { self.ranges.iter().map(|range| range.from).min().unwrap_or(1) }
+    }
 }
 
 #[cold]

@@ -1,6 +1,7 @@
 //! What the switch's owner and its control socket ask the engine.
 use super::Engine;
 use super::lines::PART_ENTRIES;
+use crate::entries;
 use crate::handle::SwitchError;
 use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSnapshot, WorkerSnapshot};
 use std::collections::HashMap;
@@ -71,6 +72,17 @@ impl Engine {
     pub(crate) fn flow_mod(&mut self, flow: &FlowMod) -> Result<(), SwitchError> {
         let now = self.clock.now();
         self.logical.datapath.get().flow_mod(now, flow).map_err(SwitchError::FlowMod)?;
+        self.logical.expire_at = now;
+        Ok(())
+    }
+
+    /// Adds the flow entries that the switch starts with.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or is refused.
+    pub(crate) fn install(&mut self, entries: &[String]) -> Result<(), SwitchError> {
+        let now = self.clock.now();
+        entries::install(self.logical.datapath.get(), now, entries).map_err(SwitchError::Request)?;
         self.logical.expire_at = now;
         Ok(())
     }

@@ -14,6 +14,7 @@ pub(crate) fn text(result: &LabResult) -> String {
     let sections = [
         matrix(result).map(|table| ("Who reached whom (from the left to the top)", table)),
         (!result.traffic.is_empty()).then(|| ("Traffic (times in microseconds)", traffic(result))),
+        (!result.streams.is_empty()).then(|| ("Streams (times in microseconds)", streams(result))),
         Some(("Switches", switches(result))),
         (!result.drops.is_empty()).then(|| ("Packets dropped", drops(result))),
     ];
@@ -37,7 +38,7 @@ fn footer(result: &LabResult) -> String {
             controller.packet_ins, controller.flow_mods, controller.packet_outs, controller.errors
         );
     }
-    text + &conditions(result) + &verdict(result)
+    text + &lateness(result) + &conditions(result) + &verdict(result)
 }
 
 fn conditions(result: &LabResult) -> String {
@@ -64,11 +65,14 @@ fn verdict(result: &LabResult) -> String {
     let items = result.traffic.len();
     let ok = result.traffic.iter().filter(|item| item.ok).count();
     if result.partial {
+        if items == 0 {
+            return "Stopped early, results are partial\n".to_owned();
+        }
         let through = result.traffic.iter().filter(|item| !item.partial).count();
         return format!("Stopped early, results are partial: {through} of {items} items of traffic were through\n");
     }
     if items == 0 {
-        return "The scenario has no traffic\n".to_owned();
+        return if result.streams.is_empty() { "The scenario has no traffic\n" } else { "" }.to_owned();
     }
     if result.passed {
         return format!("All {items} items of traffic did what was expected\n");
@@ -149,6 +153,58 @@ fn traffic(result: &LabResult) -> Table {
     }
     right_from(&mut table, 4);
     table
+}
+
+fn streams(result: &LabResult) -> Table {
+    let mut table = table(&[
+        "",
+        "switch",
+        "port",
+        "class",
+        "sent",
+        "received",
+        "throughput",
+        "loss",
+        "rate",
+        "share",
+        "samples",
+        "min",
+        "mean",
+        "p50",
+        "p99",
+        "max",
+    ]);
+    let percent = |share: Option<f64>| share.map_or(String::new(), |share| format!("{:.3}%", share * 100.0));
+    for stream in &result.streams {
+        let cut = stream.virtual_switch.as_ref().map(|name| format!("{} {name}", stream.switch));
+        let mut row = vec![
+            stream.name.clone(),
+            cut.unwrap_or_else(|| stream.switch.clone()),
+            stream.output.to_string(),
+            stream.class.to_string(),
+            stream.sent.to_string(),
+            stream.received.to_string(),
+            percent(stream.throughput),
+            percent(stream.loss),
+            rate(stream.rate_bps),
+            percent(stream.share),
+            stream.delay.map_or(String::new(), |delay| delay.samples.to_string()),
+        ];
+        row.extend(times(stream.delay.as_ref()));
+        table.add_row(row);
+    }
+    right_from(&mut table, 2);
+    table
+}
+
+/// How late packets of streams were sent: what their delays are to be read with.
+fn lateness(result: &LabResult) -> String {
+    let late = result.streams.iter().filter_map(|stream| stream.late);
+    let worst = late.fold([0.0_f64; 2], |[p99, max], late| [p99.max(late.p99_us), max.max(late.max_us)]);
+    if result.streams.is_empty() {
+        return String::new();
+    }
+    format!("Packets of streams were sent at most {:.0} us late, 99 % of each at most {:.0} us\n", worst[1], worst[0])
 }
 
 /// Packets sent; and how many it was to send, if it could not send them all.

@@ -7,12 +7,14 @@ use super::{Cut, VirtualId, Virtuals};
 use crate::engine::Engine;
 use crate::engine::inbox::FromChannel;
 use crate::engine::logical::LogicalSwitch;
+use crate::entries;
 use crate::handle::SwitchError;
 use crate::virtuals::convert;
 use crate::virtuals::first_lookup::FirstLookup;
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::Datapath;
-use weir_fabric::Fabric;
+use weir_fabric::{Fabric, VirtualSwitchConfig};
 use weir_openflow::model::PortNo;
 use weir_packet::Parsed;
 use weir_scenario::{FabricPort, VirtualSwitch};
@@ -63,14 +65,21 @@ impl Engine {
         let name = spec.name.clone();
         self.check_names(&spec)?;
         self.check_virtual(&spec, None)?;
+        // A new datapath has no channel to be told.
+        let mut nobody = weir_datapath::Output::default();
+        for port in &spec.ports {
+            let desc = self.ports.describe_virtual(port);
+            datapath.add_port(now, desc, &mut nobody).map_err(|problem| refused(&name, problem))?;
+        }
+        entries::install(&mut datapath, now, &spec.entries).map_err(|problem| refused(&name, problem))?;
         let is_new = self.virtuals.is_none();
         if is_new {
             let shape = self.fabric_shape();
             self.virtuals = Some(Box::new(Virtuals::new(shape, now).map_err(|problem| refused(&name, problem))?));
         }
         let added = self.virtuals.as_mut().map(|virtuals| {
-            let added = virtuals.fabric.add(now, convert::switch(&spec, &virtuals.shape));
-            added.map_err(|problem| convert::refusal(&problem, &virtuals.shape))
+            let added = virtuals.fabric.add(now, in_fabric(&spec, &virtuals.shape, now));
+            added.map_err(|problem| virtuals.shape.numbered(problem))
         });
         let index = match added {
             Some(Ok(index)) => index,
@@ -80,12 +89,6 @@ impl Engine {
             }
             None => return Err(SwitchError::Stopped),
         };
-        // A new datapath has no channel to be told.
-        let mut nobody = weir_datapath::Output::default();
-        for port in &spec.ports {
-            let desc = self.ports.describe_virtual(port);
-            datapath.add_port(now, desc, &mut nobody).map_err(|problem| refused(&name, problem))?;
-        }
         let fail_mode = convert::fail_mode(spec.fail_mode);
         let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
         let cut = Cut {
@@ -120,12 +123,12 @@ impl Engine {
         let place = self.find_virtual(&name)?;
         self.check_virtual(&spec, Some(place))?;
         let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
-        let config = convert::switch(&spec, &virtuals.shape);
+        let config = in_fabric(&spec, &virtuals.shape, now);
         let Virtuals { fabric, cuts, dropped, shape, .. } = &mut **virtuals;
         let Some(cut) = cuts[usize::from(place)].as_deref_mut() else { return Err(SwitchError::Stopped) };
         unchanged(&cut.spec, &spec).map_err(|problem| refused(&name, problem))?;
         let resized = fabric.resize(now, cut.index, config, dropped);
-        resized.map_err(|problem| refused(&name, convert::refusal(&problem, shape)))?;
+        resized.map_err(|problem| refused(&name, shape.numbered(problem)))?;
         virtuals.give_back(&mut self.pool);
         let inlets = virtuals.inlets(now, &spec);
         let Some(cut) = virtuals.cut(place) else { return Err(SwitchError::Stopped) };
@@ -258,6 +261,11 @@ impl Engine {
     }
 }
 
+/// What a virtual switch is to the fabric. It ends when the engine says so.
+fn in_fabric(spec: &VirtualSwitch, shape: &weir_scenario::Fabric, now: Instant) -> VirtualSwitchConfig {
+    VirtualSwitchConfig { expires: None, ..spec.config(shape, now) }
+}
+
 /// Whether nothing differs that cannot change while a virtual switch runs.
 fn unchanged(old: &VirtualSwitch, new: &VirtualSwitch) -> Result<(), String> {
     let fixed = [
@@ -284,7 +292,7 @@ impl Virtuals {
                     .to_owned(),
             );
         }
-        let fabric = Fabric::new(convert::fabric(&shape)).map_err(|problem| problem.to_string())?;
+        let fabric = Fabric::new(shape.config(Duration::ZERO, 0)).map_err(|problem| problem.to_string())?;
         let ports = shape.ports.iter().enumerate();
         let outlets = ports.map(|(place, port)| Outlet::new(PortNo(port.port), port_index(place), port.rate)).collect();
         Ok(Virtuals {

@@ -1,0 +1,215 @@
+//! A scenario's streams, live: packets by rule sent into memory ports of switches, and taken out of others, by one thread.
+mod sources;
+mod stamp;
+mod template;
+
+use crate::measured::Delays;
+use crate::network::MEMORY_FRAMES;
+use crate::{LabError, result::StreamResult};
+use sources::Sources;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_packet::{Frame, FramePool, PortNo};
+use weir_port::{Port, memory};
+use weir_scenario::Scenario;
+use weir_units::{Clock, Instant, SystemClock};
+
+pub(crate) use template::check;
+
+/// Frames taken from a port at once.
+const BURST: usize = 64;
+/// After the last packet was sent, as long as nothing comes for this time something may still be queued.
+const DRAIN: Duration = Duration::from_millis(200);
+
+/// Ports of switches that no host or link uses, by switch and number.
+pub(crate) type SparePorts = Vec<(usize, PortNo, Box<dyn Port>)>;
+
+/// The far ends of spare ports, before traffic begins.
+pub(crate) struct Rig {
+    ports: BTreeMap<(usize, u32), Box<dyn Port>>,
+}
+
+/// What became of a stream's packets that were sent while they counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counted {
+    pub(crate) sent: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received: u64,
+    pub(crate) received_bytes: u64,
+    /// From sending to receiving.
+    pub(crate) delays: Delays,
+    /// How much later than planned packets were sent.
+    pub(crate) late: Delays,
+}
+
+/// Makes a memory port for each port of a fabric that no host or link uses; the switches' ends, and the rig with the others.
+pub(crate) fn ports(scenario: &Scenario) -> Result<(SparePorts, Rig), LabError> {
+    let (mut near_ends, mut ports) = (Vec::new(), BTreeMap::new());
+    for (index, switch) in scenario.switches.iter().enumerate() {
+        let is_used = |number: u32| {
+            let ends = scenario.links.iter().flat_map(|link| link.ends);
+            let hosts = scenario.hosts.iter().map(|host| (host.switch, host.port));
+            hosts.chain(ends.map(|end| (end.switch, end.port))).any(|used| used == (index, number))
+        };
+        let free = switch.fabric.iter().flat_map(|fabric| &fabric.ports).filter(|port| !is_used(port.port));
+        for port in free {
+            let (near, far) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"))?;
+            let name = format!("p{}", port.port);
+            near_ends.push((index, PortNo(port.port), Box::new(near.named(&name)) as Box<dyn Port>));
+            ports.insert((index, port.port), Box::new(far.named(&name)) as Box<dyn Port>);
+        }
+    }
+    Ok((near_ends, Rig { ports }))
+}
+
+/// Streams that are being sent.
+pub(crate) struct Running {
+    thread: Option<JoinHandle<Vec<Counted>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Rig {
+    /// Begins the scenario's streams: `done` is called when all were sent and nothing comes any more.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub(crate) fn begin(
+        self,
+        scenario: &Scenario,
+        clock: SystemClock,
+        start: Instant,
+        done: impl FnOnce() + Send + 'static,
+    ) -> Result<Running, LabError> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let sources = Sources::new(scenario, start)?;
+        let counted = scenario.streams.iter().map(|_| Counted::default()).collect();
+        let (pool, stopping) = (FramePool::new(1024, 8), Arc::clone(&stop));
+        let mut tester = Tester { ports: self.ports, sources, clock, pool, counted, batch: Vec::new() };
+        let work = move || {
+            tester.run(&stopping);
+            done();
+            tester.counted
+        };
+        let thread = std::thread::Builder::new().name("weir-streams".into()).spawn(work);
+        Ok(Running { thread: Some(thread.map_err(LabError::system("start the thread of streams"))?), stop })
+    }
+}
+
+impl Running {
+    /// Ends the streams; what became of each.
+    pub(crate) fn stop(&mut self) -> Vec<Counted> {
+        self.stop.store(true, Relaxed);
+        let Some(thread) = self.thread.take() else { return Vec::new() };
+        thread.join().unwrap_or_else(|_| {
+            tracing::error!("the thread of streams panicked; what it measured is lost");
+            Vec::new()
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What the thread owns.
+struct Tester {
+    ports: BTreeMap<(usize, u32), Box<dyn Port>>,
+    sources: Sources,
+    clock: SystemClock,
+    pool: FramePool,
+    counted: Vec<Counted>,
+    batch: Vec<Frame>,
+}
+
+impl Tester {
+    /// Sends and receives without sleeping: what it measures are microseconds.
+    fn run(&mut self, stop: &AtomicBool) {
+        let mut last_came = self.clock.now();
+        while !stop.load(Relaxed) {
+            let is_over = !self.send();
+            if self.receive() || !is_over {
+                last_came = self.clock.now();
+            } else if self.clock.now().since(last_came) > DRAIN {
+                return;
+            }
+        }
+    }
+
+    /// Sends what is due; whether there is more to come.
+    fn send(&mut self) -> bool {
+        while let Some(packet) = self.sources.due(self.clock.now()) {
+            let (Some(port), counted) = (self.ports.get_mut(&packet.port), &mut self.counted[packet.stream]) else {
+                continue;
+            };
+            let now = self.clock.now();
+            self.batch.push(packet.frame(now));
+            if packet.counts {
+                counted.sent += 1;
+                counted.sent_bytes += u64::from(packet.bytes);
+                counted.late.record(now.since(packet.at));
+            }
+            if port.transmit(now, &mut self.pool, &mut self.batch).is_err() {
+                // The switch is gone: the lab is ending.
+                return false;
+            }
+        }
+        !self.sources.is_over()
+    }
+
+    /// Takes in what came; whether anything did.
+    fn receive(&mut self) -> bool {
+        let mut came = false;
+        for port in self.ports.values_mut() {
+            let now = self.clock.now();
+            if port.receive(now, &mut self.pool, &mut self.batch, BURST).is_err() {
+                continue;
+            }
+            for frame in self.batch.drain(..) {
+                came = true;
+                if let Some(stamp) = stamp::read(frame.bytes())
+                    && let Some(counted) = self.counted.get_mut(usize::from(stamp.stream))
+                    && stamp.counts
+                {
+                    counted.received += 1;
+                    counted.received_bytes += u64::from(frame.bytes_len());
+                    counted.delays.record(now.since(stamp.sent));
+                }
+                self.pool.give(frame);
+            }
+        }
+        came
+    }
+}
+
+/// What became of the scenario's streams; shares are of all bytes that arrived.
+pub(crate) fn results(scenario: &Scenario, counted: &[Counted]) -> Vec<StreamResult> {
+    let all: u64 = counted.iter().map(|counted| counted.received_bytes).sum();
+    let window = scenario.simulate.duration.as_secs_f64();
+    let result = |(stream, counted): (&weir_scenario::PacketStream, &Counted)| {
+        let switch = &scenario.switches[stream.switch];
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        let lost = counted.sent.saturating_sub(counted.received);
+        StreamResult {
+            name: stream.name.clone(),
+            switch: switch.name.clone(),
+            virtual_switch: stream.virtual_switch.map(|index| switch.virtual_switches[index].name.clone()),
+            output: stream.output,
+            class: stream.class,
+            sent: counted.sent,
+            received: counted.received,
+            throughput: share(counted.received, counted.sent),
+            throughput_bytes: share(counted.received_bytes, counted.sent_bytes),
+            loss: share(lost, counted.sent),
+            rate_bps: counted.received_bytes as f64 * 8.0 / window,
+            share: share(counted.received_bytes, all),
+            delay: counted.delays.summary(),
+            late: counted.late.summary(),
+        }
+    };
+    scenario.streams.iter().zip(counted).map(result).collect()
+}

@@ -1,0 +1,186 @@
+//! What is sent when: packets are made by rule, and go over the line of their port one after the other.
+use super::stamp::{self, Stamp};
+use super::template::{self, Template};
+use crate::LabError;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use weir_packet::Frame;
+use weir_scenario::{Scenario, StreamSource};
+use weir_traffic::{Arrivals, Sizes, Stream, Trace};
+use weir_units::{Bps, Instant};
+
+/// All sources with the lines that they send by.
+pub(super) struct Sources {
+    sources: Vec<Source>,
+    lines: Vec<Line>,
+    /// What happens next.
+    agenda: BinaryHeap<Reverse<(Instant, Event)>>,
+    /// When packets count that are sent.
+    counts: [Instant; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A line's first packet has been sent with its last bit.
+    Sent(usize),
+    /// A source makes a packet.
+    Made(usize),
+}
+
+struct Source {
+    stream: usize,
+    line: usize,
+    template: Arc<Template>,
+    law: Law,
+    random: Stream,
+    until: Instant,
+}
+
+enum Law {
+    Rule(Arrivals, Sizes),
+    Trace { trace: Trace, next: usize, start: Instant },
+}
+
+struct Line {
+    port: (usize, u32),
+    rate: Bps,
+    free_at: Instant,
+    /// Packets with the time at which they are sent.
+    waiting: VecDeque<(Instant, usize, u32)>,
+}
+
+/// A packet that is due.
+pub(super) struct Due {
+    pub(super) stream: usize,
+    pub(super) port: (usize, u32),
+    pub(super) bytes: u32,
+    pub(super) at: Instant,
+    pub(super) counts: bool,
+    template: Arc<Template>,
+}
+
+impl Due {
+    /// The frame, sent `now`.
+    pub(super) fn frame(&self, now: Instant) -> Frame {
+        let mut frame = self.template.frame(self.bytes);
+        let stream = u16::try_from(self.stream).unwrap_or(u16::MAX);
+        stamp::write(frame.bytes_mut(), Stamp { stream, counts: self.counts, sent: now });
+        frame
+    }
+}
+
+impl Sources {
+    /// The scenario's sources, whose times count from `start`.
+    ///
+    /// # Errors
+    /// Packets cannot be made for a stream's virtual switch.
+    pub(super) fn new(scenario: &Scenario, start: Instant) -> Result<Sources, LabError> {
+        let begin = start + scenario.simulate.warm_up;
+        let end = begin + scenario.simulate.duration;
+        let mut all =
+            Sources { sources: Vec::new(), lines: Vec::new(), agenda: BinaryHeap::new(), counts: [begin, end] };
+        let mut lines: HashMap<(usize, u32), usize> = HashMap::new();
+        for (index, stream) in scenario.streams.iter().enumerate() {
+            let from = start + stream.start;
+            let until = stream.duration.map_or(end, |duration| (from + duration).min(end));
+            for input in &stream.inputs {
+                let port = (stream.switch, *input);
+                let line = *lines.entry(port).or_insert_with(|| {
+                    all.lines.push(Line { port, rate: rate(scenario, port), free_at: start, waiting: VecDeque::new() });
+                    all.lines.len() - 1
+                });
+                let number = all.sources.len();
+                let mut random = Stream::new(scenario.seed, 0, number as u64);
+                let law =
+                    law(&stream.source, from, &mut random).map_err(|error| LabError::Scenario(error.to_string()))?;
+                let template = Arc::new(template::template(scenario, stream, *input)?);
+                all.sources.push(Source { stream: index, line, template, law, random, until });
+                all.plan(number, from);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether nothing more will be sent.
+    pub(super) fn is_over(&self) -> bool {
+        self.agenda.is_empty()
+    }
+
+    /// The next packet that should have been sent by `now`.
+    pub(super) fn due(&mut self, now: Instant) -> Option<Due> {
+        while let Some(Reverse((at, event))) = self.agenda.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+            self.agenda.pop();
+            match event {
+                Event::Made(source) => self.make(source, at),
+                Event::Sent(line) => {
+                    if let Some(due) = self.sent(line) {
+                        return Some(due);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Plans the source's next packet after `last`.
+    fn plan(&mut self, number: usize, last: Instant) {
+        let source = &mut self.sources[number];
+        let next = match &mut source.law {
+            Law::Rule(arrivals, _) => last + Duration::from_nanos(arrivals.next(&mut source.random)),
+            Law::Trace { trace, next, start } => match trace.0.get(*next) {
+                Some(packet) => *start + Duration::from_nanos(packet.at_ns),
+                None => return,
+            },
+        };
+        if next < source.until {
+            self.agenda.push(Reverse((next, Event::Made(number))));
+        }
+    }
+
+    fn make(&mut self, number: usize, at: Instant) {
+        let source = &mut self.sources[number];
+        let bytes = match &mut source.law {
+            Law::Rule(_, sizes) => sizes.draw(&mut source.random),
+            Law::Trace { trace, next, .. } => {
+                *next += 1;
+                trace.0[*next - 1].bytes
+            }
+        };
+        let line = &mut self.lines[source.line];
+        line.free_at = line.free_at.max(at) + line.rate.time_of(bytes.into());
+        if line.waiting.is_empty() {
+            self.agenda.push(Reverse((line.free_at, Event::Sent(source.line))));
+        }
+        line.waiting.push_back((line.free_at, number, bytes));
+        self.plan(number, at);
+    }
+
+    fn sent(&mut self, number: usize) -> Option<Due> {
+        let line = &mut self.lines[number];
+        let (at, source, bytes) = line.waiting.pop_front()?;
+        if let Some((next, ..)) = line.waiting.front() {
+            self.agenda.push(Reverse((*next, Event::Sent(number))));
+        }
+        let [begin, end] = self.counts;
+        let counts = begin <= at && at < end;
+        let Source { stream, template, .. } = &self.sources[source];
+        Some(Due { stream: *stream, port: line.port, bytes, at, counts, template: Arc::clone(template) })
+    }
+}
+
+/// The capacity of a switch's port.
+fn rate(scenario: &Scenario, (switch, port): (usize, u32)) -> Bps {
+    let ports = scenario.switches[switch].fabric.iter().flat_map(|fabric| &fabric.ports);
+    ports.filter(|known| known.port == port).map(|known| known.rate).next().unwrap_or(Bps(u64::MAX))
+}
+
+fn law(source: &StreamSource, start: Instant, random: &mut Stream) -> Result<Law, weir_traffic::TrafficError> {
+    Ok(match source {
+        StreamSource::Trace(trace) => Law::Trace { trace: trace.clone(), next: 0, start },
+        StreamSource::Rule { arrival, per_second, size } => {
+            Law::Rule(Arrivals::new(arrival, *per_second, random)?, Sizes::new(size)?)
+        }
+    })
+}

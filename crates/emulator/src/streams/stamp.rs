@@ -1,0 +1,48 @@
+//! What a stream's packets say of themselves at the end of their headers.
+use weir_units::Instant;
+
+/// Bytes of a stamp: a mark, the stream, when it was sent.
+pub(crate) const BYTES: usize = 12;
+const MARK: [u8; 2] = *b"\xd7w";
+/// Bit of the stream's number: the packet counts.
+const COUNTS: u16 = 0x8000;
+
+/// See the module's page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) stream: u16,
+    pub(crate) counts: bool,
+    pub(crate) sent: Instant,
+}
+
+/// Writes a stamp over the last bytes of a frame.
+pub(crate) fn write(frame: &mut [u8], stamp: Stamp) {
+    let Some(place) = frame.last_chunk_mut::<BYTES>() else { return };
+    let stream = stamp.stream | if stamp.counts { COUNTS } else { 0 };
+    place[..2].copy_from_slice(&MARK);
+    place[2..4].copy_from_slice(&stream.to_be_bytes());
+    place[4..].copy_from_slice(&stamp.sent.as_nanos().to_be_bytes());
+}
+
+/// The stamp of a frame that has one.
+pub(crate) fn read(frame: &[u8]) -> Option<Stamp> {
+    let [a, b, c, d, sent @ ..] = *frame.last_chunk::<BYTES>()?;
+    let number = u16::from_be_bytes([c, d]);
+    let sent = Instant::from_nanos(u64::from_be_bytes(sent));
+    ([a, b] == MARK).then_some(Stamp { stream: number & !COUNTS, counts: number & COUNTS != 0, sent })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let stamp = Stamp { stream: 999, counts: true, sent: Instant::from_nanos(1 << 50) };
+        let mut frame = [0; 60];
+        assert_eq!(read(&frame), None);
+        write(&mut frame, stamp);
+        assert_eq!(read(&frame), Some(stamp));
+        assert_eq!(read(&frame[..BYTES - 1]), None, "too short for one");
+    }
+}
