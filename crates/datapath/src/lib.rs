@@ -17,6 +17,7 @@ mod chunks;
 mod drops;
 mod edits;
 mod effects;
+mod entries;
 mod execute;
 mod flow_mod;
 mod forward;

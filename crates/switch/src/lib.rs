@@ -7,7 +7,6 @@ pub mod config;
 mod control;
 pub mod ctl;
 mod engine;
-mod entries;
 pub mod handle;
 pub mod privileges;
 pub mod snapshot;

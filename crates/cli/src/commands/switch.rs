@@ -49,6 +49,9 @@ struct Settings {
     /// af_xdp, af_packet, tap, vxlan, vxlan-gpe, gre, pcap, null, memory. Repeatable
     #[arg(long, value_name = "N=KIND:NAME")]
     port: Vec<PortArgument>,
+    /// A flow entry that it starts with, as for ovs-ofctl add-flow: in_port=1,actions=output:2. Repeatable
+    #[arg(long, value_name = "FLOW")]
+    entry: Vec<String>,
     /// A controller to connect to: tcp:IP[:PORT], ssl:IP[:PORT] or unix:PATH; ,aux=N behind it opens N auxiliary connections
     /// for packet-ins, ,peer-name=NAME accepts only a certificate for that name. Repeatable
     #[arg(long, value_name = "tcp:IP:PORT")]
@@ -255,6 +258,7 @@ impl Settings {
             name: self.name.or(file.name),
             dpid: self.dpid.or(file.dpid),
             port: list(self.port, file.port),
+            entry: list(self.entry, file.entry),
             controller: list(self.controller, file.controller),
             listen: list(self.listen, file.listen),
             echo_interval: self.echo_interval.or(file.echo_interval),
@@ -364,6 +368,7 @@ impl Settings {
             tls: self.tls.files()?,
             control_socket: Some(socket),
             fabric,
+            entries: self.entry,
             virtual_switches,
             session,
             controller_versions,

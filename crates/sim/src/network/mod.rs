@@ -99,7 +99,7 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
         return wrong(format!("controller: connect: found {address}: {problem}"));
     }
     if let Some(switch) = scenario.switches.iter().find(|switch| !switch.virtual_switches.is_empty()) {
-        let problem = "found virtual switches beside traffic between hosts, expected traffic of kind packets only";
+        let problem = "found virtual switches beside traffic between hosts, expected [[stream]] only";
         return wrong(format!("switch {}: {problem}", switch.name));
     }
     if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
@@ -132,6 +132,9 @@ impl<'a> Network<'a> {
                 let port = parts::queued(shaped, &link.queues)?;
                 switches[end.switch].add_port(PortNo(end.port), port, Node::Switch(peer.switch), to)?;
             }
+        }
+        for (switch, spec) in switches.iter_mut().zip(&scenario.switches) {
+            switch.add_entries(&spec.entries)?;
         }
         let control = parts::embedded(scenario)
             .map(|(app, session)| Control::new(Box::new(app), session, settings.control_delay, &mut switches));
@@ -299,6 +302,7 @@ impl<'a> Network<'a> {
             partial,
             setup: setup(scenario, self.now - begin),
             traffic,
+            streams: Vec::new(),
             switches,
             controller: self.control.map(Control::result),
             drops,

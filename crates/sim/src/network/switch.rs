@@ -67,6 +67,16 @@ impl Switch {
         }
     }
 
+    /// Adds the flow entries that it starts with.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or is refused.
+    pub(super) fn add_entries(&mut self, entries: &[String]) -> Result<(), LabError> {
+        let name = &self.name;
+        let wrong = |problem| LabError::Scenario(format!("switch {name}: {problem}"));
+        self.datapath.add_entries(Instant::ZERO, entries).map_err(wrong)
+    }
+
     /// Adds a port with what is at its other end.
     pub(super) fn add_port(
         &mut self,

@@ -1,7 +1,6 @@
 //! What the switch's owner and its control socket ask the engine.
 use super::Engine;
 use super::lines::PART_ENTRIES;
-use crate::entries;
 use crate::handle::SwitchError;
 use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSnapshot, WorkerSnapshot};
 use std::collections::HashMap;
@@ -82,7 +81,7 @@ impl Engine {
     /// One of them cannot be read, or is refused.
     pub(crate) fn install(&mut self, entries: &[String]) -> Result<(), SwitchError> {
         let now = self.clock.now();
-        entries::install(self.logical.datapath.get(), now, entries).map_err(SwitchError::Request)?;
+        self.logical.datapath.get().add_entries(now, entries).map_err(SwitchError::Request)?;
         self.logical.expire_at = now;
         Ok(())
     }

@@ -7,7 +7,6 @@ use super::{Cut, VirtualId, Virtuals};
 use crate::engine::Engine;
 use crate::engine::inbox::FromChannel;
 use crate::engine::logical::LogicalSwitch;
-use crate::entries;
 use crate::handle::SwitchError;
 use crate::virtuals::convert;
 use crate::virtuals::first_lookup::FirstLookup;
@@ -71,7 +70,7 @@ impl Engine {
             let desc = self.ports.describe_virtual(port);
             datapath.add_port(now, desc, &mut nobody).map_err(|problem| refused(&name, problem))?;
         }
-        entries::install(&mut datapath, now, &spec.entries).map_err(|problem| refused(&name, problem))?;
+        datapath.add_entries(now, &spec.entries).map_err(|problem| refused(&name, problem))?;
         let is_new = self.virtuals.is_none();
         if is_new {
             let shape = self.fabric_shape();
