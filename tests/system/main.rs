@@ -18,6 +18,7 @@ mod ofctl;
 mod port_mod;
 mod queues;
 mod quickstart;
+mod simulate;
 mod tenants;
 mod tls;
 mod tunnels;

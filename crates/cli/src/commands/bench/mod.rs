@@ -4,6 +4,7 @@ mod entries;
 mod flow_mods;
 mod link;
 mod machine;
+mod simulate;
 mod tenants;
 mod updates;
 
@@ -23,6 +24,8 @@ enum Command {
     FlowMods(flow_mods::Args),
     /// What virtual switches are promised while one does its worst: shares, rates, delays, cost of a packet
     Tenants(tenants::Args),
+    /// Events a second of simulations, on one thread
+    Simulate(simulate::Args),
     /// What changing a table costs: the gaps in forwarding meanwhile, each flow-mod, memory
     Updates(updates::Args),
 }
@@ -32,6 +35,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Datapath(args) => datapath::run(args),
         Command::FlowMods(args) => flow_mods::run(&args),
         Command::Tenants(args) => tenants::run(&args),
+        Command::Simulate(args) => simulate::run_bench(&args),
         Command::Updates(args) => updates::run(&args),
     }
 }

@@ -1,0 +1,72 @@
+//! `weir simulate` on the examples: what it answers, the same each time, and how it refuses.
+use crate::bed::weir;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn simulate(file: &str, arguments: &[&str]) -> Output {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
+    let output = Command::new(weir()).arg("simulate").arg(path).args(arguments).output();
+    output.unwrap_or_else(|error| panic!("cannot start weir: {error}"))
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A short run of the example with two virtual switches.
+const SHORT: [&str; 4] = ["--duration", "20ms", "--replications", "3"];
+
+#[test]
+fn streams_are_answered_by_virtual_switch() {
+    let output = simulate("vx-priority.toml", &SHORT);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for word in ["small", "big", "all", "Simulated 3 replications of 0.02 s", "±"] {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+}
+
+#[test]
+fn threads_do_not_change_results() {
+    let csv = |threads: &str| {
+        let output = simulate("vx-priority.toml", &[&SHORT[..], &["--csv", "--threads", threads]].concat());
+        assert!(output.status.success());
+        stdout(&output)
+    };
+    assert_eq!(csv("1"), csv("2"));
+    assert_eq!(csv("1").lines().count(), 4, "a header, two virtual switches and all together:\n{}", csv("1"));
+}
+
+#[test]
+fn a_sweep_has_lines_for_each_value() {
+    let sweep = ["--csv", "--sweep", "switch[0].virtual[0].buffer=1500B..3000B:1500B"];
+    let text = stdout(&simulate("vx-priority.toml", &[&SHORT[..], &sweep].concat()));
+    let small: Vec<&str> = text.lines().filter(|line| line.contains(",small,")).collect();
+    assert_eq!(small.len(), 2, "{text}");
+    assert!(small[0].starts_with("1500B,") && small[1].starts_with("3000B,"), "{text}");
+}
+
+#[test]
+fn host_traffic_is_answered_as_live() {
+    let output = simulate("quickstart.toml", &["--duration", "100ms"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for word in ["red-a", "blue-b", "isolated", "in virtual time"] {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_simulated_is_refused() {
+    for (file, arguments, problem) in [
+        ("external.toml", &[][..], "controllers elsewhere"),
+        ("vx-priority.toml", &["--sweep", "switch[3].dpid=1"], "found [3], expected one of 1"),
+        ("vx-priority.toml", &["--sweep", "switch[0].virtual[0].buffer=1B"], "with switch[0].virtual[0].buffer = 1B"),
+        ("vx-priority.toml", &["--until", "2"], "expected a share between 0 and 1"),
+    ] {
+        let output = simulate(file, arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(problem), "no `{problem}` in {error}");
+    }
+}
