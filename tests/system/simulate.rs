@@ -60,9 +60,13 @@ fn host_traffic_is_answered_as_live() {
 fn what_cannot_be_simulated_is_refused() {
     for (file, arguments, problem) in [
         ("external.toml", &[][..], "controllers elsewhere"),
-        ("vx-priority.toml", &["--sweep", "switch[3].dpid=1"], "found [3], expected one of 1"),
-        ("vx-priority.toml", &["--sweep", "switch[0].virtual[0].buffer=1B"], "with switch[0].virtual[0].buffer = 1B"),
-        ("vx-priority.toml", &["--until", "2"], "expected a share between 0 and 1"),
+        ("vx-priority.toml", &["--sweep", "switch[3].dpid=1"][..], "found [3], expected one of 1"),
+        (
+            "vx-priority.toml",
+            &["--sweep", "switch[0].virtual[0].buffer=1B"][..],
+            "with switch[0].virtual[0].buffer = 1B",
+        ),
+        ("vx-priority.toml", &["--until", "2"][..], "expected a share between 0 and 1"),
     ] {
         let output = simulate(file, arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
