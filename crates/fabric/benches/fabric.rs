@@ -1,0 +1,111 @@
+//! What the fabric costs a packet: enqueue and dequeue, with as many virtual switches and packets waiting as live use has.
+//!
+//! `cargo bench -p weir-fabric --bench fabric [switches ports]`: for one case only, which is for counting instructions: run it under
+//! `valgrind --tool=callgrind --toggle-collect='*turn*'`, which counts what happens between the lines below, and divide by the packets it
+//! says. Packets come in bursts of 32 for outputs and switches drawn at random, and as many leave; of many short windows the best and the
+//! median are shown: what others do on the machine only adds.
+#![allow(missing_docs, reason = "a program")]
+use std::hint::black_box;
+use weir_fabric::{
+    Crosspoint, Dropped, Fabric, FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, Next, OutputConfig,
+    Packet, PortIndex, SwitchIndex, VirtualPort, VirtualSwitchConfig,
+};
+use weir_testing::rules::Draw;
+use weir_units::{Bps, Clock, Instant, SystemClock};
+
+const RATE: Bps = Bps(10_000_000_000);
+const BURST: usize = 32;
+/// Bursts in a window.
+const BURSTS: usize = 512;
+const WINDOWS: usize = 60;
+/// The same where instructions are counted.
+const FEW_WINDOWS: usize = 2;
+
+fn main() {
+    let numbers: Vec<u16> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let (windows, cases) = match numbers[..] {
+        [switches, ports] => (FEW_WINDOWS, vec![(switches, ports)]),
+        _ => (WINDOWS, vec![(1, 2), (2, 2), (2, 32), (8, 32), (32, 32)]),
+    };
+    let disciplines = [
+        ("drr, drr", InterDiscipline::Drr, IntraDiscipline::Drr { quantum: 1500 }),
+        ("drr, round robin", InterDiscipline::Drr, IntraDiscipline::RoundRobin),
+        ("drr, fcfs", InterDiscipline::Drr, IntraDiscipline::Fcfs),
+        ("drr, lqf", InterDiscipline::Drr, IntraDiscipline::Lqf),
+        ("strict, drr", InterDiscipline::StrictPriority, IntraDiscipline::Drr { quantum: 1500 }),
+    ];
+    for (switches, ports) in cases {
+        for (name, inter, intra) in disciplines {
+            for waiting in [1, 8] {
+                measure(name, fabric(inter, intra, switches, ports), [switches, ports], waiting, windows);
+            }
+        }
+    }
+}
+
+/// `waiting`: packets in the queues of an output, for each switch that there is.
+fn measure(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], waiting: usize, windows: usize) {
+    let (clock, mut draw) = (SystemClock::start(), Draw(1));
+    let mut dropped = Vec::new();
+    for packet in 0..waiting * usize::from(ports) * usize::from(switches) {
+        let at = crosspoint(&mut draw, switches, ports);
+        enqueue(&mut fabric, Instant::ZERO, at, packet, &mut dropped);
+    }
+    let mut ns = Vec::new();
+    for _ in 0..windows {
+        let places: Vec<Crosspoint> = (0..BURST * BURSTS).map(|_| crosspoint(&mut draw, switches, ports)).collect();
+        let start = clock.now();
+        for burst in places.chunks(BURST) {
+            turn(&mut fabric, start, burst, &mut dropped);
+        }
+        ns.push(clock.now().since(start).as_secs_f64() * 1e9 / (BURST * BURSTS) as f64);
+        assert!(dropped.is_empty(), "buffers are large enough");
+    }
+    ns.sort_by(f64::total_cmp);
+    let packets = windows * BURST * BURSTS;
+    println!(
+        "{switches:>3} switches, {ports:>3} ports, {name:<17} {waiting} waiting: {:5.1} ns, median {:5.1} ({packets} packets)",
+        ns[0],
+        ns[ns.len() / 2]
+    );
+}
+
+/// A burst comes, and as many leave by the same outputs.
+#[inline(never)]
+fn turn(fabric: &mut Fabric<usize>, now: Instant, burst: &[Crosspoint], dropped: &mut Vec<Dropped<usize>>) {
+    for (packet, at) in burst.iter().enumerate() {
+        enqueue(fabric, now, *at, packet, dropped);
+    }
+    for at in burst {
+        let Next::Packet(departure) = fabric.dequeue(now, at.output) else { panic!("as many are there as came") };
+        black_box(departure);
+    }
+}
+
+fn enqueue(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, packet: usize, dropped: &mut Vec<Dropped<usize>>) {
+    let bytes = if packet.is_multiple_of(2) { 64 } else { 1500 };
+    fabric.enqueue(now, at, Packet::new(bytes, packet), dropped);
+}
+
+fn crosspoint(draw: &mut Draw, switches: u16, ports: u16) -> Crosspoint {
+    let mut below = |limit: u16| u16::try_from(draw.below(usize::from(limit))).expect("below 2^16");
+    Crosspoint { switch: SwitchIndex(below(switches)), input: PortIndex(below(ports)), output: PortIndex(below(ports)) }
+}
+
+fn fabric(discipline: InterDiscipline, intra: IntraDiscipline, switches: u16, ports: u16) -> Fabric<usize> {
+    let output = OutputConfig { discipline, ..OutputConfig::new(RATE, 100_000_000) };
+    let inputs = vec![InputConfig { rate: RATE }; usize::from(ports)];
+    let outputs = vec![output; usize::from(ports)];
+    let mut fabric = Fabric::new(FabricConfig { inputs, outputs, ..FabricConfig::default() }).expect("in limits");
+    for index in 0..switches {
+        let ports =
+            (0..ports).map(|port| VirtualPort::new(PortIndex(port), Bps(RATE.0 / u64::from(switches)))).collect();
+        let config = VirtualSwitchConfig {
+            intra,
+            priority: u8::try_from(index % 4).expect("below 4"),
+            ..VirtualSwitchConfig::new("v", ports, 3_000_000)
+        };
+        fabric.add(Instant::ZERO, config).expect("there is room");
+    }
+    fabric
+}
