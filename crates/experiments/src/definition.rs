@@ -32,6 +32,13 @@ pub struct Sizes {
     /// Time between pings, where there are any.
     #[serde(default = "every_ten_ms")]
     pub ping_interval: Span,
+    /// How often each case is simulated, where it is.
+    #[serde(default = "once")]
+    pub replications: u32,
+}
+
+fn once() -> u32 {
+    1
 }
 
 fn every_ten_ms() -> Span {

@@ -7,8 +7,11 @@ mod bed;
 pub mod definition;
 mod lagopus;
 mod others;
+mod page;
+pub mod plot;
 pub mod report;
 mod tester;
+mod virtual_switches;
 
 pub use report::Report;
 
@@ -43,6 +46,9 @@ experiments! {
     "lagopus-loop-count" lagopus::loop_count::measure,
     "lagopus-workers" lagopus::workers::measure,
     "lagopus-table-size" lagopus::table_size::measure,
+    "vx-scale" virtual_switches::scale::measure,
+    "vx-priority" virtual_switches::priority::measure,
+    "vx-split-path" virtual_switches::split_path::measure,
 }
 
 /// How an experiment is rerun.
@@ -68,6 +74,8 @@ pub enum ExperimentError {
     Switch(#[from] SwitchError),
     #[error(transparent)]
     Lab(#[from] LabError),
+    #[error(transparent)]
+    Model(#[from] weir_sim::ModelError),
 }
 
 /// Finds an experiment by its name.
@@ -98,7 +106,15 @@ impl Experiment {
         let definition = self.definition()?;
         let clock = SystemClock::start();
         let sizes = if options.full { definition.full } else { definition.small };
-        let mut run = Run { options, sizes, progress, figures: Vec::new(), claims: Vec::new(), notes: Vec::new() };
+        let mut run = Run {
+            options,
+            sizes,
+            progress,
+            figures: Vec::new(),
+            claims: Vec::new(),
+            notes: Vec::new(),
+            plots: Vec::new(),
+        };
         let before = Ticks::now();
         (self.measure)(&mut run)?;
         let others = Ticks::now().zip(before).map(|(now, before)| now.others_since(before));
@@ -111,6 +127,7 @@ impl Experiment {
             figures: run.figures,
             claims,
             notes: run.notes,
+            plots: run.plots,
             partial: options.cancel.is_cancelled(),
             setup: Setup {
                 version: env!("CARGO_PKG_VERSION"),
@@ -136,6 +153,7 @@ pub(crate) struct Run<'a> {
     pub(crate) figures: Vec<Figure>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) notes: Vec<String>,
+    pub(crate) plots: Vec<plot::Plot>,
 }
 
 impl Run<'_> {

@@ -1,6 +1,7 @@
 //! What a rerun gives: our figures beside the published ones, what they show, and what they were measured with.
 use crate::definition::{Definition, Published, Sizes};
 use crate::others::DISTURBED;
+use crate::plot::Plot;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::fmt;
@@ -25,6 +26,9 @@ pub struct Report {
     pub claims: Vec<Claim>,
     /// What to know about the figures.
     pub notes: Vec<String>,
+    /// Charts of the figures.
+    #[serde(skip)]
+    pub plots: Vec<Plot>,
     /// Whether it was stopped before its end: cases are missing.
     pub partial: bool,
 }

@@ -4,7 +4,7 @@ use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
 use anyhow::Context;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_experiments::{EXPERIMENTS, Options, Report, find};
 
@@ -22,6 +22,9 @@ pub(crate) struct Args {
     /// Also write the report as JSON to a file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Also write the report as a page with charts, report.html, and each chart as SVG, to a directory
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -36,11 +39,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let signals = Signals::watch()?;
     // Before minutes of measuring, not after.
     let record = args.record.as_ref().map(create).transpose()?;
+    if let Some(folder) = &args.plots {
+        std::fs::create_dir_all(folder).with_context(|| format!("--plots: create {}", folder.display()))?;
+    }
     let options = Options { full: args.full, seed: args.seed, cancel: signals.cancel.clone() };
     let report = experiment.run(&options, &mut |doing| eprintln!("weir: {doing}"))?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     if let Some((mut file, path)) = record {
         file.write_all(json.as_bytes()).with_context(|| format!("write {}", path.display()))?;
+    }
+    if let Some(folder) = &args.plots {
+        write_plots(&report, folder)?;
     }
     print(&if args.json { json } else { report.to_string() });
     Ok(status(&report))
@@ -49,6 +58,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn create(path: &PathBuf) -> anyhow::Result<(std::fs::File, &PathBuf)> {
     let file = std::fs::File::create(path).with_context(|| format!("--record: create {}", path.display()))?;
     Ok((file, path))
+}
+
+/// The report as a page, and its charts one by one.
+fn write_plots(report: &Report, folder: &Path) -> anyhow::Result<()> {
+    let write = |name: String, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).with_context(|| format!("--plots: write {}", path.display()))
+    };
+    report.plots.iter().try_for_each(|plot| write(format!("{}.svg", plot.name), plot.svg()))?;
+    write("report.html".into(), report.html())
 }
 
 fn status(report: &Report) -> ExitCode {

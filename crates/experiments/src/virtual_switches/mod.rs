@@ -1,0 +1,82 @@
+//! What sharing a switch costs: a crosspoint-queued switch cut into virtual ones, in virtual time (Anhalt 2011, chapter 4).
+//!
+//! The thesis does not print the parameters of its traffic. Ours, the same in all three experiments, are in [`BURSTS`] and [`SHORT`].
+mod port;
+pub(crate) mod priority;
+pub(crate) mod scale;
+pub(crate) mod split_path;
+
+use crate::plot::Series;
+use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
+use weir_sim::{Model, Plan, RunResult, Watch, Window, replicate};
+use weir_traffic::{Arrival, Bimodal, Size, TwoState};
+use weir_units::Bps;
+
+/// Rate of all lines, as published.
+const LINE: Bps = Bps(1_000_000_000);
+/// Bursts: three times the mean rate for half a millisecond, and half the mean rate between.
+const BURSTS: Arrival = Arrival::TwoState(TwoState { high: 3.0, low: 0.5, high_s: 0.0005 });
+/// Share of packets that are short; lengths are as published.
+const SHORT: f64 = 0.5;
+
+fn sizes() -> Size {
+    Size::Bimodal(Bimodal { short: SHORT, ..Bimodal::default() })
+}
+
+/// Packets a second that offer this share of a line.
+fn packets_per_second(load: f64) -> f64 {
+    let mean_bytes = SHORT * 82.0 + (1.0 - SHORT) * 1425.0;
+    load * LINE.0 as f64 / (8.0 * mean_bytes)
+}
+
+/// Simulates a case as often as is asked for; none if it was stopped.
+fn simulate(run: &mut Run<'_>, case: &str, model: &Model) -> Result<Option<Vec<RunResult>>, ExperimentError> {
+    run.tell(case);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let count = u64::from(run.sizes.replications.max(1));
+    let window = Window { warm_up: Duration::ZERO, length: run.sizes.time.0 };
+    let (seed, cancel) = (run.options.seed, run.options.cancel.clone());
+    let once = |replication| {
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
+        weir_sim::run(model, window, seed, replication, &Watch::default()).map(Some)
+    };
+    let done = replicate(&Plan { least: count, most: count, threads }, once, |_| true)?;
+    Ok((!done.stopped).then_some(done.results))
+}
+
+/// A figure's value by replication.
+fn over(results: &[RunResult], value: impl Fn(&RunResult) -> f64) -> Value {
+    Value::mean_of(&results.iter().map(value).collect::<Vec<_>>())
+}
+
+/// Share of a group's bytes that were not lost, in percent.
+fn throughput(result: &RunResult, groups: &[usize]) -> f64 {
+    let sum =
+        |value: fn(&weir_sim::Tally) -> u64| groups.iter().map(|group| value(&result.groups[*group])).sum::<u64>();
+    let (arrived, accepted) = (sum(|tally| tally.arrived.bytes), sum(|tally| tally.accepted().bytes));
+    100.0 * accepted as f64 / arrived.max(1) as f64
+}
+
+/// Mean delay of groups' packets that were not lost, in milliseconds.
+fn delay_ms(result: &RunResult, groups: &[usize]) -> f64 {
+    let mut delays = weir_sim::stats::Delays::default();
+    groups.iter().for_each(|group| delays.merge(&result.groups[*group].delays));
+    delays.mean_s().unwrap_or(0.0) * 1e3
+}
+
+/// A chart's line from figures: of each case, where it is along, and what was measured.
+fn series(
+    run: &Run<'_>,
+    name: impl Into<String>,
+    metric: &str,
+    cases: impl IntoIterator<Item = (f64, String)>,
+) -> Series {
+    let point = |(x, case): (f64, String)| {
+        let figure = run.figures.iter().find(|figure| figure.case == case && figure.metric == metric)?;
+        Some((x, figure.ours, figure.sd))
+    };
+    Series { name: name.into(), points: cases.into_iter().filter_map(point).collect() }
+}

@@ -1,0 +1,88 @@
+//! One output of a switch with 32 ports, and the virtual switches that share it.
+use super::{BURSTS, LINE, packets_per_second, sizes};
+use std::time::Duration;
+use weir_fabric::{
+    FabricConfig, InputConfig, InterDiscipline, OutputConfig, PortIndex, Sharing, VirtualPort, VirtualSwitchConfig,
+};
+use weir_sim::{FabricModel, Generated, Group, Hop, LineModel, Model, Path, Source, Split};
+use weir_units::{Bps, Instant};
+
+/// As published.
+const PORTS: u16 = 32;
+
+/// How an output is shared.
+pub(super) struct Shared {
+    pub(super) discipline: InterDiscipline,
+    pub(super) sharing: Sharing,
+    /// Buffer of each physical crosspoint, in bytes.
+    pub(super) crosspoint: u64,
+    pub(super) switches: Vec<Share>,
+}
+
+/// A virtual switch.
+pub(super) struct Share {
+    /// Its part of the output's rate and of what is offered.
+    pub(super) part: f64,
+    /// Its buffer at each crosspoint, in bytes.
+    pub(super) buffer: u64,
+    pub(super) quantum: u32,
+    pub(super) priority: u8,
+}
+
+impl Shared {
+    /// The output, offered exactly what it can send: 1/32 by each input. A group for each virtual switch.
+    pub(super) fn model(&self) -> Model {
+        let output = OutputConfig { discipline: self.discipline, ..OutputConfig::new(LINE, self.crosspoint) };
+        let config = FabricConfig {
+            inputs: vec![InputConfig { rate: LINE }; PORTS.into()],
+            outputs: vec![output],
+            sharing: self.sharing,
+            ..FabricConfig::default()
+        };
+        let switches = self.switches.iter().map(Share::config).collect();
+        let group = |index| Group { switch: format!("VS{}", index + 1), port: "1".into(), class: 0 };
+        Model {
+            fabrics: vec![FabricModel { config, switches }],
+            lines: vec![LineModel::Serial(LINE); PORTS.into()],
+            sources: (0..PORTS).flat_map(|input| self.sources(input)).collect(),
+            groups: (0..self.switches.len()).map(group).collect(),
+        }
+    }
+
+    /// What comes by an input: a source for each virtual switch.
+    fn sources(&self, input: u16) -> impl Iterator<Item = Source> {
+        self.switches.iter().enumerate().map(move |(switch, share)| Source {
+            line: input.into(),
+            traffic: Generated::Rule {
+                arrival: BURSTS,
+                per_second: packets_per_second(share.part / f64::from(PORTS)),
+                size: sizes(),
+            },
+            start: Instant::ZERO,
+            stop: Instant::FAR,
+            split: Split::Random,
+            paths: vec![Path {
+                share: 1.0,
+                group: switch,
+                class: 0,
+                hops: vec![Hop { fabric: 0, switch, input, output: 0, delay: Duration::ZERO }],
+            }],
+        })
+    }
+}
+
+impl Share {
+    fn config(&self) -> VirtualSwitchConfig {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a rate")]
+        let rate = Bps((LINE.0 as f64 * self.part) as u64);
+        let port = |input| VirtualPort {
+            rate_out: if input == 0 { rate } else { Bps(0) },
+            quantum: self.quantum,
+            ..VirtualPort::new(PortIndex(input), rate)
+        };
+        VirtualSwitchConfig {
+            priority: self.priority,
+            ..VirtualSwitchConfig::new("virtual", (0..PORTS).map(port).collect(), self.buffer)
+        }
+    }
+}

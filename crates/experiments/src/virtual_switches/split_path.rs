@@ -1,0 +1,185 @@
+//! Figures 4.13 and 4.14: a virtual link split over two paths and put together again in order.
+use super::{BURSTS, LINE, over, packets_per_second, series, simulate, sizes};
+use crate::plot::Plot;
+use crate::report::Claim;
+use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
+use weir_fabric::{
+    Buffers, DropReason, FabricConfig, InputConfig, IntraDiscipline, OutputConfig, PortIndex, VirtualPort,
+    VirtualSwitchConfig,
+};
+use weir_sim::{FabricModel, Generated, Group, Hop, LineModel, Model, Path, RunResult, Source, Split};
+use weir_units::{Bps, Instant};
+
+/// Buffers with paths of equal latency.
+const BUFFERS: [u64; 7] = [12_000, 24_000, 48_000, 96_000, 144_000, 192_000, 240_000];
+/// From here on nothing is lost, as published.
+const ENOUGH: u64 = 192_000;
+/// What the buffer that waits for the longer path has in addition.
+const ADDED: [u64; 5] = [0, 72_000, 144_000, 216_000, 288_000];
+/// How much longer the second path takes: what a full line sends in this time is the largest addition.
+const LONGER: Duration = Duration::from_micros(2304);
+const LINK: usize = 0;
+/// Longer than any two packets of the link can be apart.
+const PATIENCE: Duration = Duration::from_millis(20);
+const LOST_FIRST: &str = "lost where it is split";
+const LOST_SECOND: &str = "lost where it is merged";
+const LATE: &str = "packets out of order";
+const HALF: Bps = Bps(LINE.0 / 2);
+
+/// A way to build the link.
+#[derive(Clone, Copy)]
+struct Link {
+    buffer: u64,
+    added: u64,
+    longer: Duration,
+}
+
+impl Link {
+    fn equal(buffer: u64) -> Link {
+        Link { buffer, added: 0, longer: Duration::ZERO }
+    }
+
+    fn unequal(added: u64) -> Link {
+        Link { buffer: ENOUGH, added, longer: LONGER }
+    }
+
+    fn case(self) -> String {
+        if self.longer.is_zero() {
+            format!("equal paths, {} kB", self.buffer / 1000)
+        } else {
+            format!("second path 2.3 ms longer, {} + {} kB", self.buffer / 1000, self.added / 1000)
+        }
+    }
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    for link in BUFFERS.map(Link::equal).into_iter().chain(ADDED.map(Link::unequal)) {
+        let case = link.case();
+        let Some(results) = simulate(run, &case, &model(link))? else { break };
+        for (hop, metric) in [LOST_FIRST, LOST_SECOND].into_iter().enumerate() {
+            run.figure(&case, metric, "%", over(&results, |result| lost(result, hop)));
+        }
+        let late: u64 = results.iter().map(|result| result.groups[LINK].lost_for[DropReason::Late as usize]).sum();
+        run.figure(&case, LATE, "", Value::of(late as f64, results.len() as u64));
+    }
+    claims(run);
+    plots(run);
+    run.note(format!(
+        "the original does not say how much longer its second path is: here {} ms, of which a full line's bytes are the largest \
+         addition of its figure",
+        LONGER.as_secs_f64() * 1e3
+    ));
+    Ok(())
+}
+
+/// Share of the link's packets that were lost at a hop, in percent.
+fn lost(result: &RunResult, hop: usize) -> f64 {
+    let link = &result.groups[LINK];
+    let lost = link.lost_at.get(hop).map_or(0, |count| count.packets);
+    100.0 * lost as f64 / link.arrived.packets.max(1) as f64
+}
+
+/// Two switches and two paths between them: the first splits the link over both its outputs, which it shares with cross traffic; the
+/// second merges it.
+fn model(link: Link) -> Model {
+    let [split, cross] = [0, 1].map(|input| {
+        let ports = [0, 1].map(|port| VirtualPort {
+            rate_in: if port == input { LINE } else { Bps(0) },
+            ..VirtualPort::new(PortIndex(port), HALF)
+        });
+        VirtualSwitchConfig::new("half", ports.to_vec(), link.buffer)
+    });
+    let ports = [(0, LINE), (1, Bps(0))]
+        .map(|(port, out)| VirtualPort { rate_out: out, ..VirtualPort::new(PortIndex(port), HALF) });
+    let merge = VirtualSwitchConfig {
+        buffers: Buffers {
+            default: link.buffer,
+            certain: vec![(PortIndex(0), PortIndex(0), link.buffer + link.added)],
+        },
+        intra: IntraDiscipline::Merge { patience: PATIENCE },
+        ..VirtualSwitchConfig::new("merge", ports.to_vec(), 0)
+    };
+    let fabric = |outputs, crosspoint| FabricConfig {
+        inputs: vec![InputConfig { rate: LINE }; 2],
+        outputs: vec![OutputConfig::new(LINE, crosspoint); outputs],
+        ..FabricConfig::default()
+    };
+    let group = |name: &str| Group { switch: name.into(), port: "1".into(), class: 0 };
+    Model {
+        fabrics: vec![
+            FabricModel { config: fabric(2, 2 * link.buffer), switches: vec![split, cross] },
+            FabricModel { config: fabric(1, link.buffer + link.added), switches: vec![merge] },
+        ],
+        lines: vec![LineModel::Serial(LINE); 2],
+        sources: vec![source(link, true), source(link, false)],
+        groups: vec![group("link"), group("cross traffic")],
+    }
+}
+
+/// The link's packets, in turn over both paths, or the cross traffic, at random over both outputs.
+fn source(link: Link, is_link: bool) -> Source {
+    let index = u16::from(!is_link);
+    let path = |output: u16| {
+        let delay = if output == 0 { Duration::ZERO } else { link.longer };
+        let first = Hop { fabric: 0, switch: index.into(), input: index, output, delay };
+        let second = Hop { fabric: 1, switch: 0, input: output, output: 0, delay: Duration::ZERO };
+        let hops = if is_link { vec![first, second] } else { vec![first] };
+        Path { share: 1.0, group: index.into(), class: 0, hops }
+    };
+    Source {
+        line: index.into(),
+        traffic: Generated::Rule { arrival: BURSTS, per_second: packets_per_second(1.0), size: sizes() },
+        start: Instant::ZERO,
+        stop: Instant::FAR,
+        split: if is_link { Split::Alternate } else { Split::Random },
+        paths: vec![path(0), path(1)],
+    }
+}
+
+fn claims(run: &mut Run<'_>) {
+    let lost = |run: &Run<'_>, link: Link| {
+        let case = link.case();
+        Some(run.value(&case, LOST_FIRST)? + run.value(&case, LOST_SECOND)?)
+    };
+    let most = |run: &Run<'_>, links: Vec<Link>| {
+        links
+            .into_iter()
+            .map(|link| lost(run, link))
+            .collect::<Option<Vec<f64>>>()
+            .map(|all| all.into_iter().fold(0.0, f64::max))
+    };
+    let enough = BUFFERS.into_iter().filter(|buffer| *buffer >= ENOUGH).map(Link::equal).collect();
+    let zero = |text: &str, found: Option<f64>| match found {
+        Some(most) => Claim::tested(text, most == 0.0, format!("{most:.4} % at most")),
+        None => Claim::untested(text, "stopped before all cases were simulated"),
+    };
+    let equal = zero("with paths of equal latency nothing is lost from buffers of 192 kB on", most(run, enough));
+    let unequal = zero(
+        "with a longer path nothing is lost once the other's buffer has the line's bytes of that time in addition",
+        most(run, vec![Link::unequal(288_000)]),
+    );
+    let late: f64 = run.figures.iter().filter(|figure| figure.metric == LATE).map(|figure| figure.ours).sum();
+    let order = Claim::tested("packets leave in order", late == 0.0, format!("{late} came after a later one had left"));
+    run.claims.extend([equal, unequal, order]);
+}
+
+fn plots(run: &mut Run<'_>) {
+    type Cases = Vec<(f64, String)>;
+    let kb = |bytes: u64| bytes as f64 / 1000.0;
+    let equal: Cases = BUFFERS.iter().map(|bytes| (kb(*bytes), Link::equal(*bytes).case())).collect();
+    let unequal: Cases = ADDED.iter().map(|bytes| (kb(*bytes), Link::unequal(*bytes).case())).collect();
+    for (name, title, x, cases) in [
+        ("equal-latency", "Loss with paths of equal latency (Fig. 4.13)", "buffers, kB", equal),
+        (
+            "unequal-latency",
+            "Loss with a longer second path (Fig. 4.14)",
+            "added to the first path's merge buffer, kB",
+            unequal,
+        ),
+    ] {
+        let series = [LOST_FIRST, LOST_SECOND].map(|metric| series(run, metric, metric, cases.clone())).into();
+        run.plots.push(Plot { name, title: title.into(), x, y: "lost packets, %", log_x: false, series });
+    }
+}
