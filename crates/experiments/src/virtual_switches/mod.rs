@@ -33,6 +33,7 @@ fn packets_per_second(load: f64) -> f64 {
 /// Simulates a case as often as is asked for; none if it was stopped.
 fn simulate(run: &mut Run<'_>, case: &str, model: &Model) -> Result<Option<Vec<RunResult>>, ExperimentError> {
     run.tell(case);
+    run.simulated = true;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let count = u64::from(run.sizes.replications.max(1));
     let window = Window { warm_up: Duration::ZERO, length: run.sizes.time.0 };
