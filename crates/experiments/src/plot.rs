@@ -194,7 +194,8 @@ mod tests {
         let svg = plot(vec![(3.0, 90.0, Some(0.5)), (192.0, 99.5, None)]).svg();
         assert!(svg.contains("a &lt; b") && !svg.contains("a < b"), "{svg}");
         let values = |name: &str| -> Vec<f64> {
-            let parts = svg.split(&format!("{name}=\"")).skip(1);
+            let before = format!("{name}=\"");
+            let parts = svg.split(before.as_str()).skip(1);
             parts.map(|part| part.split('"').next().unwrap().parse().unwrap()).collect()
         };
         assert_eq!(values("cx"), [FIELD[0], FIELD[2]]);
