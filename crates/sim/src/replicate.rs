@@ -61,10 +61,13 @@ pub fn replicate<R: Send, E: Send>(
     })
 }
 
+/// What became of a replication, with its number.
+type Done<R, E> = (u64, Result<Option<R>, E>);
+
 struct Shared<R, E> {
     next: AtomicU64,
     /// Those that are done and not yet looked at.
-    done: Mutex<Vec<(u64, Result<Option<R>, E>)>>,
+    done: Mutex<Vec<Done<R, E>>>,
     changed: Condvar,
 }
 
@@ -102,6 +105,8 @@ impl<R, E> Shared<R, E> {
 
     /// No new ones are begun; those under way go on to their end.
     fn end(&self) {
+        // Under the lock, or one that is about to wait would not hear of it.
+        let _done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         self.next.store(u64::MAX / 2, Ordering::Relaxed);
         self.changed.notify_all();
     }

@@ -87,9 +87,10 @@ impl Mmpp {
                 }
             }
         }
-        let mut shares = vec![1.0];
+        let mut shares: Vec<f64> = vec![1.0];
         for state in 1..n {
-            shares.push((0..state).map(|from| shares[from] * q[from][state]).sum());
+            let share = shares.iter().zip(&q).map(|(share, row)| share * row[state]).sum();
+            shares.push(share);
         }
         let total: f64 = shares.iter().sum();
         Ok(shares.into_iter().map(|share| share / total).collect())

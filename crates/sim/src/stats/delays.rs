@@ -6,7 +6,7 @@ use serde::Serialize;
 const DIGITS: u8 = 3;
 
 /// Delays: their sum exactly, their distribution to three digits.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Delays {
     /// Made with the first sample.
     histogram: Option<Box<Histogram<u64>>>,
@@ -26,12 +26,6 @@ pub struct DelaySummary {
     pub p99_s: f64,
     pub p999_s: f64,
     pub max_s: f64,
-}
-
-impl Default for Delays {
-    fn default() -> Self {
-        Delays { histogram: None, sum_ns: 0, count: 0 }
-    }
 }
 
 impl Delays {

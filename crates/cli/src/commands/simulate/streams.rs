@@ -58,7 +58,7 @@ pub(super) fn simulate(
     let asked = u64::from(scenario.simulate.replications);
     let until = scenario.simulate.until;
     let plan = match until {
-        Some(_) => Plan { least: asked.min(FEWEST).max(2), most: MOST, threads },
+        Some(_) => Plan { least: asked.clamp(2, FEWEST), most: MOST, threads },
         None => Plan { least: asked, most: asked, threads },
     };
     let one = |number| {
