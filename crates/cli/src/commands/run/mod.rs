@@ -32,7 +32,7 @@ pub(crate) struct LabArgs {
     /// Hosts are network namespaces with real ping and iperf3 (needs root) instead of network stacks in this process
     #[arg(long)]
     netns: bool,
-    /// Length of each tcp and udp item of traffic, such as 10s, instead of the scenario's
+    /// Length of each tcp and udp item of traffic, and of all streams, such as 10s, instead of the scenario's
     #[arg(long, value_name = "TIME")]
     duration: Option<Span>,
     /// Print the result as one JSON document
@@ -72,6 +72,7 @@ fn json(result: &LabResult) -> anyhow::Result<String> {
 /// Replaces the length of all tcp and udp items.
 pub(crate) fn set_duration(scenario: &mut Scenario, wanted: Span) -> anyhow::Result<()> {
     anyhow::ensure!(!wanted.0.is_zero(), "--duration: found {wanted}, expected a time above zero such as 10s");
+    scenario.simulate.duration = wanted.0;
     for item in &mut scenario.traffic {
         if let TrafficKind::Tcp { duration } | TrafficKind::Udp { duration, .. } = &mut item.kind {
             *duration = wanted.0;
