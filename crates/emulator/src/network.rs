@@ -3,7 +3,7 @@ use crate::LabError;
 use crate::result::{ControllerResult, Drop, SwitchResult};
 use crate::streams::SparePorts;
 use crate::threads::threads;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use weir_controller::apps::learning::{Learning, LearningConfig};
 use weir_controller::{Controller, ControllerConfig};
@@ -228,12 +228,21 @@ fn switch_result(snapshot: &Snapshot) -> SwitchResult {
 fn switch_drops(snapshot: &Snapshot, peers: &HashMap<PortNo, String>, drops: &mut Vec<Drop>) {
     for port in &snapshot.ports {
         let peer = peers.get(&port.number).map_or("", String::as_str);
-        port_drops(&format!("{} port {} {peer}", snapshot.name, port.number), &port.counters, drops);
+        port_drops(format!("{} port {} {peer}", snapshot.name, port.number).trim_end(), &port.counters, drops);
     }
     let datapath = snapshot.drops.iter().map(|(reason, packets)| (reason.replace('_', " "), *packets));
     let unread = ("packet-in: the controller does not read".to_owned(), snapshot.packet_ins_dropped);
     for (reason, packets) in datapath.chain([unread]).filter(|(_, packets)| *packets > 0) {
         drops.push(Drop { place: snapshot.name.clone(), reason, packets });
+    }
+    for cut in &snapshot.virtual_switches {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        let counts = cut.crosspoints.iter().flat_map(|at| &at.dropped);
+        counts.for_each(|(reason, packets)| *sums.entry(reason.as_str()).or_default() += packets);
+        for (reason, packets) in sums.into_iter().filter(|(_, packets)| *packets > 0) {
+            let place = format!("{} {}", snapshot.name, cut.name);
+            drops.push(Drop { place, reason: reason.replace('_', " "), packets });
+        }
     }
 }
 

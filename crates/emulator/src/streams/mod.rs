@@ -147,7 +147,7 @@ impl Tester {
                 continue;
             };
             let now = self.clock.now();
-            self.batch.push(packet.frame(now));
+            self.batch.push(packet.frame(now, &mut self.pool));
             if packet.counts {
                 counted.sent += 1;
                 counted.sent_bytes += u64::from(packet.bytes);

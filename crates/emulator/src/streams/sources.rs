@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use weir_packet::Frame;
+use weir_packet::{Frame, FramePool};
 use weir_scenario::{Scenario, StreamSource};
 use weir_traffic::{Arrivals, Sizes, Stream, Trace};
 use weir_units::{Bps, Instant};
@@ -63,8 +63,8 @@ pub(super) struct Due {
 
 impl Due {
     /// The frame, sent `now`.
-    pub(super) fn frame(&self, now: Instant) -> Frame {
-        let mut frame = self.template.frame(self.bytes);
+    pub(super) fn frame(&self, now: Instant, pool: &mut FramePool) -> Frame {
+        let mut frame = self.template.frame(self.bytes, pool);
         let stream = u16::try_from(self.stream).unwrap_or(u16::MAX);
         stamp::write(frame.bytes_mut(), Stamp { stream, counts: self.counts, sent: now });
         frame

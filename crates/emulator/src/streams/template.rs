@@ -2,22 +2,29 @@
 use super::stamp;
 use crate::LabError;
 use std::net::IpAddr;
+use weir_packet::checksum::internet;
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
-use weir_packet::{Frame, MacAddr};
-use weir_scenario::{PacketStream, Scenario, Selector, StreamSource};
-use weir_traffic::Sizes;
+use weir_packet::{Frame, FramePool, MacAddr};
+use weir_scenario::{IpNet, PacketStream, Scenario, Selector, StreamSource};
+use weir_traffic::{MAX_BYTES, Sizes};
 
 /// An IP protocol number for experiments (RFC 3692, 2.1): nobody takes the packets for something else.
 const EXPERIMENT: u8 = 253;
+/// An IPv4 header without options.
+const IPV4_BYTES: usize = 20;
 const TO: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 2]);
 const FROM: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 1]);
 
-/// Headers of a stream's packets from one input.
+/// Packets of a stream from one input: one of the greatest length, of which each packet is the beginning.
 #[derive(Debug, Clone)]
 pub(super) struct Template {
-    headers: Craft,
-    bytes: usize,
+    whole: Vec<u8>,
+    /// Bytes of all headers.
+    headers: usize,
+    /// Where the IP header begins.
+    ip: usize,
+    is_v6: bool,
 }
 
 impl Template {
@@ -30,34 +37,48 @@ impl Template {
         if let Some(label) = selector.mpls {
             craft = craft.mpls(label, 0, 64);
         }
-        let v4 = |net: Option<weir_scenario::IpNet>, other: [u8; 4]| match net.map(|net| net.addr) {
+        let ip = craft.build().len();
+        let v4 = |net: Option<IpNet>, other: [u8; 4]| match net.map(|net| net.addr) {
             Some(IpAddr::V4(addr)) => addr,
             _ => other.into(),
         };
-        let v6 = |net: Option<weir_scenario::IpNet>, other: u16| match net.map(|net| net.addr) {
+        let v6 = |net: Option<IpNet>, other: u16| match net.map(|net| net.addr) {
             Some(IpAddr::V6(addr)) => addr,
             _ => [0xfd00, 0, 0, 0, 0, 0, 0, other].into(),
         };
-        let is_v6 = |net: Option<weir_scenario::IpNet>| net.is_some_and(|net| net.addr.is_ipv6());
-        let craft = if is_v6(selector.ip_src) || is_v6(selector.ip_dst) {
+        let is_v6 = [selector.ip_src, selector.ip_dst].iter().flatten().any(|net| net.addr.is_ipv6());
+        let craft = if is_v6 {
             craft.ipv6(v6(selector.ip_src, 1), v6(selector.ip_dst, 2))
         } else {
             craft.ipv4(v4(selector.ip_src, [198, 18, 0, 1]), v4(selector.ip_dst, [198, 18, 0, 2]))
         };
-        let headers = craft.ip_proto(EXPERIMENT);
-        let bytes = headers.build().len();
-        Template { headers, bytes }
+        let mut whole = craft.ip_proto(EXPERIMENT).build();
+        let headers = whole.len();
+        whole.resize(MAX_BYTES as usize, 0);
+        Template { whole, headers, ip, is_v6 }
     }
 
     /// Length of the shortest frame.
     fn least(&self) -> usize {
-        self.bytes + stamp::BYTES
+        self.headers + stamp::BYTES
     }
 
     /// A frame of this length, which is at least [`Template::least`].
-    pub(super) fn frame(&self, bytes: u32) -> Frame {
-        let payload = (bytes as usize).saturating_sub(self.bytes);
-        self.headers.clone().payload(&[0; 65_536][..payload.min(65_536)]).frame()
+    pub(super) fn frame(&self, bytes: u32, pool: &mut FramePool) -> Frame {
+        let bytes = (bytes as usize).clamp(self.headers, self.whole.len());
+        let mut frame = pool.take(bytes);
+        frame.assign(&self.whole[..bytes]);
+        let packet = &mut frame.bytes_mut()[self.ip..];
+        let length = |from: usize| u16::try_from(bytes - from).unwrap_or(u16::MAX).to_be_bytes();
+        if self.is_v6 {
+            packet[4..6].copy_from_slice(&length(self.headers));
+        } else {
+            packet[2..4].copy_from_slice(&length(self.ip));
+            packet[10..12].fill(0);
+            let checksum = internet(&[&packet[..IPV4_BYTES]]);
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        frame
     }
 }
 
@@ -126,5 +147,32 @@ fn shortest(source: &StreamSource) -> u32 {
         StreamSource::Trace(trace) => trace.0.iter().map(|packet| packet.bytes).min().unwrap_or(u32::MAX),
         // It was checked when the scenario was read.
         StreamSource::Rule { size, .. } => Sizes::new(size).map_or(0, |sizes| sizes.shortest()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_packet::checksum;
+
+    #[test]
+    fn frames_of_any_length_are_right() {
+        let net = |text: &str| text.parse::<IpNet>().unwrap();
+        let mut pool = FramePool::new(4, 4);
+        for selector in [
+            Selector::default(),
+            Selector { vlan: Some(7), ip_src: Some(net("10.1.0.0/16")), ..Selector::default() },
+            Selector { mpls: Some(99), ..Selector::default() },
+            Selector { ip_dst: Some(net("fd00::1/64")), ..Selector::default() },
+        ] {
+            let template = Template::new(&selector);
+            for bytes in [template.least(), 100, 1500] {
+                let frame = template.frame(u32::try_from(bytes).unwrap(), &mut pool);
+                assert_eq!(frame.len(), bytes, "{selector}");
+                assert_eq!(checksum::verify(frame.bytes()), Ok(()), "{selector}");
+                let is_tagged = frame.bytes()[12..14] == [0x81, 0];
+                assert_eq!(is_tagged, selector.vlan.is_some());
+            }
+        }
     }
 }

@@ -96,7 +96,10 @@ async fn what_does_not_fit_changes_nothing() {
     let before = switch.snapshot().unwrap().virtual_switches;
     let ListenTarget::Tcp(address) = &at[0] else { unreachable!() };
     let cases = [
-        (text("lead", 0x103, "300Mbit/s", "select = [{ port = 3 }]"), "expected at most 200Mbit/s"),
+        (
+            text("lead", 0x103, "300Mbit/s", "select = [{ port = 3 }]"),
+            "input 1: asked for 300Mbit/s, 200Mbit/s of 1Gbit/s are free: 100Mbit/s short",
+        ),
         (text("gold", 0x103, "1Mbit/s", "select = [{ port = 3 }]"), "there is one of this name already"),
         (text("lead", 0x101, "1Mbit/s", "select = [{ port = 3 }]"), "0x101, which gold has"),
         (text("lead", 1, "1Mbit/s", "select = [{ port = 3 }]"), "which the switch itself has"),
@@ -117,7 +120,7 @@ async fn what_does_not_fit_changes_nothing() {
         assert!(error.contains(says), "{says}: {error}");
     }
     let wider = cut(&text("gold", 0x101, "700Mbit/s", "select = [{ port = 1 }]"));
-    assert!(switch.resize_virtual(wider).unwrap_err().to_string().contains("expected at most 600Mbit/s"));
+    assert!(switch.resize_virtual(wider).unwrap_err().to_string().contains("600Mbit/s of 1Gbit/s are free"));
     let other = cut(&text("gold", 0x109, "1Mbit/s", "select = [{ port = 1 }]"));
     assert!(switch.resize_virtual(other).unwrap_err().to_string().contains("dpid cannot change"));
     assert!(matches!(switch.remove_virtual("nobody"), Err(SwitchError::Request(_))));

@@ -130,7 +130,8 @@ fn many_entries_come_and_go() {
         space.insert(EntryId(n), priority, &words);
     }
     let bytes = space.entries().held() / COUNT as usize;
-    assert!(bytes < 13 + 32 + 14 + 40, "{bytes} bytes an entry, a third of them with 40 more");
+    // Bucket, filter, slot, and what is left free; a third have 40 more. Chains are longer or shorter as the secret has it: 96 to 100.
+    assert!(bytes < 13 + 1 + 32 + 14 + 40 + 3, "{bytes} bytes an entry");
     assert_eq!(space.entries().n_places(), COUNT as usize);
     let all = space.entries().entries(0, COUNT as usize);
     assert!(
