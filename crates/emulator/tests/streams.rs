@@ -69,6 +69,7 @@ fn what_a_virtual_switch_drops_is_told() {
         "rate_out = \"10Mbit/s\" }]\n[[switch.virtual]]",
         "rate_out = \"1Mbit/s\", ceiling = \"1Mbit/s\" }]\n[[switch.virtual]]",
     );
+    let narrow = narrow.replacen("buffer = \"96kB\"", "buffer = \"8kB\"", 1);
     let result = lab(&narrow);
     let [gold, tin] = &result.streams[..] else { panic!("expected two streams") };
     assert!(gold.received < gold.sent, "{gold:?}");
