@@ -27,7 +27,10 @@ pub struct Series {
     pub points: Vec<(f64, f64, Option<f64>)>,
 }
 
-const WIDTH: f64 = 760.0;
+/// Widest characters of the text, about.
+const CHARACTER: f64 = 8.0;
+/// Between the field and the names of the lines.
+const LEGEND: f64 = 50.0;
 const HEIGHT: f64 = 400.0;
 /// The field between the axes: left, top, right, bottom.
 const FIELD: [f64; 4] = [70.0, 40.0, 570.0, 345.0];
@@ -37,11 +40,18 @@ const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#222}.t{font-weigh
     @media(prefers-color-scheme:dark){text{fill:#ddd}.g{stroke:#444}.a{stroke:#aaa}}";
 
 impl Plot {
+    /// As wide as the names of the lines need.
+    fn width(&self) -> f64 {
+        let longest = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or_default();
+        FIELD[2] + LEGEND + CHARACTER * longest as f64
+    }
+
     /// The chart as an SVG document.
     pub fn svg(&self) -> String {
         let axes = Axes::of(self);
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\"><title>{}</title><style>{STYLE}</style>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {HEIGHT}\" role=\"img\"><title>{}</title><style>{STYLE}</style>\n",
+            self.width(),
             escape(&self.title)
         );
         let [left, top, right, bottom] = FIELD;
@@ -115,7 +125,7 @@ struct Axes {
 impl Axes {
     fn of(plot: &Plot) -> Axes {
         let points = || plot.series.iter().flat_map(|series| &series.points);
-        let y_ticks = ticks(range(points().map(|point| point.1)));
+        let y_ticks = ticks(range(points().flat_map(|(_, y, spread)| [*y, y + spread.unwrap_or(0.0)])));
         let mut x_ticks: Vec<f64> = points().map(|point| point.0).collect();
         x_ticks.sort_by(f64::total_cmp);
         x_ticks.dedup();
