@@ -14,7 +14,7 @@ mod virtual_switch;
 
 pub use address::IpNet;
 pub use error::ScenarioError;
-pub use stream::{PacketStream, Simulate, StreamSource};
+pub use stream::{PacketStream, Simulate};
 pub use virtual_switch::{
     Crosspoint, Fabric, FabricPort, IntraDiscipline, QueueManager, Red, Selector, VirtualPort, VirtualSwitch,
 };

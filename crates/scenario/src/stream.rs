@@ -1,6 +1,6 @@
 //! Packets by rule, from input ports of a switch to one of its output ports; and how long they are simulated.
 use std::time::Duration;
-use weir_traffic::{Arrival, Size, Trace};
+use weir_traffic::Offered;
 
 /// Packets by rule, through one switch.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,29 +16,13 @@ pub struct PacketStream {
     /// Number of the physical port that they leave by.
     pub output: u32,
     /// What each source sends.
-    pub source: StreamSource,
+    pub source: Offered,
     /// Their traffic class in reports.
     pub class: u8,
     /// When it starts, from the start of the run.
     pub start: Duration,
     /// How long it lasts; none: as long as the run.
     pub duration: Option<Duration>,
-}
-
-/// What a source sends.
-#[derive(Debug, Clone, PartialEq)]
-pub enum StreamSource {
-    /// Packets by rule.
-    Rule {
-        /// When they come.
-        arrival: Arrival,
-        /// How many a second, in the mean.
-        per_second: f64,
-        /// How long they are.
-        size: Size,
-    },
-    /// Packets of a list, once.
-    Trace(Trace),
 }
 
 /// How a scenario is simulated.

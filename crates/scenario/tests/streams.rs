@@ -1,7 +1,7 @@
 //! Packets by rule as scenario files describe them.
 use std::time::Duration;
-use weir_scenario::{PacketStream, Scenario, StreamSource};
-use weir_traffic::{Arrival, Bimodal, Size, TwoState};
+use weir_scenario::{PacketStream, Scenario};
+use weir_traffic::{Arrival, Bimodal, Offered, Size, TwoState};
 
 /// A switch with 33 ports and packets of two virtual switches; each case breaks one line of it.
 const RIGHT: &str = r#"
@@ -105,7 +105,7 @@ fn the_right_one_says_what_it_means() {
         virtual_switch: Some(0),
         inputs: vec![1, 2],
         output: 33,
-        source: StreamSource::Rule {
+        source: Offered::Rule {
             arrival: Arrival::TwoState(TwoState { high: 3.0, low: 0.5, high_s: 0.0005 }),
             // A tenth of 1 Gbit/s from two inputs, in packets of 82 bytes.
             per_second: 0.1 * 1e9 / 8.0 / 2.0 / 82.0,
@@ -136,7 +136,7 @@ fn wrong_ones_say_where_and_why() {
 fn rates_and_sizes_may_be_said_plainly() {
     let text =
         RIGHT.replace("load = 0.1", "rate = \"12Mbit/s\"").replace("{ kind = \"bimodal\", short = 1.0 }", "\"1500B\"");
-    let StreamSource::Rule { per_second, size, .. } = stream(&text).source else { panic!("expected a rule") };
+    let Offered::Rule { per_second, size, .. } = stream(&text).source else { panic!("expected a rule") };
     assert_eq!((per_second, size), (1000.0, Size::Fixed(1500)));
 }
 
@@ -154,6 +154,6 @@ fn lists_of_packets_are_read_from_files_beside_the_scenario() {
     let read = Scenario::parse(&alone, file);
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(both.ends_with("expected neither rate, load nor sizes: the trace has them"), "{both}");
-    let StreamSource::Trace(trace) = read.unwrap().streams.remove(0).source else { panic!("expected a trace") };
+    let Offered::Trace(trace) = read.unwrap().streams.remove(0).source else { panic!("expected a trace") };
     assert_eq!(trace.0.iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [64, 1500]);
 }

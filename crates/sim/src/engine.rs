@@ -136,8 +136,7 @@ impl<'a> Run<'a> {
             let first_path = place(run.paths.len());
             run.add_paths(source, &switches);
             let random = Stream::new(seed, replication, number as u64);
-            let made = SourceState::new(source, first_path, run.window[1], random);
-            let (state, first) = made.map_err(|error| ModelError::Traffic { source_index: number, error })?;
+            let (state, first) = SourceState::new(source, number, first_path, run.window[1], random)?;
             run.sources.push(state);
             run.agenda.set(number, first);
         }

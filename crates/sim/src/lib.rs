@@ -17,6 +17,6 @@ pub mod tally;
 
 pub use agenda::Agenda;
 pub use engine::{RunResult, Watch, run};
-pub use model::{FabricModel, Generated, Group, Hop, LineModel, Model, ModelError, Path, Source, Split, Window};
+pub use model::{FabricModel, Group, Hop, LineModel, Model, ModelError, Path, Source, Split, Window};
 pub use replicate::{Plan, Replications, replicate};
 pub use tally::Tally;

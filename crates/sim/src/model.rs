@@ -2,8 +2,8 @@
 //! paths that packets take through them.
 use std::collections::HashMap;
 use std::time::Duration;
-use weir_fabric::{FabricConfig, FabricError, VirtualSwitchConfig};
-use weir_traffic::{Arrival, Size, Trace, TrafficError};
+use weir_fabric::{FabricConfig, FabricError, SplitBy, SplitError, VirtualSwitchConfig};
+use weir_traffic::{Offered, TrafficError};
 use weir_units::{Bps, Instant};
 
 /// Most sources, lines, paths and groups of a model, each.
@@ -47,7 +47,7 @@ pub struct Source {
     /// The line it sends by.
     pub line: usize,
     /// What it makes.
-    pub traffic: Generated,
+    pub traffic: Offered,
     /// When it begins.
     pub start: Instant,
     /// When it ends at the latest; the run's end if that is earlier.
@@ -58,32 +58,14 @@ pub struct Source {
     pub paths: Vec<Path>,
 }
 
-/// What a source makes.
-#[derive(Debug, Clone)]
-pub enum Generated {
-    /// Packets by rule.
-    Rule {
-        /// When they come.
-        arrival: Arrival,
-        /// How many a second, in the mean.
-        per_second: f64,
-        /// How long they are.
-        size: Size,
-    },
-    /// Packets of a list, once.
-    Trace(Trace),
-}
-
 /// How packets are shared out to paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Split {
-    /// At random, by the paths' shares.
+    /// Each at random, by the paths' shares.
     #[default]
     Random,
-    /// One packet each in turn, whatever the shares.
-    Alternate,
-    /// To the path that has had fewest bytes for its share; among equals the first.
-    Bytes,
+    /// As a virtual link's classifier does ([`Splitter`](weir_fabric::Splitter)), by the paths' shares, which are whole numbers then.
+    Link(SplitBy),
 }
 
 /// A way through fabrics.
@@ -152,6 +134,14 @@ pub enum ModelError {
         source_index: usize,
         /// What is wrong with it.
         error: TrafficError,
+    },
+    /// A source's packets cannot be shared out as described.
+    #[error("source {source_index}: {error}")]
+    Split {
+        /// The source's index.
+        source_index: usize,
+        /// What is wrong with it.
+        error: SplitError,
     },
     /// A fabric cannot be made.
     #[error("fabric {fabric}: {error}")]

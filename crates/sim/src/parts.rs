@@ -1,8 +1,8 @@
 //! Sources and lines while a run goes on.
-use crate::model::{Generated, LineModel, Source, Split};
+use crate::model::{LineModel, ModelError, Path, Source, Split};
 use std::collections::VecDeque;
-use weir_fabric::Line;
-use weir_traffic::{Arrivals, Sizes, Stream, Trace, TrafficError};
+use weir_fabric::{Line, Splitter};
+use weir_traffic::{Generator, Stream};
 use weir_units::Instant;
 
 /// A packet on its way.
@@ -65,56 +65,52 @@ impl LineState {
 
 /// A source with what it draws from.
 pub(crate) struct SourceState {
-    traffic: Traffic,
-    random: Stream,
+    generator: Generator,
     pub(crate) line: u32,
     stop: Instant,
-    split: Split,
+    share_out: ShareOut,
     /// Of the next packet.
     number: u64,
     /// Number of its first path among all.
     first_path: u32,
-    /// By path: its share of all and of those before, and for [`Split::Bytes`] the bytes it has had, over its share.
-    paths: Box<[(f64, f64, f64)]>,
-    turn: u32,
 }
 
-enum Traffic {
-    Rule { arrivals: Box<Arrivals>, sizes: Sizes },
-    Trace { trace: Trace, next: usize, start: Instant },
+/// Who chooses a packet's path.
+enum ShareOut {
+    /// There is only one.
+    One,
+    /// By path: the share of all that it and those before have.
+    Random(Box<[f64]>),
+    Link(Box<Splitter>),
 }
 
 impl SourceState {
-    /// The source and when its first packet comes.
+    /// The source, number `index` of its model, and when its first packet comes.
     pub(crate) fn new(
         source: &Source,
+        index: usize,
         first_path: u32,
         end: Instant,
-        mut random: Stream,
-    ) -> Result<(SourceState, Instant), TrafficError> {
-        let traffic = match &source.traffic {
-            Generated::Rule { arrival, per_second, size } => {
-                let arrivals = Box::new(Arrivals::new(arrival, *per_second, &mut random)?);
-                Traffic::Rule { arrivals, sizes: Sizes::new(size)? }
+        random: Stream,
+    ) -> Result<(SourceState, Instant), ModelError> {
+        let wrong = |error| ModelError::Traffic { source_index: index, error };
+        let mut generator = Generator::new(&source.traffic, source.start, random).map_err(wrong)?;
+        let share_out = match source.split {
+            _ if source.paths.len() == 1 => ShareOut::One,
+            Split::Random => ShareOut::Random(shares(source)),
+            Split::Link(by) => {
+                let weights: Vec<u32> = source.paths.iter().map(|path| weight(path.share)).collect();
+                let splitter = Splitter::new(&weights, by, generator.random().below(u64::MAX));
+                ShareOut::Link(Box::new(splitter.map_err(|error| ModelError::Split { source_index: index, error })?))
             }
-            Generated::Trace(trace) => Traffic::Trace { trace: trace.clone(), next: 0, start: source.start },
         };
-        let total: f64 = source.paths.iter().map(|path| path.share).sum();
-        let mut below = 0.0;
-        let paths = source.paths.iter().map(|path| {
-            below += path.share / total;
-            (below, path.share / total, 0.0)
-        });
         let mut state = SourceState {
-            traffic,
-            random,
+            generator,
             line: u32::try_from(source.line).unwrap_or(u32::MAX),
             stop: source.stop.min(end),
-            split: source.split,
+            share_out,
             number: 0,
             first_path,
-            paths: paths.collect(),
-            turn: 0,
         };
         let first = state.next_time(source.start);
         Ok((state, first))
@@ -123,55 +119,43 @@ impl SourceState {
     /// When the packet after one at `now` comes.
     #[inline]
     pub(crate) fn next_time(&mut self, now: Instant) -> Instant {
-        let next = match &mut self.traffic {
-            Traffic::Rule { arrivals, .. } => {
-                Instant::from_nanos(now.as_nanos().saturating_add(arrivals.next(&mut self.random)))
-            }
-            Traffic::Trace { trace, next, start } => trace
-                .0
-                .get(*next)
-                .map_or(Instant::FAR, |packet| Instant::from_nanos(start.as_nanos().saturating_add(packet.at_ns))),
-        };
+        let next = self.generator.next_after(now);
         if next < self.stop { next } else { Instant::FAR }
     }
 
     /// The packet that comes now; `entered` and whether it counts are not known yet.
     #[inline]
     pub(crate) fn make(&mut self) -> Item {
-        let bytes = match &mut self.traffic {
-            Traffic::Rule { sizes, .. } => sizes.draw(&mut self.random),
-            Traffic::Trace { trace, next, .. } => {
-                *next += 1;
-                trace.0.get(*next - 1).map_or(0, |packet| packet.bytes)
+        let bytes = self.generator.bytes();
+        let path = match &mut self.share_out {
+            ShareOut::One => 0,
+            ShareOut::Random(shares) => {
+                let point = self.generator.random().unit();
+                shares.iter().position(|below| point < *below).unwrap_or(shares.len() - 1)
             }
+            ShareOut::Link(splitter) => splitter.split(bytes).0,
         };
-        let path = self.first_path + if self.paths.len() == 1 { 0 } else { self.choose(bytes) };
         let number = self.number;
         self.number += 1;
+        let path = self.first_path + u32::try_from(path).unwrap_or(u32::MAX);
         Item { entered: Instant::ZERO, number, path, bytes, hop: 0, counts: false }
     }
+}
 
-    fn choose(&mut self, bytes: u32) -> u32 {
-        let count = u32::try_from(self.paths.len()).unwrap_or(u32::MAX);
-        let chosen = match self.split {
-            Split::Random => {
-                let point = self.random.unit();
-                self.paths.iter().position(|(below, ..)| point < *below)
-            }
-            Split::Alternate => {
-                let turn = self.turn;
-                self.turn = (turn + 1) % count;
-                return turn;
-            }
-            Split::Bytes => {
-                let open = self.paths.iter().enumerate().filter(|(_, (_, share, _))| *share > 0.0);
-                let least = open.min_by(|(_, a), (_, b)| a.2.total_cmp(&b.2)).map(|(at, _)| at);
-                if let Some((_, share, had)) = least.and_then(|at| self.paths.get_mut(at)) {
-                    *had += f64::from(bytes) / *share;
-                }
-                least
-            }
-        };
-        chosen.and_then(|at| u32::try_from(at).ok()).unwrap_or(count - 1)
-    }
+/// By path: the share of all that it and those before have.
+fn shares(source: &Source) -> Box<[f64]> {
+    let total: f64 = source.paths.iter().map(|path| path.share).sum();
+    let mut below = 0.0;
+    let up_to = |path: &Path| {
+        below += path.share / total;
+        below
+    };
+    source.paths.iter().map(up_to).collect()
+}
+
+/// A share that is a whole number; 0, which is no weight, for any other.
+fn weight(share: f64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "compared after")]
+    let whole = share as u32;
+    if f64::from(whole) == share { whole } else { 0 }
 }

@@ -1,9 +1,9 @@
 //! Scenarios with packets by rule as models.
-use crate::model::{FabricModel, Generated, Group, Hop, LineModel, Model, Path, Source, Split, Window};
+use crate::model::{FabricModel, Group, Hop, LineModel, Model, Path, Source, Split, Window};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_fabric::{VirtualPort, VirtualSwitchConfig};
-use weir_scenario::{Fabric, PacketStream, Scenario, StreamSource, Switch};
+use weir_scenario::{Fabric, PacketStream, Scenario, Switch};
 use weir_units::Instant;
 
 /// Why a scenario cannot be simulated as it is.
@@ -62,7 +62,7 @@ impl Builder<'_> {
             let path = Path { share: 1.0, group, class: stream.class, hops: vec![hop] };
             let source = Source {
                 line: self.line(stream.switch, input, fabric),
-                traffic: generated(&stream.source),
+                traffic: stream.source.clone(),
                 start,
                 stop: stream.duration.map_or(Instant::FAR, |duration| start + duration),
                 split: Split::Random,
@@ -126,14 +126,5 @@ fn chosen(stream: &PacketStream, switch: &Switch) -> Result<usize, NotSimulated>
             let problem = "found no `virtual`, expected the virtual switch it is for, since lengths alone do not say";
             Err(NotSimulated(format!("stream {}: {problem}: one of {}", stream.name, names.join(", "))))
         }
-    }
-}
-
-fn generated(source: &StreamSource) -> Generated {
-    match source {
-        StreamSource::Rule { arrival, per_second, size } => {
-            Generated::Rule { arrival: arrival.clone(), per_second: *per_second, size: size.clone() }
-        }
-        StreamSource::Trace(trace) => Generated::Trace(trace.clone()),
     }
 }

@@ -4,15 +4,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_fabric::{
-    FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, OutputConfig, PortIndex, VirtualPort,
+    FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, OutputConfig, PortIndex, SplitBy, VirtualPort,
     VirtualSwitchConfig,
 };
 use weir_sim::stats::{Confidence, estimate};
 use weir_sim::{
-    FabricModel, Generated, Group, Hop, LineModel, Model, Path, Plan, RunResult, Source, Split, Watch, Window,
-    replicate, run,
+    FabricModel, Group, Hop, LineModel, Model, Path, Plan, RunResult, Source, Split, Watch, Window, replicate, run,
 };
-use weir_traffic::{Arrival, Bimodal, Size, Sizes, TwoState};
+use weir_traffic::{Arrival, Bimodal, Offered, Size, Sizes, TwoState};
 use weir_units::{Bps, Instant};
 
 /// As the rules ask; a debug build has time for fewer, whose wider interval counts.
@@ -75,16 +74,16 @@ fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(value)
 }
 
-fn generated(params: &Value, per_second: f64) -> Generated {
+fn generated(params: &Value, per_second: f64) -> Offered {
     let (high, low) = (number(params, "a"), number(params, "b"));
     let high_s = params["t1"].as_f64().unwrap_or(1.0);
     let size = Size::Bimodal(Bimodal { short: number(params, "p"), ..Bimodal::default() });
-    Generated::Rule { arrival: Arrival::TwoState(TwoState { high, low, high_s }), per_second, size }
+    Offered::Rule { arrival: Arrival::TwoState(TwoState { high, low, high_s }), per_second, size }
 }
 
 /// Packets per second of a whole link at a load, by the mean of the sizes.
 fn packets_per_second(params: &Value, load: f64) -> f64 {
-    let Generated::Rule { size, .. } = generated(params, 1.0) else { unreachable!("as made") };
+    let Offered::Rule { size, .. } = generated(params, 1.0) else { unreachable!("as made") };
     load * number(params, "C") / (8.0 * Sizes::new(&size).unwrap().mean())
 }
 
@@ -200,9 +199,9 @@ fn split_model(params: &Value) -> Model {
         paths,
     };
     let classifier = match params["classifier"].as_str().unwrap() {
-        "alt" => Split::Alternate,
-        "rand" => Split::Random,
-        "bytes" => Split::Bytes,
+        "alt" => Split::Link(SplitBy::Turn),
+        "rand" => Split::Link(SplitBy::Random),
+        "bytes" => Split::Link(SplitBy::Bytes),
         other => panic!("classifier {other}"),
     };
     Model {

@@ -15,12 +15,14 @@
 mod arrival;
 mod mmpp;
 mod size;
+mod source;
 mod stream;
 mod trace;
 
 pub use arrival::{Arrival, Arrivals, ParetoOnOff};
 pub use mmpp::{MAX_STATES, Mmpp, TwoState};
 pub use size::{Bimodal, Empirical, MAX_BYTES, MAX_EMPIRICAL, Size, Sizes};
+pub use source::{Generator, Offered};
 pub use stream::Stream;
 pub use trace::{MAX_TRACE, Trace, TracePacket};
 

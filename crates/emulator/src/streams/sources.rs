@@ -5,10 +5,9 @@ use crate::LabError;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 use weir_packet::{Frame, FramePool};
-use weir_scenario::{Scenario, StreamSource};
-use weir_traffic::{Arrivals, Sizes, Stream, Trace};
+use weir_scenario::Scenario;
+use weir_traffic::{Generator, Stream};
 use weir_units::{Bps, Instant};
 
 /// All sources with the lines that they send by.
@@ -33,14 +32,8 @@ struct Source {
     stream: usize,
     line: usize,
     template: Arc<Template>,
-    law: Law,
-    random: Stream,
+    generator: Generator,
     until: Instant,
-}
-
-enum Law {
-    Rule(Arrivals, Sizes),
-    Trace { trace: Trace, next: usize, start: Instant },
 }
 
 struct Line {
@@ -92,11 +85,11 @@ impl Sources {
                     all.lines.len() - 1
                 });
                 let number = all.sources.len();
-                let mut random = Stream::new(scenario.seed, 0, number as u64);
-                let law =
-                    law(&stream.source, from, &mut random).map_err(|error| LabError::Scenario(error.to_string()))?;
+                let random = Stream::new(scenario.seed, 0, number as u64);
+                let generator = Generator::new(&stream.source, from, random);
+                let generator = generator.map_err(|error| LabError::Scenario(error.to_string()))?;
                 let template = Arc::new(template::template(scenario, stream, *input)?);
-                all.sources.push(Source { stream: index, line, template, law, random, until });
+                all.sources.push(Source { stream: index, line, template, generator, until });
                 all.plan(number, from);
             }
         }
@@ -127,13 +120,7 @@ impl Sources {
     /// Plans the source's next packet after `last`.
     fn plan(&mut self, number: usize, last: Instant) {
         let source = &mut self.sources[number];
-        let next = match &mut source.law {
-            Law::Rule(arrivals, _) => last + Duration::from_nanos(arrivals.next(&mut source.random)),
-            Law::Trace { trace, next, start } => match trace.0.get(*next) {
-                Some(packet) => *start + Duration::from_nanos(packet.at_ns),
-                None => return,
-            },
-        };
+        let next = source.generator.next_after(last);
         if next < source.until {
             self.agenda.push(Reverse((next, Event::Made(number))));
         }
@@ -141,13 +128,7 @@ impl Sources {
 
     fn make(&mut self, number: usize, at: Instant) {
         let source = &mut self.sources[number];
-        let bytes = match &mut source.law {
-            Law::Rule(_, sizes) => sizes.draw(&mut source.random),
-            Law::Trace { trace, next, .. } => {
-                *next += 1;
-                trace.0[*next - 1].bytes
-            }
-        };
+        let bytes = source.generator.bytes();
         let line = &mut self.lines[source.line];
         line.free_at = line.free_at.max(at) + line.rate.time_of(bytes.into());
         if line.waiting.is_empty() {
@@ -174,13 +155,4 @@ impl Sources {
 fn rate(scenario: &Scenario, (switch, port): (usize, u32)) -> Bps {
     let ports = scenario.switches[switch].fabric.iter().flat_map(|fabric| &fabric.ports);
     ports.filter(|known| known.port == port).map(|known| known.rate).next().unwrap_or(Bps(u64::MAX))
-}
-
-fn law(source: &StreamSource, start: Instant, random: &mut Stream) -> Result<Law, weir_traffic::TrafficError> {
-    Ok(match source {
-        StreamSource::Trace(trace) => Law::Trace { trace: trace.clone(), next: 0, start },
-        StreamSource::Rule { arrival, per_second, size } => {
-            Law::Rule(Arrivals::new(arrival, *per_second, random)?, Sizes::new(size)?)
-        }
-    })
 }

@@ -6,8 +6,8 @@ use weir_packet::checksum::internet;
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_scenario::{IpNet, PacketStream, Scenario, Selector, StreamSource};
-use weir_traffic::{MAX_BYTES, Sizes};
+use weir_scenario::{IpNet, PacketStream, Scenario, Selector};
+use weir_traffic::MAX_BYTES;
 
 /// An IP protocol number for experiments (RFC 3692, 2.1): nobody takes the packets for something else.
 const EXPERIMENT: u8 = 253;
@@ -128,7 +128,8 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
                 end.port, switch.name
             ));
         }
-        let shortest = shortest(&stream.source);
+        // Sizes were checked when the scenario was read; a list without packets has none too short.
+        let shortest = stream.source.shortest().ok().flatten().unwrap_or(u32::MAX);
         for port in &stream.inputs {
             let least = template(scenario, stream, *port)?.least();
             if (shortest as usize) < least {
@@ -139,15 +140,6 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
         }
     }
     Ok(())
-}
-
-/// The shortest packet that a source may send, in bytes.
-fn shortest(source: &StreamSource) -> u32 {
-    match source {
-        StreamSource::Trace(trace) => trace.0.iter().map(|packet| packet.bytes).min().unwrap_or(u32::MAX),
-        // It was checked when the scenario was read.
-        StreamSource::Rule { size, .. } => Sizes::new(size).map_or(0, |sizes| sizes.shortest()),
-    }
 }
 
 #[cfg(test)]

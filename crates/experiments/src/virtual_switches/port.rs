@@ -4,7 +4,8 @@ use std::time::Duration;
 use weir_fabric::{
     FabricConfig, InputConfig, InterDiscipline, OutputConfig, PortIndex, Sharing, VirtualPort, VirtualSwitchConfig,
 };
-use weir_sim::{FabricModel, Generated, Group, Hop, LineModel, Model, Path, Source, Split};
+use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, Source, Split};
+use weir_traffic::Offered;
 use weir_units::{Bps, Instant};
 
 /// As published.
@@ -53,7 +54,7 @@ impl Shared {
     fn sources(&self, input: u16) -> impl Iterator<Item = Source> {
         self.switches.iter().enumerate().map(move |(switch, share)| Source {
             line: input.into(),
-            traffic: Generated::Rule {
+            traffic: Offered::Rule {
                 arrival: BURSTS,
                 per_second: packets_per_second(share.part / f64::from(PORTS)),
                 size: sizes(),

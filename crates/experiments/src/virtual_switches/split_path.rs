@@ -5,10 +5,11 @@ use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
 use weir_fabric::{
-    Buffers, DropReason, FabricConfig, InputConfig, IntraDiscipline, OutputConfig, PortIndex, VirtualPort,
+    Buffers, DropReason, FabricConfig, InputConfig, IntraDiscipline, OutputConfig, PortIndex, SplitBy, VirtualPort,
     VirtualSwitchConfig,
 };
-use weir_sim::{FabricModel, Generated, Group, Hop, LineModel, Model, Path, RunResult, Source, Split};
+use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, RunResult, Source, Split};
+use weir_traffic::Offered;
 use weir_units::{Bps, Instant};
 
 /// Buffers with paths of equal latency.
@@ -132,10 +133,10 @@ fn source(link: Link, is_link: bool) -> Source {
     };
     Source {
         line: index.into(),
-        traffic: Generated::Rule { arrival: BURSTS, per_second: packets_per_second(1.0), size: sizes() },
+        traffic: Offered::Rule { arrival: BURSTS, per_second: packets_per_second(1.0), size: sizes() },
         start: Instant::ZERO,
         stop: Instant::FAR,
-        split: if is_link { Split::Alternate } else { Split::Random },
+        split: if is_link { Split::Link(SplitBy::Turn) } else { Split::Random },
         paths: vec![path(0), path(1)],
     }
 }

@@ -1,12 +1,14 @@
 //! Packets by rule, and how they are simulated.
 use super::{Checked, MAX_DURATION, Source, duration, find};
 use crate::document::{self, ArrivalLaw, SizeLaw};
-use crate::{Fabric, PacketStream, Simulate, StreamSource, Switch};
+use crate::{Fabric, PacketStream, Simulate, Switch};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
-use weir_traffic::{Arrival, Arrivals, Bimodal, Empirical, Mmpp, ParetoOnOff, Size, Sizes, Stream, Trace, TwoState};
+use weir_traffic::{
+    Arrival, Arrivals, Bimodal, Empirical, Mmpp, Offered, ParetoOnOff, Size, Sizes, Stream, Trace, TwoState,
+};
 use weir_units::{Bps, ByteSize};
 
 /// Most replications.
@@ -118,7 +120,7 @@ fn made(
     item: &document::Stream,
     inputs: usize,
     capacity: Bps,
-) -> Checked<StreamSource> {
+) -> Checked<Offered> {
     let arrival = match &item.arrival {
         None => Arrival::Poisson,
         Some(arrival) => match arrival_law(source, arrival)? {
@@ -150,10 +152,10 @@ fn made(
     let place = item.arrival.as_ref().map_or(span.clone(), Spanned::span);
     Arrivals::new(&arrival, per_second, &mut Stream::new(0, 0, 0))
         .map_err(|error| source.error(place, format!("stream: arrival: {error}")))?;
-    Ok(StreamSource::Rule { arrival, per_second, size })
+    Ok(Offered::Rule { arrival, per_second, size })
 }
 
-fn trace_alone(source: &Source<'_>, item: &document::Stream, trace: Trace) -> Checked<StreamSource> {
+fn trace_alone(source: &Source<'_>, item: &document::Stream, trace: Trace) -> Checked<Offered> {
     let extra = [
         item.rate.as_ref().map(Spanned::span),
         item.load.as_ref().map(Spanned::span),
@@ -164,7 +166,7 @@ fn trace_alone(source: &Source<'_>, item: &document::Stream, trace: Trace) -> Ch
             span,
             "stream: found it beside a trace, expected neither rate, load nor sizes: the trace has them".into(),
         )),
-        None => Ok(StreamSource::Trace(trace)),
+        None => Ok(Offered::Trace(trace)),
     }
 }
 

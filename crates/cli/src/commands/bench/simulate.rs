@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use weir_fabric::{FabricConfig, InputConfig, OutputConfig, PortIndex, VirtualPort, VirtualSwitchConfig};
 use weir_sim::queue::{Queue, Service};
-use weir_sim::{FabricModel, Generated, Group, Hop, LineModel, Model, Path, Source, Split, Watch, Window, run};
-use weir_traffic::{Arrival, Bimodal, Size, TwoState};
+use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, Source, Split, Watch, Window, run};
+use weir_traffic::{Arrival, Bimodal, Offered, Size, TwoState};
 use weir_units::{Bps, Clock as _, Instant, SystemClock};
 
 /// Times one thing is repeated; the fastest counts, since other work of the machine only ever slows it down.
@@ -122,7 +122,7 @@ fn model(inputs: u16, switches: u16) -> Model {
     let per_second = rate.0 as f64 / 8.0 / 753.5 / f64::from(inputs) / f64::from(switches);
     let source = |input: u16, v: u16| Source {
         line: usize::from(input),
-        traffic: Generated::Rule {
+        traffic: Offered::Rule {
             arrival: Arrival::TwoState(TwoState { high: 3.0, low: 0.5, high_s: 0.0005 }),
             per_second,
             size: Size::Bimodal(Bimodal::default()),

@@ -1,0 +1,131 @@
+//! What a source offers: when packets come, and how long each is.
+use crate::{Arrival, Arrivals, Size, Sizes, Stream, Trace, TrafficError};
+use weir_units::Instant;
+
+/// What a source offers, as described.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Offered {
+    /// Packets by rule.
+    Rule {
+        /// When they come.
+        arrival: Arrival,
+        /// How many a second, in the mean.
+        per_second: f64,
+        /// How long they are.
+        size: Size,
+    },
+    /// Packets of a list, once.
+    Trace(Trace),
+}
+
+impl Offered {
+    /// The shortest packet, in bytes; none if there is no packet.
+    ///
+    /// # Errors
+    /// Sizes that cannot be as described.
+    pub fn shortest(&self) -> Result<Option<u32>, TrafficError> {
+        match self {
+            Offered::Rule { size, .. } => Ok(Some(Sizes::new(size)?.shortest())),
+            Offered::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).min()),
+        }
+    }
+}
+
+/// Draws what a source offers, packet by packet.
+#[derive(Debug, Clone)]
+pub struct Generator {
+    law: Law,
+    random: Stream,
+}
+
+#[derive(Debug, Clone)]
+enum Law {
+    Rule(Box<Arrivals>, Sizes),
+    Trace { trace: Trace, next: usize, start: Instant },
+}
+
+impl Generator {
+    /// A source that begins at `start`, with its own random numbers.
+    ///
+    /// # Errors
+    /// A parameter out of its limits.
+    pub fn new(offered: &Offered, start: Instant, mut random: Stream) -> Result<Generator, TrafficError> {
+        let law = match offered {
+            Offered::Rule { arrival, per_second, size } => {
+                let arrivals = Box::new(Arrivals::new(arrival, *per_second, &mut random)?);
+                Law::Rule(arrivals, Sizes::new(size)?)
+            }
+            Offered::Trace(trace) => Law::Trace { trace: trace.clone(), next: 0, start },
+        };
+        Ok(Generator { law, random })
+    }
+
+    /// When the packet after one at `last` comes, for the first the source's start; [`Instant::FAR`]: there is none.
+    #[inline]
+    pub fn next_after(&mut self, last: Instant) -> Instant {
+        let (from, after) = match &mut self.law {
+            Law::Rule(arrivals, _) => (last, arrivals.next(&mut self.random)),
+            Law::Trace { trace, next, start } => match trace.0.get(*next) {
+                Some(packet) => (*start, packet.at_ns),
+                None => return Instant::FAR,
+            },
+        };
+        Instant::from_nanos(from.as_nanos().saturating_add(after))
+    }
+
+    /// The length of the packet that comes now, in bytes.
+    #[inline]
+    pub fn bytes(&mut self) -> u32 {
+        match &mut self.law {
+            Law::Rule(_, sizes) => sizes.draw(&mut self.random),
+            Law::Trace { trace, next, .. } => {
+                *next += 1;
+                trace.0.get(*next - 1).map_or(0, |packet| packet.bytes)
+            }
+        }
+    }
+
+    /// The source's random numbers, for what else is drawn for its packets.
+    #[inline]
+    pub fn random(&mut self) -> &mut Stream {
+        &mut self.random
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_offered_once_from_its_start_on() {
+        let offered = Offered::Trace(Trace::parse("0.5,64\n0.75,1500\n").unwrap());
+        let mut source = Generator::new(&offered, Instant::from_nanos(1_000), Stream::new(1, 0, 0)).unwrap();
+        let mut packets = Vec::new();
+        loop {
+            let at = source.next_after(Instant::from_nanos(1_000));
+            if at == Instant::FAR {
+                break;
+            }
+            packets.push((at.as_nanos(), source.bytes()));
+        }
+        assert_eq!(packets, [(500_001_000, 64), (750_001_000, 1500)]);
+        assert_eq!(offered.shortest(), Ok(Some(64)));
+    }
+
+    #[test]
+    fn a_rule_gives_the_same_packets_again() {
+        let offered = Offered::Rule { arrival: Arrival::Poisson, per_second: 1e6, size: Size::Imix };
+        let packets = || {
+            let mut source = Generator::new(&offered, Instant::ZERO, Stream::new(5, 1, 2)).unwrap();
+            let mut at = Instant::ZERO;
+            let next = |_| {
+                at = source.next_after(at);
+                (at, source.bytes())
+            };
+            (0..1000).map(next).collect::<Vec<_>>()
+        };
+        assert_eq!(packets(), packets());
+        assert!(packets().is_sorted_by_key(|packet| packet.0));
+        assert_eq!(offered.shortest(), Ok(Some(60)));
+    }
+}
