@@ -1,0 +1,7 @@
+//! Formulas for queues, switches and controllers: delays, losses, utilisations, without a clock, a socket or a simulation.
+//!
+//! Rates are per second, times in seconds, lengths in bytes, everywhere. Each function says what it assumes, whether its answer is
+//! exact under these assumptions, and where it comes from.
+mod error;
+
+pub use error::ModelError;
