@@ -2,6 +2,7 @@
 //!
 //! Rates are per second, times in seconds, lengths in bytes, everywhere. Each function says what it assumes, whether its answer is
 //! exact under these assumptions, and where it comes from.
+mod check;
 mod error;
 
 pub use error::ModelError;

@@ -1,0 +1,52 @@
+//! Whether parameters are ones that a model is about.
+use crate::ModelError;
+use std::fmt::Display;
+
+/// A parameter that is none the model is about.
+pub(crate) fn domain(parameter: impl Into<String>, found: impl Display, expected: impl Into<String>) -> ModelError {
+    ModelError::Domain { parameter: parameter.into(), found: found.to_string(), expected: expected.into() }
+}
+
+/// A number.
+pub(crate) fn finite(parameter: &str, value: f64) -> Result<f64, ModelError> {
+    if value.is_finite() { Ok(value) } else { Err(domain(parameter, value, "a finite number")) }
+}
+
+/// A rate or a time that is more than nothing.
+pub(crate) fn positive(parameter: &str, value: f64) -> Result<f64, ModelError> {
+    if value.is_finite() && value > 0.0 { Ok(value) } else { Err(domain(parameter, value, "a number above 0")) }
+}
+
+/// A rate, a time or a number that may be nothing.
+pub(crate) fn not_negative(parameter: &str, value: f64) -> Result<f64, ModelError> {
+    if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(domain(parameter, value, "a number, 0 or more")) }
+}
+
+/// A share or a probability.
+pub(crate) fn share(parameter: &str, value: f64) -> Result<f64, ModelError> {
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(domain(parameter, value, "a share between 0 and 1")) }
+}
+
+/// A buffer or a batch with room for one at least.
+pub(crate) fn at_least_one(parameter: &str, value: u32) -> Result<u32, ModelError> {
+    if value >= 1 { Ok(value) } else { Err(domain(parameter, value, "a whole number, 1 or more")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        let no_number = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        for value in no_number {
+            for check in [finite, positive, not_negative, share] {
+                assert_eq!(check("x", value).unwrap_err().kind(), "DOMAIN");
+            }
+        }
+        assert!(positive("x", 0.0).is_err() && not_negative("x", 0.0).is_ok() && share("x", 1.0).is_ok());
+        let error = share("p", 1.2).unwrap_err().to_string();
+        assert_eq!(error, "p: found 1.2, expected a share between 0 and 1");
+        assert!(at_least_one("K", 0).is_err());
+    }
+}
