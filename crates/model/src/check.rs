@@ -32,6 +32,17 @@ pub(crate) fn at_least_one(parameter: &str, value: u32) -> Result<u32, ModelErro
     if value >= 1 { Ok(value) } else { Err(domain(parameter, value, "a whole number, 1 or more")) }
 }
 
+/// Places of a queue, from one to `most`.
+pub(crate) fn places(parameter: &str, value: usize, most: usize) -> Result<usize, ModelError> {
+    let holds = (1..=most).contains(&value);
+    if holds { Ok(value) } else { Err(domain(parameter, value, format!("a whole number from 1 to {most}"))) }
+}
+
+/// The utilisation of a station without limit, if it has a steady state.
+pub(crate) fn stable(place: &str, rho: f64) -> Result<f64, ModelError> {
+    if rho < 1.0 { Ok(rho) } else { Err(ModelError::Unstable { place: place.to_owned(), rho }) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,159 @@
+//! How many packets come while one is served: Poisson arrivals counted over a random time.
+use super::{Law, Shape};
+use statrs::function::gamma::ln_gamma;
+
+/// Most numbers of arrivals looked at beyond those asked for; what lies above is below the precision of its sums.
+const MAX_BEYOND: usize = 200_000;
+/// Probabilities below this part of what is there do not change it.
+const NEGLIGIBLE: f64 = 1e-19;
+/// Below this, what is left of 1 is summed up instead of subtracted.
+const SMALL: f64 = 1e-6;
+
+/// Probabilities of k arrivals during one service, with sums from above that keep their precision when they are tiny.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    /// P(A = k).
+    pub(crate) exactly: Vec<f64>,
+    /// P(A > k).
+    pub(crate) more_than: Vec<f64>,
+    /// E\[max(A - k, 0)\].
+    pub(crate) beyond: Vec<f64>,
+}
+
+impl Arrivals {
+    /// For 0 to `most` arrivals of a Poisson process of this rate, and as many more as matter.
+    pub(crate) fn new(law: &Law, rate: f64, most: usize) -> Arrivals {
+        let exactly = exactly(law, rate, most);
+        let more_than = from_above(&exactly, 1.0);
+        // E[(A - k)+] is the sum of P(A > j) from j = k on.
+        let sums = from_above(&more_than, rate * law.mean());
+        let beyond = std::iter::once(rate * law.mean()).chain(sums).take(exactly.len()).collect();
+        Arrivals { exactly, more_than, beyond }
+    }
+}
+
+/// The sum of the terms after each, of terms that are `total` together.
+fn from_above(terms: &[f64], total: f64) -> Vec<f64> {
+    let mut above = vec![0.0; terms.len()];
+    for k in (1..terms.len()).rev() {
+        above[k - 1] = above[k] + terms[k];
+    }
+    let mut sum = 0.0;
+    for (above, term) in above.iter_mut().zip(terms) {
+        sum += term;
+        if total - sum > SMALL * total {
+            *above = total - sum;
+        }
+    }
+    above
+}
+
+fn exactly(law: &Law, rate: f64, most: usize) -> Vec<f64> {
+    let mut sums: Vec<f64> = Vec::new();
+    for part in law.parts() {
+        let of_part = of_shape(&part.shape, rate, most);
+        if of_part.len() > sums.len() {
+            sums.resize(of_part.len(), 0.0);
+        }
+        sums.iter_mut().zip(of_part).for_each(|(sum, term)| *sum += part.weight * term);
+    }
+    sums
+}
+
+fn of_shape(shape: &Shape, rate: f64, most: usize) -> Vec<f64> {
+    match *shape {
+        Shape::Constant(value) => poisson(rate * value, most),
+        Shape::Exponential(mean) => negative_binomial(1.0, rate * mean, most),
+        Shape::Gamma { mean, scv } => negative_binomial(1.0 / scv, rate * mean * scv, most),
+        Shape::Uniform { low, high } => over_uniform(rate * low, rate * high, most),
+    }
+}
+
+/// Until `most` terms are there and the last no longer matters, past the mean.
+fn collect(mean: f64, most: usize, mut term: impl FnMut(usize) -> f64) -> Vec<f64> {
+    let mut terms = Vec::new();
+    for k in 0..=most + MAX_BEYOND {
+        terms.push(term(k));
+        if k > most && k as f64 > mean && terms[k] <= NEGLIGIBLE * terms[most] {
+            break;
+        }
+    }
+    terms
+}
+
+/// Of a Poisson law with this mean. Logarithms, since exp(-mean) may be below what a number can be.
+fn poisson(mean: f64, most: usize) -> Vec<f64> {
+    collect(mean, most, |k| ln_poisson(k, mean).exp())
+}
+
+/// The logarithm of the Poisson probability of k.
+pub(crate) fn ln_poisson(k: usize, mean: f64) -> f64 {
+    if mean == 0.0 {
+        return if k == 0 { 0.0 } else { f64::NEG_INFINITY };
+    }
+    k as f64 * mean.ln() - mean - ln_gamma(k as f64 + 1.0)
+}
+
+/// Arrivals during a gamma law of this shape, `per_stage` arrivals on average for each unit of it.
+fn negative_binomial(shape: f64, per_stage: f64, most: usize) -> Vec<f64> {
+    let (ln_none, ln_one) = (-shape * per_stage.ln_1p(), -per_stage.recip().ln_1p());
+    let (mut ln_choose, mean) = (0.0, shape * per_stage);
+    collect(mean, most, |k| {
+        let n = k as f64;
+        if k > 0 {
+            ln_choose += ((shape + n - 1.0) / n).ln();
+        }
+        (ln_choose + ln_none + n * ln_one).exp()
+    })
+}
+
+/// Arrivals during a time that is uniform between those with `low` and `high` arrivals on average: the difference of the tails of
+/// two Poisson laws, summed from above.
+fn over_uniform(low: f64, high: f64, most: usize) -> Vec<f64> {
+    let mut terms = poisson(high, most + 1);
+    terms.iter_mut().enumerate().for_each(|(k, term)| *term -= ln_poisson(k, low).exp());
+    let mut above = 0.0;
+    for term in terms.iter_mut().rev() {
+        let own = std::mem::replace(term, above / (high - low));
+        above += own;
+    }
+    // A narrow law's differences are rounding where they should be tiny.
+    terms.iter_mut().for_each(|term| *term = term.max(0.0));
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_and_means_add_up() {
+        for law in [
+            Law::constant(2.0).unwrap(),
+            Law::exponential(2.0).unwrap(),
+            Law::gamma(2.0, 0.4).unwrap(),
+            Law::gamma(2.0, 7.0).unwrap(),
+            Law::uniform(1.0, 3.0).unwrap(),
+            Law::uniform(0.0, 4.0).unwrap(),
+            Law::lattice(&[1.0, 3.0], &[0.5, 0.5]).unwrap(),
+        ] {
+            for rate in [0.01, 0.5, 30.0] {
+                let arrivals = Arrivals::new(&law, rate, 5);
+                let sum: f64 = arrivals.exactly.iter().sum();
+                let mean: f64 = arrivals.exactly.iter().enumerate().map(|(k, p)| k as f64 * p).sum();
+                assert!((sum - 1.0).abs() < 1e-11, "{law:?} {rate} {sum}");
+                assert!((mean / (rate * 2.0) - 1.0).abs() < 1e-9, "{law:?} {rate} {mean}");
+                assert!((arrivals.beyond[1] - (rate * 2.0 - arrivals.more_than[0])).abs() < 1e-11);
+            }
+        }
+    }
+
+    #[test]
+    fn tails_keep_their_precision() {
+        let arrivals = Arrivals::new(&Law::exponential(1.0).unwrap(), 0.01, 20);
+        // Geometric: P(A > k) = r^(k+1), E[(A-k)+] = r^(k+1) / (1-r).
+        let r: f64 = 0.01 / 1.01;
+        assert!((arrivals.more_than[20] / r.powi(21) - 1.0).abs() < 1e-10);
+        assert!((arrivals.beyond[20] / (r.powi(21) / (1.0 - r)) - 1.0).abs() < 1e-10);
+    }
+}

@@ -1,0 +1,101 @@
+//! Continuous parts of delays.
+use crate::distribution::Distribution;
+use crate::law::{Law, Shape};
+use crate::station::{FiniteSojourn, Stages};
+use num_complex::Complex64;
+use statrs::function::gamma::checked_gamma_ur;
+use std::sync::Arc;
+
+/// One of the independent delays that a sum is made of.
+#[derive(Debug, Clone)]
+pub(crate) enum Leaf {
+    /// Of a law that is no mixture, and not constant.
+    Shape(Shape),
+    /// Waiting in an M/G/1 queue, for those who wait at all: what is left of a random number of services.
+    Waiting(Arc<Waiting>),
+    /// In an M/M/1/K queue: a random number of exponential stages.
+    Stages(Arc<Stages>),
+    /// In an M/G/1/K queue.
+    Finite(Arc<FiniteSojourn>),
+    /// A distribution of too many terms.
+    Whole(Arc<Distribution>),
+}
+
+/// Waiting in an M/G/1 queue, 0 for those who find it empty (Pollaczek and Khinchine).
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) law: Law,
+    pub(crate) rho: f64,
+}
+
+impl Waiting {
+    fn mean(&self) -> f64 {
+        self.rho * self.excess_mean() / (1.0 - self.rho)
+    }
+
+    fn excess_mean(&self) -> f64 {
+        self.law.second_moment() / (2.0 * self.law.mean())
+    }
+
+    fn variance(&self) -> f64 {
+        let third = self.rho * self.law.third_moment() / (3.0 * self.law.mean() * (1.0 - self.rho));
+        self.mean().powi(2) + third
+    }
+
+    fn lst(&self, s: Complex64) -> Complex64 {
+        (Complex64::ONE - self.law.excess_lst(s) * self.rho).inv() * (1.0 - self.rho)
+    }
+}
+
+impl Leaf {
+    pub(crate) fn mean(&self) -> f64 {
+        match self {
+            Leaf::Shape(shape) => shape.moment(1),
+            Leaf::Waiting(waiting) => waiting.mean(),
+            Leaf::Stages(stages) => stages.mean(),
+            Leaf::Finite(sojourn) => sojourn.mean(),
+            Leaf::Whole(whole) => whole.mean(),
+        }
+    }
+
+    pub(crate) fn variance(&self) -> f64 {
+        match self {
+            Leaf::Shape(shape) => shape.variance(),
+            Leaf::Waiting(waiting) => waiting.variance(),
+            Leaf::Stages(stages) => stages.variance(),
+            Leaf::Finite(sojourn) => sojourn.variance(),
+            Leaf::Whole(whole) => whole.variance(),
+        }
+    }
+
+    pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
+        match self {
+            Leaf::Shape(shape) => shape.lst(s),
+            Leaf::Waiting(waiting) => waiting.lst(s),
+            Leaf::Stages(stages) => stages.lst(s),
+            Leaf::Finite(sojourn) => sojourn.lst(s),
+            Leaf::Whole(whole) => whole.lst(s),
+        }
+    }
+
+    /// The probability of more than `t` >= 0, if it is known otherwise than by inversion.
+    pub(crate) fn tail(&self, t: f64) -> Option<f64> {
+        match self {
+            Leaf::Shape(shape) => shape_tail(shape, t),
+            Leaf::Waiting(waiting) if t == 0.0 => Some(waiting.rho),
+            Leaf::Stages(stages) => Some(stages.tail(t)),
+            Leaf::Whole(whole) => Some(whole.tail(t)),
+            Leaf::Waiting(_) | Leaf::Finite(_) => None,
+        }
+    }
+}
+
+fn shape_tail(shape: &Shape, t: f64) -> Option<f64> {
+    match *shape {
+        Shape::Constant(value) => Some(if t < value { 1.0 } else { 0.0 }),
+        Shape::Exponential(mean) => Some((-t / mean).exp()),
+        Shape::Gamma { .. } if t == 0.0 => Some(1.0),
+        Shape::Gamma { mean, scv } => checked_gamma_ur(scv.recip(), t / (mean * scv)).ok(),
+        Shape::Uniform { low, high } => Some(((high - t) / (high - low)).clamp(0.0, 1.0)),
+    }
+}

@@ -1,0 +1,250 @@
+//! M/G/1/K.
+use super::SteadyState;
+use crate::check::{places, positive};
+use crate::law::{Arrivals, Law};
+use crate::leaf::Leaf;
+use crate::{Distribution, ModelError};
+use num_complex::Complex64;
+use std::sync::Arc;
+
+/// Most places of an M/G/1/K queue.
+pub const MAX_PLACES_GENERAL: usize = 5000;
+/// Arrivals during a service that are less probable than this are left out of the sojourn times' transform.
+const NEGLIGIBLE: f64 = 1e-17;
+
+/// M/G/1/K: Poisson arrivals at `arrival_rate` per second, services of any law, `places` packets there at most, the one in service included;
+/// those that find no place are lost. Any load. Exact: the chain that departing packets see (Gross and Harris, Fundamentals of
+/// Queueing Theory, 1998, 5.1.8), solved by level crossings, in which nothing is subtracted, so that tiny losses keep their digits.
+///
+/// # Errors
+/// `DOMAIN` for a rate that is not above 0 and places outside 1 to [`MAX_PLACES_GENERAL`].
+pub fn mg1k(arrival_rate: f64, service: &Law, places: usize) -> Result<SteadyState, ModelError> {
+    let arrival_rate = positive("arrival rate", arrival_rate)?;
+    let places = self::places("K", places, MAX_PLACES_GENERAL)?;
+    let offered = arrival_rate * service.mean();
+    let arrivals = Arrivals::new(service, arrival_rate, places);
+    let left_behind = left_behind(&arrivals, places);
+    // Between two departures: one service, and until the next arrival if nobody is left.
+    let per_departure = left_behind[0] + offered;
+    let lost: f64 = starts(&left_behind).map(|(n, weight)| weight * arrivals.beyond[places - n]).sum();
+    let loss = (lost / per_departure).min(1.0);
+    let below: f64 = left_behind.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
+    let number = below / per_departure + places as f64 * loss;
+    let sojourn_s = number * per_departure / arrival_rate;
+    let sojourn = FiniteSojourn::new(arrival_rate, service, places, &left_behind, arrivals);
+    Ok(SteadyState {
+        sojourn_s,
+        waiting_s: (sojourn_s - service.mean()).max(0.0),
+        number,
+        utilisation: offered / per_departure,
+        loss,
+        sojourn: Distribution::leaf(Leaf::Finite(Arc::new(sojourn))),
+    })
+}
+
+/// The probabilities that a departing packet leaves 0 to `places` - 1 others behind.
+///
+/// As often as the number goes from at most j to more it comes back from j + 1 to j:
+/// pi_(j+1) a_0 = pi_0 P(A > j) + sum over i = 1..j of pi_i P(A > j - i + 1).
+fn left_behind(arrivals: &Arrivals, places: usize) -> Vec<f64> {
+    let none = arrivals.exactly[0];
+    let mut pi = vec![0.0; places];
+    if none < 1e-290 {
+        // So many come during each service that the queue is always full when it ends.
+        pi[places - 1] = 1.0;
+        return pi;
+    }
+    pi[0] = 1.0;
+    for j in 0..places - 1 {
+        let up = pi[0] * arrivals.more_than[j];
+        let later: f64 = (1..=j).map(|i| pi[i] * arrivals.more_than[j - i + 1]).sum();
+        pi[j + 1] = (up + later) / none;
+        if pi[j + 1] > 1.0 {
+            // The largest is 1 at any time: overload makes them grow without bound.
+            let largest = pi[j + 1];
+            pi[..=j + 1].iter_mut().for_each(|p| *p /= largest);
+        }
+    }
+    let sum: f64 = pi.iter().sum();
+    pi.iter_mut().for_each(|p| *p /= sum);
+    pi
+}
+
+/// With how many packets there services begin, and how often, per departure: after an empty queue with one.
+fn starts(left_behind: &[f64]) -> impl Iterator<Item = (usize, f64)> + '_ {
+    let first = left_behind[0] + left_behind.get(1).copied().unwrap_or(0.0);
+    std::iter::once((1, first)).chain(left_behind.iter().copied().enumerate().skip(2))
+}
+
+/// Sojourn times of the packets that an M/G/1/K queue takes.
+///
+/// A packet that comes during a service that began with i packets, as the n-th after it began, is there for the rest of that
+/// service and i + n more. The joint transform of n and of that rest, g_n(s), obeys (lambda - s) g_n = lambda g_(n-1) - a_n with
+/// lambda g_(-1) = S*(s), by integrating its definition by parts.
+#[derive(Debug)]
+pub(crate) struct FiniteSojourn {
+    rate: f64,
+    service: Law,
+    places: usize,
+    empty: f64,
+    starts: Vec<(usize, f64)>,
+    /// P(A = n).
+    arrivals: Vec<f64>,
+    mean: f64,
+    variance: f64,
+}
+
+impl FiniteSojourn {
+    fn new(rate: f64, service: &Law, places: usize, left_behind: &[f64], arrivals: Arrivals) -> FiniteSojourn {
+        let mut sojourn = FiniteSojourn {
+            rate,
+            service: service.clone(),
+            places,
+            empty: left_behind[0],
+            starts: starts(left_behind).collect(),
+            arrivals: Vec::new(),
+            mean: 0.0,
+            variance: 0.0,
+        };
+        let (mean, second) = sojourn.moments(&arrivals);
+        (sojourn.mean, sojourn.variance) = (mean, (second - mean * mean).max(0.0));
+        let matter = arrivals.more_than.iter().skip(places).position(|more| *more < NEGLIGIBLE);
+        sojourn.arrivals = arrivals.exactly;
+        sojourn.arrivals.truncate(matter.map_or(usize::MAX, |beyond| places + beyond + 1));
+        sojourn
+    }
+
+    /// First and second moment: the derivatives of the transform at 0, of which those of g_n are sums of tails.
+    fn moments(&self, arrivals: &Arrivals) -> (f64, f64) {
+        let (m1, m2) = (self.service.mean(), self.service.second_moment());
+        let (mut first, mut second) = (self.empty * m1, self.empty * m2);
+        // For each n: probability, mean and mean square of the rest of the service, times the rate.
+        let mut square = self.rate * m2;
+        let rests: Vec<[f64; 3]> = (0..self.places)
+            .map(|n| {
+                let beyond = arrivals.beyond[n + 1];
+                square = (square - 2.0 * beyond / self.rate).max(0.0);
+                [arrivals.more_than[n], beyond / self.rate, square / self.rate]
+            })
+            .collect();
+        for (i, weight) in &self.starts {
+            for (n, [p, rest, square]) in rests.iter().enumerate().take(self.places.saturating_sub(*i)) {
+                let services = (i + n) as f64;
+                first += weight * (rest + p * services * m1);
+                let later = services * (m2 - m1 * m1) + (services * m1).powi(2);
+                second += weight * (square + 2.0 * rest * services * m1 + p * later);
+            }
+        }
+        (first, second)
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    pub(crate) fn variance(&self) -> f64 {
+        self.variance
+    }
+
+    pub(crate) fn lst(&self, s: Complex64) -> Complex64 {
+        let service = self.service.lst(s);
+        // sums[n] = sum over k <= n of lambda g_k S*^k
+        let (mut sums, mut power, mut sum) = (self.rests(s, service), Complex64::ONE, Complex64::ZERO);
+        for term in &mut sums {
+            sum += *term * power;
+            power *= service;
+            *term = sum;
+        }
+        let reached = self.starts.iter().filter(|(n, _)| *n < self.places);
+        let busy: Complex64 = reached
+            .map(|(n, weight)| service.powu(u32::try_from(*n).unwrap_or(u32::MAX)) * sums[self.places - 1 - n] * weight)
+            .sum();
+        service * self.empty + busy
+    }
+
+    /// lambda g_n(s) for n below `places`, by the recursion in the direction in which errors fade.
+    fn rests(&self, s: Complex64, service: Complex64) -> Vec<Complex64> {
+        let factor = Complex64::ONE - s / self.rate;
+        let mut rests = vec![Complex64::ZERO; self.places];
+        if factor.norm() >= 1.0 {
+            let mut before = service;
+            for (rest, exactly) in rests.iter_mut().zip(&self.arrivals) {
+                before = (before - exactly) / factor;
+                *rest = before;
+            }
+        } else {
+            let mut after = Complex64::ZERO;
+            for n in (1..self.arrivals.len()).rev() {
+                after = factor * after + self.arrivals[n];
+                if n <= self.places {
+                    rests[n - 1] = after;
+                }
+            }
+        }
+        rests
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{mg1, mm1k};
+    use super::*;
+
+    #[test]
+    fn exponential_service_is_mm1k() {
+        for (rate, places) in [(80.0, 10), (150.0, 30), (100.0, 1), (1.0, 12), (100.0, 200)] {
+            let general = mg1k(rate, &Law::exponential(0.01).unwrap(), places).unwrap();
+            let plain = mm1k(rate, 100.0, places).unwrap();
+            assert!((general.loss / plain.loss - 1.0).abs() < 1e-9, "{rate} {places} {} {}", general.loss, plain.loss);
+            assert!((general.sojourn_s / plain.sojourn_s - 1.0).abs() < 1e-9);
+            assert!((general.sojourn.mean() / plain.sojourn_s - 1.0).abs() < 1e-9);
+            assert!((general.sojourn.sd() / plain.sojourn.sd() - 1.0).abs() < 1e-6);
+            assert!((general.utilisation - plain.utilisation).abs() < 1e-9);
+            for p in [0.1, 0.5, 0.95, 0.999] {
+                let (a, b) = (general.sojourn.quantile(p).unwrap(), plain.sojourn.quantile(p).unwrap());
+                assert!((a / b - 1.0).abs() < 1e-6, "{rate} {places} {p}: {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_places_are_as_good_as_no_limit() {
+        let law = Law::gamma(0.01, 0.4).unwrap();
+        let (limited, open) = (mg1k(70.0, &law, 500).unwrap(), mg1(70.0, &law).unwrap());
+        assert!((limited.sojourn_s / open.sojourn_s - 1.0).abs() < 1e-9, "{limited:?}");
+        for p in [0.1, 0.5, 0.95, 0.999] {
+            let (a, b) = (limited.sojourn.quantile(p).unwrap(), open.sojourn.quantile(p).unwrap());
+            assert!((a / b - 1.0).abs() < 1e-6, "{p}: {a} {b}");
+        }
+    }
+
+    #[test]
+    fn transforms_agree_with_the_moments_of_any_law() {
+        for law in [
+            Law::constant(0.01).unwrap(),
+            Law::gamma(0.01, 3.0).unwrap(),
+            Law::uniform(0.001, 0.019).unwrap(),
+            Law::hyperexponential(0.9, 0.005, 0.05).unwrap(),
+        ] {
+            for (rate, places) in [(50.0, 1), (50.0, 5), (95.0, 40), (200.0, 20)] {
+                let state = mg1k(rate, &law, places).unwrap();
+                assert!((state.sojourn.lst(Complex64::ZERO).re - 1.0).abs() < 1e-9, "{law:?} {rate} {places}");
+                assert!((state.sojourn.mean() / state.sojourn_s - 1.0).abs() < 1e-9, "{law:?} {rate} {places}");
+                let h = 1e-4 / state.sojourn_s;
+                let slope = (1.0 - state.sojourn.lst(h.into()).re) / h;
+                let second = state.sojourn.variance() + state.sojourn_s.powi(2);
+                assert!((slope / (state.sojourn_s - h * second / 2.0) - 1.0).abs() < 1e-6, "{law:?} {rate} {places}");
+            }
+        }
+    }
+
+    #[test]
+    fn floods_and_trickles_are_answered() {
+        for (rate, places) in [(1e-9, 5000), (1e9, 5000), (1e9, 1), (1e5, 300)] {
+            let state = mg1k(rate, &Law::constant(0.01).unwrap(), places).unwrap();
+            assert!(state.sojourn_s.is_finite() && (0.0..=1.0).contains(&state.loss), "{rate} {places} {state:?}");
+        }
+        let full = mg1k(1e5, &Law::constant(0.01).unwrap(), 300).unwrap();
+        assert!((full.loss - 0.999).abs() < 1e-6 && (full.sojourn_s / 2.99 - 1.0).abs() < 1e-2, "{full:?}");
+    }
+}
