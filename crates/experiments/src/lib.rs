@@ -8,7 +8,6 @@ pub mod definition;
 mod lagopus;
 mod others;
 mod page;
-pub mod plot;
 pub mod report;
 mod tester;
 mod virtual_switches;
@@ -155,7 +154,7 @@ pub(crate) struct Run<'a> {
     pub(crate) figures: Vec<Figure>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) notes: Vec<String>,
-    pub(crate) plots: Vec<plot::Plot>,
+    pub(crate) plots: Vec<weir_plot::Figure>,
     /// Whether nothing is measured that others on the machine could disturb.
     pub(crate) simulated: bool,
 }

@@ -1,54 +1,43 @@
 //! A report as one page of HTML, its charts in it.
-use crate::plot::escape;
-use crate::report::{Report, short};
-use std::fmt::Write as _;
-
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
-    svg{width:100%;height:auto}td,th{padding:.1em .8em;text-align:right}td:nth-child(-n+2),th:nth-child(-n+2){text-align:left}\
-    .no{color:#c33;font-weight:600}small{color:#777}\
-    @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.no{color:#f77}}";
+use crate::report::{Figure, Report};
+use weir_plot::{Page, Table, short};
 
 impl Report {
     /// The report as a page: charts, claims, figures, and what they were measured with.
     pub fn html(&self) -> String {
-        let title = escape(&format!("{}: {}", self.experiment, self.title));
-        let mut page = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-             <title>{title}</title><style>{STYLE}</style>\n<h1>{title}</h1>\n<p>Published: {}; {}</p>\n",
-            escape(&self.source),
-            escape(&self.published_setup)
-        );
-        self.plots.iter().for_each(|plot| page += &format!("<figure>{}</figure>\n", plot.svg()));
-        page += "<h2>What it shows</h2>\n<ul>\n";
-        for claim in &self.claims {
-            let (class, holds) = match claim.holds {
-                Some(true) => ("", "holds"),
-                Some(false) => ("no", "fails"),
-                None => ("", "untested"),
+        let mut page = Page::new(&format!("{}: {}", self.experiment, self.title));
+        page.text(&format!("Published: {}; {}", self.source, self.published_setup));
+        for plot in &self.plots {
+            page.figure(plot, "");
+        }
+        page.heading("What it shows").list(self.claims.iter().map(|claim| {
+            let (word, wrong) = match claim.holds {
+                Some(true) => ("holds", false),
+                Some(false) => ("fails", true),
+                None => ("untested", false),
             };
-            let (text, because) = (escape(&claim.text), escape(&claim.because));
-            let _ = writeln!(page, "<li><b class=\"{class}\">{holds}</b> {text}: {because}</li>");
+            (word, wrong, format!("{}: {}", claim.text, claim.because))
+        }));
+        for note in &self.notes {
+            page.text(note);
         }
-        page += "</ul>\n";
-        self.notes.iter().for_each(|note| _ = writeln!(page, "<p>{}</p>", escape(note)));
         if self.partial {
-            page += "<p class=\"no\">Stopped early, results are partial</p>\n";
+            page.warning("Stopped early, results are partial");
         }
-        page += "<h2>Figures</h2>\n<table>\n<tr><th>case<th><th>published<th>ours<th>+-<th>samples<th></tr>\n";
-        for figure in &self.figures {
-            let _ = writeln!(
-                page,
-                "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
-                escape(&figure.case),
-                escape(figure.metric),
-                figure.published.as_ref().map_or_else(String::new, |published| short(published.value)),
-                short(figure.ours),
-                figure.sd.map_or_else(String::new, short),
-                figure.samples,
-                escape(figure.unit)
-            );
-        }
-        let _ = writeln!(page, "</table>\n<p><small>{}</small></p>\n</html>", escape(&self.setup.to_string()));
-        page
+        page.heading("Figures").table(&table(&self.figures));
+        page.finish(&self.setup.to_string())
     }
+}
+
+fn table(figures: &[Figure]) -> Table {
+    let row = |figure: &Figure| {
+        let published = figure.published.as_ref().map_or_else(String::new, |published| short(published.value));
+        let sd = figure.sd.map_or_else(String::new, short);
+        let samples = figure.samples.to_string();
+        [figure.case.clone(), figure.metric.into(), published, short(figure.ours), sd, samples, figure.unit.into()]
+            .map(Into::into)
+            .into()
+    };
+    let head = ["case", "", "published", "ours", "+-", "samples", ""].map(str::to_owned).into();
+    Table { head, texts: 2, rows: figures.iter().map(row).collect() }
 }

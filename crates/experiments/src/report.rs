@@ -1,11 +1,11 @@
 //! What a rerun gives: our figures beside the published ones, what they show, and what they were measured with.
 use crate::definition::{Definition, Published, Sizes};
 use crate::others::DISTURBED;
-use crate::plot::Plot;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::fmt;
 use weir_emulator::result::Machine;
+use weir_plot::short;
 
 /// A rerun's result; `Display` for people, `Serialize` for programs and records.
 #[derive(Debug, Clone, Serialize)]
@@ -28,7 +28,7 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Charts of the figures.
     #[serde(skip)]
-    pub plots: Vec<Plot>,
+    pub plots: Vec<weir_plot::Figure>,
     /// Whether it was stopped before its end: cases are missing.
     pub partial: bool,
 }
@@ -192,17 +192,6 @@ impl fmt::Display for Setup {
     }
 }
 
-/// A number with about four digits that say something.
-pub(crate) fn short(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        size if size >= 1000.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 0.01 => format!("{value:.3}"),
-        _ => format!("{value:.1e}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,11 +204,5 @@ mod tests {
         let disturbed = failed.disturbed_by(Some(0.5));
         assert_eq!((disturbed.holds, disturbed.because.as_str()), (None, "slow; but others used 50 % of the machine"));
         assert_eq!(Claim::tested("fast", true, "").disturbed_by(Some(0.5)).holds, Some(true));
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        let said: Vec<String> = [0.0, 939.64, 4468.2, 0.27, 0.0004].into_iter().map(short).collect();
-        assert_eq!(said, ["0", "939.6", "4468", "0.270", "4.0e-4"]);
     }
 }

@@ -66,7 +66,7 @@ fn write_plots(report: &Report, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(name);
         std::fs::write(&path, text).with_context(|| format!("--plots: write {}", path.display()))
     };
-    report.plots.iter().try_for_each(|plot| write(format!("{}.svg", plot.name), plot.svg()))?;
+    report.plots.iter().try_for_each(|plot| write(format!("{}.svg", plot.name()), plot.svg()))?;
     write("report.html".into(), report.html())
 }
 

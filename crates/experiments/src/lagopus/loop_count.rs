@@ -2,12 +2,13 @@
 use super::network::{self, GIGABIT_FRAMES, VLANS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
-use crate::report::{Claim, short};
+use crate::report::Claim;
 use crate::tester::{Load, Rate, mean_us, quantile_us};
 use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_packet::Field;
+use weir_plot::short;
 use weir_switch::threads::Policy;
 
 /// As published.

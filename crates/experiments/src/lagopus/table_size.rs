@@ -1,7 +1,7 @@
 //! Table IV: what a large table does to loss, with one worker and with four.
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
-use crate::report::{Claim, short};
+use crate::report::Claim;
 use crate::tester::{Bulk, Load, Rate, Template, Vary, quantile_us};
 use crate::{ExperimentError, Run, Value};
 use std::net::Ipv4Addr;
@@ -9,6 +9,7 @@ use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
+use weir_plot::short;
 use weir_switch::threads::Policy;
 
 /// As published.

@@ -2,11 +2,12 @@
 use super::network::{self, GIGABIT_FRAMES, MACS, goodput_mbps};
 use super::workers_here;
 use crate::bed::{Bed, Measured, PORTS, Threads, entry};
-use crate::report::{Claim, short};
+use crate::report::Claim;
 use crate::tester::{Load, Rate};
 use crate::{ExperimentError, Run, Value};
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::{Field, MacAddr};
+use weir_plot::short;
 use weir_switch::threads::Policy;
 
 /// As published.

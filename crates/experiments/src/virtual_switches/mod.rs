@@ -6,9 +6,9 @@ pub(crate) mod priority;
 pub(crate) mod scale;
 pub(crate) mod split_path;
 
-use crate::plot::Series;
 use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
+use weir_plot::{Point, Series};
 use weir_sim::{Model, Plan, RunResult, Watch, Window, replicate};
 use weir_traffic::{Arrival, Bimodal, Size, TwoState};
 use weir_units::Bps;
@@ -77,7 +77,7 @@ fn series(
 ) -> Series {
     let point = |(x, case): (f64, String)| {
         let figure = run.figures.iter().find(|figure| figure.case == case && figure.metric == metric)?;
-        Some((x, figure.ours, figure.sd))
+        Some(Point::within(x, figure.ours, figure.sd))
     };
-    Series { name: name.into(), points: cases.into_iter().filter_map(point).collect() }
+    Series::line(name, cases.into_iter().filter_map(point).collect())
 }

@@ -1,10 +1,10 @@
 //! Figures 4.8 and 4.9: a small switch beside a large one, by deficit round robin or strict priority.
 use super::port::{Share, Shared};
 use super::{delay_ms, over, series, simulate, throughput};
-use crate::plot::Plot;
 use crate::report::Claim;
 use crate::{ExperimentError, Run};
 use weir_fabric::{InterDiscipline, Sharing};
+use weir_plot::{Axis, Chart};
 
 /// Both buffers together.
 const CROSSPOINT: u64 = 15_000;
@@ -123,6 +123,15 @@ fn plots(run: &mut Run<'_>) {
         ("delay", "Mean delay of 10 % and 90 % switches (Fig. 4.9)", "mean delay, ms", DELAYS),
     ] {
         let series = lines(run, metrics);
-        run.plots.push(Plot { name, title: title.into(), x: "buffer of VS1, kB of 15", y, log_x: false, series });
+        run.plots.push(
+            Chart {
+                name: name.into(),
+                title: title.into(),
+                x: Axis::linear("buffer of VS1, kB of 15"),
+                y: Axis::linear(y),
+                series,
+            }
+            .into(),
+        );
     }
 }

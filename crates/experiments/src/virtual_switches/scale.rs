@@ -1,10 +1,10 @@
 //! Figures 4.6 and 4.7: how many virtual switches a switch can host with buffers of which size.
 use super::port::{Share, Shared};
 use super::{delay_ms, over, series, simulate, throughput};
-use crate::plot::Plot;
 use crate::report::Claim;
 use crate::{ExperimentError, Run};
 use weir_fabric::{InterDiscipline, Sharing};
+use weir_plot::{Axis, Chart};
 
 const SWITCHES: [u64; 6] = [1, 2, 4, 8, 16, 32];
 /// Buffers of the physical crosspoints.
@@ -99,6 +99,15 @@ fn plots(run: &mut Run<'_>) {
         ("delay", "Mean delay by crosspoint buffer (Fig. 4.7)", "mean delay, ms", DELAY),
     ] {
         let series = lines(run, metric);
-        run.plots.push(Plot { name, title: title.into(), x: "virtual switches", y, log_x: true, series });
+        run.plots.push(
+            Chart {
+                name: name.into(),
+                title: title.into(),
+                x: Axis::log("virtual switches"),
+                y: Axis::linear(y),
+                series,
+            }
+            .into(),
+        );
     }
 }

@@ -1,6 +1,5 @@
 //! Figures 4.13 and 4.14: a virtual link split over two paths and put together again in order.
 use super::{BURSTS, LINE, over, packets_per_second, series, simulate, sizes};
-use crate::plot::Plot;
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
@@ -8,6 +7,7 @@ use weir_fabric::{
     Buffers, DropReason, FabricConfig, InputConfig, IntraDiscipline, OutputConfig, PortIndex, SplitBy, VirtualPort,
     VirtualSwitchConfig,
 };
+use weir_plot::{Axis, Chart};
 use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, RunResult, Source, Split};
 use weir_traffic::Offered;
 use weir_units::{Bps, Instant};
@@ -184,6 +184,7 @@ fn plots(run: &mut Run<'_>) {
         ),
     ] {
         let series = [LOST_FIRST, LOST_SECOND].map(|metric| series(run, metric, metric, cases.clone())).into();
-        run.plots.push(Plot { name, title: title.into(), x, y: "lost packets, %", log_x: false, series });
+        let (x, y) = (Axis::linear(x), Axis::linear("lost packets, %"));
+        run.plots.push(Chart { name: name.into(), title: title.into(), x, y, series }.into());
     }
 }

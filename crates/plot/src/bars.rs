@@ -1,0 +1,99 @@
+//! Charts of bars, side by side in groups.
+use crate::chart::Axis;
+use crate::drawing::{Paint, Sketch};
+use crate::frame::{Frame, Surroundings};
+use crate::pen::Pen;
+use crate::scale::{Ruler, Scale};
+use crate::text::number;
+
+const HEIGHT: f64 = 305.0;
+const LEAST_WIDTH: f64 = 320.0;
+const MOST_WIDTH: f64 = 1200.0;
+/// Width of a bar, if there is place.
+const BAR: f64 = 22.0;
+/// Part of a group's place that its bars take.
+const FULL: f64 = 0.8;
+
+/// Bars, side by side in groups.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Bars {
+    /// Name of its file, without extension.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What the groups are.
+    pub x: String,
+    /// What is up it.
+    pub y: Axis,
+    /// Names of the groups.
+    pub groups: Vec<String>,
+    /// What each group has a bar of, by name, with the bars in the order of the groups; none where there is nothing to show.
+    pub series: Vec<(String, Vec<Option<Bar>>)>,
+}
+
+/// A bar.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bar {
+    /// How high.
+    pub value: f64,
+    /// From where to where that may be.
+    pub interval: Option<[f64; 2]>,
+}
+
+impl Bars {
+    /// The chart as an SVG document.
+    pub fn svg(&self) -> String {
+        self.sketch().document(&self.title)
+    }
+
+    pub(crate) fn sketch(&self) -> Sketch {
+        let bars = || self.series.iter().flat_map(|(_, bars)| bars.iter().take(self.groups.len()));
+        let values = bars()
+            .flatten()
+            .flat_map(|bar| [Some(bar.value), bar.interval.map(|ends| ends[0]), bar.interval.map(|ends| ends[1])]);
+        // A bar stands on zero, where there is one.
+        let floor = (self.y.scale == Scale::Linear).then_some(0.0);
+        let y = Ruler::over(self.y.scale, values.flatten().chain(floor));
+        let pens = Pen::all(self.series.iter().map(|(name, _)| (name.as_str(), None)));
+        let count = self.groups.len().max(1) as f64;
+        let wide = BAR * count * self.series.len().max(1) as f64 / FULL;
+        let left_out = bars().filter(|bar| bar.is_none_or(|bar| !y.takes(bar.value))).count();
+        let place = |at: usize| (at as f64 + 0.5) / count;
+        let mut frame = Frame::new(Surroundings {
+            title: &self.title,
+            x: &self.x,
+            y: &self.y.label,
+            x_labels: self.groups.iter().enumerate().map(|(at, name)| (place(at), name.clone())).collect(),
+            y_labels: y.labels(),
+            x_names: true,
+            grid: [false, true],
+            legend: pens.iter().zip(&self.series).map(|(pen, (name, _))| (*pen, name.clone())).collect(),
+            note: (left_out > 0).then(|| format!("{left_out} without a value")),
+            field: (wide.clamp(LEAST_WIDTH, MOST_WIDTH), HEIGHT),
+        });
+        let width = FULL / count / self.series.len().max(1) as f64;
+        for (row, ((name, bars), pen)) in self.series.iter().zip(&pens).enumerate() {
+            for (at, (group, bar)) in self.groups.iter().zip(bars).enumerate() {
+                let Some(bar) = bar.filter(|bar| y.takes(bar.value)) else { continue };
+                let left = place(at) - FULL / count / 2.0 + width * row as f64;
+                draw(&mut frame, &y, *pen, (left, width), bar, &format!("{group}, {name}"));
+            }
+        }
+        frame.sketch()
+    }
+}
+
+fn draw(frame: &mut Frame, y: &Ruler, pen: Pen, (left, width): (f64, f64), bar: Bar, name: &str) {
+    let floor = if y.takes(0.0) { y.place(0.0) } else { 0.0 };
+    let top = y.place(bar.value);
+    let (from, to) = (frame.at(left, floor.max(top)), frame.at(left + width, floor.min(top)));
+    // A bar of nothing is seen, too.
+    let size = ((to.0 - from.0) * 0.9, (to.1 - from.1).max(1.0));
+    frame.drawing.block(Paint::Pen(pen), from, size, &format!("{name}: {}", number(bar.value)));
+    if let Some([low, high]) = bar.interval.filter(|[low, high]| low <= high) {
+        let x = from.0 + size.0 / 2.0;
+        let (_, low) = frame.at(0.0, y.place(low));
+        let (_, high) = frame.at(0.0, y.place(high));
+        frame.drawing.interval(Pen::INK, x, low, high);
+    }
+}

@@ -1,0 +1,222 @@
+//! Charts of lines and dots over two axes.
+use crate::drawing::Sketch;
+use crate::frame::{Frame, Surroundings};
+use crate::pen::Pen;
+use crate::scale::{Ruler, Scale};
+use crate::text::number;
+
+/// The field between the axes.
+const FIELD: (f64, f64) = (500.0, 305.0);
+
+/// Lines and dots over two axes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Chart {
+    /// Name of its file, without extension.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What is along it.
+    pub x: Axis,
+    /// What is up it.
+    pub y: Axis,
+    /// Its lines.
+    pub series: Vec<Series>,
+}
+
+/// What is along or up a chart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Axis {
+    /// What it is, with the unit.
+    pub label: String,
+    /// What equal steps are.
+    pub scale: Scale,
+}
+
+/// A line of a chart.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Its points, in the order of the line.
+    pub points: Vec<Point>,
+    /// How they are shown.
+    pub look: Look,
+    /// Its pen; none: that of its name, or a free one.
+    pub pen: Option<Pen>,
+}
+
+/// How the points of a line are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Look {
+    /// Dots joined by lines; intervals as bars.
+    #[default]
+    Line,
+    /// Lines without dots; intervals as a band.
+    Curve,
+    /// Lines that rise in steps.
+    Steps,
+    /// Dots alone; intervals as bars.
+    Dots,
+}
+
+/// A point of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Point {
+    /// Along.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// From where to where `y` may be.
+    pub interval: Option<[f64; 2]>,
+}
+
+impl Point {
+    /// A point without an interval.
+    pub fn new(x: f64, y: f64) -> Point {
+        Point { x, y, interval: None }
+    }
+
+    /// Its interval, if that is one.
+    fn ends(&self) -> Option<[f64; 2]> {
+        self.interval.filter(|[low, high]| low <= high)
+    }
+
+    /// A point that may be off by as much up as down.
+    pub fn within(x: f64, y: f64, half: Option<f64>) -> Point {
+        Point { x, y, interval: half.map(|half| [y - half, y + half]) }
+    }
+}
+
+impl Axis {
+    /// An axis with equal differences.
+    pub fn linear(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), scale: Scale::Linear }
+    }
+
+    /// An axis with equal factors.
+    pub fn log(label: impl Into<String>) -> Axis {
+        Axis { label: label.into(), scale: Scale::Log }
+    }
+}
+
+impl Series {
+    /// A line with dots.
+    pub fn line(name: impl Into<String>, points: Vec<Point>) -> Series {
+        Series { name: name.into(), points, ..Series::default() }
+    }
+
+    /// A line with another look.
+    pub fn looking(name: impl Into<String>, look: Look, points: Vec<Point>) -> Series {
+        Series { name: name.into(), points, look, pen: None }
+    }
+}
+
+impl Chart {
+    /// The chart as an SVG document.
+    pub fn svg(&self) -> String {
+        self.sketch().document(&self.title)
+    }
+
+    pub(crate) fn sketch(&self) -> Sketch {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let x = Ruler::of_few(self.x.scale, points().map(|point| point.x));
+        // What has no place along does not make the chart higher.
+        let shown = points().filter(|point| x.takes(point.x));
+        let y = Ruler::over(
+            self.y.scale,
+            shown
+                .flat_map(|point| [Some(point.y), point.ends().map(|ends| ends[0]), point.ends().map(|ends| ends[1])])
+                .flatten(),
+        );
+        let pens = Pen::all(self.series.iter().map(|series| (series.name.as_str(), series.pen)));
+        let left_out = points().filter(|point| !(x.takes(point.x) && y.takes(point.y))).count();
+        let mut frame = Frame::new(Surroundings {
+            title: &self.title,
+            x: &self.x.label,
+            y: &self.y.label,
+            x_labels: x.labels(),
+            y_labels: y.labels(),
+            grid: [true, true],
+            legend: pens.iter().zip(&self.series).map(|(pen, series)| (*pen, series.name.clone())).collect(),
+            note: (left_out > 0).then(|| format!("{left_out} without a value here")),
+            field: FIELD,
+            ..Surroundings::default()
+        });
+        for (series, pen) in self.series.iter().zip(pens) {
+            Drawn { series, pen, x: &x, y: &y }.draw(&mut frame);
+        }
+        frame.sketch()
+    }
+}
+
+/// A line with what is needed to draw it.
+struct Drawn<'a> {
+    series: &'a Series,
+    pen: Pen,
+    x: &'a Ruler,
+    y: &'a Ruler,
+}
+
+impl Drawn<'_> {
+    fn takes(&self, point: &Point) -> bool {
+        self.x.takes(point.x) && self.y.takes(point.y)
+    }
+
+    fn draw(&self, frame: &mut Frame) {
+        // A point without a place interrupts the line.
+        for run in self.series.points.split(|point| !self.takes(point)) {
+            let corners: Vec<(f64, f64)> = run.iter().map(|point| self.at(frame, point.x, point.y)).collect();
+            match self.series.look {
+                Look::Line => frame.drawing.stroke(self.pen, &corners),
+                Look::Curve => {
+                    self.band(frame, run);
+                    frame.drawing.stroke(self.pen, &corners);
+                }
+                Look::Steps => frame.drawing.stroke(self.pen, &steps(&corners)),
+                Look::Dots => {}
+            }
+        }
+        if matches!(self.series.look, Look::Line | Look::Dots) {
+            self.series.points.iter().filter(|point| self.takes(point)).for_each(|point| self.dot(frame, point));
+        }
+    }
+
+    fn at(&self, frame: &Frame, x: f64, y: f64) -> (f64, f64) {
+        frame.at(self.x.place(x), self.y.place(y))
+    }
+
+    fn dot(&self, frame: &mut Frame, point: &Point) {
+        let mut says = format!("{}: {}, {}", self.series.name, number(point.x), number(point.y));
+        if let Some([low, high]) = point.ends() {
+            let (x, low_y) = self.at(frame, point.x, low);
+            let (_, high_y) = self.at(frame, point.x, high);
+            frame.drawing.interval(self.pen, x, low_y, high_y);
+            says += &format!(" ({} to {})", number(low), number(high));
+        }
+        let at = self.at(frame, point.x, point.y);
+        frame.drawing.dot(self.pen, at, &says);
+    }
+
+    fn band(&self, frame: &mut Frame, run: &[Point]) {
+        let ends: Vec<(f64, [f64; 2])> = run.iter().filter_map(|point| Some((point.x, point.ends()?))).collect();
+        if ends.len() < 2 {
+            return;
+        }
+        let above = ends.iter().map(|(x, [_, high])| self.at(frame, *x, *high));
+        let below = ends.iter().rev().map(|(x, [low, _])| self.at(frame, *x, *low));
+        let corners: Vec<(f64, f64)> = above.chain(below).collect();
+        frame.drawing.area(self.pen, &corners);
+    }
+}
+
+/// Corners of a line that stays level until the next point, then rises.
+fn steps(corners: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut stairs: Vec<(f64, f64)> = Vec::with_capacity(2 * corners.len());
+    for corner in corners {
+        if let Some((_, y)) = stairs.last() {
+            stairs.push((corner.0, *y));
+        }
+        stairs.push(*corner);
+    }
+    stairs
+}

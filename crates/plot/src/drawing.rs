@@ -1,0 +1,156 @@
+//! A drawing under way: elements one after the other.
+use crate::pen::{Pen, style};
+use crate::text::escape;
+use std::fmt::Write as _;
+
+const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#222}.t{font-weight:600;font-size:15px}.n{fill:#777}.g{stroke:#ddd}\
+    .a{stroke:#555}.f{fill:none}.on{fill:#111}.off{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}.n{fill:#999}.g{stroke:#444}\
+    .a{stroke:#aaa}.on{fill:#111}.off{fill:#fff}}";
+
+/// Where text begins, or ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Anchor {
+    fn word(self) -> &'static str {
+        match self {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        }
+    }
+}
+
+/// A finished drawing, not yet a document.
+#[derive(Debug, Clone)]
+pub(crate) struct Sketch {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) body: String,
+}
+
+impl Sketch {
+    /// As an SVG document.
+    pub(crate) fn document(&self, title: &str) -> String {
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0} {:.0}\" style=\"max-width:{:.0}px\" role=\"img\">\
+             <title>{}</title><style>{STYLE}{}</style>\n{}</svg>\n",
+            self.width.ceil(),
+            self.height.ceil(),
+            (self.width * 1.25).ceil(),
+            escape(title),
+            style(),
+            self.body
+        )
+    }
+}
+
+/// The elements so far.
+#[derive(Debug, Default)]
+pub(crate) struct Drawing {
+    pub(crate) body: String,
+}
+
+impl Drawing {
+    /// A straight line of a class.
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let _ =
+            writeln!(self.body, "<path class=\"{class}\" d=\"M{:.1} {:.1}L{:.1} {:.1}\"/>", from.0, from.1, to.0, to.1);
+    }
+
+    /// Text of a class at a place, its base line there.
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), class: &str, anchor: Anchor, text: &str) {
+        let (anchor, text) = (anchor.word(), escape(text));
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = writeln!(self.body, "<text x=\"{x:.1}\" y=\"{y:.1}\"{class} text-anchor=\"{anchor}\">{text}</text>");
+    }
+
+    /// Text turned to the left by an angle.
+    pub(crate) fn turned(&mut self, (x, y): (f64, f64), degrees: u8, anchor: Anchor, text: &str) {
+        let (anchor, text) = (anchor.word(), escape(text));
+        let _ = writeln!(
+            self.body,
+            "<text transform=\"translate({x:.1} {y:.1}) rotate(-{degrees})\" text-anchor=\"{anchor}\">{text}</text>"
+        );
+    }
+
+    /// A line through corners, of a pen; none through fewer than two.
+    pub(crate) fn stroke(&mut self, pen: Pen, corners: &[(f64, f64)]) {
+        if corners.len() < 2 {
+            return;
+        }
+        let (class, dashes, path) = (pen.class(), pen.dashes(), path(corners));
+        let _ = writeln!(
+            self.body,
+            "<path class=\"{class}\" d=\"{path}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2\"{dashes}/>"
+        );
+    }
+
+    /// A see-through area of a pen.
+    pub(crate) fn area(&mut self, pen: Pen, corners: &[(f64, f64)]) {
+        let (class, path) = (pen.class(), path(corners));
+        let _ =
+            writeln!(self.body, "<path class=\"{class}\" d=\"{path}Z\" fill=\"currentColor\" fill-opacity=\".18\"/>");
+    }
+
+    /// A dot of a pen that says something when pointed at.
+    pub(crate) fn dot(&mut self, pen: Pen, (x, y): (f64, f64), says: &str) {
+        let (class, says) = (pen.class(), escape(says));
+        let _ = writeln!(
+            self.body,
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"currentColor\"><title>{says}</title></circle>"
+        );
+    }
+
+    /// From how low to how high a value may be.
+    pub(crate) fn interval(&mut self, pen: Pen, x: f64, low: f64, high: f64) {
+        let class = pen.class();
+        let _ = writeln!(
+            self.body,
+            "<path class=\"{class}\" d=\"M{:.1} {low:.1}h6m-3 0V{high:.1}m-3 0h6\" fill=\"none\" stroke=\"currentColor\"/>",
+            x - 3.0
+        );
+    }
+
+    /// A filled rectangle that says something when pointed at; `paint` is a class or a colour.
+    pub(crate) fn block(&mut self, paint: Paint<'_>, corner: (f64, f64), size: (f64, f64), says: &str) {
+        let paint = match paint {
+            Paint::Pen(pen) => format!("class=\"{}\" fill=\"currentColor\"", pen.class()),
+            Paint::Colour(colour) => format!("fill=\"{colour}\""),
+        };
+        let (x, y, width, height) = (corner.0, corner.1, size.0.max(0.0), size.1.max(0.0));
+        let says = escape(says);
+        let _ = writeln!(
+            self.body,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {paint}><title>{says}</title></rect>"
+        );
+    }
+
+    /// The empty field that everything is drawn in, so that it can be found in the document.
+    pub(crate) fn field(&mut self, corner: (f64, f64), size: (f64, f64)) {
+        let _ = writeln!(
+            self.body,
+            "<rect class=\"f\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
+            corner.0, corner.1, size.0, size.1
+        );
+    }
+}
+
+/// What a rectangle is filled with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Paint<'a> {
+    Pen(Pen),
+    Colour(&'a str),
+}
+
+fn path(corners: &[(f64, f64)]) -> String {
+    let mut path = String::with_capacity(corners.len() * 12);
+    for (at, (x, y)) in corners.iter().enumerate() {
+        let _ = write!(path, "{}{x:.1} {y:.1}", if at == 0 { 'M' } else { 'L' });
+    }
+    path
+}

@@ -1,0 +1,107 @@
+//! Any of the charts, and several of them in one drawing.
+use crate::drawing::Sketch;
+use crate::{Bars, Chart, HeatMap};
+use std::fmt::Write as _;
+
+const GAP: f64 = 24.0;
+
+/// A drawing of any kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Figure {
+    /// Lines and dots.
+    Chart(Chart),
+    /// Bars.
+    Bars(Bars),
+    /// A table of colours.
+    HeatMap(HeatMap),
+    /// Several drawings.
+    Panels(Panels),
+}
+
+/// Several drawings in one, row by row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Panels {
+    /// Name of its file, without extension.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// How many are side by side; 0 is 1.
+    pub columns: usize,
+    /// The drawings.
+    pub figures: Vec<Figure>,
+}
+
+impl Figure {
+    /// Name of its file, without extension.
+    pub fn name(&self) -> &str {
+        match self {
+            Figure::Chart(chart) => &chart.name,
+            Figure::Bars(bars) => &bars.name,
+            Figure::HeatMap(map) => &map.name,
+            Figure::Panels(panels) => &panels.name,
+        }
+    }
+
+    /// What it shows.
+    pub fn title(&self) -> &str {
+        match self {
+            Figure::Chart(chart) => &chart.title,
+            Figure::Bars(bars) => &bars.title,
+            Figure::HeatMap(map) => &map.title,
+            Figure::Panels(panels) => &panels.title,
+        }
+    }
+
+    /// As an SVG document.
+    pub fn svg(&self) -> String {
+        self.sketch().document(self.title())
+    }
+
+    fn sketch(&self) -> Sketch {
+        match self {
+            Figure::Chart(chart) => chart.sketch(),
+            Figure::Bars(bars) => bars.sketch(),
+            Figure::HeatMap(map) => map.sketch(),
+            Figure::Panels(panels) => panels.sketch(),
+        }
+    }
+}
+
+impl From<Chart> for Figure {
+    fn from(chart: Chart) -> Figure {
+        Figure::Chart(chart)
+    }
+}
+
+impl From<Bars> for Figure {
+    fn from(bars: Bars) -> Figure {
+        Figure::Bars(bars)
+    }
+}
+
+impl From<HeatMap> for Figure {
+    fn from(map: HeatMap) -> Figure {
+        Figure::HeatMap(map)
+    }
+}
+
+impl From<Panels> for Figure {
+    fn from(panels: Panels) -> Figure {
+        Figure::Panels(panels)
+    }
+}
+
+impl Panels {
+    fn sketch(&self) -> Sketch {
+        let sketches: Vec<Sketch> = self.figures.iter().map(Figure::sketch).collect();
+        let largest = |of: fn(&Sketch) -> f64| sketches.iter().map(of).fold(0.0, f64::max) + GAP;
+        let (width, height) = (largest(|sketch| sketch.width), largest(|sketch| sketch.height));
+        let columns = self.columns.clamp(1, sketches.len().max(1));
+        let mut body = String::new();
+        for (at, sketch) in sketches.iter().enumerate() {
+            let (x, y) = (width * (at % columns) as f64, height * (at / columns) as f64);
+            let _ = writeln!(body, "<g transform=\"translate({x:.0} {y:.0})\">\n{}</g>", sketch.body);
+        }
+        Sketch { width: width * columns as f64, height: height * sketches.len().div_ceil(columns) as f64, body }
+    }
+}

@@ -1,0 +1,142 @@
+//! What charts have around their field: title, axes, what is written beside them, and the names of the lines.
+use crate::drawing::{Anchor, Drawing, Sketch};
+use crate::pen::Pen;
+use crate::scale::thinned;
+use crate::text::{cut, widest, width};
+
+const TOP: f64 = 42.0;
+const LEGEND_ROW: f64 = 20.0;
+/// Between the field and the names of the lines, with the piece of line before each.
+const LEGEND: f64 = 46.0;
+const LINE_HEIGHT: f64 = 18.0;
+/// By how much names below the field are turned if there is no place for them.
+const TURN: u8 = 35;
+
+/// What stands around the field of a chart.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) x: &'a str,
+    pub(crate) y: &'a str,
+    /// Places from 0 to 1, and what is written there.
+    pub(crate) x_labels: Vec<(f64, String)>,
+    pub(crate) y_labels: Vec<(f64, String)>,
+    /// Names below the field are all written, turned if need be; numbers are left out where there is no place.
+    pub(crate) x_names: bool,
+    /// Whether lines cross the field at what is written.
+    pub(crate) grid: [bool; 2],
+    pub(crate) legend: Vec<(Pen, String)>,
+    /// What to know, beside the field.
+    pub(crate) note: Option<String>,
+    /// Size of the field.
+    pub(crate) field: (f64, f64),
+}
+
+/// A chart's field, and everything around it drawn.
+pub(crate) struct Frame {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) right: f64,
+    pub(crate) bottom: f64,
+    /// The whole drawing's width and height.
+    size: (f64, f64),
+    pub(crate) drawing: Drawing,
+}
+
+impl Frame {
+    /// Draws what is around the field; the field is as large as asked, the rest as large as its texts need.
+    pub(crate) fn new(mut around: Surroundings<'_>) -> Frame {
+        let turned = around.x_names && crowded(&around.x_labels, around.field.0);
+        let names = |labels: &mut Vec<(f64, String)>| labels.iter_mut().for_each(|(_, text)| *text = cut(text));
+        names(&mut around.x_labels);
+        names(&mut around.y_labels);
+        around.legend.iter_mut().for_each(|(_, name)| *name = cut(name));
+        if !around.x_names {
+            around.x_labels = thinned(around.x_labels, around.field.0);
+        }
+        let below = widest(around.x_labels.iter().map(|(_, text)| text.as_str()));
+        let (sine, cosine) = f64::from(TURN).to_radians().sin_cos();
+        // What is below the field reaches to the left of it, too: a turned name wholly, another one by half.
+        let reach = below * if turned { cosine } else { 0.5 } - around.field.0 * first(&around.x_labels) + 8.0;
+        let left = reach.max(32.0 + widest(around.y_labels.iter().map(|(_, text)| text.as_str())));
+        let (right, bottom) = (left + around.field.0, TOP + around.field.1);
+        let mut frame = Frame { left, top: TOP, right, bottom, size: (0.0, 0.0), drawing: Drawing::default() };
+        let names_height = if turned { below * sine + LINE_HEIGHT } else { LINE_HEIGHT };
+        frame.size = frame.whole(&around, below, names_height);
+        frame.draw(&around, turned, names_height);
+        frame
+    }
+
+    fn whole(&self, around: &Surroundings<'_>, below: f64, names_height: f64) -> (f64, f64) {
+        let legend = widest(around.legend.iter().map(|(_, name)| name.as_str())).max(widest(around.note.as_deref()));
+        let beside = if legend > 0.0 { LEGEND + legend } else { below / 2.0 + 8.0 };
+        let title = self.left + width(around.title) * 1.15 + 8.0;
+        let rows = around.legend.len() + usize::from(around.note.is_some());
+        let height = (self.bottom + names_height + 24.0 + 12.0).max(self.top + 20.0 + LEGEND_ROW * rows as f64);
+        let around_x = (self.left + self.right) / 2.0 + width(around.x) / 2.0;
+        ((self.right + beside).max(title).max(around_x), height.max(self.top + width(around.y)))
+    }
+
+    fn draw(&mut self, around: &Surroundings<'_>, turned: bool, names_height: f64) {
+        let (left, top, right, bottom) = (self.left, self.top, self.right, self.bottom);
+        let drawing = &mut self.drawing;
+        drawing.field((left, top), around.field);
+        drawing.text((left, top - 18.0), "t", Anchor::Start, around.title);
+        for (place, label) in &around.x_labels {
+            let at = left + place * (right - left);
+            if around.grid[0] {
+                drawing.line("g", (at, top), (at, bottom));
+            }
+            if turned {
+                drawing.turned((at + 4.0, bottom + 16.0), TURN, Anchor::End, label);
+            } else if !label.is_empty() {
+                drawing.text((at, bottom + LINE_HEIGHT), "", Anchor::Middle, label);
+            }
+        }
+        for (place, label) in &around.y_labels {
+            let at = bottom - place * (bottom - top);
+            if around.grid[1] {
+                drawing.line("g", (left, at), (right, at));
+            }
+            drawing.text((left - 8.0, at + 4.0), "", Anchor::End, label);
+        }
+        drawing.line("a", (left, bottom), (right, bottom));
+        drawing.line("a", (left, top), (left, bottom));
+        drawing.text(((left + right) / 2.0, bottom + names_height + 24.0), "", Anchor::Middle, around.x);
+        drawing.turned((14.0, (top + bottom) / 2.0), 90, Anchor::Middle, around.y);
+        self.legend(around);
+    }
+
+    fn legend(&mut self, around: &Surroundings<'_>) {
+        let left = self.right + 18.0;
+        let row = |place: usize| self.top + 10.0 + LEGEND_ROW * place as f64;
+        for (place, (pen, name)) in around.legend.iter().enumerate() {
+            self.drawing.stroke(*pen, &[(left, row(place)), (left + 22.0, row(place))]);
+            self.drawing.text((left + 28.0, row(place) + 4.0), "", Anchor::Start, name);
+        }
+        if let Some(note) = &around.note {
+            self.drawing.text((left, row(around.legend.len()) + 4.0), "n", Anchor::Start, note);
+        }
+    }
+
+    /// A place in the field, given as parts of it from 0 to 1.
+    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        (self.left + x * (self.right - self.left), self.bottom - y * (self.bottom - self.top))
+    }
+
+    pub(crate) fn sketch(self) -> Sketch {
+        Sketch { width: self.size.0, height: self.size.1, body: self.drawing.body }
+    }
+}
+
+fn first(labels: &[(f64, String)]) -> f64 {
+    labels.first().map_or(0.0, |(place, _)| *place)
+}
+
+/// Whether texts side by side would touch.
+fn crowded(labels: &[(f64, String)], length: f64) -> bool {
+    let widths = labels
+        .windows(2)
+        .any(|pair| (width(&pair[0].1) + width(&pair[1].1)) / 2.0 + 6.0 > (pair[1].0 - pair[0].0) * length);
+    widths || labels.iter().any(|(_, text)| width(text) > length)
+}

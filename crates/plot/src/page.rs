@@ -1,0 +1,132 @@
+//! A report as one page of HTML: text, tables and drawings, nothing loaded from elsewhere.
+use crate::figure::Figure;
+use crate::text::escape;
+use std::fmt::Write as _;
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:74em;margin:2em auto;padding:0 1em;color:#222;background:#fff}\
+    svg{width:100%;height:auto}figure{margin:1.5em 0}table{border-collapse:collapse;display:block;overflow-x:auto}\
+    th{border-bottom:1px solid #999}td,th{padding:.15em .8em;text-align:right;vertical-align:top}.l{text-align:left}.no{color:#c33;font-weight:600}\
+    .yes{font-weight:600}small,figcaption{color:#777}summary{cursor:pointer;font-weight:600}\
+    @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}.no{color:#f77}}";
+
+/// A page under way: what is added follows what is there.
+#[derive(Debug, Clone)]
+pub struct Page {
+    title: String,
+    body: String,
+}
+
+/// A table.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// Heads of the columns.
+    pub head: Vec<String>,
+    /// How many columns from the left are text; the others are numbers.
+    pub texts: usize,
+    /// Rows of cells.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cell {
+    /// What it says.
+    pub text: String,
+    /// Whether it is shown as something wrong.
+    pub wrong: bool,
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Cell {
+        Cell { text: text.into(), wrong: false }
+    }
+}
+
+impl Cell {
+    /// A cell that is shown as something wrong.
+    pub fn wrong(text: impl Into<String>) -> Cell {
+        Cell { text: text.into(), wrong: true }
+    }
+}
+
+impl Page {
+    /// A page with its title.
+    pub fn new(title: &str) -> Page {
+        Page { title: title.to_owned(), body: String::new() }
+    }
+
+    /// A heading.
+    pub fn heading(&mut self, text: &str) -> &mut Page {
+        self.add(format_args!("<h2>{}</h2>", escape(text)))
+    }
+
+    /// A paragraph.
+    pub fn text(&mut self, text: &str) -> &mut Page {
+        self.add(format_args!("<p>{}</p>", escape(text)))
+    }
+
+    /// A paragraph that says what is wrong.
+    pub fn warning(&mut self, text: &str) -> &mut Page {
+        self.add(format_args!("<p class=\"no\">{}</p>", escape(text)))
+    }
+
+    /// A list of statements, each after a word that says whether it is true, and shown as something wrong if so.
+    pub fn list<'a>(&mut self, items: impl IntoIterator<Item = (&'a str, bool, String)>) -> &mut Page {
+        self.add(format_args!("<ul>"));
+        for (word, wrong, text) in items {
+            let class = if wrong { "no" } else { "yes" };
+            self.add(format_args!("<li><b class=\"{class}\">{}</b> {}</li>", escape(word), escape(&text)));
+        }
+        self.add(format_args!("</ul>"))
+    }
+
+    /// A table.
+    pub fn table(&mut self, table: &Table) -> &mut Page {
+        let class = |at: usize| if at < table.texts { " class=\"l\"" } else { "" };
+        self.add(format_args!("<table><tr>"));
+        for (at, head) in table.head.iter().enumerate() {
+            self.add(format_args!("<th{}>{}</th>", class(at), escape(head)));
+        }
+        self.add(format_args!("</tr>"));
+        for row in &table.rows {
+            self.add(format_args!("<tr>"));
+            for (at, cell) in row.iter().enumerate() {
+                let text = escape(&cell.text);
+                let text = if cell.wrong { format!("<span class=\"no\">{text}</span>") } else { text };
+                self.add(format_args!("<td{}>{text}</td>", class(at)));
+            }
+            self.add(format_args!("</tr>"));
+        }
+        self.add(format_args!("</table>"))
+    }
+
+    /// A drawing, with a line of text below it if there is any.
+    pub fn figure(&mut self, figure: &Figure, caption: &str) -> &mut Page {
+        let caption =
+            if caption.is_empty() { String::new() } else { format!("<figcaption>{}</figcaption>", escape(caption)) };
+        self.add(format_args!("<figure>{}{caption}</figure>", figure.svg()))
+    }
+
+    /// What is shown only when asked for.
+    pub fn details(&mut self, summary: &str, fill: impl FnOnce(&mut Page)) -> &mut Page {
+        self.add(format_args!("<details><summary>{}</summary>", escape(summary)));
+        fill(self);
+        self.add(format_args!("</details>"))
+    }
+
+    /// The whole page, with what it was measured with below.
+    pub fn finish(&self, measured_with: &str) -> String {
+        let title = escape(&self.title);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"viewport\" content=\"width=device-width\"/>\
+             <title>{title}</title><style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n{}<p><small>{}</small></p></body></html>\n",
+            self.body,
+            escape(measured_with)
+        )
+    }
+
+    fn add(&mut self, markup: std::fmt::Arguments<'_>) -> &mut Page {
+        let _ = writeln!(self.body, "{markup}");
+        self
+    }
+}

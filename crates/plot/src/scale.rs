@@ -1,0 +1,184 @@
+//! From values to places on an axis, and the round values that are written beside it.
+use crate::text::{number, width};
+
+/// Larger values, and on logarithmic axes smaller ones than its inverse, are left out: sums and logarithms of what remains are finite.
+const LARGEST: f64 = 1e150;
+/// So few values are written themselves instead of round ones.
+const FEW: usize = 10;
+/// More decades than these are written one in several.
+const DECADES: i32 = 8;
+
+/// What equal steps along an axis are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scale {
+    /// Equal differences.
+    #[default]
+    Linear,
+    /// Equal factors; only positive values have a place.
+    Log,
+}
+
+impl Scale {
+    /// Whether a value has a place.
+    pub(crate) fn takes(self, value: f64) -> bool {
+        match self {
+            Scale::Linear => value.abs() <= LARGEST,
+            Scale::Log => (1.0 / LARGEST..=LARGEST).contains(&value),
+        }
+    }
+
+    fn along(self, value: f64) -> f64 {
+        match self {
+            Scale::Linear => value,
+            Scale::Log => value.max(f64::MIN_POSITIVE).ln(),
+        }
+    }
+}
+
+/// An axis with its ends and the values written beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ruler {
+    scale: Scale,
+    ends: [f64; 2],
+    pub(crate) ticks: Vec<f64>,
+}
+
+impl Ruler {
+    /// An axis that takes in all values that have a place.
+    pub(crate) fn over(scale: Scale, values: impl IntoIterator<Item = f64>) -> Ruler {
+        let ticks = ticks(scale, range(scale, values));
+        Ruler { scale, ends: ends(&ticks), ticks }
+    }
+
+    /// The same, with the values themselves beside it if they are few.
+    pub(crate) fn of_few(scale: Scale, values: impl IntoIterator<Item = f64>) -> Ruler {
+        let mut values: Vec<f64> = values.into_iter().filter(|value| scale.takes(*value)).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        match values.len() {
+            2..=FEW => Ruler { scale, ends: ends(&values), ticks: values },
+            _ => Ruler::over(scale, values),
+        }
+    }
+
+    /// Where a value is, from 0 to 1.
+    pub(crate) fn place(&self, value: f64) -> f64 {
+        let [low, high] = self.ends.map(|end| self.scale.along(end));
+        if high <= low {
+            return 0.5;
+        }
+        ((self.scale.along(value) - low) / (high - low)).clamp(0.0, 1.0)
+    }
+
+    /// Places and texts beside the axis.
+    pub(crate) fn labels(&self) -> Vec<(f64, String)> {
+        self.ticks.iter().map(|tick| (self.place(*tick), number(*tick))).collect()
+    }
+
+    pub(crate) fn takes(&self, value: f64) -> bool {
+        self.scale.takes(value)
+    }
+}
+
+/// The labels that do not touch the one before, on an axis of a length.
+pub(crate) fn thinned(labels: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {
+    let mut taken = f64::NEG_INFINITY;
+    let fits = |(place, label): (f64, String)| {
+        let half = width(&label) / 2.0;
+        if place * length - half < taken {
+            return (place, String::new());
+        }
+        taken = place * length + half + 4.0;
+        (place, label)
+    };
+    labels.into_iter().map(fits).collect()
+}
+
+fn ends(ticks: &[f64]) -> [f64; 2] {
+    [ticks.first().copied().unwrap_or(0.0), ticks.last().copied().unwrap_or(1.0)]
+}
+
+fn range(scale: Scale, values: impl IntoIterator<Item = f64>) -> [f64; 2] {
+    let [low, high] = values
+        .into_iter()
+        .filter(|value| scale.takes(*value))
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| [low.min(value), high.max(value)]);
+    match scale {
+        _ if low <= high => [low, high],
+        Scale::Linear => [0.0, 1.0],
+        Scale::Log => [1.0, 10.0],
+    }
+}
+
+fn ticks(scale: Scale, range: [f64; 2]) -> Vec<f64> {
+    match scale {
+        Scale::Linear => linear(range),
+        Scale::Log => logarithmic(range),
+    }
+}
+
+/// About six round values that take a range in.
+fn linear([low, high]: [f64; 2]) -> Vec<f64> {
+    let span = (high - low).max(high.abs().max(low.abs()) * 1e-3);
+    let span = if span > 0.0 { span } else { 1.0 };
+    let rough = span / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|step| *step >= rough);
+    let step = step.unwrap_or(rough);
+    let first = (low / step).floor();
+    let steps = ((low + span).max(high) / step - 1e-9).ceil() - first;
+    (0..20).map(f64::from).take_while(|number| *number <= steps).map(|number| (first + number) * step).collect()
+}
+
+/// Decades that take a range in, or 1, 2 and 5 in each if they are few.
+#[expect(clippy::cast_possible_truncation, reason = "logarithms of values that have a place are small")]
+fn logarithmic([low, high]: [f64; 2]) -> Vec<f64> {
+    let tens = |power: i32| 10f64.powi(power);
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    if last - first > 2 {
+        let every = (last - first + DECADES - 1).div_euclid(DECADES);
+        let last = first + (last - first + every - 1).div_euclid(every) * every;
+        return (first..=last).filter(|power| (power - first) % every == 0).map(tens).collect();
+    }
+    let all: Vec<f64> = (first - 1..=last.max(first + 1))
+        .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * tens(power)))
+        .collect();
+    let from = all.iter().rposition(|tick| *tick <= low * (1.0 + 1e-12)).unwrap_or_default();
+    let to = all.iter().position(|tick| *tick >= high * (1.0 - 1e-12)).unwrap_or(all.len() - 1);
+    all[from..=to.max((from + 1).min(all.len() - 1))].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ticks_are_round_and_take_everything_in() {
+        assert_eq!(linear([90.3, 99.9]), [90.0, 92.0, 94.0, 96.0, 98.0, 100.0]);
+        assert_eq!(logarithmic([3.0, 90.0]), [2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
+        assert_eq!(logarithmic([1e-12, 1e12]).len(), 9);
+        assert_eq!(logarithmic([1.0, 1.0]), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn few_values_stand_for_themselves() {
+        assert_eq!(Ruler::of_few(Scale::Log, [4.0, 1.0, 2.0, 2.0, -1.0]).ticks, [1.0, 2.0, 4.0]);
+        assert!(Ruler::of_few(Scale::Linear, [7.0]).ticks.len() > 1);
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_has_a_place_between_two_ticks(values in prop::collection::vec(prop::num::f64::ANY, 0..20), log: bool) {
+            let scale = if log { Scale::Log } else { Scale::Linear };
+            let ruler = Ruler::over(scale, values.iter().copied());
+            prop_assert!(ruler.ticks.len() >= 2 && ruler.ticks.len() <= 21, "{:?}", ruler.ticks);
+            prop_assert!(ruler.ticks.is_sorted() && ruler.ticks.iter().all(|tick| tick.is_finite()));
+            for value in values.into_iter().filter(|value| scale.takes(*value)) {
+                let slack = 1e-9 * (value.abs() + ruler.ends[1] - ruler.ends[0]);
+                prop_assert!(ruler.ends[0] <= value + slack && value - slack <= ruler.ends[1], "{value} in {:?}", ruler.ends);
+                prop_assert!((0.0..=1.0).contains(&ruler.place(value)));
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Text on charts and pages.
+
+/// Widest that characters of the text are on average, in the drawing's units.
+const CHARACTER: f64 = 7.6;
+/// More of a name is cut off: a chart stays readable whatever it is given.
+pub(crate) const LONGEST_NAME: usize = 64;
+/// From here on numbers are written with a power of ten.
+const LARGE: f64 = 1e6;
+const SMALL: f64 = 1e-4;
+/// Digits that numbers on axes have at most.
+const DIGITS: i32 = 7;
+
+/// Text that markup leaves alone, without characters that XML does not have.
+pub fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\t' | '\n' | '\r' => safe.push(' '),
+            '\u{fffe}' | '\u{ffff}' => {}
+            character if character.is_control() => {}
+            character => safe.push(character),
+        }
+    }
+    safe
+}
+
+/// A value as axes have it, without digits that say nothing: `0.25`, `1500`, `2.5e-7`.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let after = usize::try_from(DIGITS - 1).unwrap_or_default();
+    let scientific = format!("{value:.after$e}");
+    let (digits, power) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    if (SMALL..LARGE).contains(&size) {
+        // `size` is below LARGE, so that the power leaves digits behind the point or none.
+        let power: i32 = power.parse().unwrap_or_default();
+        let places = usize::try_from(DIGITS - 1 - power).unwrap_or_default();
+        let plain = format!("{value:.places$}");
+        return if plain.contains('.') { trimmed(&plain).to_owned() } else { plain };
+    }
+    format!("{}e{power}", trimmed(digits))
+}
+
+/// A value with about four digits that say something, for tables: `939.6`, `4468`, `0.270`, `4.0e-4`.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => "-".to_owned(),
+        0.0 => "0".to_owned(),
+        size if size >= 1e9 => format!("{value:.3e}"),
+        size if size >= 1000.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 0.01 => format!("{value:.3}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+fn trimmed(decimal: &str) -> &str {
+    decimal.trim_end_matches('0').trim_end_matches('.')
+}
+
+/// How wide text is at most, in the drawing's units.
+pub(crate) fn width(text: &str) -> f64 {
+    CHARACTER * text.chars().count() as f64
+}
+
+/// The widest of some texts.
+pub(crate) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> f64 {
+    texts.into_iter().map(width).fold(0.0, f64::max)
+}
+
+/// A name that has a place on a chart, however long it is.
+pub(crate) fn cut(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let start: String = name.chars().take(LONGEST_NAME - 1).collect();
+    start + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_digits_that_say_something() {
+        let said: Vec<String> =
+            [0.0, -0.0, 0.25, 1500.0, -3.0, 2.5e-7, 1e12, 0.1 + 0.2, 999_999.0, 1e-12, f64::NAN].map(number).into();
+        assert_eq!(said, ["0", "0", "0.25", "1500", "-3", "2.5e-7", "1e12", "0.3", "999999", "1e-12", "-"]);
+        let said: Vec<String> = [0.0, 939.64, 4468.2, 0.27, 0.0004, f64::INFINITY].map(short).into();
+        assert_eq!(said, ["0", "939.6", "4468", "0.270", "4.0e-4", "-"]);
+    }
+
+    #[test]
+    fn markup_and_controls_do_not_get_through() {
+        assert_eq!(escape("a<b & \"c\"\u{0}'\n"), "a&lt;b &amp; &quot;c&quot;&#39; ");
+        assert_eq!(cut(&"x".repeat(100)).chars().count(), LONGEST_NAME);
+    }
+}

@@ -1,0 +1,207 @@
+//! Drawings and pages as readers get them: well-formed, texts beside the field and not in it, nothing loaded from elsewhere.
+use proptest::prelude::*;
+use roxmltree::{Document, Node};
+use weir_plot::*;
+
+fn chart(x: Scale, y: Scale, points: Vec<Point>) -> Chart {
+    Chart {
+        name: "c".into(),
+        title: "Sojourn < \"rate\" & more".into(),
+        x: Axis { label: "rate, packets/s".into(), scale: x },
+        y: Axis { label: "delay, ms".into(), scale: y },
+        series: vec![
+            Series::line("SDN-4Q", points.clone()),
+            Series::looking("a much longer name of a line <&>", Look::Curve, points.clone()),
+            Series::looking("steps", Look::Steps, points.clone()),
+            Series::looking("dots", Look::Dots, points),
+        ],
+    }
+}
+
+fn value(node: Node<'_, '_>, name: &str) -> f64 {
+    node.attribute(name).unwrap_or_else(|| panic!("{name} of {node:?}")).parse().unwrap()
+}
+
+/// Left, top, right, bottom of a text that is not turned, with letters of the average width of that font.
+fn extent(text: Node<'_, '_>) -> [f64; 4] {
+    let size = if text.attribute("class") == Some("t") { 15.0 } else { 13.0 };
+    let width = text.text().unwrap_or_default().chars().count() as f64 * size * 0.55;
+    let (x, y) = (value(text, "x"), value(text, "y"));
+    let left = match text.attribute("text-anchor") {
+        Some("middle") => x - width / 2.0,
+        Some("end") => x - width,
+        _ => x,
+    };
+    [left, y - size * 0.75, left + width, y + 2.0]
+}
+
+/// Everything is inside the drawing, values inside the field, texts outside it, and texts do not touch each other.
+fn check(svg: &str) {
+    let document = Document::parse(svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    let sides: Vec<f64> =
+        document.root_element().attribute("viewBox").unwrap().split(' ').map(|part| part.parse().unwrap()).collect();
+    let field = document.descendants().find(|node| node.attribute("class") == Some("f")).unwrap();
+    let (left, top) = (value(field, "x"), value(field, "y"));
+    let (right, bottom) = (left + value(field, "width"), top + value(field, "height"));
+    for dot in document.descendants().filter(|node| node.has_tag_name("circle")) {
+        let (x, y) = (value(dot, "cx"), value(dot, "cy"));
+        assert!((left..=right).contains(&x) && (top..=bottom).contains(&y), "{dot:?}");
+        assert!(dot.children().any(|child| child.has_tag_name("title")), "{dot:?}");
+    }
+    let texts: Vec<[f64; 4]> = document
+        .descendants()
+        .filter(|node| {
+            node.has_tag_name("text")
+                && node.attribute("transform").is_none()
+                && !matches!(node.attribute("class"), Some("on" | "off" | "n"))
+        })
+        .map(extent)
+        .collect();
+    let apart = |a: &[f64; 4], b: &[f64; 4]| a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1];
+    for (at, text) in texts.iter().enumerate() {
+        assert!(
+            text[0] >= 0.0 && text[1] >= 0.0 && text[2] <= sides[2] && text[3] <= sides[3],
+            "{text:?} in {sides:?}\n{svg}"
+        );
+        assert!(apart(text, &[left, top, right, bottom]), "{text:?} in the field\n{svg}");
+        assert!(texts[at + 1..].iter().all(|other| apart(text, other)), "{text:?} touches another\n{svg}");
+    }
+}
+
+#[test]
+fn extreme_data_is_drawn_or_left_out_and_counted() {
+    let cases: [Vec<Point>; 8] = [
+        vec![],
+        vec![Point::new(3.0, 3.0)],
+        vec![Point::new(0.0, 0.0); 3],
+        vec![Point::new(1.0, 5.0), Point::new(2.0, 5.0)],
+        vec![Point::new(1e-12, 1e12), Point::new(1e12, 1e-12)],
+        vec![Point::within(1.0, 1e-9, Some(1e-9)), Point::within(2.0, 1e9, Some(1.0))],
+        vec![Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY), Point::new(2.0, 2.0)],
+        (0..1000).map(|at| Point::new(f64::from(at), f64::from(at * at))).collect(),
+    ];
+    for points in cases {
+        for (x, y) in [(Scale::Linear, Scale::Linear), (Scale::Log, Scale::Log), (Scale::Linear, Scale::Log)] {
+            check(&chart(x, y, points.clone()).svg());
+        }
+    }
+    let svg = chart(Scale::Linear, Scale::Linear, vec![Point::new(1.0, f64::INFINITY), Point::new(2.0, 2.0)]).svg();
+    assert!(svg.contains("4 without a value here"), "{svg}");
+}
+
+#[test]
+fn dots_are_where_their_values_are() {
+    let points = vec![Point::new(1.0, 0.0), Point::within(3.0, 10.0, Some(2.0)), Point::new(5.0, 20.0)];
+    let svg = Chart { series: vec![Series::line("a", points)], ..chart(Scale::Linear, Scale::Linear, vec![]) }.svg();
+    let document = Document::parse(&svg).unwrap();
+    let dots: Vec<(f64, f64)> = document
+        .descendants()
+        .filter(|node| node.has_tag_name("circle"))
+        .map(|dot| (value(dot, "cx"), value(dot, "cy")))
+        .collect();
+    let field = document.descendants().find(|node| node.attribute("class") == Some("f")).unwrap();
+    let (left, top, width, height) =
+        (value(field, "x"), value(field, "y"), value(field, "width"), value(field, "height"));
+    assert_eq!(dots[0], (left, top + height));
+    assert!((dots[1].0 - left - width / 2.0).abs() < 0.2 && (dots[1].1 - top - height / 2.0).abs() < 0.2, "{dots:?}");
+    assert_eq!(dots[2], (left + width, top));
+    assert!(svg.contains("a: 3, 10 (8 to 12)"), "{svg}");
+}
+
+#[test]
+fn an_unstable_point_interrupts_its_line() {
+    let points = [1.0, 2.0, f64::NAN, 4.0, 5.0].iter().zip(1..).map(|(y, x)| Point::new(f64::from(x), *y)).collect();
+    let svg = Chart { series: vec![Series::line("a", points)], ..chart(Scale::Linear, Scale::Linear, vec![]) }.svg();
+    // Two pieces, and the one beside the name.
+    assert_eq!(svg.matches("stroke-width=\"2\"").count(), 3, "{svg}");
+}
+
+fn bars() -> Bars {
+    let bar = |value| Some(Bar { value, interval: Some([value * 0.9, value * 1.1]) });
+    Bars {
+        name: "b".into(),
+        title: "Utilisation".into(),
+        x: "device".into(),
+        y: Axis::linear("share"),
+        groups: (0..12).map(|at| format!("a rather long switch name {at}")).collect(),
+        series: vec![
+            ("predicted".into(), (0..12).map(|at| bar(f64::from(at))).collect()),
+            ("simulated".into(), (0..12).map(|at| if at == 3 { None } else { bar(-f64::from(at)) }).collect()),
+        ],
+    }
+}
+
+fn heat() -> HeatMap {
+    HeatMap {
+        name: "h".into(),
+        title: "Error, %".into(),
+        x: "rate, packets/s".into(),
+        y: "model".into(),
+        columns: vec!["20".into(), "40".into(), "60".into()],
+        rows: vec![
+            ("LCS".into(), vec![Some(1.0), Some(2.0), Some(3.0)]),
+            ("Jarschel".into(), vec![Some(-10.0), None, Some(f64::INFINITY)]),
+        ],
+        most: None,
+    }
+}
+
+#[test]
+fn bars_maps_and_panels_are_well_formed() {
+    check(&bars().svg());
+    check(&Bars { y: Axis::log("share"), ..bars() }.svg());
+    check(&Bars::default().svg());
+    check(&heat().svg());
+    check(&HeatMap::default().svg());
+    let panels = Panels {
+        name: "p".into(),
+        title: "All".into(),
+        columns: 2,
+        figures: vec![bars().into(), heat().into(), chart(Scale::Log, Scale::Log, vec![Point::new(1.0, 1.0)]).into()],
+    };
+    let svg = Figure::from(panels).svg();
+    let document = Document::parse(&svg).unwrap();
+    assert_eq!(document.descendants().filter(|node| node.has_tag_name("g")).count(), 3);
+    Document::parse(&Figure::from(Panels::default()).svg()).unwrap();
+}
+
+#[test]
+fn a_page_is_well_formed_and_loads_nothing() {
+    let nasty = "</title><script src=\"http://x\">alert(1)</script>";
+    let mut page = Page::new(nasty);
+    page.heading(nasty)
+        .text(nasty)
+        .warning(nasty)
+        .list([("holds", false, nasty.into()), ("fails", true, nasty.into())]);
+    let rows = vec![vec![nasty.into(), "1".into()], vec![Cell::wrong("UNSTABLE"), "2".into()]];
+    page.table(&Table { head: vec![nasty.into(), "ms".into()], texts: 1, rows });
+    page.figure(
+        &Figure::from(Chart { title: nasty.into(), ..chart(Scale::Linear, Scale::Linear, vec![Point::new(1.0, 2.0)]) }),
+        nasty,
+    );
+    page.details(nasty, |page| _ = page.text("inside"));
+    let html = page.finish(nasty);
+    let document = Document::parse(html.trim_start_matches("<!DOCTYPE html>")).unwrap();
+    assert!(document.descendants().all(|node| !node.has_tag_name("script")));
+    for node in document.descendants() {
+        assert!(node.attributes().all(|attribute| !matches!(attribute.name(), "src" | "href")), "{node:?}");
+    }
+    assert!(!html.contains("@import") && !html.contains("url("));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_chart_is_well_formed(
+        points in prop::collection::vec((prop::num::f64::ANY, prop::num::f64::ANY, prop::option::of(prop::num::f64::ANY)), 0..12),
+        names in prop::collection::vec(".{0,80}", 0..6),
+        log_x: bool, log_y: bool,
+    ) {
+        let scale = |log| if log { Scale::Log } else { Scale::Linear };
+        let points: Vec<Point> = points.into_iter().map(|(x, y, half)| Point::within(x, y, half)).collect();
+        let mut chart = chart(scale(log_x), scale(log_y), points.clone());
+        chart.series.extend(names.into_iter().map(|name| Series::line(name, points.clone())));
+        check(&chart.svg());
+    }
+}
