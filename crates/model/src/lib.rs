@@ -2,15 +2,18 @@
 //!
 //! Rates are per second, times in seconds, lengths in bytes, everywhere. Each function says what it assumes, whether its answer is
 //! exact under these assumptions, and where it comes from.
+mod answer;
 mod check;
 mod distribution;
 mod error;
 mod inversion;
 mod law;
 mod leaf;
+pub mod registry;
 mod root;
 pub mod station;
 
+pub use answer::{Load, NEAR_SATURATION, SwitchState, Warning};
 pub use distribution::Distribution;
 pub use error::ModelError;
 pub use law::{Law, MAX_PARTS, Part, Shape};

@@ -1,0 +1,154 @@
+//! Every model by its name: what it assumes, its parameters as JSON, its answers with their units.
+//!
+//! A group of models is a file with a table, `MODELS`, and a line in [`GROUPS`].
+mod outcome;
+mod parameters;
+mod stations;
+
+pub use outcome::{Metric, Outcome};
+pub use parameters::Parameters;
+
+use crate::ModelError;
+use crate::check::domain;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// All groups of models.
+pub const GROUPS: &[&[Model]] = &[stations::MODELS];
+
+/// A model that can be evaluated by name.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Model {
+    /// Its name, as users write it.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub title: &'static str,
+    /// What it assumes.
+    pub assumes: &'static str,
+    /// Whether its answer is exact under these assumptions, and where it is not to be trusted.
+    pub validity: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it is asked with.
+    pub parameters: &'static [Parameter],
+    /// What it answers.
+    pub outputs: &'static [Output],
+    /// Its evaluation.
+    #[serde(skip)]
+    pub evaluate: fn(&Parameters) -> Result<Outcome, ModelError>,
+}
+
+/// A parameter of a model.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit; empty for none.
+    pub unit: &'static str,
+    /// What it says.
+    pub meaning: &'static str,
+    /// What it is if it is left out; nothing if it has to be given.
+    pub default: Option<&'static str>,
+}
+
+/// A number of an answer.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Output {
+    /// Its name; `<i>` stands for a number from 0.
+    pub name: &'static str,
+    /// Its unit; empty for none.
+    pub unit: &'static str,
+    /// What it says.
+    pub meaning: &'static str,
+}
+
+/// A parameter that has to be given.
+pub(crate) const fn required(name: &'static str, unit: &'static str, meaning: &'static str) -> Parameter {
+    Parameter { name, unit, meaning, default: None }
+}
+
+/// A parameter that may be left out.
+pub(crate) const fn optional(
+    name: &'static str,
+    unit: &'static str,
+    meaning: &'static str,
+    default: &'static str,
+) -> Parameter {
+    Parameter { name, unit, meaning, default: Some(default) }
+}
+
+/// A number of an answer.
+pub(crate) const fn output(name: &'static str, unit: &'static str, meaning: &'static str) -> Output {
+    Output { name, unit, meaning }
+}
+
+/// All models, in the order of their groups.
+pub fn models() -> impl Iterator<Item = &'static Model> {
+    GROUPS.iter().copied().flatten()
+}
+
+/// The model of this name.
+///
+/// # Errors
+/// `DOMAIN` with the names that there are.
+pub fn find(name: &str) -> Result<&'static Model, ModelError> {
+    models().find(|model| model.name == name).ok_or_else(|| {
+        let names: Vec<&str> = models().map(|model| model.name).collect();
+        domain("model", name, format!("one of {}", names.join(", ")))
+    })
+}
+
+impl Model {
+    /// Its answer to these parameters.
+    ///
+    /// # Errors
+    /// `DOMAIN` if one is unknown, missing or none that the model is about; what the model says for these.
+    pub fn evaluate(&self, given: &Map<String, Value>) -> Result<Outcome, ModelError> {
+        let outcome = (self.evaluate)(&Parameters::check(self, given)?)?;
+        outcome.check()?;
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(name: &str, parameters: &str) -> Result<Outcome, ModelError> {
+        let Value::Object(given) = serde_json::from_str(parameters).unwrap() else { panic!("no object") };
+        find(name)?.evaluate(&given)
+    }
+
+    #[test]
+    fn names_are_told_when_they_are_wrong() {
+        let error = ask("mm2", "{}").unwrap_err().to_string();
+        assert!(error.starts_with("model: found mm2, expected one of mm1, mm1k"), "{error}");
+        let error = ask("mm1", r#"{"lam": 1, "mu": 2, "nu": 3}"#).unwrap_err().to_string();
+        assert_eq!(error, "parameter: found nu, expected lam, mu for mm1");
+        let error = ask("mm1", r#"{"lam": 1}"#).unwrap_err().to_string();
+        assert_eq!(error, "mu: found nothing, expected the service rate in 1/s");
+        let error = ask("mm1", r#"{"lam": 1, "mu": "fast"}"#).unwrap_err().to_string();
+        assert_eq!(error, "mu: found \"fast\", expected a number: the service rate in 1/s");
+        let error = ask("mm1k", r#"{"lam": 1, "mu": 2, "K": 2.5}"#).unwrap_err().to_string();
+        assert!(error.starts_with("K: found 2.5, expected a whole number"), "{error}");
+    }
+
+    #[test]
+    fn near_saturation_is_part_of_the_answer() {
+        let outcome = ask("mm1", r#"{"lam": 95, "mu": 100}"#).unwrap();
+        assert_eq!(outcome.warnings[0].kind, "NEAR_SATURATION");
+        assert!(ask("mm1", r#"{"lam": 50, "mu": 100}"#).unwrap().warnings.is_empty());
+    }
+
+    #[test]
+    fn every_model_says_what_it_is_and_its_name_is_its_own() {
+        let mut names = std::collections::BTreeSet::new();
+        for model in models() {
+            assert!(names.insert(model.name), "{} is there twice", model.name);
+            for text in [model.title, model.assumes, model.validity, model.source] {
+                assert!(!text.is_empty(), "{}", model.name);
+            }
+            assert!(!model.parameters.is_empty() && !model.outputs.is_empty(), "{}", model.name);
+        }
+    }
+}

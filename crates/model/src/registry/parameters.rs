@@ -1,0 +1,132 @@
+//! Parameters of a model, out of JSON.
+use super::{Model, Parameter};
+use crate::check::{self, domain};
+use crate::{Law, ModelError};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// The largest whole number of a parameter: all below are exact as floating-point numbers, too.
+const LARGEST_COUNT: f64 = 9_007_199_254_740_992.0;
+/// Characters of a value that errors repeat.
+const SHOWN: usize = 60;
+
+/// Parameters as they were given to a model, all of which it knows. A null is as good as nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameters<'a> {
+    model: &'a Model,
+    given: &'a Map<String, Value>,
+}
+
+impl<'a> Parameters<'a> {
+    /// Refuses names that the model does not know.
+    pub(super) fn check(model: &'a Model, given: &'a Map<String, Value>) -> Result<Parameters<'a>, ModelError> {
+        let names = || model.parameters.iter().map(|parameter| parameter.name);
+        match given.keys().find(|name| !names().any(|known| known == name.as_str())) {
+            None => Ok(Parameters { model, given }),
+            Some(unknown) => {
+                let names: Vec<&str> = names().collect();
+                Err(domain("parameter", unknown, format!("{} for {}", names.join(", "), model.name)))
+            }
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<&'a Value> {
+        self.given.get(name).filter(|value| !value.is_null())
+    }
+
+    /// What is expected, for errors: what the parameter means, with its unit.
+    fn expected(&self, name: &str) -> String {
+        match self.model.parameters.iter().find(|parameter| parameter.name == name) {
+            Some(Parameter { unit: "", meaning, .. }) => (*meaning).to_owned(),
+            Some(Parameter { unit, meaning, .. }) => format!("{meaning} in {unit}"),
+            None => "nothing".to_owned(),
+        }
+    }
+
+    fn wrong(&self, name: &str, value: &Value, kind: &str) -> ModelError {
+        let mut found = value.to_string();
+        if found.chars().count() > SHOWN {
+            found = found.chars().take(SHOWN).chain("...".chars()).collect();
+        }
+        domain(name, found, format!("{kind}: {}", self.expected(name)))
+    }
+
+    fn there<T>(&self, name: &str, value: Option<T>) -> Result<T, ModelError> {
+        value.ok_or_else(|| domain(name, "nothing", self.expected(name)))
+    }
+
+    /// A number, if it is given.
+    pub fn optional_number(&self, name: &str) -> Result<Option<f64>, ModelError> {
+        let of = |value: &Value| value.as_f64().ok_or_else(|| self.wrong(name, value, "a number"));
+        self.value(name).map(of).transpose()
+    }
+
+    /// A number.
+    pub fn number(&self, name: &str) -> Result<f64, ModelError> {
+        self.there(name, self.optional_number(name)?)
+    }
+
+    /// A number above 0.
+    pub fn positive(&self, name: &str) -> Result<f64, ModelError> {
+        check::positive(name, self.number(name)?)
+    }
+
+    /// A number from 0 to 1.
+    pub fn share(&self, name: &str) -> Result<f64, ModelError> {
+        check::share(name, self.number(name)?)
+    }
+
+    /// A whole number, 0 or more, if it is given.
+    pub fn optional_count(&self, name: &str) -> Result<Option<usize>, ModelError> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in the range of both, and whole")]
+        match value.as_f64() {
+            Some(number) if (0.0..=LARGEST_COUNT).contains(&number) && number.fract() == 0.0 => {
+                Ok(Some(number as usize))
+            }
+            _ => Err(self.wrong(name, value, "a whole number, 0 or more")),
+        }
+    }
+
+    /// A whole number, 0 or more.
+    pub fn count(&self, name: &str) -> Result<usize, ModelError> {
+        self.there(name, self.optional_count(name)?)
+    }
+
+    /// A law of times.
+    pub fn law(&self, name: &str) -> Result<Law, ModelError> {
+        self.read(name, "a law such as [\"gamma\", mean, scv]")
+    }
+
+    /// True or false; false if it is not given.
+    pub fn flag(&self, name: &str) -> Result<bool, ModelError> {
+        match self.value(name) {
+            None => Ok(false),
+            Some(value) => value.as_bool().ok_or_else(|| self.wrong(name, value, "true or false")),
+        }
+    }
+
+    /// One of some words; the first if it is not given.
+    pub fn choice<T: Copy>(&self, name: &str, choices: &[(&str, T)]) -> Result<T, ModelError> {
+        let value = self.value(name);
+        let chosen = match value {
+            None => choices.first(),
+            Some(value) => choices.iter().find(|(word, _)| value.as_str() == Some(word)),
+        };
+        chosen.map(|(_, chosen)| *chosen).ok_or_else(|| {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            self.wrong(name, value.unwrap_or(&Value::Null), &format!("one of {}", words.join(", ")))
+        })
+    }
+
+    /// Anything that can be read from JSON; `kind` says in errors what it is.
+    pub fn read<T: DeserializeOwned>(&self, name: &str, kind: &str) -> Result<T, ModelError> {
+        self.there(name, self.optional(name, kind)?)
+    }
+
+    /// The same, if it is given.
+    pub fn optional<T: DeserializeOwned>(&self, name: &str, kind: &str) -> Result<Option<T>, ModelError> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        T::deserialize(value).map(Some).map_err(|error| self.wrong(name, value, &format!("{kind} ({error})")))
+    }
+}

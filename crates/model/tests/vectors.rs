@@ -1,0 +1,96 @@
+//! Every model against vectors that were computed elsewhere.
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+use weir_model::registry::find;
+
+/// Models of the reference file that are not there yet.
+const NOT_YET: &[&str] = &[
+    "base_mm1",
+    "base_mm1k",
+    "mmpp2_m1",
+    "jarschel",
+    "mahmood",
+    "mahmood_multi",
+    "goto",
+    "sdn4q",
+    "lcs",
+    "interference",
+    "udp_burst",
+    "batch_stage",
+    "poll_rtt",
+    "tick",
+    "flow_add",
+    "flow_add_prio",
+    "flow_mod",
+    "flow_del",
+    "fwd_delay",
+    "ipt_levels",
+    "fit_line",
+    "scaled_difference",
+    "mape",
+];
+
+/// Values that are both this small are alike.
+const SMALL: f64 = 1e-10;
+
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    model: String,
+    params_json: String,
+    metric: String,
+    value: Option<f64>,
+    rel_tol: Option<f64>,
+    expect_error: String,
+}
+
+/// What is wrong with the model's answer to a row.
+fn problem(row: &Row) -> Option<String> {
+    let given = serde_json::from_str(&row.params_json).expect("parameters are JSON");
+    let model = find(&row.model).expect("the model is there");
+    let answer = model.evaluate(&given);
+    if row.metric == "error" {
+        return match answer {
+            Err(error) if error.kind() == row.expect_error => None,
+            other => Some(format!("expected {}, found {other:?}", row.expect_error)),
+        };
+    }
+    let found = match answer {
+        Ok(outcome) => outcome.get(&row.metric),
+        Err(error) => return Some(error.to_string()),
+    };
+    let (value, tolerance) = (row.value.expect("a value"), row.rel_tol.expect("a tolerance"));
+    let near = |found: f64| (found - value).abs() <= (tolerance * value.abs()).max(SMALL);
+    (!found.is_some_and(near)).then(|| format!("expected {value} within {tolerance}, found {found:?}"))
+}
+
+fn check(path: &Path) -> usize {
+    let (mut problems, mut unknown, mut checked) = (Vec::new(), BTreeSet::new(), 0);
+    for row in csv::Reader::from_path(path).expect("the file can be read").deserialize() {
+        let row: Row = row.expect("a row");
+        if find(&row.model).is_err() {
+            unknown.insert(row.model);
+            continue;
+        }
+        checked += 1;
+        problems.extend(problem(&row).map(|problem| format!("{} {} {}: {problem}", row.id, row.model, row.metric)));
+    }
+    assert!(problems.is_empty(), "{}:\n{}", path.display(), problems.join("\n"));
+    let unknown: Vec<_> = unknown.into_iter().filter(|model| !NOT_YET.contains(&model.as_str())).collect();
+    assert!(unknown.is_empty(), "{}: no such models: {unknown:?}", path.display());
+    checked
+}
+
+#[test]
+fn the_rows_kept_here_are_met() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+    let files = weir_testing::files(&folder, "", "csv");
+    assert!(files.iter().map(|(name, _)| check(&folder.join(name))).sum::<usize>() > 0);
+}
+
+#[test]
+fn all_rows_of_the_reference_file_are_met() {
+    let Some(path) = weir_testing::shared("data/model-vectors.csv") else { return };
+    assert!(check(&path) > 0);
+}
