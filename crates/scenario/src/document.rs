@@ -1,9 +1,13 @@
 //! The file as written: names not resolved, defaults not filled in, every value with its place.
 mod stream;
+mod timing;
 
 pub(crate) use stream::{Arrival, ArrivalLaw, Simulate, Size, SizeLaw, Stream};
+pub(crate) use timing::{Agents, Law, Order, Returns, Timing};
 
-use crate::{App, Expect, FailMode, InterDiscipline, IntraDiscipline, IpNet, OpenFlow, QueueManager, Red, Sharing};
+use crate::{
+    App, Expect, FailMode, Install, InterDiscipline, IntraDiscipline, IpNet, OpenFlow, QueueManager, Red, Sharing,
+};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -45,6 +49,10 @@ pub(crate) struct Controller {
     pub(crate) app: Option<App>,
     pub(crate) connect: Option<Spanned<String>>,
     pub(crate) openflow: Option<OpenFlow>,
+    pub(crate) service: Option<Spanned<Law>>,
+    pub(crate) buffer: Option<Spanned<u32>>,
+    pub(crate) delay: Option<Spanned<Span>>,
+    pub(crate) install: Option<Spanned<Install>>,
 }
 
 #[derive(Deserialize)]
@@ -66,6 +74,7 @@ pub(crate) struct Switch {
     #[serde(default)]
     pub(crate) entries: Vec<String>,
     pub(crate) fabric: Option<Spanned<Fabric>>,
+    pub(crate) timing: Option<Spanned<Timing>>,
     #[serde(default)]
     pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
 }
@@ -203,11 +212,22 @@ pub(crate) struct Traffic {
     pub(crate) duration: Option<Spanned<Span>>,
     pub(crate) count: Option<Spanned<u32>>,
     pub(crate) interval: Option<Spanned<Span>>,
-    pub(crate) rate: Option<Spanned<Bps>>,
+    pub(crate) rate: Option<Spanned<Rate>>,
     pub(crate) payload: Option<Spanned<ByteSize>>,
+    pub(crate) arrival: Option<Spanned<Arrival>>,
+    pub(crate) sizes: Option<Spanned<Size>>,
+    pub(crate) new_flows: Option<Spanned<f64>>,
     #[serde(default)]
     pub(crate) ipv6: Option<Spanned<bool>>,
     pub(crate) expect: Option<Expect>,
+}
+
+/// A rate of bits, or of packets.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a rate such as `10Mbit/s`, or a number of packets a second")]
+pub(crate) enum Rate {
+    Packets(f64),
+    Bits(String),
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,13 @@ mod cut;
 mod document;
 mod error;
 mod stream;
+mod timing;
 mod virtual_switch;
 
 pub use address::IpNet;
 pub use error::ScenarioError;
 pub use stream::{PacketStream, Simulate};
+pub use timing::{ControlPath, ControllerTiming, Gate, Install, Returns, ServiceTime, SwitchTiming};
 pub use virtual_switch::{
     Crosspoint, Fabric, FabricPort, IntraDiscipline, QueueManager, Red, Selector, VirtualPort, VirtualSwitch,
 };
@@ -24,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 use weir_packet::MacAddr;
+use weir_traffic::Offered;
 use weir_units::{Bps, ByteSize, Span};
 
 /// Most switches, hosts, links, traffic items and tenants, each.
@@ -38,6 +41,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Who controls the switches.
     pub control: Control,
+    /// How long the controller takes.
+    #[serde(skip)]
+    pub controller: ControllerTiming,
     /// Tenants.
     pub tenants: Vec<Tenant>,
     /// Switches.
@@ -114,7 +120,7 @@ pub struct Tenant {
 }
 
 /// A switch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Switch {
     /// Its name.
     pub name: String,
@@ -132,6 +138,9 @@ pub struct Switch {
     /// Flow entries that it starts with, as `ovs-ofctl` writes them; read by the verbs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
+    /// How long it takes, if the file says.
+    #[serde(skip)]
+    pub timing: Option<SwitchTiming>,
     /// What its virtual switches are cut from, if it has any or the file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,
@@ -236,7 +245,7 @@ pub struct End {
 }
 
 /// Traffic from one host to another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Traffic {
     /// Index of the sending host (the client).
     pub from: usize,
@@ -253,7 +262,7 @@ pub struct Traffic {
 }
 
 /// What is sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
     /// Echo requests.
@@ -268,15 +277,21 @@ pub enum TrafficKind {
         /// How long.
         duration: Duration,
     },
-    /// UDP datagrams at a constant rate.
+    /// UDP datagrams by rule.
     Udp {
         /// How long.
         duration: Duration,
-        /// Rate of the frames.
-        rate: Bps,
-        /// Payload bytes of each datagram, `16..=1472`.
-        payload_bytes: u16,
+        /// When they are sent, and how long their frames are.
+        #[serde(skip)]
+        offered: Offered,
+        /// Share of them that begin a flow, `0.0..=1.0`.
+        new_flows: f64,
     },
+}
+
+/// Bytes of Ethernet, IP and UDP headers in front of a datagram's payload.
+pub const fn udp_headers(ipv6: bool) -> u32 {
+    if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 }
 }
 
 /// Whether traffic should arrive.

@@ -1,5 +1,5 @@
-//! Traffic by rule: when packets come ([`Arrivals`]) and how long they are ([`Sizes`]), drawn from one stream of random numbers per
-//! source, so that a seed gives the same packets again whatever else is simulated or generated beside it.
+//! Traffic by rule: when packets come ([`Arrivals`]), how long they are ([`Sizes`]) and how long something takes with them ([`Services`]), drawn
+//! from one stream of random numbers per source, so that a seed gives the same packets again whatever else is simulated or generated beside it.
 //!
 //! ```
 //! use weir_traffic::{Arrival, Arrivals, Bimodal, Size, Sizes, Stream};
@@ -14,6 +14,7 @@
 //! ```
 mod arrival;
 mod mmpp;
+mod service;
 mod size;
 mod source;
 mod stream;
@@ -21,6 +22,7 @@ mod trace;
 
 pub use arrival::{Arrival, Arrivals, ParetoOnOff};
 pub use mmpp::{MAX_STATES, Mmpp, TwoState};
+pub use service::{MAX_SERVICE_S, MAX_VALUES, Service, Services};
 pub use size::{Bimodal, Empirical, MAX_BYTES, MAX_EMPIRICAL, Size, Sizes};
 pub use source::{Generator, Offered};
 pub use stream::Stream;

@@ -169,6 +169,12 @@ impl Sizes {
         if self.exponential { 1.0 / (1.0 - (-1.0 / self.mean).exp()) } else { self.mean }
     }
 
+    /// The longest, in bytes; [`MAX_BYTES`] where there is none.
+    pub fn longest(&self) -> u32 {
+        let last = |range: &Range| range.from + (range.count - 1);
+        if self.exponential { MAX_BYTES } else { self.ranges.iter().map(last).max().unwrap_or(MAX_BYTES) }
+    }
+
     /// The shortest, in bytes.
     pub fn shortest(&self) -> u32 {
         if self.exponential { 1 } else { self.ranges.iter().map(|range| range.from).min().unwrap_or(1) }

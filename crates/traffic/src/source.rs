@@ -19,6 +19,42 @@ pub enum Offered {
 }
 
 impl Offered {
+    /// Packets a second, in the mean.
+    pub fn per_second(&self) -> f64 {
+        match self {
+            Offered::Rule { per_second, .. } => *per_second,
+            Offered::Trace(trace) => match trace.0.last() {
+                Some(last) if last.at_ns > 0 => trace.0.len() as f64 / (last.at_ns as f64 / 1e9),
+                _ => 0.0,
+            },
+        }
+    }
+
+    /// Bytes of a packet, in the mean; 0 if there is no packet.
+    ///
+    /// # Errors
+    /// Sizes that cannot be as described.
+    pub fn mean_bytes(&self) -> Result<f64, TrafficError> {
+        match self {
+            Offered::Rule { size, .. } => Ok(Sizes::new(size)?.mean()),
+            Offered::Trace(trace) => {
+                let sum: u64 = trace.0.iter().map(|packet| u64::from(packet.bytes)).sum();
+                Ok(if trace.0.is_empty() { 0.0 } else { sum as f64 / trace.0.len() as f64 })
+            }
+        }
+    }
+
+    /// The longest packet, in bytes; none if there is no packet.
+    ///
+    /// # Errors
+    /// Sizes that cannot be as described.
+    pub fn longest(&self) -> Result<Option<u32>, TrafficError> {
+        match self {
+            Offered::Rule { size, .. } => Ok(Some(Sizes::new(size)?.longest())),
+            Offered::Trace(trace) => Ok(trace.0.iter().map(|packet| packet.bytes).max()),
+        }
+    }
+
     /// The shortest packet, in bytes; none if there is no packet.
     ///
     /// # Errors
@@ -109,7 +145,8 @@ mod tests {
             packets.push((at.as_nanos(), source.bytes()));
         }
         assert_eq!(packets, [(500_001_000, 64), (750_001_000, 1500)]);
-        assert_eq!(offered.shortest(), Ok(Some(64)));
+        assert_eq!((offered.shortest(), offered.longest()), (Ok(Some(64)), Ok(Some(1500))));
+        assert_eq!((offered.mean_bytes(), offered.per_second()), (Ok(782.0), 2.0 / 0.75));
     }
 
     #[test]
@@ -126,6 +163,7 @@ mod tests {
         };
         assert_eq!(packets(), packets());
         assert!(packets().is_sorted_by_key(|packet| packet.0));
-        assert_eq!(offered.shortest(), Ok(Some(60)));
+        assert_eq!((offered.shortest(), offered.longest()), (Ok(Some(60)), Ok(Some(1514))));
+        assert_eq!(offered.per_second(), 1e6);
     }
 }

@@ -15,7 +15,7 @@ mod time;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use rate::Bps;
 pub use size::ByteSize;
-pub use span::Span;
+pub use span::{Seconds, Span};
 pub use throttle::Throttle;
 pub use time::Instant;
 

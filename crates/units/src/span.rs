@@ -38,6 +38,34 @@ impl fmt::Display for Span {
 
 crate::serde_as_text!(Span);
 
+/// A length of time in seconds, with fractions of a nanosecond, such as time per byte: `7.96ns`. Text as of a [`Span`].
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
+pub struct Seconds(pub f64);
+
+impl FromStr for Seconds {
+    type Err = ParseQuantityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = || ParseQuantityError { found: text.to_owned(), expected: EXPECTED };
+        let (number, unit) = number_and_unit(text).ok_or_else(error)?;
+        let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(error)?;
+        let ns = number * factor;
+        if ns > MAX_NS { Err(error()) } else { Ok(Seconds(ns / 1e9)) }
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0 * 1e9;
+        let shown = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let (unit, factor) = shown.iter().rev().find(|(_, factor)| ns >= *factor).unwrap_or(&shown[0]);
+        // Without the last digits, which conversions leave.
+        write!(f, "{}{unit}", (ns / factor * 1e6).round() / 1e6)
+    }
+}
+
+crate::serde_as_text!(Seconds);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,8 +74,10 @@ mod tests {
     fn reads_and_prints() {
         assert_eq!("250us".parse(), Ok(Span(Duration::from_micros(250))));
         assert_eq!("1.5 ms".parse::<Span>().unwrap().to_string(), "1.5ms");
+        assert_eq!("7.96ns".parse(), Ok(Seconds(7.96 / 1e9)));
+        assert_eq!(Seconds(0.01906).to_string(), "19.06ms");
         for wrong in ["10", "1 year", "", "ms", "99999999999h"] {
-            assert!(wrong.parse::<Span>().is_err(), "{wrong}");
+            assert!(wrong.parse::<Span>().is_err() && wrong.parse::<Seconds>().is_err(), "{wrong}");
         }
     }
 }

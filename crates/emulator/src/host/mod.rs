@@ -20,6 +20,7 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use weir_port::{Counters, Port, PortError, Ready};
 use weir_scenario::{IpNet, Scenario, TrafficKind};
+use weir_traffic::Stream;
 use weir_units::Instant;
 
 /// Most addresses of a host: what the network stack is built for.
@@ -119,7 +120,7 @@ impl Host {
             };
             let begin = start + traffic.start;
             let task = if traffic.from == host {
-                client(&traffic.kind, ends, begin, &mut self.stack)
+                client(&traffic.kind, ends, begin, [scenario.seed, item as u64], &mut self.stack)
             } else if traffic.to == host {
                 server(&traffic.kind, ends, &mut self.stack)
             } else {
@@ -198,12 +199,20 @@ impl Host {
     }
 }
 
-fn client(kind: &TrafficKind, ends: Ends, begin: Instant, stack: &mut Stack) -> Option<Box<dyn Task>> {
-    Some(match *kind {
-        TrafficKind::Ping { count, interval } => Box::new(ping::Ping::new(ends, begin, count, interval, stack)),
-        TrafficKind::Tcp { duration } => Box::new(tcp::Client::new(ends, begin, duration, stack)),
-        TrafficKind::Udp { duration, rate, payload_bytes } => {
-            Box::new(udp::Client::new(ends, begin, duration, rate, payload_bytes, stack))
+/// `seed` is the scenario's, with the item's number.
+fn client(
+    kind: &TrafficKind,
+    ends: Ends,
+    begin: Instant,
+    [seed, item]: [u64; 2],
+    stack: &mut Stack,
+) -> Option<Box<dyn Task>> {
+    Some(match kind {
+        TrafficKind::Ping { count, interval } => Box::new(ping::Ping::new(ends, begin, *count, *interval, stack)),
+        TrafficKind::Tcp { duration } => Box::new(tcp::Client::new(ends, begin, *duration, stack)),
+        TrafficKind::Udp { duration, offered, new_flows } => {
+            let random = [0, 1].map(|part| Stream::new(seed, item, part));
+            Box::new(udp::Client::new(ends, begin, *duration, offered, *new_flows, random, stack))
         }
     })
 }

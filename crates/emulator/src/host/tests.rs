@@ -121,3 +121,64 @@ fn tcp_without_answer_says_so() {
     assert_eq!(measured.problem.as_deref(), Some("no answer to the connection request"));
     assert!(through.is_some());
 }
+
+#[test]
+fn datagrams_by_rule_come_as_they_are_drawn() {
+    let traffic =
+        "kind = \"udp\"\nrate = 1000\narrival = \"poisson\"\nsizes = \"imix\"\nduration = \"4s\"\nnew_flows = 0.5";
+    let (measured, through) = run(traffic, delay(2), Duration::from_secs(5));
+    assert_eq!((measured.sent, measured.received), (measured.asked, measured.asked));
+    // Within four standard deviations of a Poisson count; frames of imix have 361.8 bytes, 42 of them headers.
+    assert!((3747..=4253).contains(&measured.sent), "{}", measured.sent);
+    let mean = measured.payload_bytes as f64 / measured.received as f64;
+    assert!((mean - 319.8).abs() < 30.0, "{mean}");
+    assert_eq!(through, Some(Instant::ZERO + Duration::from_secs(4)));
+    let again = run(traffic, delay(2), Duration::from_secs(5)).0;
+    assert_eq!((measured.sent, measured.payload_bytes), (again.sent, again.payload_bytes));
+}
+
+/// Source ports of the datagrams that a host sends, in order.
+fn source_ports(traffic: &str, end: Duration) -> Vec<u16> {
+    use std::net::Ipv4Addr;
+    let scenario = scenario(traffic);
+    let [own, peer] = [0, 1].map(|host| &scenario.hosts[host]);
+    let (near, mut far) = memory::pair(4096).unwrap();
+    let mut host = Host::new(Box::new(near), own.mac, &own.ip, 1);
+    host.start(&scenario, 0, Instant::ZERO);
+    let (mut pool, mut frames, mut ports) = (weir_packet::FramePool::new(64, 8), Vec::new(), Vec::new());
+    let mut now = Instant::ZERO;
+    while now < Instant::ZERO + end {
+        host.receive(now);
+        let next = host.poll(now, &mut Vec::new());
+        far.receive(now, &mut pool, &mut frames, 64).unwrap();
+        for frame in frames.drain(..) {
+            match frame.bytes().get(12..14) {
+                Some([0x08, 0x00]) => ports.push(u16::from_be_bytes([frame.bytes()[34], frame.bytes()[35]])),
+                Some([0x08, 0x06]) => {
+                    let [sender, target] =
+                        [(peer, 2), (own, 1)].map(|(host, last)| (host.mac, Ipv4Addr::new(10, 0, 0, last)));
+                    let answer = weir_packet::craft::Craft::ethernet(own.mac, peer.mac).arp(2, sender, target).frame();
+                    far.transmit(now, &mut pool, &mut vec![answer]).unwrap();
+                }
+                _ => {}
+            }
+        }
+        now = if host.arm() == Ready::Now { now } else { next.max(now + Duration::from_micros(1)) };
+    }
+    ports
+}
+
+#[test]
+fn flows_that_begin_have_ports_of_their_own() {
+    let traffic = |share: f64| format!("kind = \"udp\"\nrate = 1000\nduration = \"1s\"\nnew_flows = {share}");
+    let end = Duration::from_millis(1100);
+    assert_eq!(source_ports(&traffic(0.0), end), [40_001; 1000]);
+    let all = source_ports(&traffic(1.0), end);
+    assert_eq!(all, (0..1000).map(|number| if number == 0 { 40_001 } else { 41_999 + number }).collect::<Vec<u16>>());
+    let mut some = source_ports(&traffic(0.25), end);
+    assert_eq!(some.len(), 1000);
+    some.dedup();
+    // Within four standard deviations.
+    assert!((195..=305).contains(&some.len()), "{}", some.len());
+    assert!(some[1..].is_sorted());
+}

@@ -1,4 +1,4 @@
-//! Datagrams at a constant rate, and counting them.
+//! Datagrams by rule, and counting them.
 use super::ping::stamp;
 use super::{Ends, Next, Stack, Task};
 use crate::measured::Measured;
@@ -6,7 +6,9 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::udp;
 use smoltcp::wire::{IpAddress, IpEndpoint};
 use std::time::Duration;
-use weir_units::{Bps, Instant};
+use weir_scenario::udp_headers;
+use weir_traffic::{Arrival, Generator, Offered, Size, Stream};
+use weir_units::Instant;
 
 /// Datagrams that a socket holds.
 const QUEUE: usize = 256;
@@ -16,84 +18,190 @@ const MAX_PAYLOAD: usize = 1472;
 const CATCH_UP: Duration = Duration::from_millis(100);
 /// Most datagrams sent in one call, so that a host that fell behind still takes frames in.
 const MAX_BURST: u64 = 64;
+/// What sums of fractions may be off by, as a share and in nanoseconds.
+const ROUNDING: f64 = 1e-12;
+const ROUNDING_NS: f64 = 1e-3;
+
+/// Source ports of flows that begin on the way, one after the other: above those of items.
+const FLOW_PORTS: std::ops::RangeInclusive<u16> = 42_000..=u16::MAX;
 
 /// Sends datagrams, each with the time it was sent (8 bytes) and its number (8).
 pub(crate) struct Client {
     ends: Ends,
     socket: SocketHandle,
-    begin: Instant,
     end: Instant,
-    rate: Bps,
-    frame_bytes: u64,
+    schedule: Schedule,
+    flows: Flows,
     payload: Vec<u8>,
     measured: Measured,
 }
 
 impl Client {
+    /// Sends what is `offered` from `begin` on for `duration`; a share of `new_flows` of the datagrams have a source port of their own.
     pub(crate) fn new(
         ends: Ends,
         begin: Instant,
         duration: Duration,
-        rate: Bps,
-        payload_bytes: u16,
+        offered: &Offered,
+        new_flows: f64,
+        random: [Stream; 2],
         stack: &mut Stack,
     ) -> Client {
-        // Ethernet, IP and UDP headers.
-        let headers = if ends.remote.is_ipv4() { 14 + 20 + 8 } else { 14 + 40 + 8 };
-        let frame_bytes = u64::from(payload_bytes) + headers;
-        let asked = count_by(duration, rate, frame_bytes);
+        let [packets, flows] = random;
         Client {
             ends,
             socket: add_socket(stack, ends.client_port),
-            begin,
             end: begin + duration,
-            rate,
-            frame_bytes,
-            payload: vec![0; usize::from(payload_bytes)],
-            measured: Measured { asked, ..Measured::default() },
+            schedule: Schedule::new(offered, begin, duration, udp_headers(ends.remote.is_ipv6()), packets),
+            flows: Flows { share: new_flows, random: flows, begins: false, port: *FLOW_PORTS.start() },
+            payload: vec![0; MAX_PAYLOAD],
+            measured: Measured::default(),
         }
     }
 
-    /// When the next datagram is due: exactly at the rate, however late the ones before were.
-    fn due(&self) -> Instant {
-        self.begin + self.rate.time_of(self.measured.sent.saturating_mul(self.frame_bytes))
+    /// Sends one datagram; whether the stack had room for it.
+    fn send(&mut self, now: Instant, bytes: usize, stack: &mut Stack) -> bool {
+        let payload = &mut self.payload[..bytes.clamp(16, MAX_PAYLOAD)];
+        payload[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
+        payload[8..16].copy_from_slice(&self.measured.sent.to_be_bytes());
+        let to = IpEndpoint::new(IpAddress::from(self.ends.remote), self.ends.server_port);
+        stack.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_slice(payload, to).is_ok()
     }
 
-    /// Sends one datagram; whether the stack had room for it.
-    fn send(&mut self, now: Instant, stack: &mut Stack) -> bool {
-        self.payload[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
-        self.payload[8..16].copy_from_slice(&self.measured.sent.to_be_bytes());
-        let to = IpEndpoint::new(IpAddress::from(self.ends.remote), self.ends.server_port);
-        stack.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_slice(&self.payload, to).is_ok()
+    /// Gives the socket the next flow's port; whether it could. What it was given to send has to be on its way before.
+    fn begin_flow(&mut self, stack: &mut Stack) -> bool {
+        let socket = stack.sockets.get_mut::<udp::Socket<'_>>(self.socket);
+        if socket.send_queue() > 0 {
+            return false;
+        }
+        socket.close();
+        // Fails only for port 0 or a socket that is bound already.
+        let _ = socket.bind(self.flows.port);
+        self.flows.next();
+        true
     }
 }
 
-/// Datagrams that are due in `duration`: one at its start, then one each frame time.
-fn count_by(duration: Duration, rate: Bps, frame_bytes: u64) -> u64 {
-    let bits = duration.as_nanos() * u128::from(rate.0);
-    u64::try_from(bits.div_ceil(u128::from(frame_bytes) * 8 * 1_000_000_000)).unwrap_or(u64::MAX)
+/// Which datagrams begin a flow.
+struct Flows {
+    share: f64,
+    random: Stream,
+    /// The next datagram does.
+    begins: bool,
+    /// Its port.
+    port: u16,
+}
+
+impl Flows {
+    /// A datagram was sent: does the one after it begin a flow?
+    fn draw(&mut self) {
+        self.begins = self.share > 0.0 && self.random.unit() < self.share;
+    }
+
+    fn next(&mut self) {
+        self.begins = false;
+        self.port = self.port.checked_add(1).unwrap_or(*FLOW_PORTS.start());
+    }
+}
+
+/// When datagrams are due, however late the ones before were, and how long they are.
+struct Schedule {
+    law: Law,
+    begin: Instant,
+    end: Instant,
+    headers: u32,
+    /// The next one, with its payload.
+    next: Option<(Instant, usize)>,
+    /// Those before it, and itself.
+    drawn: u64,
+}
+
+enum Law {
+    /// Alike and at equal distances: from the start on, exactly at the rate.
+    Paced {
+        per_second: f64,
+        bytes: u32,
+    },
+    Drawn(Box<Generator>),
+    Nothing,
+}
+
+impl Schedule {
+    fn new(offered: &Offered, begin: Instant, duration: Duration, headers: u32, random: Stream) -> Schedule {
+        let law = match offered {
+            Offered::Rule { arrival: Arrival::Constant, per_second, size: Size::Fixed(bytes) } => {
+                Law::Paced { per_second: *per_second, bytes: *bytes }
+            }
+            // Laws were tried when the scenario was read.
+            other => Generator::new(other, begin, random).map_or(Law::Nothing, |made| Law::Drawn(Box::new(made))),
+        };
+        let mut schedule = Schedule { law, begin, end: begin + duration, headers, next: None, drawn: 0 };
+        schedule.advance();
+        schedule
+    }
+
+    /// The next datagram was sent.
+    fn advance(&mut self) {
+        let last = self.next.map_or(self.begin, |(due, _)| due);
+        let (due, bytes) = match &mut self.law {
+            Law::Paced { per_second, bytes } => (self.begin + nth(self.drawn, *per_second), *bytes),
+            Law::Drawn(generator) => {
+                let due = generator.next_after(last);
+                (due, if due < self.end { generator.bytes() } else { 0 })
+            }
+            Law::Nothing => (Instant::FAR, 0),
+        };
+        self.next = (due < self.end).then(|| (due, usize::try_from(bytes.saturating_sub(self.headers)).unwrap_or(0)));
+        self.drawn += u64::from(self.next.is_some());
+    }
+
+    /// Datagrams that were to be sent until the end: of those drawn at random the ones that were drawn.
+    fn asked(&self) -> u64 {
+        match self.law {
+            Law::Paced { per_second, .. } => count_by(self.end - self.begin, per_second),
+            _ => self.drawn,
+        }
+    }
+}
+
+/// When the datagram with this number, from 0, is due after the start: rounded up, so that a rate is not exceeded.
+fn nth(number: u64, per_second: f64) -> Duration {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+    let ns = (number as f64 * 1e9 / per_second - ROUNDING_NS).ceil() as u64;
+    Duration::from_nanos(ns)
+}
+
+/// Datagrams that are due in `duration`: one at its start, then one each time.
+fn count_by(duration: Duration, per_second: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+    let count = (duration.as_secs_f64() * per_second * (1.0 - ROUNDING)).ceil() as u64;
+    count
 }
 
 impl Task for Client {
     fn poll(&mut self, now: Instant, stack: &mut Stack) -> Next {
-        let all = self.measured.sent >= self.measured.asked;
-        if now >= if all { self.end } else { self.end + CATCH_UP } {
+        let is_through = self.schedule.next.is_none();
+        if now >= if is_through { self.end } else { self.end + CATCH_UP } {
             return Next::Done;
         }
         for _ in 0..MAX_BURST {
-            if self.due() > now || self.measured.sent >= self.measured.asked {
-                break;
+            let Some((_, bytes)) = self.schedule.next.filter(|(due, _)| *due <= now) else { break };
+            if self.flows.begins && !self.begin_flow(stack) {
+                return Next::At(now);
             }
-            if !self.send(now, stack) {
+            if !self.send(now, bytes, stack) {
                 // The stack waits for something; what cannot be made up for until the end is reported as not sent.
                 return Next::At(now + Duration::from_millis(1));
             }
             self.measured.sent += 1;
+            self.schedule.advance();
+            self.flows.draw();
         }
-        if self.measured.sent >= self.measured.asked { Next::At(self.end) } else { Next::At(self.due()) }
+        Next::At(self.schedule.next.map_or(self.end, |(due, _)| due))
     }
 
-    fn finish(self: Box<Self>) -> Measured {
+    fn finish(mut self: Box<Self>) -> Measured {
+        self.measured.asked = self.schedule.asked();
         self.measured
     }
 }

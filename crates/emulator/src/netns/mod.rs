@@ -25,8 +25,17 @@ use weir_scenario::{Scenario, TrafficKind};
 /// How long programs may take to end after they were interrupted.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Checks that the programs and the privilege are there that the scenario's hosts and traffic need.
+/// Checks that the programs and the privilege are there that the scenario's hosts and traffic need, and that the programs can send it.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), LabError> {
+    for item in &scenario.traffic {
+        let TrafficKind::Udp { offered, new_flows, .. } = &item.kind else { continue };
+        if *new_flows > 0.0 || traffic::constant(offered, item.address.is_ipv6()).is_none() {
+            let [from, to] = [item.from, item.to].map(|host| &scenario.hosts[host].name);
+            let problem =
+                "found arrival, sizes or new_flows with --netns, expected a constant rate: iperf3 sends no other";
+            return Err(LabError::Scenario(format!("udp from {from} to {to}: {problem}")));
+        }
+    }
     programs::check(scenario.traffic.iter().any(|item| !matches!(item.kind, TrafficKind::Ping { .. })))
 }
 

@@ -5,8 +5,8 @@ use crate::Cancel;
 use crate::measured::Measured;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_scenario::{Scenario, Traffic, TrafficKind};
-use weir_units::Bps;
+use weir_scenario::{Scenario, Traffic, TrafficKind, udp_headers};
+use weir_traffic::{Arrival, Offered, Size};
 
 /// Port of the first item's server; the others follow.
 const FIRST_PORT: usize = 5201;
@@ -24,11 +24,11 @@ impl Item {
     /// Carries it out, from its start to its end.
     pub(super) fn run(&self) -> Measured {
         let item = &self.scenario.traffic[self.number];
-        let run = match item.kind {
-            TrafficKind::Ping { count, interval } => self.ping(item, count, interval),
-            TrafficKind::Tcp { duration } => self.iperf(item, duration, None),
-            TrafficKind::Udp { duration, rate, payload_bytes } => {
-                self.iperf(item, duration, Some((rate, payload_bytes)))
+        let run = match &item.kind {
+            TrafficKind::Ping { count, interval } => self.ping(item, *count, *interval),
+            TrafficKind::Tcp { duration } => self.iperf(item, *duration, None),
+            TrafficKind::Udp { duration, offered, .. } => {
+                self.iperf(item, *duration, constant(offered, item.address.is_ipv6()))
             }
         };
         run.unwrap_or_else(|error| Measured { problem: Some(error.to_string()), ..Measured::default() })
@@ -46,8 +46,8 @@ impl Item {
         Ok(measured)
     }
 
-    /// `udp`: rate of the frames and payload of a datagram.
-    fn iperf(&self, item: &Traffic, duration: Duration, udp: Option<(Bps, u16)>) -> std::io::Result<Measured> {
+    /// `udp`: datagrams a second, and the payload of each.
+    fn iperf(&self, item: &Traffic, duration: Duration, udp: Option<(f64, u32)>) -> std::io::Result<Measured> {
         let port = (FIRST_PORT + self.number).to_string();
         let serve = ["iperf3", "--server", "--one-off", "--forceflush", "--port", &port].map(str::to_owned);
         let server = self.programs.start_until(&self.namespaces[item.to], &serve, "listening")?;
@@ -75,20 +75,30 @@ impl Item {
         ]
         .map(str::to_owned)
         .to_vec();
-        if let Some((rate, payload)) = udp {
+        if let Some((per_second, payload)) = udp {
             arguments.extend(["--udp", "--length", &payload.to_string(), "--bitrate"].map(str::to_owned));
-            arguments.push(payload_rate(rate, payload, item.address.is_ipv6()).to_string());
+            arguments.push(payload_rate(per_second, payload).to_string());
         }
         let (output, errors) = self.programs.run(&self.namespaces[item.from], &arguments)?;
         Ok(parse::iperf(&output, &errors, udp.is_some()))
     }
 }
 
-/// iperf3 counts payload, a scenario frames.
-fn payload_rate(rate: Bps, payload: u16, ipv6: bool) -> u64 {
-    let frame = u64::from(payload) + if ipv6 { 14 + 40 + 8 } else { 14 + 20 + 8 };
-    let rate = u128::from(rate.0) * u128::from(payload) / u128::from(frame);
-    u64::try_from(rate).unwrap_or(u64::MAX).max(1)
+/// What iperf3 can send: datagrams of one size at a constant rate, with the payload of each; none: something else.
+pub(super) fn constant(offered: &Offered, ipv6: bool) -> Option<(f64, u32)> {
+    match offered {
+        Offered::Rule { arrival: Arrival::Constant, per_second, size: Size::Fixed(bytes) } => {
+            Some((*per_second, bytes.saturating_sub(udp_headers(ipv6))))
+        }
+        _ => None,
+    }
+}
+
+/// iperf3 counts the bits of the payload, at least one a second.
+fn payload_rate(per_second: f64, payload: u32) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+    let bits = (per_second * f64::from(payload) * 8.0).round() as u64;
+    bits.max(1)
 }
 
 #[cfg(test)]
@@ -97,7 +107,10 @@ mod tests {
 
     #[test]
     fn rates_of_frames_become_rates_of_payload() {
-        assert_eq!(payload_rate(Bps(10_420_000), 1000, false), 10_000_000);
-        assert_eq!(payload_rate(Bps(10_620_000), 1000, true), 10_000_000);
+        let offered = |arrival, per_second| Offered::Rule { arrival, per_second, size: Size::Fixed(1062) };
+        assert_eq!(constant(&offered(Arrival::Constant, 1250.0), true), Some((1250.0, 1000)));
+        assert_eq!(constant(&offered(Arrival::Constant, 1250.0), false), Some((1250.0, 1020)));
+        assert_eq!(constant(&offered(Arrival::Poisson, 1250.0), false), None);
+        assert_eq!(payload_rate(1250.0, 1000), 10_000_000);
     }
 }

@@ -1,8 +1,12 @@
 //! From the file as written to a scenario whose names are resolved and limits kept.
+mod law;
 mod nodes;
+mod offered;
 mod queues;
 mod stream;
+mod timing;
 mod traffic;
+mod udp;
 mod virtual_switch;
 mod virtual_switches;
 
@@ -65,8 +69,10 @@ pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario
     let mut switches: Vec<Switch> = switches.into_iter().map(|(switch, _)| switch).collect();
     let (hosts, links) = nodes::attach(source, &mut names, document.host, document.link, &switches, &tenants)?;
     virtual_switches::cut(source, &mut names, cuts, &mut switches, &hosts, &links)?;
+    let controller = timing::controller(source, document.controller.as_ref(), &switches)?;
     let mut traffic = Vec::new();
     for item in document.traffic {
+        timing::refuse_unknown_control(source, item.as_ref().new_flows.as_ref(), &switches, &controller)?;
         traffic.push(traffic::traffic(source, item, &hosts, default_duration)?);
     }
     traffic.sort_by_key(|item| item.start);
@@ -78,6 +84,7 @@ pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario
         name: document.name.map_or_else(|| source.default_name(), Spanned::into_inner),
         seed: document.seed,
         control: control(source, document.controller)?,
+        controller,
         tenants,
         switches,
         hosts,
@@ -167,10 +174,14 @@ fn control(source: &Source<'_>, controller: Option<Spanned<document::Controller>
     };
     let span = controller.span();
     match controller.into_inner() {
-        document::Controller { app: Some(app), connect: None, openflow } => {
+        document::Controller { app: Some(app), connect: None, openflow, .. } => {
             Ok(Control::Embedded { app, openflow: openflow.unwrap_or(OpenFlow::V13) })
         }
-        document::Controller { app: None, connect: Some(target), openflow: None } => connect(source, target),
+        document::Controller { app: None, connect: Some(target), openflow: None, .. } => connect(source, target),
+        // How long it takes is all that needs to be said of it.
+        document::Controller { app: None, connect: None, openflow, service: Some(_), .. } => {
+            Ok(Control::Embedded { app: App::Learning, openflow: openflow.unwrap_or(OpenFlow::V13) })
+        }
         _ => Err(source.error(
             span,
             "controller: expected either `app` (with `openflow`, if wanted) or `connect`, for example app = \"learning\"".into(),

@@ -1,5 +1,5 @@
 //! Tenants, switches, hosts and links.
-use super::{Checked, Names, Source, find, queues};
+use super::{Checked, Names, Source, find, queues, timing};
 use crate::{End, FailMode, Host, IpNet, Link, LinkSpec, Switch, Tenant, document};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,8 +26,10 @@ pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Ten
 pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Switch, place: u64) -> Checked<Switch> {
     let name = names.claim(source, item.name)?;
     let (tables, max_entries) = table_limits(source, &name, item.tables, item.max_entries)?;
+    let timing = item.timing.map(|timing| timing::switch(source, &name, timing)).transpose()?;
     Ok(Switch {
         name,
+        timing,
         dpid: item.dpid.map_or(place, Spanned::into_inner),
         tables,
         max_entries,

@@ -1,21 +1,17 @@
 //! Packets by rule, and how they are simulated.
+use super::offered::{Law, Reader};
 use super::{Checked, MAX_DURATION, Source, duration, find};
-use crate::document::{self, ArrivalLaw, SizeLaw};
+use crate::document;
 use crate::{Fabric, PacketStream, Simulate, Switch};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
-use weir_traffic::{
-    Arrival, Arrivals, Bimodal, Empirical, Mmpp, Offered, ParetoOnOff, Size, Sizes, Stream, Trace, TwoState,
-};
-use weir_units::{Bps, ByteSize};
+use weir_traffic::{Arrival, Bimodal, Offered, Size, Sizes, Trace};
+use weir_units::Bps;
 
 /// Most replications.
 const MAX_REPLICATIONS: u32 = 10_000;
 const DEFAULT_REPLICATIONS: u32 = 10;
-/// What a file of packets or sizes may have, before it is read.
-const MAX_FILE_BYTES: u64 = 1 << 30;
 
 pub(super) fn simulate(
     source: &Source<'_>,
@@ -121,14 +117,15 @@ fn made(
     inputs: usize,
     capacity: Bps,
 ) -> Checked<Offered> {
+    let reader = Reader { source, what: "stream" };
     let arrival = match &item.arrival {
         None => Arrival::Poisson,
-        Some(arrival) => match arrival_law(source, arrival)? {
+        Some(arrival) => match reader.arrival(arrival)? {
             Law::Rule(arrival) => arrival,
             Law::Trace(trace) => return trace_alone(source, item, trace),
         },
     };
-    let size = size(source, item.sizes.as_ref())?;
+    let size = item.sizes.as_ref().map_or(Ok(Size::Bimodal(Bimodal::default())), |sizes| reader.size(sizes))?;
     let place = item.sizes.as_ref().map_or(span.clone(), Spanned::span);
     let mean = Sizes::new(&size).map_err(|error| source.error(place, format!("stream: {error}")))?.mean();
     let bps = match (&item.rate, &item.load) {
@@ -148,11 +145,8 @@ fn made(
             return Err(source.error(span.clone(), problem.to_owned()));
         }
     };
-    let per_second = bps / 8.0 / mean;
     let place = item.arrival.as_ref().map_or(span.clone(), Spanned::span);
-    Arrivals::new(&arrival, per_second, &mut Stream::new(0, 0, 0))
-        .map_err(|error| source.error(place, format!("stream: arrival: {error}")))?;
-    Ok(Offered::Rule { arrival, per_second, size })
+    reader.rule(place, arrival, bps / 8.0 / mean, size)
 }
 
 fn trace_alone(source: &Source<'_>, item: &document::Stream, trace: Trace) -> Checked<Offered> {
@@ -168,77 +162,4 @@ fn trace_alone(source: &Source<'_>, item: &document::Stream, trace: Trace) -> Ch
         )),
         None => Ok(Offered::Trace(trace)),
     }
-}
-
-enum Law {
-    Rule(Arrival),
-    Trace(Trace),
-}
-
-fn arrival_law(source: &Source<'_>, item: &Spanned<document::Arrival>) -> Checked<Law> {
-    let wrong = |problem: String| source.error(item.span(), format!("stream: arrival: {problem}"));
-    Ok(Law::Rule(match item.as_ref() {
-        document::Arrival::Named(name) => match name.as_str() {
-            "constant" => Arrival::Constant,
-            "poisson" => Arrival::Poisson,
-            _ => return Err(wrong(format!("found `{name}`, expected constant, poisson, or a table with `kind`"))),
-        },
-        document::Arrival::Law(law) => match law {
-            ArrivalLaw::Mmpp { high, low, time } => {
-                Arrival::TwoState(TwoState { high: *high, low: *low, high_s: time.0.as_secs_f64() })
-            }
-            ArrivalLaw::MmppGeneral { rates, transitions } => {
-                Arrival::Mmpp(Mmpp { rates: rates.clone(), transitions: transitions.clone() })
-            }
-            ArrivalLaw::ParetoOnOff { on, off, shape } => {
-                let (on_s, off_s) = (on.0.as_secs_f64(), off.0.as_secs_f64());
-                Arrival::ParetoOnOff(ParetoOnOff { on_s, off_s, shape: *shape })
-            }
-            ArrivalLaw::Trace { file } => {
-                let text = read(source, file).map_err(wrong)?;
-                return Trace::parse(&text).map(Law::Trace).map_err(|error| wrong(format!("{file}: {error}")));
-            }
-        },
-    }))
-}
-
-fn size(source: &Source<'_>, item: Option<&Spanned<document::Size>>) -> Checked<Size> {
-    let Some(item) = item else { return Ok(Size::Bimodal(Bimodal::default())) };
-    let wrong = |problem: String| source.error(item.span(), format!("stream: sizes: {problem}"));
-    Ok(match item.as_ref() {
-        document::Size::Named(name) => match name.as_str() {
-            "bimodal" => Size::Bimodal(Bimodal::default()),
-            "imix" => Size::Imix,
-            _ => {
-                let size: Option<ByteSize> = name.parse().ok();
-                let bytes = size.and_then(|size| u32::try_from(size.0).ok());
-                let expected = "expected bimodal, imix, a size such as 1500B, or a table with `kind`";
-                Size::Fixed(bytes.ok_or_else(|| wrong(format!("found `{name}`, {expected}")))?)
-            }
-        },
-        document::Size::Law(SizeLaw::Bimodal { short, short_bytes, long_bytes }) => {
-            let default = Bimodal::default();
-            Size::Bimodal(Bimodal {
-                short: short.unwrap_or(default.short),
-                short_bytes: short_bytes.unwrap_or(default.short_bytes),
-                long_bytes: long_bytes.unwrap_or(default.long_bytes),
-            })
-        }
-        document::Size::Law(SizeLaw::Exponential { mean }) => Size::Exponential(mean.0 as f64),
-        document::Size::Law(SizeLaw::Empirical { file }) => {
-            let text = read(source, file).map_err(wrong)?;
-            Size::Empirical(Empirical::parse(&text).map_err(|error| wrong(format!("{file}: {error}")))?)
-        }
-    })
-}
-
-/// A file that the scenario names: its path is from the scenario's own.
-fn read(source: &Source<'_>, file: &str) -> Result<String, String> {
-    let path = Path::new(source.file).parent().unwrap_or(Path::new("")).join(file);
-    let unreadable = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    let bytes = std::fs::metadata(&path).map_err(unreadable)?.len();
-    if bytes > MAX_FILE_BYTES {
-        return Err(format!("{}: found {bytes} bytes, expected at most {MAX_FILE_BYTES}", path.display()));
-    }
-    std::fs::read_to_string(&path).map_err(unreadable)
 }

@@ -1,15 +1,10 @@
 //! Traffic between hosts.
-use super::{Checked, MAX_DURATION, Source, duration, find};
+use super::{Checked, MAX_DURATION, Source, duration, find, udp};
 use crate::document::{self, Kind};
 use crate::{Expect, Host, IpNet, Traffic, TrafficKind};
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
-use weir_units::{Bps, ByteSize};
-
-const DEFAULT_UDP_RATE: Bps = Bps(10_000_000);
-const DEFAULT_UDP_PAYLOAD: ByteSize = ByteSize(1000);
-const UDP_PAYLOAD: std::ops::RangeInclusive<u64> = 16..=1472;
 
 pub(super) fn traffic(
     source: &Source<'_>,
@@ -62,6 +57,9 @@ fn kind(source: &Source<'_>, item: &document::Traffic, default_duration: Duratio
         ("duration", item.duration.as_ref().map(Spanned::span).filter(|_| ping), "tcp and udp"),
         ("rate", item.rate.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
         ("payload", item.payload.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
+        ("arrival", item.arrival.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
+        ("sizes", item.sizes.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
+        ("new_flows", item.new_flows.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
     ];
     for (what, span, kinds) in misplaced {
         if let Some(span) = span {
@@ -74,8 +72,8 @@ fn kind(source: &Source<'_>, item: &document::Traffic, default_duration: Duratio
         Kind::Tcp => TrafficKind::Tcp { duration: lasting()? },
         Kind::Udp => TrafficKind::Udp {
             duration: lasting()?,
-            rate: item.rate.as_ref().map_or(DEFAULT_UDP_RATE, |rate| *rate.as_ref()),
-            payload_bytes: udp_payload(source, item)?,
+            offered: udp::offered(source, item)?,
+            new_flows: udp::new_flows(source, item)?,
         },
     })
 }
@@ -98,15 +96,4 @@ fn ping_interval(source: &Source<'_>, item: &document::Traffic) -> Checked<Durat
         return Err(source.error(interval.span(), problem));
     }
     duration(source, "interval", interval)
-}
-
-fn udp_payload(source: &Source<'_>, item: &document::Traffic) -> Checked<u16> {
-    let bytes = item.payload.as_ref().map_or(DEFAULT_UDP_PAYLOAD, |payload| *payload.as_ref()).0;
-    match u16::try_from(bytes) {
-        Ok(payload) if UDP_PAYLOAD.contains(&bytes) => Ok(payload),
-        _ => {
-            let span = item.payload.as_ref().map_or(0..0, Spanned::span);
-            Err(source.error(span, format!("payload: found {bytes}B, expected 16B to 1472B")))
-        }
-    }
 }

@@ -1,0 +1,114 @@
+//! Datagrams by rule.
+use super::offered::{Law, Reader};
+use super::{Checked, Source};
+use crate::document::{self, Rate};
+use crate::udp_headers;
+use toml::Spanned;
+use weir_traffic::{Arrival, Offered, Size, Sizes};
+use weir_units::{Bps, ByteSize};
+
+const DEFAULT_RATE: Bps = Bps(10_000_000);
+const DEFAULT_PAYLOAD: ByteSize = ByteSize(1000);
+/// Time sent and number, and what an Ethernet frame of IPv4 carries at most.
+const PAYLOAD: std::ops::RangeInclusive<u64> = 16..=1472;
+/// Longest frame, without FCS.
+const MAX_FRAME: u32 = 1514;
+/// Most datagrams a second that may be asked for.
+const MAX_PACKETS: f64 = 1e9;
+
+/// What an item sends: frames by rule. Without more, of one size at a constant rate.
+pub(super) fn offered(source: &Source<'_>, item: &document::Traffic) -> Checked<Offered> {
+    let reader = Reader { source, what: "traffic" };
+    let headers = udp_headers(item.ipv6.as_ref().is_some_and(|ipv6| *ipv6.as_ref()));
+    let law = item.arrival.as_ref().map_or(Ok(Law::Rule(Arrival::Constant)), |arrival| reader.arrival(arrival))?;
+    let offered = match law {
+        Law::Trace(trace) => {
+            let given = [
+                item.rate.as_ref().map(Spanned::span),
+                item.payload.as_ref().map(Spanned::span),
+                item.sizes.as_ref().map(Spanned::span),
+            ];
+            if let Some(span) = given.into_iter().flatten().next() {
+                let problem =
+                    "traffic: found it beside a trace, expected neither rate, payload nor sizes: the trace has them";
+                return Err(source.error(span, problem.into()));
+            }
+            Offered::Trace(trace)
+        }
+        Law::Rule(arrival) => {
+            let size = match (&item.sizes, &item.payload) {
+                (Some(sizes), None) => reader.size(sizes)?,
+                (None, payload) => Size::Fixed(payload_bytes(source, payload.as_ref())? + headers),
+                (Some(_), Some(payload)) => {
+                    let problem = "traffic: found payload and sizes, expected one of them";
+                    return Err(source.error(payload.span(), problem.into()));
+                }
+            };
+            let place = place_of_sizes(item);
+            let mean = Sizes::new(&size).map_err(|error| source.error(place, format!("traffic: {error}")))?.mean();
+            let per_second = per_second(source, item.rate.as_ref(), mean)?;
+            let place = item.arrival.as_ref().map_or_else(|| item.kind.span(), Spanned::span);
+            reader.rule(place, arrival, per_second, size)?
+        }
+    };
+    check_frames(source, item, &offered, headers)?;
+    Ok(offered)
+}
+
+fn place_of_sizes(item: &document::Traffic) -> std::ops::Range<usize> {
+    let given = [
+        item.sizes.as_ref().map(Spanned::span),
+        item.payload.as_ref().map(Spanned::span),
+        item.arrival.as_ref().map(Spanned::span),
+    ];
+    given.into_iter().flatten().next().unwrap_or_else(|| item.kind.span())
+}
+
+/// Refuses frames that cannot carry a datagram with its time and number.
+fn check_frames(source: &Source<'_>, item: &document::Traffic, offered: &Offered, headers: u32) -> Checked<()> {
+    let least = headers + 16;
+    let place = place_of_sizes(item);
+    let wrong = |problem: String| source.error(place.clone(), format!("traffic: {problem}"));
+    let shortest = offered.shortest().map_err(|error| wrong(error.to_string()))?.unwrap_or(least);
+    let longest = offered.longest().map_err(|error| wrong(error.to_string()))?.unwrap_or(least);
+    if shortest < least || longest > MAX_FRAME {
+        return Err(wrong(format!("found frames of {shortest} to {longest} bytes, expected {least} to {MAX_FRAME}")));
+    }
+    Ok(())
+}
+
+/// Datagrams a second: as a number, or from the rate of the frames.
+fn per_second(source: &Source<'_>, rate: Option<&Spanned<Rate>>, frame_bytes: f64) -> Checked<f64> {
+    let Some(rate) = rate else { return Ok(DEFAULT_RATE.0 as f64 / 8.0 / frame_bytes) };
+    let expected = "expected a rate of bits such as \"10Mbit/s\", or a number of packets a second";
+    match rate.as_ref() {
+        Rate::Packets(number) if *number > 0.0 && *number <= MAX_PACKETS => Ok(*number),
+        Rate::Packets(number) => Err(source.error(rate.span(), format!("rate: found {number}, {expected}"))),
+        Rate::Bits(text) => match text.parse::<Bps>() {
+            Ok(bits) => Ok(bits.0 as f64 / 8.0 / frame_bytes),
+            Err(_) => Err(source.error(rate.span(), format!("rate: found `{text}`, {expected}"))),
+        },
+    }
+}
+
+fn payload_bytes(source: &Source<'_>, payload: Option<&Spanned<ByteSize>>) -> Checked<u32> {
+    let bytes = payload.map_or(DEFAULT_PAYLOAD, |payload| *payload.as_ref()).0;
+    match u32::try_from(bytes) {
+        Ok(found) if PAYLOAD.contains(&bytes) => Ok(found),
+        _ => {
+            let span = payload.map_or(0..0, Spanned::span);
+            Err(source.error(span, format!("payload: found {bytes}B, expected 16B to 1472B")))
+        }
+    }
+}
+
+/// The share of datagrams that begin a flow.
+pub(super) fn new_flows(source: &Source<'_>, item: &document::Traffic) -> Checked<f64> {
+    match &item.new_flows {
+        Some(share) if !(0.0..=1.0).contains(share.as_ref()) => {
+            let problem = format!("new_flows: found {}, expected a share of the packets, 0 to 1", share.as_ref());
+            Err(source.error(share.span(), problem))
+        }
+        share => Ok(share.as_ref().map_or(0.0, |share| *share.as_ref())),
+    }
+}
