@@ -12,6 +12,7 @@ mod leaf;
 pub mod registry;
 mod root;
 pub mod station;
+pub mod switch;
 
 pub use answer::{Load, NEAR_SATURATION, SwitchState, Warning};
 pub use distribution::Distribution;

@@ -1,0 +1,330 @@
+//! A switch of one or several tables, and how long it takes over commands, one after the other: the model of Cheng (2015), chapter 4, put
+//! together.
+use super::batch::Batching;
+use super::costs::{Adding, Changing, TableCosts, add_s, delete_s, modify_s};
+use super::policy::{Policy, Standing};
+use super::priorities::Priorities;
+use super::speedup::{Batch, Overhead};
+use crate::ModelError;
+use crate::check::domain;
+use serde::{Deserialize, Serialize};
+
+/// Entries that are kept at most: ten million.
+pub const ENTRIES_MAX: usize = 10_000_000;
+
+/// One level of a switch's tables.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Level {
+    /// Entries that it has room for, N; none if there is no limit.
+    #[serde(default)]
+    pub size: Option<u64>,
+    /// What changes cost.
+    pub costs: TableCosts,
+}
+
+/// A switch, as it was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwitchModel {
+    /// Its tables, the fastest first.
+    pub levels: Vec<Level>,
+    /// Which commands it handles together.
+    pub batching: Batching,
+    /// Which entries leave a table that is full.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+/// A flow-mod.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Adds an entry. The first one that is added is number 0, and so on, also if it is refused.
+    Add {
+        /// Its priority.
+        priority: u16,
+    },
+    /// Modifies entries.
+    Modify {
+        /// Their numbers, each once; those that are not there are passed over.
+        matching: Vec<usize>,
+    },
+    /// Deletes entries.
+    Delete {
+        /// Their numbers, each once; those that are not there are passed over.
+        matching: Vec<usize>,
+    },
+}
+
+/// What a command takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Charge {
+    /// How long it takes, in seconds, with the batch it is in.
+    pub duration_s: f64,
+    /// Entries that moved to the next table for it.
+    pub moved: u32,
+    /// All tables were full, and an entry is lost.
+    pub full: bool,
+}
+
+/// A switch with entries in its tables.
+#[derive(Debug, Clone)]
+pub struct Device<'a> {
+    model: &'a SwitchModel,
+    /// By number; none if it is not there.
+    entries: Vec<Option<Entry>>,
+    priorities: Vec<Priorities>,
+    now: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    level: usize,
+    standing: Standing,
+}
+
+impl<'a> Device<'a> {
+    /// A switch without entries.
+    ///
+    /// # Errors
+    /// It has no table.
+    pub fn new(model: &'a SwitchModel) -> Result<Device<'a>, ModelError> {
+        if model.levels.is_empty() {
+            return Err(domain("levels", "none", "one table or more"));
+        }
+        Ok(Device { model, entries: Vec::new(), priorities: vec![Priorities::default(); model.levels.len()], now: 0 })
+    }
+
+    /// Entries of each table.
+    pub fn entries(&self) -> Vec<u64> {
+        self.priorities.iter().map(Priorities::entries).collect()
+    }
+
+    /// The table in which an entry is.
+    pub fn level_of(&self, number: usize) -> Option<usize> {
+        Some((*self.entries.get(number)?)?.level)
+    }
+
+    /// Commands that come at these times, in seconds: those of a batch are charged as such.
+    ///
+    /// # Errors
+    /// Times that are not in order, costs that are none, or more than [`ENTRIES_MAX`] entries.
+    pub fn run(&mut self, commands: &[(f64, Command)]) -> Result<Vec<Charge>, ModelError> {
+        let times: Vec<f64> = commands.iter().map(|(time, _)| *time).collect();
+        let mut charges = Vec::with_capacity(commands.len());
+        for range in self.model.batching.batches(&times)? {
+            let together = u32::try_from(range.len()).unwrap_or(u32::MAX);
+            let batch = Batch { commands: together, most: self.model.batching.most };
+            for (_, command) in &commands[range] {
+                charges.push(self.apply(command, batch)?);
+            }
+        }
+        Ok(charges)
+    }
+
+    /// One command of a batch.
+    ///
+    /// # Errors
+    /// As [`Device::run`].
+    pub fn apply(&mut self, command: &Command, batch: Batch) -> Result<Charge, ModelError> {
+        self.now += 1;
+        match command {
+            Command::Add { priority } => self.add(*priority, batch),
+            Command::Modify { matching } => {
+                let tables = self.changing(matching, true);
+                let now = self.now;
+                for number in matching {
+                    if let Some(Some(entry)) = self.entries.get_mut(*number) {
+                        entry.standing.modified = now;
+                    }
+                }
+                Ok(Charge { duration_s: modify_s(&tables, batch)?, moved: 0, full: false })
+            }
+            Command::Delete { matching } => {
+                let tables = self.changing(matching, false);
+                matching.iter().filter_map(|number| self.take(*number)).for_each(drop);
+                Ok(Charge { duration_s: delete_s(&tables)?, moved: 0, full: false })
+            }
+        }
+    }
+
+    /// A packet of that many bytes matches an entry.
+    pub fn packet(&mut self, number: usize, bytes: u64) {
+        self.now += 1;
+        if let Some(Some(Entry { standing, .. })) = self.entries.get_mut(number) {
+            standing.used = self.now;
+            standing.traffic = standing.traffic.saturating_add(bytes);
+        }
+    }
+
+    /// The new entry goes to the first table. If that is full, the policy says which entry goes to the next, where it is added in the same way; that
+    /// may be the new one itself.
+    fn add(&mut self, priority: u16, batch: Batch) -> Result<Charge, ModelError> {
+        if self.entries.len() >= ENTRIES_MAX {
+            return Err(domain("entries", self.entries.len(), format!("{ENTRIES_MAX} at most")));
+        }
+        let standing = Standing { modified: self.now, used: 0, traffic: 0, priority };
+        let mut charge = Charge { duration_s: 0.0, moved: 0, full: false };
+        let mut moving = self.entries.len();
+        self.entries.push(None);
+        let mut entry = Entry { level: 0, standing };
+        for level in 0..self.model.levels.len() {
+            entry.level = level;
+            let evicted =
+                if self.has_room(level) { None } else { Some(self.first_to_go(level, moving, entry.standing)) };
+            if evicted == Some(moving) {
+                continue;
+            }
+            charge.duration_s += self.added_s(level, entry.standing.priority, batch)?;
+            let next = evicted.and_then(|number| self.take(number).map(|entry| (number, entry)));
+            self.priorities[level].add(entry.standing.priority);
+            self.entries[moving] = Some(entry);
+            let Some(next) = next else { return Ok(charge) };
+            (moving, entry) = next;
+            charge.moved += 1;
+        }
+        Ok(Charge { full: true, ..charge })
+    }
+
+    fn added_s(&self, level: usize, priority: u16, batch: Batch) -> Result<f64, ModelError> {
+        let (costs, there) = (&self.model.levels[level].costs, &self.priorities[level]);
+        add_s(&Adding {
+            overhead: costs.add.of(there.different_with(priority)),
+            entries: there.entries(),
+            shifts: there.below(priority),
+            batch,
+            shift_s: costs.shift_s,
+            write_s: costs.write_s,
+        })
+    }
+
+    fn has_room(&self, level: usize) -> bool {
+        self.model.levels[level].size.is_none_or(|size| self.priorities[level].entries() < size)
+    }
+
+    /// The entry of a table that goes, or the one that comes.
+    fn first_to_go(&self, level: usize, coming: usize, standing: Standing) -> usize {
+        let there = self.entries.iter().enumerate().filter_map(|(number, entry)| Some((number, (*entry)?)));
+        there
+            .filter(|(_, entry)| entry.level == level)
+            .map(|(number, entry)| (number, entry.standing))
+            .chain([(coming, standing)])
+            .min_by(|left, right| self.model.policy.first_to_go(&left.1, &right.1))
+            .map_or(coming, |(number, _)| number)
+    }
+
+    /// Takes an entry out of its table.
+    fn take(&mut self, number: usize) -> Option<Entry> {
+        let entry = self.entries.get_mut(number)?.take()?;
+        self.priorities[entry.level].remove(entry.standing.priority);
+        Some(entry)
+    }
+
+    fn present<'m>(&'m self, matching: &'m [usize]) -> impl Iterator<Item = Entry> + 'm {
+        matching.iter().filter_map(|number| *self.entries.get(*number)?)
+    }
+
+    /// What a command finds in each table.
+    fn changing(&self, matching: &[usize], modifying: bool) -> Vec<Changing> {
+        let mut found = vec![0; self.model.levels.len()];
+        self.present(matching).for_each(|entry| found[entry.level] += 1);
+        let level = |(at, level): (usize, &Level)| {
+            let overhead = level.costs.modify.of(self.priorities[at].different());
+            Changing {
+                overhead: if modifying { overhead } else { Overhead::NONE },
+                entries: self.priorities[at].entries(),
+                matching: found[at],
+                search_s: level.costs.search_s,
+                write_s: level.costs.write_s,
+            }
+        };
+        self.model.levels.iter().enumerate().map(level).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::policy::{Attribute, Evicts, Rank};
+    use super::super::speedup::Speedup;
+    use super::*;
+    use crate::switch::costs::ByPriorities;
+
+    fn costs(per_entry_s: f64, shift_s: f64, write_s: f64) -> TableCosts {
+        let overhead = Overhead { per_entry_s, speedup: Speedup([0.5, 0.5, 0.0]) };
+        let overheads = ByPriorities { single: overhead, several: overhead };
+        TableCosts { add: overheads, modify: overheads, shift_s, search_s: 0.01, write_s }
+    }
+
+    /// Four places in front of a table without limit.
+    fn model(policy: Vec<Rank>) -> SwitchModel {
+        SwitchModel {
+            levels: vec![
+                Level { size: Some(4), costs: costs(1e-3, 1e-2, 1.0) },
+                Level { size: None, costs: costs(0.0, 0.0, 0.1) },
+            ],
+            batching: Batching { timeout_s: 0.001, most: 10 },
+            policy: Policy(policy),
+        }
+    }
+
+    fn add(priority: u16) -> Command {
+        Command::Add { priority }
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
+    }
+
+    #[test]
+    fn without_a_policy_what_finds_no_room_goes_to_the_next_table() {
+        let model = model(vec![]);
+        let mut device = Device::new(&model).unwrap();
+        let charges = device.run(&(0..5).map(|at| (f64::from(at), add(10 + at as u16))).collect::<Vec<_>>()).unwrap();
+        near(charges[3].duration_s, 3.0 * 1e-3 + 3.0 * 1e-2 + 1.0);
+        near(charges[4].duration_s, 0.1);
+        assert_eq!((device.entries(), device.level_of(4), device.level_of(5)), (vec![4, 1], Some(1), None));
+        assert!(charges.iter().all(|charge| charge.moved == 0 && !charge.full));
+    }
+
+    #[test]
+    fn the_policy_says_who_goes_and_adding_it_again_is_charged() {
+        let used = Rank { attribute: Attribute::Used, evicts: Evicts::Lowest };
+        let model = model(vec![used]);
+        let mut device = Device::new(&model).unwrap();
+        (0..4).for_each(|_| assert!(!device.apply(&add(7), Batch::ALONE).unwrap().full));
+        [0, 1, 3].into_iter().for_each(|number| device.packet(number, 64));
+        // the new one has not been used either, and is newer
+        assert_eq!(device.apply(&add(7), Batch::ALONE).unwrap().moved, 0);
+        assert_eq!(device.level_of(4), Some(1));
+        let model = self::model(vec![Rank { attribute: Attribute::Priority, evicts: Evicts::Lowest }]);
+        let mut device = Device::new(&model).unwrap();
+        [5, 3, 4, 6].into_iter().for_each(|priority| assert!(!device.apply(&add(priority), Batch::ALONE).unwrap().full));
+        let charge = device.apply(&add(9), Batch::ALONE).unwrap();
+        near(charge.duration_s, 4.0 * 1e-3 + 4.0 * 1e-2 + 1.0 + 0.1);
+        assert_eq!((charge.moved, device.level_of(1), device.level_of(4)), (1, Some(1), Some(0)));
+    }
+
+    #[test]
+    fn batches_make_entries_cheaper_and_changes_are_charged_by_table() {
+        let model = model(vec![]);
+        let mut device = Device::new(&model).unwrap();
+        let commands: Vec<(f64, Command)> = (0..6).map(|at| (f64::from(at) * 1e-4, add(1))).collect();
+        let charges = device.run(&commands).unwrap();
+        near(charges[3].duration_s, 3.0 * 1e-3 / 3.5 + 1.0);
+        let modify = Command::Modify { matching: vec![0, 5, 99] };
+        near(device.apply(&modify, Batch::ALONE).unwrap().duration_s, 4.0 * 1e-3 + 0.02 + 1.0 + 0.1);
+        let delete = Command::Delete { matching: vec![0, 1, 5, 99] };
+        near(device.apply(&delete, Batch::ALONE).unwrap().duration_s, 0.02 + 2.0 + 0.1);
+        assert_eq!(device.entries(), [2, 1]);
+    }
+
+    #[test]
+    fn an_entry_without_room_anywhere_is_lost_and_said_to_be() {
+        let mut model = model(vec![]);
+        model.levels.pop();
+        let mut device = Device::new(&model).unwrap();
+        let charges = device.run(&(0..6).map(|at| (f64::from(at), add(1))).collect::<Vec<_>>()).unwrap();
+        assert_eq!(charges.iter().filter(|charge| charge.full).count(), 2);
+        assert_eq!((device.entries(), device.level_of(5)), (vec![4], None));
+        model.levels.clear();
+        assert!(Device::new(&model).is_err());
+    }
+}
