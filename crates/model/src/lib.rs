@@ -6,6 +6,7 @@ mod answer;
 mod check;
 mod distribution;
 mod error;
+pub mod fit;
 mod inversion;
 mod law;
 mod leaf;

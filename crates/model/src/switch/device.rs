@@ -277,7 +277,7 @@ mod tests {
     fn without_a_policy_what_finds_no_room_goes_to_the_next_table() {
         let model = model(vec![]);
         let mut device = Device::new(&model).unwrap();
-        let charges = device.run(&(0..5).map(|at| (f64::from(at), add(10 + at as u16))).collect::<Vec<_>>()).unwrap();
+        let charges = device.run(&(0..5).map(|at| (f64::from(at), add(10 + at))).collect::<Vec<_>>()).unwrap();
         near(charges[3].duration_s, 3.0 * 1e-3 + 3.0 * 1e-2 + 1.0);
         near(charges[4].duration_s, 0.1);
         assert_eq!((device.entries(), device.level_of(4), device.level_of(5)), (vec![4, 1], Some(1), None));
@@ -296,7 +296,9 @@ mod tests {
         assert_eq!(device.level_of(4), Some(1));
         let model = self::model(vec![Rank { attribute: Attribute::Priority, evicts: Evicts::Lowest }]);
         let mut device = Device::new(&model).unwrap();
-        [5, 3, 4, 6].into_iter().for_each(|priority| assert!(!device.apply(&add(priority), Batch::ALONE).unwrap().full));
+        [5, 3, 4, 6]
+            .into_iter()
+            .for_each(|priority| assert!(!device.apply(&add(priority), Batch::ALONE).unwrap().full));
         let charge = device.apply(&add(9), Batch::ALONE).unwrap();
         near(charge.duration_s, 4.0 * 1e-3 + 4.0 * 1e-2 + 1.0 + 0.1);
         assert_eq!((charge.moved, device.level_of(1), device.level_of(4)), (1, Some(1), Some(0)));

@@ -1,0 +1,213 @@
+//! Which entries a switch keeps in its fastest table when there are too many: Cheng (2015), section 4.2.1 and figure 4.4.
+//!
+//! Twice as many entries as fit are added in eight parts, packets are sent to the parts in another order and in different numbers, and then each
+//! entry is probed: those that are slow are compared with those that each attribute, from each end, would have put out. Found attributes are
+//! made equal, and the rest is repeated, until what decides is when an entry was inserted, which is never equal.
+use crate::ModelError;
+use crate::check::domain;
+use crate::switch::policy::{ATTRIBUTES, Attribute, Evicts, Rank, Standing};
+
+/// The best rank must agree with the slow entries at least this well.
+pub const BEST_LEAST: f64 = 0.8;
+/// No other rank may agree better than this.
+pub const NEXT_MOST: f64 = 0.6;
+/// Parts in the order in which packets are sent to them, counted from 0.
+pub const PACKET_ORDER: [usize; 8] = [0, 1, 4, 5, 2, 3, 6, 7];
+const BYTES: [u64; 2] = [400, 200];
+
+/// An entry that was probed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probed {
+    /// What was done to it before.
+    pub standing: Standing,
+    /// Whether its probe was slow: it had left the fastest table.
+    pub slow: bool,
+}
+
+/// How well a rank agrees with which entries are slow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// The rank.
+    pub rank: Rank,
+    /// Entries both slow and foretold to be, over those that are either (Jaccard), from 0 to 1.
+    pub jaccard: f64,
+}
+
+/// What the probes say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inference {
+    /// The rank that decides; none if the probes do not tell.
+    pub found: Option<Rank>,
+    /// All ranks, the best first. Attributes that are equal for all entries are left out.
+    pub scores: Vec<Score>,
+}
+
+impl Inference {
+    /// Whether no further rank can be found: nothing decides after the time of insertion.
+    pub fn is_last(&self) -> bool {
+        self.found.is_none_or(|rank| rank.attribute == Attribute::Modified)
+    }
+}
+
+/// What to add and send, to find which attribute decides, with some attributes made equal; `random` gives priorities. Entries are added in the order in which they stand here;
+/// `used` is the turn in which an entry gets its packet of `traffic` bytes, 0 if it gets none.
+///
+/// # Errors
+/// A table of fewer than four entries or more than a million.
+pub fn plan(
+    table_size: u64,
+    equal: &[Attribute],
+    random: &mut impl FnMut() -> u16,
+) -> Result<Vec<Standing>, ModelError> {
+    if !(4..=1_000_000).contains(&table_size) {
+        return Err(domain("table size", table_size, "4 to 1000000 entries"));
+    }
+    let is_equal = |attribute| equal.contains(&attribute);
+    let entries = 2 * table_size;
+    let standing = |at: u64| {
+        let part = (0..8).rev().find(|part| at * 8 >= entries * part).unwrap_or(0);
+        let place = PACKET_ORDER.iter().position(|parts| *parts as u64 == part).unwrap_or(0) as u64;
+        let (used, bytes) = (place * entries + at + 1, BYTES[usize::from(part % 2 == 1)]);
+        let quiet = is_equal(Attribute::Used);
+        Standing {
+            modified: at + 1,
+            used: if quiet { 0 } else { used },
+            traffic: if quiet {
+                0
+            } else if is_equal(Attribute::Traffic) {
+                BYTES[0]
+            } else {
+                bytes
+            },
+            priority: if is_equal(Attribute::Priority) { 1000 } else { random() },
+        }
+    };
+    Ok((0..entries).map(standing).collect())
+}
+
+/// Which rank decides.
+///
+/// # Errors
+/// No entry is slow, or all are.
+pub fn infer(probed: &[Probed]) -> Result<Inference, ModelError> {
+    let slow = probed.iter().filter(|probe| probe.slow).count();
+    if slow == 0 || slow == probed.len() {
+        return Err(domain(
+            "slow entries",
+            format!("{slow} of {}", probed.len()),
+            "some, but not all: more entries than fit",
+        ));
+    }
+    let ranks = ATTRIBUTES
+        .into_iter()
+        .filter(|attribute| differs(probed, *attribute))
+        .flat_map(|attribute| [Evicts::Lowest, Evicts::Highest].map(|evicts| Rank { attribute, evicts }));
+    let mut scores: Vec<Score> = ranks.map(|rank| Score { rank, jaccard: jaccard(probed, rank, slow) }).collect();
+    scores.sort_by(|left, right| right.jaccard.total_cmp(&left.jaccard));
+    let next = scores.get(1).map_or(0.0, |score| score.jaccard);
+    let found = scores.first().filter(|best| best.jaccard >= BEST_LEAST && next <= NEXT_MOST).map(|best| best.rank);
+    Ok(Inference { found, scores })
+}
+
+fn differs(probed: &[Probed], attribute: Attribute) -> bool {
+    probed.windows(2).any(|pair| pair[0].standing.of(attribute) != pair[1].standing.of(attribute))
+}
+
+/// Agreement of the slow entries with as many that the rank would put out. Of entries that are equal at the cut, the rank puts out some or others: what
+/// agrees there is what would on average.
+fn jaccard(probed: &[Probed], rank: Rank, slow: usize) -> f64 {
+    let value = |probe: &Probed| {
+        let value = probe.standing.of(rank.attribute);
+        if rank.evicts == Evicts::Lowest { value } else { u64::MAX - value }
+    };
+    let mut values: Vec<u64> = probed.iter().map(value).collect();
+    values.sort_unstable();
+    let cut = values[slow - 1];
+    let count = |holds: &dyn Fn(&Probed) -> bool| probed.iter().filter(|probe| holds(probe)).count() as f64;
+    let certain = count(&|probe| value(probe) < cut);
+    let (equal, equal_slow) = (count(&|probe| value(probe) == cut), count(&|probe| value(probe) == cut && probe.slow));
+    let both = count(&|probe| value(probe) < cut && probe.slow) + (slow as f64 - certain) * equal_slow / equal;
+    both / (2.0 * slow as f64 - both)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switch::policy::Policy;
+
+    /// What probes of a switch with this policy show, some wrongly.
+    fn probed(policy: &Policy, size: usize, standings: &[Standing], wrong: usize) -> Vec<Probed> {
+        let mut order: Vec<usize> = (0..standings.len()).collect();
+        order.sort_by(|left, right| policy.first_to_go(&standings[*left], &standings[*right]));
+        let slow = &order[..standings.len() - size];
+        let probe = |(at, standing): (usize, &Standing)| {
+            let really = slow.contains(&at);
+            Probed { standing: *standing, slow: if wrong > 0 && at % wrong == 0 { !really } else { really } }
+        };
+        standings.iter().enumerate().map(probe).collect()
+    }
+
+    /// Finds all ranks of a policy as the experiment does.
+    fn found(policy: &Policy, size: usize, wrong: usize) -> Vec<Rank> {
+        let mut random = fastrand::Rng::with_seed(5);
+        let mut ranks: Vec<Rank> = Vec::new();
+        loop {
+            let equal: Vec<Attribute> = ranks.iter().map(|rank| rank.attribute).collect();
+            let standings = plan(size as u64, &equal, &mut || random.u16(501..)).unwrap();
+            let inference = infer(&probed(policy, size, &standings, wrong)).unwrap();
+            ranks.extend(inference.found);
+            if inference.is_last() {
+                return ranks;
+            }
+        }
+    }
+
+    #[test]
+    fn every_policy_is_found_again() {
+        let ends = [Evicts::Lowest, Evicts::Highest];
+        let last = Rank { attribute: Attribute::Modified, evicts: Evicts::Lowest };
+        for first in ATTRIBUTES {
+            for (evicts, then) in ends.iter().flat_map(|evicts| ends.map(|then| (*evicts, then))) {
+                let first = Rank { attribute: first, evicts };
+                let second = Rank { attribute: Attribute::Priority, evicts: then };
+                let mut ranks = vec![first, second, last];
+                let (first, at) =
+                    (first.attribute, ranks.iter().position(|rank| rank.attribute == Attribute::Modified));
+                ranks.truncate(at.map_or(3, |at| at + 1));
+                if first == Attribute::Priority {
+                    ranks.remove(1);
+                }
+                let policy = Policy(ranks.clone());
+                assert_eq!(found(&policy, 256, 0), ranks);
+                assert_eq!(found(&policy, 101, 20), ranks, "with one probe in twenty wrong");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_slow_as_published() {
+        let standings = plan(8, &[], &mut || 1).unwrap();
+        let slow_parts = |attribute, evicts| {
+            let policy = Policy(vec![Rank { attribute, evicts }]);
+            let probed = probed(&policy, 8, &standings, 0);
+            (0..8).filter(|part| probed[part * 2].slow).map(|part| part + 1).collect::<Vec<_>>()
+        };
+        assert_eq!(slow_parts(Attribute::Modified, Evicts::Lowest), [1, 2, 3, 4]);
+        assert_eq!(slow_parts(Attribute::Used, Evicts::Lowest), [1, 2, 5, 6]);
+        assert_eq!(slow_parts(Attribute::Used, Evicts::Highest), [3, 4, 7, 8]);
+        assert_eq!(slow_parts(Attribute::Traffic, Evicts::Lowest), [2, 4, 6, 8]);
+        assert_eq!(slow_parts(Attribute::Traffic, Evicts::Highest), [1, 3, 5, 7]);
+    }
+
+    #[test]
+    fn chance_is_not_taken_for_a_policy() {
+        let mut random = fastrand::Rng::with_seed(9);
+        let standings = plan(200, &[], &mut || random.u16(501..)).unwrap();
+        let mut coin = fastrand::Rng::with_seed(10);
+        let probed: Vec<Probed> =
+            standings.iter().map(|standing| Probed { standing: *standing, slow: coin.bool() }).collect();
+        let inference = infer(&probed).unwrap();
+        assert_eq!((inference.found, inference.scores.len()), (None, 8));
+        assert!(infer(&[]).is_err() && plan(3, &[], &mut || 1).is_err());
+    }
+}

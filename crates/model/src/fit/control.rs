@@ -1,0 +1,296 @@
+//! What changes cost a table, from measured times of commands: Cheng (2015), section 4.4.
+use super::curve::Curve;
+use super::line::Line;
+use super::order::Middle;
+use crate::ModelError;
+use crate::switch::costs::{ByPriorities, TableCosts};
+use crate::switch::speedup::Overhead;
+use std::collections::BTreeMap;
+
+/// Fewer runs than this for a case are too few.
+pub const RUNS_LEAST: usize = 10;
+
+/// In which order of priorities entries were added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// All the same.
+    Same,
+    /// Each higher than those before: all of them have to make place.
+    Ascending,
+    /// Each lower than those before: none has to.
+    Descending,
+}
+
+/// Commands that were timed in one case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// In which order of priorities the entries are.
+    pub order: Order,
+    /// Entries in the table, e.
+    pub entries: u64,
+    /// Commands sent back to back, q.
+    pub batch: u32,
+    /// Time of one command, in seconds, for each run.
+    pub times_s: Vec<f64>,
+}
+
+/// A deletion that was timed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deletion {
+    /// Entries deleted, m.
+    pub matching: u64,
+    /// Time of the whole, in seconds, for each run.
+    pub times_s: Vec<f64>,
+}
+
+/// What was measured on one table; one of several levels is measured by itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Measured {
+    /// Adding.
+    pub add: Vec<Case>,
+    /// Modifying.
+    pub modify: Vec<Case>,
+    /// Deleting.
+    pub delete: Vec<Deletion>,
+}
+
+/// A table's costs, and what they come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The costs.
+    pub costs: TableCosts,
+    /// The lines behind them, by name.
+    pub lines: Vec<(String, Line)>,
+    /// What to know about them.
+    pub notes: Vec<String>,
+}
+
+impl Fitted {
+    /// Fits all costs of a table. Slopes that measurements do not tell from 0 are 0, with a note.
+    ///
+    /// # Errors
+    /// Too few cases for a line, named; or times that are none.
+    pub fn fit(measured: &Measured) -> Result<Fitted, ModelError> {
+        let mut fit = Fit::default();
+        // 1. deleting: time = M + W m
+        let (search_s, write_s) = fit.deleting(&measured.delete)?;
+        // 2. adding and modifying: slopes over entries, for each batch
+        let add = fit.overheads("add", &measured.add)?;
+        let modify = fit.overheads("modify", &measured.modify)?;
+        // 3. shifting: what ascending priorities cost more than descending ones
+        let shift_s = fit.shifting(&measured.add)?;
+        let costs = TableCosts { add, modify, shift_s, search_s, write_s };
+        Ok(Fitted { costs, lines: fit.lines, notes: fit.notes })
+    }
+}
+
+/// A fit under way.
+#[derive(Default)]
+struct Fit {
+    lines: Vec<(String, Line)>,
+    notes: Vec<String>,
+}
+
+impl Fit {
+    /// A line through medians.
+    fn line(&mut self, name: &str, points: &[(f64, f64)]) -> Result<Line, ModelError> {
+        let (x, y): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+        let line = Line::fit(&x, &y).map_err(|error| match error {
+            ModelError::Domain { parameter, found, expected } => {
+                ModelError::Domain { parameter: format!("{name}: {parameter}"), found, expected }
+            }
+            other => other,
+        })?;
+        self.lines.push((name.to_owned(), line));
+        Ok(line)
+    }
+
+    /// A slope that must not be negative.
+    fn slope(&mut self, name: &str, points: &[(f64, f64)]) -> Result<f64, ModelError> {
+        let line = self.line(name, points)?;
+        let slope = line.slope_or_zero();
+        if slope <= 0.0 {
+            self.notes.push(format!("{name}: {:.3e} s is not above 0 for certain: taken for 0", line.slope));
+        }
+        Ok(slope.max(0.0))
+    }
+
+    fn median(&mut self, name: &str, times_s: &[f64]) -> Result<f64, ModelError> {
+        if times_s.len() < RUNS_LEAST {
+            self.notes.push(format!("{name}: {} runs, {RUNS_LEAST} or more are wanted", times_s.len()));
+        }
+        Ok(Middle::of(times_s)?.median)
+    }
+
+    fn deleting(&mut self, deletions: &[Deletion]) -> Result<(f64, f64), ModelError> {
+        let mut points = Vec::with_capacity(deletions.len());
+        for Deletion { matching, times_s } in deletions {
+            points.push((*matching as f64, self.median(&format!("delete {matching}"), times_s)?));
+        }
+        let write_s = self.slope("delete", &points)?;
+        let intercept = self.lines.last().map_or(0.0, |(_, line)| line.intercept);
+        if intercept < 0.0 {
+            self.notes.push(format!("delete: searching takes {intercept:.3e} s: taken for 0"));
+        }
+        Ok((intercept.max(0.0), write_s))
+    }
+
+    fn overheads(&mut self, command: &str, cases: &[Case]) -> Result<ByPriorities<Overhead>, ModelError> {
+        Ok(ByPriorities {
+            single: self.overhead(&format!("{command}, one priority"), cases, Order::Same)?,
+            several: self.overhead(&format!("{command}, several priorities"), cases, Order::Descending)?,
+        })
+    }
+
+    /// P is the slope over entries of commands alone; R is P over the slope in each batch.
+    fn overhead(&mut self, name: &str, cases: &[Case], order: Order) -> Result<Overhead, ModelError> {
+        let mut batches: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for case in cases.iter().filter(|case| case.order == order) {
+            let median =
+                self.median(&format!("{name}, {} entries, {} at once", case.entries, case.batch), &case.times_s)?;
+            batches.entry(case.batch).or_default().push((case.entries as f64, median));
+        }
+        let alone = batches.remove(&1).unwrap_or_default();
+        let per_entry_s = self.slope(name, &alone)?;
+        if per_entry_s <= 0.0 {
+            return Ok(Overhead::NONE);
+        }
+        let mut speedups = vec![(1, 1.0)];
+        for (batch, points) in batches {
+            let slope = self.slope(&format!("{name}, {batch} at once"), &points)?;
+            if slope > 0.0 {
+                speedups.push((batch, per_entry_s / slope));
+            }
+        }
+        let curve = Curve::fit(&speedups)?;
+        if curve.below_one {
+            self.notes.push(format!("{name}: batches make commands dearer: R = {:?}", curve.speedup.0));
+        }
+        Ok(Overhead { per_entry_s, speedup: curve.speedup })
+    }
+
+    /// S: the slope over entries of what ascending priorities cost more, on average over batches.
+    fn shifting(&mut self, cases: &[Case]) -> Result<f64, ModelError> {
+        let mut more: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for ascending in cases.iter().filter(|case| case.order == Order::Ascending) {
+            let same = |case: &&Case| {
+                case.order == Order::Descending && (case.entries, case.batch) == (ascending.entries, ascending.batch)
+            };
+            if let Some(descending) = cases.iter().find(same) {
+                let difference = Middle::of(&ascending.times_s)?.median - Middle::of(&descending.times_s)?.median;
+                more.entry(ascending.entries).or_default().push(difference);
+            }
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let points: Vec<(f64, f64)> = more.iter().map(|(entries, values)| (*entries as f64, mean(values))).collect();
+        self.slope("shift", &points)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::switch::costs::{Adding, Changing, add_s, delete_s, modify_s};
+    use crate::switch::speedup::{Batch, Speedup};
+
+    const ENTRIES: [u64; 7] = [100, 500, 1000, 2000, 3000, 4000, 5000];
+    const BATCHES: [u32; 7] = [1, 3, 5, 10, 20, 50, 80];
+
+    fn truth() -> TableCosts {
+        let overhead = |per_entry_s| Overhead { per_entry_s, speedup: Speedup([0.881, 0.12, -0.001]) };
+        TableCosts {
+            add: ByPriorities { single: overhead(1e-6), several: overhead(2e-6) },
+            modify: ByPriorities { single: overhead(5e-7), several: overhead(3e-6) },
+            shift_s: 4e-6,
+            search_s: 2e-3,
+            write_s: 5e-4,
+        }
+    }
+
+    /// What a switch of these costs would show, with noise of one percent.
+    fn measured(costs: &TableCosts, seed: u64) -> Measured {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut runs = |time: f64| -> Vec<f64> { (0..15).map(|_| time * (0.99 + 0.02 * random.f64())).collect() };
+        let mut found = Measured::default();
+        for (order, entries, batch) in [Order::Same, Order::Ascending, Order::Descending]
+            .into_iter()
+            .flat_map(|order| ENTRIES.into_iter().flat_map(move |entries| BATCHES.map(|batch| (order, entries, batch))))
+        {
+            let (different, together) =
+                (if order == Order::Same { 1 } else { 2 }, Batch { commands: batch, most: 100 });
+            let adding = Adding {
+                overhead: costs.add.of(different),
+                entries,
+                shifts: if order == Order::Ascending { entries } else { 0 },
+                batch: together,
+                shift_s: costs.shift_s,
+                write_s: costs.write_s,
+            };
+            let changing = Changing {
+                overhead: costs.modify.of(different),
+                entries,
+                matching: 1,
+                search_s: costs.search_s,
+                write_s: costs.write_s,
+            };
+            let case = |times_s| Case { order, entries, batch, times_s };
+            found.add.push(case(runs(add_s(&adding).unwrap())));
+            found.modify.push(case(runs(modify_s(&[changing], together).unwrap())));
+            if order == Order::Same && batch == 1 {
+                let deleting = Changing { matching: entries, ..changing };
+                found.delete.push(Deletion { matching: entries, times_s: runs(delete_s(&[deleting]).unwrap()) });
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn costs_are_found_again_from_noisy_times() {
+        for seed in 0..10 {
+            let (truth, fitted) = (truth(), Fitted::fit(&measured(&truth(), seed)).unwrap());
+            let near = |name, found: f64, truth: f64, share: f64| {
+                assert!((found / truth - 1.0).abs() < share, "{name}: {found} instead of {truth}, seed {seed}");
+            };
+            let costs = fitted.costs;
+            near("W", costs.write_s, truth.write_s, 0.02);
+            near("S", costs.shift_s, truth.shift_s, 0.05);
+            for (name, found, truth) in [
+                ("add, one", costs.add.single, truth.add.single),
+                ("add, several", costs.add.several, truth.add.several),
+                ("modify, one", costs.modify.single, truth.modify.single),
+                ("modify, several", costs.modify.several, truth.modify.several),
+            ] {
+                near(name, found.per_entry_s, truth.per_entry_s, 0.1);
+                let of = |overhead: Overhead| overhead.of(3000, Batch { commands: 20, most: 100 }).unwrap();
+                near(name, of(found), of(truth), 0.3);
+            }
+            let odd = fitted.notes.iter().find(|note| !note.starts_with("delete: searching"));
+            assert_eq!(odd, None, "what searching takes is lost in the noise of deleting thousands");
+            assert_eq!(fitted.lines.len(), 1 + 4 * BATCHES.len() + 1);
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_a_hash_costs_nothing_for_its_entries() {
+        let mut costs = truth();
+        costs.add = ByPriorities { single: Overhead::NONE, several: Overhead::NONE };
+        costs.shift_s = 0.0;
+        let fitted = (0..20).map(|seed| Fitted::fit(&measured(&costs, seed)).unwrap()).collect::<Vec<_>>();
+        let flat =
+            fitted.iter().filter(|fitted| fitted.costs.shift_s == 0.0 && fitted.costs.add.single == Overhead::NONE);
+        // chance lets a slope of one in forty through, of two
+        assert!(flat.count() >= 17);
+        assert!(fitted.iter().all(|fitted| fitted.costs.shift_s >= 0.0 && fitted.costs.shift_s < 1e-8));
+        assert!(fitted.iter().any(|fitted| fitted.notes.iter().any(|note| note.starts_with("shift: "))));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let mut few = measured(&truth(), 1);
+        few.add.retain(|case| case.order != Order::Same);
+        let error = Fitted::fit(&few).unwrap_err().to_string();
+        assert_eq!(error, "add, one priority: points: found 0 x, 0 y, expected as many x as y, two or more");
+        few.delete[0].times_s = vec![f64::NAN];
+        assert_eq!(Fitted::fit(&few).unwrap_err().kind(), "DOMAIN");
+    }
+}

@@ -1,0 +1,81 @@
+//! Stairs of delay over the time between packets: Cheng (2015), section 5.3.
+use super::line::Line;
+use crate::ModelError;
+use crate::check::{domain, not_negative, positive};
+
+/// Delays that were measured with one time between packets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Time between packets, in seconds.
+    pub gap_s: f64,
+    /// Mean delay; any unit.
+    pub mean: f64,
+    /// Standard deviation of delays, in the same unit.
+    pub sd: f64,
+}
+
+/// The stairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Levels {
+    /// Mean delay of each level, in the order of times between packets.
+    pub means: Vec<f64>,
+    /// From which time between packets on each level but the first holds: the first that was measured there, in seconds.
+    pub thresholds_s: Vec<f64>,
+    /// Delay for each level more, γ_a; 0 if there is one level.
+    pub per_level: f64,
+    /// The line through the levels' means, if there are two or more.
+    pub line: Option<Line>,
+}
+
+impl Levels {
+    /// Two samples beside each other are of one level if what lies within a standard deviation of their means overlaps.
+    ///
+    /// # Errors
+    /// There is no sample, or one is none.
+    pub fn find(samples: &[Sample]) -> Result<Levels, ModelError> {
+        if samples.is_empty() {
+            return Err(domain("samples", "none", "one or more"));
+        }
+        for sample in samples {
+            positive("ipt", sample.gap_s)?;
+            not_negative("mean", sample.mean)?;
+            not_negative("sd", sample.sd)?;
+        }
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(|left, right| left.gap_s.total_cmp(&right.gap_s));
+        let levels: Vec<&[Sample]> = sorted.chunk_by(overlap).collect();
+        let mean = |level: &&[Sample]| level.iter().map(|sample| sample.mean).sum::<f64>() / level.len() as f64;
+        let means: Vec<f64> = levels.iter().map(mean).collect();
+        let thresholds_s = levels.iter().skip(1).filter_map(|level| Some(level.first()?.gap_s)).collect();
+        let index: Vec<f64> = (0..means.len()).map(|at| at as f64).collect();
+        let line = if means.len() > 1 { Some(Line::fit(&index, &means)?) } else { None };
+        Ok(Levels { per_level: line.map_or(0.0, |line| line.slope), means, thresholds_s, line })
+    }
+}
+
+fn overlap(left: &Sample, right: &Sample) -> bool {
+    left.mean + left.sd >= right.mean - right.sd && right.mean + right.sd >= left.mean - left.sd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample((gap_s, mean, sd): (f64, f64, f64)) -> Sample {
+        Sample { gap_s, mean, sd }
+    }
+
+    #[test]
+    fn two_levels() {
+        let samples = [(0.01, 21.0, 2.0), (1e-4, 10.0, 1.0), (2e-4, 11.0, 1.0), (5e-4, 10.5, 1.0), (1e-3, 20.0, 2.0)];
+        let levels = Levels::find(&samples.map(sample)).unwrap();
+        assert_eq!((levels.means, levels.thresholds_s, levels.per_level), (vec![10.5, 20.5], vec![1e-3], 10.0));
+    }
+
+    #[test]
+    fn one_level_and_none() {
+        let levels = Levels::find(&[sample((1.0, 5.0, 0.0))]).unwrap();
+        assert_eq!((levels.means, levels.per_level, levels.line), (vec![5.0], 0.0, None));
+        assert!(Levels::find(&[]).is_err() && Levels::find(&[sample((0.0, 1.0, 1.0))]).is_err());
+    }
+}

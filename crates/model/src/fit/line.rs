@@ -1,0 +1,109 @@
+//! Straight lines by least squares.
+use crate::ModelError;
+use crate::check::{domain, finite};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A line through points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// Where it meets the y axis, in units of y.
+    pub intercept: f64,
+    /// Units of y for each of x.
+    pub slope: f64,
+    /// What holds the true slope 19 times in 20, if the points' distances from the line are independent and normal; none for two points.
+    pub slope_ci95: Option<(f64, f64)>,
+    /// Share of the variance of y that the line explains.
+    pub r2: f64,
+    /// Standard deviation of the points' distances from the line, in units of y; 0 for two points.
+    pub residual_sd: f64,
+    /// Points.
+    pub points: usize,
+}
+
+impl Line {
+    /// The line that is nearest to the points (ordinary least squares).
+    ///
+    /// # Errors
+    /// Fewer than two points, values that are no numbers, all x alike, or as many x as y are missing.
+    pub fn fit(x: &[f64], y: &[f64]) -> Result<Line, ModelError> {
+        if x.len() != y.len() || x.len() < 2 {
+            return Err(domain("points", format!("{} x, {} y", x.len(), y.len()), "as many x as y, two or more"));
+        }
+        x.iter().chain(y).try_for_each(|value| finite("points", *value).map(drop))?;
+        let n = x.len() as f64;
+        let (mean_x, mean_y) = (x.iter().sum::<f64>() / n, y.iter().sum::<f64>() / n);
+        let sum =
+            |product: fn(f64, f64) -> f64| x.iter().zip(y).map(|(x, y)| product(x - mean_x, y - mean_y)).sum::<f64>();
+        let (xx, xy, yy) = (sum(|x, _| x * x), sum(|x, y| x * y), sum(|_, y| y * y));
+        if xx <= 0.0 {
+            return Err(domain("x", format!("{mean_x} everywhere"), "two different values or more"));
+        }
+        let slope = xy / xx;
+        let residual = sum_of_squares(x.iter().zip(y).map(|(x, y)| y - mean_y - slope * (x - mean_x)));
+        let freedom = n - 2.0;
+        let residual_sd = if freedom > 0.0 { (residual / freedom).sqrt() } else { 0.0 };
+        let line = Line {
+            intercept: finite("intercept", mean_y - slope * mean_x)?,
+            slope: finite("slope", slope)?,
+            slope_ci95: interval(slope, residual_sd / xx.sqrt(), freedom),
+            r2: if yy > 0.0 { (1.0 - residual / yy).max(0.0) } else { 1.0 },
+            residual_sd,
+            points: x.len(),
+        };
+        finite("sum of squares", residual).map(|_| line)
+    }
+
+    /// The slope, or 0 if the points do not tell it from 0: its interval spans 0.
+    pub fn slope_or_zero(&self) -> f64 {
+        if self.is_flat() { 0.0 } else { self.slope }
+    }
+
+    /// Whether the points do not tell the slope from 0.
+    pub fn is_flat(&self) -> bool {
+        self.slope == 0.0 || self.slope_ci95.is_some_and(|(low, high)| low <= 0.0 && high >= 0.0)
+    }
+}
+
+fn sum_of_squares(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(|value| value * value).sum()
+}
+
+fn interval(slope: f64, error: f64, freedom: f64) -> Option<(f64, f64)> {
+    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
+    Some((slope - t * error, slope + t * error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Medians of a switch's delays in us by bytes: Ansell (2017), table 4.3.
+    const BYTES: [f64; 8] = [100.0, 200.0, 400.0, 600.0, 800.0, 1000.0, 1200.0, 1400.0];
+    const DELAY_US: [f64; 8] = [4.11, 4.68, 6.92, 8.04, 9.72, 11.1, 13.2, 14.3];
+
+    #[test]
+    fn the_line_of_published_delays() {
+        let line = Line::fit(&BYTES, &DELAY_US).unwrap();
+        assert!((line.intercept - 3.33859564165).abs() < 1e-9 && (line.slope - 0.00795811138015).abs() < 1e-12);
+        let (low, high) = line.slope_ci95.unwrap();
+        assert!(low > 0.0074 && high < 0.0085 && !line.is_flat() && line.r2 > 0.99, "{line:?}");
+    }
+
+    #[test]
+    fn a_slope_that_may_be_none_is_none() {
+        let noise = Line::fit(&BYTES, &[1.0, 2.0, 1.5, 0.5, 1.7, 0.9, 1.1, 1.6]).unwrap();
+        assert!(noise.is_flat() && noise.slope != 0.0);
+        assert_eq!(noise.slope_or_zero(), 0.0);
+        assert!(Line::fit(&BYTES, &[3.0; 8]).unwrap().is_flat());
+    }
+
+    #[test]
+    fn two_points_have_no_interval_and_one_has_no_line() {
+        let line = Line::fit(&[1.0, 2.0], &[3.0, 5.0]).unwrap();
+        assert_eq!((line.slope, line.intercept, line.slope_ci95, line.residual_sd), (2.0, 1.0, None, 0.0));
+        assert!(Line::fit(&[1.0], &[1.0]).is_err() && Line::fit(&[1.0, 1.0], &[1.0, 2.0]).is_err());
+        assert!(
+            Line::fit(&[1.0, f64::NAN], &[1.0, 2.0]).is_err() && Line::fit(&[0.0, f64::MAX], &[0.0, f64::MAX]).is_err()
+        );
+    }
+}
