@@ -324,6 +324,22 @@ impl Burst {
         straight == packets
     }
 
+    /// Whether a worker can begin with some packets beside others: what most of them need does not take the datapath alone.
+    #[inline(never)]
+    pub(crate) fn may_begin_beside(&self, tables: &[FlowTable], packets: Lanes) -> bool {
+        let mut known = Fate { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
+        let mut may = true;
+        packets.each(|lane| {
+            let fate = self.fates[lane];
+            if fate != known && fate.verdict.get() == Verdict::Program {
+                known = fate;
+                let entry = tables.get(usize::from(fate.table)).and_then(|table| table.get(fate.entry));
+                may &= entry.is_none_or(|entry| !entry.program.needs_all);
+            }
+        });
+        may
+    }
+
     #[inline(never)]
     fn can_edit(&self, tables: &[FlowTable], lane: usize, frame: &Frame) -> bool {
         edits_at(tables, self.fates[lane]).is_some_and(|edits| edits.fit(frame, &self.parsed[lane].layers))

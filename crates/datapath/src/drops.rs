@@ -67,6 +67,7 @@ reasons! {
     PacketType packet_type "an action is for packets that begin with another header",
     NotEthernet not_ethernet "it has no Ethernet header, and the port takes only frames that have one",
     Resubmits resubmits "it was resubmitted too often or too deep",
+    TooManyParked too_many_parked "too many packets of one burst are for controllers or NORMAL",
     LearnedTooMuch learned_too_much "too many flow entries are learned at once",
     StackFull stack_full "its stack is full",
     BadOffload bad_offload "its offload does not fit its headers",

@@ -28,6 +28,14 @@ pub(crate) struct Origin {
 /// The cookie that says "no entry in particular" (OpenFlow 1.3.5, 7.4.1).
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
 
+/// Those of whoever forwards whole bursts.
+pub(crate) trait Forwarder: Effects {
+    /// Drops a frame before it was a packet.
+    fn refuse(&mut self, frame: &mut Frame, reason: DropReason);
+    /// Sends frames that entries output to an ordinary port, as they are.
+    fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]);
+}
+
 /// See the module's page.
 pub(crate) trait Effects {
     /// The ports there are.

@@ -247,6 +247,7 @@ pub(crate) fn normal(packet: &mut Packet, fx: &mut impl Effects) {
         Forward::To(port) => send(port, packet, fx),
         Forward::Flood => spread(packet, fx, |fx| fx.ports().flood()),
         Forward::Reserved => packet.dropped(DropReason::Reserved, fx),
+        Forward::Later => packet.punted(),
     }
 }
 

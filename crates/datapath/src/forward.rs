@@ -1,13 +1,16 @@
 //! Frames through the pipeline, burst by burst: the engine's own thread with everything at hand, and workers beside it that share
 //! the tables.
+use crate::action_set::ActionSet;
+use crate::beside::{Beside, Common, Later};
 use crate::burst::{Burst, Counting};
 use crate::edits::edit;
+use crate::effects::Forwarder;
 use crate::live::Live;
 use crate::packet::Packet;
 use crate::perf::{Laps, NoLaps, Stage, Stopwatch};
 use crate::ports::Ports;
 use crate::shape::{Lanes, MAX_BURST};
-use crate::table::WorkerNo;
+use crate::table::{FlowTable, WorkerNo};
 use crate::{Datapath, DropReason, Drops, Output, VerdictCache, execute, pipeline};
 use weir_memory::{Wide, Work, run_widest};
 use weir_openflow::model::PortNo;
@@ -22,6 +25,10 @@ pub struct Worker {
     drops: Drops,
     /// What [`Datapath::forward`] left to be finished.
     begun: Option<Begun>,
+    /// What it left of packets that it forwarded.
+    later: Later,
+    /// Memory for action sets.
+    set: ActionSet,
     watch: Box<Stopwatch>,
 }
 
@@ -45,7 +52,15 @@ struct Sorted {
 
 impl Worker {
     pub(crate) fn new(number: WorkerNo, cache: VerdictCache) -> Worker {
-        Worker { number, burst: Burst::new(cache), drops: Drops::default(), begun: None, watch: Box::default() }
+        Worker {
+            number,
+            burst: Burst::new(cache),
+            drops: Drops::default(),
+            begun: None,
+            later: Later::default(),
+            set: ActionSet::default(),
+            watch: Box::default(),
+        }
     }
 
     /// Packets that it dropped in [`Datapath::forward`] since the start; the datapath's own counters do not have them.
@@ -114,12 +129,13 @@ impl Datapath {
     pub fn add_worker(&mut self) -> Worker {
         self.n_workers += 1;
         self.tables.iter_mut().for_each(|table| table.counts.add_worker());
+        self.plane.groups.add_worker();
         Worker::new(WorkerNo(self.n_workers), self.config.verdict_cache)
     }
 
-    /// Runs a burst through the pipeline as far as that does not need the datapath for itself alone: packets that leave by ports as
-    /// they are. Whether that was all of it, and `frames` is empty: if not, [`Datapath::process_for`] is to be called next, with the
-    /// same frames.
+    /// Runs a burst through the pipeline as far as that does not need the datapath for itself alone, as telling controllers and learning
+    /// do. Whether that was all of it, and `frames` is empty: if not, [`Datapath::process_for`] is to be called next, with `frames` as
+    /// they were left, be there any or none.
     pub fn forward(
         &self,
         worker: &mut Worker,
@@ -140,7 +156,7 @@ impl Datapath {
     fn forward_with(&self, worker: &mut Worker, laps: &mut impl Laps, batch: Batch<'_>) -> bool {
         let Batch { now, in_port, frames, pool, out } = batch;
         worker.begun = None;
-        let is_whole = self.is_standalone() || self.plane.first_egress.is_some() || frames.len() > MAX_BURST;
+        let is_whole = self.is_standalone() || frames.len() > MAX_BURST;
         if is_whole || self.plane.ports.may_receive(in_port).is_err() {
             return false;
         }
@@ -149,12 +165,34 @@ impl Datapath {
         let (burst, laps_within) = (&mut worker.burst, &mut *laps);
         let work = LookUp { datapath: self, burst, laps: laps_within, frames: &*frames, in_port, counting };
         let sorted = run_widest(work);
-        if sorted.passed != Lanes::first(frames.len())
-            || !worker.burst.all_straight(&self.tables, frames, sorted.passed)
-        {
+        let are_straight = self.plane.first_egress.is_none()
+            && sorted.passed == Lanes::first(frames.len())
+            && worker.burst.all_straight(&self.tables, frames, sorted.passed);
+        if are_straight {
+            self.send_straight(worker, sorted, in_port, frames, pool, out);
+        } else if worker.burst.may_begin_beside(&self.tables, sorted.passed) {
+            self.execute_beside(worker, sorted, Batch { now, in_port, frames: &mut *frames, pool, out });
+        } else {
             worker.begun = Some(Begun { generation: self.generation, frames: frames.len(), sorted });
             return false;
         }
+        laps.lap(Stage::Execute, frames.len());
+        // Every frame was taken out of its place.
+        frames.clear();
+        worker.later.is_empty()
+    }
+
+    /// Sends packets of which all are straight.
+    #[inline(always)]
+    fn send_straight(
+        &self,
+        worker: &mut Worker,
+        sorted: Sorted,
+        in_port: PortNo,
+        frames: &mut [Frame],
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
         let mut straight = Straight { ports: &self.plane.ports, drops: &mut worker.drops, pool, out };
         let (mut lane, mut hint) = (0, 0);
         while lane < frames.len() {
@@ -173,9 +211,17 @@ impl Datapath {
             hint = straight.send(in_port, port, &mut frames[lane..end], hint);
             lane = end;
         }
-        laps.lap(Stage::Execute, frames.len());
-        frames.clear();
-        true
+    }
+
+    /// Does with the packets of a burst what was found for them, beside other workers.
+    #[inline(never)]
+    fn execute_beside(&self, worker: &mut Worker, sorted: Sorted, batch: Batch<'_>) {
+        let Batch { now, in_port, frames, pool, out } = batch;
+        let Worker { number, burst, drops, later, set, .. } = worker;
+        let common = Common { tables: &self.tables, groups: &self.groups, plane: &self.plane };
+        let mut beside = Beside::new(now, common, (*number, drops, later), pool, out);
+        let how = How { is_standalone: false, goes_straight: self.plane.first_egress.is_none() };
+        run_burst(&self.tables, burst, set, sorted, how, in_port, frames, &mut beside);
     }
 
     /// Runs frames that came in on one port through the pipeline, for a worker: those that [`Datapath::forward`] left, or any.
@@ -204,6 +250,7 @@ impl Datapath {
             let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
             return frames.drain(..).for_each(|mut frame| live.refuse(&mut frame, reason));
         }
+        let is_standalone = self.is_standalone();
         for burst in frames.chunks_mut(MAX_BURST) {
             let count = burst.len();
             let sorted = match begun {
@@ -216,64 +263,78 @@ impl Datapath {
                     run_widest(LookUp { datapath, burst: &mut worker.burst, laps, frames, in_port, counting })
                 }
             };
-            self.execute(&mut worker.burst, sorted, now, in_port, burst, pool, out);
+            let how = How { is_standalone, goes_straight: !is_standalone && self.plane.first_egress.is_none() };
+            let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
+            run_burst(&self.tables, &mut worker.burst, &mut self.set, sorted, how, in_port, burst, &mut live);
             laps.lap(Stage::Execute, count);
         }
         // Every frame was taken out of its place.
         frames.clear();
+        if !worker.later.is_empty() {
+            let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
+            worker.later.carry_out(&mut live);
+        }
         if !self.plane.to_learn.is_empty() && !self.is_busy() {
             self.learn(now, out);
         }
     }
+}
 
-    /// Does with the packets of a burst, in the order they came, what was found for them.
-    #[expect(clippy::too_many_arguments, reason = "the same as for `process`, and what is known of the burst")]
-    #[inline(always)]
-    fn execute(
-        &mut self,
-        burst: &mut Burst,
-        sorted: Sorted,
-        now: Instant,
-        in_port: PortNo,
-        frames: &mut [Frame],
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) {
-        let is_standalone = self.is_standalone();
-        let goes_straight = !is_standalone && self.plane.first_egress.is_none();
-        let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out);
-        let mut lane = 0;
-        while lane < frames.len() {
-            let same = if goes_straight { burst.straight_from(lane, sorted.passed, frames.len()) } else { None };
-            if let Some((port, end)) = same {
-                live.send_straight(in_port, port, &mut frames[lane..end]);
+/// What holds for all packets of a burst.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    /// All are for NORMAL.
+    is_standalone: bool,
+    /// Those that leave by a port do so at once.
+    goes_straight: bool,
+}
+
+/// Does with the packets of a burst, in the order they came, what was found for them.
+#[expect(clippy::too_many_arguments, reason = "what is known of the burst, and who does it")]
+#[inline(always)]
+fn run_burst<F: Forwarder>(
+    tables: &[FlowTable],
+    burst: &mut Burst,
+    set: &mut ActionSet,
+    sorted: Sorted,
+    how: How,
+    in_port: PortNo,
+    frames: &mut [Frame],
+    fx: &mut F,
+) {
+    let mut lane = 0;
+    while lane < frames.len() {
+        let same = if how.goes_straight { burst.straight_from(lane, sorted.passed, frames.len()) } else { None };
+        if let Some((port, end)) = same {
+            fx.send_straight(in_port, port, &mut frames[lane..end]);
+            lane = end;
+            continue;
+        }
+        if how.goes_straight
+            && let Some((fate, port, end)) = burst.edited_from(lane, sorted.passed, frames.len())
+        {
+            let end = lane + edit(tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
+            // The first that does not fit goes the general way.
+            if end > lane {
+                fx.send_straight(in_port, port, &mut frames[lane..end]);
                 lane = end;
                 continue;
             }
-            if goes_straight && let Some((fate, port, end)) = burst.edited_from(lane, sorted.passed, frames.len()) {
-                let end = lane + edit(live.tables, fate, &mut frames[lane..end], &burst.parsed[lane..end]);
-                // The first that does not fit goes the general way.
-                if end > lane {
-                    live.send_straight(in_port, port, &mut frames[lane..end]);
-                    lane = end;
-                    continue;
-                }
-            }
-            if sorted.passed.has(lane) {
-                let mut packet = Packet::new(&mut frames[lane], &mut burst.parsed[lane], in_port);
-                if is_standalone {
-                    execute::normal(&mut packet, &mut live);
-                } else {
-                    pipeline::run_from(live.tables, burst.fates[lane], &mut packet, &mut self.set, &mut live);
-                }
-                packet.finish(&mut live);
-                burst.spoil(lane);
-            } else {
-                let reason = if sorted.packets.has(lane) { DropReason::Fragment } else { DropReason::TooShort };
-                live.refuse(&mut frames[lane], reason);
-            }
-            lane += 1;
         }
+        if sorted.passed.has(lane) {
+            let mut packet = Packet::new(&mut frames[lane], &mut burst.parsed[lane], in_port);
+            if how.is_standalone {
+                execute::normal(&mut packet, fx);
+            } else {
+                pipeline::run_from(tables, burst.fates[lane], &mut packet, set, fx);
+            }
+            packet.finish(fx);
+            burst.spoil(lane);
+        } else {
+            let reason = if sorted.packets.has(lane) { DropReason::Fragment } else { DropReason::TooShort };
+            fx.refuse(&mut frames[lane], reason);
+        }
+        lane += 1;
     }
 }
 

@@ -8,6 +8,7 @@
 mod action_set;
 mod agent;
 mod auxiliary;
+mod beside;
 mod buffers;
 mod bundle;
 mod burst;

@@ -2,7 +2,7 @@
 use crate::action_set::ActionSet;
 use crate::buffers::Buffers;
 use crate::channels::{Channel, Channels};
-use crate::effects::{Effects, NO_COOKIE, Origin};
+use crate::effects::{Effects, Forwarder, NO_COOKIE, Origin};
 use crate::forward::Straight;
 use crate::group::{self, BucketAt, Group, GroupCounters, Groups};
 use crate::meter::{self, Meters, Verdict};
@@ -21,7 +21,7 @@ use weir_openflow::model::{
 };
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::offload::WireSize;
-use weir_packet::{Field, Frame, FramePool, Parsed, offload};
+use weir_packet::{Field, Frame, FramePool, offload};
 use weir_units::Instant;
 
 /// What packets change: everything but the tables.
@@ -65,20 +65,6 @@ impl<'a> Live<'a> {
         out: &'a mut Output,
     ) -> Live<'a> {
         Live { now, tables, groups, plane, pool, out, last: 0 }
-    }
-
-    /// Drops a frame before it was a packet.
-    pub(crate) fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
-        self.dropped(reason);
-        self.pool.give(std::mem::take(frame));
-    }
-
-    /// Sends frames that entries output to an ordinary port, as they are.
-    #[inline(always)]
-    pub(crate) fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
-        let ports = &self.plane.ports;
-        let mut straight = Straight { ports, drops: &mut self.plane.drops, pool: self.pool, out: self.out };
-        self.last = straight.send(in_port, port, frames, self.last);
     }
 
     /// Offers a packet to the channels that `wants` picks; each says how many bytes it gets at most.
@@ -180,7 +166,7 @@ impl<'a> Live<'a> {
 }
 
 /// Flow entries that the packets of one batch make at most.
-const MAX_TO_LEARN: usize = 1024;
+pub(crate) const MAX_TO_LEARN: usize = 1024;
 
 /// Most bytes of a packet in a packet-in: the message has at most 64 KiB, its header and match included.
 const MAX_PACKET_IN: usize = 65_535 - 128;
@@ -198,6 +184,20 @@ fn pipeline_fields(packet: &Packet) -> Match {
     })
 }
 
+impl Forwarder for Live<'_> {
+    fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
+        self.dropped(reason);
+        self.pool.give(std::mem::take(frame));
+    }
+
+    #[inline(always)]
+    fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
+        let ports = &self.plane.ports;
+        let mut straight = Straight { ports, drops: &mut self.plane.drops, pool: self.pool, out: self.out };
+        self.last = straight.send(in_port, port, frames, self.last);
+    }
+}
+
 impl Effects for Live<'_> {
     fn ports(&self) -> &Ports {
         &self.plane.ports
@@ -206,23 +206,13 @@ impl Effects for Live<'_> {
     #[inline]
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
         let Some(table) = self.tables.get(usize::from(table)) else { return };
-        table.counts.looked_up(WorkerNo::ENGINE, 1, u64::from(found.is_some()));
-        if let Some(count) = found.and_then(|(id, _)| table.counts.count_of(WorkerNo::ENGINE, id)) {
-            count.add(1, bytes as u64, self.now);
-        }
+        table.counts.met(WorkerNo::ENGINE, self.now, found.map(|(id, _)| id), bytes);
     }
 
     #[cold]
     fn recount(&mut self, table: u8, from: EntryId, to: Option<EntryId>, bytes: usize) {
         let Some(table) = self.tables.get(usize::from(table)) else { return };
-        let count = |id: EntryId| table.counts.count_of(WorkerNo::ENGINE, id);
-        if let Some(count) = count(from) {
-            count.take_back(bytes as u64);
-        }
-        // At the entry that packets still see there is nothing to count any more.
-        if let Some(count) = to.filter(|id| *id != from).and_then(count) {
-            count.add(1, bytes as u64, self.now);
-        }
+        table.counts.recount(WorkerNo::ENGINE, self.now, from, to, bytes);
     }
 
     #[inline]
@@ -276,15 +266,7 @@ impl Effects for Live<'_> {
     }
 
     fn resubmit(&mut self, packet: &mut Packet) {
-        let mut frame = self.pool.copy(packet.frame);
-        // It was parsed when it came; edits leave at least the Ethernet header.
-        let Ok(mut parsed) = Parsed::of(&frame, packet.in_port) else {
-            return self.refuse(&mut frame, DropReason::TooShort);
-        };
-        parsed.key.carry_pipeline_fields(packet.key());
-        let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);
-        pipeline::run(self.tables, &mut copy, &mut ActionSet::default(), self);
-        copy.finish(self);
+        pipeline::again(self.tables, packet, self);
     }
 
     fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
@@ -329,11 +311,11 @@ impl Effects for Live<'_> {
     }
 
     fn grouped(&mut self, slot: usize, bytes: usize) {
-        self.plane.groups.count(slot, bytes);
+        self.plane.groups.count(WorkerNo::ENGINE, slot, bytes);
     }
 
     fn bucket_taken(&mut self, _group: &Group, bucket: BucketAt, bytes: usize) {
-        self.plane.groups.count_bucket(bucket, bytes);
+        self.plane.groups.count_bucket(WorkerNo::ENGINE, bucket, bytes);
     }
 
     fn copy(&mut self, frame: &Frame) -> Frame {

@@ -40,6 +40,8 @@ pub(crate) enum Forward {
     Flood,
     /// Nowhere: its destination is reserved for protocols of the link (IEEE 802.1Q-2018, 8.6.3).
     Reserved,
+    /// Somebody else goes on with a copy of it.
+    Later,
 }
 
 impl Learned {

@@ -1,4 +1,8 @@
 //! A packet on its way through the pipeline: the frame, its flow key, and an output that waits.
+mod parked;
+
+pub(crate) use parked::Parked;
+
 use crate::DropReason;
 use crate::effects::{Effects, Origin};
 use crate::group::{BucketAt, MAX_BUCKETS_OF_PACKET};

@@ -2,7 +2,7 @@
 use crate::DropReason;
 use crate::action_set::ActionSet;
 use crate::burst::Fate;
-use crate::effects::{Effects, NO_COOKIE, Origin};
+use crate::effects::{Effects, Forwarder, NO_COOKIE, Origin};
 use crate::execute;
 use crate::nicira;
 use crate::packet::Packet;
@@ -11,7 +11,7 @@ use crate::shape::EntryId;
 use crate::table::{FlowEntry, FlowTable};
 use std::ops::ControlFlow;
 use weir_openflow::model::{Action, PacketInReason, PortNo};
-use weir_packet::Field;
+use weir_packet::{Field, Parsed};
 
 /// Runs a packet through `tables` from the first on. `set` is memory to work with.
 ///
@@ -185,6 +185,20 @@ pub(crate) fn resubmit(
     }
     packet.leaves_resubmit();
     ControlFlow::Continue(())
+}
+
+/// Output TABLE: runs a copy of a packet through the tables from the first on.
+#[cold]
+pub(crate) fn again<F: Forwarder>(tables: &[FlowTable], packet: &mut Packet, fx: &mut F) {
+    let mut frame = fx.copy(packet.frame);
+    // It was parsed when it came; edits leave at least the Ethernet header.
+    let Ok(mut parsed) = Parsed::of(&frame, packet.in_port) else {
+        return fx.refuse(&mut frame, DropReason::TooShort);
+    };
+    parsed.key.carry_pipeline_fields(packet.key());
+    let mut copy = Packet::new(&mut frame, &mut parsed, packet.in_port);
+    run(tables, &mut copy, &mut ActionSet::default(), fx);
+    copy.finish(fx);
 }
 
 fn miss(table: u8, packet: &mut Packet, fx: &mut impl Effects) {

@@ -3,6 +3,7 @@ use crate::edits::Edits;
 use crate::nicira;
 use std::sync::Arc;
 use weir_openflow::model::error::{BadAction, BadInstruction};
+use weir_openflow::model::nicira::NxAction;
 use weir_openflow::model::{Action, ErrorType, GroupId, Instruction, MeterId, PortNo, TableId};
 
 /// Compiled instructions. Entries that do the same share them.
@@ -26,6 +27,8 @@ pub(crate) struct Program {
     pub(crate) edits: Option<Box<(Edits, PortNo)>>,
     /// Whether `apply` has actions that look packets up in tables.
     pub(crate) looks_up: bool,
+    /// Whether packets mostly need the datapath for themselves alone: they go to controllers or NORMAL.
+    pub(crate) needs_all: bool,
     /// The groups that it sends to, each once.
     groups: Box<[GroupId]>,
     /// The meters that it uses, each once.
@@ -64,6 +67,8 @@ impl Program {
             // An action set holds one action of each type, in an order that Nicira's have no place in.
             return Err(BadAction::UnsupportedOrder.into());
         }
+        let needs_all = program.actions().any(needs_all);
+        program.needs_all = needs_all;
         program.groups = groups_of(program.actions());
         program.meters = meters_of(program.meter, program.actions());
         program.edits = Edits::of(&program).map(Box::new);
@@ -112,6 +117,14 @@ impl Program {
             Action::Output { port, .. } | Action::Enqueue { port, .. } => *port == wanted,
             _ => false,
         })
+    }
+}
+
+fn needs_all(action: &Action) -> bool {
+    match action {
+        Action::Output { port, .. } => matches!(*port, PortNo::CONTROLLER | PortNo::NORMAL),
+        Action::Nx(action) => matches!(**action, NxAction::Controller(_)),
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Group-mods (OpenFlow 1.3.5, 6.5 and 7.3.4.3; 1.5.1, 6.7). One that is refused changes nothing.
 use super::compile::Replaced;
-use super::{Count, Group, GroupCounter, GroupCounters, Groups};
+use super::{Group, GroupCounters, Groups};
 use crate::ports::Ports;
 use weir_openflow::Version;
 use weir_openflow::model::error::GroupModFailed;
@@ -102,7 +102,7 @@ impl Groups {
         if id == GroupId::ALL {
             (self.slots, self.free, self.n_buckets) = (Vec::new(), Vec::new(), 0);
             self.by_id.clear();
-            *around.counters = GroupCounters::default();
+            around.counters.clear();
             return Ok(Some(id));
         }
         // Not there: nothing to do (OpenFlow 1.3.5, 6.5).
@@ -164,22 +164,4 @@ fn place(buckets: &[Bucket], named: BucketId) -> Result<usize, ErrorType> {
     }
     let place = buckets.iter().position(|bucket| bucket.id == named);
     place.ok_or_else(|| GroupModFailed::UnknownBucket.into())
-}
-
-impl GroupCounters {
-    /// Starts the counters of the group at a place.
-    fn start(&mut self, slot: usize, buckets: usize) {
-        if self.0.len() <= slot {
-            self.0.resize_with(slot + 1, GroupCounter::default);
-        }
-        self.0[slot] = GroupCounter { total: Count::default(), buckets: vec![Count::default(); buckets] };
-    }
-
-    /// Starts those of the buckets of a group that took another's place; a bucket that stayed may keep its own.
-    fn replace_buckets(&mut self, slot: usize, old: &Group, new: &Group, keeps: bool) {
-        let Some(counter) = self.0.get_mut(slot) else { return };
-        let former: std::collections::HashMap<BucketId, Count> =
-            old.asked().map(|bucket| bucket.id).zip(counter.buckets.iter().copied()).filter(|_| keeps).collect();
-        counter.buckets = new.asked().map(|bucket| former.get(&bucket.id).copied().unwrap_or_default()).collect();
-    }
 }

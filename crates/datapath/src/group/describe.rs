@@ -1,5 +1,5 @@
 //! What the group table says of itself (OpenFlow 1.3.5, 7.3.5.9 to 7.3.5.11).
-use super::{Count, Group, GroupCounters, Groups, Kind};
+use super::{Group, GroupCounters, Groups, Kind};
 use crate::table::duration;
 use weir_openflow::model::GroupId;
 use weir_openflow::model::group::{GroupDesc, GroupFeatures, GroupStats};
@@ -84,16 +84,15 @@ impl Groups {
 impl Group {
     fn stats(&self, now: Instant, counters: &GroupCounters, slot: usize, entries: u32) -> GroupStats {
         let (duration_sec, duration_nsec) = duration(now, self.created);
-        let counter = counters.0.get(slot).cloned().unwrap_or_default();
-        let pair = |count: Count| (count.packets, count.bytes);
+        let counted = counters.of(slot);
         GroupStats {
             group: self.id,
             ref_count: entries.saturating_add(self.forwarders),
-            packet_count: counter.total.packets,
-            byte_count: counter.total.bytes,
+            packet_count: counted.total.0,
+            byte_count: counted.total.1,
             duration_sec,
             duration_nsec,
-            buckets: counter.buckets.into_iter().map(pair).collect(),
+            buckets: counted.buckets,
         }
     }
 }

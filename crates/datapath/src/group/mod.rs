@@ -11,12 +11,14 @@
 mod chain;
 mod change;
 mod compile;
+mod counters;
 mod describe;
 mod run;
 mod select;
 mod undo;
 
 pub(crate) use change::Around;
+pub(crate) use counters::GroupCounters;
 pub(crate) use describe::GroupWalk;
 pub(crate) use run::{BucketAt, MAX_BUCKETS_OF_PACKET, run, run_bucket};
 pub(crate) use undo::Saved;
@@ -25,6 +27,7 @@ use crate::ports::Ports;
 use foldhash::{HashMap, HashMapExt};
 use select::Hashed;
 use weir_openflow::model::error::BadAction;
+use weir_openflow::model::group::BucketId;
 use weir_openflow::model::property::Property;
 use weir_openflow::model::{Action, ErrorType, GroupId, PortNo, group};
 use weir_units::Instant;
@@ -102,25 +105,6 @@ pub(crate) struct Bucket {
     /// One over its weight.
     inverse_weight: f64,
 }
-
-/// What packets counted in one group.
-#[derive(Debug, Clone, Default)]
-struct GroupCounter {
-    total: Count,
-    /// By bucket.
-    buckets: Vec<Count>,
-}
-
-/// Packets and bytes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    packets: u64,
-    bytes: u64,
-}
-
-/// What packets counted, by group.
-#[derive(Debug, Default)]
-pub(crate) struct GroupCounters(Vec<GroupCounter>);
 
 impl Groups {
     /// An empty table of a datapath.
@@ -233,29 +217,5 @@ impl Kind {
     /// Its name in text.
     pub(crate) fn name(self) -> &'static str {
         ["all", "select", "indirect", "ff"][usize::from(self.number())]
-    }
-}
-
-impl GroupCounters {
-    /// Counts a packet in the group at a place.
-    pub(crate) fn count(&mut self, slot: usize, bytes: usize) {
-        if let Some(group) = self.0.get_mut(slot) {
-            group.total.add(bytes);
-        }
-    }
-
-    /// Counts a packet in a bucket.
-    pub(crate) fn count_bucket(&mut self, at: BucketAt, bytes: usize) {
-        let bucket = self.0.get_mut(at.slot()).and_then(|group| group.buckets.get_mut(at.bucket()));
-        if let Some(count) = bucket {
-            count.add(bytes);
-        }
-    }
-}
-
-impl Count {
-    fn add(&mut self, bytes: usize) {
-        self.packets += 1;
-        self.bytes += bytes as u64;
     }
 }

@@ -1,5 +1,6 @@
 //! Taking group-mods back, when a later message of their bundle fails.
-use super::{Group, GroupCounter, GroupCounters, Groups};
+use super::counters::Counted;
+use super::{Group, GroupCounters, Groups};
 use crate::ports::Ports;
 use weir_openflow::model::GroupId;
 
@@ -9,7 +10,7 @@ pub(crate) struct Saved {
     /// Which group-mod: of one group or all.
     id: GroupId,
     /// Those that were there, with their places.
-    groups: Vec<(usize, Group, GroupCounter)>,
+    groups: Vec<(usize, Group, Counted)>,
 }
 
 impl Groups {
@@ -19,8 +20,7 @@ impl Groups {
             GroupId::ALL => (0..self.slots.len()).collect(),
             id => Vec::from_iter(self.by_id.get(&id).copied()),
         };
-        let counter = |slot: usize| counters.0.get(slot).cloned().unwrap_or_default();
-        let groups = places.into_iter().filter_map(|slot| Some((slot, self.at(slot)?.clone(), counter(slot))));
+        let groups = places.into_iter().filter_map(|slot| Some((slot, self.at(slot)?.clone(), counters.of(slot))));
         Saved { id, groups: groups.collect() }
     }
 
@@ -34,11 +34,11 @@ impl Groups {
             self.link(&group, -1);
             self.n_buckets -= group.buckets.len();
         }
-        for (slot, group, counter) in saved.groups {
+        for (slot, group, counted) in saved.groups {
             if self.slots.len() <= slot {
                 self.slots.resize_with(slot + 1, || None);
             }
-            counters.put_back(slot, counter);
+            counters.put_back(slot, &counted);
             // Groups that came back together know already who leads to them.
             if is_one {
                 self.link(&group, 1);
@@ -51,14 +51,5 @@ impl Groups {
         // As they were, so no chain is too long.
         let _ = self.level_again();
         self.follow(ports);
-    }
-}
-
-impl GroupCounters {
-    fn put_back(&mut self, slot: usize, counter: GroupCounter) {
-        if self.0.len() <= slot {
-            self.0.resize_with(slot + 1, GroupCounter::default);
-        }
-        self.0[slot] = counter;
     }
 }

@@ -1,6 +1,6 @@
 //! Adding, changing and deleting meters (OpenFlow 1.3.5, 6.5 and 7.3.4.4).
 use super::bucket::TokenBucket;
-use super::{BandState, MAX_BANDS, MAX_METERS, Meter, Meters};
+use super::{BandState, MAX_BANDS, MAX_METERS, Meter, Meters, Shared};
 use weir_openflow::model::MeterId;
 use weir_openflow::model::error::MeterModFailed;
 use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
@@ -25,13 +25,13 @@ impl Meters {
                 if change.meter <= MeterId::MAX && self.n_ordinary() >= MAX_METERS as usize {
                     return Err(MeterModFailed::OutOfMeters);
                 }
-                self.by_id.insert(change.meter, Meter::new(now, change));
+                self.by_id.insert(change.meter, Shared::new(Meter::new(now, change)));
             }
             command::MODIFY => {
                 check_number(change.meter)?;
                 let meter = self.by_id.get_mut(&change.meter).ok_or(MeterModFailed::UnknownMeter)?;
                 check(change)?;
-                meter.modify(now, change);
+                meter.get_mut().modify(now, change);
             }
             command::DELETE => {
                 self.delete(change.meter);

@@ -18,6 +18,7 @@ use crate::table::duration;
 use bucket::{Cost, TokenBucket};
 use foldhash::{HashMap, HashMapExt};
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_openflow::model::MeterId;
 use weir_openflow::model::meter::{Band, BandKind, MeterConfig, MeterFeatures, MeterStats, flags};
 use weir_packet::offload::WireSize;
@@ -31,7 +32,33 @@ pub const MAX_BANDS: u8 = 16;
 /// All meters there are.
 #[derive(Debug, Clone)]
 pub(crate) struct Meters {
-    by_id: HashMap<MeterId, Meter>,
+    by_id: HashMap<MeterId, Shared>,
+}
+
+/// A meter that workers share: all of them are measured by the same bands, one packet after the other. Who has the datapath alone takes no
+/// lock.
+#[derive(Debug)]
+struct Shared(Mutex<Meter>);
+
+impl Shared {
+    fn new(meter: Meter) -> Shared {
+        Shared(Mutex::new(meter))
+    }
+
+    /// Locked for a few tens of nanoseconds. A meter is whole whatever happened to who held it.
+    fn lock(&self) -> MutexGuard<'_, Meter> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get_mut(&mut self) -> &mut Meter {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for Shared {
+    fn clone(&self) -> Shared {
+        Shared::new(self.lock().clone())
+    }
 }
 
 /// One meter.
@@ -89,12 +116,17 @@ impl Meters {
 
     /// Measures a packet. A meter that is not there lets it pass.
     pub(crate) fn measure(&mut self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
-        self.by_id.get_mut(&meter).map_or(Verdict::Pass, |meter| meter.measure(now, size))
+        self.by_id.get_mut(&meter).map_or(Verdict::Pass, |meter| meter.get_mut().measure(now, size))
+    }
+
+    /// The same beside others who do.
+    pub(crate) fn measure_beside(&self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
+        self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.lock().measure(now, size))
     }
 
     /// What [`Meters::measure`] would say; nothing is counted.
     pub(crate) fn foresee(&self, now: Instant, meter: MeterId, size: WireSize) -> Verdict {
-        self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.clone().measure(now, size))
+        self.by_id.get(&meter).map_or(Verdict::Pass, |meter| meter.lock().clone().measure(now, size))
     }
 
     /// Measures a packet for controllers by the slow path's meter and the controllers': how many steps its drop precedence is raised.
@@ -114,20 +146,20 @@ impl Meters {
 
     /// Statistics of one meter or of all, by number; `flows` tells how many entries use one.
     pub(crate) fn stats(&self, now: Instant, wanted: MeterId, flows: impl Fn(MeterId) -> u32) -> Vec<MeterStats> {
-        self.wanted(wanted).map(|(id, meter)| meter.stats(now, id, flows(id))).collect()
+        self.wanted(wanted).map(|(id, meter)| meter.lock().stats(now, id, flows(id))).collect()
     }
 
     /// Configuration of one meter or of all, by number, as it was set.
     pub(crate) fn configs(&self, wanted: MeterId) -> Vec<MeterConfig> {
-        let config = |(id, meter): (MeterId, &Meter)| MeterConfig {
-            flags: meter.flags,
-            meter: id,
-            bands: meter.bands.iter().map(|metered| metered.band.clone()).collect(),
+        let config = |(id, meter): (MeterId, &Shared)| {
+            let meter = meter.lock();
+            let bands = meter.bands.iter().map(|metered| metered.band.clone()).collect();
+            MeterConfig { flags: meter.flags, meter: id, bands }
         };
         self.wanted(wanted).map(config).collect()
     }
 
-    fn wanted(&self, wanted: MeterId) -> impl Iterator<Item = (MeterId, &Meter)> {
+    fn wanted(&self, wanted: MeterId) -> impl Iterator<Item = (MeterId, &Shared)> {
         let mut ids: Vec<MeterId> = match wanted {
             MeterId::ALL => self.by_id.keys().copied().collect(),
             one => vec![one],

@@ -1,5 +1,5 @@
 //! Taking meter-mods back, when a later message of their bundle fails.
-use super::{Meter, Meters};
+use super::{Meters, Shared};
 use weir_openflow::model::MeterId;
 
 /// Meters as they were before a meter-mod.
@@ -8,7 +8,7 @@ pub(crate) struct Saved {
     /// Which meter-mod: of one meter or all.
     id: MeterId,
     /// Those that were there.
-    meters: Vec<(MeterId, Meter)>,
+    meters: Vec<(MeterId, Shared)>,
 }
 
 impl Meters {
@@ -28,6 +28,6 @@ impl Meters {
     }
 }
 
-fn copy((id, meter): (&MeterId, &Meter)) -> (MeterId, Meter) {
+fn copy((id, meter): (&MeterId, &Shared)) -> (MeterId, Shared) {
     (*id, meter.clone())
 }

@@ -116,6 +116,27 @@ impl Counts {
         count.matches.store(count.matches.load(Relaxed) + matches, Relaxed);
     }
 
+    /// Counts a packet that was looked up, and at the entry that it met.
+    #[inline]
+    pub(crate) fn met(&self, worker: WorkerNo, now: Instant, found: Option<EntryId>, bytes: usize) {
+        self.looked_up(worker, 1, u64::from(found.is_some()));
+        if let Some(count) = found.and_then(|id| self.count_of(worker, id)) {
+            count.add(1, bytes as u64, now);
+        }
+    }
+
+    /// Counts a packet at another entry, or none, than it was counted at.
+    #[cold]
+    pub(crate) fn recount(&self, worker: WorkerNo, now: Instant, from: EntryId, to: Option<EntryId>, bytes: usize) {
+        if let Some(count) = self.count_of(worker, from) {
+            count.take_back(bytes as u64);
+        }
+        // At the entry that packets still see there is nothing to count any more.
+        if let Some(count) = to.filter(|id| *id != from).and_then(|id| self.count_of(worker, id)) {
+            count.add(1, bytes as u64, now);
+        }
+    }
+
     /// Counts packets one after the other, each with its entry and its length in bytes; those without an entry are left out.
     #[inline(always)]
     pub(crate) fn tally(&self, worker: WorkerNo, now: Instant, packets: impl Iterator<Item = (EntryId, u32)>) {

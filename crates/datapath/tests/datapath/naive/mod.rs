@@ -3,6 +3,7 @@
 //! frames and drop as many.
 mod generate;
 mod groups;
+mod workers;
 
 use crate::bench::*;
 use generate::*;

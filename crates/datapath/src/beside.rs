@@ -1,0 +1,271 @@
+//! The effects of packets that a worker forwards beside others: it reads what all share, and counts for itself. Meters are shared,
+//! each under a lock of its own.
+//!
+//! What only one thread at a time can do (telling controllers, learning) is put aside ([`Later`]), for [`crate::Datapath::process_for`]
+//! to go on with: packets that are put aside keep their order among each other.
+use crate::action_set::ActionSet;
+use crate::effects::{Effects, Forwarder, Origin};
+use crate::execute;
+use crate::forward::Straight;
+use crate::group::{self, BucketAt, Group, Groups};
+use crate::live::{Live, MAX_TO_LEARN, Plane};
+use crate::meter::Verdict;
+use crate::normal::Forward;
+use crate::packet::{Packet, Parked};
+use crate::ports::Ports;
+use crate::shape::EntryId;
+use crate::table::{FlowEntry, FlowTable, WorkerNo};
+use crate::{DropReason, Drops, Output, pipeline};
+use std::ops::ControlFlow;
+use weir_openflow::Version;
+use weir_openflow::model::nicira::ControllerAction;
+use weir_openflow::model::{FlowMod, GroupId, MeterId, PacketInReason, PortNo};
+use weir_packet::offload::{self, WireSize};
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// Packets of one burst that are put aside at most; what is beyond is dropped and counted.
+const MAX_PARKED: usize = 1024;
+
+/// What a burst left to be done by one thread at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Later {
+    parked: Vec<(Parked, Rest)>,
+    to_learn: Vec<FlowMod>,
+}
+
+/// What a packet was put aside for.
+#[derive(Debug)]
+enum Rest {
+    Punt(Origin, u16),
+    PuntTo(Origin, Box<ControllerAction>),
+    /// No entry of this table took it.
+    Miss(u8),
+    Normal,
+}
+
+/// What workers share while they forward.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Common<'a> {
+    pub(crate) tables: &'a [FlowTable],
+    pub(crate) groups: &'a Groups,
+    pub(crate) plane: &'a Plane,
+}
+
+/// A worker that forwards, for one burst.
+pub(crate) struct Beside<'a> {
+    now: Instant,
+    worker: WorkerNo,
+    common: Common<'a>,
+    drops: &'a mut Drops,
+    later: &'a mut Later,
+    pool: &'a mut FramePool,
+    out: &'a mut Output,
+    /// Where the last output's port is in `out.frames`.
+    last: usize,
+}
+
+impl<'a> Beside<'a> {
+    pub(crate) fn new(
+        now: Instant,
+        common: Common<'a>,
+        (worker, drops, later): (WorkerNo, &'a mut Drops, &'a mut Later),
+        pool: &'a mut FramePool,
+        out: &'a mut Output,
+    ) -> Beside<'a> {
+        Beside { now, worker, common, drops, later, pool, out, last: 0 }
+    }
+
+    /// Puts a packet aside as it is now.
+    ///
+    /// # Errors
+    /// There are too many.
+    #[cold]
+    fn park(&mut self, packet: &Packet, rest: Rest) -> Result<(), DropReason> {
+        if self.later.parked.len() >= MAX_PARKED {
+            return Err(DropReason::TooManyParked);
+        }
+        let copy = self.pool.copy(packet.frame);
+        self.later.parked.push((packet.park(copy), rest));
+        Ok(())
+    }
+}
+
+impl Later {
+    /// Whether there is nothing to be done.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parked.is_empty() && self.to_learn.is_empty()
+    }
+
+    /// Does what was left, in its order.
+    #[cold]
+    pub(crate) fn carry_out(&mut self, live: &mut Live) {
+        for (parked, rest) in self.parked.drain(..) {
+            parked.go_on(live, |packet, live| match rest {
+                Rest::Normal => execute::normal(packet, live),
+                rest => match rest.offer(packet, live) {
+                    Ok(()) => packet.punted(),
+                    Err(reason) => packet.dropped(reason, live),
+                },
+            });
+        }
+        self.to_learn.drain(..).for_each(|flow| live.learn(flow));
+    }
+}
+
+impl Rest {
+    fn offer(self, packet: &Packet, live: &mut Live) -> Result<(), DropReason> {
+        match self {
+            Rest::Punt(origin, max_len) if origin.reason == PacketInReason::InvalidTtl => {
+                live.punt(packet, origin, max_len).map_err(|_| DropReason::TtlExpired)
+            }
+            Rest::Punt(origin, max_len) => live.punt(packet, origin, max_len),
+            Rest::PuntTo(origin, action) => live.punt_to(packet, origin, &action),
+            Rest::Miss(table) => live.punt_miss(packet, table),
+            Rest::Normal => Ok(()),
+        }
+    }
+}
+
+impl Forwarder for Beside<'_> {
+    fn refuse(&mut self, frame: &mut Frame, reason: DropReason) {
+        self.dropped(reason);
+        self.pool.give(std::mem::take(frame));
+    }
+
+    #[inline(always)]
+    fn send_straight(&mut self, in_port: PortNo, port: PortNo, frames: &mut [Frame]) {
+        let ports = &self.common.plane.ports;
+        let mut straight = Straight { ports, drops: self.drops, pool: self.pool, out: self.out };
+        self.last = straight.send(in_port, port, frames, self.last);
+    }
+}
+
+impl Effects for Beside<'_> {
+    fn ports(&self) -> &Ports {
+        &self.common.plane.ports
+    }
+
+    #[inline]
+    fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
+        let Some(table) = self.common.tables.get(usize::from(table)) else { return };
+        table.counts.met(self.worker, self.now, found.map(|(id, _)| id), bytes);
+    }
+
+    #[cold]
+    fn recount(&mut self, table: u8, from: EntryId, to: Option<EntryId>, bytes: usize) {
+        let Some(table) = self.common.tables.get(usize::from(table)) else { return };
+        table.counts.recount(self.worker, self.now, from, to, bytes);
+    }
+
+    #[inline]
+    fn first_egress(&self) -> Option<u8> {
+        self.common.plane.first_egress
+    }
+
+    fn egress(&mut self, first: u8, port: PortNo, packet: &mut Packet) {
+        pipeline::egress(self.common.tables, first, port, packet, self);
+    }
+
+    fn meter(&mut self, meter: MeterId, size: WireSize) -> Verdict {
+        self.common.plane.meters.measure_beside(self.now, meter, size)
+    }
+
+    fn send_copy(&mut self, port: PortNo, frame: &Frame) {
+        let copy = self.pool.copy(frame);
+        self.send(port, copy);
+    }
+
+    #[inline]
+    fn send(&mut self, port: PortNo, frame: Frame) {
+        self.last = self.out.send(port, frame, self.last);
+    }
+
+    fn recycle(&mut self, frame: Frame) {
+        self.pool.give(frame);
+    }
+
+    #[cold]
+    fn punt(&mut self, packet: &Packet, origin: Origin, max_len: u16) -> Result<(), DropReason> {
+        self.park(packet, Rest::Punt(origin, max_len))
+    }
+
+    #[cold]
+    fn punt_miss(&mut self, packet: &Packet, table: u8) -> Result<(), DropReason> {
+        let plane = self.common.plane;
+        if plane.channels.that(|channel| channel.version == Version::V10).next().is_some() {
+            return self.park(packet, Rest::Miss(table));
+        }
+        // Nobody takes it: known without asking.
+        let keeps = plane.ports.get(packet.in_port).is_some_and(|port| !port.allows_packet_in());
+        Err(if keeps { DropReason::NoPacketIn } else { DropReason::TableMiss })
+    }
+
+    #[cold]
+    fn normal(&mut self, packet: &mut Packet) -> Forward {
+        if let Err(reason) = self.park(packet, Rest::Normal) {
+            self.dropped(reason);
+        }
+        Forward::Later
+    }
+
+    fn resubmit(&mut self, packet: &mut Packet) {
+        pipeline::again(self.common.tables, packet, self);
+    }
+
+    fn resubmit_to(&mut self, table: u8, port: PortNo, packet: &mut Packet, set: &mut ActionSet) -> ControlFlow<()> {
+        pipeline::resubmit(self.common.tables, table, port, packet, set, self)
+    }
+
+    #[cold]
+    fn punt_to(&mut self, packet: &Packet, origin: Origin, action: &ControllerAction) -> Result<(), DropReason> {
+        self.park(packet, Rest::PuntTo(origin, Box::new(action.clone())))
+    }
+
+    #[cold]
+    fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize) {
+        let mut finished = Vec::new();
+        let copy = self.pool.copy(frame);
+        if !offload::finish(copy, self.pool, &mut finished) {
+            return self.dropped(DropReason::BadOffload);
+        }
+        for mut frame in finished {
+            frame.truncate(bytes);
+            self.send(port, frame);
+        }
+    }
+
+    #[cold]
+    fn learn(&mut self, flow: FlowMod) {
+        if self.later.to_learn.len() < MAX_TO_LEARN {
+            self.later.to_learn.push(flow);
+        } else {
+            self.dropped(DropReason::LearnedTooMuch);
+        }
+    }
+
+    fn group(&mut self, group: GroupId, packet: &mut Packet, origin: Origin) {
+        group::run(self.common.groups, group, packet, origin, self);
+    }
+
+    fn run_bucket(&mut self, bucket: BucketAt, packet: &mut Packet, origin: Origin) {
+        group::run_bucket(self.common.groups, bucket, packet, origin, self);
+    }
+
+    fn grouped(&mut self, slot: usize, bytes: usize) {
+        self.common.plane.groups.count(self.worker, slot, bytes);
+    }
+
+    fn bucket_taken(&mut self, _group: &Group, bucket: BucketAt, bytes: usize) {
+        self.common.plane.groups.count_bucket(self.worker, bucket, bytes);
+    }
+
+    fn copy(&mut self, frame: &Frame) -> Frame {
+        self.pool.copy(frame)
+    }
+
+    fn dropped(&mut self, reason: DropReason) {
+        self.drops.count(reason, 1);
+    }
+}

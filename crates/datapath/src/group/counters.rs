@@ -1,0 +1,146 @@
+//! What packets count in groups and buckets. Each worker counts for itself, as at flow entries ([`crate::table::WorkerNo`]), so that
+//! workers that share a group wait for nobody; what is read is the sum.
+use super::run::BucketAt;
+use super::{BucketId, Group};
+use crate::table::WorkerNo;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// See the module's page.
+#[derive(Debug)]
+pub(crate) struct GroupCounters {
+    /// By worker; all have as many places and buckets.
+    shares: Vec<Vec<GroupCount>>,
+}
+
+/// What a worker counted in one group.
+#[derive(Debug, Default)]
+struct GroupCount {
+    total: Count,
+    /// By bucket.
+    buckets: Vec<Count>,
+}
+
+/// Packets and bytes; one thread writes them, others read.
+#[derive(Debug, Default)]
+struct Count {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// What all workers counted in one group.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Counted {
+    /// Packets and bytes.
+    pub(super) total: (u64, u64),
+    /// By bucket.
+    pub(super) buckets: Vec<(u64, u64)>,
+}
+
+impl Default for GroupCounters {
+    /// Those of the engine's own thread.
+    fn default() -> GroupCounters {
+        GroupCounters { shares: vec![Vec::new()] }
+    }
+}
+
+impl GroupCounters {
+    /// Makes room for another worker's counters.
+    pub(crate) fn add_worker(&mut self) {
+        let like = |group: &GroupCount| GroupCount::of(group.buckets.len());
+        self.shares.push(self.shares[0].iter().map(like).collect());
+    }
+
+    /// Counts a packet in the group at a place.
+    #[inline]
+    pub(crate) fn count(&self, worker: WorkerNo, slot: usize, bytes: usize) {
+        if let Some(group) = self.share(worker).get(slot) {
+            group.total.add(bytes);
+        }
+    }
+
+    /// Counts a packet in a bucket.
+    #[inline]
+    pub(crate) fn count_bucket(&self, worker: WorkerNo, at: BucketAt, bytes: usize) {
+        if let Some(bucket) = self.share(worker).get(at.slot()).and_then(|group| group.buckets.get(at.bucket())) {
+            bucket.add(bytes);
+        }
+    }
+
+    fn share(&self, worker: WorkerNo) -> &[GroupCount] {
+        self.shares.get(worker.0).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What all counted in the group at a place.
+    pub(super) fn of(&self, slot: usize) -> Counted {
+        let mut sum = Counted::default();
+        for group in self.shares.iter().filter_map(|share| share.get(slot)) {
+            add(&mut sum.total, group.total.read());
+            sum.buckets.resize(group.buckets.len(), (0, 0));
+            sum.buckets.iter_mut().zip(&group.buckets).for_each(|(sum, bucket)| add(sum, bucket.read()));
+        }
+        sum
+    }
+
+    /// Starts the counters of the group at a place.
+    pub(super) fn start(&mut self, slot: usize, buckets: usize) {
+        for share in &mut self.shares {
+            if share.len() <= slot {
+                share.resize_with(slot + 1, GroupCount::default);
+            }
+            share[slot] = GroupCount::of(buckets);
+        }
+    }
+
+    /// Forgets all groups.
+    pub(super) fn clear(&mut self) {
+        self.shares.iter_mut().for_each(|share| *share = Vec::new());
+    }
+
+    /// Starts those of the buckets of a group that took another's place; a bucket that stayed may keep its own.
+    pub(super) fn replace_buckets(&mut self, slot: usize, old: &Group, new: &Group, keeps: bool) {
+        for group in self.shares.iter_mut().filter_map(|share| share.get_mut(slot)) {
+            let counts = std::mem::take(&mut group.buckets);
+            let mut former: HashMap<BucketId, Count> =
+                old.asked().map(|bucket| bucket.id).zip(counts).filter(|_| keeps).collect();
+            group.buckets = new.asked().map(|bucket| former.remove(&bucket.id).unwrap_or_default()).collect();
+        }
+    }
+
+    /// Makes the counters of the group at a place what they were in sum.
+    pub(super) fn put_back(&mut self, slot: usize, counted: &Counted) {
+        self.start(slot, counted.buckets.len());
+        let group = &self.shares[0][slot];
+        group.total.set(counted.total);
+        group.buckets.iter().zip(&counted.buckets).for_each(|(bucket, counted)| bucket.set(*counted));
+    }
+}
+
+impl GroupCount {
+    fn of(buckets: usize) -> GroupCount {
+        let mut group = GroupCount::default();
+        group.buckets.resize_with(buckets, Count::default);
+        group
+    }
+}
+
+impl Count {
+    /// Counts a packet; only the thread that this belongs to does.
+    fn add(&self, bytes: usize) {
+        self.packets.store(self.packets.load(Relaxed) + 1, Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed) + bytes as u64, Relaxed);
+    }
+
+    fn set(&self, (packets, bytes): (u64, u64)) {
+        self.packets.store(packets, Relaxed);
+        self.bytes.store(bytes, Relaxed);
+    }
+
+    fn read(&self) -> (u64, u64) {
+        (self.packets.load(Relaxed), self.bytes.load(Relaxed))
+    }
+}
+
+fn add(sum: &mut (u64, u64), more: (u64, u64)) {
+    *sum = (sum.0 + more.0, sum.1 + more.1);
+}
