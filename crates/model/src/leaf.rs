@@ -17,6 +17,8 @@ pub(crate) enum Leaf {
     Stages(Arc<Stages>),
     /// In an M/G/1/K queue.
     Finite(Arc<FiniteSojourn>),
+    /// The same again and again, once at least.
+    Repeated(Arc<Repeated>),
     /// A distribution of too many terms.
     Whole(Arc<Distribution>),
 }
@@ -47,6 +49,30 @@ impl Waiting {
     }
 }
 
+/// A delay that is met once, and again with the same probability each time.
+#[derive(Debug)]
+pub(crate) struct Repeated {
+    pub(crate) again: f64,
+    pub(crate) once: Distribution,
+}
+
+impl Repeated {
+    fn mean(&self) -> f64 {
+        self.once.mean() / (1.0 - self.again)
+    }
+
+    /// Of a geometric number of independent delays.
+    fn variance(&self) -> f64 {
+        let times = 1.0 / (1.0 - self.again);
+        times * self.once.variance() + self.again * times * times * self.once.mean().powi(2)
+    }
+
+    fn lst(&self, s: Complex64) -> Complex64 {
+        let once = self.once.lst(s);
+        once * (1.0 - self.again) / (Complex64::ONE - once * self.again)
+    }
+}
+
 impl Leaf {
     pub(crate) fn mean(&self) -> f64 {
         match self {
@@ -54,6 +80,7 @@ impl Leaf {
             Leaf::Waiting(waiting) => waiting.mean(),
             Leaf::Stages(stages) => stages.mean(),
             Leaf::Finite(sojourn) => sojourn.mean(),
+            Leaf::Repeated(repeated) => repeated.mean(),
             Leaf::Whole(whole) => whole.mean(),
         }
     }
@@ -64,6 +91,7 @@ impl Leaf {
             Leaf::Waiting(waiting) => waiting.variance(),
             Leaf::Stages(stages) => stages.variance(),
             Leaf::Finite(sojourn) => sojourn.variance(),
+            Leaf::Repeated(repeated) => repeated.variance(),
             Leaf::Whole(whole) => whole.variance(),
         }
     }
@@ -74,6 +102,7 @@ impl Leaf {
             Leaf::Waiting(waiting) => waiting.lst(s),
             Leaf::Stages(stages) => stages.lst(s),
             Leaf::Finite(sojourn) => sojourn.lst(s),
+            Leaf::Repeated(repeated) => repeated.lst(s),
             Leaf::Whole(whole) => whole.lst(s),
         }
     }
@@ -85,7 +114,7 @@ impl Leaf {
             Leaf::Waiting(waiting) if t == 0.0 => Some(waiting.rho),
             Leaf::Stages(stages) => Some(stages.tail(t)),
             Leaf::Whole(whole) => Some(whole.tail(t)),
-            Leaf::Waiting(_) | Leaf::Finite(_) => None,
+            Leaf::Waiting(_) | Leaf::Finite(_) | Leaf::Repeated(_) => None,
         }
     }
 }

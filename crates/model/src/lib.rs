@@ -10,6 +10,7 @@ pub mod fit;
 mod inversion;
 mod law;
 mod leaf;
+pub mod literature;
 pub mod registry;
 mod root;
 pub mod station;

@@ -1,6 +1,7 @@
 //! Every model by its name: what it assumes, its parameters as JSON, its answers with their units.
 //!
 //! A group of models is a file with a table, `MODELS`, and a line in [`GROUPS`].
+mod literature;
 mod outcome;
 mod parameters;
 mod stations;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// All groups of models.
-pub const GROUPS: &[&[Model]] = &[stations::MODELS];
+pub const GROUPS: &[&[Model]] = &[stations::MODELS, literature::MODELS];
 
 /// A model that can be evaluated by name.
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -1,0 +1,28 @@
+//! The base models: a switch and its controller as one queue.
+use crate::ModelError;
+use crate::check::{positive, share};
+
+/// How the two ways' service times become one service rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combine {
+    /// The mean service time is the mean over both ways.
+    Time,
+    /// The service rate is the mean over both ways, as Ansell (2017, equation 7.2) has it. It gives microseconds where packets take
+    /// milliseconds, and is there for comparison only.
+    Rate,
+}
+
+/// The service rate per second of a switch and its controller as one server, for [`mm1`](crate::station::mm1) or
+/// [`mm1k`](crate::station::mm1k): a share `p` of the packets takes `path_s`, the sum of packet-in, controller and packet-out, the others
+/// `switch_s`, in seconds.
+///
+/// # Errors
+/// `DOMAIN` for a share outside 0 to 1 and times that are not above 0.
+pub fn base_service_rate(p: f64, switch_s: f64, path_s: f64, combine: Combine) -> Result<f64, ModelError> {
+    let p = share("p", p)?;
+    let (switch, path) = (positive("s_switch", switch_s)?, positive("s_path", path_s)?);
+    Ok(match combine {
+        Combine::Time => 1.0 / ((1.0 - p) * switch + p * path),
+        Combine::Rate => (1.0 - p) / switch + p / path,
+    })
+}

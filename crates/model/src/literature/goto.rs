@@ -1,0 +1,253 @@
+//! Goto's model: finite queues, priority to packets that come back, flows of geometric length.
+use super::qbd::{Qbd, Stationary};
+use crate::check::{domain, positive, share, stable};
+use crate::{Load, ModelError};
+use nalgebra::DMatrix;
+
+/// Most phases: equations grow with their square, the time to solve them with their cube.
+pub const MAX_PHASES: usize = 3000;
+
+/// Parameters of Goto's model. Rates per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goto {
+    /// Poisson arrivals at the switch.
+    pub arrival_rate: f64,
+    /// Share of the packets that begin a flow: one over the flows' mean length.
+    pub p: f64,
+    /// Exponential service of packets that come from outside.
+    pub low_rate: f64,
+    /// Exponential service of packets that come back from the controller, which go first.
+    pub high_rate: f64,
+    /// Exponential service at the controller, which has no limit.
+    pub controller_rate: f64,
+    /// How many packets from outside can wait; the one in service has a place of its own.
+    pub low_waiting: usize,
+    /// How many packets from the controller can wait.
+    pub high_waiting: usize,
+}
+
+/// Goto's model in its steady state. Times in seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GotoState {
+    /// Mean time from arrival to departure of delivered packets.
+    pub sojourn_s: f64,
+    /// Mean time of a packet's first visit to the switch.
+    pub low_s: f64,
+    /// Mean time at the controller; none if no packet goes there.
+    pub controller_s: Option<f64>,
+    /// Mean time of a packet's second visit to the switch; none if no packet comes back.
+    pub high_s: Option<f64>,
+    /// Share of the arriving packets that are lost, at the entry or on their way back.
+    pub loss: f64,
+    /// Share of the arriving packets that find no place.
+    pub loss_in: f64,
+    /// Share of the packets that find no place when they come back.
+    pub loss_return: f64,
+    /// Share of the delivered packets that went by the controller.
+    pub control_share: f64,
+    /// How busy the switch and the controller are.
+    pub loads: Vec<Load>,
+}
+
+/// Goto and others (2016): a switch with two finite queues, those from the controller first but without interrupting a service,
+/// and a controller M/M/1 without limit. A quasi-birth-death process whose level is the number at the controller; exact.
+///
+/// # Errors
+/// `DOMAIN`, also for queues that would need more than [`MAX_PHASES`] phases; `UNSTABLE` at the controller.
+pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
+    positive("lam", model.arrival_rate)?;
+    share("p", model.p)?;
+    positive("mu_l", model.low_rate)?;
+    positive("mu_h", model.high_rate)?;
+    positive("mu_c", model.controller_rate)?;
+    let phases = Phases::new(model.low_waiting, model.high_waiting)?;
+    let process = process(model, &phases);
+    let (rising, falling) = process.drift()?;
+    stable("controller", rising / falling)?;
+    Ok(state(model, &phases, &process.solve()?))
+}
+
+/// Who is served, and how many wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Low { low: usize, high: usize },
+    High { low: usize, high: usize },
+}
+
+/// All phases: idle, then with a packet from outside in service, then with one from the controller.
+struct Phases {
+    low_waiting: usize,
+    high_waiting: usize,
+}
+
+impl Phases {
+    fn new(low_waiting: usize, high_waiting: usize) -> Result<Phases, ModelError> {
+        let half = low_waiting.saturating_add(1).saturating_mul(high_waiting.saturating_add(1));
+        let count = half.saturating_mul(2).saturating_add(1);
+        if count > MAX_PHASES {
+            let expected = format!("at most {MAX_PHASES}: choose a smaller KH");
+            return Err(domain("1 + 2 (KH + 1) (KL + 1)", count, expected));
+        }
+        Ok(Phases { low_waiting, high_waiting })
+    }
+
+    fn half(&self) -> usize {
+        (self.low_waiting + 1) * (self.high_waiting + 1)
+    }
+
+    fn count(&self) -> usize {
+        1 + 2 * self.half()
+    }
+
+    fn index(&self, phase: Phase) -> usize {
+        let within = |low: usize, high: usize| high * (self.low_waiting + 1) + low;
+        match phase {
+            Phase::Idle => 0,
+            Phase::Low { low, high } => 1 + within(low, high),
+            Phase::High { low, high } => 1 + self.half() + within(low, high),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (usize, Phase)> + '_ {
+        let waiting = || (0..=self.high_waiting).flat_map(|high| (0..=self.low_waiting).map(move |low| (low, high)));
+        let low = waiting().map(|(low, high)| Phase::Low { low, high });
+        let high = waiting().map(|(low, high)| Phase::High { low, high });
+        std::iter::once(Phase::Idle).chain(low).chain(high).enumerate()
+    }
+}
+
+impl Phase {
+    /// Who is served next, when these wait.
+    fn next(low: usize, high: usize) -> Phase {
+        match (low, high) {
+            (_, 1..) => Phase::High { low, high: high - 1 },
+            (1.., 0) => Phase::Low { low: low - 1, high },
+            (0, 0) => Phase::Idle,
+        }
+    }
+
+    /// With one more packet from outside, if there is a place.
+    fn with_low(self, most: usize) -> Option<Phase> {
+        match self {
+            Phase::Idle => Some(Phase::Low { low: 0, high: 0 }),
+            Phase::Low { low, high } => (low < most).then_some(Phase::Low { low: low + 1, high }),
+            Phase::High { low, high } => (low < most).then_some(Phase::High { low: low + 1, high }),
+        }
+    }
+
+    /// With one more packet from the controller, if there is a place.
+    fn with_high(self, most: usize) -> Option<Phase> {
+        match self {
+            Phase::Idle => Some(Phase::High { low: 0, high: 0 }),
+            Phase::Low { low, high } => (high < most).then_some(Phase::Low { low, high: high + 1 }),
+            Phase::High { low, high } => (high < most).then_some(Phase::High { low, high: high + 1 }),
+        }
+    }
+
+    /// How many from outside, and from the controller, there are, in service or waiting.
+    fn present(self) -> (usize, usize) {
+        match self {
+            Phase::Idle => (0, 0),
+            Phase::Low { low, high } => (low + 1, high),
+            Phase::High { low, high } => (low, high + 1),
+        }
+    }
+}
+
+fn process(model: &Goto, phases: &Phases) -> Qbd {
+    let zero = || DMatrix::zeros(phases.count(), phases.count());
+    let (mut up, mut within, mut down) = (zero(), zero(), zero());
+    for (from, phase) in phases.all() {
+        if let Some(to) = phase.with_low(phases.low_waiting) {
+            within[(from, phases.index(to))] += model.arrival_rate;
+        }
+        match phase {
+            Phase::Idle => {}
+            Phase::Low { low, high } => {
+                let to = phases.index(Phase::next(low, high));
+                up[(from, to)] += model.low_rate * model.p;
+                within[(from, to)] += model.low_rate * (1.0 - model.p);
+            }
+            Phase::High { low, high } => within[(from, phases.index(Phase::next(low, high)))] += model.high_rate,
+        }
+        // Without a place the packet is dropped, and the controller goes on.
+        let to = phase.with_high(phases.high_waiting).unwrap_or(phase);
+        down[(from, phases.index(to))] += model.controller_rate;
+    }
+    Qbd { up, within, down }
+}
+
+/// Means by Little's law, losses since Poisson arrivals see time averages.
+fn state(model: &Goto, phases: &Phases, found: &Stationary) -> GotoState {
+    let (mut low, mut high, mut full, mut full_return, mut asking) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (index, phase) in phases.all() {
+        let p = found.phases[index];
+        let (low_there, high_there) = phase.present();
+        low += p * low_there as f64;
+        high += p * high_there as f64;
+        if phase.with_low(phases.low_waiting).is_none() {
+            full += p;
+        }
+        let busy = (p - found.ground[index]).max(0.0);
+        asking += busy;
+        if phase.with_high(phases.high_waiting).is_none() {
+            full_return += busy;
+        }
+    }
+    let loss_in = full.min(1.0);
+    let loss_return = if asking > 0.0 { full_return / asking } else { 0.0 };
+    let taken = model.arrival_rate * (1.0 - loss_in);
+    let (asked, returned) = (taken * model.p, taken * model.p * (1.0 - loss_return));
+    let low_s = low / taken;
+    let controller_s = (asked > 0.0).then(|| found.level / asked);
+    let high_s = (returned > 0.0).then(|| high / returned);
+    let control_share = model.p * (1.0 - loss_return) / (1.0 - model.p * loss_return);
+    let by_controller = controller_s.zip(high_s).map_or(0.0, |(controller_s, high_s)| controller_s + high_s);
+    GotoState {
+        sojourn_s: low_s + control_share * by_controller,
+        low_s,
+        controller_s,
+        high_s,
+        loss: 1.0 - (1.0 - loss_in) * (1.0 - model.p * loss_return),
+        loss_in,
+        loss_return,
+        control_share,
+        loads: vec![Load::new("switch", (1.0 - found.phases[0]).max(0.0)), Load::new("controller", asking)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_new_flows_it_is_mm1k() {
+        let model = Goto {
+            arrival_rate: 900.0,
+            p: 0.0,
+            low_rate: 1000.0,
+            high_rate: 1000.0,
+            controller_rate: 100.0,
+            low_waiting: 9,
+            high_waiting: 3,
+        };
+        let (state, plain) = (goto(&model).unwrap(), crate::station::mm1k(900.0, 1000.0, 10).unwrap());
+        assert!((state.sojourn_s / plain.sojourn_s - 1.0).abs() < 1e-9 && (state.loss / plain.loss - 1.0).abs() < 1e-9);
+        assert_eq!((state.controller_s, state.high_s), (None, None));
+    }
+
+    #[test]
+    fn too_many_phases_are_refused_with_advice() {
+        let model = Goto {
+            arrival_rate: 1.0,
+            p: 0.1,
+            low_rate: 10.0,
+            high_rate: 10.0,
+            controller_rate: 10.0,
+            low_waiting: usize::MAX,
+            high_waiting: 1000,
+        };
+        assert!(goto(&model).unwrap_err().to_string().contains("choose a smaller KH"));
+    }
+}
