@@ -1,6 +1,7 @@
 //! Continuous parts of delays.
 use crate::distribution::Distribution;
 use crate::law::{Law, Shape};
+use crate::mechanism::Preempted;
 use crate::station::{FiniteSojourn, Stages};
 use num_complex::Complex64;
 use statrs::function::gamma::checked_gamma_ur;
@@ -19,6 +20,8 @@ pub(crate) enum Leaf {
     Finite(Arc<FiniteSojourn>),
     /// The same again and again, once at least.
     Repeated(Arc<Repeated>),
+    /// In a data path that table writes seize.
+    Preempted(Arc<Preempted>),
     /// A distribution of too many terms.
     Whole(Arc<Distribution>),
 }
@@ -81,6 +84,7 @@ impl Leaf {
             Leaf::Stages(stages) => stages.mean(),
             Leaf::Finite(sojourn) => sojourn.mean(),
             Leaf::Repeated(repeated) => repeated.mean(),
+            Leaf::Preempted(sojourn) => sojourn.mean(),
             Leaf::Whole(whole) => whole.mean(),
         }
     }
@@ -92,6 +96,7 @@ impl Leaf {
             Leaf::Stages(stages) => stages.variance(),
             Leaf::Finite(sojourn) => sojourn.variance(),
             Leaf::Repeated(repeated) => repeated.variance(),
+            Leaf::Preempted(sojourn) => sojourn.variance(),
             Leaf::Whole(whole) => whole.variance(),
         }
     }
@@ -103,6 +108,7 @@ impl Leaf {
             Leaf::Stages(stages) => stages.lst(s),
             Leaf::Finite(sojourn) => sojourn.lst(s),
             Leaf::Repeated(repeated) => repeated.lst(s),
+            Leaf::Preempted(sojourn) => sojourn.lst(s),
             Leaf::Whole(whole) => whole.lst(s),
         }
     }
@@ -114,7 +120,7 @@ impl Leaf {
             Leaf::Waiting(waiting) if t == 0.0 => Some(waiting.rho),
             Leaf::Stages(stages) => Some(stages.tail(t)),
             Leaf::Whole(whole) => Some(whole.tail(t)),
-            Leaf::Waiting(_) | Leaf::Finite(_) | Leaf::Repeated(_) => None,
+            Leaf::Waiting(_) | Leaf::Finite(_) | Leaf::Repeated(_) | Leaf::Preempted(_) => None,
         }
     }
 }

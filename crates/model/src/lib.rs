@@ -11,8 +11,10 @@ mod inversion;
 mod law;
 mod leaf;
 pub mod literature;
+pub mod mechanism;
 pub mod registry;
 mod root;
+pub mod score;
 pub mod station;
 pub mod switch;
 

@@ -1,10 +1,13 @@
 //! Every model by its name: what it assumes, its parameters as JSON, its answers with their units.
 //!
 //! A group of models is a file with a table, `MODELS`, and a line in [`GROUPS`].
+mod fits;
 mod literature;
+mod mechanisms;
 mod outcome;
 mod parameters;
 mod stations;
+mod switches;
 
 pub use outcome::{Metric, Outcome};
 pub use parameters::Parameters;
@@ -15,7 +18,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// All groups of models.
-pub const GROUPS: &[&[Model]] = &[stations::MODELS, literature::MODELS];
+pub const GROUPS: &[&[Model]] =
+    &[stations::MODELS, literature::MODELS, mechanisms::MODELS, switches::MODELS, fits::MODELS];
 
 /// A model that can be evaluated by name.
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -1,0 +1,188 @@
+//! What queues leave out, by name.
+use super::{Model, Outcome, Parameter, Parameters, optional, output, required};
+use crate::answer::Load;
+use crate::check::{at_least_one, domain};
+use crate::mechanism::{BatchStage, Flows, Interference, Polling, SetUp, effective_share, tick_s};
+use crate::{Law, ModelError};
+
+const OURS: &str = "weir's own";
+const LAM: Parameter = required("lam", "1/s", "the rate of packets, Poisson");
+
+/// Interference, packets before their entry, batches, polling, ticks.
+pub(super) const MODELS: &[Model] = &[
+    Model {
+        name: "interference",
+        title: "Table writes that seize the data path, and the share that seems to ask the controller",
+        assumes: "Poisson packets and writes, independent of each other; writes of constant length that go first, packets resumed",
+        validity: "exact under these assumptions; writes behind a bottleneck are more regular: then too high; x / B at most 20",
+        source: "weir's own; M/G/1 with preemptive priority; Erlang's M/D/1 work",
+        parameters: &[
+            LAM,
+            required("sd", "s", "what the data path takes for a packet, constant"),
+            required("lam_b", "1/s", "the rate of writes"),
+            required("B", "s", "the length of a write"),
+            optional("x", "s", "packets delayed by more than this are taken for such that asked", "no p_eff"),
+            optional("p", "", "share of packets that ask the controller", "0"),
+        ],
+        outputs: &[
+            output("T_data", "s", "mean sojourn in the data path"),
+            output("p50", "s", "median sojourn"),
+            output("p95", "s", "sojourn that 95 in 100 do not exceed"),
+            output("p99", "s", "sojourn that 99 in 100 do not exceed"),
+            output("rho", "", "share of the time in which the path forwards or writes"),
+            output("p_block", "", "share of packets that writes delay by more than x"),
+            output("p_eff", "", "share of packets that seem to ask the controller"),
+        ],
+        evaluate: interference,
+    },
+    Model {
+        name: "udp_burst",
+        title: "Packets of a flow that come before its entry is there",
+        assumes: "Poisson flows of geometrically many packets, Poisson within a flow; all packets before the entry ask",
+        validity: "exact for a given set-up time; with mu_c within 1.5 % of simulation; METASTABLE: a worse state is possible, too",
+        source: OURS,
+        parameters: &[
+            required("phi", "1/s", "the rate of flows"),
+            required("N", "packets", "mean packets of a flow"),
+            required("r", "1/s", "the rate of packets within a flow"),
+            optional("D", "s", "time until the entry is there", "what mu_c gives"),
+            optional("kind", "", "exp or det: the law of D", "exp"),
+            optional("mu_c", "1/s", "the service rate of an M/M/1 control path, instead of D", "D"),
+        ],
+        outputs: &[
+            output("n_ctrl", "packets", "of each flow that ask, on average"),
+            output("p_eff", "", "share of all packets that ask"),
+            output("rate_c", "1/s", "packets that ask"),
+            output("D", "s", "mean time until the entry is there"),
+        ],
+        evaluate: before_entry,
+    },
+    Model {
+        name: "batch_stage",
+        title: "A stage that passes packets on in batches, or after a time",
+        assumes: "Poisson packets; B packets, or theta after the last batch",
+        validity: "exact",
+        source: OURS,
+        parameters: &[
+            LAM,
+            required("B", "packets", "those of a full batch"),
+            required("theta", "s", "the time after which a batch goes that is not full"),
+        ],
+        outputs: &[
+            output("T", "s", "mean delay"),
+            output("p50", "s", "median delay"),
+            output("p95", "s", "delay that 95 in 100 do not exceed"),
+            output("p99", "s", "delay that 99 in 100 do not exceed"),
+            output("batch", "packets", "of a batch on average, empty ones included"),
+            output("p_full", "", "share of batches that are full"),
+        ],
+        evaluate: batch,
+    },
+    Model {
+        name: "poll_rtt",
+        title: "Delay of a software switch that passes packets on every F rounds of its loop, at light load",
+        assumes: "k stages, each a uniform time from 0 to F tau, independent",
+        validity: "light load; its parameters are fitted",
+        source: "weir's own; checked with Rahimi et al., A High-Performance OpenFlow Software Switch (2016), table II",
+        parameters: &[
+            required("F", "rounds", "rounds between two batches"),
+            required("tau", "s", "time of a round"),
+            required("stages", "", "stages that a packet passes, there and back"),
+            required("base", "s", "what the rest takes"),
+        ],
+        outputs: &[output("mean", "s", "mean delay"), output("sd", "s", "its standard deviation")],
+        evaluate: polling,
+    },
+    Model {
+        name: "tick",
+        title: "A device that passes packets on at regular times only",
+        assumes: "Poisson packets; up to m of those waiting are released every delta",
+        validity: "exact",
+        source: "weir's own; bulk service, Bailey (1954)",
+        parameters: &[
+            LAM,
+            required("delta", "s", "time between releases"),
+            required("m", "packets", "released at a time, at most"),
+        ],
+        outputs: &[
+            output("T", "s", "mean delay"),
+            output("rho", "", "packets that come over those that can be released"),
+        ],
+        evaluate: tick,
+    },
+];
+
+fn small(given: &Parameters, name: &str) -> Result<u32, ModelError> {
+    let count = given.count(name)?;
+    at_least_one(name, u32::try_from(count).map_err(|_| domain(name, count, "fewer than 2^32"))?)
+}
+
+fn interference(given: &Parameters) -> Result<Outcome, ModelError> {
+    let (write_rate, write_s) = (given.number("lam_b")?, given.positive("B")?);
+    let service = Law::constant(given.number("sd")?)?;
+    let state = Interference { rate: given.positive("lam")?, service, write_rate, write_s }.solve()?;
+    let rho = state.writing + state.forwarding;
+    let mut outcome = Outcome::default()
+        .with("T_data", "s", state.sojourn_s)
+        .with("rho", "", rho)
+        .with_loads(&[Load::new("data path", rho)])
+        .with_percentiles("", &state.sojourn)?;
+    let p = given.optional_number("p")?.unwrap_or(0.0);
+    if let Some(x) = given.optional_number("x")? {
+        let (effective, delayed) = effective_share(p, x, write_rate, write_s)?;
+        outcome = outcome.with("p_block", "", delayed).with("p_eff", "", effective);
+    }
+    Ok(outcome)
+}
+
+fn before_entry(given: &Parameters) -> Result<Outcome, ModelError> {
+    let set_up = match (given.optional_number("D")?, given.optional_number("mu_c")?) {
+        (Some(delay), None) => {
+            given.choice("kind", &[("exp", SetUp::Exponential(delay)), ("det", SetUp::Constant(delay))])?
+        }
+        (None, Some(rate)) => SetUp::Station(rate),
+        (given, _) => {
+            let found = if given.is_some() { "both D and mu_c" } else { "neither D nor mu_c" };
+            return Err(domain("set-up time", found, "one of them"));
+        }
+    };
+    let flows = Flows { rate: given.positive("phi")?, packets: given.number("N")?, packet_rate: given.positive("r")? };
+    let state = flows.before_entry(set_up)?;
+    let outcome = Outcome::default()
+        .with("n_ctrl", "packets", state.per_flow)
+        .with("p_eff", "", state.share)
+        .with("rate_c", "1/s", state.rate)
+        .with("D", "s", state.set_up_s);
+    Ok(state.warning.into_iter().fold(outcome, Outcome::with_warning))
+}
+
+fn batch(given: &Parameters) -> Result<Outcome, ModelError> {
+    let stage =
+        BatchStage { rate: given.positive("lam")?, packets: small(given, "B")?, timeout_s: given.positive("theta")? };
+    let state = stage.solve()?;
+    Ok(Outcome::default()
+        .with("T", "s", state.delay_s)
+        .with("p50", "s", state.quantile(0.5)?)
+        .with("p95", "s", state.quantile(0.95)?)
+        .with("p99", "s", state.quantile(0.99)?)
+        .with("batch", "packets", state.packets)
+        .with("p_full", "", state.full))
+}
+
+fn polling(given: &Parameters) -> Result<Outcome, ModelError> {
+    let polling = Polling {
+        rounds: given.number("F")?,
+        round_s: given.positive("tau")?,
+        stages: small(given, "stages")?,
+        base_s: given.number("base")?,
+    };
+    let delay = polling.delay()?;
+    Ok(Outcome::default().with("mean", "s", delay.mean_s).with("sd", "s", delay.sd_s))
+}
+
+fn tick(given: &Parameters) -> Result<Outcome, ModelError> {
+    let (rate, interval_s, packets) = (given.positive("lam")?, given.positive("delta")?, small(given, "m")?);
+    let rho = rate * interval_s / f64::from(packets);
+    let delay_s = tick_s(rate, interval_s, packets)?;
+    Ok(Outcome::default().with("T", "s", delay_s).with("rho", "", rho).with_loads(&[Load::new("tick", rho)]))
+}

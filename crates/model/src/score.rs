@@ -1,0 +1,126 @@
+//! How far models are from what was measured.
+use crate::ModelError;
+use crate::check::{domain, finite, positive};
+use crate::fit::order::{quantile, sorted};
+
+/// How far one value of a model is from the measured one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// (measured - model) / measured (Ansell 2017, equation 7.1): 1 at most for models that are too low, without bound for those too high.
+    pub scaled: f64,
+    /// |ln (model / measured)|, which treats both alike; none for a model's value of 0.
+    pub log_ratio: Option<f64>,
+    /// |model - measured| / measured.
+    pub error_rate: f64,
+}
+
+impl Difference {
+    /// Of a model's value, 0 or more, from a measured one.
+    ///
+    /// # Errors
+    /// `DOMAIN` for a measured value that is not above 0: there is nothing to relate the difference to; and for a value that is none.
+    pub fn of(measured: f64, model: f64) -> Result<Difference, ModelError> {
+        let measured = positive("measured", measured)?;
+        let model = crate::check::not_negative("modelled", model)?;
+        let scaled = finite("scaled difference", (measured - model) / measured)?;
+        let log_ratio = (model > 0.0).then(|| (model / measured).ln().abs()).filter(|ratio| ratio.is_finite());
+        Ok(Difference { scaled, log_ratio, error_rate: scaled.abs() })
+    }
+}
+
+/// Mean of |actual - forecast| / |actual| (MAPE), as a share.
+///
+/// # Errors
+/// `DOMAIN` for rows of different lengths or none, actual values of 0, and values that are none.
+pub fn mape(actual: &[f64], forecast: &[f64]) -> Result<f64, ModelError> {
+    if actual.len() != forecast.len() || actual.is_empty() {
+        let found = format!("{} actual, {} forecast", actual.len(), forecast.len());
+        return Err(domain("values", found, "as many actual as forecast ones, one or more"));
+    }
+    let error = |(actual, forecast): (&f64, &f64)| {
+        let related = positive("actual, without its sign", actual.abs())?;
+        finite("forecast", (actual - finite("forecast", *forecast)?).abs() / related)
+    };
+    let errors = actual.iter().zip(forecast).map(error).collect::<Result<Vec<_>, _>>()?;
+    finite("MAPE", errors.iter().sum::<f64>() / errors.len() as f64)
+}
+
+/// Differences of many points: what is said beside every average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Points with an answer.
+    pub valid: usize,
+    /// Points where the model has no steady state: left out of the averages.
+    pub unstable: usize,
+    /// Points without an answer for other reasons: left out, too.
+    pub other: usize,
+    /// Averages; none if no point has an answer.
+    pub averages: Option<Averages>,
+}
+
+/// Averages of |differences|.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Averages {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub median: f64,
+    /// What 95 in 100 do not exceed.
+    pub p95: f64,
+}
+
+impl Summary {
+    /// Of a model's answers; each point that has none counts by its reason.
+    pub fn of(differences: &[Result<f64, ModelError>]) -> Summary {
+        let valid: Vec<f64> = differences.iter().flatten().map(|value| value.abs()).collect();
+        let unstable = |answer: &&Result<f64, ModelError>| matches!(answer, Err(ModelError::Unstable { .. }));
+        let unstable = differences.iter().filter(unstable).count();
+        Summary {
+            valid: valid.len(),
+            unstable,
+            other: differences.len() - valid.len() - unstable,
+            averages: sorted(&valid).ok().map(|sorted| Averages {
+                mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
+                median: quantile(&sorted, 0.5),
+                p95: quantile(&sorted, 0.95),
+            }),
+        }
+    }
+}
+
+/// The points that all models answer, by their numbers: models are compared on these only. Each model has its answers, point by point.
+pub fn common(models: &[&[Result<f64, ModelError>]]) -> Vec<usize> {
+    let points = models.iter().map(|answers| answers.len()).min().unwrap_or(0);
+    (0..points).filter(|point| models.iter().all(|answers| answers[*point].is_ok())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_have_both_scales() {
+        let high = Difference::of(10.0, 20.0).unwrap();
+        let low = Difference::of(10.0, 5.0).unwrap();
+        assert_eq!((high.scaled, low.scaled, high.error_rate), (-1.0, 0.5, 1.0));
+        assert!((high.log_ratio.unwrap() - low.log_ratio.unwrap()).abs() < 1e-15);
+        assert_eq!(Difference::of(1.0, 0.0).unwrap().log_ratio, None);
+        for (measured, model) in [(0.0, 1.0), (f64::NAN, 1.0), (1.0, f64::NAN), (1.0, -1.0), (f64::MIN_POSITIVE, 1e300)]
+        {
+            assert_eq!(Difference::of(measured, model).unwrap_err().kind(), "DOMAIN");
+        }
+        assert!(mape(&[], &[]).is_err() && mape(&[0.0], &[1.0]).is_err());
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let unstable = || Err(ModelError::Unstable { place: "switch".into(), rho: 1.0 });
+        let answers = [Ok(-0.4), unstable(), Ok(0.1), Ok(0.1), Err(domain("p", 2, "less"))];
+        let summary = Summary::of(&answers);
+        assert_eq!((summary.valid, summary.unstable, summary.other), (3, 1, 1));
+        let averages = summary.averages.unwrap();
+        assert!((averages.mean - 0.2).abs() < 1e-15 && averages.median == 0.1 && (averages.p95 - 0.37).abs() < 1e-12);
+        assert_eq!(Summary::of(&[unstable()]).averages, None);
+        assert_eq!(common(&[&answers, &[unstable(), Ok(1.0), Ok(1.0), Ok(1.0), Ok(1.0)]]), [2, 3]);
+    }
+}
