@@ -1,13 +1,15 @@
 //! What the fabric costs a packet: enqueue and dequeue, with as many virtual switches and packets waiting as live use has.
 //!
-//! `cargo bench -p weir-fabric --bench fabric [switches ports]`: for one case only, which is for counting instructions: run it under
-//! `valgrind --tool=callgrind --toggle-collect='*turn*'`, which counts what happens between the lines below, and divide by the packets it
-//! says. Packets come in bursts of 32 for outputs and switches drawn at random, and as many leave; of many short windows the best and the
+//! `cargo bench -p weir-fabric --bench fabric -- [switches ports [discipline]]`: for one case only, the discipline by its place in the list,
+//! which is for counting instructions: run the program that `--no-run` names under `valgrind --tool=callgrind
+//! --toggle-collect='fabric::turn'` (or `turn_of_one`), which counts what happens between the lines below (a pattern such as `*turn*` would also be switched
+//! by the fabric's own functions of such names), and divide by the packets it says. Packets come in bursts of 32 for outputs and switches drawn at random, and as many leave; of many short windows the best and the
 //! median are shown: what others do on the machine only adds.
 #![allow(missing_docs, reason = "a program")]
 use std::hint::black_box;
+use std::time::Duration;
 use weir_fabric::{
-    Crosspoint, Dropped, Fabric, FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, Next, OutputConfig,
+    Crosspoint, Dropped, Fabric, FabricConfig, InputConfig, InterDiscipline, IntraDiscipline, Line, Next, OutputConfig,
     Packet, PortIndex, SwitchIndex, VirtualPort, VirtualSwitchConfig,
 };
 use weir_testing::rules::Draw;
@@ -24,7 +26,7 @@ const FEW_WINDOWS: usize = 2;
 fn main() {
     let numbers: Vec<u16> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let (windows, cases) = match numbers[..] {
-        [switches, ports] => (FEW_WINDOWS, vec![(switches, ports)]),
+        [switches, ports, ..] => (FEW_WINDOWS, vec![(switches, ports)]),
         _ => (WINDOWS, vec![(1, 2), (2, 2), (2, 32), (8, 32), (32, 32)]),
     };
     let disciplines = [
@@ -34,11 +36,14 @@ fn main() {
         ("drr, lqf", InterDiscipline::Drr, IntraDiscipline::Lqf),
         ("strict, drr", InterDiscipline::StrictPriority, IntraDiscipline::Drr { quantum: 1500 }),
     ];
+    let only = numbers.get(2).copied().map(usize::from);
     for (switches, ports) in cases {
-        for (name, inter, intra) in disciplines {
+        let chosen = disciplines.iter().enumerate().filter(|(place, _)| only.is_none_or(|only| only == *place));
+        for (_, (name, inter, intra)) in chosen {
             for waiting in [1, 8] {
-                measure(name, fabric(inter, intra, switches, ports), [switches, ports], waiting, windows);
+                measure(name, fabric(*inter, *intra, switches, ports), [switches, ports], waiting, windows);
             }
+            runs(name, fabric(*inter, *intra, switches, ports), [switches, ports], windows);
         }
     }
 }
@@ -68,6 +73,42 @@ fn measure(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], w
         ns[0],
         ns[ns.len() / 2]
     );
+}
+
+/// Bursts of one crosspoint, each sent at once by a line that is never busy: what a live switch does while packets need not wait.
+fn runs(name: &str, mut fabric: Fabric<usize>, [switches, ports]: [u16; 2], windows: usize) {
+    let (clock, mut draw) = (SystemClock::start(), Draw(1));
+    let mut dropped = Vec::new();
+    let mut ns = Vec::new();
+    for _ in 0..windows {
+        let places: Vec<Crosspoint> = (0..BURSTS).map(|_| crosspoint(&mut draw, switches, ports)).collect();
+        let start = clock.now();
+        for at in places {
+            turn_of_one(&mut fabric, start, at, &mut dropped);
+        }
+        ns.push(clock.now().since(start).as_secs_f64() * 1e9 / (BURST * BURSTS) as f64);
+        assert!(dropped.is_empty() && fabric.queued() == 0, "all that came left");
+    }
+    ns.sort_by(f64::total_cmp);
+    println!(
+        "{switches:>3} switches, {ports:>3} ports, {name:<17} in runs:   {:5.1} ns, median {:5.1} ({} packets)",
+        ns[0],
+        ns[ns.len() / 2],
+        windows * BURST * BURSTS
+    );
+}
+
+/// A burst comes for one crosspoint, and leaves.
+#[inline(never)]
+fn turn_of_one(fabric: &mut Fabric<usize>, now: Instant, at: Crosspoint, dropped: &mut Vec<Dropped<usize>>) {
+    fabric.enqueue_all(now, at, (0..BURST).map(|packet| Packet::new(60, packet)), dropped);
+    let mut line = Line::new(Bps(RATE.0 * 1000), Duration::ZERO);
+    let until = now + Duration::from_micros(10);
+    fabric.dequeue_run(now, at.output, |departure| {
+        let next = line.send(now, departure.bytes);
+        black_box(departure);
+        (next <= until).then_some(next)
+    });
 }
 
 /// A burst comes, and as many leave by the same outputs.

@@ -22,6 +22,11 @@ impl Bits {
     }
 
     #[inline]
+    pub(crate) fn contains(&self, number: u16) -> bool {
+        self.0[usize::from(number) / 64] & (1 << (number % 64)) != 0
+    }
+
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0 == [0; WORDS]
     }

@@ -6,7 +6,7 @@ use crate::room::Arrival;
 use crate::slab::Slab;
 use crate::{
     Count, Crosspoint, CrosspointCounters, Departure, DropReason, Dropped, FabricConfig, FabricError, MergeCounters,
-    Next, Packet, PortIndex, Refused, SwitchIndex, VirtualSwitchConfig,
+    Next, Packet, Pause, PortIndex, Refused, SwitchIndex, VirtualSwitchConfig,
 };
 use weir_units::Instant;
 
@@ -160,14 +160,53 @@ impl<T> Fabric<T> {
             Decision::Empty => return Next::Empty,
         };
         let Some(taken) = from.serve(now, switch, input, &mut self.slab) else { return Next::Empty };
-        Next::Packet(Departure {
-            switch: SwitchIndex(switch),
-            input: PortIndex(input),
-            bytes: taken.packet.bytes,
-            class: taken.packet.class,
-            arrived: taken.arrived,
-            item: taken.packet.item,
-        })
+        Next::Packet(taken.depart(switch, input))
+    }
+
+    /// Puts packets that come at once into one queue; what is dropped is appended to `dropped`. Same as [`Fabric::enqueue`] for each, cheaper.
+    #[inline]
+    pub fn enqueue_all(
+        &mut self,
+        now: Instant,
+        at: Crosspoint,
+        packets: impl Iterator<Item = Packet<T>>,
+        dropped: &mut Vec<Dropped<T>>,
+    ) {
+        let mut packets = packets;
+        let input_known = usize::from(at.input.0) < self.config.inputs.len();
+        loop {
+            let output = self.outputs.get_mut(usize::from(at.output.0)).filter(|_| input_known);
+            let careful = match output {
+                Some(output) => output.enqueue_plain(now, at, &mut packets, &mut self.slab),
+                None => packets.next(),
+            };
+            let Some(packet) = careful else { return };
+            self.enqueue(now, at, packet, dropped);
+        }
+    }
+
+    /// Lets an output send one packet after the other, the first now, its line being free. `send` is given each, and says when the next
+    /// may start if that is to be now, too. Same as [`Fabric::dequeue`] for each, cheaper.
+    #[inline]
+    pub fn dequeue_run(
+        &mut self,
+        now: Instant,
+        output: PortIndex,
+        mut send: impl FnMut(Departure<T>) -> Option<Instant>,
+    ) -> Pause {
+        let Some(from) = self.outputs.get_mut(usize::from(output.0)) else { return Pause::Empty };
+        let mut now = now;
+        loop {
+            let (switch, input) = match from.decide(now, &self.slab) {
+                Decision::Serve(switch, input) => (switch, input),
+                Decision::Wait(until) => return Pause::Wait(until),
+                Decision::Empty => return Pause::Empty,
+            };
+            match from.serve_turn(now, switch, input, &mut self.slab, &mut send) {
+                Some(then) => now = then,
+                None => return Pause::Stopped,
+            }
+        }
     }
 
     /// No more packets will come to this crosspoint: a [merge](crate::IntraDiscipline::Merge) does not wait for them.

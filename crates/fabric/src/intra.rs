@@ -44,8 +44,11 @@ impl Intra {
     #[inline]
     pub(crate) fn propose<T>(&mut self, now: Instant, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) -> Proposal {
         let input = match self {
+            Intra::Drr(drr) => {
+                let input = drr.propose(active, queues);
+                return Proposal::Packet(input, queues[usize::from(input)].head_bytes());
+            }
             Intra::RoundRobin { last } => active.next_after(*last).unwrap_or(0),
-            Intra::Drr(drr) => drr.propose(active, queues, slab),
             Intra::Fcfs(first) => first.winner_after(BEFORE_FIRST),
             Intra::Lqf { largest, last } => largest.winner_after(*last),
             Intra::Merge(merge) => match merge.propose(now, active, queues, slab) {
@@ -53,7 +56,7 @@ impl Intra {
                 Err(until) => return Proposal::Wait(until),
             },
         };
-        Proposal::Packet(input, queues[usize::from(input)].head_bytes(slab))
+        Proposal::Packet(input, queues[usize::from(input)].head_bytes())
     }
 
     /// A proposed packet is being served: the state moves on. `queue` still holds it.
@@ -61,7 +64,7 @@ impl Intra {
     pub(crate) fn serving<T>(&mut self, input: u16, queue: &mut Queue, slab: &Slab<T>) {
         match self {
             Intra::RoundRobin { last } | Intra::Lqf { last, .. } => *last = input,
-            Intra::Drr(_) => queue.deficit -= queue.head_bytes(slab),
+            Intra::Drr(_) => queue.deficit -= queue.head_bytes(),
             Intra::Fcfs(_) => {}
             Intra::Merge(merge) => merge.serving(slab.node(queue.head()).number),
         }
@@ -103,25 +106,30 @@ pub(crate) struct Drr {
 
 impl Drr {
     #[inline]
-    fn propose<T>(&mut self, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) -> u16 {
+    fn propose(&mut self, active: &Bits, queues: &mut [Queue]) -> u16 {
         self.end_empty_turn(queues);
         if self.open {
             let queue = &queues[usize::from(self.last)];
-            if queue.head_bytes(slab) <= queue.deficit {
+            if queue.head_bytes() <= queue.deficit {
                 return self.last;
             }
         }
+        self.next_turn(active, queues)
+    }
+
+    /// The turn of the next queue that may send.
+    fn next_turn(&mut self, active: &Bits, queues: &mut [Queue]) -> u16 {
         let mut refused = 0;
         while let Some(input) = active.next_after(self.last) {
             self.last = input;
             let queue = &mut queues[usize::from(input)];
             queue.deficit += self.quantum;
-            if queue.head_bytes(slab) <= queue.deficit {
+            if queue.head_bytes() <= queue.deficit {
                 break;
             }
             refused += 1;
             if refused > active.len() {
-                self.skip_rounds(active, queues, slab);
+                self.skip_rounds(active, queues);
                 refused = 0;
             }
         }
@@ -144,8 +152,8 @@ impl Drr {
 
     /// Grants at once what rounds without any service would: quanta may be much smaller than packets.
     #[cold]
-    fn skip_rounds<T>(&self, active: &Bits, queues: &mut [Queue], slab: &Slab<T>) {
-        let rounds = |queue: &Queue| queue.head_bytes(slab).saturating_sub(queue.deficit).div_ceil(self.quantum);
+    fn skip_rounds(&self, active: &Bits, queues: &mut [Queue]) {
+        let rounds = |queue: &Queue| queue.head_bytes().saturating_sub(queue.deficit).div_ceil(self.quantum);
         let least = active.iter().map(|input| rounds(&queues[usize::from(input)])).min().unwrap_or(0);
         let granted = least.saturating_sub(1) * self.quantum;
         active.iter().for_each(|input| queues[usize::from(input)].deficit += granted);

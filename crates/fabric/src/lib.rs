@@ -48,7 +48,7 @@ pub use config::{
 pub use counters::{Count, CrosspointCounters, MergeCounters};
 pub use fabric::Fabric;
 pub use line::Line;
-pub use packet::{Crosspoint, Departure, DropReason, Dropped, Next, Packet, PortIndex, SwitchIndex};
+pub use packet::{Crosspoint, Departure, DropReason, Dropped, Next, Packet, Pause, PortIndex, SwitchIndex};
 pub use split::{MAX_PATHS, SplitBy, SplitError, Splitter};
 
 /// Most inputs and most outputs of a fabric.

@@ -5,7 +5,7 @@ use crate::line::Pace;
 use crate::queue::{Queue, Taken};
 use crate::red::{Red, RedLaw};
 use crate::slab::Slab;
-use crate::{Count, CrosspointCounters, DropReason, MergeCounters, Packet, QueueConfig};
+use crate::{Count, CrosspointCounters, DropReason, IntraDiscipline, MergeCounters, Packet, QueueConfig, Sharing};
 use weir_units::Instant;
 
 /// Drops of a queue, by reason.
@@ -26,6 +26,8 @@ pub(crate) struct Outlet {
     pub(crate) priority: u8,
     pub(crate) ceiling: Option<Pace>,
     pub(crate) manager: QueueConfig,
+    /// Whether what its queues have room for is let in without more ado: tail drop (or drop-head) and strict sharing, no merge.
+    is_plain: bool,
     law: Option<RedLaw>,
     red: Vec<Red>,
 }
@@ -39,6 +41,7 @@ pub(crate) struct Plan {
     pub(crate) quantum: u32,
     pub(crate) priority: u8,
     pub(crate) ceiling: Option<Pace>,
+    pub(crate) sharing: Sharing,
 }
 
 impl Outlet {
@@ -57,6 +60,9 @@ impl Outlet {
             priority: plan.priority,
             ceiling: plan.ceiling,
             manager: plan.manager,
+            is_plain: plan.law.is_none()
+                && plan.sharing == Sharing::Strict
+                && !matches!(plan.intra, IntraDiscipline::Merge { .. }),
             red: plan.law.as_ref().map(red).unwrap_or_default(),
             law: plan.law,
             queues,
@@ -66,6 +72,12 @@ impl Outlet {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.active.is_empty()
+    }
+
+    /// Packets that were ever accepted.
+    #[inline]
+    pub(crate) fn arrivals(&self) -> u64 {
+        self.orders
     }
 
     /// What would be served; only asked while there is something.
@@ -104,6 +116,13 @@ impl Outlet {
         Some(taken)
     }
 
+    /// Whether an arriving packet can be accepted and nothing else need be looked at.
+    #[inline]
+    pub(crate) fn has_plain_room(&self, input: u16, bytes: u32) -> bool {
+        let queue = &self.queues[usize::from(input)];
+        self.is_plain && queue.capacity > 0 && u64::from(queue.bytes) + u64::from(bytes) <= u64::from(queue.capacity)
+    }
+
     /// Appends a packet for which there is room.
     #[inline]
     pub(crate) fn accept<T>(&mut self, now: Instant, input: u16, packet: Packet<T>, slab: &mut Slab<T>) {
@@ -119,6 +138,30 @@ impl Outlet {
         } else if let Intra::Lqf { .. } = self.intra {
             self.intra.changed(input, queue, slab);
         }
+    }
+
+    /// Whether the packet behind the one just served is certain to be served next, whoever asks: both disciplines are deficit round robin,
+    /// and it is within what both turns may yet send. Never so for a queue's last packet, whose going changes more.
+    #[inline]
+    pub(crate) fn goes_on(&self, input: u16) -> bool {
+        let queue = &self.queues[usize::from(input)];
+        queue.packets > 1 && queue.head_bytes() <= queue.deficit.min(self.deficit)
+    }
+
+    /// Whether turns here can be served as runs.
+    #[inline]
+    pub(crate) fn has_runs(&self) -> bool {
+        matches!(self.intra, Intra::Drr(_)) && self.ceiling.is_none()
+    }
+
+    /// Takes the packet that [`Outlet::goes_on`] with.
+    #[inline]
+    pub(crate) fn go_on<T>(&mut self, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {
+        let queue = &mut self.queues[usize::from(input)];
+        let bytes = queue.head_bytes();
+        queue.deficit -= bytes;
+        self.deficit -= bytes;
+        queue.pop_head(slab)
     }
 
     /// Takes a packet out to be dropped, the oldest or the youngest, and counts it.

@@ -4,7 +4,7 @@ use crate::intra::Proposal;
 use crate::outlet::Outlet;
 use crate::queue::Taken;
 use crate::slab::Slab;
-use crate::{InterDiscipline, OutputConfig, Sharing};
+use crate::{Departure, InterDiscipline, OutputConfig, Sharing};
 use weir_units::Instant;
 
 pub(crate) struct Output {
@@ -15,7 +15,7 @@ pub(crate) struct Output {
     /// Bytes at each crosspoint, by input; only kept if sharing is flexible.
     pub(crate) occupied: Vec<u64>,
     /// Switches with packets that may be asked.
-    ready: Bits,
+    pub(crate) ready: Bits,
     /// Switches with packets that a ceiling or a merge holds back.
     held: Bits,
     /// When the first of those may be asked again, at the earliest.
@@ -162,6 +162,28 @@ impl Output {
             self.occupied[usize::from(input)] -= u64::from(taken.packet.bytes);
         }
         Some(taken)
+    }
+
+    /// Takes the packet that was decided on, and those after it that are certain to be next, as long as `send` says when one starts.
+    /// When the next that is to be decided on starts; none: no more are wanted.
+    #[inline]
+    pub(crate) fn serve_turn<T>(
+        &mut self,
+        now: Instant,
+        switch: u16,
+        input: u16,
+        slab: &mut Slab<T>,
+        send: &mut impl FnMut(Departure<T>) -> Option<Instant>,
+    ) -> Option<Instant> {
+        let mut now = send(self.serve(now, switch, input, slab)?.depart(switch, input))?;
+        let has_runs = matches!(self.scheduler, Scheduler::Drr { .. }) && self.sharing == Sharing::Strict;
+        let outlet = self.outlets[usize::from(switch)].as_deref_mut()?;
+        if has_runs && outlet.has_runs() {
+            while outlet.goes_on(input) && now < self.release {
+                now = send(outlet.go_on(input, slab)?.depart(switch, input))?;
+            }
+        }
+        Some(now)
     }
 
     /// Deficit round robin by the quanta of the switches' ports.

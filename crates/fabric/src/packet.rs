@@ -70,6 +70,17 @@ pub enum Next<T> {
     Empty,
 }
 
+/// Why a run of packets ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// Whoever sends them wants no more for now.
+    Stopped,
+    /// As [`Next::Wait`].
+    Wait(Instant),
+    /// As [`Next::Empty`].
+    Empty,
+}
+
 /// A packet that the fabric lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped<T> {

@@ -1,12 +1,14 @@
 //! A queue at a crosspoint: a list of packets in the order they came, which may lose its head or its tail.
 use crate::slab::{NONE, Slab};
-use crate::{Count, Packet};
+use crate::{Count, Departure, Packet, PortIndex, SwitchIndex};
 use weir_units::Instant;
 
 /// What the packet path touches of a queue: a cache line.
 pub(crate) struct Queue {
     head: u32,
     tail: u32,
+    /// Length of the oldest packet, so that disciplines need not look at it.
+    head_bytes: u32,
     pub(crate) packets: u32,
     pub(crate) bytes: u32,
     /// Its own buffer; 0: its switch does not lead here.
@@ -23,9 +25,28 @@ pub(crate) struct Taken<T> {
     pub(crate) packet: Packet<T>,
 }
 
+impl<T> Taken<T> {
+    /// Leaves by its output.
+    #[inline]
+    pub(crate) fn depart(self, switch: u16, input: u16) -> Departure<T> {
+        let Packet { bytes, class, item, .. } = self.packet;
+        Departure { switch: SwitchIndex(switch), input: PortIndex(input), bytes, class, arrived: self.arrived, item }
+    }
+}
+
 impl Queue {
     pub(crate) fn new(capacity: u32) -> Queue {
-        Queue { head: NONE, tail: NONE, packets: 0, bytes: 0, capacity, deficit: 0, peak: 0, arrived: Count::default() }
+        Queue {
+            head: NONE,
+            tail: NONE,
+            head_bytes: 0,
+            packets: 0,
+            bytes: 0,
+            capacity,
+            deficit: 0,
+            peak: 0,
+            arrived: Count::default(),
+        }
     }
 
     /// Takes over the packets and counters of the queue that it replaces.
@@ -46,8 +67,8 @@ impl Queue {
 
     /// Length of the oldest packet; only asked while there is one.
     #[inline]
-    pub(crate) fn head_bytes<T>(&self, slab: &Slab<T>) -> u32 {
-        slab.node(self.head).bytes
+    pub(crate) fn head_bytes(&self) -> u32 {
+        self.head_bytes
     }
 
     #[inline]
@@ -55,9 +76,10 @@ impl Queue {
         self.bytes += packet.bytes;
         self.peak = self.peak.max(self.bytes);
         self.packets += 1;
+        let bytes = packet.bytes;
         let at = slab.insert(self.tail, now, order, packet);
         if self.packets == 1 {
-            self.head = at;
+            (self.head, self.head_bytes) = (at, bytes);
         } else {
             slab.node_mut(self.tail).next = at;
         }
@@ -72,6 +94,9 @@ impl Queue {
             return None;
         }
         self.head = slab.node(at).next;
+        if self.packets > 1 {
+            self.head_bytes = slab.node(self.head).bytes;
+        }
         self.take(slab, at)
     }
 
@@ -122,6 +147,6 @@ mod tests {
         assert_eq!([take(true), take(false), take(true), take(false)], [Some(4), Some(0), Some(3), Some(1)]);
         assert_eq!([take(true), take(true), take(false)], [Some(2), None, None]);
         queue.push(&mut slab, Instant::ZERO, 9, Packet::new(1, 9));
-        assert_eq!((queue.head_bytes(&slab), queue.bytes, queue.peak), (1, 1, 60));
+        assert_eq!((queue.head_bytes(), queue.bytes, queue.peak), (1, 1, 60));
     }
 }

@@ -112,3 +112,147 @@ impl Red {
         self.empty_since = Some(now);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Thresholds of 5000 and 15000 bytes, packets of 1000 bytes at most.
+    fn config() -> RedConfig {
+        RedConfig { min: Some(5000), max: Some(15_000), ..RedConfig::default() }
+    }
+
+    /// 8 us for a typical packet.
+    fn law(config: RedConfig) -> RedLaw {
+        RedLaw::new(config, Bps(1_000_000_000), 1000)
+    }
+
+    /// A queue that is not empty, whose average is at once what it holds.
+    fn red(law: &RedLaw) -> Red {
+        let mut red = Red::new(law, 100_000);
+        red.filled();
+        red
+    }
+
+    fn follows(config: RedConfig) -> RedLaw {
+        law(RedConfig { weight: 1.0, ..config })
+    }
+
+    fn chance_at(law: &RedLaw, average: u32) -> Option<f64> {
+        let mut red = red(law);
+        red.update(law, Instant::ZERO, average);
+        red.chance(law)
+    }
+
+    fn close(found: Option<f64>, expected: f64) -> bool {
+        found.is_some_and(|found| (found - expected).abs() < 1e-12)
+    }
+
+    #[test]
+    fn probability_rises_between_the_thresholds_and_is_certain_beyond() {
+        let law = follows(config());
+        for (average, expected) in
+            [(0, 0.0), (4999, 0.0), (5000, 0.0), (7500, 0.005), (10_000, 0.01), (14_999, 0.019998)]
+        {
+            assert!(close(chance_at(&law, average), expected), "{average}: {:?}", chance_at(&law, average));
+        }
+        assert_eq!([15_000, 20_000, 90_000].map(|average| chance_at(&law, average)), [None; 3]);
+    }
+
+    #[test]
+    fn gentle_goes_on_to_twice_the_upper_threshold() {
+        let law = follows(RedConfig { gentle: true, ..config() });
+        for (average, expected) in [(10_000, 0.01), (15_000, 0.02), (22_500, 0.51), (29_970, 0.99804)] {
+            assert!(close(chance_at(&law, average), expected), "{average}: {:?}", chance_at(&law, average));
+        }
+        assert_eq!(chance_at(&law, 30_000), None);
+    }
+
+    #[test]
+    fn the_average_follows_by_its_weight() {
+        let law = law(config());
+        let mut red = red(&law);
+        for _ in 0..500 {
+            red.update(&law, Instant::ZERO, 20_000);
+        }
+        let expected = 20_000.0 * (1.0 - 0.998_f64.powi(500));
+        assert!((red.average - expected).abs() < 1e-6, "{} for {expected}", red.average);
+    }
+
+    #[test]
+    fn an_idle_queue_counts_as_having_sent_typical_packets() {
+        let law = law(config());
+        let mut red = red(&law);
+        red.average = 10_000.0;
+        red.emptied(Instant::from_nanos(1000));
+        let later = Instant::from_nanos(1000) + Duration::from_micros(800);
+        red.update(&law, later, 0);
+        assert!((red.average - 10_000.0 * 0.998_f64.powi(100)).abs() < 1e-6, "{}", red.average);
+        // Time counts once.
+        let before = red.average;
+        red.update(&law, later, 0);
+        assert!((red.average - before).abs() < 1e-9);
+    }
+
+    /// Distances from one drop to the next with the average at 10,000 bytes, which is a probability of 0.01 for the longest packets.
+    fn gaps(bytes: u32, drops: usize) -> Vec<usize> {
+        let law = follows(config());
+        let (mut red, mut random) = (red(&law), fastrand::Rng::with_seed(7));
+        let (mut gaps, mut gap) = (Vec::new(), 0);
+        while gaps.len() < drops {
+            gap += 1;
+            if let Some(reason) = red.arrives(&law, Instant::ZERO, bytes, 10_000, || random.f64()) {
+                assert_eq!(reason, DropReason::RedEarly);
+                gaps.push(std::mem::take(&mut gap));
+            }
+        }
+        gaps
+    }
+
+    /// Section 7 of the paper: with the count of packets since the last drop, distances are uniform, not geometric.
+    #[test]
+    fn drops_are_evenly_spread() {
+        const DROPS: usize = 99_000;
+        // The first packet after a drop counts as one already: 1 to 99.
+        let gaps = gaps(1000, DROPS);
+        assert!(gaps.iter().all(|gap| (1..=100).contains(gap)), "{:?}", gaps.iter().max());
+        let mut seen = [0_u32; 101];
+        gaps.iter().for_each(|gap| seen[*gap] += 1);
+        // Each distance 1000 times; the deviation of that is 31.5.
+        assert!(seen[1..=98].iter().all(|count| (840..1160).contains(count)), "{seen:?}");
+        let mean = gaps.iter().sum::<usize>() as f64 / DROPS as f64;
+        assert!((mean - 50.0).abs() < 0.5, "{mean}");
+    }
+
+    #[test]
+    fn short_packets_are_dropped_seldom() {
+        // A tenth as long, a tenth as likely: distances of 1 to 999.
+        let gaps = gaps(100, 10_000);
+        let mean = gaps.iter().sum::<usize>() as f64 / gaps.len() as f64;
+        assert!((mean - 500.0).abs() < 15.0, "{mean}");
+        assert!(*gaps.iter().max().unwrap() <= 1000);
+    }
+
+    /// Whether a packet that arrives is dropped if this is drawn.
+    fn drops(red: &mut Red, law: &RedLaw, queued: u32, drawn: f64) -> Option<DropReason> {
+        red.arrives(law, Instant::ZERO, 1000, queued, || drawn)
+    }
+
+    #[test]
+    fn the_count_begins_anew_with_every_drop_and_below_the_threshold() {
+        let law = follows(config());
+        let mut red = red(&law);
+        // Packet n after the first has a chance of 0.01 / (1 - 0.01 n), whose draw is just missed and then met.
+        for since in 0..50 {
+            let chance = 0.01 / (1.0 - 0.01 * f64::from(since));
+            assert_eq!(drops(&mut red, &law, 10_000, chance * 1.000_001), None, "after {since}");
+        }
+        assert_eq!(drops(&mut red, &law, 10_000, 0.01 / 0.5 * 0.999_999), Some(DropReason::RedEarly));
+        assert_eq!(drops(&mut red, &law, 10_000, 0.01 / 0.99 * 1.000_001), None, "the first after a drop");
+        assert_eq!(drops(&mut red, &law, 15_000, 0.999), Some(DropReason::RedForced));
+        assert_eq!(drops(&mut red, &law, 10_000, 0.01 / 0.99 * 0.999_999), Some(DropReason::RedEarly), "counted anew");
+        assert_eq!(drops(&mut red, &law, 4000, 0.0), None, "below the lower threshold nothing is drawn");
+        assert_eq!(drops(&mut red, &law, 10_000, 0.01 * 1.000_001), None, "as at the beginning");
+    }
+}

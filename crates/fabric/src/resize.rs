@@ -40,6 +40,7 @@ fn plan_outlet(fabric: &FabricConfig, switch: &VirtualSwitchConfig, port: &Virtu
         quantum: port.quantum,
         priority: switch.priority,
         ceiling: port.ceiling.map(|rate| Pace::new(rate, slack)),
+        sharing: fabric.sharing,
     }
 }
 

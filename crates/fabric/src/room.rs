@@ -38,6 +38,28 @@ impl Output {
         let Some(outlet) = self.outlets[usize::from(switch)].as_deref_mut() else { return false };
         let bytes = arrival.packet.bytes;
         outlet.queues[usize::from(input)].arrived.add(bytes);
+        if outlet.has_plain_room(input, bytes) && !slab.is_full() {
+            outlet.accept(arrival.now, input, arrival.packet, slab);
+            // Otherwise it is known to have packets.
+            if !self.ready.contains(switch) {
+                self.changed(switch);
+            }
+            return true;
+        }
+        self.enqueue_with_care(arrival, slab, random, dropped)
+    }
+
+    /// The same, looking at everything.
+    #[inline(never)]
+    fn enqueue_with_care<T>(
+        &mut self,
+        arrival: Arrival<T>,
+        slab: &mut Slab<T>,
+        random: impl FnOnce() -> f64,
+        dropped: &mut Vec<Dropped<T>>,
+    ) -> bool {
+        let (switch, input, bytes) = (arrival.at.switch.0, arrival.at.input.0, arrival.packet.bytes);
+        let Some(outlet) = self.outlet_mut(switch) else { return false };
         let refused = outlet.refuses(arrival.now, input, &arrival.packet, random);
         let reason = match refused {
             None if self.admits(&arrival, slab, dropped) => {
@@ -52,6 +74,33 @@ impl Output {
         }
         dropped.push(arrival.drop(reason));
         false
+    }
+
+    /// Enqueues packets as long as there is nothing to look at but room; returns the first that needs more.
+    #[inline]
+    pub(crate) fn enqueue_plain<T>(
+        &mut self,
+        now: Instant,
+        at: Crosspoint,
+        packets: &mut impl Iterator<Item = Packet<T>>,
+        slab: &mut Slab<T>,
+    ) -> Option<Packet<T>> {
+        let (switch, input) = (at.switch.0, at.input.0);
+        let Some(outlet) = self.outlet_mut(switch) else { return packets.next() };
+        let before = outlet.arrivals();
+        let left = packets.find_map(|packet| {
+            if !outlet.has_plain_room(input, packet.bytes) || slab.is_full() {
+                return Some(packet);
+            }
+            outlet.queues[usize::from(input)].arrived.add(packet.bytes);
+            outlet.accept(now, input, packet, slab);
+            None
+        });
+        let any = outlet.arrivals() != before;
+        if any && !self.ready.contains(switch) {
+            self.changed(switch);
+        }
+        left
     }
 
     #[inline]

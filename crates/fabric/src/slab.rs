@@ -5,7 +5,7 @@ use weir_units::Instant;
 /// No node.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Nodes that are made at a time, a power of two: a few dozen microseconds' worth of a fast line.
-const CHUNK: u32 = 1024;
+const CHUNK: usize = 1024;
 
 /// A queued packet.
 pub(crate) struct Node<T> {
@@ -23,7 +23,7 @@ pub(crate) struct Node<T> {
 
 /// All nodes of a fabric. Nodes freed last are used first, while they are in the cache.
 pub(crate) struct Slab<T> {
-    chunks: Vec<Box<[Node<T>]>>,
+    chunks: Vec<Box<[Node<T>; CHUNK]>>,
     free: u32,
     used: u32,
 }
@@ -35,12 +35,14 @@ impl<T> Slab<T> {
 
     #[inline]
     pub(crate) fn node(&self, at: u32) -> &Node<T> {
-        &self.chunks[(at / CHUNK) as usize][(at % CHUNK) as usize]
+        let at = at as usize;
+        &self.chunks[at / CHUNK][at % CHUNK]
     }
 
     #[inline]
     pub(crate) fn node_mut(&mut self, at: u32) -> &mut Node<T> {
-        &mut self.chunks[(at / CHUNK) as usize][(at % CHUNK) as usize]
+        let at = at as usize;
+        &mut self.chunks[at / CHUNK][at % CHUNK]
     }
 
     /// Packets in it.
@@ -85,12 +87,13 @@ impl<T> Slab<T> {
     #[cold]
     fn grow(&mut self) {
         #[expect(clippy::cast_possible_truncation, reason = "MAX_PACKETS is far below")]
-        let first = self.chunks.len() as u32 * CHUNK;
-        let empty = |at: u32| {
-            let next = if at + 1 == first + CHUNK { NONE } else { at + 1 };
+        let number = |at: usize| (self.chunks.len() * CHUNK + at) as u32;
+        let empty = |at: usize| {
+            let next = if at + 1 == CHUNK { NONE } else { number(at + 1) };
             Node { next, prev: NONE, arrived: Instant::ZERO, order: 0, number: 0, bytes: 0, class: 0, item: None }
         };
-        self.chunks.push((first..first + CHUNK).map(empty).collect());
+        let (chunk, first) = (Box::new(std::array::from_fn(empty)), number(0));
+        self.chunks.push(chunk);
         self.free = first;
     }
 }

@@ -2,6 +2,7 @@
 mod ceiling;
 mod fairness;
 mod model;
+mod runs;
 
 use model::{Model, Op, fabric_configs, switch_configs};
 use proptest::prelude::*;

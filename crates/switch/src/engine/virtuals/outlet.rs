@@ -5,7 +5,7 @@
 //! before anything is put into it.
 use std::collections::VecDeque;
 use std::time::Duration;
-use weir_fabric::{Fabric, Line, Next, PortIndex};
+use weir_fabric::{Fabric, Line, Pause, PortIndex};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, Instant};
@@ -83,24 +83,25 @@ impl Outlet {
             return;
         }
         self.since = self.since.max(Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP_NS)));
-        for _ in 0..MOST {
-            let at = self.due();
-            if at > now {
-                return;
-            }
-            match fabric.dequeue(at, self.index) {
-                Next::Packet(departure) => {
-                    self.line.send(at, departure.bytes);
-                    self.leaving.push(departure.item);
-                }
+        let mut at = self.due();
+        while at <= now && self.leaving.len() < MOST {
+            let (line, leaving) = (&mut self.line, &mut self.leaving);
+            let pause = fabric.dequeue_run(at, self.index, |departure| {
+                at = line.send(at, departure.bytes);
+                leaving.push(departure.item);
+                (at <= now && leaving.len() < MOST).then_some(at)
+            });
+            match pause {
+                Pause::Stopped => return,
                 // Nothing of the virtual switches may leave now, so the line is free for the switch's own.
-                Next::Wait(until) if !self.send_own(at) => self.wait = until,
-                Next::Empty if !self.send_own(at) => {
+                Pause::Wait(until) if !self.send_own(at) => self.wait = until,
+                Pause::Empty if !self.send_own(at) => {
                     self.is_pending = false;
                     return;
                 }
-                Next::Wait(_) | Next::Empty => {}
+                Pause::Wait(_) | Pause::Empty => {}
             }
+            at = self.due();
         }
     }
 

@@ -189,17 +189,21 @@ impl Virtuals {
             };
             let to = cut.inlets[output].index;
             let own = input.unwrap_or_else(|| cut.input_for(output));
-            if frames.iter().any(|frame| !frame.offload.is_none()) {
+            if frames.iter().all(|frame| frame.offload.is_none() && frame.queue == DEFAULT_QUEUE) {
+                let at = Crosspoint { switch: cut.index, input: cut.inlets[own].index, output: to };
+                let packets = frames.drain(..).map(|frame| Packet::new(frame.bytes_len(), frame));
+                fabric.enqueue_all(now, at, packets, dropped);
+            } else {
                 finish(frames, pool);
-            }
-            for mut frame in frames.drain(..) {
-                let from = match frame.queue {
-                    DEFAULT_QUEUE => own,
-                    queue => cut.input_of_queue(queue).unwrap_or(own),
-                };
-                frame.queue = DEFAULT_QUEUE;
-                let at = Crosspoint { switch: cut.index, input: cut.inlets[from].index, output: to };
-                fabric.enqueue(now, at, Packet::new(frame.bytes_len(), frame), dropped);
+                for mut frame in frames.drain(..) {
+                    let from = match frame.queue {
+                        DEFAULT_QUEUE => own,
+                        queue => cut.input_of_queue(queue).unwrap_or(own),
+                    };
+                    frame.queue = DEFAULT_QUEUE;
+                    let at = Crosspoint { switch: cut.index, input: cut.inlets[from].index, output: to };
+                    fabric.enqueue(now, at, Packet::new(frame.bytes_len(), frame), dropped);
+                }
             }
             if let Some(outlet) = outlets.get_mut(usize::from(to.0)) {
                 outlet.expect(now);
