@@ -168,10 +168,6 @@ pub fn embedded(scenario: &Scenario) -> Option<(Learning, SessionConfig)> {
 
 /// A scenario's switch as a datapath, and what it does with no controller.
 pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
-    let fail_mode = match switch.fail_mode {
-        weir_scenario::FailMode::Secure => FailMode::Secure,
-        weir_scenario::FailMode::Standalone => FailMode::Standalone,
-    };
     let config = DatapathConfig {
         datapath_id: switch.dpid,
         name: switch.name.clone(),
@@ -179,7 +175,7 @@ pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
         max_entries: switch.max_entries,
         ..DatapathConfig::default()
     };
-    (config, fail_mode)
+    (config, weir_switch::fail_mode(switch.fail_mode))
 }
 
 fn switch_config(

@@ -23,6 +23,20 @@ pub struct Fabric {
     pub sharing: Sharing,
 }
 
+impl Default for Fabric {
+    /// What a fabric is of which a file says nothing, without ports: crosspoints as large as the largest in the literature's figures
+    /// (Anhalt, 2011, chapter 4), whole Ethernet frames without tags.
+    fn default() -> Self {
+        Fabric {
+            ports: Vec::new(),
+            crosspoint: ByteSize(192_000),
+            max_packet: ByteSize(1514),
+            discipline: InterDiscipline::default(),
+            sharing: Sharing::default(),
+        }
+    }
+}
+
 /// A port of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FabricPort {

@@ -25,4 +25,5 @@ pub use snapshot::{
 pub use socket::SocketFile;
 pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
+pub use virtuals::convert::fail_mode;
 pub use weir_tls::Files as TlsFiles;

@@ -1,6 +1,6 @@
 //! A virtual switch.
 use super::nodes::{port_number, table_limits};
-use super::virtual_switches::{DEFAULT_CROSSPOINT, size};
+use super::virtual_switches::{size, within};
 use super::{Checked, Names, Source, duration};
 use crate::{Crosspoint, Fabric, FailMode, QueueManager, Red, Selector, VirtualPort, VirtualSwitch, document};
 use toml::Spanned;
@@ -30,7 +30,7 @@ pub(crate) fn virtual_switch(
     };
     let ports = ports(source, &name, item.ports, fabric)?;
     let least = fabric.max_packet.0..=fabric.crosspoint.0;
-    let buffer = size(source, "buffer", Some(&item.buffer), DEFAULT_CROSSPOINT, least.clone())?;
+    let buffer = within(source, "buffer", &item.buffer, least.clone())?;
     let buffers = buffers(source, &name, item.buffers, &ports, least)?;
     let known = |number: u32| ports.iter().any(|port| port.number == number);
     if let Some(path) = item.paths.iter().flatten().find(|path| !path.as_ref().iter().all(|number| known(*number))) {
@@ -87,7 +87,7 @@ fn buffers(
         if buffers.iter().any(|other| (other.from, other.to) == (from, to)) {
             return Err(wrong(format!("found {from} to {to} twice, expected each once")));
         }
-        let buffer = size(source, "buffers: buffer", Some(buffer), DEFAULT_CROSSPOINT, limits.clone())?;
+        let buffer = within(source, "buffers: buffer", buffer, limits.clone())?;
         buffers.push(Crosspoint { from, to, buffer });
     }
     Ok(buffers)

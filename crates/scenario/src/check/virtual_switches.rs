@@ -11,10 +11,6 @@ use weir_units::{Bps, ByteSize, Instant};
 const MAX_PORTS: u32 = 256;
 /// Most virtual switches of one switch.
 const MAX_VIRTUAL: usize = 256;
-/// A whole Ethernet frame without tags.
-const DEFAULT_MAX_PACKET: ByteSize = ByteSize(1514);
-/// The largest buffer in the literature's figures (Anhalt, 2011, chapter 4).
-pub(super) const DEFAULT_CROSSPOINT: ByteSize = ByteSize(192_000);
 const MAX_CROSSPOINT: ByteSize = ByteSize(1_000_000_000);
 
 /// What the file says of a switch's fabric and virtual switches.
@@ -111,9 +107,10 @@ fn fabric(
         }
         (1..=found).for_each(|number| _ = ports.entry(number).or_default());
     }
-    let max_packet = size(source, "max_packet", item.max_packet.as_ref(), DEFAULT_MAX_PACKET, 64..=65_535)?;
+    let unsaid = Fabric::default();
+    let max_packet = size(source, "max_packet", item.max_packet.as_ref(), unsaid.max_packet, 64..=65_535)?;
     let least = max_packet.0..=MAX_CROSSPOINT.0;
-    let crosspoint = size(source, "crosspoint", item.crosspoint.as_ref(), DEFAULT_CROSSPOINT, least)?;
+    let crosspoint = size(source, "crosspoint", item.crosspoint.as_ref(), unsaid.crosspoint, least)?;
     let default = item.rate.map(Spanned::into_inner);
     let rated = |(port, rate): (u32, Option<Bps>)| {
         let missing = || {
@@ -129,12 +126,12 @@ fn fabric(
         ports: ports.into_iter().map(rated).collect::<Checked<_>>()?,
         crosspoint,
         max_packet,
-        discipline: item.discipline.unwrap_or_default(),
-        sharing: item.sharing.unwrap_or_default(),
+        discipline: item.discipline.unwrap_or(unsaid.discipline),
+        sharing: item.sharing.unwrap_or(unsaid.sharing),
     })
 }
 
-/// A size in limits.
+/// A size in limits, or what it is if nothing is said.
 pub(super) fn size(
     source: &Source<'_>,
     what: &str,
@@ -142,7 +139,16 @@ pub(super) fn size(
     default: ByteSize,
     limits: std::ops::RangeInclusive<u64>,
 ) -> Checked<ByteSize> {
-    let Some(item) = item else { return Ok(default) };
+    item.map_or(Ok(default), |item| within(source, what, item, limits))
+}
+
+/// A size in limits.
+pub(super) fn within(
+    source: &Source<'_>,
+    what: &str,
+    item: &Spanned<ByteSize>,
+    limits: std::ops::RangeInclusive<u64>,
+) -> Checked<ByteSize> {
     if limits.contains(&item.as_ref().0) {
         return Ok(*item.as_ref());
     }

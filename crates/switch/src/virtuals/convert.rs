@@ -1,18 +1,6 @@
 //! What files say of virtual switches, as the datapath takes it.
 use weir_datapath::{DatapathConfig, FailMode, PacketInLimit};
 use weir_scenario::VirtualSwitch;
-use weir_units::ByteSize;
-
-/// What a fabric is of which nothing is said, without its ports.
-pub(crate) fn unsaid_fabric() -> weir_scenario::Fabric {
-    weir_scenario::Fabric {
-        ports: Vec::new(),
-        crosspoint: ByteSize(192_000),
-        max_packet: ByteSize(1514),
-        discipline: weir_scenario::InterDiscipline::Drr,
-        sharing: weir_scenario::Sharing::Strict,
-    }
-}
 
 /// A virtual switch's datapath: with room for what one tenant needs, not for what exhausts the others.
 pub(crate) fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> DatapathConfig {
@@ -27,7 +15,8 @@ pub(crate) fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> D
     }
 }
 
-pub(crate) fn fail_mode(mode: weir_scenario::FailMode) -> FailMode {
+/// What a switch does without a controller.
+pub fn fail_mode(mode: weir_scenario::FailMode) -> FailMode {
     match mode {
         weir_scenario::FailMode::Secure => FailMode::Secure,
         weir_scenario::FailMode::Standalone => FailMode::Standalone,

@@ -44,7 +44,10 @@ impl Engine {
             let rated = |slot: &crate::engine::ports::Slot| {
                 slot.number.is_ordinary().then(|| Some(FabricPort { port: slot.number.0, rate: slot.rate()? }))?
             };
-            weir_scenario::Fabric { ports: self.ports.iter().filter_map(rated).collect(), ..convert::unsaid_fabric() }
+            weir_scenario::Fabric {
+                ports: self.ports.iter().filter_map(rated).collect(),
+                ..weir_scenario::Fabric::default()
+            }
         })
     }
 
