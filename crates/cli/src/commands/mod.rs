@@ -7,6 +7,7 @@ mod ofp;
 mod quickstart;
 mod run;
 mod simulate;
+mod sweep;
 mod switch;
 
 use clap::{Parser, Subcommand};

@@ -1,9 +1,9 @@
 //! `weir simulate`: a scenario file in virtual time; exit status as `weir run`.
 mod report;
 mod streams;
-mod sweep;
 
 use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
+use super::sweep::{self, Point, Sweep};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use sweep::{Point, Sweep};
 use weir_emulator::{Cancel, LabResult};
 use weir_scenario::Scenario;
 use weir_sim::Watch;
@@ -30,7 +29,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Simulate for each of several values of the file, all combinations if given more than once: KEY=A,B,C or KEY=FROM..TO:STEP,
-    /// such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB'
+    /// such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB' or, for every item of a list that has it, traffic.rate=20..200:20
     #[arg(long, value_name = "KEY=VALUES")]
     sweep: Vec<Sweep>,
     /// Instead of the scenario's seed

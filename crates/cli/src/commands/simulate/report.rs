@@ -1,7 +1,7 @@
 //! What was simulated, for people and as CSV.
 use super::streams::Simulated;
-use super::sweep::plain;
 use super::{Answer, AnyResult};
+use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use weir_sim::report::Row;

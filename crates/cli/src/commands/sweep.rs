@@ -1,5 +1,5 @@
-//! Sweeps: a scenario file with some of its values replaced.
-use anyhow::{Context, anyhow, bail, ensure};
+//! Sweeps, for every verb that answers a scenario without running it: the file with some of its values replaced.
+use anyhow::{Context, anyhow, ensure};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ const MAX_POINTS: usize = 100_000;
 
 /// A key of the file and the values it gets.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sweep {
+pub(crate) struct Sweep {
     key: String,
     steps: Vec<Step>,
     values: Vec<Value>,
@@ -28,10 +28,10 @@ enum Step {
 /// What was replaced, and by what.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(super) struct Point(pub(super) BTreeMap<String, Value>);
+pub(crate) struct Point(pub(crate) BTreeMap<String, Value>);
 
 impl Point {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Point {
 }
 
 /// A value as people write it: texts without quotes.
-pub(super) fn plain(value: &Value) -> String {
+pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -125,7 +125,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
 }
 
 /// The scenarios of all combinations of the sweeps' values; the file's own without sweeps.
-pub(super) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point, Scenario)>> {
+pub(crate) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point, Scenario)>> {
     let scenario = Scenario::read(file)?;
     if sweeps.is_empty() {
         return Ok(vec![(Point::default(), scenario)]);
@@ -158,34 +158,45 @@ pub(super) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point
 }
 
 fn replace(document: &mut toml::Table, sweep: &Sweep, value: Value) -> anyhow::Result<()> {
-    let key = &sweep.key;
-    let Some((Step::Key(first), rest)) = sweep.steps.split_first() else { bail!("--sweep: found no key") };
-    if rest.is_empty() {
-        document.insert(first.clone(), value);
+    let mut whole = Value::Table(std::mem::take(document));
+    let replaced =
+        set(&mut whole, &sweep.steps, &value).map_err(|problem| anyhow!("--sweep: {}: {problem}", sweep.key));
+    if let Value::Table(table) = whole {
+        *document = table;
+    }
+    replaced
+}
+
+/// Sets what the steps lead to.
+fn set(at: &mut Value, steps: &[Step], value: &Value) -> Result<(), String> {
+    let Some((step, rest)) = steps.split_first() else {
+        *at = value.clone();
         return Ok(());
+    };
+    match (step, at) {
+        (Step::Key(name), Value::Table(table)) if rest.is_empty() => {
+            table.insert(name.clone(), value.clone());
+            Ok(())
+        }
+        (Step::Key(name), Value::Table(table)) => {
+            let next = table.get_mut(name).ok_or_else(|| format!("the file has no `{name}` there"))?;
+            set(next, rest, value)
+        }
+        (Step::Index(index), Value::Array(items)) => {
+            let count = items.len();
+            let item =
+                items.get_mut(*index).ok_or_else(|| format!("found [{index}], expected one of {count}, from 0"))?;
+            set(item, rest, value)
+        }
+        (Step::Key(name), Value::Array(items)) => {
+            // A list without a number: every item that says it, or every item if none does.
+            let says = |item: &Value| item.get(name).is_some();
+            let all = !items.iter().any(says);
+            items.iter_mut().filter(|item| all || says(item)).try_for_each(|item| set(item, steps, value))
+        }
+        (Step::Key(name), _) => Err(format!("`{name}` is asked of what is no table")),
+        (Step::Index(index), _) => Err(format!("[{index}] is asked of what is no list")),
     }
-    let mut at = document.get_mut(first).ok_or_else(|| anyhow!("--sweep: {key}: the file has no `{first}`"))?;
-    for (number, step) in rest.iter().enumerate() {
-        let is_last = number + 1 == rest.len();
-        at = match (step, at) {
-            (Step::Key(name), Value::Table(table)) if is_last => {
-                table.insert(name.clone(), value);
-                return Ok(());
-            }
-            (Step::Key(name), Value::Table(table)) => {
-                table.get_mut(name).ok_or_else(|| anyhow!("--sweep: {key}: the file has no `{name}` there"))?
-            }
-            (Step::Index(index), Value::Array(items)) => {
-                let count = items.len();
-                let item = items.get_mut(*index);
-                item.ok_or_else(|| anyhow!("--sweep: {key}: found [{index}], expected one of {count}, from 0"))?
-            }
-            (Step::Key(name), _) => bail!("--sweep: {key}: `{name}` is asked of what is no table"),
-            (Step::Index(index), _) => bail!("--sweep: {key}: [{index}] is asked of what is no list"),
-        };
-    }
-    *at = value;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -224,12 +235,27 @@ mod tests {
     }
 
     #[test]
+    fn a_list_without_a_number_is_every_item_that_says_it() {
+        let text = "[[a]]\nc = 1\n[[a]]\nd = 1\n[[a]]\nc = 2\n";
+        let after = |key: &str| {
+            let mut document: toml::Table = toml::from_str(text).unwrap();
+            replace(&mut document, &format!("{key}=7").parse().unwrap(), Value::Integer(7)).unwrap();
+            let item = |item: &Value, key| item.get(key).and_then(Value::as_integer);
+            let items = document["a"].as_array().unwrap();
+            items.iter().map(|one| ["c", "d", "e"].map(|key| item(one, key))).collect::<Vec<_>>()
+        };
+        assert_eq!(after("a.c"), [[Some(7), None, None], [None, Some(1), None], [Some(7), None, None]]);
+        let everywhere = [[Some(1), None, Some(7)], [None, Some(1), Some(7)], [Some(2), None, Some(7)]];
+        assert_eq!(after("a.e"), everywhere);
+    }
+
+    #[test]
     fn values_are_replaced_where_they_are() {
         let mut document: toml::Table = toml::from_str("[[a]]\n[[a.b]]\nc = 1\n[[a.b]]\nc = 2\n").unwrap();
         let sweep: Sweep = "a[0].b[1].c=7".parse().unwrap();
         replace(&mut document, &sweep, Value::Integer(7)).unwrap();
         assert_eq!(document["a"][0]["b"][1]["c"].as_integer(), Some(7));
-        for wrong in ["x.y=1", "a[1].b[0].c=1", "a[0].b.c=1", "a[0].b[0].c.d=1"] {
+        for wrong in ["x.y=1", "a[1].b[0].c=1", "a[0].b.x.c=1", "a[0].b[0].c.d=1"] {
             let sweep: Sweep = wrong.parse().unwrap();
             assert!(replace(&mut document, &sweep, Value::Integer(1)).is_err(), "{wrong}");
         }
