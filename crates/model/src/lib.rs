@@ -4,7 +4,6 @@
 //! exact under these assumptions, and where it comes from.
 mod answer;
 mod check;
-pub mod control_path;
 mod distribution;
 mod error;
 pub mod fit;

@@ -9,6 +9,7 @@ mod check;
 mod cut;
 mod document;
 mod error;
+pub mod native;
 mod stream;
 mod timing;
 mod virtual_switch;

@@ -12,7 +12,6 @@ pub mod queue;
 pub mod replicate;
 pub mod report;
 pub mod scenario;
-pub mod stations;
 pub mod stats;
 pub mod tally;
 

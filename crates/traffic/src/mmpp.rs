@@ -67,7 +67,7 @@ impl Mmpp {
     ///
     /// # Errors
     /// States that do not all lead to one another.
-    fn shares(&self) -> Result<Vec<f64>, TrafficError> {
+    pub fn shares(&self) -> Result<Vec<f64>, TrafficError> {
         let n = self.rates.len();
         if !self.is_connected() {
             let expected = "that each state leads to every other";

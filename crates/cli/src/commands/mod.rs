@@ -4,6 +4,7 @@ mod controller;
 mod ctl;
 mod experiment;
 mod ofp;
+mod predict;
 mod quickstart;
 mod run;
 mod simulate;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Run(run::Args),
     /// Simulate a scenario file in virtual time
     Simulate(Box<simulate::Args>),
+    /// Predict by formulas what a scenario file's packets will meet
+    Predict(Box<predict::Args>),
     /// Run a switch
     Switch(Box<switch::Args>),
     /// Talk to a running switch
@@ -52,6 +55,7 @@ impl Command {
             Command::Quickstart(args) => quickstart::run(args),
             Command::Run(args) => run::run(args),
             Command::Simulate(args) => simulate::run(*args),
+            Command::Predict(args) => predict::run(*args),
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),

@@ -9,7 +9,7 @@ use weir_units::Instant;
 
 /// Bytes on their way at most: fits a link's default buffer, since the stack recovers slowly when a whole burst is lost (it
 /// has no selective acknowledgements). Over a long link it bounds the rate: 96 KiB in a round trip of 10 ms are 78 Mbit/s.
-const WINDOW_BYTES: usize = 96 << 10;
+const WINDOW_BYTES: usize = weir_scenario::native::TCP_WINDOW_BYTES;
 /// What is sent: zeros, this many at once.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// How long the end of the connection is waited for after its time.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> {
     let arrival_rate = positive("arrival rate", arrival_rate)?;
     let rho = stable("the queue", arrival_rate * service.mean())?;
-    let waiting = Leaf::Waiting(Arc::new(Waiting { law: service.clone(), rho }));
+    let waiting = waiting(service, rho);
     let waiting_s = waiting.mean();
     let sojourn_s = waiting_s + service.mean();
     Ok(SteadyState {
@@ -25,6 +25,20 @@ pub fn mg1(arrival_rate: f64, service: &Law) -> Result<SteadyState, ModelError> 
         loss: 0.0,
         sojourn: Distribution::sum([&Distribution::leaf(waiting), &Distribution::law(service)]),
     })
+}
+
+/// The waiting times alone of such a queue: what packets of any length of their own find before them. Exact.
+///
+/// # Errors
+/// As [`mg1`].
+pub fn mg1_waiting(arrival_rate: f64, service: &Law) -> Result<Distribution, ModelError> {
+    let arrival_rate = positive("arrival rate", arrival_rate)?;
+    let rho = stable("the queue", arrival_rate * service.mean())?;
+    Ok(Distribution::leaf(waiting(service, rho)))
+}
+
+fn waiting(service: &Law, rho: f64) -> Leaf {
+    Leaf::Waiting(Arc::new(Waiting { law: service.clone(), rho }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod mg1k;
 mod mm1;
 mod mm1k;
 
-pub use mg1::mg1;
+pub use mg1::{mg1, mg1_waiting};
 pub use mg1k::{MAX_PLACES_GENERAL, mg1k};
 pub use mm1::mm1;
 pub use mm1k::{MAX_PLACES, mm1k};

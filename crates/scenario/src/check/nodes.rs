@@ -12,7 +12,7 @@ const MAX_DELAY: Duration = Duration::from_secs(10);
 /// OpenFlow 1.0 numbers ports up to 0xff00, and a lab may speak it.
 const MAX_PORT: u32 = 0xfeff;
 /// What a rate-limited link buffers when the file does not say: 100 ms of 10 Mbit/s.
-const DEFAULT_BUFFER: ByteSize = ByteSize(128_000);
+const DEFAULT_BUFFER: ByteSize = crate::native::BUFFER;
 
 pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Tenant) -> Checked<Tenant> {
     let name = names.claim(source, item.name)?;

@@ -18,7 +18,7 @@ use weir_emulator::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult
 use weir_emulator::{LabError, MAX_ADDRESSES, Progress};
 use weir_packet::PortNo;
 use weir_port::memory;
-use weir_scenario::{LinkSpec, Scenario};
+use weir_scenario::{LinkSpec, Scenario, native};
 use weir_units::{Bps, Instant};
 
 /// How long switches may take to come under control.
@@ -44,7 +44,7 @@ pub struct Settings {
 impl Default for Settings {
     /// 10 Gbit/s and 50 us, about what a lab in one process has.
     fn default() -> Self {
-        Settings { link_rate: Bps(10_000_000_000), control_delay: Duration::from_micros(50) }
+        Settings { link_rate: native::LINK_RATE, control_delay: native::CONTROL_DELAY }
     }
 }
 

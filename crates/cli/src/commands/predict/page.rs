@@ -1,0 +1,176 @@
+//! What was predicted, as a page with charts.
+use super::Answer;
+use super::report::{Unit, percent, word};
+use crate::commands::sweep::plain;
+use std::collections::BTreeMap;
+use weir_plot::{Axis, Bar, Bars, Cell, Chart, Figure, Look, Page, Point, Series, Table, short};
+use weir_predict::{AlternativeAnswer, Delays, FlowAnswer, Prediction, Status};
+
+/// Devices on a chart.
+const MOST_DEVICES: usize = 20;
+/// Points of a distribution's line.
+const POINTS: u32 = 120;
+
+/// The page.
+pub(super) fn page(answers: &[Answer], footer: &str) -> String {
+    let scenario = answers.first().map_or("", |answer| answer.prediction.scenario.as_str());
+    let mut page = Page::new(&format!("Prediction of {scenario}"));
+    let unit = Unit::of(answers.iter().map(|answer| &answer.prediction));
+    match answers {
+        [one] if one.point.is_empty() => single(&mut page, &one.prediction, &unit),
+        all => swept(&mut page, all, &unit),
+    }
+    page.finish(footer)
+}
+
+fn single(page: &mut Page, prediction: &Prediction, unit: &Unit) {
+    page.text("By formulas: nothing was run.");
+    page.figure(&distributions(prediction, unit), "Shares of packets that take no longer");
+    page.heading("Traffic").table(&flows(prediction, unit));
+    page.heading("Devices");
+    page.figure(&utilisations(prediction), "When they are busiest");
+    page.table(&devices(prediction, unit));
+    trust(page, prediction);
+}
+
+fn trust(page: &mut Page, prediction: &Prediction) {
+    page.heading("When to trust it");
+    let choice = |choice: &weir_predict::ModelChoice| {
+        (choice.model, false, format!("for {}: {}. Holds: {}", choice.switches.join(", "), choice.why, choice.validity))
+    };
+    page.list(prediction.models.iter().map(choice));
+    for warning in &prediction.warnings {
+        page.warning(&warning.to_string());
+    }
+    page.details("Assumptions", |page| {
+        for assumption in &prediction.assumptions {
+            page.text(assumption);
+        }
+    });
+}
+
+fn name(flow: &FlowAnswer) -> String {
+    format!("{} {} -> {}", flow.kind, flow.from, flow.to)
+}
+
+fn distributions(prediction: &Prediction, unit: &Unit) -> Figure {
+    let line = |flow: &FlowAnswer| {
+        let delay = flow.distribution.as_ref()?;
+        let shares = (1..POINTS).map(|number| f64::from(number) / f64::from(POINTS)).chain([0.995, 0.999]);
+        let points = shares.filter_map(|share| Some(Point::new(unit.scaled(delay.quantile(share).ok()?), share)));
+        Some(Series::looking(name(flow), Look::Curve, points.collect()))
+    };
+    Figure::Chart(Chart {
+        name: "delays".into(),
+        title: "Delay by flow".into(),
+        x: Axis::linear(format!("delay, {}", unit.name)),
+        y: Axis::linear("share of packets"),
+        series: prediction.flows.iter().filter_map(line).collect(),
+    })
+}
+
+fn utilisations(prediction: &Prediction) -> Figure {
+    let shown = || prediction.devices.iter().take(MOST_DEVICES);
+    let bar = |value: f64| Some(Bar { value: value * 100.0, interval: None });
+    Figure::Bars(Bars {
+        name: "utilisation".into(),
+        title: "How busy devices are".into(),
+        x: String::new(),
+        y: Axis::linear("utilisation, %"),
+        groups: shown().map(|device| device.device.clone()).collect(),
+        series: vec![("predicted".into(), shown().map(|device| bar(device.utilisation)).collect())],
+    })
+}
+
+fn flows(prediction: &Prediction, unit: &Unit) -> Table {
+    let head =
+        ["flow", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"].map(str::to_owned).into();
+    let row = |flow: &FlowAnswer| {
+        let mut cells: Vec<Cell> = vec![name(flow).into(), status(&flow.status), short(flow.packets_per_s).into()];
+        cells.push(flow.loss.map_or_else(String::new, percent).into());
+        cells.extend(unit.delays(flow.delay).map(Cell::from));
+        cells.push(flow.bottleneck.clone().unwrap_or_default().into());
+        cells
+    };
+    Table { head, texts: 2, rows: prediction.flows.iter().map(row).collect() }
+}
+
+fn status(status: &Status) -> Cell {
+    if *status == Status::Unstable { Cell::wrong(word(status)) } else { word(status).into() }
+}
+
+fn devices(prediction: &Prediction, unit: &Unit) -> Table {
+    let head = ["device", "status", "formula", "packets/s", "busy", "loss", "mean", "p50", "p95", "p99"]
+        .map(str::to_owned)
+        .into();
+    let row = |device: &weir_predict::DeviceAnswer| {
+        let mut cells: Vec<Cell> =
+            vec![device.device.clone().into(), status(&device.status), device.model.clone().into()];
+        cells.push(short(device.packets_per_s).into());
+        cells.push(format!("{:.1}%", device.utilisation * 100.0).into());
+        cells.push(device.loss.map_or_else(String::new, percent).into());
+        cells.extend(unit.delays(device.delay).map(Cell::from));
+        cells
+    };
+    Table { head, texts: 3, rows: prediction.devices.iter().map(row).collect() }
+}
+
+/// Lines over the values of what was swept, if they are numbers; else over their places.
+fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
+    let key = answers.iter().flat_map(|answer| answer.point.0.keys()).next().cloned().unwrap_or_default();
+    let numbers: Option<Vec<f64>> = answers.iter().map(|answer| number(&plain(answer.point.0.get(&key)?))).collect();
+    let numeric = numbers.is_some();
+    let along = numbers.unwrap_or_else(|| (1..).map(f64::from).take(answers.len()).collect());
+    let label = if numeric { key.clone() } else { format!("{key}, in the order given") };
+    page.text("By formulas: nothing was run. Where a line ends or has a gap there is no steady state.");
+    for (file, title, of) in [
+        ("mean", "Mean delay", (|delays| delays.mean_s) as fn(&Delays) -> f64),
+        ("p99", "99 of 100 packets take no longer", |delays| delays.p99_s),
+    ] {
+        let mut lines: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+        for (answer, x) in answers.iter().zip(&along) {
+            let group = group(answer, &key);
+            for flow in &answer.prediction.flows {
+                let y = flow.delay.as_ref().map_or(f64::NAN, |delays| unit.scaled(of(delays)));
+                lines.entry(format!("{}{group}", name(flow))).or_default().push(Point::new(*x, y));
+            }
+            for one in &answer.prediction.alternatives {
+                let y = match &one.answer {
+                    AlternativeAnswer::Numbers { mean_s, .. } if file == "mean" => unit.scaled(*mean_s),
+                    AlternativeAnswer::Numbers { p99_s: Some(p99_s), .. } if file != "mean" => unit.scaled(*p99_s),
+                    _ => f64::NAN,
+                };
+                lines.entry(format!("{}{group}", one.model)).or_default().push(Point::new(*x, y));
+            }
+        }
+        lines.retain(|_, points| points.iter().any(|point| point.y.is_finite()));
+        let chart = Chart {
+            name: file.into(),
+            title: title.into(),
+            x: Axis::linear(label.clone()),
+            y: Axis::log(format!("delay, {}", unit.name)),
+            series: lines.into_iter().map(|(name, points)| Series::line(name, points)).collect(),
+        };
+        page.figure(&chart.into(), "");
+    }
+    for answer in answers {
+        page.details(&answer.point.to_string(), |page| {
+            page.table(&flows(&answer.prediction, unit)).table(&devices(&answer.prediction, unit));
+        });
+    }
+    if let Some(answer) = answers.last() {
+        trust(page, &answer.prediction);
+    }
+}
+
+/// What else was swept.
+fn group(answer: &Answer, key: &str) -> String {
+    let others = answer.point.0.iter().filter(|(other, _)| other.as_str() != key);
+    others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()
+}
+
+/// The number at the beginning of a value with a unit.
+fn number(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(text.len());
+    text[..end].parse().ok()
+}

@@ -1,0 +1,325 @@
+//! What was predicted, for people and as CSV.
+use super::Answer;
+use crate::commands::sweep::plain;
+use comfy_table::{CellAlignment, Table, presets};
+use std::fmt::Write as _;
+use weir_plot::short;
+use weir_predict::{AlternativeAnswer, Delays, FlowAnswer, Prediction, Status};
+
+/// From here on times are in milliseconds.
+const MILLISECONDS_FROM: f64 = 0.01;
+/// Devices shown; of more, those with most to do.
+const MOST_DEVICES: usize = 20;
+
+/// What the figures come from.
+pub(super) fn footer(file: &str, seconds: f64) -> String {
+    format!(
+        "Predicted in {:.1} ms with weir {}, scenario file {file}; nothing was run",
+        seconds * 1e3,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// The whole report.
+pub(super) fn text(answers: &[Answer], footer: &str) -> String {
+    let mut text = match answers {
+        [one] if one.point.is_empty() => one_text(&one.prediction),
+        all => swept_text(all),
+    };
+    let _ = writeln!(text, "{footer}");
+    text
+}
+
+fn one_text(prediction: &Prediction) -> String {
+    let unit = Unit::of([prediction]);
+    let mut text = format!("Traffic (times in {})\n", unit.name);
+    let mut table =
+        table(&["", "from", "to", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"], 4..10);
+    for flow in &prediction.flows {
+        let mut row = vec![flow.kind.to_owned(), flow.from.clone(), flow.to.clone()];
+        row.extend(numbers(flow, &unit));
+        row.push(flow.bottleneck.clone().unwrap_or_default());
+        table.add_row(row);
+        for (name, delays) in [("by the switches alone", flow.data), ("by the controller", flow.control)] {
+            if let Some(delays) = delays {
+                let mut row =
+                    vec![String::new(), String::new(), name.to_owned(), String::new(), String::new(), String::new()];
+                row.extend(unit.delays(Some(delays)));
+                table.add_row(row);
+            }
+        }
+    }
+    let _ = writeln!(text, "{}\n", table.trim_fmt());
+    text += &notes(prediction);
+    text += &devices(prediction, &unit);
+    if !prediction.alternatives.is_empty() {
+        text += &alternatives(prediction, &unit);
+    }
+    text += "Models\n";
+    for choice in &prediction.models {
+        let _ = writeln!(text, "  {} for {}: {}", choice.model, list(&choice.switches), choice.why);
+        let _ = writeln!(text, "    holds: {}", choice.validity);
+    }
+    prediction.assumptions.iter().for_each(|assumed| _ = writeln!(text, "  assumed: {assumed}"));
+    text.push('\n');
+    for warning in &prediction.warnings {
+        let _ = writeln!(text, "{warning}");
+    }
+    text
+}
+
+/// A few names, and how many more there are.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 6;
+    if names.len() <= SHOWN {
+        return names.join(", ");
+    }
+    format!("{} and {} more", names[..SHOWN].join(", "), names.len() - SHOWN)
+}
+
+fn notes(prediction: &Prediction) -> String {
+    let mut text = String::new();
+    for flow in &prediction.flows {
+        let goodput = flow.goodput_bps.map(|bps| format!("{:.1} Mbit/s of payload", bps / 1e6));
+        for note in goodput.iter().chain(&flow.notes) {
+            let _ = writeln!(text, "{} {} -> {}: {note}", flow.kind, flow.from, flow.to);
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+fn devices(prediction: &Prediction, unit: &Unit) -> String {
+    let mut table =
+        table(&["device", "status", "packets/s", "busy", "loss", "mean", "p50", "p95", "p99", "formula"], 2..9);
+    for device in prediction.devices.iter().take(MOST_DEVICES) {
+        let mut row = vec![
+            device.device.clone(),
+            word(&device.status).to_owned(),
+            short(device.packets_per_s),
+            format!("{:.1}%", device.utilisation * 100.0),
+            device.loss.map_or_else(String::new, percent),
+        ];
+        row.extend(unit.delays(device.delay));
+        row.push(device.model.clone());
+        table.add_row(row);
+    }
+    let hidden = prediction.devices.len().saturating_sub(MOST_DEVICES);
+    let more = if hidden > 0 { format!("and {hidden} with less to do (--json has all)\n") } else { String::new() };
+    let first = prediction.bottleneck.as_ref().map_or_else(String::new, |name| format!("; {name} would be full first"));
+    format!("Devices (when they are busiest{first})\n{}\n{more}\n", table.trim_fmt())
+}
+
+fn alternatives(prediction: &Prediction, unit: &Unit) -> String {
+    let mut table = table(&["model", "status", "loss", "mean", "p50", "p95", "p99", ""], 2..7);
+    for one in &prediction.alternatives {
+        table.add_row(match &one.answer {
+            AlternativeAnswer::Numbers { mean_s, p50_s, p95_s, p99_s, loss } => {
+                let time = |s: &Option<f64>| s.map_or_else(String::new, |s| unit.time(s));
+                vec![
+                    one.model.clone(),
+                    "OK".into(),
+                    loss.map_or_else(String::new, percent),
+                    unit.time(*mean_s),
+                    time(p50_s),
+                    time(p95_s),
+                    time(p99_s),
+                    String::new(),
+                ]
+            }
+            AlternativeAnswer::None { status, reason } => {
+                let empty = || String::new();
+                vec![
+                    one.model.clone(),
+                    (*status).to_owned(),
+                    empty(),
+                    empty(),
+                    empty(),
+                    empty(),
+                    empty(),
+                    reason.clone(),
+                ]
+            }
+        });
+    }
+    format!("What other models say of the switch and its controller, without links\n{}\n\n", table.trim_fmt())
+}
+
+fn swept_text(answers: &[Answer]) -> String {
+    let unit = Unit::of(answers.iter().map(|answer| &answer.prediction));
+    let keys: Vec<&str> =
+        answers.first().map(|answer| answer.point.0.keys().map(String::as_str).collect()).unwrap_or_default();
+    let mut head = keys.clone();
+    head.extend(["flow", "status", "packets/s", "loss", "mean", "p50", "p95", "p99", "longest at"]);
+    let mut table = table(&head, keys.len() + 2..keys.len() + 8);
+    let (mut rows, mut unstable) = (0, 0);
+    for answer in answers {
+        let values: Vec<String> = answer.point.0.values().map(plain).collect();
+        for flow in &answer.prediction.flows {
+            rows += 1;
+            unstable += usize::from(flow.status == Status::Unstable);
+            let mut row = values.clone();
+            row.push(format!("{} {} -> {}", flow.kind, flow.from, flow.to));
+            row.extend(numbers(flow, &unit));
+            row.push(flow.bottleneck.clone().unwrap_or_default());
+            table.add_row(row);
+        }
+        for one in &answer.prediction.alternatives {
+            let mut row = values.clone();
+            row.push(format!("model {}", one.model));
+            match &one.answer {
+                AlternativeAnswer::None { status, reason } => {
+                    row.extend([
+                        (*status).to_owned(),
+                        String::new(),
+                        String::new(),
+                        String::new(),
+                        String::new(),
+                        String::new(),
+                        String::new(),
+                    ]);
+                    row.push(reason.clone());
+                }
+                AlternativeAnswer::Numbers { mean_s, p50_s, p95_s, p99_s, loss } => {
+                    let time = |s: &Option<f64>| s.map_or_else(String::new, |s| unit.time(s));
+                    row.extend([
+                        "OK".into(),
+                        String::new(),
+                        loss.map_or_else(String::new, percent),
+                        unit.time(*mean_s),
+                    ]);
+                    row.extend([time(p50_s), time(p95_s), time(p99_s), String::new()]);
+                }
+            }
+            table.add_row(row);
+        }
+    }
+    let mut text = format!("Traffic (times in {})\n{}\n\n", unit.name, table.trim_fmt());
+    let _ = writeln!(
+        text,
+        "{rows} rows of traffic, {unstable} of them UNSTABLE: without a steady state, and without numbers"
+    );
+    text
+}
+
+/// Status, packets, loss and delays of a flow.
+fn numbers(flow: &FlowAnswer, unit: &Unit) -> Vec<String> {
+    let mut cells =
+        vec![word(&flow.status).to_owned(), short(flow.packets_per_s), flow.loss.map_or_else(String::new, percent)];
+    cells.extend(unit.delays(flow.delay));
+    cells
+}
+
+pub(super) fn word(status: &Status) -> &'static str {
+    match status {
+        Status::Ok => "OK",
+        Status::Unstable => "UNSTABLE",
+        Status::Full => "FULL",
+        Status::Isolated => "ISOLATED",
+        Status::NoPath => "NO_PATH",
+    }
+}
+
+pub(super) fn percent(share: f64) -> String {
+    if share > 0.0 && share < 1e-4 { format!("{:.0e}%", share * 100.0) } else { format!("{:.2}%", share * 100.0) }
+}
+
+/// Microseconds or milliseconds, whichever suits the longest delay.
+pub(super) struct Unit {
+    pub(super) name: &'static str,
+    factor: f64,
+}
+
+impl Unit {
+    pub(super) fn of<'a>(predictions: impl IntoIterator<Item = &'a Prediction>) -> Unit {
+        let flows = predictions.into_iter().flat_map(|prediction| &prediction.flows);
+        let delays = flows.flat_map(|flow| [flow.delay, flow.data, flow.control]).flatten();
+        let longest = delays.map(|delays| delays.p99_s).fold(0.0, f64::max);
+        if longest >= MILLISECONDS_FROM {
+            Unit { name: "milliseconds", factor: 1e3 }
+        } else {
+            Unit { name: "microseconds", factor: 1e6 }
+        }
+    }
+
+    pub(super) fn time(&self, seconds: f64) -> String {
+        short(seconds * self.factor)
+    }
+
+    pub(super) fn scaled(&self, seconds: f64) -> f64 {
+        seconds * self.factor
+    }
+
+    pub(super) fn delays(&self, delays: Option<Delays>) -> [String; 4] {
+        match delays {
+            None => Default::default(),
+            Some(Delays { mean_s, p50_s, p95_s, p99_s }) => [mean_s, p50_s, p95_s, p99_s].map(|s| self.time(s)),
+        }
+    }
+}
+
+fn table(head: &[&str], numbers: std::ops::Range<usize>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(head.to_vec());
+    for at in numbers {
+        if let Some(column) = table.column_mut(at) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A line for each flow, and for each other model, of each point.
+pub(super) fn csv(answers: &[Answer]) -> String {
+    let keys: Vec<&String> = answers.first().map(|answer| answer.point.0.keys().collect()).unwrap_or_default();
+    let mut head: Vec<String> = keys.iter().map(|key| quoted(key)).collect();
+    head.push("kind,from,to,status,packets_per_s,loss,mean_s,p50_s,p95_s,p99_s,control_mean_s,control_p99_s,goodput_bps,bottleneck,notes".into());
+    let mut text = head.join(",") + "\n";
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value}"));
+    for answer in answers {
+        let values: Vec<String> = answer.point.0.values().map(|value| quoted(&plain(value))).collect();
+        let mut line = |cells: Vec<String>| {
+            let all: Vec<String> = values.iter().cloned().chain(cells).collect();
+            text += &(all.join(",") + "\n");
+        };
+        for flow in &answer.prediction.flows {
+            let delay = |of: fn(&Delays) -> f64| number(flow.delay.as_ref().map(of));
+            line(vec![
+                flow.kind.into(),
+                flow.from.clone(),
+                flow.to.clone(),
+                word(&flow.status).into(),
+                format!("{}", flow.packets_per_s),
+                number(flow.loss),
+                delay(|d| d.mean_s),
+                delay(|d| d.p50_s),
+                delay(|d| d.p95_s),
+                delay(|d| d.p99_s),
+                number(flow.control.map(|control| control.mean_s)),
+                number(flow.control.map(|control| control.p99_s)),
+                number(flow.goodput_bps),
+                quoted(flow.bottleneck.as_deref().unwrap_or_default()),
+                quoted(&flow.notes.join("; ")),
+            ]);
+        }
+        for one in &answer.prediction.alternatives {
+            let (status, numbers, reason) = match &one.answer {
+                AlternativeAnswer::Numbers { mean_s, p50_s, p95_s, p99_s, loss } => {
+                    ("OK", [*loss, Some(*mean_s), *p50_s, *p95_s, *p99_s], String::new())
+                }
+                AlternativeAnswer::None { status, reason } => (*status, [None; 5], reason.clone()),
+            };
+            let mut cells = vec!["model".into(), one.model.clone(), String::new(), status.into(), String::new()];
+            cells.extend(numbers.map(number));
+            cells.extend([String::new(), String::new(), String::new(), String::new(), quoted(&reason)]);
+            line(cells);
+        }
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}

@@ -1,0 +1,181 @@
+//! What other models say of a scenario of one switch with timing and its controller.
+use crate::answer::{Alternative, AlternativeAnswer};
+use crate::{PredictError, Settings};
+use serde_json::{Map, Value, json};
+use weir_model::registry;
+use weir_scenario::{ControlPath, ControllerTiming, Scenario, ServiceTime, SwitchTiming, TrafficKind};
+use weir_traffic::Service;
+
+/// Models that can be asked, in the order of their appearance.
+const MODELS: [&str; 9] = ["mm1", "base_mm1", "base_mm1k", "mg1", "jarschel", "mahmood", "goto", "lcs", "sdn4q"];
+
+/// Names of the models that `all` stands for.
+pub fn models() -> impl Iterator<Item = &'static str> {
+    MODELS.into_iter().filter(|name| registry::find(name).is_ok())
+}
+
+/// What the models that were asked for say.
+pub(crate) fn answers(scenario: &Scenario, settings: &Settings) -> Result<Vec<Alternative>, PredictError> {
+    let mut names: Vec<&'static str> = Vec::new();
+    for name in &settings.models {
+        match name.as_str() {
+            "all" => names.extend(models()),
+            found => {
+                if let Some(known) = models().find(|known| *known == found) {
+                    names.push(known);
+                    continue;
+                }
+                let expected = models().collect::<Vec<_>>().join(", ");
+                return Err(PredictError::UnknownModel { found: found.to_owned(), expected });
+            }
+        }
+    }
+    let asked = asked(scenario);
+    let answer = |name: &str| match &asked {
+        Err(reason) => AlternativeAnswer::None { status: "NOT_COVERED", reason: reason.clone() },
+        Ok(asked) => match asked.parameters(name) {
+            Err(reason) => AlternativeAnswer::None { status: "NOT_COVERED", reason },
+            Ok(parameters) => evaluate(name, parameters),
+        },
+    };
+    Ok(names.into_iter().map(|name| Alternative { model: name.to_owned(), answer: answer(name) }).collect())
+}
+
+fn evaluate(name: &str, parameters: Map<String, Value>) -> AlternativeAnswer {
+    match registry::find(name).and_then(|model| model.evaluate(&parameters)) {
+        Err(error) => AlternativeAnswer::None { status: error.kind(), reason: error.to_string() },
+        Ok(outcome) => AlternativeAnswer::Numbers {
+            mean_s: outcome.get("T").unwrap_or_default(),
+            p50_s: outcome.get("p50"),
+            p95_s: outcome.get("p95"),
+            p99_s: outcome.get("p99"),
+            loss: outcome.get("loss"),
+        },
+    }
+}
+
+/// The one switch that they are asked about.
+struct Asked<'a> {
+    timing: &'a SwitchTiming,
+    controller: &'a ControllerTiming,
+    /// Packets a second, all flows together.
+    rate: f64,
+    /// Share of them that asks the controller.
+    share: f64,
+    /// Mean length.
+    bytes: f64,
+}
+
+fn asked(scenario: &Scenario) -> Result<Asked<'_>, String> {
+    let mut timed = scenario.switches.iter().filter_map(|switch| switch.timing.as_ref());
+    let (Some(timing), None) = (timed.next(), timed.next()) else {
+        return Err("this model is of one switch and its controller: it is asked where exactly one switch of a scenario has timing".into());
+    };
+    let (mut rate, mut asking, mut bytes) = (0.0, 0.0, 0.0);
+    for item in &scenario.traffic {
+        if let TrafficKind::Udp { offered, new_flows, .. } = &item.kind {
+            rate += offered.per_second();
+            asking += offered.per_second() * new_flows;
+            bytes += offered.per_second() * offered.mean_bytes().map_err(|error| error.to_string())?;
+        }
+    }
+    if rate <= 0.0 {
+        return Err("there is no udp traffic".into());
+    }
+    Ok(Asked { timing, controller: &scenario.controller, rate, share: asking / rate, bytes: bytes / rate })
+}
+
+impl Asked<'_> {
+    /// Its parameters for a model.
+    fn parameters(&self, name: &str) -> Result<Map<String, Value>, String> {
+        let (lam, p) = (self.rate, self.share);
+        let data = || self.mean(self.timing.data.as_ref(), "data");
+        let given = match name {
+            "mm1" => json!({"lam": lam, "mu": 1.0 / data()?}),
+            "mg1" => json!({"lam": lam, "dist": self.law(self.timing.data.as_ref(), "data")?}),
+            "base_mm1" => json!({"lam": lam, "p": p, "s_switch": data()?, "s_path": self.path()?, "combine": "time"}),
+            "base_mm1k" => {
+                json!({"lam": lam, "p": p, "s_switch": data()?, "s_path": self.path()?, "K": self.buffer()?, "combine": "time"})
+            }
+            "jarschel" => {
+                json!({"lam": lam, "p": p, "mu_s": 1.0 / data()?, "mu_c": 1.0 / self.path()?, "S": self.buffer()?, "variant": "once"})
+            }
+            "mahmood" => json!({"lam": lam, "p": p, "mu_s": 1.0 / data()?, "mu_c": 1.0 / self.path()?}),
+            "goto" => {
+                let mu = 1.0 / data()?;
+                let places = self.timing.data_buffer.ok_or("it needs a `data_buffer`")?;
+                json!({"lam": lam, "p": p, "mu_l": mu, "mu_h": mu, "mu_c": 1.0 / self.path()?, "KL": places, "KH": places.min(100)})
+            }
+            "lcs" => {
+                let ControlPath::Measured { delay_s, capacity, scv, buffer } = &self.timing.control else {
+                    return Err("it needs a control path as measured (`control`)".into());
+                };
+                let buffer = buffer.ok_or("it needs a `buffer` of the control path")?;
+                json!({"lam": lam, "p": p, "dp": self.law(self.timing.data.as_ref(), "data")?, "D0": delay_s, "cap": capacity, "scv": scv,
+                    "K": buffer})
+            }
+            "sdn4q" => self.stages(lam, p)?,
+            _ => return Err("it has other parameters than a scenario".into()),
+        };
+        match given {
+            Value::Object(map) => Ok(map),
+            _ => Err("it has other parameters than a scenario".into()),
+        }
+    }
+
+    fn stages(&self, lam: f64, p: f64) -> Result<Value, String> {
+        let ControlPath::Agents { packet_in, packet_out, shared: false, buffer: None } = &self.timing.control else {
+            return Err(
+                "it needs agents of their own without limit (the network's own answer covers the others)".into()
+            );
+        };
+        Ok(json!({
+            "lam": lam,
+            "p": p,
+            "dp": self.law(self.timing.data.as_ref(), "data")?,
+            "ain": self.law(packet_in.as_ref(), "packet_in")?,
+            "ctl": self.law(self.controller.service.as_ref(), "the controller's service")?,
+            "aout": self.law(packet_out.as_ref(), "packet_out")?,
+        }))
+    }
+
+    fn mean(&self, service: Option<&ServiceTime>, what: &str) -> Result<f64, String> {
+        let mean = service.map_or(0.0, |service| service.mean_s(self.bytes));
+        if mean > 0.0 { Ok(mean) } else { Err(format!("it needs `{what}` to take time")) }
+    }
+
+    /// Mean time of the whole control path.
+    fn path(&self) -> Result<f64, String> {
+        let mean = |service: &Option<ServiceTime>| service.as_ref().map_or(0.0, |service| service.mean_s(self.bytes));
+        let path = match &self.timing.control {
+            ControlPath::Measured { delay_s, .. } => *delay_s,
+            ControlPath::Agents { packet_in, packet_out, .. } => {
+                mean(packet_in) + mean(&self.controller.service) + mean(packet_out)
+            }
+        };
+        if path > 0.0 { Ok(path) } else { Err("it needs a control path that takes time".into()) }
+    }
+
+    fn buffer(&self) -> Result<u32, String> {
+        let agents = match &self.timing.control {
+            ControlPath::Measured { buffer, .. } | ControlPath::Agents { buffer, .. } => *buffer,
+        };
+        self.controller
+            .buffer
+            .or(agents)
+            .ok_or_else(|| "it needs a `buffer` of the controller or of the control path".into())
+    }
+
+    /// A law as models have it, of packets of the mean length.
+    fn law(&self, service: Option<&ServiceTime>, what: &str) -> Result<Value, String> {
+        let mean = self.mean(service, what)?;
+        let Some(ServiceTime { law, per_byte_s }) = service else { return Err(format!("it needs `{what}`")) };
+        Ok(match law {
+            _ if *per_byte_s > 0.0 => json!(["gamma", mean, law.scv() * (law.mean_s() / mean).powi(2)]),
+            Service::Constant(s) => json!(["det", s]),
+            Service::Exponential(mean) => json!(["exp", mean]),
+            Service::Uniform { from_s, to_s } if from_s < to_s => json!(["uniform", from_s, to_s]),
+            _ => json!(["gamma", mean, law.scv()]),
+        })
+    }
+}

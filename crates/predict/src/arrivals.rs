@@ -1,0 +1,154 @@
+//! How uneven arrivals are: the squared coefficient of variation (SCV) of the times between packets.
+use weir_traffic::{Arrival, Mmpp, Offered, ParetoOnOff};
+
+/// The SCV of what a source offers, and what to know about it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Unevenness {
+    pub(crate) scv: f64,
+    /// Why formulas that know only the SCV are not to be trusted.
+    pub(crate) doubt: Option<&'static str>,
+}
+
+/// More than this is taken as this: beyond, formulas say nothing.
+const MOST_SCV: f64 = 1e4;
+const BURSTS: &str = "its bursts are longer than the times between packets tell: formulas know these times only, delays in bursts come out too small";
+const HEAVY: &str =
+    "its trains and pauses have tails so heavy that no formula here covers it: delays come out far too small";
+
+/// Of what a source offers.
+pub(crate) fn unevenness(offered: &Offered) -> Unevenness {
+    let plain = |scv: f64| Unevenness { scv: capped(scv), doubt: None };
+    let doubted = |scv: f64, doubt| Unevenness { scv: capped(scv), doubt: Some(doubt) };
+    match offered {
+        Offered::Trace(trace) => {
+            let times: Vec<f64> =
+                trace.0.windows(2).map(|pair| (pair[1].at_ns.saturating_sub(pair[0].at_ns)) as f64).collect();
+            doubted(sample_scv(&times), "a trace: formulas know the spread of its times only, not their order")
+        }
+        Offered::Rule { arrival: Arrival::Constant, .. } => plain(0.0),
+        Offered::Rule { arrival: Arrival::Poisson, .. } => plain(1.0),
+        Offered::Rule { arrival: Arrival::TwoState(two), per_second, .. } => match two.general() {
+            Ok(process) => doubted(modulated(&process, *per_second), BURSTS),
+            Err(_) => plain(1.0),
+        },
+        Offered::Rule { arrival: Arrival::Mmpp(process), per_second, .. } => {
+            doubted(modulated(process, *per_second), BURSTS)
+        }
+        Offered::Rule { arrival: Arrival::ParetoOnOff(spec), per_second, .. } => {
+            doubted(trains(spec, *per_second), HEAVY)
+        }
+    }
+}
+
+fn capped(scv: f64) -> f64 {
+    if scv.is_finite() { scv.clamp(0.0, MOST_SCV) } else { MOST_SCV }
+}
+
+fn sample_scv(times: &[f64]) -> f64 {
+    let count = times.len().max(1) as f64;
+    let mean = times.iter().sum::<f64>() / count;
+    let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / count;
+    if mean > 0.0 { variance / (mean * mean) } else { 1.0 }
+}
+
+/// Of a Markov modulated Poisson process: the times between packets are of phase type, E[X^n] = n! a (L - Q)^-n 1, a the shares in which
+/// packets leave the states (Fischer and Meier-Hellstern, 1993).
+fn modulated(process: &Mmpp, per_second: f64) -> f64 {
+    let n = process.rates.len();
+    let Ok(shares) = process.shares() else { return 1.0 };
+    let mean: f64 = shares.iter().zip(&process.rates).map(|(share, rate)| share * rate).sum();
+    if !(mean > 0.0 && per_second > 0.0) {
+        return 1.0;
+    }
+    let factor = per_second / mean;
+    let matrix: Vec<Vec<f64>> = (0..n)
+        .map(|row| {
+            let leave: f64 = (0..n).filter(|to| *to != row).map(|to| process.transitions[row][to]).sum();
+            (0..n)
+                .map(|to| if to == row { leave + process.rates[row] * factor } else { -process.transitions[row][to] })
+                .collect()
+        })
+        .collect();
+    let first = solve(matrix.clone(), vec![1.0; n]);
+    let second = first.clone().and_then(|first| solve(matrix, first));
+    let (Some(first), Some(second)) = (first, second) else { return 1.0 };
+    let start = |state: usize| shares[state] * process.rates[state] / mean;
+    let moment = |of: &[f64]| (0..n).map(|state| start(state) * of[state]).sum::<f64>();
+    2.0 * moment(&second) / moment(&first).powi(2) - 1.0
+}
+
+/// Solves `matrix x = right`; the matrix is an M-matrix, so that no pivots are looked for.
+fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
+    let n = right.len();
+    for pivot in 0..n {
+        let (above, below) = matrix.split_at_mut(pivot + 1);
+        let row = &above[pivot];
+        if row[pivot].abs() < f64::MIN_POSITIVE {
+            return None;
+        }
+        for (at, other) in below.iter_mut().enumerate() {
+            let factor = other[pivot] / row[pivot];
+            for column in pivot..n {
+                other[column] -= factor * row[column];
+            }
+            right[pivot + 1 + at] -= factor * right[pivot];
+        }
+    }
+    for row in (0..n).rev() {
+        let known: f64 = (row + 1..n).map(|column| matrix[row][column] * right[column]).sum();
+        right[row] = (right[row] - known) / matrix[row][row];
+    }
+    right.iter().all(|x| x.is_finite()).then_some(right)
+}
+
+/// Of trains with pauses: within a train one packet like the other, and once in a train's length a pause.
+fn trains(spec: &ParetoOnOff, per_second: f64) -> f64 {
+    if spec.shape <= 2.0 {
+        return MOST_SCV;
+    }
+    let between = spec.on_s / (spec.on_s + spec.off_s) / per_second;
+    let packets = (spec.on_s / between).max(1.0);
+    // Pareto of mean m and shape k: E[X^2] = m^2 (k - 1)^2 / (k (k - 2)).
+    let square = spec.off_s.powi(2) * (spec.shape - 1.0).powi(2) / (spec.shape * (spec.shape - 2.0));
+    let second = between * between + (2.0 * between * spec.off_s + square) / packets;
+    second * per_second * per_second - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_traffic::{Arrivals, Size, Stream, TwoState};
+
+    #[test]
+    fn it_is_what_sources_have() {
+        let two = TwoState { high: 4.0, low: 0.5, high_s: 0.002 };
+        let pareto = ParetoOnOff { on_s: 0.01, off_s: 0.03, shape: 4.5 };
+        for (arrival, within) in [
+            (Arrival::Constant, 1e-6),
+            (Arrival::Poisson, 0.02),
+            (Arrival::TwoState(two), 0.03),
+            (
+                Arrival::Mmpp(Mmpp {
+                    rates: vec![1.0, 5.0, 20.0],
+                    transitions: vec![vec![0.0, 50.0, 0.0], vec![30.0, 0.0, 80.0], vec![400.0, 0.0, 0.0]],
+                }),
+                0.05,
+            ),
+            (Arrival::ParetoOnOff(pareto), 0.15),
+        ] {
+            let mut random = Stream::new(3, 0, 1);
+            let mut arrivals = Arrivals::new(&arrival, 2000.0, &mut random).unwrap();
+            let times: Vec<f64> = (0..400_000).map(|_| arrivals.next(&mut random) as f64).collect();
+            let rule = Offered::Rule { arrival: arrival.clone(), per_second: 2000.0, size: Size::Fixed(100) };
+            let (found, drawn) = (unevenness(&rule).scv, sample_scv(&times));
+            assert!((found - drawn).abs() <= within * drawn.max(1.0), "{arrival:?}: {found}, drawn {drawn}");
+        }
+    }
+
+    #[test]
+    fn tails_without_a_variance_are_doubted() {
+        let spec = ParetoOnOff { on_s: 0.01, off_s: 0.03, shape: 1.5 };
+        let rule = Offered::Rule { arrival: Arrival::ParetoOnOff(spec), per_second: 1000.0, size: Size::Fixed(100) };
+        assert_eq!(unevenness(&rule), Unevenness { scv: MOST_SCV, doubt: Some(HEAVY) });
+    }
+}

@@ -1,0 +1,139 @@
+//! Devices over all phases: each as it is when it is busiest.
+use crate::PredictError;
+use crate::answer::{Delays, DeviceAnswer, Status};
+use crate::network::{Network, Place};
+use crate::phase::Phase;
+use crate::station::{Solved, Station};
+use weir_model::{Distribution, Warning};
+
+/// From here on an error of the load is one ten times as large of the delay.
+const NEAR_SATURATION: f64 = 0.9;
+
+/// Devices by name, with their busiest state.
+#[derive(Default)]
+pub(crate) struct Devices {
+    found: Vec<Found>,
+}
+
+struct Found {
+    name: String,
+    place: Place,
+    /// What comes over what can be served.
+    load: f64,
+    utilisation: f64,
+    rate: f64,
+    loss: f64,
+    full: bool,
+    solved: Option<Solved>,
+}
+
+impl Devices {
+    /// Adds a solved phase.
+    pub(crate) fn add(&mut self, network: &Network<'_>, solved: &[Option<Solved>], _phase: &Phase) {
+        for ((station, place), solved) in network.stations.iter().zip(&network.places).zip(solved) {
+            if station.state.rate <= 0.0 {
+                continue;
+            }
+            let found = Found::new(station, *place, solved.clone());
+            match self.found.iter_mut().find(|known| known.place == found.place) {
+                Some(known) if known.load >= found.load => {}
+                Some(known) => *known = found,
+                None => self.found.push(found),
+            }
+        }
+    }
+
+    /// What would be full first if everything grew alike.
+    pub(crate) fn bottleneck(&self) -> Option<String> {
+        let most = self.found.iter().max_by(|a, b| a.load.total_cmp(&b.load))?;
+        Some(most.name.clone())
+    }
+
+    /// All of them, the busiest first.
+    pub(crate) fn answers(mut self) -> Result<Vec<DeviceAnswer>, PredictError> {
+        self.found.sort_by(|a, b| b.load.total_cmp(&a.load));
+        self.found.into_iter().map(Found::answer).collect()
+    }
+}
+
+impl Found {
+    fn new(station: &Station, place: Place, solved: Option<Solved>) -> Found {
+        let utilisation = solved.as_ref().map_or(station.state.offered, |solved| solved.utilisation);
+        let full = station.standing.is_some();
+        Found {
+            name: station.name.clone(),
+            place,
+            load: if full { station.state.offered.max(1.0) } else { station.state.offered },
+            utilisation,
+            rate: station.state.rate,
+            loss: station.state.loss,
+            full,
+            solved,
+        }
+    }
+
+    fn answer(self) -> Result<DeviceAnswer, PredictError> {
+        let wrong = |error| PredictError::at(&self.name, error);
+        let delay = match &self.solved {
+            Some(Solved { waiting, service, .. }) => {
+                let service = service.as_ref().map_or_else(Distribution::zero, Distribution::law);
+                Some(Delays::of(&Distribution::sum([&waiting[1], &service])).map_err(wrong)?)
+            }
+            None => None,
+        };
+        let status = match (&self.solved, self.full) {
+            (None, _) => Status::Unstable,
+            (Some(_), true) => Status::Full,
+            (Some(_), false) => Status::Ok,
+        };
+        Ok(DeviceAnswer {
+            advice: self.solved.is_none().then(|| self.advice()),
+            loss: self.solved.is_some().then_some(self.loss),
+            status,
+            packets_per_s: self.rate,
+            utilisation: self.utilisation,
+            delay,
+            model: self.solved.map_or_else(|| "none: no steady state".to_owned(), |solved| solved.how.to_owned()),
+            device: self.name,
+        })
+    }
+
+    fn advice(&self) -> String {
+        let most = self.rate / self.load;
+        let less = match self.place {
+            Place::Line(_) | Place::Data(_) => "send less",
+            Place::Gate(..) => "send less",
+            _ => "send less or lower new_flows",
+        };
+        let what = match self.place {
+            Place::Line(_) => "raise its rate",
+            Place::Data(_) => {
+                "make its `data` shorter, or give it a `data_buffer` (packets are then lost, and the rest has an answer)"
+            }
+            Place::Gate(..) => "make `tick` shorter, or `tick_max` larger",
+            Place::Control(_) => {
+                "raise its `capacity`, or give it a `buffer` (packets are then lost, and the rest has an answer)"
+            }
+            _ => "make its service shorter, or give it a `buffer` (packets are then lost, and the rest has an answer)",
+        };
+        format!("{:.4} packets a second come, it serves {most:.4}: {less}, {what}", self.rate)
+    }
+}
+
+/// A warning for a device near its limit.
+pub(crate) fn warning(device: &DeviceAnswer) -> Option<Warning> {
+    let DeviceAnswer { device: name, utilisation, .. } = device;
+    if device.status == Status::Unstable {
+        let advice = device.advice.as_deref().unwrap_or_default();
+        return Some(Warning::new(
+            "UNSTABLE",
+            format!("utilisation {utilisation:.3} at {name}: no steady state; {advice}"),
+        ));
+    }
+    let near = device.status == Status::Ok && *utilisation > NEAR_SATURATION;
+    near.then(|| {
+        let text =
+            format!("utilisation {utilisation:.3} at {name}: a small error in its load is a large one in its delay");
+        Warning::new("NEAR_SATURATION", text)
+    })
+}

@@ -1,0 +1,346 @@
+//! A scenario as a network of queues, and its solution: rates, losses and how uneven flows are, station by station until nothing moves
+//! (decomposition after Whitt, The queueing network analyzer, 1983).
+use crate::graph::{Graph, Hop};
+use crate::sizes::Work;
+use crate::station::{Arriving, Solved, Station, Timed};
+use crate::{PredictError, Settings};
+use std::collections::HashMap;
+use std::rc::Rc;
+use weir_model::{Law, ModelError};
+use weir_scenario::{ControlPath, Gate, Install, Returns, Scenario, SwitchTiming, native};
+
+/// Rounds after which a network that still moves is given up.
+const MOST_ROUNDS: u32 = 400;
+/// Rounds after which steps become smaller, against swinging between two states, and by how much.
+const PATIENCE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (0, 1.0)];
+/// What moves less than this rests.
+const REST: f64 = 1e-9;
+/// What moves less than this when rounds are over is near enough: far below what formulas are off by.
+const NEARLY: f64 = 1e-3;
+
+/// A queue's place in the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// A line, by its number.
+    Line(usize),
+    /// A switch's data path.
+    Data(usize),
+    /// What makes its packet-ins.
+    PacketIn(usize),
+    /// What carries out packet-outs and flow-mods.
+    PacketOut(usize),
+    /// Both in one.
+    Agents(usize),
+    /// The bottleneck of a control path as measured.
+    Control(usize),
+    /// The controller.
+    Controller,
+    /// What lets a switch's packets out in groups: 0 in front of the data path, 1 behind.
+    Gate(usize, u8),
+}
+
+/// A flow's visit to a queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Visit {
+    pub(crate) station: usize,
+    /// The whole service, as the queue sees it.
+    pub(crate) service: Timed,
+    /// What of it does not depend on the packet's length.
+    pub(crate) fixed: Option<Law>,
+    pub(crate) per_byte_s: f64,
+    /// What comes after the service.
+    pub(crate) delay_s: f64,
+    pub(crate) first: bool,
+}
+
+/// What a flow comes through.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// A queue.
+    Visit(Visit),
+    /// A switch that asks the controller about packets that begin a flow.
+    Ask {
+        /// Packet-in agent, controller, packet-out agent, or what stands for all.
+        way: Vec<Visit>,
+        /// The data path again.
+        back: Option<Visit>,
+        /// Time beside that.
+        delay_s: f64,
+        /// The data path, which a flow-mod seizes, and for how long.
+        seizes: Option<(usize, f64)>,
+    },
+}
+
+/// A one-way flow of packets.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    pub(crate) steps: Rc<Vec<Step>>,
+    pub(crate) rate: f64,
+    pub(crate) scv: f64,
+    pub(crate) lengths: Law,
+    /// Share of the packets that begin a flow.
+    pub(crate) new_flows: f64,
+}
+
+/// Queues by place, made when a flow comes to them first.
+pub(crate) struct Network<'a> {
+    scenario: &'a Scenario,
+    graph: &'a Graph,
+    settings: &'a Settings,
+    pub(crate) stations: Vec<Station>,
+    pub(crate) places: Vec<Place>,
+    known: HashMap<Place, usize>,
+}
+
+impl<'a> Network<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, graph: &'a Graph, settings: &'a Settings) -> Network<'a> {
+        Network { scenario, graph, settings, stations: Vec::new(), places: Vec::new(), known: HashMap::new() }
+    }
+
+    /// The number of the queue at a place.
+    fn station(&mut self, place: Place, name: impl FnOnce() -> String, places: Option<u32>) -> usize {
+        *self.known.entry(place).or_insert_with(|| {
+            self.stations.push(Station::new(name(), places.map(|places| places as usize)));
+            self.places.push(place);
+            self.stations.len() - 1
+        })
+    }
+
+    pub(crate) fn find(&self, place: Place) -> Option<usize> {
+        self.known.get(&place).copied()
+    }
+
+    /// What packets of these lengths come through on their way.
+    pub(crate) fn steps(&mut self, route: &[Hop], lengths: &Law, new_flows: f64) -> Result<Vec<Step>, ModelError> {
+        let mut steps = Vec::new();
+        let mut asks = new_flows > 0.0;
+        for hop in route {
+            match *hop {
+                Hop::Line(line) => steps.push(Step::Visit(self.line(line, lengths)?)),
+                Hop::Switch(switch) => {
+                    let timing = self.scenario.switches[switch].timing.as_ref();
+                    let gate = timing.and_then(|timing| timing.gate);
+                    if let Some(gate @ Gate::Batch { stages: 2.., .. }) = gate {
+                        steps.push(Step::Visit(self.gate(switch, 0, gate)?));
+                    }
+                    steps.extend(self.data(switch, timing, lengths)?.map(Step::Visit));
+                    if let Some(gate) = gate {
+                        steps.push(Step::Visit(self.gate(switch, 1, gate)?));
+                    }
+                    if let (true, Some(ask)) = (asks, self.ask(switch, timing, lengths)?) {
+                        steps.push(ask);
+                        asks = self.scenario.controller.install == Install::Hop;
+                    }
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    fn line(&mut self, line: usize, lengths: &Law) -> Result<Visit, ModelError> {
+        let graph = self.graph;
+        let spec = graph.lines[line].spec;
+        let rate = spec.rate.unwrap_or(self.settings.link_rate).0 as f64;
+        let buffer = spec.buffer.unwrap_or(native::BUFFER).0 as f64;
+        let per_byte_s = 8.0 / rate;
+        let station = self.station(Place::Line(line), || graph.lines[line].name.clone(), None);
+        self.stations[station].buffer_s = Some(buffer * per_byte_s);
+        Ok(Visit {
+            station,
+            service: Timed::new(lengths.scaled(per_byte_s)?),
+            fixed: None,
+            per_byte_s,
+            delay_s: spec.delay.as_secs_f64(),
+            first: false,
+        })
+    }
+
+    fn gate(&mut self, switch: usize, stage: u8, gate: Gate) -> Result<Visit, ModelError> {
+        let name = self.scenario.switches[switch].name.as_str();
+        let what = match (gate, stage) {
+            (Gate::Tick { .. }, _) => "tick",
+            (Gate::Batch { .. }, 0) => "first batches",
+            (Gate::Batch { .. }, _) => "batches",
+        };
+        let station = self.station(Place::Gate(switch, stage), || format!("{name} {what}"), None);
+        self.stations[station].gate = Some(gate);
+        // It waits, and is not served.
+        let service = Timed::new(Law::constant(f64::MIN_POSITIVE)?);
+        Ok(Visit { station, service, fixed: None, per_byte_s: 0.0, delay_s: 0.0, first: false })
+    }
+
+    fn visit(&self, station: usize, work: &Work, lengths: &Law) -> Result<Option<Visit>, ModelError> {
+        let visit = |law| Visit {
+            station,
+            service: Timed::new(law),
+            fixed: work.fixed.clone(),
+            per_byte_s: work.per_byte_s,
+            delay_s: 0.0,
+            first: false,
+        };
+        Ok(work.with(lengths)?.map(visit))
+    }
+
+    fn data(
+        &mut self,
+        switch: usize,
+        timing: Option<&SwitchTiming>,
+        lengths: &Law,
+    ) -> Result<Option<Visit>, ModelError> {
+        let work = match timing {
+            None => Work { fixed: Some(Law::constant(native::PACKET.as_secs_f64())?), per_byte_s: 0.0 },
+            Some(timing) => Work::of(timing.data.as_ref())?,
+        };
+        if work.fixed.is_none() && work.per_byte_s <= 0.0 {
+            return Ok(None);
+        }
+        let name = self.scenario.switches[switch].name.as_str();
+        let buffer = timing.and_then(|timing| timing.data_buffer);
+        let station = self.station(Place::Data(switch), || format!("{name} data path"), buffer);
+        let classes = timing.is_some_and(|timing| matches!(timing.returns, Returns::Priority { .. }));
+        self.stations[station].classes = classes;
+        let mut visit = self.visit(station, &work, lengths)?;
+        if let (Some(visit), None) = (&mut visit, timing) {
+            visit.delay_s = self.settings.wake_up.as_secs_f64();
+        }
+        Ok(visit)
+    }
+
+    fn ask(&mut self, switch: usize, timing: Option<&SwitchTiming>, lengths: &Law) -> Result<Option<Step>, ModelError> {
+        let Some(timing) = timing else { return Ok(None) };
+        let scenario = self.scenario;
+        if timing.control.is_unknown() && scenario.controller.service.is_none() {
+            return Ok(None);
+        }
+        let (way, delay_s) = match &timing.control {
+            ControlPath::Measured { delay_s, capacity, scv, buffer } => {
+                let name = format!("{} control path", scenario.switches[switch].name);
+                let station = self.station(Place::Control(switch), || name, *buffer);
+                let work = Work { fixed: Some(Law::gamma(1.0 / capacity, *scv)?), per_byte_s: 0.0 };
+                (Vec::from_iter(self.visit(station, &work, lengths)?), delay_s - 1.0 / capacity)
+            }
+            ControlPath::Agents { .. } => {
+                (self.agents(switch, timing, lengths)?, 2.0 * scenario.controller.delay.as_secs_f64())
+            }
+        };
+        let back = match &timing.returns {
+            Returns::Direct => None,
+            Returns::Fifo => self.data(switch, Some(timing), lengths)?,
+            Returns::Priority { service, .. } => {
+                let again = self.data(switch, Some(timing), lengths)?;
+                let own = service.as_ref().map(|service| Work::of(Some(service))).transpose()?;
+                let changed = match (&again, own) {
+                    (Some(again), Some(own)) => self.visit(again.station, &own, lengths)?,
+                    _ => again,
+                };
+                changed.map(|visit| Visit { first: true, ..visit })
+            }
+        };
+        let length = timing.write.as_secs_f64();
+        let seizes = self.find(Place::Data(switch)).filter(|_| length > 0.0).map(|station| (station, length));
+        Ok(Some(Step::Ask { way, back, delay_s: delay_s.max(0.0), seizes }))
+    }
+
+    fn agents(&mut self, switch: usize, timing: &SwitchTiming, lengths: &Law) -> Result<Vec<Visit>, ModelError> {
+        let ControlPath::Agents { packet_in, packet_out, shared, buffer } = &timing.control else {
+            return Ok(Vec::new());
+        };
+        let scenario = self.scenario;
+        let name = scenario.switches[switch].name.as_str();
+        let mut way = Vec::new();
+        let agents: [(Place, &str, _); 2] = if *shared {
+            [(Place::Agents(switch), "agents", packet_in), (Place::Agents(switch), "agents", packet_out)]
+        } else {
+            [
+                (Place::PacketIn(switch), "packet-in agent", packet_in),
+                (Place::PacketOut(switch), "packet-out agent", packet_out),
+            ]
+        };
+        for (at, (place, what, service)) in agents.into_iter().enumerate() {
+            if at == 1 {
+                way.extend(self.controller(lengths)?);
+            }
+            if service.is_some() {
+                let station = self.station(place, || format!("{name} {what}"), *buffer);
+                self.stations[station].memoryless = *shared;
+                way.extend(self.visit(station, &Work::of(service.as_ref())?, lengths)?);
+            }
+        }
+        Ok(way)
+    }
+
+    fn controller(&mut self, lengths: &Law) -> Result<Option<Visit>, ModelError> {
+        let timing = &self.scenario.controller;
+        let Some(service) = &timing.service else { return Ok(None) };
+        let station = self.station(Place::Controller, || "controller".to_owned(), timing.buffer);
+        self.visit(station, &Work::of(Some(service))?, lengths)
+    }
+
+    /// Lets flows through until nothing moves, then solves each queue; queues without a steady state are none.
+    pub(crate) fn solve(&mut self, flows: &[Flow]) -> Result<Vec<Option<Solved>>, PredictError> {
+        for round in 0..MOST_ROUNDS {
+            for station in &mut self.stations {
+                station.arriving.clear();
+                station.seized = station.seized.map(|(length, _)| (length, 0.0));
+            }
+            flows.iter().for_each(|flow| self.pass(flow));
+            let damping = PATIENCE.iter().find(|(from, _)| round >= *from).map_or(1.0, |(_, step)| *step);
+            let mut moved = 0.0f64;
+            for station in &mut self.stations {
+                moved = moved.max(station.settle(damping).map_err(|error| PredictError::at(&station.name, error))?);
+            }
+            if (moved < REST && round > 0) || (moved < NEARLY && round + 1 == MOST_ROUNDS) {
+                return self
+                    .stations
+                    .iter()
+                    .map(|one| one.solve().map_err(|error| PredictError::at(&one.name, error)))
+                    .collect();
+            }
+        }
+        Err(PredictError::at(
+            "the network",
+            ModelError::NoConvergence { what: "rates and losses".into(), rounds: MOST_ROUNDS },
+        ))
+    }
+
+    /// Brings one flow to all queues on its way, as much of it as those before let through.
+    fn pass(&mut self, flow: &Flow) {
+        let (mut data, mut asking) = (flow.rate * (1.0 - flow.new_flows), flow.rate * flow.new_flows);
+        let mut scv = flow.scv;
+        for step in flow.steps.iter() {
+            match step {
+                Step::Visit(visit) => {
+                    let rate = data + asking;
+                    scv = self.bring(visit, rate, scv);
+                    let keeps = self.stations[visit.station].keeps();
+                    data *= keeps;
+                    asking *= keeps;
+                }
+                Step::Ask { way, back, seizes, .. } => {
+                    let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
+                    let mut own = share * scv + 1.0 - share;
+                    for visit in way {
+                        own = self.bring(visit, asking, own);
+                        asking *= self.stations[visit.station].keeps();
+                    }
+                    if let Some((station, length)) = seizes {
+                        let known = self.stations[*station].seized.map_or(0.0, |(_, per_second)| per_second);
+                        self.stations[*station].seized = Some((*length, known + asking));
+                    }
+                    if let Some(visit) = back {
+                        self.bring(visit, asking, own);
+                        asking *= self.stations[visit.station].keeps();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds a flow to a queue; the SCV with which it leaves.
+    fn bring(&mut self, visit: &Visit, rate: f64, scv: f64) -> f64 {
+        let station = &mut self.stations[visit.station];
+        station.arriving.push(Arriving { rate, scv, service: visit.service.clone(), first: visit.first });
+        let share = if station.state.rate > 0.0 { (rate / station.state.rate).min(1.0) } else { 1.0 };
+        share * station.state.departure_scv + 1.0 - share
+    }
+}

@@ -1,0 +1,155 @@
+//! Lengths of packets as laws, and the times that follow from them.
+use weir_model::{Law, ModelError};
+use weir_scenario::ServiceTime;
+use weir_traffic::{Bimodal, Offered, Service, Size};
+
+/// More different lengths than these are put together by mean and variance.
+const MOST_LENGTHS: usize = 64;
+
+/// Lengths of a source's packets, in bytes.
+pub(crate) fn lengths(offered: &Offered) -> Result<Law, ModelError> {
+    match offered {
+        Offered::Rule { size, .. } => of_size(size),
+        Offered::Trace(trace) => listed(&trace.0.iter().map(|packet| (packet.bytes, 1.0)).collect::<Vec<_>>()),
+    }
+}
+
+fn of_size(size: &Size) -> Result<Law, ModelError> {
+    match size {
+        Size::Fixed(bytes) => Law::constant(f64::from(*bytes)),
+        Size::Exponential(mean) => Law::exponential(*mean),
+        Size::Imix => listed(&[(60, 7.0), (590, 4.0), (1514, 1.0)]),
+        Size::Bimodal(Bimodal { short, short_bytes, long_bytes }) => {
+            Law::mixture([(*short, range(*short_bytes)?), (1.0 - *short, range(*long_bytes)?)])
+        }
+        Size::Empirical(list) => listed(&list.0),
+    }
+}
+
+fn range([from, to]: [u32; 2]) -> Result<Law, ModelError> {
+    if from == to { Law::constant(f64::from(from)) } else { Law::uniform(f64::from(from), f64::from(to)) }
+}
+
+fn listed(lengths: &[(u32, f64)]) -> Result<Law, ModelError> {
+    let mut sorted: Vec<(u32, f64)> = lengths.to_vec();
+    sorted.sort_by_key(|(bytes, _)| *bytes);
+    sorted.dedup_by(|one, before| {
+        let same = one.0 == before.0;
+        if same {
+            before.1 += one.1;
+        }
+        same
+    });
+    let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
+    if sorted.len() <= MOST_LENGTHS {
+        return Law::mixture(
+            sorted
+                .iter()
+                .map(|(bytes, weight)| Ok((weight / total, Law::constant(f64::from(*bytes))?)))
+                .collect::<Result<Vec<_>, _>>()?,
+        );
+    }
+    let mean = sorted.iter().map(|(bytes, weight)| f64::from(*bytes) * weight).sum::<f64>() / total;
+    let square = sorted.iter().map(|(bytes, weight)| f64::from(*bytes).powi(2) * weight).sum::<f64>() / total;
+    Law::gamma(mean, (square / (mean * mean) - 1.0).max(0.0))
+}
+
+/// A scenario's law; none if it takes no time.
+pub(crate) fn law(service: &Service) -> Result<Option<Law>, ModelError> {
+    Ok(Some(match service {
+        Service::Constant(0.0) => return Ok(None),
+        Service::Constant(s) => Law::constant(*s)?,
+        Service::Exponential(mean) => Law::exponential(*mean)?,
+        Service::Gamma { mean_s, scv } => Law::gamma(*mean_s, *scv)?,
+        Service::Hyperexponential { share, means_s: [a, b] } => Law::hyperexponential(*share, *a, *b)?,
+        Service::Uniform { from_s, to_s } if from_s == to_s => return law(&Service::Constant(*from_s)),
+        Service::Uniform { from_s, to_s } => Law::uniform(*from_s, *to_s)?,
+        Service::Lattice(values) => {
+            let total: f64 = values.iter().map(|(_, weight)| weight).sum();
+            // A time of nothing is a very short one to formulas.
+            let part = |(s, weight): &(f64, f64)| Ok((weight / total, Law::constant(s.max(f64::MIN_POSITIVE))?));
+            Law::mixture(values.iter().map(part).collect::<Result<Vec<_>, ModelError>>()?)?
+        }
+    }))
+}
+
+/// A service that has something to do with a packet: its own law, and seconds for each byte.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Work {
+    pub(crate) fixed: Option<Law>,
+    pub(crate) per_byte_s: f64,
+}
+
+impl Work {
+    pub(crate) fn of(service: Option<&ServiceTime>) -> Result<Work, ModelError> {
+        match service {
+            None => Ok(Work::default()),
+            Some(service) => Ok(Work { fixed: law(&service.law)?, per_byte_s: service.per_byte_s }),
+        }
+    }
+
+    /// The law of the whole time for packets of these lengths; none if it takes no time.
+    pub(crate) fn with(&self, lengths: &Law) -> Result<Option<Law>, ModelError> {
+        let sized = (self.per_byte_s > 0.0).then(|| lengths.scaled(self.per_byte_s)).transpose()?;
+        match (&self.fixed, sized) {
+            (Some(fixed), Some(sized)) => sum(fixed, &sized).map(Some),
+            (Some(law), None) => Ok(Some(law.clone())),
+            (None, sized) => Ok(sized),
+        }
+    }
+}
+
+/// The sum of two independent times: exact for constants, else by mean and variance.
+fn sum(a: &Law, b: &Law) -> Result<Law, ModelError> {
+    use weir_model::Shape::Constant;
+    let all: Option<Vec<(f64, f64)>> = a
+        .parts()
+        .iter()
+        .flat_map(|a| b.parts().iter().map(move |b| (a, b)))
+        .map(|(a, b)| match (a.shape, b.shape) {
+            (Constant(x), Constant(y)) => Some((x + y, a.weight * b.weight)),
+            _ => None,
+        })
+        .take(MOST_LENGTHS + 1)
+        .collect();
+    match all {
+        Some(all) if all.len() <= MOST_LENGTHS => {
+            let (values, weights): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
+            Law::lattice(&values, &weights)
+        }
+        _ => {
+            let mean = a.mean() + b.mean();
+            Law::gamma(mean, (a.variance() + b.variance()) / (mean * mean))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_traffic::Empirical;
+
+    #[test]
+    fn laws_have_the_mean_of_the_sizes_that_are_drawn() {
+        let many = Size::Empirical(Empirical((1..500).map(|bytes| (bytes, f64::from(bytes))).collect()));
+        for size in [Size::Fixed(100), Size::Imix, Size::Bimodal(Bimodal::default()), Size::Exponential(300.0), many] {
+            let mean = weir_traffic::Sizes::new(&size).unwrap().mean();
+            let found = of_size(&size).unwrap().mean();
+            // Drawn ones are rounded up to whole bytes.
+            let within = if matches!(size, Size::Exponential(_)) { 0.002 } else { 1e-9 };
+            assert!((found / mean - 1.0).abs() < within, "{size:?}: {found}, {mean}");
+        }
+    }
+
+    #[test]
+    fn a_service_by_the_byte_is_as_uneven_as_the_packets() {
+        let lengths = Law::lattice(&[100.0, 1000.0], &[0.5, 0.5]).unwrap();
+        let work = Work { fixed: Some(Law::constant(3e-6).unwrap()), per_byte_s: 8e-9 };
+        let law = work.with(&lengths).unwrap().unwrap();
+        assert!((law.mean() - (3e-6 + 4.4e-6)).abs() < 1e-15 && (law.variance() - (3.6e-6f64).powi(2)).abs() < 1e-18);
+        let uneven = Work { fixed: Some(Law::exponential(3e-6).unwrap()), per_byte_s: 8e-9 };
+        let law = uneven.with(&lengths).unwrap().unwrap();
+        assert!((law.mean() - 7.4e-6).abs() < 1e-15 && (law.variance() - 9e-12 - 12.96e-12).abs() < 1e-18);
+        assert_eq!(Work::default().with(&lengths).unwrap(), None);
+    }
+}

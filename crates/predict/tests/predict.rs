@@ -1,0 +1,314 @@
+//! Predictions of whole scenarios beside closed forms, reference values and simulations.
+use weir_model::{Law, station};
+use weir_predict::{FlowAnswer, Prediction, Settings, Status, predict};
+use weir_scenario::Scenario;
+
+fn predicted(text: &str) -> Prediction {
+    let scenario = Scenario::parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
+    predict(&scenario, &Settings::default()).unwrap()
+}
+
+/// A switch between two hosts, and datagrams from one to the other.
+fn one_switch(controller: &str, timing: &str, udp: &str) -> String {
+    format!(
+        "[controller]\n{controller}\n[[switch]]\nname = \"s1\"\n[switch.timing]\n{timing}\n\
+         [[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\n[[host]]\nname = \"b\"\nswitch = \"s1\"\nip = \"10.0.0.2/24\"\n\
+         [[traffic]]\nkind = \"udp\"\nfrom = \"a\"\nto = \"b\"\n{udp}\n"
+    )
+}
+
+fn near(found: f64, expected: f64, within: f64) {
+    assert!((found / expected - 1.0).abs() <= within, "found {found}, expected {expected}");
+}
+
+/// Two access lines of 10 Gbit/s and frames of 100 bytes: next to nothing beside milliseconds.
+const SMALL: &str = "payload = \"58B\"\narrival = \"poisson\"";
+
+#[test]
+fn returns_to_the_data_path_are_jacksons_network() {
+    // Means of Mahmood's model are exact: visits (1 + p) and p.
+    let (lam, p, mu_s, mu_c) = (500.0, 0.2, 1000.0, 150.0);
+    let text = one_switch(
+        "service = { law = \"exponential\", mean = \"6.666666667ms\" }",
+        "data = { law = \"exponential\", mean = \"1ms\" }\nreturns = \"fifo\"",
+        &format!("rate = {lam}\nnew_flows = {p}\n{SMALL}"),
+    );
+    let flow = &predicted(&text).flows[0];
+    let data = 1.0 / (mu_s - lam * (1.0 + p));
+    let control = 2.0 * data + 1.0 / (mu_c - p * lam);
+    near(flow.delay.unwrap().mean_s, (1.0 - p) * data + p * control, 1e-3);
+    near(flow.data.unwrap().mean_s, data, 1e-3);
+    near(flow.control.unwrap().mean_s, control, 1e-3);
+}
+
+#[test]
+fn a_line_is_a_queue_with_constant_services() {
+    let text = "[controller]\nconnect = \"none\"\n[[switch]]\nname = \"s1\"\nfail_mode = \"standalone\"\n\
+        [[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\nrate = \"10Gbit/s\"\n\
+        [[host]]\nname = \"b\"\nswitch = \"s1\"\nip = \"10.0.0.2/24\"\nrate = \"10Mbit/s\"\ndelay = \"2ms\"\nbuffer = \"10MB\"\n\
+        [[traffic]]\nkind = \"udp\"\nfrom = \"a\"\nto = \"b\"\nrate = \"8Mbit/s\"\npayload = \"1000B\"\narrival = \"poisson\"\n";
+    let flow = &predicted(text).flows[0];
+    let service = 1042.0 * 8.0 / 1e7;
+    let line = station::mg1(8e6 / 8.0 / 1042.0, &Law::constant(service).unwrap()).unwrap();
+    let (delay, other) = (flow.delay.unwrap(), 0.002 + 1042.0 * 8.0 / 1e10);
+    near(delay.mean_s, line.sojourn_s + other, 1e-3);
+    for (found, share) in [(delay.p50_s, 0.5), (delay.p95_s, 0.95), (delay.p99_s, 0.99)] {
+        near(found, line.sojourn.quantile(share).unwrap() + other, 2e-3);
+    }
+    assert_eq!(flow.bottleneck.as_deref(), Some("s1 -> b"));
+}
+
+#[test]
+fn regular_datagrams_alone_wait_for_nothing() {
+    let text = one_switch("app = \"learning\"", "data = \"1ms\"", "rate = 900\npayload = \"58B\"");
+    let delay = predicted(&text).flows[0].delay.unwrap();
+    near(delay.mean_s, 0.001, 1e-3);
+    near(delay.p99_s, 0.001, 1e-3);
+}
+
+#[test]
+fn a_finite_buffer_loses_what_its_formula_says() {
+    let text = one_switch(
+        "app = \"learning\"",
+        "data = { law = \"exponential\", mean = \"1ms\" }\ndata_buffer = 10",
+        &format!("rate = 1200\n{SMALL}"),
+    );
+    let flow = &predicted(&text).flows[0];
+    let exact = station::mm1k(1200.0, 1000.0, 10).unwrap();
+    near(flow.loss.unwrap(), exact.loss, 1e-6);
+    near(flow.delay.unwrap().mean_s, exact.sojourn_s, 1e-3);
+}
+
+fn stages(lam: f64, p: f64, more: &str) -> FlowAnswer {
+    staged(lam, p, more, "")
+}
+
+fn staged(lam: f64, p: f64, more: &str, controller: &str) -> FlowAnswer {
+    let text = one_switch(
+        &format!("service = {{ law = \"gamma\", mean = \"7.49ms\", scv = 0.5 }}{controller}"),
+        &format!(
+            "data = \"9.00875us\"\npacket_in = {{ law = \"gamma\", mean = \"5.63625ms\", scv = 0.5 }}\n\
+             packet_out = {{ law = \"gamma\", mean = \"5.9275ms\", scv = 0.5 }}\n{more}"
+        ),
+        &format!("rate = {lam}\nnew_flows = {p}\n{SMALL}"),
+    );
+    predicted(&text).flows.remove(0)
+}
+
+/// Reference values of the four-station model: rate, share, whether agents share a processor, buffers of agents and controller; mean, mean by the
+/// controller, loss. They are facts of this model's reference implementation.
+#[test]
+fn stages_are_those_of_the_reference() {
+    for (lam, p, shared, buffers, mean, control, loss) in [
+        (160.0, 0.5, false, None, 0.016_792_706, 0.033_576_397, 0.0),
+        (200.0, 0.25, false, None, 0.006_434_980_4, 0.025_712_871, 0.0),
+        (140.0, 0.5, true, None, 0.031_065_683, 0.062_122_353, 0.0),
+        (240.0, 0.5, false, Some((50, 20)), 0.035_845_571, 0.071_829_513, 0.002_048_004),
+        (200.0, 0.5, true, Some((60, 60)), 0.283_026_6, 0.626_537_78, 0.088_051_853),
+    ] {
+        let mut more = String::from(if shared { "agents = \"shared\"\n" } else { "" });
+        let mut controller = String::new();
+        if let Some((agents, places)) = buffers {
+            more += &format!("buffer = {agents}\n");
+            controller = format!("\nbuffer = {places}");
+        }
+        let flow = staged(lam, p, &more, &controller);
+        near(flow.delay.unwrap().mean_s, mean, 1e-3);
+        near(flow.control.unwrap().mean_s, control, 1e-3);
+        let found = flow.loss.unwrap();
+        assert!((found - loss).abs() <= 1e-3 * loss + 1e-9, "{lam}: loss {found}, expected {loss}");
+    }
+}
+
+/// The same of the split of delay and capacity: rate, share, scv, buffer, write; mean, mean of the others, mean by the controller, loss.
+#[test]
+fn measured_control_paths_are_those_of_the_reference() {
+    for (lam, p, scv, buffer, write, mean, data, control, loss) in [
+        (100.0, 0.5, 0.5, Some(200), 0.0, 0.022_933_12, 9.012_811e-6, 0.045_857_227, 0.0),
+        (180.0, 0.5, 0.5, Some(40), 0.0, 0.235_229_33, 9.016_066e-6, 0.537_655_55, 0.111_111_23),
+        (200.0, 0.01, 0.5, Some(200), 0.0093, 0.000_292_928_8, 9.915_257e-5, 0.019_476_779, 0.0),
+        (120.0, 0.5, 0.5, Some(200), 0.0093, 0.055_008_439, 0.013_334_332, 0.096_682_547, 0.0),
+    ] {
+        let buffer = buffer.map_or_else(String::new, |buffer| format!(", buffer = {buffer}"));
+        let write = if write > 0.0 { format!("write = \"{}us\"", write * 1e6) } else { String::new() };
+        let timing = format!(
+            "data = \"9.00875us\"\ncontrol = {{ delay = \"19.0625ms\", capacity = 70, scv = {scv}{buffer} }}\n{write}"
+        );
+        let flow =
+            &predicted(&one_switch("app = \"learning\"", &timing, &format!("rate = {lam}\nnew_flows = {p}\n{SMALL}")))
+                .flows[0];
+        near(flow.delay.unwrap().mean_s, mean, 2e-3);
+        // The access lines' 160 ns beside 9 us.
+        near(flow.data.unwrap().mean_s, data + 1.6e-7, 2e-3);
+        near(flow.control.unwrap().mean_s, control, 1e-3);
+        assert!((flow.loss.unwrap() - loss).abs() <= 1e-3 * loss + 1e-9, "{flow:?}");
+    }
+}
+
+#[test]
+fn what_has_no_steady_state_is_named_and_the_rest_is_answered() {
+    // 400 asking packets a second at an agent that serves 177.
+    let flow = stages(800.0, 0.5, "");
+    assert_eq!(flow.status, Status::Unstable);
+    assert!(flow.delay.is_none() && flow.control.is_none());
+    near(flow.data.unwrap().mean_s, 9e-6, 0.05);
+    assert_eq!(flow.bottleneck.as_deref(), Some("s1 packet-in agent"));
+    assert!(
+        flow.notes[0].contains("utilisation 2.25") && flow.notes[0].contains("s1 packet-in agent"),
+        "{:?}",
+        flow.notes
+    );
+    let text = one_switch("app = \"learning\"", "data = \"1ms\"", &format!("rate = 1200\n{SMALL}"));
+    let prediction = predicted(&text);
+    let device = prediction.devices.iter().find(|device| device.device == "s1 data path").unwrap();
+    assert_eq!(device.status, Status::Unstable);
+    assert!(device.advice.as_ref().unwrap().contains("it serves 1000"), "{device:?}");
+    assert_eq!(prediction.unstable(), 2);
+    assert_eq!(prediction.warnings[0].kind, "UNSTABLE");
+    // What comes out of it loads the line behind it, and no more.
+    let line = prediction.devices.iter().find(|device| device.device == "s1 -> b").unwrap();
+    near(line.packets_per_s, 1000.0, 1e-6);
+}
+
+#[test]
+fn a_buffer_makes_too_much_a_loss() {
+    let flow = staged(800.0, 0.5, "buffer = 20", "\nbuffer = 20");
+    assert_eq!(flow.status, Status::Ok);
+    // The controller serves 133 of 400 that ask.
+    near(flow.loss.unwrap(), 0.5 * (1.0 - 133.5 / 400.0), 0.02);
+}
+
+#[test]
+fn more_new_flows_make_the_tail_longer() {
+    let p99 = |p| stages(60.0, p, "").delay.unwrap().p99_s;
+    let [a, b, c] = [0.1, 0.2, 0.4].map(p99);
+    assert!(a < b && b < c, "{a} {b} {c}");
+}
+
+#[test]
+fn the_first_switch_alone_asks_where_paths_are_installed() {
+    let two = |install: &str| {
+        let timing = "[switch.timing]\ndata = \"10us\"\npacket_in = \"1ms\"\npacket_out = \"1ms\"\n";
+        let text = format!(
+            "[controller]\nservice = \"2ms\"\ninstall = \"{install}\"\n[[switch]]\nname = \"s1\"\n{timing}[[switch]]\nname = \"s2\"\n{timing}\
+             [[link]]\nends = [\"s1\", \"s2\"]\n\
+             [[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\n[[host]]\nname = \"b\"\nswitch = \"s2\"\nip = \"10.0.0.2/24\"\n\
+             [[traffic]]\nkind = \"udp\"\nfrom = \"a\"\nto = \"b\"\nrate = 1\nnew_flows = 0.5\n{SMALL}\n"
+        );
+        predicted(&text).flows[0].control.unwrap().mean_s
+    };
+    near(two("hop"), 2.0 * 0.004, 0.01);
+    near(two("path"), 0.004, 0.01);
+}
+
+#[test]
+fn the_quickstart_is_what_virtual_time_has() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart.toml");
+    let scenario = Scenario::read(&path).unwrap();
+    let prediction = predict(&scenario, &Settings::default()).unwrap();
+    let flow =
+        |kind: &str, from: &str| prediction.flows.iter().find(|flow| flow.kind == kind && flow.from == from).unwrap();
+    // weir simulate says 206 us after the first, 941 Mbit/s, and 707 us beside TCP.
+    near(flow("ping", "red-b").delay.unwrap().p50_s, 207e-6, 0.03);
+    near(flow("tcp", "red-a").goodput_bps.unwrap(), 941e6, 0.02);
+    near(flow("udp", "blue-a").delay.unwrap().p50_s, 707e-6, 0.1);
+    let isolated = prediction.flows.iter().find(|flow| flow.status == Status::Isolated).unwrap();
+    assert_eq!((isolated.kind, isolated.loss), ("ping", Some(1.0)));
+    assert_eq!(prediction.models[0].model, "native");
+    assert!(
+        prediction.devices.iter().any(|device| device.status == Status::Full && device.device == "s1 -> s2"),
+        "{:?}",
+        prediction.devices
+    );
+}
+
+#[test]
+fn nothing_is_delivered_where_nobody_forwards() {
+    let text = "[controller]\nconnect = \"none\"\n[[switch]]\nname = \"s1\"\n[[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\n\
+        [[host]]\nname = \"b\"\nswitch = \"s1\"\nip = \"10.0.0.2/24\"\n[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\n";
+    let flow = &predicted(text).flows[0];
+    assert_eq!((&flow.status, flow.loss), (&Status::NoPath, Some(1.0)));
+}
+
+#[test]
+fn a_hundred_switches_have_an_answer() {
+    let mut text = String::from("[controller]\nservice = \"5us\"\n");
+    for at in 0..100 {
+        text += &format!(
+            "[[switch]]\nname = \"s{at}\"\n[switch.timing]\ndata = {{ law = \"constant\", mean = \"3.34us\", per_byte = \"7.96ns\" }}\npacket_in = \"50us\"\npacket_out = \"60us\"\n"
+        );
+        text += &format!(
+            "[[host]]\nname = \"h{at}\"\nswitch = \"s{at}\"\nip = \"10.0.0.{}/24\"\nrate = \"1Gbit/s\"\n",
+            at + 1
+        );
+    }
+    for at in 1..100 {
+        text += &format!("[[link]]\nends = [\"s{}\", \"s{at}\"]\nrate = \"1Gbit/s\"\ndelay = \"10us\"\n", (at - 1) / 2);
+    }
+    for at in 0..100 {
+        text += &format!(
+            "[[traffic]]\nkind = \"udp\"\nfrom = \"h{at}\"\nto = \"h{}\"\nrate = 1000\nsizes = \"imix\"\narrival = \"poisson\"\nnew_flows = 0.01\n",
+            (at * 37 + 11) % 100
+        );
+    }
+    let prediction = predicted(&text);
+    assert_eq!(prediction.flows.len(), 100);
+    assert!(
+        prediction.flows.iter().all(|flow| flow.status == Status::Ok && flow.delay.is_some()),
+        "{:?}",
+        prediction.warnings
+    );
+    assert!(prediction.bottleneck.is_some());
+}
+
+mod random {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn law() -> impl Strategy<Value = String> {
+        let mean = || (1.0f64..5000.0).prop_map(|us| format!("{us:.3}us"));
+        prop_oneof![
+            mean().prop_map(|mean| format!("\"{mean}\"")),
+            mean().prop_map(|mean| format!("{{ law = \"exponential\", mean = \"{mean}\" }}")),
+            (mean(), 0.01f64..8.0)
+                .prop_map(|(mean, scv)| format!("{{ law = \"gamma\", mean = \"{mean}\", scv = {scv:.3} }}")),
+            (mean(), 1.5f64..8.0)
+                .prop_map(|(mean, scv)| format!("{{ law = \"hyperexponential\", mean = \"{mean}\", scv = {scv:.3} }}")),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn answers_are_numbers(
+            data in law(), agent in law(), service in law(),
+            buffer in prop::option::of(1u32..50), data_buffer in prop::option::of(1u32..50),
+            shared: bool, returns in 0usize..3, write in 0u32..3000,
+            rate in 1.0f64..3000.0, p in 0.0f64..=1.0, arrival in 0usize..3,
+        ) {
+            let returns = ["direct", "fifo", "priority"][returns];
+            let arrival = ["\"poisson\"", "\"constant\"", "{ kind = \"mmpp\", high = 3.0, low = 0.5, time = \"5ms\" }"][arrival];
+            let mut timing = format!("data = {data}\npacket_in = {agent}\npacket_out = {agent}\nreturns = \"{returns}\"\n");
+            timing += &if write > 0 { format!("write = \"{write}us\"\n") } else { String::new() };
+            timing += if shared { "agents = \"shared\"\n" } else { "" };
+            timing += &buffer.map_or_else(String::new, |buffer| format!("buffer = {buffer}\n"));
+            timing += &data_buffer.map_or_else(String::new, |buffer| format!("data_buffer = {buffer}\n"));
+            let udp = format!("rate = {rate:.3}\nnew_flows = {p:.3}\narrival = {arrival}\nsizes = \"imix\"");
+            let prediction = predicted(&one_switch(&format!("service = {service}"), &timing, &udp));
+            for flow in &prediction.flows {
+                for delays in [flow.delay, flow.data, flow.control].into_iter().flatten() {
+                    let all = [delays.mean_s, delays.p50_s, delays.p95_s, delays.p99_s];
+                    prop_assert!(all.iter().all(|s| s.is_finite() && *s >= 0.0), "{delays:?}");
+                    prop_assert!(delays.p50_s <= delays.p95_s * (1.0 + 1e-9) && delays.p95_s <= delays.p99_s * (1.0 + 1e-9), "{delays:?}");
+                }
+                prop_assert!(flow.loss.is_none_or(|loss| (0.0..=1.0).contains(&loss)), "{flow:?}");
+                prop_assert!(flow.delay.is_some() == (flow.status == Status::Ok), "{flow:?}");
+            }
+            for device in &prediction.devices {
+                prop_assert!(device.utilisation.is_finite() && device.utilisation >= 0.0, "{device:?}");
+                prop_assert!((device.status == Status::Unstable) == device.advice.is_some(), "{device:?}");
+                prop_assert!(device.delay.is_none_or(|delays| delays.mean_s.is_finite() && delays.mean_s >= 0.0), "{device:?}");
+            }
+        }
+    }
+}
