@@ -1,6 +1,6 @@
 //! How a switch spreads over threads, as users say it; docs/guide/threads.md says what the settings do.
 use serde::Deserialize;
-use weir_switch::threads::{Bursts, Class, Cpus, HandOver, Mode, Policy, ThreadsConfig};
+use weir_switch::threads::{Bursts, Class, Cpus, Deal, HandOver, Mode, Policy, ThreadsConfig};
 use weir_units::Span;
 
 /// What is not said is as [`ThreadsConfig::default`] has it.
@@ -8,16 +8,19 @@ use weir_units::Span;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 #[command(next_help_heading = "Threads")]
 pub(crate) struct ThreadsArgs {
-    /// rtc: one thread does everything (run to completion); pipeline: one receives and transmits, workers do the rest
+    /// rtc: a thread does everything for its ports (run to completion); pipeline: one receives and transmits, workers do the rest
     /// [default: rtc]
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
     /// When a pipeline hands frames over to workers: auto (when that is more than one thread does) or always [default: auto]
     #[arg(long, value_name = "WHEN")]
     hand_over: Option<HandOver>,
-    /// Workers of a pipeline [default: 1]
+    /// Workers of a pipeline; in mode rtc threads that ports are dealt to, the engine's among them [default: 1]
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
+    /// Threads of ports in mode rtc, counted from 0, the engine's, as in 1=0,2=1; other ports go to the thread that has the fewest
+    #[arg(long, value_name = "PORT=THREAD,...")]
+    deal: Option<Deal>,
     /// Frames moved at once: read from ports, written to workers, read and written by them, read to be transmitted, written to
     /// ports; or one number for all [default: 32]
     #[arg(long, value_name = "A,B,C,D,E,F")]
@@ -54,6 +57,7 @@ impl ThreadsArgs {
             mode: self.mode.or(file.mode),
             hand_over: self.hand_over.or(file.hand_over),
             workers: self.workers.or(file.workers),
+            deal: self.deal.or(file.deal),
             bursts: self.bursts.or(file.bursts),
             io_loop_count: self.io_loop_count.or(file.io_loop_count),
             worker_loop_count: self.worker_loop_count.or(file.worker_loop_count),
@@ -71,6 +75,7 @@ impl ThreadsArgs {
             mode: self.mode.unwrap_or(default.mode),
             hand_over: self.hand_over.unwrap_or(default.hand_over),
             workers: self.workers.unwrap_or(default.workers),
+            deal: self.deal.clone().unwrap_or(default.deal),
             bursts: self.bursts.unwrap_or(default.bursts),
             io_loop_count: self.io_loop_count.unwrap_or(default.io_loop_count),
             worker_loop_count: self.worker_loop_count.unwrap_or(default.worker_loop_count),

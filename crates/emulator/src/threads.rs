@@ -17,6 +17,7 @@ pub(crate) fn threads(switch: &Switch, machine: &Machine) -> Result<ThreadsConfi
         mode: read(&said.mode, default.mode).map_err(wrong)?,
         hand_over: read(&said.hand_over, default.hand_over).map_err(wrong)?,
         workers: said.workers.unwrap_or(default.workers),
+        deal: read(&said.deal, default.deal).map_err(wrong)?,
         bursts: read(&said.bursts, default.bursts).map_err(wrong)?,
         io_loop_count: said.io_loop_count.unwrap_or(default.io_loop_count),
         worker_loop_count: said.worker_loop_count.unwrap_or(default.worker_loop_count),
@@ -60,6 +61,11 @@ mod tests {
         assert_eq!((config.io_loop_count, config.worker_loop_count, config.flush_time.as_micros()), (7, 9, 5));
         assert_eq!((config.ring_size, config.policy, config.classes.len()), (64, Policy::Mac, 1));
         assert_eq!(config.cpus.0, [0, 1, 2]);
+        let several = threads(&switch("workers = 2\ndeal = '1=1'"), &machine()).unwrap();
+        assert_eq!(
+            (several.mode, several.workers, several.deal.to_string().as_str()),
+            (Mode::RunToCompletion, 2, "1=1")
+        );
         assert_eq!(threads(&switch(""), &machine()).unwrap(), ThreadsConfig::default());
     }
 

@@ -160,6 +160,8 @@ pub struct Threads {
     pub hand_over: Option<String>,
     /// Threads that run packets through the tables.
     pub workers: Option<usize>,
+    /// `PORT=THREAD,...` in mode `rtc`.
+    pub deal: Option<String>,
     /// The six bursts, or one number for all.
     pub bursts: Option<String>,
     /// Turns that bursts of the receiving and transmitting loops wait to be full.

@@ -94,7 +94,7 @@ impl Switch {
         if let Some(fabric) = config.fabric {
             worker.set_fabric(fabric);
         }
-        worker.start_workers(&config.threads, &identity.name).map_err(system("starting the workers"))?;
+        worker.start_workers(&config.threads, &identity.name)?;
         let (stopping, stop) = watch::channel(false);
         let registry = Arc::<Registry>::default();
         let (orders, orders_in) = mpsc::unbounded_channel();

@@ -25,7 +25,7 @@ pub struct Snapshot {
     pub virtual_switches: Vec<VirtualSnapshot>,
     /// Tables that hold entries or saw packets.
     pub tables: Vec<TableSnapshot>,
-    /// Its workers, in pipeline mode.
+    /// Its workers, in pipeline mode; or its threads, where each does everything for its ports.
     #[serde(default)]
     pub workers: Vec<WorkerSnapshot>,
     /// Control channels, up or being tried.
@@ -166,6 +166,9 @@ pub struct WorkerSnapshot {
     pub transmit_ring_full: u64,
     /// Packet-ins dropped since the engine did not take them fast enough.
     pub packet_ins_dropped: u64,
+    /// Ports that it receives from, where each thread does everything for its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortNo>,
 }
 
 /// A flow table at one moment.

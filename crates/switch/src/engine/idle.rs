@@ -3,8 +3,7 @@
 //!
 //! A port is watched once it has had nothing in [`QUIET_ROUNDS`] rounds in a row, until its descriptor says that there is
 //! something; then it is asked again like any other. Ports that only look into memory (AF_XDP, memory, null) are always asked.
-use super::Engine;
-use super::ports::Slot;
+use super::ports::{Ports, Slot};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
@@ -23,44 +22,41 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// What watches ports.
 #[derive(Debug, Default)]
-pub(super) struct Idle {
+pub(crate) struct Idle {
     /// Made when it is first needed; none also if the process has no descriptor left.
     epoll: Option<OwnedFd>,
     /// Whether the last round met a port that is watched.
     any: bool,
 }
 
-impl Engine {
+impl Idle {
     /// Finds out which of the watched ports have something.
-    pub(super) fn look_at_watched(&mut self) {
-        if !std::mem::take(&mut self.idle.any) {
+    pub(crate) fn look(&mut self, ports: &mut Ports) {
+        if !std::mem::take(&mut self.any) {
             return;
         }
-        let Some(epoll) = &self.idle.epoll else { return };
+        let Some(epoll) = &self.epoll else { return };
         let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
         // A refusal (a signal) leaves it to a later round.
         let Ok((found, _)) = epoll::wait(epoll, &mut room, Some(&AT_ONCE)) else { return };
         for event in found {
             let number = u32::try_from(event.data.u64()).unwrap_or_default();
-            if let Some(place) = self.ports.place(PortNo(number)) {
-                self.ports.at(place).ask_again();
+            if let Some(place) = ports.place(PortNo(number)) {
+                ports.at(place).ask_again();
             }
         }
     }
 
     /// Whether a port may be passed over in this round.
-    pub(super) fn may_pass_over(&mut self, place: usize, now: Instant) -> bool {
-        let slot = self.ports.at(place);
+    pub(crate) fn may_pass_over(&mut self, slot: &Slot, now: Instant) -> bool {
         let holds_back = || slot.port.as_ref().and_then(|port| port.next_wake()).is_some_and(|at| at <= now);
         let watched = slot.is_watched && !holds_back();
-        self.idle.any |= slot.is_watched;
+        self.any |= slot.is_watched;
         watched
     }
-}
 
-impl Idle {
     /// Notes whether a port had something, and watches it if it had nothing for long.
-    pub(super) fn asked(&mut self, slot: &mut Slot, had_frames: bool) {
+    pub(crate) fn asked(&mut self, slot: &mut Slot, had_frames: bool) {
         if had_frames {
             return slot.ask_again();
         }
@@ -94,7 +90,7 @@ impl Idle {
 
 impl Slot {
     /// Asks the port in each round from now on.
-    pub(super) fn ask_again(&mut self) {
+    pub(crate) fn ask_again(&mut self) {
         (self.is_watched, self.quiet_rounds) = (false, 0);
     }
 }

@@ -6,7 +6,7 @@
 //! what controllers ask for and what is due for about [`CONTROL_TIME`]. While frames keep coming, forwarding then gets as much time as that
 //! took.
 mod groups;
-mod idle;
+pub(crate) mod idle;
 pub(crate) mod inbox;
 mod lines;
 mod links;
@@ -14,7 +14,7 @@ mod logical;
 mod meters;
 mod monitors;
 mod perf;
-mod ports;
+pub(crate) mod ports;
 mod queues;
 mod requests;
 pub(crate) mod virtuals;
@@ -176,9 +176,9 @@ impl Engine {
             return true;
         }
         let mut worked = false;
-        self.look_at_watched();
+        self.idle.look(&mut self.ports);
         for place in 0..self.ports.len() {
-            if !self.may_pass_over(place, now) {
+            if !self.idle.may_pass_over(self.ports.at(place), now) {
                 worked |= self.forward_from(place, now);
             }
         }
@@ -480,7 +480,8 @@ impl Engine {
             // Before the port is asked for its link: no change is missed in between.
             self.links.listen();
         }
-        let slot = Slot::new(number, config.port, config.reopen);
+        let port = self.workers.share(number, config.port).map_err(refused)?;
+        let slot = Slot::new(number, port, config.reopen);
         self.logical.datapath.get().add_port(self.clock.now(), slot.desc(), &mut self.logical.out).map_err(refused)?;
         self.logical.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
         tracing::info!("port {number}: {}", slot.spec());
@@ -523,6 +524,14 @@ impl Engine {
             slot.reopen = Some(reopen);
             return;
         };
+        let port = match self.workers.share(number, port) {
+            Ok(port) => port,
+            Err(problem) => {
+                tracing::error!("port {number}: {problem}");
+                return;
+            }
+        };
+        let slot = self.ports.at(place);
         slot.put_back(port, reopen);
         slot.restore_queues(self.clock.now(), &mut self.pool);
         self.absent.remove();

@@ -56,7 +56,8 @@ impl Engine {
     /// What was measured since somebody began to look, who does so no longer.
     pub(crate) fn end_perf(&mut self, begun: Begun) -> PerfReport {
         let perf = self.perf().since(&begun.perf);
-        let samples = self.logical.datapath.get().watch_mut().samples().to_vec();
+        let own = self.workers.own_watch();
+        let samples = own.unwrap_or_else(|| self.logical.datapath.get().watch_mut()).samples().to_vec();
         self.watchers = self.watchers.saturating_sub(1);
         if self.watchers == 0 {
             self.watch.watch(false);
@@ -64,8 +65,8 @@ impl Engine {
             self.workers.watch(false);
         }
         let workers = self.workers.perf().into_iter().zip(begun.workers).enumerate();
-        let workers =
-            workers.map(|(number, (now, before))| ThreadPerf::new(&format!("worker {number}"), &now.since(&before)));
+        let name = self.workers.thread_names();
+        let workers = workers.map(|(number, (now, before))| ThreadPerf::new(&name(number), &now.since(&before)));
         PerfReport {
             seconds: self.clock.now().since(begun.at).as_secs_f64(),
             cycles_per_ns: self.cycles_per_ns(),
@@ -80,6 +81,9 @@ impl Engine {
     fn perf(&mut self) -> Perf {
         let mut perf = self.watch.perf().clone();
         perf.add(self.logical.datapath.get().watch_mut().perf());
+        if let Some(own) = self.workers.own_watch() {
+            perf.add(own.perf());
+        }
         perf
     }
 

@@ -23,6 +23,7 @@ impl Engine {
         let now = self.clock.now();
         let total = self.count_queues();
         self.has_no_share(number)?;
+        self.workers.may_queue().map_err(|problem| SwitchError::PortNumber { number, problem })?;
         let slot = self.slot_with_port(number)?;
         let wrong = |problem: String| SwitchError::PortNumber { number, problem };
         // The port's first queue makes its default queue too.

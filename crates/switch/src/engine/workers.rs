@@ -1,7 +1,9 @@
 //! The engine of a pipeline: it receives and transmits, workers do the rest ([`crate::threads`]).
 use super::Engine;
+use crate::handle::SwitchError;
 use crate::snapshot::WorkerSnapshot;
 use crate::threads::pipeline::{Pipeline, Start, pin};
+use crate::threads::several::Several;
 use crate::threads::{Mode, ThreadsConfig};
 use std::io;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use weir_datapath::perf::{Perf, Stage};
 use weir_datapath::{DropReason, Drops};
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
-use weir_port::PortError;
+use weir_port::{Port, PortError};
 use weir_units::{Clock, Instant};
 
 /// As [`super::CONTROL_TIME`] where workers wait for the tables meanwhile.
@@ -32,6 +34,8 @@ enum Turn {
 pub(super) struct Workers {
     /// None where the engine does everything.
     pub(super) pipeline: Option<Pipeline>,
+    /// Where several threads do everything for their ports.
+    pub(super) several: Option<Several>,
     /// The CPU that the engine is bound to.
     cpu: Option<usize>,
     /// Until then forwarding goes first, if there is something to forward: workers have the tables, or the engine's own thread looks only at
@@ -43,31 +47,73 @@ pub(super) struct Workers {
 impl Workers {
     /// The workers at this moment.
     pub(super) fn snapshot(&self) -> Vec<WorkerSnapshot> {
-        self.pipeline.as_ref().map(Pipeline::snapshot).unwrap_or_default()
+        let several = || self.several.as_ref().map(Several::snapshot);
+        self.pipeline.as_ref().map(Pipeline::snapshot).or_else(several).unwrap_or_default()
+    }
+
+    /// A port as the engine is to have it: dealt to a thread, if there are several.
+    ///
+    /// # Errors
+    /// It has queues, and there are several threads.
+    pub(super) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Result<Box<dyn Port>, String> {
+        let Some(several) = &self.several else { return Ok(port) };
+        if port.queues().is_some() {
+            self.may_queue()?;
+        }
+        Ok(several.share(number, port))
+    }
+
+    /// Refuses queues where several threads transmit to a port.
+    pub(super) fn may_queue(&self) -> Result<(), String> {
+        match self.several {
+            Some(_) => {
+                Err("queues are served by one thread, and several transmit; use --workers 1 or --mode pipeline"
+                    .to_owned())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What measures the engine's own forwarding, where it has several threads beside it.
+    pub(super) fn own_watch(&mut self) -> Option<&mut weir_datapath::perf::Stopwatch> {
+        self.several.as_mut().map(Several::own_watch)
+    }
+
+    /// What the threads beside the engine's are called, by their place.
+    pub(super) fn thread_names(&self) -> fn(usize) -> String {
+        match self.several {
+            Some(_) => |place| format!("thread {}", place + 1),
+            None => |place| format!("worker {place}"),
+        }
     }
 
     /// Begins or ends to measure where the workers' time goes.
-    pub(super) fn watch(&self, is_watched: bool) {
+    pub(super) fn watch(&mut self, is_watched: bool) {
         if let Some(pipeline) = &self.pipeline {
             pipeline.watch(is_watched);
+        }
+        if let Some(several) = &mut self.several {
+            several.watch(is_watched);
         }
     }
 
     /// What the workers measured so far.
     pub(super) fn perf(&self) -> Vec<Perf> {
-        self.pipeline.as_ref().map(Pipeline::perf).unwrap_or_default()
+        let several = || self.several.as_ref().map(Several::perf);
+        self.pipeline.as_ref().map(Pipeline::perf).or_else(several).unwrap_or_default()
     }
 
     /// Packets that workers dropped beside each other, by reason.
     pub(super) fn packets_dropped(&self) -> Vec<(DropReason, u64)> {
-        let drops = self.pipeline.as_ref().map(Pipeline::drops).unwrap_or_default();
+        let several = || self.several.as_ref().map(Several::drops);
+        let drops = self.pipeline.as_ref().map(Pipeline::drops).or_else(several).unwrap_or_default();
         drops.iter().flat_map(Drops::counted).collect()
     }
 
-    /// Whether workers run packets through the tables at the moment.
+    /// Whether others than the engine's thread run packets through the tables at the moment.
     #[inline]
     pub(super) fn are_sharing(&self) -> bool {
-        self.pipeline.as_ref().is_some_and(Pipeline::is_with_workers)
+        self.several.is_some() || self.pipeline.as_ref().is_some_and(Pipeline::is_with_workers)
     }
 
     /// Whether nothing is to be received now.
@@ -103,17 +149,37 @@ impl Workers {
 }
 
 impl Engine {
-    /// Makes a pipeline of the switch, if it is to be one.
+    /// Makes a pipeline of the switch, or shares its ports out to threads, if that is to be.
     ///
     /// # Errors
-    /// The system has no thread or descriptor left.
-    pub(crate) fn start_workers(&mut self, config: &ThreadsConfig, name: &str) -> io::Result<()> {
+    /// The system has no thread or descriptor left; a port cannot be shared out.
+    pub(crate) fn start_workers(&mut self, config: &ThreadsConfig, name: &str) -> Result<(), SwitchError> {
         self.workers.cpu = config.cpus.0.first().copied();
-        if config.mode == Mode::RunToCompletion {
-            return Ok(());
-        }
         let engine = Arc::clone(&self.inbox.waker);
         let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine };
+        match config.mode {
+            Mode::RunToCompletion if config.workers == 1 => Ok(()),
+            Mode::RunToCompletion => self.start_several(start),
+            Mode::Pipeline => self.start_pipeline(start).map_err(no_thread),
+        }
+    }
+
+    fn start_several(&mut self, start: Start<'_>) -> Result<(), SwitchError> {
+        self.burst = start.config.bursts.rx_read;
+        let several = Several::start(start, &mut self.logical.datapath).map_err(no_thread)?;
+        self.pool = several.pool();
+        self.workers.several = Some(several);
+        for slot in self.ports.iter_mut() {
+            if let Some(port) = slot.port.take() {
+                let shared = self.workers.share(slot.number, port);
+                let wrong = |problem| SwitchError::PortNumber { number: slot.number, problem };
+                slot.port = Some(shared.map_err(wrong)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn start_pipeline(&mut self, start: Start<'_>) -> io::Result<()> {
         let pipeline = Pipeline::start(start, &mut self.logical.datapath)?;
         self.pool = pipeline.pool();
         self.burst = pipeline.read;
@@ -132,6 +198,13 @@ impl Engine {
         let packets = self.batch.len();
         if let Some(pipeline) = &mut self.workers.pipeline {
             pipeline.came(packets);
+        }
+        if let Some(several) = &mut self.workers.several {
+            let (batch, to) = (&mut self.batch, (&mut self.pool, &mut self.logical.out));
+            several.forward(now, port, batch, to, &mut self.logical.datapath);
+            self.watch.start();
+            self.deliver(now);
+            return self.watch.lap(Stage::Transmit, packets);
         }
         match self.workers.pipeline.as_mut().filter(|pipeline| pipeline.is_with_workers()) {
             None if self.virtuals.is_some() => self.pass_to_virtuals(now, port),
@@ -155,6 +228,14 @@ impl Engine {
     /// The pipeline's part of a round: bursts that are due go on, and controllers are told what workers have for them. Whether
     /// there was anything.
     pub(super) fn move_on(&mut self, now: Instant) -> bool {
+        if let Some(several) = &mut self.workers.several {
+            assert!(!several.has_failed(), "a thread of the switch panicked; its message is above");
+            let told = several.take_notes(&mut self.logical.out);
+            if told {
+                self.deliver(now);
+            }
+            return told;
+        }
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         assert!(!pipeline.has_failed(), "a worker panicked; its message is above");
         pipeline.end_round(now, &mut self.pool);
@@ -216,7 +297,8 @@ impl Engine {
 
     /// Whether workers have left the engine nothing to do.
     pub(super) fn are_workers_done(&self) -> bool {
-        self.workers.pipeline.as_ref().is_none_or(Pipeline::is_idle)
+        let are_others_done = self.workers.several.as_ref().is_none_or(Several::is_idle);
+        are_others_done && self.workers.pipeline.as_ref().is_none_or(Pipeline::is_idle)
     }
 
     /// Whether it is the controllers' turn: if there is something to forward, or workers wait for the tables, that gets half of the time.
@@ -244,4 +326,8 @@ impl Engine {
             self.workers.control_at = now + now.since(self.workers.control_began);
         }
     }
+}
+
+fn no_thread(error: io::Error) -> SwitchError {
+    SwitchError::System { tried: "starting the workers".to_owned(), error, advice: String::new() }
 }

@@ -43,13 +43,14 @@ impl ThreadsConfig {
         self.check_waits()?;
         self.check_rings(machine)?;
         self.check_classes()?;
+        self.check_deal()?;
         self.check_cpus(machine)
     }
 
     /// Threads on the packet path.
     pub(super) fn threads(&self, machine: &Machine) -> usize {
         match self.mode {
-            Mode::RunToCompletion => 1,
+            Mode::RunToCompletion => self.workers,
             Mode::Pipeline => 1 + self.worker_threads(machine),
         }
     }
@@ -63,10 +64,6 @@ impl ThreadsConfig {
 
     fn check_workers(&self, machine: &Machine) -> Result<(), ThreadsError> {
         let (workers, cores) = (self.workers, machine.cpus.len());
-        if self.mode == Mode::RunToCompletion && workers != 1 {
-            let advice = "for more use --mode pipeline";
-            return Err(wrong("workers", workers, "1 in mode rtc, where one thread does everything", advice));
-        }
         if !(1..=MAX_WORKERS).contains(&workers) {
             return Err(wrong("workers", workers, format!("1 to {MAX_WORKERS}"), "choose fewer than there are cores"));
         }
@@ -149,6 +146,20 @@ impl ThreadsConfig {
         }
     }
 
+    fn check_deal(&self) -> Result<(), ThreadsError> {
+        if self.mode == Mode::Pipeline && !self.deal.is_empty() {
+            let advice = "leave it out: the engine's thread receives from all ports, --policy deals frames to workers";
+            return Err(wrong("deal", &self.deal, "none in mode pipeline", advice));
+        }
+        match self.deal.beyond(self.workers) {
+            Some((port, thread)) => {
+                let expected = format!("a thread from 0 to {}", self.workers.saturating_sub(1));
+                Err(wrong("deal", format!("{port}={thread}"), expected, "choose one of them, or more workers"))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn check_cpus(&self, machine: &Machine) -> Result<(), ThreadsError> {
         let (cpus, threads) = (&self.cpus.0, self.threads(machine));
         if cpus.is_empty() {
@@ -169,7 +180,10 @@ impl ThreadsConfig {
             ));
         }
         if cpus.len() < threads {
-            let expected = format!("{threads}: one for the engine and one for each worker");
+            let expected = match self.mode {
+                Mode::Pipeline => format!("{threads}: one for the engine and one for each worker"),
+                Mode::RunToCompletion => format!("{threads}: one for each thread"),
+            };
             return Err(wrong("cpus", cpus.len(), expected, "name more, or choose fewer workers"));
         }
         Ok(())
@@ -213,9 +227,14 @@ mod tests {
         ThreadsConfig { mode: Mode::Pipeline, workers, ring_size: 1024, ..ThreadsConfig::default() }
     }
 
+    fn rtc(workers: usize, deal: &str) -> ThreadsConfig {
+        ThreadsConfig { workers, deal: deal.parse().unwrap(), ..ThreadsConfig::default() }
+    }
+
     #[test]
     fn what_can_work_is_accepted() {
         ThreadsConfig::default().check(&machine()).unwrap();
+        rtc(4, "1=3,2=0").check(&machine()).unwrap();
         for workers in 1..=4 {
             pipeline(workers).check(&machine()).unwrap();
         }
@@ -233,7 +252,14 @@ mod tests {
             ThreadsConfig { bursts, ..pipeline(2) }
         };
         let cases = [
-            (ThreadsConfig { workers: 2, ..ThreadsConfig::default() }, "workers: found 2", "--mode pipeline"),
+            (ThreadsConfig { workers: 5, ..ThreadsConfig::default() }, "workers: found 5", "at most 4, the cores"),
+            (rtc(2, "1=2"), "deal: found 1=2", "a thread from 0 to 1"),
+            (
+                ThreadsConfig { deal: "1=0".parse().unwrap(), ..base.clone() },
+                "deal: found 1=0",
+                "none in mode pipeline",
+            ),
+            (ThreadsConfig { cpus: Cpus(vec![1]), ..rtc(2, "1=0") }, "cpus: found 1", "2: one for each thread"),
             (pipeline(0), "workers: found 0", "1 to 64"),
             (pipeline(65), "workers: found 65", "1 to 64"),
             (pipeline(5), "workers: found 5", "at most 4, the cores"),

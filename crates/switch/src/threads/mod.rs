@@ -1,6 +1,7 @@
 //! How a switch spreads over threads.
 //!
-//! * *run to completion*: the engine's thread does everything. Nothing is shared, nothing locked.
+//! * *run to completion*: the engine's thread does everything; nothing is shared, nothing locked. Or several threads do, each for its ports
+//!   ([`several`]).
 //! * *pipeline* (after Lagopus; Rahimi et al., HPSR 2016): the engine's thread receives frames ([`rx`]) and hands them to
 //!   workers, which run them through the tables ([`worker`]) and hand them back to be transmitted ([`tx`]).
 //!
@@ -16,6 +17,7 @@
 mod balance;
 mod batch;
 mod check;
+mod hand;
 mod machine;
 mod outlet;
 pub(crate) mod pipeline;
@@ -23,6 +25,7 @@ mod policy;
 mod rx;
 pub(crate) mod seats;
 mod settings;
+pub(crate) mod several;
 mod share;
 mod tx;
 mod worker;
@@ -31,6 +34,7 @@ pub use check::ThreadsError;
 pub use machine::Machine;
 pub use policy::{Class, Policy};
 pub use settings::{Bursts, Cpus, HandOver, Mode, ThreadsConfig};
+pub use several::Deal;
 
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;

@@ -1,11 +1,12 @@
 //! A pipeline's threads: the engine's, which receives and transmits, and its workers.
 use super::balance::{Balance, Side, When};
 use super::batch::Rule;
+use super::hand::{Counters, Hand};
 use super::outlet::Outlet;
 use super::policy::Steering;
 use super::rx::Rx;
 use super::seats::Owner;
-use super::share::{Counters, HandOn, Share};
+use super::share::{HandOn, Share};
 use super::tx::Tx;
 use super::worker::Stage;
 use super::{HandOver, Machine, ThreadsConfig};
@@ -17,7 +18,7 @@ use rtrb::RingBuffer;
 use rustix::thread::CpuSet;
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -29,7 +30,7 @@ use weir_packet::{Depot, Frame, FramePool};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Packet-ins on their way from workers to the engine at most; what is beyond is dropped and counted.
-const MAX_NOTES: usize = 1024;
+pub(super) const MAX_NOTES: usize = 1024;
 /// A sleeping worker looks this often whether it was forgotten: it never should be.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// The engine receives nothing for that long at most while it takes the work back: ports hold as much.
@@ -75,6 +76,21 @@ pub(super) enum Note {
     Message(ChannelId, Message),
     /// Packet-ins that a channel did not get since it is at its rate limit.
     Limited(ChannelId, u64),
+}
+
+impl Note {
+    /// Takes what workers tell controllers, a bounded number. Whether there was anything.
+    pub(super) fn take(notes: &Receiver<Note>, out: &mut Output) -> bool {
+        let mut any = false;
+        for note in notes.try_iter().take(MAX_NOTES) {
+            any = true;
+            match note {
+                Note::Message(channel, message) => out.messages.push((channel, message)),
+                Note::Limited(channel, count) => out.limited.push((channel, count)),
+            }
+        }
+        any
+    }
 }
 
 /// A worker's thread, as the engine sees it.
@@ -125,12 +141,13 @@ impl Pipeline {
             let outlet = Outlet::new(worker_rule, to_tx, Arc::clone(&engine), Arc::clone(&own_counters.full_out));
             shares[thread].push(Share {
                 stage: Stage::new(bursts.worker_read, from_rx, outlet),
-                tables: guest,
-                own: tables.get().add_worker(),
-                told_drops: 0,
-                notes: tell.clone(),
-                counters: Arc::clone(&own_counters),
-                engine: Arc::clone(&engine),
+                hand: Hand::new(
+                    guest,
+                    tables.get().add_worker(),
+                    tell.clone(),
+                    Arc::clone(&own_counters),
+                    Arc::clone(&engine),
+                ),
             });
             from_workers.push(from_worker);
             counters.push(own_counters);
@@ -260,15 +277,7 @@ impl Pipeline {
 
     /// Moves what workers tell controllers to `out`, a bounded number. Whether there was anything.
     pub(crate) fn take_notes(&mut self, out: &mut Output) -> bool {
-        let mut any = false;
-        for note in self.notes.try_iter().take(MAX_NOTES) {
-            any = true;
-            match note {
-                Note::Message(channel, message) => out.messages.push((channel, message)),
-                Note::Limited(channel, count) => out.limited.push((channel, count)),
-            }
-        }
-        any
+        Note::take(&self.notes, out)
     }
 
     /// Whether no frame waits for a burst to fill.
@@ -305,16 +314,10 @@ impl Pipeline {
 
     /// The workers at this moment.
     pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let snapshot = |(worker, counters): (usize, &Arc<Counters>)| WorkerSnapshot {
-            worker,
-            frames: read(&counters.frames),
-            bursts: read(&counters.bursts),
             waiting: self.rx.waiting(worker),
             waiting_to_leave: self.tx.waiting(worker),
-            ring_full: read(&counters.full_in),
-            transmit_ring_full: read(&counters.full_out),
-            packet_ins_dropped: read(&counters.full_notes),
+            ..counters.snapshot(worker)
         };
         self.counters.iter().enumerate().map(snapshot).collect()
     }

@@ -74,6 +74,12 @@ impl<T> Owner<T> {
         self.alone.get_or_insert_with(|| self.shared.take())
     }
 
+    /// Whether the guests do not have it.
+    #[inline]
+    pub(crate) fn has_it(&self) -> bool {
+        self.alone.is_some()
+    }
+
     /// Gives the value to the guests, if there are any and they do not have it. Whether it did.
     #[inline]
     pub(crate) fn share(&mut self) -> bool {
@@ -200,7 +206,7 @@ impl<T> Seat<T> {
 }
 
 /// Waits a little.
-fn look_again(looks: &mut u32) {
+pub(super) fn look_again(looks: &mut u32) {
     *looks += 1;
     if looks.is_multiple_of(LOOKS) {
         std::thread::yield_now();

@@ -1,5 +1,6 @@
 //! What can be set: [`ThreadsConfig`]. What the settings do and how to choose them is in docs/guide/threads.md.
 use super::policy::{Class, Policy};
+use super::several::Deal;
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,8 +12,11 @@ pub struct ThreadsConfig {
     pub mode: Mode,
     /// When frames are handed over to workers.
     pub hand_over: HandOver,
-    /// Threads that run frames through the tables, besides the one that receives and transmits. One in run to completion.
+    /// Threads that run frames through the tables: in a pipeline besides the one that receives and transmits, in run to completion with the
+    /// engine's.
     pub workers: usize,
+    /// Which thread receives from which port, where several run to completion.
+    pub deal: Deal,
     /// Frames moved at once.
     pub bursts: Bursts,
     /// Turns of the receiving and transmitting loops that a burst waits to be full.
@@ -37,6 +41,7 @@ impl Default for ThreadsConfig {
             mode: Mode::RunToCompletion,
             hand_over: HandOver::default(),
             workers: 1,
+            deal: Deal::default(),
             bursts: Bursts::default(),
             io_loop_count: 100,
             worker_loop_count: 100,
@@ -52,7 +57,7 @@ impl Default for ThreadsConfig {
 /// How the work is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Mode {
-    /// The engine's thread does everything: nothing is handed over, nothing waits for a burst to fill.
+    /// A thread does everything for its ports: nothing is handed over, nothing waits for a burst to fill.
     #[default]
     #[serde(rename = "rtc")]
     RunToCompletion,

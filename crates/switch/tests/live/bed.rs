@@ -57,6 +57,12 @@ impl Host {
         self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
     }
 
+    /// Whether the switch's end is still open.
+    #[allow(dead_code, reason = "not every kind of switch is asked")]
+    pub(crate) fn is_connected(&mut self) -> bool {
+        self.port.link().up
+    }
+
     /// The tag of the next frame that comes in.
     pub(crate) fn tag(&mut self) -> u64 {
         let frame = self.next(PATIENCE).expect("a frame arrives");

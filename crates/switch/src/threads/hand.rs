@@ -1,0 +1,169 @@
+//! What a thread that forwards with tables that it shares has: its seat at them, its part of the datapath, and what it tells the engine.
+use super::pipeline::Note;
+use super::seats::Guest;
+use crate::engine::wake::Waker;
+use crate::snapshot::WorkerSnapshot;
+use crossbeam_channel::Sender;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use weir_datapath::perf::Perf;
+use weir_datapath::{Datapath, Drops, Output};
+use weir_openflow::model::PortNo;
+use weir_packet::{Frame, FramePool};
+use weir_units::Instant;
+
+/// What is counted for a worker, for others to read.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) frames: AtomicU64,
+    pub(super) bursts: AtomicU64,
+    /// Frames of which nothing is left here: they wait behind this, or are gone.
+    pub(super) handed_on: AtomicU64,
+    /// Frames dropped since the ring to the worker was full.
+    pub(super) full_in: Arc<AtomicU64>,
+    /// Frames dropped since the ring from the worker was full.
+    pub(super) full_out: Arc<AtomicU64>,
+    /// Packet-ins dropped since too many were on their way to the engine.
+    pub(super) full_notes: AtomicU64,
+    /// Packets dropped beside others; as of a short while ago.
+    pub(super) drops: Mutex<Drops>,
+    /// Whether somebody looks where its time goes.
+    pub(super) is_watched: AtomicBool,
+    /// What it measured, while somebody looks.
+    pub(super) perf: Mutex<Perf>,
+}
+
+impl Counters {
+    /// Frames that it ran and handed on.
+    pub(super) fn done(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed).saturating_sub(self.full_out.load(Ordering::Relaxed))
+    }
+
+    /// What is counted here, as a snapshot has it.
+    pub(super) fn snapshot(&self, worker: usize) -> WorkerSnapshot {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        WorkerSnapshot {
+            worker,
+            frames: read(&self.frames),
+            bursts: read(&self.bursts),
+            waiting: 0,
+            waiting_to_leave: 0,
+            ring_full: read(&self.full_in),
+            transmit_ring_full: read(&self.full_out),
+            packet_ins_dropped: read(&self.full_notes),
+            ports: Vec::new(),
+        }
+    }
+
+    /// Frames of which nothing is left here; all they gave is in the ring behind.
+    pub(super) fn handed_on(&self) -> u64 {
+        self.handed_on.load(Ordering::Acquire)
+    }
+}
+
+/// See the module's page.
+pub(super) struct Hand {
+    pub(super) tables: Guest<Datapath>,
+    /// Its part of the datapath.
+    pub(super) own: weir_datapath::Worker,
+    /// Packets in [`Counters::drops`].
+    told_drops: u64,
+    notes: Sender<Note>,
+    pub(super) counters: Arc<Counters>,
+    engine: Arc<Waker>,
+}
+
+impl Hand {
+    pub(super) fn new(
+        tables: Guest<Datapath>,
+        own: weir_datapath::Worker,
+        notes: Sender<Note>,
+        counters: Arc<Counters>,
+        engine: Arc<Waker>,
+    ) -> Hand {
+        Hand { tables, own, told_drops: 0, notes, counters, engine }
+    }
+
+    /// Runs frames of one port through the tables. `is_over` ends waiting for them: what is left of the frames is dropped with them.
+    #[inline]
+    pub(super) fn forward(
+        &mut self,
+        now: Instant,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+        out: &mut Output,
+        is_over: impl Fn() -> bool,
+    ) {
+        let Hand { tables, own, .. } = self;
+        // Most packets leave beside those of other workers; for what tells controllers or learns it takes the tables alone.
+        let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
+        if tables.beside(&is_over, beside) == Some(false) {
+            tables.alone(&is_over, |datapath| datapath.process_for(own, now, port, frames, pool, out));
+        }
+    }
+
+    /// A burst is through: counts it, and tells what there is to tell.
+    #[inline]
+    pub(super) fn end_burst(&mut self, frames: usize, out: &mut Output) {
+        if !out.messages.is_empty() || !out.limited.is_empty() {
+            self.tell(out);
+        }
+        self.count_burst(frames);
+        self.tell_perf();
+    }
+
+    /// Counts a burst, and what was dropped of it.
+    #[inline]
+    pub(super) fn count_burst(&mut self, frames: usize) {
+        count(&self.counters.frames, frames as u64);
+        count(&self.counters.bursts, 1);
+        self.tell_drops();
+    }
+
+    /// Tells the engine of packets that were dropped.
+    #[inline]
+    fn tell_drops(&mut self) {
+        let drops = self.own.drops();
+        if drops.total() != self.told_drops {
+            self.told_drops = drops.total();
+            *self.counters.drops.lock().unwrap_or_else(PoisonError::into_inner) = drops;
+        }
+    }
+
+    /// Begins or ends measuring as was asked, and tells what was measured.
+    #[inline]
+    fn tell_perf(&mut self) {
+        let is_watched = self.counters.is_watched.load(Ordering::Relaxed);
+        if is_watched || self.own.watch().is_on() {
+            self.measured(is_watched);
+        }
+    }
+
+    #[cold]
+    fn measured(&mut self, is_watched: bool) {
+        if self.own.watch().is_on() != is_watched {
+            self.own.watch_mut().watch(is_watched);
+        }
+        self.counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone_from(self.own.watch().perf());
+    }
+
+    /// Hands packet-ins to the engine.
+    #[cold]
+    fn tell(&mut self, out: &mut Output) {
+        let messages = out.messages.drain(..).map(|(channel, message)| Note::Message(channel, message));
+        let limited = out.limited.drain(..).map(|(channel, count)| Note::Limited(channel, count));
+        for note in messages.chain(limited) {
+            if self.notes.try_send(note).is_err() {
+                count(&self.counters.full_notes, 1);
+            }
+        }
+        self.engine.wake();
+    }
+}
+
+/// Adds to a counter that only this thread writes.
+#[inline]
+pub(super) fn count(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}

@@ -1,0 +1,76 @@
+//! Which thread receives from a port, where that is chosen.
+use serde::Deserialize;
+use std::fmt;
+use std::str::FromStr;
+use weir_openflow::model::PortNo;
+
+/// Ports and the threads that receive from them, as people write it: `1=0,2=1`. Ports that are not named go to the thread that has the
+/// fewest.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Deal(Vec<(PortNo, usize)>);
+
+impl Deal {
+    /// The thread of a port, if it is named.
+    pub(super) fn thread_of(&self, port: PortNo) -> Option<usize> {
+        self.0.iter().find(|(named, _)| *named == port).map(|(_, thread)| *thread)
+    }
+
+    /// The first port that is dealt to a thread there is not, with `threads` of them, and that thread.
+    pub(crate) fn beyond(&self, threads: usize) -> Option<(PortNo, usize)> {
+        self.0.iter().find(|(_, thread)| *thread >= threads).copied()
+    }
+
+    /// Whether no port is named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromStr for Deal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Deal, String> {
+        let wrong = || format!("found deal `{text}`, expected ports with their threads, each port once, as in 1=0,2=1");
+        let mut deal = Deal::default();
+        for part in text.split(',') {
+            let (port, thread) = part.split_once('=').ok_or_else(wrong)?;
+            let port: PortNo = port.trim().parse().map_err(|_| wrong())?;
+            let thread = thread.trim().parse().map_err(|_| wrong())?;
+            let is_port = port.is_ordinary() || port == PortNo::LOCAL;
+            if !is_port || deal.thread_of(port).is_some() {
+                return Err(wrong());
+            }
+            deal.0.push((port, thread));
+        }
+        Ok(deal)
+    }
+}
+
+impl fmt::Display for Deal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.0.iter().map(|(port, thread)| format!("{port}={thread}")).collect();
+        f.write_str(&parts.join(","))
+    }
+}
+
+impl<'de> Deserialize<'de> for Deal {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_dealt_as_written() {
+        let deal: Deal = "1=0, 7=1,LOCAL=0".parse().unwrap();
+        assert_eq!([1, 7, 2].map(|port| deal.thread_of(PortNo(port))), [Some(0), Some(1), None]);
+        assert_eq!((deal.beyond(2), deal.beyond(1)), (None, Some((PortNo(7), 1))));
+        assert_eq!(deal.to_string(), "1=0,7=1,LOCAL=0");
+        for wrong in ["", "1", "1=", "=1", "1=a", "1=0,1=1", "0=1", "1=0,", "1=-1"] {
+            assert!(wrong.parse::<Deal>().unwrap_err().contains("as in 1=0,2=1"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A thread that does everything for its ports, beside the engine's.
+use super::super::hand::Hand;
+use super::board::Board;
+use super::port::{Common, Shared};
+use crate::engine::idle::Idle;
+use crate::engine::ports::{Ports, Slot};
+use crate::engine::wake::Waker;
+use crate::spin::{Spinner, Wait};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weir_datapath::{MAX_PORTS, Output};
+use weir_openflow::model::PortNo;
+use weir_packet::{Frame, FramePool};
+use weir_port::Port;
+use weir_units::{Clock, Instant, SystemClock};
+
+/// A sleeping thread looks this often whether it was forgotten: it never should be.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// See the module's page.
+pub(super) struct Forwarder {
+    pub(super) thread: usize,
+    pub(super) hand: Hand,
+    pub(super) board: Arc<Board>,
+    pub(super) waker: Arc<Waker>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) clock: SystemClock,
+    pub(super) spinner: Spinner,
+    pub(super) pool: FramePool,
+    /// Frames taken from a port at once.
+    pub(super) burst: usize,
+    pub(super) seen: Seen,
+}
+
+/// What a thread knows of the ports, as of a version of the board.
+#[derive(Default)]
+pub(super) struct Seen {
+    version: u64,
+    /// Those it receives from.
+    own: Ports,
+    /// All there are, by number.
+    all: Vec<(PortNo, Arc<Common>)>,
+    idle: Idle,
+    batch: Vec<Frame>,
+    out: Output,
+}
+
+impl Seen {
+    /// Reads the board if it has changed.
+    #[inline]
+    fn refresh(&mut self, board: &Board, thread: usize) {
+        if self.version != board.version() {
+            self.read(board, thread);
+        }
+    }
+
+    #[cold]
+    fn read(&mut self, board: &Board, thread: usize) {
+        let before = std::mem::take(&mut self.all);
+        (self.version, self.all) = board.read();
+        let is_known = |port: &Arc<Common>, list: &[(PortNo, Arc<Common>)]| {
+            list.binary_search_by_key(&port.number, |(number, _)| *number)
+                .is_ok_and(|at| Arc::ptr_eq(&list[at].1, port))
+        };
+        for (number, port) in before.iter().filter(|(_, port)| !is_known(port, &self.all)) {
+            if port.thread == thread {
+                self.own.remove(*number);
+            }
+        }
+        self.own.iter_mut().for_each(Slot::ask_again);
+        for (number, port) in &self.all {
+            if port.thread == thread && !is_known(port, &before) && !port.is_over() {
+                self.own.remove(*number);
+                self.own.insert(Slot::new(*number, Box::new(Shared::of_receiver(Arc::clone(port))), None));
+            }
+        }
+    }
+
+    /// Sends what the tables gave.
+    fn deliver(&mut self, now: Instant, pool: &mut FramePool) {
+        for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
+            match self.all.binary_search_by_key(number, |(listed, _)| *listed) {
+                Ok(at) => self.all[at].1.transmit(now, pool, frames),
+                // The port went in this very round.
+                Err(_) => frames.drain(..).for_each(|frame| pool.give(frame)),
+            }
+        }
+        if self.out.frames.len() > MAX_PORTS {
+            // Ports that come and go must not leave lists behind for ever.
+            self.out.frames.clear();
+        }
+    }
+}
+
+impl Forwarder {
+    /// Runs until it is told to stop.
+    pub(super) fn run(mut self) {
+        // As the engine: a wake-up is not to be late to save power.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        while !self.is_over() {
+            let now = self.clock.now();
+            self.seen.refresh(&self.board, self.thread);
+            if self.round(now) {
+                self.spinner.found(now);
+            } else {
+                self.wait(now);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// A burst from each of its ports. Whether there was anything.
+    fn round(&mut self, now: Instant) -> bool {
+        let mut worked = false;
+        self.seen.idle.look(&mut self.seen.own);
+        for place in 0..self.seen.own.len() {
+            if !self.seen.idle.may_pass_over(self.seen.own.at(place), now) {
+                worked |= self.forward_from(place, now);
+            }
+        }
+        worked
+    }
+
+    fn forward_from(&mut self, place: usize, now: Instant) -> bool {
+        let Seen { own, idle, batch, out, .. } = &mut self.seen;
+        let slot = own.at(place);
+        let Some(port) = slot.port.as_mut() else { return false };
+        let number = slot.number;
+        let mut result = port.receive(now, &mut self.pool, batch, self.burst);
+        if result.is_ok() && port.next_wake().is_some_and(|at| at <= now) {
+            // A port that holds frames back releases what is due.
+            result = port.transmit(now, &mut self.pool, &mut Vec::new());
+        }
+        let frames = batch.len();
+        idle.asked(slot, frames > 0);
+        if frames > 0 {
+            let (stop, now) = (&self.stop, self.clock.now());
+            self.hand.forward(now, number, batch, &mut self.pool, out, || stop.load(Ordering::Relaxed));
+            batch.clear();
+            self.hand.end_burst(frames, out);
+            self.seen.deliver(now, &mut self.pool);
+        }
+        if let Err(error) = result {
+            self.lose(number, error);
+        }
+        frames > 0
+    }
+
+    /// A port's device is gone: the engine takes it out.
+    #[cold]
+    fn lose(&mut self, number: PortNo, error: weir_port::PortError) {
+        self.seen.own.remove(number);
+        if let Some((_, port)) = self.seen.all.iter().find(|(listed, _)| *listed == number) {
+            port.lose(error);
+        }
+    }
+
+    fn wait(&mut self, now: Instant) {
+        match self.spinner.wait(now) {
+            Wait::Look => std::hint::spin_loop(),
+            Wait::GiveWay => {
+                let from = self.clock.now();
+                std::thread::yield_now();
+                self.spinner.gave_way(from, self.clock.now());
+            }
+            Wait::Sleep => self.sleep(),
+        }
+    }
+
+    fn sleep(&mut self) {
+        self.waker.about_to_sleep();
+        // What came before others knew that it sleeps is found here.
+        let is_quiet = self.seen.version == self.board.version() && !self.is_over();
+        if is_quiet && !self.seen.own.arm() {
+            let due = self.seen.own.open().filter_map(Port::next_wake).min();
+            let timeout = due.map_or(SLEEP_MAX, |due| due.since(self.clock.now()).min(SLEEP_MAX));
+            if !timeout.is_zero() {
+                self.waker.sleep(self.seen.own.open(), None, timeout);
+            }
+        }
+        self.waker.awake();
+    }
+}

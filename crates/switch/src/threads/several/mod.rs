@@ -1,0 +1,194 @@
+//! Run to completion on several threads: each does everything for its ports, the engine's among them, which also serves controllers.
+//!
+//! Ports are dealt to threads by number, as configured or in turn ([`Deal`]). A flow comes in by one port, so one thread has all of it, and it
+//! keeps its order; threads share the tables as a pipeline's workers do ([`super::seats`]), and transmit to each other's ports under
+//! the port's lock ([`port`]).
+mod board;
+mod deal;
+mod forwarder;
+mod port;
+
+pub use deal::Deal;
+
+use super::hand::{Counters, Hand};
+use super::pipeline::{MAX_NOTES, Note, Start, pin};
+use super::seats::Owner;
+use crate::engine::wake::Waker;
+use crate::snapshot::WorkerSnapshot;
+use crate::spin::Spinner;
+use board::Board;
+use crossbeam_channel::Receiver;
+use forwarder::{Forwarder, Seen};
+use port::{Common, Listed, Shared};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+use weir_datapath::perf::Perf;
+use weir_datapath::{Datapath, Drops, Output};
+use weir_openflow::model::PortNo;
+use weir_packet::{Depot, Frame, FramePool};
+use weir_port::Port;
+use weir_units::{Clock, Instant};
+
+/// The engine's own thread, by its number.
+const ENGINE: usize = 0;
+
+/// The engine's end.
+pub(crate) struct Several {
+    /// The engine's own part of forwarding.
+    hand: Hand,
+    board: Arc<Board>,
+    deal: Deal,
+    notes: Receiver<Note>,
+    /// By thread.
+    counters: Vec<Arc<Counters>>,
+    /// Those besides the engine's.
+    threads: Vec<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    depot: Arc<Depot>,
+    engine: Arc<Waker>,
+}
+
+impl Several {
+    /// Starts the threads beside the engine's; they forward from [`Owner::share`] on.
+    ///
+    /// # Errors
+    /// The process has no descriptor or thread left.
+    pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Several> {
+        let Start { config, name, clock, spin, engine } = start;
+        let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
+        let mut wakers = vec![Arc::clone(&engine)];
+        for _ in 1..config.workers {
+            wakers.push(Arc::new(Waker::new()?));
+        }
+        let board = Arc::new(Board::new(wakers));
+        let (stop, depot) = (Arc::<AtomicBool>::default(), Arc::<Depot>::default());
+        let counters: Vec<_> = (0..config.workers).map(|_| Arc::<Counters>::default()).collect();
+        let guests = tables.invite(config.workers);
+        let hands = guests.into_iter().zip(&counters).map(|(guest, counters)| {
+            let own = tables.get().add_worker();
+            Hand::new(guest, own, tell.clone(), Arc::clone(counters), Arc::clone(&engine))
+        });
+        let mut hands: Vec<Hand> = hands.collect();
+        let others = hands.split_off(1);
+        let hand = hands.pop().ok_or_else(|| io::Error::other("no thread is to forward"))?;
+        let deal = config.deal.clone();
+        let mut several = Several { hand, board, deal, notes, counters, threads: Vec::new(), stop, depot, engine };
+        for (number, hand) in (1..).zip(others) {
+            let forwarder = Forwarder {
+                thread: number,
+                hand,
+                board: Arc::clone(&several.board),
+                waker: several.board.waker(number),
+                stop: Arc::clone(&several.stop),
+                clock,
+                spinner: Spinner::new(spin, clock.now()),
+                pool: FramePool::shared(&several.depot),
+                burst: config.bursts.rx_read,
+                seen: Seen::default(),
+            };
+            let cpu = config.cpus.0.get(number).copied();
+            let thread = std::thread::Builder::new().name(format!("{name}-thread{number}"));
+            several.threads.push(thread.spawn(move || {
+                pin(cpu);
+                forwarder.run();
+            })?);
+        }
+        Ok(several)
+    }
+
+    /// A pool that exchanges buffers with the other threads'.
+    pub(crate) fn pool(&self) -> FramePool {
+        FramePool::shared(&self.depot)
+    }
+
+    /// Deals a port to a thread; gives what the engine is to use instead.
+    pub(crate) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Box<dyn Port> {
+        let thread = self.deal.thread_of(number).unwrap_or_else(|| self.board.least());
+        let owner = self.board.waker(thread);
+        let common = Arc::new(Common::new(number, port, thread, owner, Arc::clone(&self.engine)));
+        let listed = Listed::new(&common, &self.board);
+        Box::new(Shared::of_engine(common, thread == ENGINE, listed))
+    }
+
+    /// Runs what came in on one of the engine's own ports through the tables.
+    #[inline]
+    pub(crate) fn forward(
+        &mut self,
+        now: Instant,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+        (pool, out): (&mut FramePool, &mut Output),
+        tables: &mut Owner<Datapath>,
+    ) {
+        let Hand { tables: seat, own, .. } = &mut self.hand;
+        let count = frames.len();
+        // In a round in which it took the tables for something else, it has them.
+        let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
+        if tables.has_it() || seat.beside(|| false, beside) == Some(false) {
+            tables.get().process_for(own, now, port, frames, pool, out);
+        }
+        self.hand.count_burst(count);
+    }
+
+    /// Whether there is a thread that ended by itself, which it does only by panicking.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Moves what other threads tell controllers to `out`, a bounded number. Whether there was anything.
+    pub(crate) fn take_notes(&mut self, out: &mut Output) -> bool {
+        Note::take(&self.notes, out)
+    }
+
+    /// Whether other threads have left the engine nothing to do.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.notes.is_empty()
+    }
+
+    /// Packets that threads dropped beside each other; the datapath knows of the others.
+    pub(crate) fn drops(&self) -> Vec<Drops> {
+        let read = |counters: &Arc<Counters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
+        self.counters.iter().map(read).collect()
+    }
+
+    /// Begins or ends to measure where the threads' time goes, from each one's next burst on.
+    pub(crate) fn watch(&mut self, is_watched: bool) {
+        self.hand.own.watch_mut().watch(is_watched);
+        self.counters[1..].iter().for_each(|counters| counters.is_watched.store(is_watched, Ordering::Relaxed));
+    }
+
+    /// What the engine's own part measured.
+    pub(crate) fn own_watch(&mut self) -> &mut weir_datapath::perf::Stopwatch {
+        self.hand.own.watch_mut()
+    }
+
+    /// What the other threads measured so far.
+    pub(crate) fn perf(&self) -> Vec<Perf> {
+        let read = |counters: &Arc<Counters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.counters[1..].iter().map(read).collect()
+    }
+
+    /// The threads at this moment.
+    pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
+        let snapshot = |(thread, counters): (usize, &Arc<Counters>)| WorkerSnapshot {
+            ports: self.board.ports_of(thread),
+            ..counters.snapshot(thread)
+        };
+        self.counters.iter().enumerate().map(snapshot).collect()
+    }
+}
+
+impl Drop for Several {
+    /// Ends the threads.
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for (number, thread) in (1..).zip(self.threads.drain(..)) {
+            self.board.waker(number).wake();
+            if thread.join().is_err() {
+                tracing::error!("a thread of the switch panicked; its message is above");
+            }
+        }
+    }
+}

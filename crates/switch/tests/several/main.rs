@@ -1,0 +1,32 @@
+//! A switch whose threads each do everything for their ports: what is asked of every live switch, and what is asked of several threads.
+#[path = "../live/auxiliary.rs"]
+mod auxiliary;
+#[path = "../live/bed.rs"]
+mod bed;
+#[path = "../live/channels.rs"]
+mod channels;
+#[path = "../live/control_socket.rs"]
+mod control_socket;
+#[path = "../live/forwarding.rs"]
+mod forwarding;
+#[path = "../live/hostile.rs"]
+mod hostile;
+#[path = "../live/interfaces.rs"]
+mod interfaces;
+#[path = "../live/long_replies.rs"]
+mod long_replies;
+#[path = "../live/ports.rs"]
+mod ports;
+#[path = "../live/start_stop.rs"]
+mod start_stop;
+mod threads;
+#[path = "../live/tls.rs"]
+mod tls;
+
+use weir_switch::threads::{Mode, ThreadsConfig};
+
+/// Two threads, where there are two cores.
+fn threads() -> ThreadsConfig {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+    ThreadsConfig { mode: Mode::RunToCompletion, workers, ..ThreadsConfig::default() }
+}

@@ -1,0 +1,236 @@
+//! What is asked of threads that ports are dealt to: each flow in its order whichever thread's port it leaves by, nothing lost or counted
+//! twice, changes seen whole, ports that come and go, no thread left behind.
+use crate::bed::{Controller, Host, PATIENCE, forward, port, punt, until};
+use std::collections::HashMap;
+use weir_openflow::Body;
+use weir_openflow::model::multipart::FlowRequest;
+use weir_openflow::model::{FlowMod, Match, PortNo};
+use weir_packet::Field;
+use weir_port::{Port, PortSpec};
+use weir_switch::threads::{Cpus, Machine, ThreadsConfig};
+use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+
+fn switch(hosts: u32, name: &str, threads: ThreadsConfig) -> (SwitchHandle, Vec<Host>) {
+    let (ports, hosts): (Vec<PortConfig>, Vec<_>) = (1..=hosts).map(port).unzip();
+    let mut config = SwitchConfig { ports, threads, ..SwitchConfig::default() };
+    config.datapath.name = name.to_owned();
+    (Switch::start(config).unwrap(), hosts)
+}
+
+/// Whether there are two threads here at all.
+fn is_one() -> bool {
+    crate::threads().workers < 2
+}
+
+/// An entry for frames of one host to another.
+fn between(from: u32, to: u32) -> FlowMod {
+    let mut flow = forward(from, to);
+    flow.matching = Match::any().with(Field::InPort, from).with(Field::EthDst, 0x0200_0000_0000_u64 | u64::from(to));
+    flow
+}
+
+#[test]
+fn every_thread_s_ports_reach_all_others_in_order() {
+    const HOSTS: u32 = 4;
+    const FRAMES: u64 = 3000;
+    let (switch, mut hosts) = switch(HOSTS, "mesh", crate::threads());
+    for (from, to) in (1..=HOSTS).flat_map(|from| (1..=HOSTS).map(move |to| (from, to))).filter(|(a, b)| a != b) {
+        switch.flow_mod(between(from, to)).unwrap();
+    }
+    let mut expected = HashMap::<(usize, u64), u64>::new();
+    let n = HOSTS as usize;
+    // A tag says who sent it, to whom, and its place within that flow.
+    for number in 0..FRAMES {
+        for from in 0..n {
+            let to = (from + 1 + usize::try_from(number).unwrap() % (n - 1)) % n;
+            let (sender, receiver) = pair_of(&mut hosts, from, to);
+            let flow = (from as u64) << 8 | to as u64;
+            sender.send(receiver, flow << 32 | number);
+        }
+        if number % 64 == 63 || number + 1 == FRAMES {
+            let due = if number % 64 == 63 { 64 } else { FRAMES % 64 };
+            take(&mut hosts, due, &mut expected);
+        }
+    }
+    let snapshot = switch.snapshot().unwrap();
+    assert_eq!(snapshot.drops, []);
+    if is_one() {
+        return;
+    }
+    let dealt: Vec<_> = snapshot.workers.iter().map(|thread| thread.ports.clone()).collect();
+    assert_eq!(dealt, [vec![PortNo(1), PortNo(3)], vec![PortNo(2), PortNo(4)]], "in turn");
+    let frames: Vec<u64> = snapshot.workers.iter().map(|thread| thread.frames).collect();
+    assert_eq!(frames, [2 * FRAMES; 2], "each does what comes in by its ports");
+    let counted: u64 = switch.flows(FlowRequest::all()).unwrap().iter().map(|flow| flow.packet_count).sum();
+    assert_eq!(counted, FRAMES * u64::from(HOSTS));
+}
+
+/// Two hosts of a list: one to send, the other to be sent to.
+fn pair_of(hosts: &mut [Host], from: usize, to: usize) -> (&mut Host, &Host) {
+    if from < to {
+        let (left, right) = hosts.split_at_mut(to);
+        (&mut left[from], &right[0])
+    } else {
+        let (left, right) = hosts.split_at_mut(from);
+        (&mut right[0], &left[to])
+    }
+}
+
+/// Takes what each host was sent in so many rounds, and checks the order of each flow.
+fn take(hosts: &mut [Host], rounds: u64, seen: &mut HashMap<(usize, u64), u64>) {
+    let n = hosts.len() as u64;
+    for _ in 0..rounds * n {
+        let mut tag = None;
+        while tag.is_none() {
+            for (at, host) in hosts.iter_mut().enumerate() {
+                if let Some(frame) = host.next(std::time::Duration::ZERO) {
+                    tag = Some((at, u64::from_be_bytes(frame.bytes()[42..50].try_into().unwrap())));
+                    break;
+                }
+            }
+        }
+        let Some((at, tag)) = tag else { return };
+        let (flow, number) = (tag >> 32, tag & 0xffff_ffff);
+        assert_eq!(flow & 0xff, at as u64, "it came to who it was for");
+        let last = seen.insert((at, flow), number);
+        assert!(last.is_none_or(|last| last < number), "flow {flow:x}: {number} behind {last:?}");
+    }
+}
+
+#[test]
+fn ports_are_dealt_as_asked() {
+    if is_one() {
+        return;
+    }
+    let threads = ThreadsConfig { deal: "1=1,2=1".parse().unwrap(), ..crate::threads() };
+    let (switch, mut hosts) = switch(3, "dealt", threads);
+    switch.flow_mod(forward(1, 2)).unwrap();
+    switch.flow_mod(forward(3, 2)).unwrap();
+    let [a, b, c] = &mut hosts[..] else { unreachable!() };
+    for tag in 0..100 {
+        a.send(b, tag);
+        c.send(b, tag);
+        (0..2).for_each(|_| assert_eq!(b.tag(), tag));
+    }
+    let workers = switch.snapshot().unwrap().workers;
+    assert_eq!([&workers[0].ports[..], &workers[1].ports[..]], [&[PortNo(3)][..], &[PortNo(1), PortNo(2)]]);
+    assert_eq!([workers[0].frames, workers[1].frames], [100, 100]);
+}
+
+/// Each frame meets the entries of before the change or those of after it; after the barrier, only the latter.
+#[tokio::test]
+async fn a_barrier_is_honest() {
+    let (switch, mut hosts) = switch(4, "barrier", crate::threads());
+    let mut controller = Controller::embedded(&switch, 1 << 16).await;
+    let [a, b, c, d] = &mut hosts[..] else { unreachable!() };
+    for round in 0..100 {
+        let (to, other) = if round % 2 == 0 { (&mut *c, &mut *d) } else { (&mut *d, &mut *c) };
+        for from in [&mut *a, &mut *b] {
+            (0..20).for_each(|port| from.send_flow(to, port, 1_000_000));
+        }
+        for from in 1..=2 {
+            controller.send(Body::FlowMod(forward(from, to.number))).await;
+        }
+        controller.barrier().await;
+        for from in [&mut *a, &mut *b] {
+            (0..20).for_each(|port| from.send_flow(to, port, round));
+        }
+        for _ in 0..40 {
+            while to.tag() != round {}
+        }
+        while let Some(frame) = other.next(std::time::Duration::ZERO) {
+            let tag = u64::from_be_bytes(frame.bytes()[42..50].try_into().unwrap());
+            assert_eq!(tag, 1_000_000, "a frame of after the barrier met the entry of before it");
+        }
+    }
+}
+
+#[tokio::test]
+async fn packet_ins_of_all_threads_reach_the_controller() {
+    let (switch, mut hosts) = switch(2, "punts", crate::threads());
+    let mut controller = Controller::embedded(&switch, 1 << 20).await;
+    controller.send(Body::FlowMod(punt())).await;
+    controller.barrier().await;
+    let [a, b] = &mut hosts[..] else { unreachable!() };
+    for tag in 0..100 {
+        a.send(b, tag);
+        b.send(a, 1000 + tag);
+    }
+    let mut tags = Vec::new();
+    while tags.len() < 200 {
+        let tag = controller.expect(|message| match message.body {
+            Body::PacketIn(packet) => Some(u64::from_be_bytes(packet.data.0[42..50].try_into().unwrap())),
+            _ => None,
+        });
+        tags.push(tag.await);
+    }
+    for thread in [0, 1000] {
+        let of_one: Vec<u64> = tags.iter().copied().filter(|tag| tag / 1000 * 1000 == thread).collect();
+        assert_eq!(of_one, (thread..thread + 100).collect::<Vec<u64>>(), "in order");
+    }
+}
+
+#[tokio::test]
+async fn ports_come_and_go_while_frames_flow() {
+    let (switch, mut hosts) = switch(1, "ports", crate::threads());
+    switch.flow_mod(forward(1, 2)).unwrap();
+    switch.flow_mod(forward(2, 1)).unwrap();
+    for round in 0..50 {
+        let (config, mut b) = port(2);
+        switch.add_port(config).unwrap();
+        let a = &mut hosts[0];
+        for tag in 0..100 {
+            a.send(&b, 1000 * round + tag);
+            b.send(a, 1000 * round + tag);
+        }
+        assert!(b.next(PATIENCE).is_some());
+        assert!(a.next(PATIENCE).is_some());
+        switch.remove_port(PortNo(2)).unwrap();
+        assert!(!b.is_connected(), "it is closed when the call returns");
+        while a.next(std::time::Duration::ZERO).is_some() {}
+    }
+    until(|| switch.snapshot().unwrap().workers.iter().map(|thread| thread.ports.len()).sum::<usize>() <= 1).await;
+}
+
+#[test]
+fn no_thread_stays_behind_and_each_is_on_its_cpu() {
+    let cpus: Vec<usize> = Machine::here().cpus.into_iter().take(2).collect();
+    let &[first, second] = &cpus[..] else { return };
+    let threads = ThreadsConfig { cpus: Cpus(vec![second, first]), ..crate::threads() };
+    let (switch, mut hosts) = switch(2, "leaves", threads);
+    switch.flow_mod(forward(1, 2)).unwrap();
+    let [a, b] = &mut hosts[..] else { unreachable!() };
+    for tag in 0..100 {
+        a.send(b, tag);
+        assert_eq!(b.tag(), tag);
+    }
+    let status = |thread: &str| {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().filter_map(|task| Some(task.ok()?.path()));
+        let named = |path: &std::path::PathBuf| {
+            std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == thread)
+        };
+        tasks.into_iter().find(named).and_then(|path| std::fs::read_to_string(path.join("status")).ok())
+    };
+    let cpus_of = |thread: &str| {
+        let status = status(thread).unwrap();
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned()
+    };
+    assert_eq!(cpus_of("leaves-engine"), second.to_string());
+    assert_eq!(cpus_of("leaves-thread1"), first.to_string());
+    switch.stop();
+    assert!(status("leaves-thread1").is_none());
+}
+
+#[test]
+fn what_needs_one_thread_is_refused_by_name() {
+    if is_one() {
+        return;
+    }
+    let spec: PortSpec = "null:q,rate=8Mbit/s,queue=1:min=1Mbit/s".parse().unwrap();
+    let queued = || PortConfig::new(PortNo(9), weir_port::open(&spec).unwrap() as Box<dyn Port>);
+    let config = SwitchConfig { ports: vec![queued()], threads: crate::threads(), ..SwitchConfig::default() };
+    let expected = "port 9: queues are served by one thread, and several transmit; use --workers 1 or --mode pipeline";
+    assert_eq!(Switch::start(config).err().unwrap().to_string(), expected);
+    let (switch, _hosts) = switch(1, "queues", crate::threads());
+    assert_eq!(switch.add_port(queued()).err().unwrap().to_string(), expected);
+}
