@@ -57,6 +57,38 @@ fn host_traffic_is_answered_as_live() {
 }
 
 #[test]
+fn devices_that_take_time_are_stations() {
+    let output = simulate("at-x510.toml", &["--duration", "20s", "--replications", "3"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for word in [
+        "queueing stations",
+        "h1",
+        "control",
+        "x510 packet-in",
+        "controller",
+        "held up",
+        "Simulated 3 replications of 20 s",
+    ] {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+    let sweep = ["--duration", "10s", "--json", "--sweep", "traffic.rate=20..60:20"];
+    let document: serde_json::Value = serde_json::from_str(&stdout(&simulate("at-x510.toml", &sweep))).unwrap();
+    let rates: Vec<f64> = document
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["total"]["per_second"]["mean"].as_f64().unwrap())
+        .collect();
+    for (found, expected) in rates.iter().zip([20.0, 40.0, 60.0]) {
+        assert!((found - expected).abs() < expected / 5.0, "{rates:?}");
+    }
+    assert_eq!(document[0]["level"], "stations");
+    let output = simulate("at-x510.toml", &["--duration", "1s", "--level", "packets"]);
+    assert!(stdout(&output).contains("in virtual time"), "{}", stdout(&output));
+}
+
+#[test]
 fn what_cannot_be_simulated_is_refused() {
     for (file, arguments, problem) in [
         ("external.toml", &[][..], "controllers elsewhere"),
@@ -66,6 +98,9 @@ fn what_cannot_be_simulated_is_refused() {
             &["--sweep", "switch[0].virtual[0].buffer=1B"][..],
             "with switch[0].virtual[0].buffer = 1B",
         ),
+        ("quickstart.toml", &["--level", "stations"][..], "found no [switch.timing] with --level stations"),
+        ("vx-priority.toml", &["--level", "stations"][..], "found [[stream]] with --level stations"),
+        ("at-x510.toml", &["--sweep", "traffic.new_flows=0,1.5"][..], "new_flows: found 1.5, expected a share"),
         ("vx-priority.toml", &["--until", "2"][..], "expected a share between 0 and 1"),
     ] {
         let output = simulate(file, arguments);

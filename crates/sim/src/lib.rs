@@ -12,6 +12,7 @@ pub mod queue;
 pub mod replicate;
 pub mod report;
 pub mod scenario;
+pub mod stations;
 pub mod stats;
 pub mod tally;
 

@@ -9,7 +9,7 @@ use weir_units::Instant;
 /// Why a scenario cannot be simulated as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct NotSimulated(String);
+pub struct NotSimulated(pub(crate) String);
 
 /// When a scenario's runs count.
 pub fn window(scenario: &Scenario) -> Window {

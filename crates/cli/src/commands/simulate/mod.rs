@@ -1,5 +1,7 @@
 //! `weir simulate`: a scenario file in virtual time; exit status as `weir run`.
 mod report;
+mod report_stations;
+mod stations;
 mod streams;
 
 use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
@@ -22,7 +24,8 @@ use weir_units::{Bps, Span};
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 /// Simulates a scenario in virtual time, over the same code as live. Packets by rule ([[stream]]) are simulated at the level of lengths and
-/// classes, in independent replications with confidence intervals; traffic between hosts ([[traffic]]) packet by packet, once.
+/// classes, in independent replications with confidence intervals; traffic between hosts ([[traffic]]) packet by packet, once, or, if devices say how
+/// long they take ([switch.timing]), from queue to queue, in replications as well.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Scenario file (TOML; docs/scenario.md describes it)
@@ -50,12 +53,16 @@ pub(crate) struct Args {
     /// Threads that simulate; all cores if not given
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
+    /// What is simulated: packets through links, flow tables and control sessions, which take no time but the links'; or stations, which take
+    /// the times of [switch.timing]. Stations if the scenario has such times, unless said otherwise
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    level: Option<Level>,
     /// Rate of links for which the scenario has none
     #[arg(long, value_name = "RATE", default_value = "10Gbit/s")]
     link_rate: Bps,
-    /// How long control messages are under way, each way
-    #[arg(long, value_name = "TIME", default_value = "50us")]
-    control_delay: Span,
+    /// How long control messages are under way, each way: without it the scenario's `delay` of its controller, or 50us if that is 0
+    #[arg(long, value_name = "TIME")]
+    control_delay: Option<Span>,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -63,6 +70,18 @@ pub(crate) struct Args {
     #[arg(long)]
     csv: bool,
 }
+
+/// What is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    /// Every frame, through the code that runs live
+    Packets,
+    /// Queues and the times that devices take
+    Stations,
+}
+
+/// How long control messages are under way when nobody says.
+const CONTROL_DELAY: Duration = Duration::from_micros(50);
 
 fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
@@ -86,6 +105,7 @@ struct Answer {
 #[serde(untagged)]
 enum AnyResult {
     Streams(Box<streams::Simulated>),
+    Stations(Box<stations::Simulated>),
     Network(Box<LabResult>),
 }
 
@@ -93,13 +113,14 @@ impl AnyResult {
     fn is_partial(&self) -> bool {
         match self {
             AnyResult::Streams(result) => result.partial,
+            AnyResult::Stations(result) => result.partial,
             AnyResult::Network(result) => result.partial,
         }
     }
 
     fn has_passed(&self) -> bool {
         match self {
-            AnyResult::Streams(_) => true,
+            AnyResult::Streams(_) | AnyResult::Stations(_) => true,
             AnyResult::Network(result) => result.passed,
         }
     }
@@ -158,20 +179,47 @@ fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
 
 fn answer(scenario: &Scenario, args: &Args, cancel: &Cancel, title: &str) -> anyhow::Result<AnyResult> {
     let watch = Watch::default();
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    let of_file = || args.file.display().to_string();
+    if level(scenario, args)? == Level::Stations {
+        let simulated = watched(&watch, cancel, title, scenario, || stations::simulate(scenario, threads, &watch));
+        return Ok(AnyResult::Stations(Box::new(simulated.with_context(of_file)?)));
+    }
     if scenario.streams.is_empty() {
-        let settings = Settings { link_rate: args.link_rate, control_delay: args.control_delay.0 };
+        let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(CONTROL_DELAY);
+        let settings =
+            Settings { link_rate: args.link_rate, control_delay: args.control_delay.map_or(delay, |given| given.0) };
         let mut shown = super::run::progress::Shown::new();
         let result = simulate(scenario, &settings, &watch, &mut |progress| {
             shown.tell(&progress);
             watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
         });
         shown.clear();
-        return Ok(AnyResult::Network(Box::new(result.with_context(|| args.file.display().to_string())?)));
+        return Ok(AnyResult::Network(Box::new(result.with_context(of_file)?)));
     }
-    let model = weir_sim::scenario::model(scenario).with_context(|| args.file.display().to_string())?;
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    let model = weir_sim::scenario::model(scenario).with_context(of_file)?;
     let simulated = watched(&watch, cancel, title, scenario, || streams::simulate(scenario, &model, threads, &watch));
     Ok(AnyResult::Streams(Box::new(simulated?)))
+}
+
+/// At which level a scenario is simulated.
+fn level(scenario: &Scenario, args: &Args) -> anyhow::Result<Level> {
+    let has_timing = weir_sim::stations::has_timing(scenario);
+    let chosen = match args.level {
+        Some(level) => level,
+        None if has_timing && scenario.streams.is_empty() => Level::Stations,
+        None => Level::Packets,
+    };
+    let file = args.file.display();
+    anyhow::ensure!(
+        chosen == Level::Packets || scenario.streams.is_empty(),
+        "{file}: found [[stream]] with --level stations, expected [[traffic]] only: streams are simulated through fabrics"
+    );
+    anyhow::ensure!(
+        chosen == Level::Packets || has_timing,
+        "{file}: found no [switch.timing] with --level stations, expected at least one: how long does a switch take?"
+    );
+    Ok(chosen)
 }
 
 /// Does work, shows meanwhile how far it is, and stops it when a signal comes.

@@ -1,5 +1,6 @@
 //! What was simulated, for people and as CSV.
-use super::streams::Simulated;
+use super::report_stations;
+use super::streams::{Setup, Simulated};
 use super::{Answer, AnyResult};
 use crate::commands::sweep::plain;
 use comfy_table::{CellAlignment, Table, presets};
@@ -16,6 +17,7 @@ pub(super) fn text(answers: &[Answer], asked: usize) -> String {
         }
         match &answer.result {
             AnyResult::Streams(result) => text += &streams(result),
+            AnyResult::Stations(result) => text += &report_stations::text(result),
             AnyResult::Network(result) => text += &crate::commands::run::report::text(result),
         }
     }
@@ -68,7 +70,7 @@ fn streams(result: &Simulated) -> String {
             .collect();
         let _ = writeln!(text, "Lost: {}", lost.join(", "));
     }
-    text + &conditions(result)
+    text + &conditions(&result.setup, result.is_sure, result.partial)
 }
 
 /// The most that is known of each group, and all together if there is more than one.
@@ -79,8 +81,8 @@ fn rows(result: &Simulated) -> impl Iterator<Item = &Row> {
     most.into_iter().flatten().chain([&report.total])
 }
 
-fn conditions(result: &Simulated) -> String {
-    let setup = &result.setup;
+/// With what it was simulated, and whether it is what was asked for.
+pub(super) fn conditions(setup: &Setup, is_sure: Option<bool>, is_partial: bool) -> String {
     let build = if setup.release_build { "release" } else { "debug" };
     let mut text = format!(
         "Simulated {} replications of {} s (after {} s) in {:.1} s, {:.1} million events a second on {} threads, with weir {} \
@@ -98,23 +100,23 @@ fn conditions(result: &Simulated) -> String {
         setup.machine.cpu,
         setup.machine.kernel,
     );
-    if result.is_sure == Some(false) {
+    if is_sure == Some(false) {
         text += "The intervals are not as narrow as asked for\n";
     }
-    if result.partial {
+    if is_partial {
         text += "Stopped early, results are partial: only whole replications are in them\n";
     }
     text
 }
 
 /// A mean with half its interval.
-fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit: &str) -> String {
+pub(super) fn within(estimate: Option<Estimate>, scale: f64, digits: usize, unit: &str) -> String {
     let Some(Estimate { mean, half_width, .. }) = estimate else { return String::new() };
     let half = half_width.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
     format!("{:.digits$}{half}{unit}", mean * scale)
 }
 
-fn table(header: &[&str]) -> Table {
+pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table
@@ -132,6 +134,7 @@ pub(super) fn csv(answers: &[Answer]) -> String {
         };
         let (header, rows) = match &answer.result {
             AnyResult::Streams(result) => (STREAM_CELLS, rows(result).map(stream_cells).collect::<Vec<_>>()),
+            AnyResult::Stations(result) => (report_stations::CELLS, report_stations::cells(result)),
             AnyResult::Network(result) => (TRAFFIC_CELLS, result.traffic.iter().map(traffic_cells).collect()),
         };
         if number == 0 {
@@ -150,7 +153,8 @@ fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-fn number(value: Option<f64>) -> String {
+/// A number, or nothing.
+pub(super) fn figure(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
@@ -162,13 +166,13 @@ fn stream_cells(row: &Row) -> Vec<String> {
         row.packets.to_string(),
     ];
     for estimate in [row.throughput, row.loss, row.rate_bps, row.share, row.delay_s] {
-        cells.push(number(estimate.map(|estimate| estimate.mean)));
-        cells.push(number(estimate.and_then(|estimate| estimate.half_width)));
+        cells.push(figure(estimate.map(|estimate| estimate.mean)));
+        cells.push(figure(estimate.and_then(|estimate| estimate.half_width)));
     }
-    cells.push(number(row.delay_p50_s.map(|estimate| estimate.mean)));
-    cells.push(number(row.delay_p99_s.map(|estimate| estimate.mean)));
-    cells.push(number(row.delay_p99_s.and_then(|estimate| estimate.half_width)));
-    cells.push(number(row.delays.as_ref().map(|delays| delays.max_s)));
+    cells.push(figure(row.delay_p50_s.map(|estimate| estimate.mean)));
+    cells.push(figure(row.delay_p99_s.map(|estimate| estimate.mean)));
+    cells.push(figure(row.delay_p99_s.and_then(|estimate| estimate.half_width)));
+    cells.push(figure(row.delays.as_ref().map(|delays| delays.max_s)));
     cells
 }
 
@@ -182,9 +186,9 @@ fn traffic_cells(item: &weir_emulator::result::TrafficResult) -> Vec<String> {
         item.ok.to_string(),
         item.sent.map_or(String::new(), |sent| sent.to_string()),
         item.received.to_string(),
-        number(item.loss),
-        number(item.goodput_bps),
-        number(delay.map(|delay| delay.mean_us)),
-        number(delay.map(|delay| delay.p99_us)),
+        figure(item.loss),
+        figure(item.goodput_bps),
+        figure(delay.map(|delay| delay.mean_us)),
+        figure(delay.map(|delay| delay.p99_us)),
     ]
 }

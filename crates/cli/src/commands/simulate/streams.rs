@@ -55,12 +55,8 @@ pub(super) fn simulate(
     let clock = SystemClock::start();
     let window = weir_sim::scenario::window(scenario);
     let confidence = Confidence::default();
-    let asked = u64::from(scenario.simulate.replications);
     let until = scenario.simulate.until;
-    let plan = match until {
-        Some(_) => Plan { least: asked.clamp(2, FEWEST), most: MOST, threads },
-        None => Plan { least: asked, most: asked, threads },
-    };
+    let plan = replications(scenario, threads);
     let one = |number| {
         let result = run(model, window, scenario.seed, number, watch)?;
         Ok(Some(result).filter(|result| !result.partial && !watch.cancel.load(Ordering::Relaxed)))
@@ -68,24 +64,48 @@ pub(super) fn simulate(
     let sure = |runs: &[RunResult]| until.is_none_or(|share| is_sure(runs, confidence, share));
     let done = replicate(&plan, one, sure)?;
     let runs = done.results;
-    let wall_s = clock.now().as_secs_f64();
-    let events: u64 = runs.iter().map(|run| run.events).sum();
-    let setup = Setup {
-        scenario: scenario.name.clone(),
-        seed: scenario.seed,
-        replications: runs.len(),
-        confidence,
-        warm_up_s: window.warm_up.as_secs_f64(),
-        duration_s: window.length.as_secs_f64(),
-        packets: runs.iter().map(|run| run.packets).sum(),
-        events,
-        events_per_second: if wall_s > 0.0 { events as f64 / wall_s } else { 0.0 },
-        wall_s,
-        threads,
-        version: env!("CARGO_PKG_VERSION"),
-        release_build: !cfg!(debug_assertions),
-        machine: Machine::this(),
-    };
+    let sum = |what: fn(&RunResult) -> u64| runs.iter().map(what).sum();
+    let counted = Counted { replications: runs.len(), packets: sum(|run| run.packets), events: sum(|run| run.events) };
+    let setup = Setup::new(scenario, &counted, clock.now().as_secs_f64(), threads);
     let is_sure = until.map(|_| sure(&runs));
     Ok(Simulated { setup, partial: done.stopped, is_sure, report: report(&model.groups, &runs, confidence) })
+}
+
+/// What was counted over all replications.
+pub(super) struct Counted {
+    pub(super) replications: usize,
+    pub(super) packets: u64,
+    pub(super) events: u64,
+}
+
+impl Setup {
+    /// What `scenario` was simulated with, in `wall_s`.
+    pub(super) fn new(scenario: &Scenario, counted: &Counted, wall_s: f64, threads: usize) -> Setup {
+        let window = weir_sim::scenario::window(scenario);
+        Setup {
+            scenario: scenario.name.clone(),
+            seed: scenario.seed,
+            replications: counted.replications,
+            confidence: Confidence::default(),
+            warm_up_s: window.warm_up.as_secs_f64(),
+            duration_s: window.length.as_secs_f64(),
+            packets: counted.packets,
+            events: counted.events,
+            events_per_second: if wall_s > 0.0 { counted.events as f64 / wall_s } else { 0.0 },
+            wall_s,
+            threads,
+            version: env!("CARGO_PKG_VERSION"),
+            release_build: !cfg!(debug_assertions),
+            machine: Machine::this(),
+        }
+    }
+}
+
+/// How many replications a scenario asks for.
+pub(super) fn replications(scenario: &Scenario, threads: usize) -> Plan {
+    let asked = u64::from(scenario.simulate.replications);
+    match scenario.simulate.until {
+        Some(_) => Plan { least: asked.clamp(2, FEWEST), most: MOST, threads },
+        None => Plan { least: asked, most: asked, threads },
+    }
 }

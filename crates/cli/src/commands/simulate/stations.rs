@@ -1,0 +1,51 @@
+//! Scenarios whose devices say how long they take: replications, summed up.
+use super::streams::{Counted, Setup, replications};
+use anyhow::Context as _;
+use serde::Serialize;
+use std::sync::atomic::Ordering;
+use weir_scenario::Scenario;
+use weir_sim::stations::report::{Report, is_sure, report};
+use weir_sim::stations::{StationsRun, plan, run};
+use weir_sim::stats::Confidence;
+use weir_sim::{Watch, replicate};
+use weir_units::{Clock as _, SystemClock};
+
+/// What simulating a scenario's stations gave.
+#[derive(Debug, Serialize)]
+pub(super) struct Simulated {
+    /// At which level, for whom the figures surprise.
+    pub(super) level: &'static str,
+    pub(super) setup: Setup,
+    /// Whether it was stopped: fewer replications than asked for.
+    pub(super) partial: bool,
+    /// Whether the intervals are as narrow as asked for, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) is_sure: Option<bool>,
+    #[serde(flatten)]
+    pub(super) report: Report,
+}
+
+/// Simulates the scenario's stations in replications.
+pub(super) fn simulate(scenario: &Scenario, threads: usize, watch: &Watch) -> anyhow::Result<Simulated> {
+    let clock = SystemClock::start();
+    let plan = plan(scenario)?;
+    let window = weir_sim::scenario::window(scenario);
+    let confidence = Confidence::default();
+    let until = scenario.simulate.until;
+    let one = |number| {
+        let result = run(&plan, window, scenario.seed, number, watch).context("cannot simulate this traffic")?;
+        anyhow::Ok(Some(result).filter(|result| !result.partial && !watch.cancel.load(Ordering::Relaxed)))
+    };
+    let sure = |runs: &[StationsRun]| until.is_none_or(|share| is_sure(runs, confidence, share));
+    let done = replicate(&replications(scenario, threads), one, sure)?;
+    let runs = done.results;
+    let sum = |what: fn(&StationsRun) -> u64| runs.iter().map(what).sum();
+    let counted = Counted { replications: runs.len(), packets: sum(|run| run.packets), events: sum(|run| run.events) };
+    Ok(Simulated {
+        level: "stations",
+        setup: Setup::new(scenario, &counted, clock.now().as_secs_f64(), threads),
+        partial: done.stopped,
+        is_sure: until.map(|_| sure(&runs)),
+        report: report(&plan, &runs, confidence),
+    })
+}

@@ -1,0 +1,228 @@
+//! What replications showed, summed up: by flow, switch and station.
+use super::plan::{Plan, Role, Room};
+use super::tally::{FlowTally, StationTally, StationsRun, SwitchTally};
+use crate::stats::{Confidence, Delays, Estimate, estimate};
+use serde::Serialize;
+
+/// A station without limit that is busy for more than this share of the time has hardly a steady state.
+const OVERLOADED: f64 = 0.999;
+
+/// Results of all replications.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// All packets together.
+    pub total: FlowRow,
+    /// By item of traffic.
+    pub flows: Vec<FlowRow>,
+    /// By switch that takes time.
+    pub switches: Vec<SwitchRow>,
+    /// By station.
+    pub stations: Vec<StationRow>,
+    /// Traffic that was not simulated.
+    pub left_out: Vec<String>,
+}
+
+/// Packets of a flow. Estimates are over replications.
+#[derive(Debug, Clone, Serialize)]
+pub struct FlowRow {
+    /// The sending host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The receiving host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Packets sent, of all replications.
+    pub packets: u64,
+    /// Packets sent a second.
+    pub per_second: Option<Estimate>,
+    /// Share of packets that came nowhere.
+    pub loss: Option<Estimate>,
+    /// From sending to receiving, of all packets.
+    pub all: DelayRow,
+    /// Of those that no controller was asked about.
+    pub data: DelayRow,
+    /// Of those that a controller was asked about.
+    pub control: DelayRow,
+}
+
+/// Delays, in seconds. Estimates are over replications.
+#[derive(Debug, Clone, Serialize)]
+pub struct DelayRow {
+    /// Packets, of all replications.
+    pub packets: u64,
+    /// Their mean.
+    pub mean_s: Option<Estimate>,
+    /// What half of them do not exceed.
+    pub p50_s: Option<Estimate>,
+    /// What 95 % do not exceed.
+    pub p95_s: Option<Estimate>,
+    /// What 99 % do not exceed.
+    pub p99_s: Option<Estimate>,
+    /// The distribution: (upper end in seconds, packets).
+    pub histogram: Vec<(f64, u64)>,
+}
+
+/// Packets at a switch.
+#[derive(Debug, Clone, Serialize)]
+pub struct SwitchRow {
+    /// Its name.
+    pub name: String,
+    /// Packets that left it, of all replications.
+    pub packets: u64,
+    /// Share of them that had asked the controller.
+    pub asked: Option<Estimate>,
+    /// Share of them that had asked, or that took longer there than the scenario calls slow: the effective share of new flows.
+    pub held_up: Option<Estimate>,
+    /// From coming to leaving.
+    pub delay: DelayRow,
+}
+
+/// A station: data path, agent, controller, line.
+#[derive(Debug, Clone, Serialize)]
+pub struct StationRow {
+    /// Its name.
+    pub name: String,
+    /// Packets that came, of all replications.
+    pub packets: u64,
+    /// Packets that came a second.
+    pub per_second: Option<Estimate>,
+    /// Share of the time in which it was busy.
+    pub utilisation: Option<Estimate>,
+    /// Packets there, in the mean over time, with the one in service.
+    pub queue: Option<Estimate>,
+    /// How long packets were there, in seconds.
+    pub stay_s: Option<Estimate>,
+    /// Share of packets that found no room.
+    pub loss: Option<Estimate>,
+    /// It holds any number of packets and gets more than it serves: what is reported depends on how long was simulated.
+    pub overloaded: bool,
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Sums replications up.
+pub fn report(plan: &Plan, runs: &[StationsRun], confidence: Confidence) -> Report {
+    let sum = Summary { runs, confidence };
+    let whole: Vec<FlowTally> = runs.iter().map(total).collect();
+    let own = |number: usize| runs.iter().map(|run| run.flows[number].clone()).collect::<Vec<_>>();
+    let flows = plan.flows.iter().enumerate();
+    Report {
+        total: sum.flow(None, &whole),
+        flows: flows.map(|(number, flow)| sum.flow(Some([&flow.from, &flow.to]), &own(number))).collect(),
+        switches: plan.devices.iter().enumerate().map(|(number, device)| sum.switch(&device.name, number)).collect(),
+        stations: (0..plan.stations.len()).map(|number| sum.station(plan, number)).collect(),
+        left_out: plan.left_out.clone(),
+    }
+}
+
+/// All flows of a run.
+fn total(run: &StationsRun) -> FlowTally {
+    let mut sum = FlowTally::default();
+    for flow in &run.flows {
+        sum.sent += flow.sent;
+        sum.lost += flow.lost;
+        sum.delays.iter_mut().zip(&flow.delays).for_each(|(own, delays)| own.merge(delays));
+    }
+    sum
+}
+
+struct Summary<'a> {
+    runs: &'a [StationsRun],
+    confidence: Confidence,
+}
+
+impl Summary<'_> {
+    fn over<T>(&self, items: &[T], value: impl Fn(&T) -> Option<f64>) -> Option<Estimate> {
+        estimate(&items.iter().filter_map(value).collect::<Vec<_>>(), self.confidence)
+    }
+
+    fn delays(&self, of: &[Delays]) -> DelayRow {
+        let mut all = Delays::default();
+        of.iter().for_each(|delays| all.merge(delays));
+        DelayRow {
+            packets: all.count(),
+            mean_s: self.over(of, Delays::mean_s),
+            p50_s: self.over(of, |delays| delays.quantile_s(0.5)),
+            p95_s: self.over(of, |delays| delays.quantile_s(0.95)),
+            p99_s: self.over(of, |delays| delays.quantile_s(0.99)),
+            histogram: all.bins(),
+        }
+    }
+
+    fn flow(&self, ends: Option<[&String; 2]>, tallies: &[FlowTally]) -> FlowRow {
+        let whole = |tally: &FlowTally| {
+            let mut all = tally.delays[0].clone();
+            all.merge(&tally.delays[1]);
+            all
+        };
+        let class = |class: usize| tallies.iter().map(|tally| tally.delays[class].clone()).collect::<Vec<_>>();
+        let window_s = self.runs.first().map_or(0.0, |run| run.window_s);
+        FlowRow {
+            from: ends.map(|[from, _]| from.clone()),
+            to: ends.map(|[_, to]| to.clone()),
+            packets: tallies.iter().map(|tally| tally.sent).sum(),
+            per_second: self.over(tallies, |tally| (window_s > 0.0).then(|| tally.sent as f64 / window_s)),
+            loss: self.over(tallies, |tally| ratio(tally.lost, tally.sent)),
+            all: self.delays(&tallies.iter().map(whole).collect::<Vec<_>>()),
+            data: self.delays(&class(0)),
+            control: self.delays(&class(1)),
+        }
+    }
+
+    fn switch(&self, name: &str, number: usize) -> SwitchRow {
+        let tallies: Vec<&SwitchTally> = self.runs.iter().map(|run| &run.switches[number]).collect();
+        SwitchRow {
+            name: name.to_owned(),
+            packets: tallies.iter().map(|tally| tally.passed).sum(),
+            asked: self.over(&tallies, |tally| ratio(tally.asked, tally.passed)),
+            held_up: self.over(&tallies, |tally| ratio(tally.held_up, tally.passed)),
+            delay: self.delays(&tallies.iter().map(|tally| tally.delays.clone()).collect::<Vec<_>>()),
+        }
+    }
+
+    fn station(&self, plan: &Plan, number: usize) -> StationRow {
+        let station = &plan.stations[number];
+        let tallies: Vec<(StationTally, f64)> =
+            self.runs.iter().map(|run| (run.stations[number], run.window_s)).collect();
+        let in_time = |ns: u128, window_s: f64| (window_s > 0.0).then(|| ns as f64 / 1e9 / window_s);
+        let utilisation = self.over(&tallies, |(tally, window_s)| in_time(tally.busy_ns, *window_s));
+        let has_limit = match station.room {
+            Room::Fifo(limit) => limit.is_some(),
+            Room::Priority(limits) => limits.iter().all(Option::is_some),
+            Room::Bytes(_) => station.role == Role::Line,
+        };
+        StationRow {
+            name: station.name.clone(),
+            packets: tallies.iter().map(|(tally, _)| tally.came).sum(),
+            per_second: self
+                .over(&tallies, |(tally, window_s)| (*window_s > 0.0).then(|| tally.came as f64 / window_s)),
+            utilisation,
+            queue: self.over(&tallies, |(tally, window_s)| in_time(tally.number_ns, *window_s)),
+            stay_s: self.over(&tallies, |(tally, _)| {
+                (tally.served > 0).then(|| tally.stay_ns as f64 / tally.served as f64 / 1e9)
+            }),
+            loss: self.over(&tallies, |(tally, _)| ratio(tally.lost, tally.came)),
+            overloaded: !has_limit && utilisation.is_some_and(|busy| busy.mean > OVERLOADED),
+        }
+    }
+}
+
+/// Whether the replications so far say loss and mean delay of every flow, and of its packets that asked and did not, to within `relative` of them;
+/// losses below `1e-4` are near enough to none.
+pub fn is_sure(runs: &[StationsRun], confidence: Confidence, relative: f64) -> bool {
+    const NO_LOSS: f64 = 1e-4;
+    let sure = |values: Vec<f64>, floor: f64| {
+        let found = estimate(&values, confidence);
+        found.is_none_or(|found| found.half_width.is_some_and(|half| half <= (found.mean.abs() * relative).max(floor)))
+    };
+    let flows = runs.first().map_or(0, |run| run.flows.len());
+    (0..flows).all(|flow| {
+        let tallies = || runs.iter().map(move |run| &run.flows[flow]);
+        let delay = |class: usize| tallies().filter_map(|tally| tally.delays[class].mean_s()).collect();
+        sure(delay(0), 0.0)
+            && sure(delay(1), 0.0)
+            && sure(tallies().filter_map(|tally| ratio(tally.lost, tally.sent)).collect(), NO_LOSS)
+    })
+}

@@ -1,0 +1,417 @@
+//! A run: packets from station to station until the last one is there.
+use super::gate::GateState;
+use super::plan::{Control, Flow, Leads, Plan, Role, Stage};
+use super::station::{Came, Item, Station};
+use super::tally::{FlowTally, StationsRun, SwitchTally, Window};
+use crate::agenda::Agenda;
+use crate::engine::Watch;
+use crate::model;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use weir_traffic::{Generator, Stream, TrafficError};
+use weir_units::Instant;
+
+/// Events between two looks at whether to stop.
+const LOOK_EVERY: u64 = 1 << 16;
+/// Most packets under way on a wire; more are lost, and counted as lost by their flow.
+const MAX_UNDER_WAY: usize = 1 << 20;
+/// Numbers of streams of random numbers: sources first, then stations, then gates.
+const STATION_STREAMS: u64 = 1 << 32;
+const GATE_STREAMS: u64 = 2 << 32;
+
+/// What happens next to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It comes to what is at its place on the way.
+    Stage,
+    /// It goes on from there to the next place.
+    Onwards,
+    /// The line of its link has sent it.
+    Sent,
+    /// It comes to its switch's data path.
+    Data,
+    /// The data path has served it.
+    Served,
+    /// Is it to ask the controller?
+    Decide,
+    /// It is on its way to the controller.
+    ToController,
+    Controller,
+    FromController,
+    /// Its answer is at the switch.
+    Out,
+    /// The bottleneck of a measured control path has served it.
+    Rest,
+    /// It is back from the controller.
+    Returned,
+    /// It leaves the switch.
+    Leave,
+    /// It waits somewhere, or is there, or is lost.
+    Over,
+}
+
+/// Parts on the agenda, in this order: sources, stations, gates, wires.
+struct Run<'a> {
+    plan: &'a Plan,
+    agenda: Agenda,
+    sources: Vec<Generator>,
+    stations: Vec<Station>,
+    gates: Vec<GateState>,
+    wires: Vec<VecDeque<(Instant, Item)>>,
+    flows: Vec<FlowTally>,
+    switches: Vec<SwitchTally>,
+    /// Kept to reuse its room.
+    released: Vec<Item>,
+    window: Window,
+    packets: u64,
+    events: u64,
+    watch: &'a Watch,
+}
+
+/// Simulates a plan once. `replication` numbers independent runs of one seed.
+///
+/// # Errors
+/// Traffic that cannot be as described.
+pub fn run(
+    plan: &Plan,
+    window: model::Window,
+    seed: u64,
+    replication: u64,
+    watch: &Watch,
+) -> Result<StationsRun, TrafficError> {
+    let mut run = Run::new(plan, window, seed, replication, watch)?;
+    let partial = run.go_on();
+    let end = run.window.end;
+    run.stations.iter_mut().for_each(|station| station.account(end));
+    Ok(StationsRun {
+        flows: run.flows,
+        switches: run.switches,
+        stations: run.stations.iter().map(|station| station.tally).collect(),
+        packets: run.packets,
+        events: run.events,
+        window_s: window.length.as_secs_f64(),
+        partial,
+    })
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        plan: &'a Plan,
+        window: model::Window,
+        seed: u64,
+        replication: u64,
+        watch: &'a Watch,
+    ) -> Result<Run<'a>, TrafficError> {
+        let begin = Instant::ZERO + window.warm_up;
+        let window = Window { begin, end: begin + window.length };
+        let station =
+            |(number, station)| Station::new(station, window, Stream::new(seed, replication, STATION_STREAMS + number));
+        let gate = |(number, kind): (u64, &weir_scenario::Gate)| {
+            GateState::new(*kind, &mut Stream::new(seed, replication, GATE_STREAMS + number))
+        };
+        let parts = plan.flows.len() + plan.stations.len() + plan.gates.len() + plan.wires.len();
+        let mut run = Run {
+            plan,
+            agenda: Agenda::new(parts),
+            sources: Vec::new(),
+            stations: (0..).zip(&plan.stations).map(station).collect(),
+            gates: (0..).zip(&plan.gates).map(gate).collect(),
+            wires: plan.wires.iter().map(|_| VecDeque::new()).collect(),
+            flows: plan.flows.iter().map(|_| FlowTally::default()).collect(),
+            switches: plan.devices.iter().map(|_| SwitchTally::default()).collect(),
+            released: Vec::new(),
+            window,
+            packets: 0,
+            events: 0,
+            watch,
+        };
+        for (number, flow) in plan.flows.iter().enumerate() {
+            let mut source = Generator::new(&flow.offered, flow.start, Stream::new(seed, replication, number as u64))?;
+            let first = source.next_after(flow.start);
+            run.sources.push(source);
+            run.agenda.set(number, run.in_time(flow, first));
+        }
+        Ok(run)
+    }
+
+    /// When a flow's packet is sent, if it is.
+    fn in_time(&self, flow: &Flow, at: Instant) -> Instant {
+        if at < flow.stop.min(self.window.end) { at } else { Instant::FAR }
+    }
+
+    /// Goes on to the end; whether it was stopped before.
+    fn go_on(&mut self) -> bool {
+        let stations = self.sources.len();
+        let gates = stations + self.stations.len();
+        let wires = gates + self.gates.len();
+        let mut told = 0;
+        while let Some((part, now)) = self.agenda.next() {
+            self.events += 1;
+            if self.events.is_multiple_of(LOOK_EVERY) && self.is_to_stop(now, &mut told) {
+                return true;
+            }
+            if part < stations {
+                self.make(part, now);
+            } else if part < gates {
+                let (done, next) = self.stations[part - stations].finish(now);
+                self.agenda.set(part, next);
+                if let Some(item) = done {
+                    self.follow(item, after(self.stations[part - stations].role, item.returned), now);
+                }
+            } else if part < wires {
+                self.release(part, part - gates, now);
+            } else {
+                self.land(part, part - wires, now);
+            }
+        }
+        self.is_to_stop(self.window.end, &mut told);
+        false
+    }
+
+    #[cold]
+    fn is_to_stop(&self, now: Instant, told: &mut u64) -> bool {
+        let reached = now.min(self.window.end).as_nanos();
+        self.watch.virtual_ns.fetch_add(reached.saturating_sub(*told), Ordering::Relaxed);
+        *told = reached.max(*told);
+        let events = if self.events.is_multiple_of(LOOK_EVERY) { LOOK_EVERY } else { self.events % LOOK_EVERY };
+        self.watch.events.fetch_add(events, Ordering::Relaxed);
+        self.watch.cancel.load(Ordering::Relaxed)
+    }
+
+    /// A host sends a packet.
+    #[inline]
+    fn make(&mut self, number: usize, now: Instant) {
+        let flow = &self.plan.flows[number];
+        let source = &mut self.sources[number];
+        let bytes = source.bytes();
+        let begins = flow.new_flows > 0.0 && source.random().unit() < flow.new_flows;
+        let next = source.next_after(now);
+        self.agenda.set(number, self.in_time(flow, next));
+        self.packets += 1;
+        let counts = now >= self.window.begin;
+        self.flows[number].sent += u64::from(counts);
+        let item = Item {
+            sent: now,
+            at_switch: now,
+            since: now,
+            flow: u32::try_from(number).unwrap_or(u32::MAX),
+            bytes,
+            stage: 0,
+            begins,
+            asks: false,
+            returned: false,
+            asked: false,
+            counts,
+        };
+        self.follow(item, Step::Stage, now);
+    }
+
+    /// Packets waited long enough at a gate: in front of a data path, or behind it.
+    fn release(&mut self, part: usize, gate: usize, now: Instant) {
+        let mut released = std::mem::take(&mut self.released);
+        let next = self.gates[gate].release(now, &mut released);
+        self.agenda.set(part, next);
+        for item in released.drain(..) {
+            let is_front = self.switch_of(&item).is_some_and(|switch| self.plan.devices[switch].front == Some(gate));
+            self.follow(item, if is_front { Step::Data } else { Step::Decide }, now);
+        }
+        self.released = released;
+    }
+
+    /// A packet is at the end of a wire.
+    fn land(&mut self, part: usize, wire: usize, now: Instant) {
+        let landed = self.wires[wire].pop_front();
+        self.agenda.set(part, self.wires[wire].front().map_or(Instant::FAR, |(at, _)| *at));
+        let step = end_of(self.plan.wires[wire].leads);
+        if let Some((_, item)) = landed {
+            self.follow(item, step, now);
+        }
+    }
+
+    /// Follows a packet until it has to wait somewhere.
+    #[inline]
+    fn follow(&mut self, mut item: Item, mut step: Step, now: Instant) {
+        while step != Step::Over {
+            step = self.take(&mut item, step, now);
+        }
+    }
+
+    /// Takes one step; which one is next.
+    #[inline]
+    fn take(&mut self, item: &mut Item, step: Step, now: Instant) -> Step {
+        let plan = self.plan;
+        match step {
+            Step::Stage => return self.stage(item, now),
+            Step::Onwards => {
+                item.stage += 1;
+                return Step::Stage;
+            }
+            Step::Sent => {
+                let wire = self.link_of(item).and_then(|link| plan.links[link].wire);
+                return wire.map_or(Step::Onwards, |wire| self.send(wire, item, now));
+            }
+            Step::Controller => {
+                return plan.controller.map_or(Step::FromController, |station| self.come(station, item, now));
+            }
+            Step::ToController => return self.send(plan.control_wires[0], item, now),
+            Step::FromController => {
+                item.returned = true;
+                return self.send(plan.control_wires[1], item, now);
+            }
+            _ => {}
+        }
+        // All others are at a switch.
+        let Some(switch) = self.switch_of(item) else { return Step::Over };
+        let device = &plan.devices[switch];
+        match step {
+            Step::Data => device.data.map_or(Step::Served, |station| self.come(station, item, now)),
+            Step::Served => device.back.map_or(Step::Decide, |gate| self.wait(gate, item, now)),
+            Step::Decide if item.asks && !item.returned => self.ask(switch, item, now),
+            Step::Out => match device.control {
+                Control::Agents { packet_out: Some(agent), .. } => self.come(agent, item, now),
+                _ => Step::Returned,
+            },
+            Step::Rest => match device.control {
+                Control::Measured { rest, .. } => self.send(rest, item, now),
+                Control::Agents { .. } => Step::Returned,
+            },
+            Step::Returned => self.returned(switch, item, now),
+            _ => self.leave(switch, item, now),
+        }
+    }
+
+    /// A packet comes to what is at its place on its way.
+    fn stage(&mut self, item: &mut Item, now: Instant) -> Step {
+        let flow = &self.plan.flows[item.flow as usize];
+        match flow.way.get(usize::from(item.stage)) {
+            None => self.deliver(item, now),
+            Some(Stage::Link(link)) => match self.plan.links[*link].line {
+                Some(line) => self.come(line, item, now),
+                None => Step::Sent,
+            },
+            Some(Stage::Switch(switch)) => {
+                item.at_switch = now;
+                item.returned = false;
+                item.asks = item.begins && (!self.plan.asks_once || usize::from(item.stage) == flow.first_switch);
+                self.plan.devices[*switch].front.map_or(Step::Data, |gate| self.wait(gate, item, now))
+            }
+        }
+    }
+
+    fn deliver(&mut self, item: &Item, now: Instant) -> Step {
+        if item.counts {
+            let delay = u64::try_from((now - item.sent).as_nanos()).unwrap_or(u64::MAX);
+            self.flows[item.flow as usize].delays[usize::from(item.asked)].record(delay);
+        }
+        Step::Over
+    }
+
+    fn ask(&mut self, switch: usize, item: &mut Item, now: Instant) -> Step {
+        item.asked = true;
+        match self.plan.devices[switch].control {
+            Control::Agents { packet_in: Some(agent), .. } => self.come(agent, item, now),
+            Control::Agents { packet_in: None, .. } => Step::ToController,
+            Control::Measured { bottleneck, .. } => self.come(bottleneck, item, now),
+        }
+    }
+
+    /// The controller's answer is carried out: the entry is written, the packet goes on.
+    fn returned(&mut self, switch: usize, item: &mut Item, now: Instant) -> Step {
+        item.returned = true;
+        let device = &self.plan.devices[switch];
+        if let Some(data) = device.data.filter(|_| !device.write.is_zero()) {
+            let ends = self.stations[data].seize(now, device.write);
+            self.agenda.set(self.sources.len() + data, ends);
+        }
+        if device.passes_again { Step::Data } else { Step::Leave }
+    }
+
+    fn leave(&mut self, switch: usize, item: &Item, now: Instant) -> Step {
+        if item.counts {
+            let tally = &mut self.switches[switch];
+            let delay = now - item.at_switch;
+            tally.passed += 1;
+            tally.asked += u64::from(item.asks);
+            tally.held_up += u64::from(item.asks || delay > self.plan.devices[switch].slow);
+            tally.delays.record(u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX));
+        }
+        Step::Onwards
+    }
+
+    /// A packet comes to a station.
+    #[inline]
+    fn come(&mut self, station: usize, item: &Item, now: Instant) -> Step {
+        match self.stations[station].come(*item, now) {
+            Came::Served(ends) => self.agenda.set(self.sources.len() + station, ends),
+            Came::Waits => {}
+            Came::Lost => self.lose(item),
+        }
+        Step::Over
+    }
+
+    fn wait(&mut self, gate: usize, item: &Item, now: Instant) -> Step {
+        match self.gates[gate].come(*item, now) {
+            Some(goes_on) => self.agenda.set(self.sources.len() + self.stations.len() + gate, goes_on),
+            None => self.lose(item),
+        }
+        Step::Over
+    }
+
+    /// A packet goes on a wire; where there is no delay it is at its other end.
+    fn send(&mut self, wire: usize, item: &Item, now: Instant) -> Step {
+        let plan = self.plan.wires[wire];
+        if plan.delay.is_zero() {
+            return end_of(plan.leads);
+        }
+        let under_way = &mut self.wires[wire];
+        if under_way.len() >= MAX_UNDER_WAY {
+            self.lose(item);
+            return Step::Over;
+        }
+        if under_way.is_empty() {
+            self.agenda.set(self.sources.len() + self.stations.len() + self.gates.len() + wire, now + plan.delay);
+        }
+        under_way.push_back((now + plan.delay, *item));
+        Step::Over
+    }
+
+    fn lose(&mut self, item: &Item) {
+        self.flows[item.flow as usize].lost += u64::from(item.counts);
+    }
+
+    fn switch_of(&self, item: &Item) -> Option<usize> {
+        match self.plan.flows[item.flow as usize].way.get(usize::from(item.stage)) {
+            Some(Stage::Switch(switch)) => Some(*switch),
+            _ => None,
+        }
+    }
+
+    fn link_of(&self, item: &Item) -> Option<usize> {
+        match self.plan.flows[item.flow as usize].way.get(usize::from(item.stage)) {
+            Some(Stage::Link(link)) => Some(*link),
+            _ => None,
+        }
+    }
+}
+
+/// What is next at the end of a wire.
+fn end_of(leads: Leads) -> Step {
+    match leads {
+        Leads::Onwards => Step::Onwards,
+        Leads::ToController => Step::Controller,
+        Leads::FromController => Step::Out,
+        Leads::Back => Step::Returned,
+    }
+}
+
+/// What is next after a station has served a packet.
+fn after(role: Role, returned: bool) -> Step {
+    match role {
+        Role::Line => Step::Sent,
+        Role::Data => Step::Served,
+        Role::Agent if returned => Step::Returned,
+        Role::Agent => Step::ToController,
+        Role::Controller => Step::FromController,
+        Role::Bottleneck => Step::Rest,
+    }
+}

@@ -1,0 +1,272 @@
+//! From a scenario to its stations.
+use super::plan::{Control, Device, Flow, Job, Leads, LinkPlan, Plan, Role, Room, Stage, StationPlan, WirePlan};
+use crate::scenario::NotSimulated;
+use std::collections::VecDeque;
+use std::time::Duration;
+use weir_scenario::{
+    ControlPath, ControllerTiming, Expect, Gate, Install, LinkSpec, Returns, Scenario, ServiceTime, Switch,
+    SwitchTiming, Traffic, TrafficKind,
+};
+use weir_traffic::{Service, Services, TrafficError};
+use weir_units::Instant;
+
+/// Whether any device of the scenario says how long it takes.
+pub fn has_timing(scenario: &Scenario) -> bool {
+    scenario.switches.iter().any(|switch| switch.timing.is_some())
+}
+
+/// A scenario's devices as stations. Switches that do not say how long they take, take no time.
+///
+/// # Errors
+/// There is nothing to simulate, or hosts that are not joined.
+pub fn plan(scenario: &Scenario) -> Result<Plan, NotSimulated> {
+    let mut builder = Builder {
+        plan: Plan {
+            flows: Vec::new(),
+            devices: Vec::new(),
+            links: Vec::new(),
+            controller: None,
+            control_wires: [0, 1],
+            stations: Vec::new(),
+            gates: Vec::new(),
+            wires: Vec::new(),
+            asks_once: scenario.controller.install == Install::Path,
+            left_out: Vec::new(),
+        },
+        devices: vec![None; scenario.switches.len()],
+    };
+    builder.controller(&scenario.controller)?;
+    for (number, switch) in scenario.switches.iter().enumerate() {
+        if let Some(timing) = &switch.timing {
+            builder.devices[number] = Some(builder.plan.devices.len());
+            let device = builder.device(switch, timing)?;
+            builder.plan.devices.push(device);
+        }
+    }
+    // By host: towards its switch, and from it; then by link, in both directions.
+    for host in &scenario.hosts {
+        let switch = &scenario.switches[host.switch].name;
+        builder.link(&host.link, [&host.name, switch])?;
+        builder.link(&host.link, [switch, &host.name])?;
+    }
+    for link in &scenario.links {
+        let [a, b] = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
+        builder.link(&link.spec, [a, b])?;
+        builder.link(&link.spec, [b, a])?;
+    }
+    for item in &scenario.traffic {
+        builder.traffic(scenario, item)?;
+    }
+    if builder.plan.flows.is_empty() {
+        let others = builder.plan.left_out.join("; ");
+        let problem = "found no udp traffic to simulate with stations, expected [[traffic]] with kind = \"udp\"";
+        return Err(NotSimulated(if others.is_empty() { problem.to_owned() } else { format!("{problem}: {others}") }));
+    }
+    Ok(builder.plan)
+}
+
+struct Builder {
+    plan: Plan,
+    /// By switch of the scenario: its place among the devices.
+    devices: Vec<Option<usize>>,
+}
+
+impl Builder {
+    fn station(
+        &mut self,
+        name: String,
+        role: Role,
+        jobs: [&ServiceTime; 2],
+        room: Room,
+    ) -> Result<usize, NotSimulated> {
+        let wrong = |error: TrafficError| NotSimulated(format!("{name}: {error}"));
+        let job =
+            |time: &ServiceTime| Ok(Job { services: Services::new(&time.law)?, per_byte_ns: time.per_byte_s * 1e9 });
+        let jobs = [job(jobs[0]).map_err(wrong)?, job(jobs[1]).map_err(wrong)?];
+        self.plan.stations.push(StationPlan { name, role, jobs, room });
+        Ok(self.plan.stations.len() - 1)
+    }
+
+    fn wire(&mut self, delay: Duration, leads: Leads) -> usize {
+        self.plan.wires.push(WirePlan { delay, leads });
+        self.plan.wires.len() - 1
+    }
+
+    fn gate(&mut self, gate: Gate) -> usize {
+        self.plan.gates.push(gate);
+        self.plan.gates.len() - 1
+    }
+
+    fn controller(&mut self, timing: &ControllerTiming) -> Result<(), NotSimulated> {
+        if let Some(service) = &timing.service {
+            let room = Room::Fifo(timing.buffer);
+            self.plan.controller = Some(self.station("controller".to_owned(), Role::Controller, [service; 2], room)?);
+        }
+        self.plan.control_wires =
+            [self.wire(timing.delay, Leads::ToController), self.wire(timing.delay, Leads::FromController)];
+        Ok(())
+    }
+
+    fn device(&mut self, switch: &Switch, timing: &SwitchTiming) -> Result<Device, NotSimulated> {
+        let gates = match timing.gate {
+            None => 0,
+            Some(Gate::Tick { .. }) => 1,
+            Some(Gate::Batch { stages, .. }) => stages,
+        };
+        let gate = timing.gate.filter(|_| gates > 0);
+        let front = gate.filter(|_| gates > 1).map(|gate| self.gate(gate));
+        let data = self.data(switch, timing)?;
+        Ok(Device {
+            name: switch.name.clone(),
+            front,
+            data,
+            back: gate.map(|gate| self.gate(gate)),
+            control: self.control(switch, &timing.control)?,
+            passes_again: timing.returns != Returns::Direct,
+            write: timing.write,
+            slow: timing.slow,
+        })
+    }
+
+    /// The data path, if there is something to wait for.
+    fn data(&mut self, switch: &Switch, timing: &SwitchTiming) -> Result<Option<usize>, NotSimulated> {
+        if timing.data.is_none() && timing.write.is_zero() {
+            return Ok(None);
+        }
+        let nothing = no_time();
+        let own = timing.data.as_ref().unwrap_or(&nothing);
+        let (again, room) = match &timing.returns {
+            Returns::Direct | Returns::Fifo => (own, Room::Fifo(timing.data_buffer)),
+            Returns::Priority { service, buffer } => {
+                (service.as_ref().unwrap_or(own), Room::Priority([timing.data_buffer, *buffer]))
+            }
+        };
+        self.station(format!("{} data", switch.name), Role::Data, [own, again], room).map(Some)
+    }
+
+    fn control(&mut self, switch: &Switch, control: &ControlPath) -> Result<Control, NotSimulated> {
+        let name = |what: &str| format!("{} {what}", switch.name);
+        match control {
+            ControlPath::Measured { delay_s, capacity, scv, buffer } => {
+                let mean_s = 1.0 / capacity;
+                let law = if *scv > 0.0 { Service::Gamma { mean_s, scv: *scv } } else { Service::Constant(mean_s) };
+                let time = ServiceTime { law, per_byte_s: 0.0 };
+                let bottleneck = self.station(name("control"), Role::Bottleneck, [&time; 2], Room::Fifo(*buffer))?;
+                let rest = Duration::from_secs_f64((delay_s - mean_s).max(0.0));
+                Ok(Control::Measured { bottleneck, rest: self.wire(rest, Leads::Back) })
+            }
+            ControlPath::Agents { packet_in: None, packet_out: None, .. } => {
+                Ok(Control::Agents { packet_in: None, packet_out: None })
+            }
+            ControlPath::Agents { packet_in, packet_out, shared: true, buffer } => {
+                let nothing = no_time();
+                let jobs = [packet_in, packet_out].map(|time| time.as_ref().unwrap_or(&nothing));
+                let both = Some(self.station(name("agent"), Role::Agent, jobs, Room::Fifo(*buffer))?);
+                Ok(Control::Agents { packet_in: both, packet_out: both })
+            }
+            ControlPath::Agents { packet_in, packet_out, shared: false, buffer } => {
+                let mut agent = |what: &str, time: &Option<ServiceTime>| {
+                    let time = time.as_ref();
+                    time.map(|time| self.station(name(what), Role::Agent, [time; 2], Room::Fifo(*buffer))).transpose()
+                };
+                Ok(Control::Agents {
+                    packet_in: agent("packet-in", packet_in)?,
+                    packet_out: agent("packet-out", packet_out)?,
+                })
+            }
+        }
+    }
+
+    fn link(&mut self, spec: &LinkSpec, [from, to]: [&str; 2]) -> Result<(), NotSimulated> {
+        let line = match spec.rate {
+            None => None,
+            Some(rate) => {
+                let time = ServiceTime { law: Service::Constant(0.0), per_byte_s: 8.0 / rate.0 as f64 };
+                let room = spec.buffer.map_or(Room::Fifo(None), |buffer| Room::Bytes(buffer.0));
+                Some(self.station(format!("link {from} > {to}"), Role::Line, [&time; 2], room)?)
+            }
+        };
+        let wire = (!spec.delay.is_zero()).then(|| self.wire(spec.delay, Leads::Onwards));
+        self.plan.links.push(LinkPlan { line, wire });
+        Ok(())
+    }
+
+    fn traffic(&mut self, scenario: &Scenario, item: &Traffic) -> Result<(), NotSimulated> {
+        let [from, to] = [item.from, item.to].map(|host| scenario.hosts[host].name.as_str());
+        let mut leave_out = |what: &str| {
+            self.plan.left_out.push(format!("{what} from {from} to {to}"));
+            Ok(())
+        };
+        let (duration, offered, new_flows) = match &item.kind {
+            TrafficKind::Ping { .. } => return leave_out("ping"),
+            TrafficKind::Tcp { .. } => return leave_out("tcp"),
+            TrafficKind::Udp { .. } if item.expect == Expect::Isolated => return leave_out("isolated udp"),
+            TrafficKind::Udp { duration, offered, new_flows } => (*duration, offered, *new_flows),
+        };
+        let way = self.way(scenario, item)?;
+        let is_switch = |stage: &Stage| matches!(stage, Stage::Switch(_));
+        let start = Instant::ZERO + item.start;
+        // What lasts as long as the run would lasts as long as the simulation, whose time begins after a warm-up.
+        let whole = scenario.duration.min(scenario.simulate.duration);
+        self.plan.flows.push(Flow {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            offered: offered.clone(),
+            new_flows,
+            start,
+            stop: if item.start + duration >= whole { Instant::FAR } else { start + duration },
+            first_switch: way.iter().position(is_switch).unwrap_or(usize::MAX),
+            way,
+        });
+        Ok(())
+    }
+
+    /// The shortest way from host to host.
+    fn way(&self, scenario: &Scenario, item: &Traffic) -> Result<Vec<Stage>, NotSimulated> {
+        let [from, to] = [item.from, item.to].map(|host| &scenario.hosts[host]);
+        let Some(hops) = shortest(scenario, from.switch, to.switch) else {
+            let problem =
+                format!("udp from {} to {}: found no way of links between their switches", from.name, to.name);
+            return Err(NotSimulated(problem));
+        };
+        let access = scenario.hosts.len() * 2;
+        let mut way = vec![Stage::Link(item.from * 2)];
+        way.extend(self.devices[from.switch].map(Stage::Switch));
+        for (link, reversed, switch) in hops {
+            way.push(Stage::Link(access + link * 2 + usize::from(reversed)));
+            way.extend(self.devices[switch].map(Stage::Switch));
+        }
+        way.push(Stage::Link(item.to * 2 + 1));
+        Ok(way)
+    }
+}
+
+/// A service that takes no time.
+fn no_time() -> ServiceTime {
+    ServiceTime { law: Service::Constant(0.0), per_byte_s: 0.0 }
+}
+
+/// The shortest way between two switches, of equal ones that over the first links of the file: each hop's link, whether it goes from the link's
+/// second end to its first, and the switch that it leads to.
+fn shortest(scenario: &Scenario, from: usize, to: usize) -> Option<Vec<(usize, bool, usize)>> {
+    let mut came: Vec<Option<(usize, bool, usize)>> = vec![None; scenario.switches.len()];
+    let mut open = VecDeque::from([from]);
+    while let Some(at) = open.pop_front().filter(|at| *at != to) {
+        for (number, link) in scenario.links.iter().enumerate() {
+            let [a, b] = link.ends.map(|end| end.switch);
+            let next = if a == at { b } else { a };
+            if (a == at || b == at) && next != from && came[next].is_none() {
+                came[next] = Some((number, b == at, at));
+                open.push_back(next);
+            }
+        }
+    }
+    let (mut hops, mut at) = (Vec::new(), to);
+    while at != from {
+        let (link, reversed, before) = came[at]?;
+        hops.push((link, reversed, at));
+        at = before;
+    }
+    hops.reverse();
+    Some(hops)
+}
