@@ -264,6 +264,7 @@ pub fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, t
         loss: packets(measured.sent).filter(|sent| *sent > 0).map(|sent| lost as f64 / sent as f64),
         rtt: delays.filter(|_| ping),
         delay: delays.filter(|_| !ping),
+        quantiles_us: measured.delays.quantiles_us(),
         goodput_bps: (!ping && seconds > 0.0).then(|| measured.payload_bytes as f64 * 8.0 / seconds),
         problem: measured.problem,
     }

@@ -26,6 +26,6 @@ pub mod parts {
     pub use crate::check::refuse_loops;
     pub use crate::host::{Finished, Host};
     pub use crate::lab::{length, traffic_result};
-    pub use crate::measured::{Delays, Measured};
+    pub use crate::measured::{Delays, Measured, shares};
     pub use crate::network::{MEMORY_FRAMES, datapath, embedded, port_drops, queued, shaped};
 }

@@ -96,6 +96,9 @@ pub struct TrafficResult {
     pub rtt: Option<Delay>,
     /// One-way times (udp, hosts in this process: they share a clock).
     pub delay: Option<Delay>,
+    /// The distribution of either: shares of the times and what they do not exceed, in microseconds.
+    #[serde(skip)]
+    pub quantiles_us: Vec<(f64, f64)>,
     /// Payload received in a second (tcp, udp), in bits per second.
     pub goodput_bps: Option<f64>,
     /// What went wrong.
@@ -144,6 +147,7 @@ pub struct Delay {
     pub min_us: f64,
     pub mean_us: f64,
     pub p50_us: f64,
+    pub p95_us: f64,
     pub p99_us: f64,
     pub max_us: f64,
 }

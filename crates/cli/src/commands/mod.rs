@@ -1,5 +1,6 @@
 //! The subcommands.
 mod bench;
+mod compare;
 mod controller;
 mod ctl;
 mod experiment;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Simulate(Box<simulate::Args>),
     /// Predict by formulas what a scenario file's packets will meet
     Predict(Box<predict::Args>),
+    /// Put prediction, simulation and the live switch side by side
+    Compare(Box<compare::Args>),
     /// Run a switch
     Switch(Box<switch::Args>),
     /// Talk to a running switch
@@ -56,6 +59,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::Simulate(args) => simulate::run(*args),
             Command::Predict(args) => predict::run(*args),
+            Command::Compare(args) => compare::run(*args),
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),

@@ -1,0 +1,59 @@
+//! A comparison as CSV: a line for each subject, answer and figure.
+use std::fmt::Write as _;
+use weir_compare::{Comparison, Metric, Part, Status};
+
+const HEADER: &str =
+    "scenario,part,name,answer,status,metric,value,half_width,reference,scaled_difference,log_ratio,inside,verdict";
+
+pub(super) fn csv(comparison: &Comparison) -> String {
+    let mut text = format!("{HEADER}\n");
+    rows(&mut text, comparison);
+    text
+}
+
+fn rows(text: &mut String, comparison: &Comparison) {
+    for answer in &comparison.answers {
+        for row in &answer.rows {
+            let part = match row.subject.part {
+                Part::Flow => "flow",
+                Part::Device => "device",
+            };
+            let start = format!(
+                "{},{part},{},{}",
+                quoted(&comparison.scenario),
+                quoted(&row.subject.name),
+                quoted(&answer.by.to_string())
+            );
+            match &row.status {
+                Status::Ok => {}
+                Status::Unstable(why) => _ = writeln!(text, "{start},unstable,,,,,,,,{}", quoted(why)),
+                Status::NotAnswered(why) => _ = writeln!(text, "{start},not_answered,,,,,,,,{}", quoted(why)),
+            }
+            for (metric, figure) in &row.figures {
+                let difference = comparison.difference(&answer.by, &row.subject, *metric);
+                let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+                let _ = writeln!(
+                    text,
+                    "{start},ok,{},{},{},{},{},{},{},{}",
+                    key(*metric),
+                    figure.value,
+                    number(figure.half_width),
+                    number(difference.map(|one| one.reference.value)),
+                    number(difference.and_then(|one| one.scaled)),
+                    number(difference.and_then(|one| one.log_ratio)),
+                    difference.and_then(|one| one.is_inside).map_or(String::new(), |inside| inside.to_string()),
+                    quoted(&difference.map_or_else(String::new, |one| one.verdict.to_string())),
+                );
+            }
+        }
+    }
+}
+
+/// A metric's name as in JSON.
+fn key(metric: Metric) -> String {
+    serde_json::to_value(metric).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}

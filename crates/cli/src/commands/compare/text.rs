@@ -1,0 +1,181 @@
+//! A comparison for people.
+use comfy_table::{CellAlignment, Table, presets};
+use std::fmt::Write as _;
+use weir_compare::{Answer, Comparison, Figure, Metric, Part, Row, Score, State, Status, Subject, Verb};
+
+/// Figures of the tables, with what they are multiplied by, their digits and their unit.
+const FLOW_COLUMNS: [(Metric, f64, usize, &str); 6] = [
+    (Metric::DelayMean, 1e6, 0, ""),
+    (Metric::DelayP50, 1e6, 0, ""),
+    (Metric::DelayP95, 1e6, 0, ""),
+    (Metric::DelayP99, 1e6, 0, ""),
+    (Metric::Loss, 100.0, 1, "%"),
+    (Metric::Rate, 1e-6, 1, " Mbit/s"),
+];
+const DEVICE_COLUMNS: [(Metric, f64, usize, &str); 3] =
+    [(Metric::Utilisation, 100.0, 1, "%"), (Metric::Packets, 1.0, 0, ""), (Metric::DelayMean, 1e6, 0, "")];
+
+/// The whole report.
+pub(super) fn text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let flows = flows(comparison);
+    let _ = writeln!(text, "Flows (delays in microseconds; ± is half a 95% interval)\n{}\n", flows.trim_fmt());
+    if !comparison.subjects(Part::Device).is_empty() {
+        let _ = writeln!(text, "Devices\n{}\n", devices(comparison).trim_fmt());
+    }
+    text + &verdicts(comparison) + &conditions(comparison)
+}
+
+fn flows(comparison: &Comparison) -> Table {
+    let names = FLOW_COLUMNS.map(|(metric, ..)| metric.name());
+    let mut table =
+        table(["", "answer", "delay of", "samples"].iter().copied().chain(names).chain(["against the reference"]));
+    for subject in comparison.subjects(Part::Flow) {
+        let mut name = subject.name.as_str();
+        for answer in comparison.answers.iter().filter(|answer| answer.is_there()) {
+            let Some(row) = answer.row(subject) else { continue };
+            let delay_of = row.delay_of.unwrap_or_default().to_owned();
+            let mut cells = vec![std::mem::take(&mut name).to_owned(), answer.by.to_string(), delay_of];
+            cells.push(if row.samples > 0 { row.samples.to_string() } else { String::new() });
+            cells.extend(FLOW_COLUMNS.iter().map(|column| cell(row, column)));
+            cells.push(judged(comparison, answer, subject, row));
+            table.add_row(cells);
+        }
+    }
+    right(&mut table, 3..10);
+    table
+}
+
+/// What an answer's mean delay (without one its rate or loss) comes to, or why there is none.
+fn judged(comparison: &Comparison, answer: &Answer, subject: &Subject, row: &Row) -> String {
+    let note = row.note.clone().unwrap_or_default();
+    let verdict = match &row.status {
+        Status::Unstable(why) => format!("UNSTABLE: {why}"),
+        Status::NotAnswered(why) => format!("not answered: {why}"),
+        Status::Ok if comparison.is_reference(&answer.by) => "(reference)".to_owned(),
+        Status::Ok => {
+            let judged_by = [Metric::DelayMean, Metric::Rate, Metric::Loss];
+            let first = judged_by.into_iter().find_map(|metric| comparison.difference(&answer.by, subject, metric));
+            first.map_or_else(String::new, |one| {
+                let excess = one.excess().filter(|share| *share != 0.0);
+                let excess = excess.map_or_else(String::new, |share| format!(" {:+.1}%", share * 100.0));
+                format!("{}{excess}: {}", one.metric.name(), one.verdict)
+            })
+        }
+    };
+    [verdict, note].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+fn devices(comparison: &Comparison) -> Table {
+    let is_known = |metric: Metric| {
+        let rows = || comparison.answers.iter().flat_map(|answer| &answer.rows);
+        rows().any(|row| row.subject.part == Part::Device && row.figures.contains_key(&metric))
+    };
+    let columns: Vec<_> = DEVICE_COLUMNS.into_iter().filter(|(metric, ..)| is_known(*metric)).collect();
+    let mut table =
+        table(["", "answer"].into_iter().chain(columns.iter().map(|(metric, ..)| metric.name())).chain([""]));
+    for subject in comparison.subjects(Part::Device) {
+        let mut name = subject.name.as_str();
+        for answer in &comparison.answers {
+            let Some(row) = answer.row(subject) else { continue };
+            let mut cells = vec![std::mem::take(&mut name).to_owned(), answer.by.to_string()];
+            cells.extend(columns.iter().map(|column| cell(row, column)));
+            cells.push(match &row.status {
+                Status::Ok => row.note.clone().unwrap_or_default(),
+                Status::Unstable(why) => format!("UNSTABLE: {why}"),
+                Status::NotAnswered(why) => format!("not answered: {why}"),
+            });
+            table.add_row(cells);
+        }
+    }
+    right(&mut table, 2..2 + columns.len());
+    table
+}
+
+fn cell(row: &Row, (metric, scale, digits, unit): &(Metric, f64, usize, &str)) -> String {
+    let Some(Figure { value, half_width }) = row.figures.get(metric) else { return String::new() };
+    let half = half_width.filter(|half| *half > 0.0);
+    let half = half.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
+    format!("{:.digits$}{half}{unit}", value * scale)
+}
+
+/// How far each answer is from the reference, over all flows.
+fn verdicts(comparison: &Comparison) -> String {
+    let Some(reference) = &comparison.reference else {
+        return "Nothing to hold the answers against: neither run nor simulate answered\n".to_owned();
+    };
+    let mut text = String::new();
+    for compared in &comparison.compared {
+        let _ = writeln!(text, "{} against {reference}:", compared.by);
+        compared.scores.iter().for_each(|score| _ = writeln!(text, "  {}", sentence(score)));
+        if compared.scores.is_empty() {
+            text += "  no figure in common\n";
+        }
+        for (flow, why) in compared.not_compared.iter().filter(|(_, why)| why != "nothing was measured") {
+            let _ = writeln!(text, "  not compared: {flow}: {why}");
+        }
+    }
+    text
+}
+
+/// A score in words.
+fn sentence(score: &Score) -> String {
+    let flows = score.errors.valid;
+    let unit = |value: f64| {
+        if score.metric.is_share() {
+            format!("{:.2} percentage points", value * 100.0)
+        } else {
+            format!("{:.1}%", value * 100.0)
+        }
+    };
+    let mut text = format!("{}: {}", score.metric.name(), score.verdict);
+    let _ = write!(
+        text,
+        "; {flows} {}, {} off on average",
+        if flows == 1 { "flow" } else { "flows" },
+        unit(score.errors.mean)
+    );
+    if flows > 1 && score.errors.max > 0.0 {
+        let _ = write!(text, ", {} at most ({})", unit(score.errors.max), score.worst);
+    }
+    if score.with_interval > 0 {
+        let _ = write!(text, "; {} of {} inside the interval", score.inside, score.with_interval);
+    }
+    if score.unstable > 0 {
+        let _ = write!(text, "; {} unstable", score.unstable);
+    }
+    text
+}
+
+/// What figures were made with, and who could not answer.
+fn conditions(comparison: &Comparison) -> String {
+    let mut text = format!("Scenario {}\n", comparison.scenario);
+    for answer in &comparison.answers {
+        let _ = match &answer.state {
+            State::LeftOut(why) => writeln!(text, "{}: left out: {why}", answer.by),
+            State::Answered => writeln!(text, "{}: {}", answer.by, answer.conditions),
+            State::Partial => writeln!(text, "{}: stopped early, partial: {}", answer.by, answer.conditions),
+        };
+    }
+    if !comparison.passed {
+        let failed = comparison.answers.iter().filter(|answer| !answer.passed && answer.by.verb != Verb::Predict);
+        let failed: Vec<String> = failed.map(|answer| answer.by.to_string()).collect();
+        let _ = writeln!(text, "FAILED: traffic did not do what was expected ({})", failed.join(", "));
+    }
+    if comparison.partial {
+        text += "Stopped early, results are partial\n";
+    }
+    text
+}
+
+fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+/// Numbers stand right.
+fn right(table: &mut Table, columns: std::ops::Range<usize>) {
+    let own = table.column_iter_mut().skip(columns.start).take(columns.len());
+    own.for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+}

@@ -1,0 +1,110 @@
+//! Answers of labs, live or in virtual time: the same result several times.
+use super::{mean_quantiles, number_repeated, over};
+use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Verb};
+use weir_emulator::LabResult;
+use weir_emulator::result::{Delay, Mode, TrafficResult};
+use weir_scenario::Expect;
+
+const MICRO: f64 = 1e-6;
+
+/// A figure of an item of traffic in one round.
+type Value = fn(&TrafficResult) -> Option<f64>;
+
+const FIGURES: [(Metric, Value); 6] = [
+    (Metric::DelayMean, |item| delay(item).map(|delay| delay.mean_us * MICRO)),
+    (Metric::DelayP50, |item| delay(item).map(|delay| delay.p50_us * MICRO)),
+    (Metric::DelayP95, |item| delay(item).map(|delay| delay.p95_us * MICRO)),
+    (Metric::DelayP99, |item| delay(item).map(|delay| delay.p99_us * MICRO)),
+    (Metric::Loss, |item| item.loss),
+    (Metric::Rate, |item| item.goodput_bps),
+];
+
+fn delay(item: &TrafficResult) -> Option<Delay> {
+    item.rtt.or(item.delay)
+}
+
+/// What rounds of the same scenario come to. A round that was stopped counts only if it is the only one.
+pub fn answer(verb: Verb, rounds: &[LabResult]) -> Answer {
+    let whole: Vec<&LabResult> = rounds.iter().filter(|round| !round.partial).collect();
+    let is_partial = whole.len() < rounds.len();
+    let used = if whole.is_empty() { rounds.iter().collect() } else { whole };
+    let Some(first) = used.first() else { return Answer::left_out(Answerer::new(verb), "stopped before it began") };
+    let mut rows: Vec<Row> = (0..first.traffic.len()).map(|place| flow(&used, place)).collect();
+    number_repeated(&mut rows);
+    rows.extend((0..first.switches.len()).map(|place| switch(&used, place)));
+    rows.extend(first.controller.as_ref().map(|_| controller(&used)));
+    Answer {
+        by: Answerer::new(verb),
+        state: if is_partial { State::Partial } else { State::Answered },
+        runs: used.len(),
+        passed: rounds.iter().all(|round| round.passed || round.partial),
+        conditions: conditions(first, used.len()),
+        rows,
+    }
+}
+
+/// The name of an item of traffic in every answer.
+pub fn flow_name(kind: &str, from: &str, to: &str, address: &std::net::IpAddr) -> String {
+    let family = if address.is_ipv6() { " ipv6" } else { "" };
+    format!("{kind} {from} > {to}{family}")
+}
+
+fn flow(rounds: &[&LabResult], place: usize) -> Row {
+    let items: Vec<&TrafficResult> = rounds.iter().filter_map(|round| round.traffic.get(place)).collect();
+    let Some(first) = items.first() else { return Row::new(Part::Flow, "") };
+    let mut row = Row::new(Part::Flow, flow_name(first.kind, &first.from, &first.to, &first.address));
+    row.samples = items.iter().filter_map(|item| delay(item)).map(|delay| delay.samples).sum();
+    row.delay_of = match (first.kind, row.samples) {
+        (_, 0) => None,
+        ("ping", _) => Some("round trip"),
+        _ => Some("one way"),
+    };
+    for (metric, value) in FIGURES {
+        row.put(metric, over(&items, |item| value(item)));
+    }
+    let seconds = |item: &&TrafficResult| item.quantiles_us.iter().map(|(share, us)| (*share, us * MICRO)).collect();
+    row.quantiles_s = mean_quantiles(&items.iter().map(seconds).collect::<Vec<_>>());
+    row.note = items.iter().find(|item| !item.ok && !item.partial).map(|item| failure(item));
+    row
+}
+
+fn failure(item: &TrafficResult) -> String {
+    let what = match item.expect {
+        Expect::Reach => "NOT REACHED",
+        Expect::Isolated => "LEAKED: expected to be isolated",
+    };
+    item.problem.as_ref().map_or_else(|| what.to_owned(), |problem| format!("{what}: {problem}"))
+}
+
+fn switch(rounds: &[&LabResult], place: usize) -> Row {
+    let name = &rounds[0].switches[place].name;
+    let mut row = Row::new(Part::Device, format!("switch {name}"));
+    let each = |round: &&LabResult| round.switches.get(place).and_then(|switch| per_second(round, switch.packets));
+    row.put(Metric::Packets, over(rounds, each));
+    row
+}
+
+fn controller(rounds: &[&LabResult]) -> Row {
+    let mut row = Row::new(Part::Device, "controller");
+    let each = |round: &&LabResult| round.controller.as_ref().and_then(|own| per_second(round, own.packet_ins));
+    row.put(Metric::Packets, over(rounds, each));
+    row
+}
+
+fn per_second(round: &LabResult, count: u64) -> Option<f64> {
+    (round.setup.duration_s > 0.0).then(|| count as f64 / round.setup.duration_s)
+}
+
+fn conditions(result: &LabResult, rounds: usize) -> String {
+    let setup = &result.setup;
+    let build = if setup.release_build { "release" } else { "debug" };
+    let how = match setup.mode {
+        Mode::Memory => "hosts in this process",
+        Mode::Netns => "hosts in network namespaces",
+        Mode::Virtual => "hosts, links, tables and controller in virtual time, packet by packet",
+    };
+    format!(
+        "{rounds} x {:.1} s, {how}, seed {}, weir {} ({build} build), {} cores of {}, Linux {}",
+        setup.duration_s, setup.seed, setup.version, setup.machine.cores, setup.machine.cpu, setup.machine.kernel
+    )
+}

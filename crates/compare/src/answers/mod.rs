@@ -1,0 +1,64 @@
+//! Answers made of what the engines give.
+pub mod lab;
+pub mod streams;
+
+use crate::answer::{Figure, Row};
+use weir_sim::stats::{Confidence, estimate};
+
+/// The mean of what several rounds gave, with its interval.
+fn over<T>(rounds: &[T], value: impl Fn(&T) -> Option<f64>) -> Option<Figure> {
+    let values: Vec<f64> = rounds.iter().filter_map(value).collect();
+    estimate(&values, Confidence::P95).map(Figure::from)
+}
+
+/// Distributions of several rounds as one: the mean of their quantiles at each share.
+fn mean_quantiles(rounds: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let known: Vec<&Vec<(f64, f64)>> = rounds.iter().filter(|quantiles| !quantiles.is_empty()).collect();
+    let Some(first) = known.first() else { return Vec::new() };
+    let at = |place: usize| known.iter().filter_map(|quantiles| quantiles.get(place)).map(|pair| pair.1).sum::<f64>();
+    (0..first.len()).map(|place| (first[place].0, at(place) / known.len() as f64)).collect()
+}
+
+/// Makes names that occur more than once different.
+fn number_repeated(rows: &mut [Row]) {
+    for place in 1..rows.len() {
+        let name = rows[place].subject.name.clone();
+        let before = rows[..place]
+            .iter()
+            .filter(|row| row.subject.name == name || row.subject.name.starts_with(&format!("{name} (")));
+        let count = before.count();
+        if count > 0 {
+            rows[place].subject.name = format!("{name} ({})", count + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Part;
+
+    #[test]
+    fn rounds_are_means_with_intervals() {
+        let found = over(&[1.0, 2.0, 3.0], |value| Some(*value)).unwrap();
+        assert!(
+            (found.value - 2.0).abs() < 1e-12 && (found.half_width.unwrap() - 4.302_652_7 / 3f64.sqrt()).abs() < 1e-6
+        );
+        assert_eq!(over(&[1.0], |value| Some(*value)).unwrap().half_width, None);
+        assert_eq!(over(&[1.0, 2.0], |_| None), None);
+    }
+
+    #[test]
+    fn distributions_are_averaged_at_their_shares() {
+        let rounds = [vec![(0.5, 1.0), (0.9, 3.0)], Vec::new(), vec![(0.5, 3.0), (0.9, 5.0)]];
+        assert_eq!(mean_quantiles(&rounds), [(0.5, 2.0), (0.9, 4.0)]);
+        assert!(mean_quantiles(&[]).is_empty());
+    }
+
+    #[test]
+    fn equal_names_are_numbered() {
+        let mut rows = ["a", "b", "a", "a"].map(|name| Row::new(Part::Flow, name));
+        number_repeated(&mut rows);
+        assert_eq!(rows.map(|row| row.subject.name), ["a", "b", "a (2)", "a (3)"]);
+    }
+}

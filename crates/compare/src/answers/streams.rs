@@ -1,0 +1,128 @@
+//! Answers about packets by rule: simulated at the level of lengths, and sent live. Rows are the simulation's groups: packets of one
+//! virtual switch, port and class.
+use super::{mean_quantiles, over};
+use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Verb};
+use weir_emulator::LabResult;
+use weir_emulator::parts::shares;
+use weir_emulator::result::{Delay, StreamResult};
+use weir_scenario::{PacketStream, Scenario};
+use weir_sim::{Group, RunResult, Tally};
+
+const MICRO: f64 = 1e-6;
+const DELAY_OF: &str = "fabric";
+
+fn group_name(switch: &str, port: &str, class: u8) -> String {
+    format!("{switch} > port {port}, class {class}")
+}
+
+/// The row that a stream belongs to.
+fn name_of(scenario: &Scenario, stream: &PacketStream) -> String {
+    let switch = &scenario.switches[stream.switch];
+    let several = scenario.switches.iter().filter(|switch| switch.fabric.is_some()).count() > 1;
+    let port = if several { format!("{}:{}", switch.name, stream.output) } else { stream.output.to_string() };
+    let cut = switch.virtual_switches.get(stream.virtual_switch.unwrap_or(0));
+    group_name(cut.map_or(&switch.name, |cut| &cut.name), &port, stream.class)
+}
+
+/// A figure of a group in one replication of this length, in seconds.
+type Value = fn(&Tally, f64) -> Option<f64>;
+
+const FIGURES: [(Metric, Value); 6] = [
+    (Metric::DelayMean, |tally, _| tally.delays.mean_s()),
+    (Metric::DelayP50, |tally, _| tally.delays.quantile_s(0.5)),
+    (Metric::DelayP95, |tally, _| tally.delays.quantile_s(0.95)),
+    (Metric::DelayP99, |tally, _| tally.delays.quantile_s(0.99)),
+    (Metric::Loss, |tally, _| share(tally.lost().packets, tally.arrived.packets)),
+    (Metric::Rate, |tally, window_s| (window_s > 0.0).then(|| tally.accepted().bytes as f64 * 8.0 / window_s)),
+];
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// What replications come to; `is_partial` says that there were to be more.
+pub fn simulated(groups: &[Group], runs: &[RunResult], conditions: String, is_partial: bool) -> Answer {
+    if runs.is_empty() {
+        return Answer::left_out(Answerer::new(Verb::Simulate), "stopped before a replication was through");
+    }
+    let row = |(place, group): (usize, &Group)| {
+        let mut row = Row::new(Part::Flow, group_name(&group.switch, &group.port, group.class));
+        let tally = |run: &RunResult| run.groups.get(place).cloned().unwrap_or_default();
+        for (metric, value) in FIGURES {
+            row.put(metric, over(runs, |run| value(&tally(run), run.window_s)));
+        }
+        row.samples = runs.iter().map(|run| tally(run).delays.count()).sum();
+        row.delay_of = (row.samples > 0).then_some(DELAY_OF);
+        let quantiles = |run: &RunResult| {
+            let delays = tally(run).delays;
+            shares().filter_map(|share| Some((share, delays.quantile_s(share)?))).collect()
+        };
+        row.quantiles_s = mean_quantiles(&runs.iter().map(quantiles).collect::<Vec<_>>());
+        row
+    };
+    Answer {
+        by: Answerer::new(Verb::Simulate),
+        state: if is_partial { State::Partial } else { State::Answered },
+        runs: runs.len(),
+        passed: true,
+        conditions,
+        rows: groups.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// Adds to a live answer what became of the scenario's streams.
+pub fn add_live(answer: &mut Answer, scenario: &Scenario, rounds: &[LabResult]) {
+    let rounds: Vec<&LabResult> = if rounds.iter().any(|round| !round.partial) {
+        rounds.iter().filter(|round| !round.partial).collect()
+    } else {
+        rounds.iter().collect()
+    };
+    let names: Vec<String> = scenario.streams.iter().map(|stream| name_of(scenario, stream)).collect();
+    let mut done: Vec<&String> = Vec::new();
+    for name in &names {
+        if !done.contains(&name) {
+            done.push(name);
+            let own = |round: &&LabResult| -> Vec<StreamResult> {
+                let with_names = round.streams.iter().zip(&names);
+                with_names.filter(|(_, other)| *other == name).map(|(stream, _)| stream.clone()).collect()
+            };
+            let each: Vec<Vec<StreamResult>> = rounds.iter().map(own).collect();
+            answer.rows.push(live(name, &each));
+        }
+    }
+}
+
+/// One group's row: of each round, the results of its streams.
+fn live(name: &str, rounds: &[Vec<StreamResult>]) -> Row {
+    let mut row = Row::new(Part::Flow, name);
+    let sum = |streams: &[StreamResult], count: fn(&StreamResult) -> u64| streams.iter().map(count).sum::<u64>();
+    row.put(
+        Metric::Loss,
+        over(rounds, |round| {
+            let (sent, received) = (sum(round, |stream| stream.sent), sum(round, |stream| stream.received));
+            share(sent.saturating_sub(received), sent)
+        }),
+    );
+    row.put(Metric::Rate, over(rounds, |round| Some(round.iter().map(|stream| stream.rate_bps).sum())));
+    row.put(Metric::DelayMean, over(rounds, |round| mean(round)));
+    // Percentiles of several streams together are not those of each.
+    let only = |value: fn(&Delay) -> f64| {
+        move |round: &Vec<StreamResult>| match &round[..] {
+            [stream] => stream.delay.as_ref().map(|delay| value(delay) * MICRO),
+            _ => None,
+        }
+    };
+    row.put(Metric::DelayP50, over(rounds, only(|delay| delay.p50_us)));
+    row.put(Metric::DelayP95, over(rounds, only(|delay| delay.p95_us)));
+    row.put(Metric::DelayP99, over(rounds, only(|delay| delay.p99_us)));
+    row.samples = rounds.iter().flatten().filter_map(|stream| stream.delay).map(|delay| delay.samples).sum();
+    row.delay_of = (row.samples > 0).then_some(DELAY_OF);
+    row
+}
+
+/// The mean delay of several streams' packets, in seconds.
+fn mean(streams: &[StreamResult]) -> Option<f64> {
+    let delays = || streams.iter().filter_map(|stream| stream.delay);
+    let count: u64 = delays().map(|delay| delay.samples).sum();
+    (count > 0).then(|| delays().map(|delay| delay.mean_us * delay.samples as f64).sum::<f64>() / count as f64 * MICRO)
+}

@@ -1,0 +1,169 @@
+//! Getting the answers, one after the other: nothing else runs while the live network is measured.
+use crate::answer::{Answer, Answerer, Verb};
+use crate::answers::{lab, streams};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weir_emulator::result::Machine;
+use weir_emulator::{Cancel, LabResult, Options, Progress};
+use weir_scenario::Scenario;
+use weir_sim::network::{Settings, simulate};
+use weir_sim::{Watch, replicate, run};
+use weir_units::{Clock as _, SystemClock};
+
+/// How often it is looked at whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How a scenario is answered.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// By whom, in this order.
+    pub verbs: Vec<Verb>,
+    /// Live rounds.
+    pub rounds: u32,
+    /// Replications of whole networks in virtual time; packets by rule have the scenario's own number.
+    pub replications: u32,
+    /// Threads that simulate.
+    pub threads: usize,
+    /// Hosts of live rounds are network namespaces.
+    pub netns: bool,
+    /// What virtual time has to be told.
+    pub settings: Settings,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told<'a> {
+    /// A verb begins its round of so many.
+    Begins(Verb, u32, u32),
+    /// How far the round is.
+    Goes(&'a Progress),
+}
+
+/// Asks everybody. Who cannot answer is in the list with the reason; once cancelled, the others are left out.
+pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for verb in &plan.verbs {
+        answers.push(match verb {
+            _ if cancel.is_cancelled() => Answer::left_out(Answerer::new(*verb), "stopped before it began"),
+            Verb::Predict => Answer::left_out(Answerer::new(*verb), "this version has no formulas for scenarios"),
+            Verb::Simulate if scenario.streams.is_empty() => simulated_network(scenario, plan, cancel, tell),
+            Verb::Simulate => simulated_streams(scenario, plan, cancel, tell),
+            Verb::Run => live(scenario, plan, cancel, tell),
+        });
+    }
+    answers
+}
+
+/// Does rounds until they are done, one fails, or it is cancelled.
+fn rounds<E: std::fmt::Display>(
+    verb: Verb,
+    count: u32,
+    cancel: &Cancel,
+    tell: &mut dyn FnMut(Told<'_>),
+    mut one: impl FnMut(u32, &mut dyn FnMut(Progress)) -> Result<LabResult, E>,
+) -> Result<Vec<LabResult>, String> {
+    let mut results = Vec::new();
+    for round in 0..count.max(1) {
+        tell(Told::Begins(verb, round + 1, count.max(1)));
+        let result = one(round, &mut |progress| tell(Told::Goes(&progress))).map_err(|error| error.to_string())?;
+        results.push(result);
+        if cancel.is_cancelled() {
+            break;
+        }
+    }
+    Ok(results)
+}
+
+/// Rounds that there were not all are a partial answer.
+fn finished(mut answer: Answer, done: usize, asked: u32) -> Answer {
+    if answer.is_there() && u32::try_from(done).is_ok_and(|done| done < asked) {
+        answer.state = crate::answer::State::Partial;
+    }
+    answer
+}
+
+fn simulated_network(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+    let one = |round: u32, progress: &mut dyn FnMut(Progress)| {
+        let watch = Watch::default();
+        let seeded = Scenario { seed: scenario.seed.wrapping_add(u64::from(round)), ..scenario.clone() };
+        simulate(&seeded, &plan.settings, &watch, &mut |told| {
+            progress(told);
+            watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
+        })
+    };
+    match rounds(Verb::Simulate, plan.replications, cancel, tell, one) {
+        Ok(results) => finished(lab::answer(Verb::Simulate, &results), results.len(), plan.replications),
+        Err(why) => Answer::left_out(Answerer::new(Verb::Simulate), why),
+    }
+}
+
+fn live(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+    let options = Options { netns: plan.netns, cancel: cancel.clone() };
+    let one = |_, progress: &mut dyn FnMut(Progress)| weir_emulator::run(scenario, &options, progress);
+    match rounds(Verb::Run, plan.rounds, cancel, tell, one) {
+        Ok(results) => {
+            let mut answer = lab::answer(Verb::Run, &results);
+            streams::add_live(&mut answer, scenario, &results);
+            finished(answer, results.len(), plan.rounds)
+        }
+        Err(why) => Answer::left_out(Answerer::new(Verb::Run), why),
+    }
+}
+
+fn simulated_streams(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+    let none = |why: String| Answer::left_out(Answerer::new(Verb::Simulate), why);
+    let model = match weir_sim::scenario::model(scenario) {
+        Ok(model) => model,
+        Err(why) => return none(why.to_string()),
+    };
+    let asked = scenario.simulate.replications.max(1);
+    tell(Told::Begins(Verb::Simulate, 1, asked));
+    let (clock, watch) = (SystemClock::start(), Watch::default());
+    let window = weir_sim::scenario::window(scenario);
+    let one = |number| {
+        let result = run(&model, window, scenario.seed, number, &watch)?;
+        Ok::<_, weir_sim::ModelError>(Some(result).filter(|result| !result.partial))
+    };
+    let plan_of = weir_sim::Plan { least: u64::from(asked), most: u64::from(asked), threads: plan.threads };
+    let done = while_watched(&watch, cancel, || replicate(&plan_of, one, |_| true));
+    let runs = match done {
+        Ok(done) => done.results,
+        Err(why) => return none(why.to_string()),
+    };
+    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let machine = Machine::this();
+    let conditions = format!(
+        "{} x {:.3} s after {:.3} s, lengths and classes through the fabric in virtual time, seed {}, in {:.1} s on {} threads, \
+         weir {} ({build} build), {} cores of {}, Linux {}",
+        runs.len(),
+        window.length.as_secs_f64(),
+        window.warm_up.as_secs_f64(),
+        scenario.seed,
+        clock.now().as_secs_f64(),
+        plan.threads,
+        env!("CARGO_PKG_VERSION"),
+        machine.cores,
+        machine.cpu,
+        machine.kernel
+    );
+    let is_partial = u32::try_from(runs.len()).is_ok_and(|done| done < asked);
+    streams::simulated(&model.groups, &runs, conditions, is_partial)
+}
+
+/// Does work that a watch can stop, and stops it when asked to.
+fn while_watched<R>(watch: &Watch, cancel: &Cancel, work: impl FnOnce() -> R) -> R {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                if cancel.wait(LOOK_EVERY) {
+                    watch.cancel.store(true, Ordering::Relaxed);
+                    break;
+                }
+            }
+        });
+        let result = work();
+        over.store(true, Ordering::Relaxed);
+        result
+    })
+}

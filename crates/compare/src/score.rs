@@ -1,0 +1,152 @@
+//! Differences over all flows.
+use crate::answer::{Answer, Metric, Part, Status};
+use crate::difference::Difference;
+use crate::verdict::Verdict;
+use serde::Serialize;
+
+/// What an answer's differences of one metric come to, over flows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Score {
+    /// Of what.
+    pub metric: Metric,
+    /// Errors of the flows that could be compared: relative (for delays the mean is the MAPE), of shares in points.
+    #[serde(flatten)]
+    pub errors: Errors,
+    /// Flows whose difference could be looked at with an interval.
+    pub with_interval: usize,
+    /// Those of them that are inside it.
+    pub inside: usize,
+    /// Mean of |ln(found / reference)|.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_log_ratio: Option<f64>,
+    /// Flows of the reference with a figure here for which this answer has none since there is no steady state.
+    pub unstable: usize,
+    /// Those that it does not answer for other reasons.
+    pub not_answered: usize,
+    /// The flow with the largest error.
+    pub worst: String,
+    /// What that comes to.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// A list of errors in short.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Errors {
+    /// How many.
+    pub valid: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// The middle one.
+    pub median: f64,
+    /// The one that 95 % do not exceed.
+    pub p95: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Errors {
+    /// A list in short; none of none.
+    pub fn of(errors: impl IntoIterator<Item = f64>) -> Option<Errors> {
+        let mut sorted: Vec<f64> = errors.into_iter().filter(|error| error.is_finite()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let (first, last) = (*sorted.first()?, *sorted.last()?);
+        // The smallest error that at least this many of a hundred do not exceed.
+        let of_hundred =
+            |share: usize| sorted.get((count * share).div_ceil(100).saturating_sub(1)).copied().unwrap_or(first);
+        let median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0;
+        let mean = sorted.iter().sum::<f64>() / count as f64;
+        Some(Errors { valid: count, mean, median, p95: of_hundred(95), max: last })
+    }
+}
+
+/// The scores of an answer by metric, in the order of tables; metrics that no flow has in common are left out.
+pub(crate) fn score(reference: &Answer, answer: &Answer, differences: &[Difference]) -> Vec<Score> {
+    Metric::ALL.into_iter().filter_map(|metric| of_metric(metric, reference, answer, differences)).collect()
+}
+
+fn of_metric(metric: Metric, reference: &Answer, answer: &Answer, all: &[Difference]) -> Option<Score> {
+    let own = || all.iter().filter(move |one| one.metric == metric && one.subject.part == Part::Flow);
+    let errors = Errors::of(own().filter_map(Difference::error))?;
+    let logs: Vec<f64> = own().filter_map(|one| one.log_ratio).collect();
+    let flows =
+        || reference.rows.iter().filter(move |row| row.subject.part == Part::Flow && row.figures.contains_key(&metric));
+    let lacking = |is: fn(&Status) -> bool| {
+        flows().filter(|row| answer.row(&row.subject).is_some_and(|own| is(&own.status))).count()
+    };
+    let worst = own().max_by(|a, b| a.error().unwrap_or(0.0).total_cmp(&b.error().unwrap_or(0.0)));
+    let unstable = lacking(|status| matches!(status, Status::Unstable(_)));
+    let with_interval = own().filter(|one| one.is_inside.is_some()).count();
+    let inside = own().filter(|one| one.is_inside == Some(true)).count();
+    let verdict = if own().all(|one| one.verdict == Verdict::Equal) {
+        Verdict::Equal
+    } else if own().all(|one| matches!(one.verdict, Verdict::Equal | Verdict::Inside)) {
+        Verdict::Inside
+    } else if inside == errors.valid {
+        Verdict::Unsure(own().filter_map(Difference::allowed).fold(0.0, f64::max))
+    } else {
+        Verdict::of_error(errors.mean, metric.is_share())
+    };
+    Some(Score {
+        metric,
+        errors,
+        with_interval,
+        inside,
+        mean_log_ratio: (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64),
+        unstable,
+        not_answered: flows().count().saturating_sub(own().count() + unstable),
+        worst: worst.map(|one| one.subject.name.clone()).unwrap_or_default(),
+        verdict,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Answerer, Figure, Row, State, Verb};
+    use crate::comparison::Comparison;
+
+    #[test]
+    fn errors_are_summed_up() {
+        let found = Errors::of((1..=100).rev().map(f64::from).chain([f64::NAN])).unwrap();
+        assert_eq!((found.valid, found.mean, found.median, found.p95, found.max), (100, 50.5, 50.5, 95.0, 100.0));
+        let one = Errors::of([0.5]).unwrap();
+        assert_eq!((one.mean, one.median, one.p95, one.max), (0.5, 0.5, 0.5, 0.5));
+        assert_eq!(Errors::of([]), None);
+    }
+
+    /// Flow `n` of an answer; none is unstable.
+    fn answer(verb: Verb, means: [Option<Figure>; 4]) -> Answer {
+        let row = |(place, mean): (usize, Option<Figure>)| {
+            let mut row = Row::new(Part::Flow, format!("f{place}"));
+            row.status = if mean.is_some() { Status::Ok } else { Status::Unstable("rho 1.2 at s1".into()) };
+            row.put(Metric::DelayMean, mean);
+            row
+        };
+        let rows = means.into_iter().enumerate().map(row).collect();
+        Answer {
+            by: Answerer::new(verb),
+            state: State::Answered,
+            runs: 3,
+            passed: true,
+            conditions: String::new(),
+            rows,
+        }
+    }
+
+    #[test]
+    fn flows_count_as_valid_inside_or_unstable() {
+        let reference = [2.0, 4.0, 5.0, 7.0].map(|value| Some(Figure { value, half_width: Some(0.5) }));
+        let found = [Some(2.2), Some(5.0), Some(5.0), None].map(|value| value.map(Figure::exact));
+        let answers = vec![answer(Verb::Predict, found), answer(Verb::Run, reference)];
+        let comparison = Comparison::new("s", answers, None);
+        let score = &comparison.compared[0].scores[0];
+        assert_eq!(
+            (score.errors.valid, score.with_interval, score.inside, score.unstable, score.not_answered),
+            (3, 3, 2, 1, 0)
+        );
+        assert!((score.errors.mean - (0.1 + 0.25) / 3.0).abs() < 1e-12);
+        assert_eq!((score.worst.as_str(), &score.verdict), ("f1", &Verdict::Within(0.2)));
+    }
+}
