@@ -6,6 +6,7 @@ mod bed;
 mod bench;
 mod bundles;
 mod chain;
+mod compare;
 mod controllers;
 mod documentation;
 mod failover;

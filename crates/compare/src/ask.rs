@@ -48,10 +48,24 @@ pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnM
             Verb::Predict => Answer::left_out(Answerer::new(*verb), "this version has no formulas for scenarios"),
             Verb::Simulate if scenario.streams.is_empty() => simulated_network(scenario, plan, cancel, tell),
             Verb::Simulate => simulated_streams(scenario, plan, cancel, tell),
-            Verb::Run => live(scenario, plan, cancel, tell),
+            Verb::Run => match not_ours(scenario) {
+                Some(switch) => Answer::left_out(Answerer::new(*verb), needs_emulation(switch)),
+                None => live(scenario, plan, cancel, tell),
+            },
         });
     }
     answers
+}
+
+/// The first switch whose timing is not weir's own: live, it would answer as weir. (Times of a controller need such a switch.)
+fn not_ours(scenario: &Scenario) -> Option<&str> {
+    scenario.switches.iter().find(|switch| switch.timing.is_some()).map(|switch| switch.name.as_str())
+}
+
+fn needs_emulation(device: &str) -> String {
+    format!(
+        "{device} has timing of its own, and a live switch has weir's: expected no [switch.timing] and no times of [controller]"
+    )
 }
 
 /// Does rounds until they are done, one fails, or it is cancelled.
@@ -166,4 +180,52 @@ fn while_watched<R>(watch: &Watch, cancel: &Cancel, work: impl FnOnce() -> R) ->
         over.store(true, Ordering::Relaxed);
         result
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::State;
+
+    fn scenario(more: &str) -> Scenario {
+        let text = format!(
+            "[[switch]]\nname = \"s1\"\n{more}\n\
+             [[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\n[[host]]\nname = \"b\"\nswitch = \"s1\"\nip = \"10.0.0.2/24\"\n\
+             [[traffic]]\nkind = \"udp\"\nfrom = \"a\"\nto = \"b\"\nrate = \"1Mbit/s\"\nduration = \"20ms\"\n"
+        );
+        Scenario::parse(&text, "made up").unwrap()
+    }
+
+    fn plan(verbs: &[Verb]) -> Plan {
+        let settings = Settings::default();
+        Plan { verbs: verbs.to_vec(), rounds: 1, replications: 2, threads: 1, netns: false, settings }
+    }
+
+    #[test]
+    fn devices_with_timing_are_not_run_live() {
+        let timed = scenario("[switch.timing]\ndata = \"9us\"");
+        let answers = ask(&timed, &plan(&[Verb::Run]), &Cancel::new(), &mut |_| ());
+        let State::LeftOut(why) = &answers[0].state else { panic!("{answers:?}") };
+        assert!(why.contains("switch s1 has timing of its own"), "{why}");
+        assert_eq!(not_ours(&scenario("")), None);
+    }
+
+    #[test]
+    fn simulations_are_replicated_and_can_be_stopped() {
+        let mut told = Vec::new();
+        let cancel = Cancel::new();
+        let plan = plan(&[Verb::Simulate]);
+        let answers = ask(&scenario(""), &plan, &cancel, &mut |progress| {
+            if let Told::Begins(verb, round, rounds) = progress {
+                told.push((verb, round, rounds));
+            }
+        });
+        assert_eq!(told, [(Verb::Simulate, 1, 2), (Verb::Simulate, 2, 2)]);
+        assert_eq!((answers[0].runs, &answers[0].state), (2, &State::Answered));
+        let row = answers[0].rows.iter().find(|row| row.subject.name == "udp a > b").unwrap();
+        assert!(row.samples > 0 && !row.quantiles_s.is_empty(), "{row:?}");
+        cancel.cancel();
+        let answers = ask(&scenario(""), &plan, &cancel, &mut |_| ());
+        assert!(!answers[0].is_there());
+    }
 }

@@ -22,6 +22,7 @@ pub struct Difference {
     /// Whether they are not farther apart than their intervals allow; none if neither has one.
     pub is_inside: Option<bool>,
     /// What that comes to.
+    #[serde(flatten)]
     pub verdict: Verdict,
 }
 

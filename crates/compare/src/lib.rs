@@ -2,8 +2,7 @@
 //!
 //! Every way of answering gives an [`Answer`], a list of flows and devices with figures in seconds, shares and bits per second
 //! ([`answers`] makes them of results). A [`Comparison`] holds them against one of them, the reference: [`difference`] has the measures,
-//! [`mod@score`] what they come to over all flows, [`verdict`] the words. [`ask`] gets the answers; [`board`] sums up many scenarios,
-//! [`page`] draws.
+//! [`mod@score`] what they come to over all flows, [`verdict`] the words. [`mod@ask`] gets the answers.
 pub mod answer;
 pub mod answers;
 pub mod ask;

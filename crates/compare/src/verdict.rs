@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What a difference comes to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "verdict", content = "by", rename_all = "snake_case")]
+#[serde(tag = "verdict", content = "detail", rename_all = "snake_case")]
 pub enum Verdict {
     /// No difference.
     Equal,

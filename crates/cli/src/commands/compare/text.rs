@@ -104,6 +104,9 @@ fn verdicts(comparison: &Comparison) -> String {
     let Some(reference) = &comparison.reference else {
         return "Nothing to hold the answers against: neither run nor simulate answered\n".to_owned();
     };
+    if comparison.compared.is_empty() {
+        return format!("Nothing to hold against {reference}: nobody else answered\n");
+    }
     let mut text = String::new();
     for compared in &comparison.compared {
         let _ = writeln!(text, "{} against {reference}:", compared.by);

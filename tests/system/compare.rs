@@ -1,0 +1,90 @@
+//! `weir compare` on the examples: simulation and the live switch side by side.
+use crate::bed::weir;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn compare(file: &str, arguments: &[&str]) -> Output {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
+    let output = Command::new(weir()).arg("compare").arg(path).args(arguments).output();
+    output.unwrap_or_else(|error| panic!("cannot start weir: {error}"))
+}
+
+const SHORT: [&str; 4] = ["--duration", "100ms", "--rounds", "2"];
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+fn the_quickstart_is_answered_side_by_side() {
+    let output = compare("quickstart.toml", &[&SHORT[..], &["--replications", "2", "--json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = |verb: &str| list(&result, "answers").iter().find(|answer| answer["by"]["verb"] == verb).unwrap();
+    for verb in ["simulate", "run"] {
+        let own = answer(verb);
+        assert_eq!((&own["state"], own["runs"].as_u64()), (&Value::from("answered"), Some(2)), "{own:#}");
+        let row = list(own, "rows").iter().find(|row| row["name"] == "udp blue-a > blue-b").unwrap();
+        let figure = |metric: &str| row["figures"][metric]["value"].as_f64().unwrap();
+        assert!(figure("delay_mean_s") >= 100e-6, "the link alone delays by 100 us: {row:#}");
+        assert!(
+            figure("delay_p50_s") <= figure("delay_p95_s") && figure("delay_p95_s") <= figure("delay_p99_s"),
+            "{row:#}"
+        );
+    }
+    assert_eq!(result["reference"]["verb"], "run");
+    let compared = list(&result, "compared").iter().find(|compared| compared["by"]["verb"] == "simulate").unwrap();
+    let metrics: Vec<&str> = list(compared, "scores").iter().filter_map(|score| score["metric"].as_str()).collect();
+    for metric in ["delay_mean_s", "delay_p95_s", "loss", "rate_bps"] {
+        assert!(metrics.contains(&metric), "no {metric} in {metrics:?}");
+    }
+    for one in list(compared, "differences").iter().filter(|one| one["metric"] == "delay_mean_s") {
+        let [reference, found] = ["reference", "found"].map(|side| one[side]["value"].as_f64().unwrap());
+        let scaled = one["scaled"].as_f64().unwrap();
+        assert!((scaled - (reference - found) / reference).abs() < 1e-9 && one["verdict"].is_string(), "{one:#}");
+    }
+}
+
+#[test]
+fn the_table_and_the_lines_have_every_flow() {
+    let simulated = ["--answers", "simulate", "--replications", "2", "--duration", "50ms"];
+    for (format, words) in [
+        (&[][..], ["udp blue-a > blue-b", "Nothing to hold", "seed 1"]),
+        (&["--csv"][..], [",flow,", "delay_p95_s", "simulate"]),
+    ] {
+        let output = compare("quickstart.toml", &[&simulated[..], format].concat());
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        words.iter().for_each(|word| assert!(text.contains(word), "no `{word}` in\n{text}"));
+    }
+}
+
+#[test]
+fn streams_are_compared_by_virtual_switch() {
+    let arguments =
+        ["--answers", "simulate,run", "--replications", "2", "--rounds", "1", "--duration", "20ms", "--csv"];
+    let output = compare("vx-priority.toml", &arguments);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for name in ["small", "big"] {
+        let has = |answer: &str| {
+            text.lines().any(|line| line.contains(name) && line.contains(&format!(",{answer},ok,loss,")))
+        };
+        assert!(has("simulate") && has("run"), "no loss of {name} from both in\n{text}");
+    }
+}
+
+#[test]
+fn without_any_answer_it_is_bad_input() {
+    for (arguments, problem) in [
+        (&["--answers", "simulate"][..], "controllers elsewhere"),
+        (&["--answers", "guess"][..], "expected one of predict, simulate, run"),
+        (&["--reference", "predict"][..], "expected run or simulate"),
+    ] {
+        let output = compare("external.toml", arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(problem), "no `{problem}` in {error}");
+    }
+}
