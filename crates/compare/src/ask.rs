@@ -1,14 +1,15 @@
 //! Getting the answers, one after the other: nothing else runs while the live network is measured.
 use crate::answer::{Answer, Answerer, Verb};
-use crate::answers::{lab, streams};
+use crate::answers::{lab, predict, stations, streams};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_emulator::result::Machine;
 use weir_emulator::{Cancel, LabResult, Options, Progress};
 use weir_scenario::Scenario;
 use weir_sim::network::{Settings, simulate};
+use weir_sim::stations::has_timing;
 use weir_sim::{Watch, replicate, run};
-use weir_units::{Clock as _, SystemClock};
+use weir_units::{Bps, Clock as _, SystemClock};
 
 /// How often it is looked at whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -26,8 +27,10 @@ pub struct Plan {
     pub threads: usize,
     /// Hosts of live rounds are network namespaces.
     pub netns: bool,
-    /// What virtual time has to be told.
-    pub settings: Settings,
+    /// Rate of links for which the scenario has none, in virtual time and in formulas.
+    pub link_rate: Bps,
+    /// Models that are asked beside the scenario's own formulas, by name; `all` is all of them.
+    pub models: Vec<String>,
 }
 
 /// How far it is.
@@ -43,16 +46,21 @@ pub enum Told<'a> {
 pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Vec<Answer> {
     let mut answers = Vec::new();
     for verb in &plan.verbs {
-        answers.push(match verb {
+        let answer = match verb {
             _ if cancel.is_cancelled() => Answer::left_out(Answerer::new(*verb), "stopped before it began"),
-            Verb::Predict => Answer::left_out(Answerer::new(*verb), "this version has no formulas for scenarios"),
-            Verb::Simulate if scenario.streams.is_empty() => simulated_network(scenario, plan, cancel, tell),
-            Verb::Simulate => simulated_streams(scenario, plan, cancel, tell),
+            Verb::Predict => {
+                answers.extend(predicted(scenario, plan, tell));
+                continue;
+            }
+            Verb::Simulate if !scenario.streams.is_empty() => simulated_streams(scenario, plan, cancel, tell),
+            Verb::Simulate if has_timing(scenario) => simulated_stations(scenario, plan, cancel, tell),
+            Verb::Simulate => simulated_network(scenario, plan, cancel, tell),
             Verb::Run => match not_ours(scenario) {
                 Some(switch) => Answer::left_out(Answerer::new(*verb), needs_emulation(switch)),
                 None => live(scenario, plan, cancel, tell),
             },
-        });
+        };
+        answers.push(answer);
     }
     answers
 }
@@ -97,16 +105,19 @@ fn finished(mut answer: Answer, done: usize, asked: u32) -> Answer {
 }
 
 fn simulated_network(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+    let told = Some(scenario.controller.delay).filter(|delay| !delay.is_zero());
+    let control_delay = told.unwrap_or(Settings::default().control_delay);
+    let settings = Settings { link_rate: plan.link_rate, control_delay };
     let one = |round: u32, progress: &mut dyn FnMut(Progress)| {
         let watch = Watch::default();
         let seeded = Scenario { seed: scenario.seed.wrapping_add(u64::from(round)), ..scenario.clone() };
-        simulate(&seeded, &plan.settings, &watch, &mut |told| {
+        simulate(&seeded, &settings, &watch, &mut |told| {
             progress(told);
             watch.cancel.store(cancel.is_cancelled(), Ordering::Relaxed);
         })
     };
     match rounds(Verb::Simulate, plan.replications, cancel, tell, one) {
-        Ok(results) => finished(lab::answer(Verb::Simulate, &results), results.len(), plan.replications),
+        Ok(results) => finished(lab::answer(Verb::Simulate, scenario, &results), results.len(), plan.replications),
         Err(why) => Answer::left_out(Answerer::new(Verb::Simulate), why),
     }
 }
@@ -116,7 +127,7 @@ fn live(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(
     let one = |_, progress: &mut dyn FnMut(Progress)| weir_emulator::run(scenario, &options, progress);
     match rounds(Verb::Run, plan.rounds, cancel, tell, one) {
         Ok(results) => {
-            let mut answer = lab::answer(Verb::Run, &results);
+            let mut answer = lab::answer(Verb::Run, scenario, &results);
             streams::add_live(&mut answer, scenario, &results);
             finished(answer, results.len(), plan.rounds)
         }
@@ -124,31 +135,48 @@ fn live(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(
     }
 }
 
-fn simulated_streams(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
-    let none = |why: String| Answer::left_out(Answerer::new(Verb::Simulate), why);
-    let model = match weir_sim::scenario::model(scenario) {
-        Ok(model) => model,
-        Err(why) => return none(why.to_string()),
+fn predicted(scenario: &Scenario, plan: &Plan, tell: &mut dyn FnMut(Told<'_>)) -> Vec<Answer> {
+    let none = |why: String| vec![Answer::left_out(Answerer::new(Verb::Predict), why)];
+    if scenario.traffic.is_empty() {
+        return none("formulas are about [[traffic]] between hosts: this scenario has none".to_owned());
+    }
+    tell(Told::Begins(Verb::Predict, 1, 1));
+    let settings = weir_predict::Settings {
+        link_rate: plan.link_rate,
+        models: plan.models.clone(),
+        ..weir_predict::Settings::default()
     };
-    let asked = scenario.simulate.replications.max(1);
-    tell(Told::Begins(Verb::Simulate, 1, asked));
+    match weir_predict::predict(scenario, &settings) {
+        Ok(prediction) => predict::answers(scenario, &prediction),
+        Err(why) => none(why.to_string()),
+    }
+}
+
+/// Replications of a simulation by rule: packets through fabrics, or stations.
+struct Replicated<R> {
+    runs: Vec<R>,
+    conditions: String,
+    is_partial: bool,
+}
+
+/// Runs the scenario's number of replications.
+fn replicated<R: Send, E: std::fmt::Display + Send>(
+    scenario: &Scenario,
+    plan: &Plan,
+    cancel: &Cancel,
+    level: &str,
+    one: impl Fn(u64, &Watch) -> Result<Option<R>, E> + Sync,
+) -> Result<Replicated<R>, String> {
+    let asked = u64::from(scenario.simulate.replications.max(1));
     let (clock, watch) = (SystemClock::start(), Watch::default());
     let window = weir_sim::scenario::window(scenario);
-    let one = |number| {
-        let result = run(&model, window, scenario.seed, number, &watch)?;
-        Ok::<_, weir_sim::ModelError>(Some(result).filter(|result| !result.partial))
-    };
-    let plan_of = weir_sim::Plan { least: u64::from(asked), most: u64::from(asked), threads: plan.threads };
-    let done = while_watched(&watch, cancel, || replicate(&plan_of, one, |_| true));
-    let runs = match done {
-        Ok(done) => done.results,
-        Err(why) => return none(why.to_string()),
-    };
+    let number = weir_sim::Plan { least: asked, most: asked, threads: plan.threads };
+    let done = while_watched(&watch, cancel, || replicate(&number, |place| one(place, &watch), |_| true));
+    let runs = done.map_err(|why| why.to_string())?.results;
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     let machine = Machine::this();
     let conditions = format!(
-        "{} x {:.3} s after {:.3} s, lengths and classes through the fabric in virtual time, seed {}, in {:.1} s on {} threads, \
-         weir {} ({build} build), {} cores of {}, Linux {}",
+        "{} x {:.3} s after {:.3} s, {level}, seed {}, in {:.1} s on {} threads, weir {} ({build} build), {} cores of {}, Linux {}",
         runs.len(),
         window.length.as_secs_f64(),
         window.warm_up.as_secs_f64(),
@@ -160,8 +188,43 @@ fn simulated_streams(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &m
         machine.cpu,
         machine.kernel
     );
-    let is_partial = u32::try_from(runs.len()).is_ok_and(|done| done < asked);
-    streams::simulated(&model.groups, &runs, conditions, is_partial)
+    Ok(Replicated { is_partial: (runs.len() as u64) < asked, runs, conditions })
+}
+
+fn simulated_streams(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+    let none = |why: String| Answer::left_out(Answerer::new(Verb::Simulate), why);
+    let model = match weir_sim::scenario::model(scenario) {
+        Ok(model) => model,
+        Err(why) => return none(why.to_string()),
+    };
+    tell(Told::Begins(Verb::Simulate, 1, 1));
+    let window = weir_sim::scenario::window(scenario);
+    let one = |number, watch: &Watch| {
+        let result = run(&model, window, scenario.seed, number, watch)?;
+        Ok::<_, weir_sim::ModelError>(Some(result).filter(|result| !result.partial))
+    };
+    match replicated(scenario, plan, cancel, "lengths and classes through the fabric in virtual time", one) {
+        Ok(done) => streams::simulated(&model.groups, &done.runs, done.conditions, done.is_partial),
+        Err(why) => none(why),
+    }
+}
+
+fn simulated_stations(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+    let none = |why: String| Answer::left_out(Answerer::new(Verb::Simulate), why);
+    let made = match weir_sim::stations::plan(scenario) {
+        Ok(made) => made,
+        Err(why) => return none(why.to_string()),
+    };
+    tell(Told::Begins(Verb::Simulate, 1, 1));
+    let window = weir_sim::scenario::window(scenario);
+    let one = |number, watch: &Watch| {
+        let result = weir_sim::stations::run(&made, window, scenario.seed, number, watch)?;
+        Ok::<_, weir_traffic::TrafficError>(Some(result).filter(|result| !result.partial))
+    };
+    match replicated(scenario, plan, cancel, "devices as queueing stations in virtual time", one) {
+        Ok(done) => stations::answer(scenario, &made, &done.runs, done.conditions, done.is_partial),
+        Err(why) => none(why),
+    }
 }
 
 /// Does work that a watch can stop, and stops it when asked to.
@@ -197,8 +260,9 @@ mod tests {
     }
 
     fn plan(verbs: &[Verb]) -> Plan {
-        let settings = Settings::default();
-        Plan { verbs: verbs.to_vec(), rounds: 1, replications: 2, threads: 1, netns: false, settings }
+        let link_rate = Settings::default().link_rate;
+        let models = Vec::new();
+        Plan { verbs: verbs.to_vec(), rounds: 1, replications: 2, threads: 1, netns: false, link_rate, models }
     }
 
     #[test]

@@ -34,14 +34,15 @@ impl Difference {
     pub fn new(subject: Subject, metric: Metric, reference: Figure, found: Figure) -> Difference {
         let (true_value, value) = (reference.value, found.value);
         let gap = (true_value - value).abs();
+        let known = weir_model::score::Difference::of(true_value, value).ok();
         let is_inside = half_width(reference, found).map(|half| gap <= half + EQUAL * true_value.abs());
         let mut difference = Difference {
             subject,
             metric,
             reference,
             found,
-            scaled: (true_value != 0.0).then(|| (true_value - value) / true_value),
-            log_ratio: (true_value > 0.0 && value > 0.0).then(|| (value / true_value).ln().abs()),
+            scaled: known.map(|known| known.scaled),
+            log_ratio: known.and_then(|known| known.log_ratio),
             is_inside,
             verdict: Verdict::Equal,
         };

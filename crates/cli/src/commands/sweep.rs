@@ -51,6 +51,13 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+impl Sweep {
+    /// The key that gets the values.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+}
+
 impl FromStr for Sweep {
     type Err = String;
 

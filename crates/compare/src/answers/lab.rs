@@ -1,9 +1,10 @@
 //! Answers of labs, live or in virtual time: the same result several times.
-use super::{mean_quantiles, number_repeated, over};
+use super::names::flow_names;
+use super::{mean_quantiles, over};
 use crate::answer::{Answer, Answerer, Metric, Part, Row, State, Verb};
 use weir_emulator::LabResult;
 use weir_emulator::result::{Delay, Mode, TrafficResult};
-use weir_scenario::Expect;
+use weir_scenario::{Expect, Scenario};
 
 const MICRO: f64 = 1e-6;
 
@@ -24,13 +25,13 @@ fn delay(item: &TrafficResult) -> Option<Delay> {
 }
 
 /// What rounds of the same scenario come to. A round that was stopped counts only if it is the only one.
-pub fn answer(verb: Verb, rounds: &[LabResult]) -> Answer {
+pub fn answer(verb: Verb, scenario: &Scenario, rounds: &[LabResult]) -> Answer {
     let whole: Vec<&LabResult> = rounds.iter().filter(|round| !round.partial).collect();
     let is_partial = whole.len() < rounds.len();
     let used = if whole.is_empty() { rounds.iter().collect() } else { whole };
     let Some(first) = used.first() else { return Answer::left_out(Answerer::new(verb), "stopped before it began") };
-    let mut rows: Vec<Row> = (0..first.traffic.len()).map(|place| flow(&used, place)).collect();
-    number_repeated(&mut rows);
+    let names = flow_names(scenario).into_iter().enumerate();
+    let mut rows: Vec<Row> = names.map(|(place, name)| flow(&used, place, name)).collect();
     rows.extend((0..first.switches.len()).map(|place| switch(&used, place)));
     rows.extend(first.controller.as_ref().map(|_| controller(&used)));
     Answer {
@@ -43,16 +44,10 @@ pub fn answer(verb: Verb, rounds: &[LabResult]) -> Answer {
     }
 }
 
-/// The name of an item of traffic in every answer.
-pub fn flow_name(kind: &str, from: &str, to: &str, address: &std::net::IpAddr) -> String {
-    let family = if address.is_ipv6() { " ipv6" } else { "" };
-    format!("{kind} {from} > {to}{family}")
-}
-
-fn flow(rounds: &[&LabResult], place: usize) -> Row {
+fn flow(rounds: &[&LabResult], place: usize, name: String) -> Row {
     let items: Vec<&TrafficResult> = rounds.iter().filter_map(|round| round.traffic.get(place)).collect();
-    let Some(first) = items.first() else { return Row::new(Part::Flow, "") };
-    let mut row = Row::new(Part::Flow, flow_name(first.kind, &first.from, &first.to, &first.address));
+    let mut row = Row::new(Part::Flow, name);
+    let Some(first) = items.first() else { return row };
     row.samples = items.iter().filter_map(|item| delay(item)).map(|delay| delay.samples).sum();
     row.delay_of = match (first.kind, row.samples) {
         (_, 0) => None,

@@ -1,8 +1,11 @@
 //! Answers made of what the engines give.
 pub mod lab;
+pub mod names;
+pub mod predict;
+pub mod stations;
 pub mod streams;
 
-use crate::answer::{Figure, Row};
+use crate::answer::Figure;
 use weir_sim::stats::{Confidence, estimate};
 
 /// The mean of what several rounds gave, with its interval.
@@ -19,24 +22,9 @@ fn mean_quantiles(rounds: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     (0..first.len()).map(|place| (first[place].0, at(place) / known.len() as f64)).collect()
 }
 
-/// Makes names that occur more than once different.
-fn number_repeated(rows: &mut [Row]) {
-    for place in 1..rows.len() {
-        let name = rows[place].subject.name.clone();
-        let before = rows[..place]
-            .iter()
-            .filter(|row| row.subject.name == name || row.subject.name.starts_with(&format!("{name} (")));
-        let count = before.count();
-        if count > 0 {
-            rows[place].subject.name = format!("{name} ({})", count + 1);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Part;
 
     #[test]
     fn rounds_are_means_with_intervals() {
@@ -53,12 +41,5 @@ mod tests {
         let rounds = [vec![(0.5, 1.0), (0.9, 3.0)], Vec::new(), vec![(0.5, 3.0), (0.9, 5.0)]];
         assert_eq!(mean_quantiles(&rounds), [(0.5, 2.0), (0.9, 4.0)]);
         assert!(mean_quantiles(&[]).is_empty());
-    }
-
-    #[test]
-    fn equal_names_are_numbered() {
-        let mut rows = ["a", "b", "a", "a"].map(|name| Row::new(Part::Flow, name));
-        number_repeated(&mut rows);
-        assert_eq!(rows.map(|row| row.subject.name), ["a", "b", "a (2)", "a (3)"]);
     }
 }

@@ -1,17 +1,24 @@
 //! A comparison as CSV: a line for each subject, answer and figure.
 use std::fmt::Write as _;
+use weir_compare::page::Point;
 use weir_compare::{Comparison, Metric, Part, Status};
 
 const HEADER: &str =
     "scenario,part,name,answer,status,metric,value,half_width,reference,scaled_difference,log_ratio,inside,verdict";
 
-pub(super) fn csv(comparison: &Comparison) -> String {
-    let mut text = format!("{HEADER}\n");
-    rows(&mut text, comparison);
+/// All points of a sweep, the swept values in front.
+pub(super) fn csv(points: &[Point]) -> String {
+    let keys = points.first().map_or(&[][..], |point| &point.values);
+    let mut text: String = keys.iter().map(|(key, _)| quoted(key) + ",").collect();
+    text += &format!("{HEADER}\n");
+    for point in points {
+        let values: String = point.values.iter().map(|(_, value)| quoted(value) + ",").collect();
+        rows(&mut text, &values, &point.comparison);
+    }
     text
 }
 
-fn rows(text: &mut String, comparison: &Comparison) {
+fn rows(text: &mut String, values: &str, comparison: &Comparison) {
     for answer in &comparison.answers {
         for row in &answer.rows {
             let part = match row.subject.part {
@@ -19,7 +26,7 @@ fn rows(text: &mut String, comparison: &Comparison) {
                 Part::Device => "device",
             };
             let start = format!(
-                "{},{part},{},{}",
+                "{values}{},{part},{},{}",
                 quoted(&comparison.scenario),
                 quoted(&row.subject.name),
                 quoted(&answer.by.to_string())

@@ -1,36 +1,46 @@
-//! `weir compare`: the answers of several verbs to one scenario side by side; exit status as `weir run`.
+//! `weir compare`: the answers of several verbs to one scenario side by side, or to all of a folder; exit status as `weir run`.
+mod board;
 mod csv;
 mod text;
 
 use super::run::progress::Shown;
 use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
+use super::sweep::{self, Sweep, plain};
 use anyhow::{Context as _, ensure};
+use serde::Serialize;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use weir_compare::{Answer, Comparison, Plan, State, Told, Verb, ask};
+use weir_compare::page::Point;
+use weir_compare::{Answer, Comparison, Plan, State, Told, Verb, ask, page};
 use weir_emulator::Cancel;
-use weir_scenario::Scenario;
-use weir_sim::network::Settings;
+use weir_scenario::{Scenario, native};
 use weir_units::{Bps, Span};
 
-/// Puts what formulas, simulation and the live switch say about one scenario side by side: delays, loss and rate of each flow, how far each
-/// answer is from the reference, and a verdict.
+/// Puts what formulas, simulation and the live switch say about a scenario side by side: delays, loss and rate of each flow, how far each
+/// answer is from the reference, and a verdict. Of a folder, all its scenarios: a leader board of who is how far from the reference.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Scenario file (TOML; docs/scenario.md describes it)
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// Scenario file (TOML; docs/scenario.md describes it), or a folder of them
+    #[arg(value_name = "FILE or DIR")]
+    path: PathBuf,
     /// Who answers: some of predict, simulate, run
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "predict,simulate,run")]
     answers: Vec<Verb>,
     /// What the others are held against: run or simulate; by default run if it answered, else simulate
     #[arg(long, value_name = "ANSWER", value_parser = reference)]
     reference: Option<Verb>,
+    /// Models that are asked beside the scenario's own formulas: all, or one by name; may be given several times
+    #[arg(long, value_name = "NAME")]
+    model: Vec<String>,
+    /// Compare for each of several values of the file, all combinations if given more than once, as weir simulate has it; charts go along
+    /// the first
+    #[arg(long, value_name = "KEY=VALUES")]
+    sweep: Vec<Sweep>,
     /// Times that the scenario is run live, which gives its figures their intervals
     #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Replications of networks in virtual time; packets by rule have the scenario's own number
+    /// Replications in virtual time, instead of the scenario's; of whole networks packet by packet 3 if not given
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     replications: Option<u32>,
     /// Length of each tcp and udp item of traffic, and of all streams, instead of the scenario's
@@ -45,18 +55,18 @@ pub(crate) struct Args {
     /// Live hosts are network namespaces with real ping and iperf3 (needs root)
     #[arg(long)]
     netns: bool,
-    /// Rate in virtual time of links for which the scenario has none
-    #[arg(long, value_name = "RATE", default_value = "10Gbit/s")]
+    /// Rate, in virtual time and in formulas, of links for which the scenario has none
+    #[arg(long, value_name = "RATE", default_value_t = native::LINK_RATE)]
     link_rate: Bps,
-    /// How long control messages are under way in virtual time, each way
-    #[arg(long, value_name = "TIME", default_value = "50us")]
-    control_delay: Span,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print the result as CSV, a line for each flow or device, answer and figure
     #[arg(long)]
     csv: bool,
+    /// Also write a page with charts
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
 }
 
 /// Replications of a network in virtual time that are enough for an interval.
@@ -68,22 +78,61 @@ fn reference(text: &str) -> Result<Verb, String> {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let scenario = prepared(Scenario::read(&args.file)?, &args)?;
     let signals = Signals::watch()?;
-    let comparison = compared(&scenario, &args, &signals.cancel);
-    ensure!(comparison.answers.iter().any(Answer::is_there), "{}: {}", args.file.display(), nobody(&comparison));
-    let text = match (args.json, args.csv) {
-        (true, _) => serde_json::to_string_pretty(&comparison).context("cannot write the result as JSON")? + "\n",
-        (_, true) => csv::csv(&comparison),
-        _ => text::text(&comparison),
+    if args.path.is_dir() {
+        ensure!(args.sweep.is_empty(), "--sweep: found a folder, expected one scenario file");
+        return board::run(&args, &signals.cancel);
+    }
+    let mut points = Vec::new();
+    let scenarios = sweep::points(&args.path, &args.sweep)?;
+    let asked = scenarios.len();
+    for (values, scenario) in scenarios {
+        let comparison = compared(&prepared(scenario, &args)?, &args, &signals.cancel);
+        ensure!(comparison.answers.iter().any(Answer::is_there), "{}: {}", args.path.display(), nobody(&comparison));
+        let value = |sweep: &Sweep| Some((sweep.key().to_owned(), plain(values.0.get(sweep.key())?)));
+        points.push(Point { values: args.sweep.iter().filter_map(value).collect(), comparison });
+        if signals.cancel.is_cancelled() {
+            break;
+        }
+    }
+    let is_partial = points.len() < asked || points.iter().any(|point| point.comparison.partial);
+    let has_passed = points.iter().all(|point| point.comparison.passed);
+    let html = || match &points[..] {
+        [one] if one.values.is_empty() => page::single(&one.comparison),
+        all => page::swept(all),
     };
+    tell(&args, &document(&points, &args)?, html)?;
+    Ok(status(is_partial, has_passed))
+}
+
+/// What is printed.
+fn document(points: &[Point], args: &Args) -> anyhow::Result<String> {
+    Ok(match (args.json, args.csv, points) {
+        (true, _, [one]) if one.values.is_empty() => json(&one.comparison)?,
+        (true, ..) => json(points)?,
+        (_, true, _) => csv::csv(points),
+        _ => points.iter().map(text::point).collect(),
+    })
+}
+
+fn json<T: Serialize + ?Sized>(what: &T) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(what).context("cannot write the result as JSON")? + "\n")
+}
+
+/// Prints a result, and writes its page if that is asked for.
+fn tell(args: &Args, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
     // A reader that has gone away misses the report, nothing else.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(match (comparison.partial || signals.cancel.is_cancelled(), comparison.passed) {
+    let Some(path) = &args.report else { return Ok(()) };
+    std::fs::write(path, html()).with_context(|| format!("--report: write {}", path.display()))
+}
+
+fn status(is_partial: bool, has_passed: bool) -> ExitCode {
+    match (is_partial, has_passed) {
         (true, _) => ExitCode::from(STOPPED),
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(NOT_AS_EXPECTED),
-    })
+    }
 }
 
 fn prepared(mut scenario: Scenario, args: &Args) -> anyhow::Result<Scenario> {
@@ -106,7 +155,8 @@ fn compared(scenario: &Scenario, args: &Args, cancel: &Cancel) -> Comparison {
         replications: args.replications.unwrap_or(REPLICATIONS),
         threads: args.threads.unwrap_or_else(cores).max(1),
         netns: args.netns,
-        settings: Settings { link_rate: args.link_rate, control_delay: args.control_delay.0 },
+        link_rate: args.link_rate,
+        models: args.model.clone(),
     };
     let mut shown: Option<Shown> = None;
     let answers = ask(scenario, &plan, cancel, &mut |told| match told {

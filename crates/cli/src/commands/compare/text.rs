@@ -15,8 +15,14 @@ const FLOW_COLUMNS: [(Metric, f64, usize, &str); 6] = [
 const DEVICE_COLUMNS: [(Metric, f64, usize, &str); 3] =
     [(Metric::Utilisation, 100.0, 1, "%"), (Metric::Packets, 1.0, 0, ""), (Metric::DelayMean, 1e6, 0, "")];
 
-/// The whole report.
-pub(super) fn text(comparison: &Comparison) -> String {
+/// The report of a point of a sweep, or of the scenario as it is.
+pub(super) fn point(point: &weir_compare::page::Point) -> String {
+    let values: Vec<String> = point.values.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    let title = if values.is_empty() { String::new() } else { format!("== {}\n", values.join(", ")) };
+    title + &text(&point.comparison)
+}
+
+fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     let flows = flows(comparison);
     let _ = writeln!(text, "Flows (delays in microseconds; ± is half a 95% interval)\n{}\n", flows.trim_fmt());
@@ -94,9 +100,12 @@ fn devices(comparison: &Comparison) -> Table {
 
 fn cell(row: &Row, (metric, scale, digits, unit): &(Metric, f64, usize, &str)) -> String {
     let Some(Figure { value, half_width }) = row.figures.get(metric) else { return String::new() };
+    let value = value * scale;
+    // Delays of a few microseconds keep their digits.
+    let digits = if *digits > 0 || value >= 100.0 || value == 0.0 { *digits } else { 2 };
     let half = half_width.filter(|half| *half > 0.0);
     let half = half.map_or(String::new(), |half| format!(" ± {:.digits$}", half * scale));
-    format!("{:.digits$}{half}{unit}", value * scale)
+    format!("{value:.digits$}{half}{unit}")
 }
 
 /// How far each answer is from the reference, over all flows.
@@ -171,14 +180,14 @@ fn conditions(comparison: &Comparison) -> String {
     text
 }
 
-fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
+pub(super) fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table
 }
 
 /// Numbers stand right.
-fn right(table: &mut Table, columns: std::ops::Range<usize>) {
+pub(super) fn right(table: &mut Table, columns: std::ops::Range<usize>) {
     let own = table.column_iter_mut().skip(columns.start).take(columns.len());
     own.for_each(|column| column.set_cell_alignment(CellAlignment::Right));
 }

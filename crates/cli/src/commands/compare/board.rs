@@ -1,0 +1,168 @@
+//! Leader boards: all scenarios of a folder.
+use super::text::{right, table};
+use super::{Args, compared, json, nobody, prepared, status, tell};
+use anyhow::{Context as _, ensure};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use weir_compare::score::Errors;
+use weir_compare::{Answer, Board, Comparison, Entry, Outcome, Place, State, page};
+use weir_emulator::Cancel;
+use weir_scenario::Scenario;
+
+/// Most scenarios of a folder.
+const MOST_FILES: usize = 10_000;
+
+/// Compares all scenarios of the folder.
+pub(super) fn run(args: &Args, cancel: &Cancel) -> anyhow::Result<ExitCode> {
+    let files = files(&args.path)?;
+    let mut entries = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        if cancel.is_cancelled() {
+            break;
+        }
+        eprintln!("weir: {} ({} of {})", file.display(), number + 1, files.len());
+        entries.push(Entry { file: file.display().to_string(), outcome: outcome(file, args, cancel) });
+    }
+    let all = entries.len() == files.len();
+    let mut board = Board::new(entries);
+    board.partial |= !all;
+    let text = match (args.json, args.csv) {
+        (true, _) => json(&board)?,
+        (_, true) => csv(&board),
+        _ => text(&board, files.len()),
+    };
+    tell(args, &text, || page::board(&args.path.display().to_string(), &board))?;
+    Ok(status(board.partial, comparisons(&board).all(|comparison| comparison.passed)))
+}
+
+/// The scenario files of a folder, by name.
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let cannot = || format!("cannot read {}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if path.extension().is_some_and(|ending| ending == "toml") && path.is_file() {
+            files.push(path);
+        }
+        ensure!(files.len() <= MOST_FILES, "{}: found more than {MOST_FILES} files", folder.display());
+    }
+    ensure!(!files.is_empty(), "{}: found no file that ends with .toml, expected scenarios", folder.display());
+    files.sort();
+    Ok(files)
+}
+
+/// A scenario that cannot be read, or that nobody answers, is a row of its own: the others go on.
+fn outcome(file: &Path, args: &Args, cancel: &Cancel) -> Outcome {
+    let scenario = match Scenario::read(file).map_err(anyhow::Error::from).and_then(|scenario| prepared(scenario, args))
+    {
+        Ok(scenario) => scenario,
+        Err(error) => return Outcome::Failed(format!("{error:#}")),
+    };
+    let comparison = compared(&scenario, args, cancel);
+    if comparison.answers.iter().any(Answer::is_there) {
+        Outcome::Compared(Box::new(comparison))
+    } else {
+        Outcome::Failed(nobody(&comparison))
+    }
+}
+
+fn comparisons(board: &Board) -> impl Iterator<Item = &Comparison> {
+    board.entries.iter().filter_map(|entry| match &entry.outcome {
+        Outcome::Compared(comparison) => Some(&**comparison),
+        Outcome::Failed(_) => None,
+    })
+}
+
+fn text(board: &Board, asked: usize) -> String {
+    let mut text = format!("Scenarios\n{}\n\n", scenarios(board).trim_fmt());
+    if board.places.is_empty() {
+        text += "No figure of two answers to compare\n";
+    } else {
+        let _ = writeln!(
+            text,
+            "Leader board (errors against the reference in %, of loss in percentage points; in common: flows that all of them answer)\n{}\n",
+            places(board).trim_fmt()
+        );
+    }
+    if board.partial {
+        let _ = writeln!(
+            text,
+            "Stopped early, results are partial: {} of {asked} scenarios were begun",
+            board.entries.len()
+        );
+    }
+    text
+}
+
+fn scenarios(board: &Board) -> comfy_table::Table {
+    let mut table = table(["", "reference", "answers", ""].into_iter());
+    for entry in &board.entries {
+        let (reference, answers, rest) = match &entry.outcome {
+            Outcome::Failed(why) => (String::new(), String::new(), format!("FAILED: {why}")),
+            Outcome::Compared(comparison) => {
+                let there =
+                    comparison.answers.iter().filter(|answer| answer.is_there()).map(|answer| answer.by.to_string());
+                let left = comparison.answers.iter().filter_map(|answer| match &answer.state {
+                    State::LeftOut(why) => Some(format!("{} left out: {why}", answer.by)),
+                    State::Answered | State::Partial => None,
+                });
+                let reference = comparison.reference.as_ref().map_or_else(String::new, ToString::to_string);
+                (reference, there.collect::<Vec<_>>().join(", "), left.collect::<Vec<_>>().join("; "))
+            }
+        };
+        table.add_row([entry.file.clone(), reference, answers, rest]);
+    }
+    table
+}
+
+const HEAD: [&str; 12] = [
+    "of",
+    "answer",
+    "valid",
+    "unstable",
+    "not answered",
+    "in common",
+    "mean",
+    "median",
+    "p95",
+    "own: mean",
+    "median",
+    "p95",
+];
+
+fn places(board: &Board) -> comfy_table::Table {
+    let mut table = table(HEAD.into_iter());
+    for place in &board.places {
+        table.add_row(cells(place, |share| format!("{:.2}", share * 100.0)));
+    }
+    right(&mut table, 2..HEAD.len());
+    table
+}
+
+fn cells(place: &Place, number: impl Fn(f64) -> String) -> Vec<String> {
+    let mut cells = vec![place.metric.name().to_owned(), place.by.to_string()];
+    cells.extend([place.valid, place.unstable, place.not_answered].map(|count| count.to_string()));
+    cells.push(place.common.map_or(0, |errors| errors.valid).to_string());
+    for errors in [place.common, place.own] {
+        let values: [fn(&Errors) -> f64; 3] = [|errors| errors.mean, |errors| errors.median, |errors| errors.p95];
+        cells.extend(values.map(|value| errors.map_or_else(String::new, |errors| number(value(&errors)))));
+    }
+    cells
+}
+
+/// The board as CSV; errors are shares.
+fn csv(board: &Board) -> String {
+    let mut text =
+        "metric,answer,valid,unstable,not_answered,in_common,common_mean,common_median,common_p95,mean,median,p95\n"
+            .to_owned();
+    for place in &board.places {
+        let _ = writeln!(text, "{}", cells(place, |share| share.to_string()).join(","));
+    }
+    for entry in &board.entries {
+        if let Outcome::Failed(why) = &entry.outcome {
+            let _ = writeln!(text, "# {}: {}", entry.file, why.replace('\n', " "));
+        }
+    }
+    text
+}

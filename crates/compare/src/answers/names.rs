@@ -1,0 +1,93 @@
+//! Names that all answers give the same things.
+use weir_scenario::{Scenario, Traffic, TrafficKind};
+
+/// Names of the scenario's items of traffic, in its order: each once.
+pub fn flow_names(scenario: &Scenario) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for item in &scenario.traffic {
+        let plain = flow_name(scenario, item);
+        let repeats = (2..).map(|number| format!("{plain} ({number})"));
+        let free = std::iter::once(plain.clone()).chain(repeats).find(|name| !names.contains(name));
+        names.push(free.unwrap_or(plain));
+    }
+    names
+}
+
+fn flow_name(scenario: &Scenario, item: &Traffic) -> String {
+    let kind = match item.kind {
+        TrafficKind::Ping { .. } => "ping",
+        TrafficKind::Tcp { .. } => "tcp",
+        TrafficKind::Udp { .. } => "udp",
+    };
+    let [from, to] = [item.from, item.to].map(|host| scenario.hosts[host].name.as_str());
+    format!("{kind} {from} > {to}{}", if item.address.is_ipv6() { " ipv6" } else { "" })
+}
+
+/// All packets that pass a switch, from coming to leaving: what models of a switch and its controller answer.
+pub fn at_switch(switch: &str) -> String {
+    format!("all packets at {switch}")
+}
+
+/// What delays of [`at_switch`] are.
+pub const AT_SWITCH: &str = "at the switch";
+
+/// A part of a device, as simulated stations and formulas call it, under one name.
+pub fn device_name(raw: &str) -> String {
+    if let Some((from, to)) = raw.split_once(" -> ") {
+        return format!("link {from} > {to}");
+    }
+    let ends = [
+        (" data", " data path"),
+        (" control", " control path"),
+        (" agent", " agents"),
+        (" packet-in", " packet-in agent"),
+        (" packet-out", " packet-out agent"),
+    ];
+    let known = ends.iter().find_map(|(short, long)| raw.strip_suffix(short).map(|name| format!("{name}{long}")));
+    // The agents of formulas have their whole name already, and end like the shared one of stations.
+    match known {
+        Some(_) if raw.ends_with("packet-in agent") || raw.ends_with("packet-out agent") => raw.to_owned(),
+        Some(name) => name,
+        None => raw.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_has_a_name_of_its_own() {
+        let hosts: String = ["a", "b"]
+            .map(|name| {
+                format!(
+                    "[[host]]\nname = \"{name}\"\nswitch = \"s1\"\nip = \"10.0.0.{}/24\"\n",
+                    name.len() + usize::from(name == "b")
+                )
+            })
+            .concat();
+        let item = "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\n";
+        let text = format!("[[switch]]\nname = \"s1\"\n{hosts}{item}{item}{}{item}", item.replace("ping", "tcp"));
+        let scenario = Scenario::parse(&text, "made up").unwrap();
+        let expected = ["ping a > b", "ping a > b (2)", "tcp a > b", "ping a > b (3)"];
+        assert_eq!(flow_names(&scenario), expected);
+    }
+
+    #[test]
+    fn parts_have_one_name_whoever_names_them() {
+        for (raw, expected) in [
+            ("s1 data", "s1 data path"),
+            ("s1 data path", "s1 data path"),
+            ("s1 control", "s1 control path"),
+            ("s1 agent", "s1 agents"),
+            ("s1 agents", "s1 agents"),
+            ("s1 packet-in", "s1 packet-in agent"),
+            ("s1 packet-out agent", "s1 packet-out agent"),
+            ("h1 -> s1", "link h1 > s1"),
+            ("link h1 > s1", "link h1 > s1"),
+            ("controller", "controller"),
+        ] {
+            assert_eq!(device_name(raw), expected);
+        }
+    }
+}

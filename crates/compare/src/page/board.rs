@@ -1,0 +1,63 @@
+//! Leader boards.
+use super::{foot, verdicts};
+use crate::board::{Board, Outcome, Place};
+use crate::score::Errors;
+use weir_plot::{Cell, Page, Table};
+
+/// The page of a leader board.
+pub fn board(folder: &str, board: &Board) -> String {
+    let mut page = Page::new(&format!("{folder}: who is how far from the reference"));
+    if board.partial {
+        page.warning("Stopped early, results are partial");
+    }
+    page.text(
+        "Errors in %, of loss in percentage points. \"In common\" is over the flows that everybody of the same figure answers: only these compare answers with \
+         each other. What has no steady state is in no average, and counted.",
+    );
+    page.table(&Table {
+        head: HEAD.map(str::to_owned).into(),
+        texts: 2,
+        rows: board.places.iter().map(place).collect(),
+    });
+    for entry in &board.entries {
+        page.heading(&entry.file);
+        match &entry.outcome {
+            Outcome::Failed(why) => _ = page.warning(why),
+            Outcome::Compared(comparison) => {
+                verdicts(&mut page, comparison);
+                page.details("Measured with", |page| _ = page.text(&foot(comparison)));
+            }
+        }
+    }
+    page.finish(&format!("{} scenarios of {folder}, weir {}", board.entries.len(), env!("CARGO_PKG_VERSION")))
+}
+
+const HEAD: [&str; 13] = [
+    "of",
+    "answer",
+    "valid",
+    "unstable",
+    "not answered",
+    "in common",
+    "mean",
+    "median",
+    "p95",
+    "all own: mean",
+    "median",
+    "p95",
+    "largest",
+];
+
+fn place(place: &Place) -> Vec<Cell> {
+    let share = |errors: Option<Errors>, value: fn(&Errors) -> f64| {
+        errors.map_or_else(String::new, |errors| format!("{:.2}", value(&errors) * 100.0))
+    };
+    let mut cells: Vec<Cell> = vec![place.metric.name().into(), place.by.to_string().into()];
+    cells.extend([place.valid, place.unstable, place.not_answered].map(|count| Cell::from(count.to_string())));
+    cells.push(place.common.map_or(0, |errors| errors.valid).to_string().into());
+    let values: [fn(&Errors) -> f64; 3] = [|errors| errors.mean, |errors| errors.median, |errors| errors.p95];
+    cells.extend(values.map(|value| Cell::from(share(place.common, value))));
+    cells.extend(values.map(|value| Cell::from(share(place.own, value))));
+    cells.push(share(place.own, |errors| errors.max).into());
+    cells
+}

@@ -1,0 +1,129 @@
+//! Comparisons as pages with charts that open without a network.
+mod board;
+mod single;
+mod swept;
+
+pub use board::board;
+pub use single::single;
+pub use swept::{Point, swept};
+
+use crate::answer::{Answer, Metric, State, Status};
+use crate::comparison::Comparison;
+use weir_plot::{Cell, Page, Table};
+
+/// Flows that have charts of their own; tables have all.
+const MOST_FLOWS: usize = 12;
+
+/// In what delays are shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Unit {
+    name: &'static str,
+    per_second: f64,
+}
+
+impl Unit {
+    /// Microseconds, unless most is longer.
+    fn of<'a>(comparisons: impl Iterator<Item = &'a Comparison>) -> Unit {
+        let rows = comparisons.flat_map(|comparison| &comparison.answers).flat_map(|answer| &answer.rows);
+        let longest = rows.filter_map(|row| row.value(Metric::DelayMean)).fold(0.0, f64::max);
+        if longest >= 2e-3 { Unit { name: "ms", per_second: 1e3 } } else { Unit { name: "us", per_second: 1e6 } }
+    }
+}
+
+/// What figures were made with, for the foot of a page.
+fn foot(comparison: &Comparison) -> String {
+    let answer = |answer: &Answer| match &answer.state {
+        State::LeftOut(why) => format!("{}: left out: {why}", answer.by),
+        State::Answered | State::Partial => format!("{}: {}", answer.by, answer.conditions),
+    };
+    let answers: Vec<String> = comparison.answers.iter().map(answer).collect();
+    format!("Scenario {}. {}", comparison.scenario, answers.join(" / "))
+}
+
+/// The verdict of each answerer and metric.
+fn verdicts(page: &mut Page, comparison: &Comparison) {
+    let Some(reference) = &comparison.reference else {
+        page.warning("Nothing to hold the answers against: neither run nor simulate answered");
+        return;
+    };
+    let rows = comparison.compared.iter().flat_map(|compared| {
+        compared.scores.iter().map(|score| {
+            let verdict = score.verdict.to_string();
+            let share = |value: f64| format!("{:.1}", value * 100.0);
+            vec![
+                compared.by.to_string().into(),
+                score.metric.name().into(),
+                if score.verdict.is_wrong() { Cell::wrong(verdict) } else { verdict.into() },
+                score.worst.clone().into(),
+                score.errors.valid.to_string().into(),
+                score.unstable.to_string().into(),
+                share(score.errors.mean).into(),
+                share(score.errors.median).into(),
+                share(score.errors.p95).into(),
+                share(score.errors.max).into(),
+                format!("{} of {}", score.inside, score.with_interval).into(),
+            ]
+        })
+    });
+    let head = [
+        "answer",
+        "of",
+        "verdict",
+        "farthest off",
+        "flows",
+        "unstable",
+        "mean error, %",
+        "median",
+        "p95",
+        "largest",
+        "inside the interval",
+    ];
+    page.heading(&format!("Against {reference}"));
+    page.table(&Table { head: head.map(str::to_owned).into(), texts: 4, rows: rows.collect() });
+}
+
+/// Every flow and answer.
+fn flows(comparison: &Comparison, unit: Unit) -> Table {
+    let metrics = [Metric::DelayMean, Metric::DelayP50, Metric::DelayP95, Metric::DelayP99, Metric::Loss, Metric::Rate];
+    let names = ["", "answer", "delay of", ""].into_iter().map(str::to_owned);
+    let columns = metrics.iter().map(|metric| match metric {
+        Metric::Loss => "loss, %".to_owned(),
+        Metric::Rate => "rate, Mbit/s".to_owned(),
+        delay => format!("{}, {}", delay.name(), unit.name),
+    });
+    let mut rows = Vec::new();
+    for subject in comparison.subjects(crate::answer::Part::Flow) {
+        for answer in &comparison.answers {
+            let Some(row) = answer.row(subject) else { continue };
+            let mut cells: Vec<Cell> = vec![
+                subject.name.clone().into(),
+                answer.by.to_string().into(),
+                row.delay_of.unwrap_or_default().into(),
+                match &row.status {
+                    Status::Ok => row.note.clone().unwrap_or_default().into(),
+                    Status::Unstable(why) => Cell::wrong(format!("UNSTABLE: {why}")),
+                    Status::NotAnswered(why) => format!("not answered: {why}").into(),
+                },
+            ];
+            for metric in metrics {
+                let scale = match metric {
+                    Metric::Loss => 100.0,
+                    Metric::Rate => 1e-6,
+                    _ => unit.per_second,
+                };
+                cells.push(
+                    row.figures
+                        .get(&metric)
+                        .map_or_else(String::new, |figure| {
+                            let half = figure.half_width.filter(|half| *half > 0.0);
+                            let half = half.map_or_else(String::new, |half| format!(" ± {:.3}", half * scale));
+                            format!("{:.3}{half}", figure.value * scale)
+                        })
+                        .into(),
+                );
+            }
+            rows.push(cells);
+        }
+    }
+    Table { head: names.chain(columns).collect(), texts: 4, rows }
+}

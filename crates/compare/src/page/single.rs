@@ -1,0 +1,141 @@
+//! One scenario.
+use super::{MOST_FLOWS, Unit, flows, foot, verdicts};
+use crate::answer::{Answer, Metric, Part, Subject};
+use crate::comparison::Comparison;
+use weir_plot::{Axis, Bar, Bars, Chart, Figure, HeatMap, Look, Page, Panels, Point, Series};
+
+/// The page of one scenario.
+pub fn single(comparison: &Comparison) -> String {
+    let unit = Unit::of(std::iter::once(comparison));
+    let mut page = Page::new(&format!("{}: answers side by side", comparison.scenario));
+    if comparison.partial {
+        page.warning("Stopped early, results are partial");
+    }
+    verdicts(&mut page, comparison);
+    let delayed = delayed(comparison);
+    if !delayed.is_empty() {
+        page.heading("Mean delay")
+            .figure(&means(comparison, &delayed, unit), "bars: 95 % intervals over rounds and replications");
+    }
+    if comparison.compared.iter().any(|compared| !compared.differences.is_empty()) {
+        page.heading("Errors")
+            .figure(&errors(comparison), "differences from the reference; of loss in percentage points");
+    }
+    let panels = |figures: Vec<Figure>, name: &str, title: &str| {
+        Figure::Panels(Panels { name: name.into(), title: title.into(), columns: 2, figures })
+    };
+    let shown = &delayed[..delayed.len().min(MOST_FLOWS)];
+    let cdfs: Vec<Figure> = shown.iter().filter_map(|subject| distribution(comparison, subject, unit)).collect();
+    if !cdfs.is_empty() {
+        page.heading("Distributions of delay")
+            .figure(&panels(cdfs, "distributions", "Share of packets that take no longer"), "");
+    }
+    let pairs: Vec<Figure> = shown.iter().filter_map(|subject| quantiles(comparison, subject, unit)).collect();
+    if !pairs.is_empty() {
+        let caption = "quantile against quantile: on the line, both say the same";
+        page.heading("Quantiles")
+            .figure(&panels(pairs, "quantiles", "Quantiles against those of the reference"), caption);
+    }
+    if delayed.len() > MOST_FLOWS {
+        page.text(&format!("Charts of distributions show the first {MOST_FLOWS} of {} flows", delayed.len()));
+    }
+    page.heading("Flows").table(&flows(comparison, unit));
+    page.finish(&foot(comparison))
+}
+
+/// Flows with delays.
+fn delayed(comparison: &Comparison) -> Vec<&Subject> {
+    let has = |subject: &&Subject| {
+        comparison
+            .answers
+            .iter()
+            .any(|answer| answer.row(subject).is_some_and(|row| row.value(Metric::DelayMean).is_some()))
+    };
+    comparison.subjects(Part::Flow).into_iter().filter(has).collect()
+}
+
+fn means(comparison: &Comparison, flows: &[&Subject], unit: Unit) -> Figure {
+    let shown = &flows[..flows.len().min(MOST_FLOWS)];
+    let bar = |answer: &Answer, subject: &Subject| {
+        let figure = *answer.row(subject)?.figures.get(&Metric::DelayMean)?;
+        let [value, half] = [figure.value, figure.half_width.unwrap_or(0.0)].map(|seconds| seconds * unit.per_second);
+        Some(Bar { value, interval: (half > 0.0).then_some([(value - half).max(0.0), value + half]) })
+    };
+    let series =
+        |answer: &Answer| (answer.by.label().to_owned(), shown.iter().map(|subject| bar(answer, subject)).collect());
+    Figure::Bars(Bars {
+        name: "means".into(),
+        title: "Mean delay by flow".into(),
+        x: String::new(),
+        y: Axis::linear(format!("mean delay, {}", unit.name)),
+        groups: shown.iter().map(|subject| subject.name.clone()).collect(),
+        series: comparison.answers.iter().filter(|answer| answer.is_there()).map(series).collect(),
+    })
+}
+
+/// Errors by answerer and figure, of each flow.
+fn errors(comparison: &Comparison) -> Figure {
+    let metrics = [Metric::DelayMean, Metric::DelayP50, Metric::DelayP95, Metric::DelayP99, Metric::Loss];
+    let mut rows = Vec::new();
+    for compared in &comparison.compared {
+        for subject in comparison.subjects(Part::Flow).into_iter().take(MOST_FLOWS) {
+            let error = |metric: &Metric| {
+                comparison.difference(&compared.by, subject, *metric)?.error().map(|error| error * 100.0)
+            };
+            let values: Vec<Option<f64>> = metrics.iter().map(error).collect();
+            if values.iter().any(Option::is_some) {
+                rows.push((format!("{}, {}", compared.by.label(), subject.name), values));
+            }
+        }
+    }
+    Figure::HeatMap(HeatMap {
+        name: "errors".into(),
+        title: "Error in %".into(),
+        x: String::new(),
+        y: String::new(),
+        columns: metrics.map(|metric| metric.name().to_owned()).into(),
+        rows,
+        most: Some(100.0),
+    })
+}
+
+fn distribution(comparison: &Comparison, subject: &Subject, unit: Unit) -> Option<Figure> {
+    let line = |answer: &Answer| {
+        let row = answer.row(subject).filter(|row| !row.quantiles_s.is_empty())?;
+        let points = row.quantiles_s.iter().map(|(share, delay_s)| Point::new(delay_s * unit.per_second, *share));
+        Some(Series::looking(answer.by.label(), Look::Curve, points.collect()))
+    };
+    let series: Vec<Series> = comparison.answers.iter().filter_map(line).collect();
+    (!series.is_empty()).then(|| {
+        Figure::Chart(Chart {
+            name: "distribution".into(),
+            title: subject.name.clone(),
+            x: Axis::log(format!("delay, {}", unit.name)),
+            y: Axis::linear("share of packets"),
+            series,
+        })
+    })
+}
+
+fn quantiles(comparison: &Comparison, subject: &Subject, unit: Unit) -> Option<Figure> {
+    let reference = comparison.answers.iter().find(|answer| comparison.is_reference(&answer.by))?;
+    let own = &reference.row(subject)?.quantiles_s;
+    let pairs = |answer: &Answer| {
+        let others = &answer.row(subject).filter(|row| !row.quantiles_s.is_empty())?.quantiles_s;
+        // The same shares from every answer, unless one does not know some.
+        let same = own.iter().filter_map(|(share, delay_s)| {
+            let other = others.iter().find(|(other, _)| (other - share).abs() < 1e-9)?;
+            Some((delay_s * unit.per_second, other.1 * unit.per_second))
+        });
+        Some((answer.by.label().to_owned(), same.collect::<Vec<_>>()))
+    };
+    let others = comparison.answers.iter().filter(|answer| !comparison.is_reference(&answer.by));
+    let pairs: Vec<_> = others.filter_map(pairs).filter(|(_, pairs)| !pairs.is_empty()).collect();
+    (!pairs.is_empty()).then(|| {
+        let axes = (
+            Axis::log(format!("{}, {}", reference.by.label(), unit.name)),
+            Axis::log(format!("the others, {}", unit.name)),
+        );
+        Figure::Chart(Chart::quantiles("quantiles", subject.name.clone(), axes, pairs))
+    })
+}

@@ -1,0 +1,178 @@
+//! One scenario with several values of something.
+use super::{MOST_FLOWS, Unit, foot, verdicts};
+use crate::answer::{Answer, Answerer, Metric, Part, Status, Subject};
+use crate::comparison::Comparison;
+use serde::Serialize;
+use weir_plot::{Axis, Cell, Chart, Figure, HeatMap, Page, Panels, Series, Table};
+
+/// A comparison with the values that the scenario had for it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Point {
+    /// Keys of the scenario and their values, as people write them; the first is what lines go along.
+    pub values: Vec<(String, String)>,
+    /// The answers.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+}
+
+impl Point {
+    /// Where it is along, and what the others are.
+    fn place(&self, number: usize) -> (f64, String) {
+        let along = self.values.first().and_then(|(_, value)| leading_number(value));
+        let others = self.values.iter().skip(1).map(|(key, value)| format!("{key} = {value}"));
+        #[expect(clippy::cast_precision_loss, reason = "few points")]
+        (along.unwrap_or(number as f64), others.collect::<Vec<_>>().join(", "))
+    }
+
+    fn text(&self) -> String {
+        let pairs = self.values.iter().map(|(key, value)| format!("{key} = {value}"));
+        pairs.collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn leading_number(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(text.len());
+    text[..end].parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// The page of a sweep: what each flow meets along the first key, a panel for each combination of the others.
+pub fn swept(points: &[Point]) -> String {
+    let name = points.first().map_or("", |point| point.comparison.scenario.as_str());
+    let unit = Unit::of(points.iter().map(|point| &point.comparison));
+    let mut page = Page::new(&format!("{name}: answers side by side"));
+    if points.iter().any(|point| point.comparison.partial) {
+        page.warning("Stopped early, results are partial");
+    }
+    let unstable = unstable(points);
+    if !unstable.rows.is_empty() {
+        page.heading("Without a steady state");
+        page.text("These have no place on the charts, and count for no average.").table(&unstable);
+    }
+    let subjects = subjects(points);
+    for subject in subjects.iter().take(MOST_FLOWS) {
+        page.heading(&subject.name);
+        for (metric, scale, label) in [
+            (Metric::DelayMean, unit.per_second, format!("mean delay, {}", unit.name)),
+            (Metric::DelayP95, unit.per_second, format!("p95, {}", unit.name)),
+            (Metric::Loss, 100.0, "loss, %".to_owned()),
+        ] {
+            let panels = panels(points, subject, metric, scale, &label);
+            if !panels.is_empty() {
+                let title = format!("{} of {}", metric.name(), subject.name);
+                page.figure(&Figure::Panels(Panels { name: "lines".into(), title, columns: 2, figures: panels }), "");
+            }
+        }
+        if let Some(map) = errors(points, subject) {
+            page.figure(&map, "error of the mean delay in %, by answer");
+        }
+    }
+    if subjects.len() > MOST_FLOWS {
+        page.text(&format!("The first {MOST_FLOWS} of {} flows", subjects.len()));
+    }
+    for point in points {
+        page.details(&point.text(), |page| verdicts(page, &point.comparison));
+    }
+    page.finish(&points.first().map_or_else(String::new, |point| foot(&point.comparison)))
+}
+
+fn subjects(points: &[Point]) -> Vec<Subject> {
+    let mut found: Vec<Subject> = Vec::new();
+    for subject in points.iter().flat_map(|point| point.comparison.subjects(Part::Flow)) {
+        if !found.contains(subject) {
+            found.push(subject.clone());
+        }
+    }
+    found
+}
+
+/// Combinations of all values but the first's, in the order of the points.
+fn combinations(points: &[Point]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for (number, point) in points.iter().enumerate() {
+        let (_, others) = point.place(number);
+        if !found.contains(&others) {
+            found.push(others);
+        }
+    }
+    found
+}
+
+fn answerers(points: &[Point]) -> Vec<Answerer> {
+    let mut found: Vec<Answerer> = Vec::new();
+    for answer in points.iter().flat_map(|point| &point.comparison.answers).filter(|answer| answer.is_there()) {
+        if !found.contains(&answer.by) {
+            found.push(answer.by.clone());
+        }
+    }
+    found
+}
+
+/// A panel for each combination: a line for each answerer.
+fn panels(points: &[Point], subject: &Subject, metric: Metric, scale: f64, label: &str) -> Vec<Figure> {
+    let x = points.first().and_then(|point| point.values.first()).map_or("", |(key, _)| key.as_str());
+    let panel = |others: &String| {
+        let series = |by: &Answerer| {
+            let value = |(number, point): (usize, &Point)| {
+                let (along, own) = point.place(number);
+                let answer = point.comparison.answers.iter().find(|answer| answer.by == *by)?;
+                let figure = *answer.row(subject)?.figures.get(&metric)?;
+                let half = figure.half_width.map(|half| half * scale);
+                (own == *others).then(|| weir_plot::Point::within(along, figure.value * scale, half))
+            };
+            Series::line(by.label(), points.iter().enumerate().filter_map(value).collect())
+        };
+        let series: Vec<Series> =
+            answerers(points).iter().map(series).filter(|series| !series.points.is_empty()).collect();
+        (!series.is_empty()).then(|| {
+            let title =
+                if others.is_empty() { metric.name().to_owned() } else { format!("{}, {others}", metric.name()) };
+            Figure::Chart(Chart { name: "line".into(), title, x: Axis::linear(x), y: Axis::linear(label), series })
+        })
+    };
+    combinations(points).iter().filter_map(panel).collect()
+}
+
+/// Errors of the mean delay, by answerer and point.
+fn errors(points: &[Point], subject: &Subject) -> Option<Figure> {
+    let row = |by: &Answerer| {
+        let error = |point: &Point| {
+            let difference = point.comparison.difference(by, subject, Metric::DelayMean)?;
+            difference.error().map(|error| error * 100.0)
+        };
+        (by.label().to_owned(), points.iter().map(error).collect::<Vec<_>>())
+    };
+    let rows: Vec<_> =
+        answerers(points).iter().map(row).filter(|(_, errors)| errors.iter().any(Option::is_some)).collect();
+    let column = |point: &Point| point.values.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ");
+    (!rows.is_empty()).then(|| {
+        Figure::HeatMap(HeatMap {
+            name: "errors".into(),
+            title: "Error of the mean delay in %".into(),
+            x: points.first().map_or_else(String::new, |point| {
+                point.values.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(", ")
+            }),
+            y: String::new(),
+            columns: points.iter().map(column).collect(),
+            rows,
+            most: Some(100.0),
+        })
+    })
+}
+
+/// Points without a steady state.
+fn unstable(points: &[Point]) -> Table {
+    let rows = points.iter().flat_map(|point| {
+        point.comparison.answers.iter().flat_map(move |answer: &Answer| {
+            answer.rows.iter().filter_map(move |row| match &row.status {
+                Status::Unstable(why) => Some(vec![
+                    point.text().into(),
+                    answer.by.to_string().into(),
+                    row.subject.name.clone().into(),
+                    Cell::wrong(why.clone()),
+                ]),
+                Status::Ok | Status::NotAnswered(_) => None,
+            })
+        })
+    });
+    Table { head: ["with", "answer", "", "why"].map(str::to_owned).into(), texts: 4, rows: rows.collect() }
+}
