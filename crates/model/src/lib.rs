@@ -4,6 +4,7 @@
 //! exact under these assumptions, and where it comes from.
 mod answer;
 mod check;
+pub mod control_path;
 mod distribution;
 mod error;
 pub mod fit;

@@ -1,6 +1,7 @@
 //! Every model by its name: what it assumes, its parameters as JSON, its answers with their units.
 //!
 //! A group of models is a file with a table, `MODELS`, and a line in [`GROUPS`].
+mod control_paths;
 mod fits;
 mod literature;
 mod mechanisms;
@@ -19,7 +20,7 @@ use serde_json::{Map, Value};
 
 /// All groups of models.
 pub const GROUPS: &[&[Model]] =
-    &[stations::MODELS, literature::MODELS, mechanisms::MODELS, switches::MODELS, fits::MODELS];
+    &[stations::MODELS, literature::MODELS, control_paths::MODELS, mechanisms::MODELS, switches::MODELS, fits::MODELS];
 
 /// A model that can be evaluated by name.
 #[derive(Debug, Clone, Copy, Serialize)]

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Simulate for each of several values of the file, all combinations if given more than once: KEY=A,B,C or KEY=FROM..TO:STEP,
-    /// such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB'
+    /// such as 'switch[0].virtual[1].buffer=3kB..12kB:3kB' or, for every item of a list that has it, traffic.rate=20..200:20
     #[arg(long, value_name = "KEY=VALUES")]
     sweep: Vec<Sweep>,
     /// Instead of the scenario's seed

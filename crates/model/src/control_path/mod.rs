@@ -1,0 +1,42 @@
+//! The way by the controller as it is in devices: latency and capacity that are not each other's inverse, and a station for each thing that is done.
+mod choice;
+mod four_stations;
+mod split;
+
+pub use choice::{Choice, Knowledge, choose};
+pub use four_stations::{Agents, FourStations, four_stations};
+pub use split::{Split, split};
+
+use crate::answer::{Load, SwitchState};
+use crate::{Distribution, ModelError};
+
+/// Packets that a switch forwards, and those that go by its controller, put together.
+struct Paths {
+    /// Share of packets that ask the controller.
+    p: f64,
+    /// Share of those that are lost on their way.
+    lost: f64,
+    data_s: f64,
+    data: Distribution,
+    /// What the way by the controller takes in all; none if no packet goes.
+    control: Option<(f64, Distribution)>,
+    loads: Vec<Load>,
+}
+
+impl Paths {
+    fn together(self) -> Result<SwitchState, ModelError> {
+        let Paths { p, lost, data_s, data, control, loads } = self;
+        let delivered = 1.0 - p * lost;
+        // if all ask and all are lost, nothing is delivered, and there is no delay
+        let control_share = if delivered > 0.0 { (p * (1.0 - lost) / delivered).clamp(0.0, 1.0) } else { 0.0 };
+        let (sojourn_s, sojourn, control_s, control) = match control {
+            Some((control_s, control)) => {
+                let parts = [(1.0 - control_share, data.clone()), (control_share, control.clone())];
+                let mean = (1.0 - control_share) * data_s + control_share * control_s;
+                (mean, Distribution::mixture(&parts)?, Some(control_s), Some(control))
+            }
+            None => (data_s, data.clone(), None, None),
+        };
+        Ok(SwitchState { sojourn_s, data_s, control_s, loss: p * lost, control_share, loads, sojourn, data, control })
+    }
+}
