@@ -15,6 +15,7 @@ mod groups;
 mod idle;
 mod local;
 mod meters;
+mod model;
 mod ofctl;
 mod port_mod;
 mod queues;

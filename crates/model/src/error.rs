@@ -14,7 +14,7 @@ pub enum ModelError {
         expected: String,
     },
     /// A queue without limit gets as much as it can serve, or more: it has no steady state.
-    #[error("utilisation {rho:.3} at {place}: no steady state")]
+    #[error("utilisation {rho:.3} at {place}: no steady state; send less to it or make it faster")]
     Unstable {
         /// The station.
         place: String,

@@ -120,7 +120,8 @@ impl Leaf {
             Leaf::Waiting(waiting) if t == 0.0 => Some(waiting.rho),
             Leaf::Stages(stages) => Some(stages.tail(t)),
             Leaf::Whole(whole) => Some(whole.tail(t)),
-            Leaf::Waiting(_) | Leaf::Finite(_) | Leaf::Repeated(_) | Leaf::Preempted(_) => None,
+            Leaf::Finite(sojourn) => sojourn.tail(t),
+            Leaf::Waiting(_) | Leaf::Repeated(_) | Leaf::Preempted(_) => None,
         }
     }
 }

@@ -8,6 +8,10 @@ use weir_model::registry::{Outcome, find};
 /// Values that are both this small are alike.
 const SMALL: f64 = 1e-10;
 
+/// Rows whose value was inverted with too few terms: case, metric, value. That of dev-031, whose law is uniform, comes from the renewal
+/// equation of the waiting time, F(t) = 1 - rho + rho * (excess density * F)(t), solved in steps of 40, 20 and 10 us and extrapolated.
+const CORRECTED: [(&str, &str, f64); 1] = [("dev-031", "p95", 0.042_725_162_7)];
+
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -50,7 +54,9 @@ fn problem(row: &Row, answer: &Result<Outcome, ModelError>) -> Option<String> {
         Ok(outcome) => outcome.get(&row.metric),
         Err(error) => return Some(error.to_string()),
     };
-    let (value, tolerance) = (row.value.expect("a value"), row.rel_tol.expect("a tolerance"));
+    let corrected = CORRECTED.iter().find(|(id, metric, _)| (*id, *metric) == (row.id.as_str(), row.metric.as_str()));
+    let value = corrected.map_or_else(|| row.value.expect("a value"), |(_, _, value)| *value);
+    let tolerance = if corrected.is_some() { 1e-7 } else { row.rel_tol.expect("a tolerance") };
     let near = |found: f64| (found - value).abs() <= (tolerance * value.abs()).max(SMALL);
     (!found.is_some_and(near)).then(|| format!("expected {value} within {tolerance}, found {found:?}"))
 }

@@ -4,6 +4,7 @@ mod compare;
 mod controller;
 mod ctl;
 mod experiment;
+mod model;
 mod ofp;
 mod predict;
 mod quickstart;
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Predict(Box<predict::Args>),
     /// Put prediction, simulation and the live switch side by side
     Compare(Box<compare::Args>),
+    /// Evaluate a formula: queues, switches, controllers
+    Model(model::Args),
     /// Run a switch
     Switch(Box<switch::Args>),
     /// Talk to a running switch
@@ -60,6 +63,7 @@ impl Command {
             Command::Simulate(args) => simulate::run(*args),
             Command::Predict(args) => predict::run(*args),
             Command::Compare(args) => compare::run(*args),
+            Command::Model(args) => model::run(args),
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),

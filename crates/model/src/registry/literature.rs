@@ -147,7 +147,8 @@ pub(super) const MODELS: &[Model] = &[
         evaluate: |given| {
             let state =
                 mahmood(given.positive("lam")?, given.share("p")?, given.positive("mu_s")?, given.positive("mu_c")?)?;
-            Outcome::of_switch(&state)
+            let controller_s = state.control_s.map(|control| control - 2.0 * state.data_s);
+            Ok(Outcome::of_switch(&state)?.with_some("Tc", "s", controller_s))
         },
     },
     Model {

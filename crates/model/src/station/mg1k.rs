@@ -1,7 +1,7 @@
 //! M/G/1/K.
 use super::SteadyState;
 use crate::check::{places, positive};
-use crate::law::{Arrivals, Law};
+use crate::law::{Arrivals, Law, Part, Shape, ln_poisson};
 use crate::leaf::Leaf;
 use crate::{Distribution, ModelError};
 use num_complex::Complex64;
@@ -90,6 +90,8 @@ pub(crate) struct FiniteSojourn {
     starts: Vec<(usize, f64)>,
     /// P(A = n).
     arrivals: Vec<f64>,
+    /// The probability of finding more than j packets there.
+    found_more: Vec<f64>,
     mean: f64,
     variance: f64,
 }
@@ -103,15 +105,28 @@ impl FiniteSojourn {
             empty: left_behind[0],
             starts: starts(left_behind).collect(),
             arrivals: Vec::new(),
+            found_more: Vec::new(),
             mean: 0.0,
             variance: 0.0,
         };
         let (mean, second) = sojourn.moments(&arrivals);
         (sojourn.mean, sojourn.variance) = (mean, (second - mean * mean).max(0.0));
+        sojourn.found_more = sojourn.found_more(&arrivals);
         let matter = arrivals.more_than.iter().skip(places).position(|more| *more < NEGLIGIBLE);
         sojourn.arrivals = arrivals.exactly;
         sojourn.arrivals.truncate(matter.map_or(usize::MAX, |beyond| places + beyond + 1));
         sojourn
+    }
+
+    fn found_more(&self, arrivals: &Arrivals) -> Vec<f64> {
+        let mut found = vec![0.0; self.places + 1];
+        for (i, weight) in &self.starts {
+            for n in 0..self.places.saturating_sub(*i) {
+                found[i + n] += weight * arrivals.more_than[n];
+            }
+        }
+        sums_after(&mut found);
+        found
     }
 
     /// First and second moment: the derivatives of the transform at 0, of which those of g_n are sums of tails.
@@ -162,7 +177,26 @@ impl FiniteSojourn {
         service * self.empty + busy
     }
 
-    /// lambda g_n(s) for n below `places`, by the recursion in the direction in which errors fade.
+    /// The probability of more than `t`, where services are constant. Others' services are then j times as long as one for who finds j
+    /// packets, so that what is asked of the rest of the service under way is less than one service for a single j: there, n have
+    /// come since it began if more than n come in the part of it that may be over.
+    pub(crate) fn tail(&self, t: f64) -> Option<f64> {
+        let [Part { shape: Shape::Constant(service), .. }] = *self.service.parts() else { return None };
+        let alone = if t < service { self.empty } else { 0.0 };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and cut at what there is"
+        )]
+        let divided = ((t / service) as usize).min(self.places);
+        let over = (service * (divided + 1) as f64 - t).clamp(0.0, service);
+        let come = more_than(self.rate * over, self.places);
+        let reached = self.starts.iter().filter(|(i, _)| *i <= divided && divided < self.places);
+        let partly: f64 = reached.map(|(i, weight)| weight * come[divided - i]).sum();
+        Some((alone + partly + self.found_more[divided]).clamp(0.0, 1.0))
+    }
+
+    /// lambda g_n(s) for n below    /// lambda g_n(s) for n below `places`, by the recursion in the direction in which errors fade.
     fn rests(&self, s: Complex64, service: Complex64) -> Vec<Complex64> {
         let factor = Complex64::ONE - s / self.rate;
         let mut rests = vec![Complex64::ZERO; self.places];
@@ -182,6 +216,23 @@ impl FiniteSojourn {
             }
         }
         rests
+    }
+}
+
+/// P(A > n) for n up to `most` of a Poisson law.
+fn more_than(mean: f64, most: usize) -> Vec<f64> {
+    let mut terms: Vec<f64> = (0..=most).map(|n| ln_poisson(n, mean).exp()).collect();
+    let within: f64 = terms.iter().sum();
+    sums_after(&mut terms);
+    terms.iter_mut().for_each(|after| *after += (1.0 - within).max(0.0));
+    terms
+}
+
+/// Each term becomes the sum of those after it.
+fn sums_after(terms: &mut [f64]) {
+    let mut sum = 0.0;
+    for term in terms.iter_mut().rev() {
+        sum += std::mem::replace(term, sum);
     }
 }
 
@@ -235,6 +286,19 @@ mod tests {
                 let second = state.sojourn.variance() + state.sojourn_s.powi(2);
                 assert!((slope / (state.sojourn_s - h * second / 2.0) - 1.0).abs() < 1e-6, "{law:?} {rate} {places}");
             }
+        }
+    }
+
+    #[test]
+    fn constant_services_are_inverted_as_all_others() {
+        for (rate, places) in [(50.0, 3), (90.0, 30), (150.0, 12)] {
+            let constant = mg1k(rate, &Law::constant(0.01).unwrap(), places).unwrap();
+            let nearly = mg1k(rate, &Law::uniform(0.0099, 0.0101).unwrap(), places).unwrap();
+            for t in [0.004, 0.0152, 0.0237, 0.0371, 0.0895, 0.1152] {
+                let (a, b) = (constant.sojourn.tail(t), nearly.sojourn.tail(t));
+                assert!((a - b).abs() < 2e-3, "{rate} {places} {t}: {a} {b}");
+            }
+            assert_eq!(constant.sojourn.tail(0.01 * (places + 1) as f64), 0.0);
         }
     }
 

@@ -1,0 +1,47 @@
+//! A CSV file of parameters.
+use super::{Answer, value_of};
+use anyhow::{Context, bail, ensure};
+use serde_json::Map;
+use std::path::Path;
+use weir_model::registry::Model;
+
+/// The column that says which row is which.
+const ID: &str = "id";
+/// Most rows.
+const MAX_ROWS: usize = 1_000_000;
+
+/// Evaluates every row; an empty cell is a parameter that is left out.
+pub(super) fn evaluate(model: &Model, path: &Path) -> anyhow::Result<Vec<Answer>> {
+    let of_file = || format!("--rows: {}", path.display());
+    let mut file = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).with_context(of_file)?;
+    let header: Vec<String> = file.headers().with_context(of_file)?.iter().map(str::to_owned).collect();
+    check(model, &header).with_context(of_file)?;
+    let mut answers = Vec::new();
+    for record in file.records() {
+        ensure!(answers.len() < MAX_ROWS, "{}: expected at most {MAX_ROWS} rows", of_file());
+        let record = record.with_context(of_file)?;
+        let (mut id, mut given) = (None, Map::new());
+        for (name, cell) in header.iter().zip(&record).filter(|(_, cell)| !cell.is_empty()) {
+            if name == ID {
+                id = Some(cell.to_owned());
+            } else {
+                given.insert(name.clone(), value_of(cell));
+            }
+        }
+        answers.push(Answer { id, result: model.evaluate(&given), given });
+    }
+    Ok(answers)
+}
+
+/// Refuses columns that are no parameters before anything is evaluated.
+fn check(model: &Model, header: &[String]) -> anyhow::Result<()> {
+    let names = || model.parameters.iter().map(|parameter| parameter.name);
+    for (index, column) in header.iter().enumerate() {
+        if column != ID && !names().any(|name| name == column) {
+            let names: Vec<&str> = names().collect();
+            bail!("found column `{column}`, expected {ID} or parameters of {}: {}", model.name, names.join(", "));
+        }
+        ensure!(!header[..index].contains(column), "found column `{column}` twice");
+    }
+    Ok(())
+}

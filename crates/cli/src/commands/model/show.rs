@@ -1,0 +1,223 @@
+//! Models and their answers, for people, as JSON and as CSV.
+use super::{Answer, Form};
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use weir_model::registry::{Metric, Model, Outcome, models};
+use weir_units::Seconds;
+
+/// Digits of a number in a table.
+const DIGITS: i32 = 6;
+
+/// All models, a line each.
+pub(super) fn list(form: Form) -> anyhow::Result<String> {
+    if form == Form::Json {
+        return Ok(serde_json::to_string_pretty(&models().collect::<Vec<_>>())? + "\n");
+    }
+    if form == Form::Csv {
+        let rows = models().map(|model| vec![model.name.to_owned(), model.title.to_owned()]);
+        return csv_of(std::iter::once(vec!["name".to_owned(), "title".to_owned()]).chain(rows));
+    }
+    let mut table = table(&["model", "what"]);
+    models().for_each(|model| drop(table.add_row([model.name, model.title])));
+    Ok(format!("{}\n\n`weir model NAME` says what a model assumes and is asked with\n", table.trim_fmt()))
+}
+
+/// What a model assumes, is asked with and answers.
+pub(super) fn description(model: &Model, form: Form) -> anyhow::Result<String> {
+    if form != Form::Text {
+        return Ok(serde_json::to_string_pretty(model)? + "\n");
+    }
+    let Model { name, title, assumes, validity, source, .. } = model;
+    let mut text = format!("{name}: {title}\n\nAssumes   {assumes}\nValidity  {validity}\nSource    {source}\n\n");
+    let mut table = table(&["parameter", "unit", "default", "what"]);
+    for parameter in model.parameters {
+        table.add_row([parameter.name, parameter.unit, parameter.default.unwrap_or(""), parameter.meaning]);
+    }
+    let _ = writeln!(text, "{}\n", table.trim_fmt());
+    let mut table = self::table(&["answer", "unit", "what"]);
+    model.outputs.iter().for_each(|output| drop(table.add_row([output.name, output.unit, output.meaning])));
+    let _ = writeln!(text, "{}", table.trim_fmt());
+    Ok(text)
+}
+
+/// One answer.
+pub(super) fn answer(model: &Model, answer: &Answer, form: Form) -> anyhow::Result<String> {
+    match (form, &answer.result) {
+        (Form::Json, _) => Ok(serde_json::to_string_pretty(&as_json(model, answer))? + "\n"),
+        (Form::Text, Ok(outcome)) => Ok(as_text(model, outcome)),
+        _ => answers(model, std::slice::from_ref(answer), form),
+    }
+}
+
+/// One answer a row.
+pub(super) fn answers(model: &Model, answers: &[Answer], form: Form) -> anyhow::Result<String> {
+    if form == Form::Json {
+        let all: Vec<Value> = answers.iter().map(|answer| as_json(model, answer)).collect();
+        return Ok(serde_json::to_string_pretty(&all)? + "\n");
+    }
+    let columns = Columns::of(model, answers);
+    let rows = answers.iter().map(|answer| columns.row(answer, form));
+    if form == Form::Csv {
+        return csv_of(std::iter::once(columns.header(form)).chain(rows));
+    }
+    let header = columns.header(form);
+    let mut table = table(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    rows.for_each(|row| drop(table.add_row(row)));
+    Ok(format!("{}\n", table.trim_fmt()))
+}
+
+fn as_text(model: &Model, outcome: &Outcome) -> String {
+    let mut table = table(&["answer", "value", "what"]);
+    for metric in &outcome.metrics {
+        table.add_row([metric.name.as_str(), &shown(metric), meaning(model, &metric.name)]);
+    }
+    table.column_iter_mut().skip(1).take(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    let mut text = format!("{}\n\n{}\n\n", model.title, table.trim_fmt());
+    outcome.warnings.iter().for_each(|warning| drop(writeln!(text, "Warning   {warning}")));
+    let _ = writeln!(text, "Assumes   {}\nValidity  {}\nSource    {}", model.assumes, model.validity, model.source);
+    text
+}
+
+/// What a metric says; where its name has a number or a station, the table of outputs has `<i>`.
+fn meaning<'a>(model: &'a Model, name: &str) -> &'a str {
+    let stands_for = |pattern: &str| match (pattern.split_once('<'), pattern.split_once('>')) {
+        (Some((before, _)), Some((_, after))) => name.starts_with(before) && name.ends_with(after),
+        _ => pattern == name,
+    };
+    model.outputs.iter().find(|output| stands_for(output.name)).map_or("", |output| output.meaning)
+}
+
+fn as_json(model: &Model, answer: &Answer) -> Value {
+    let mut object = Map::new();
+    object.insert("model".into(), model.name.into());
+    answer.id.iter().for_each(|id| drop(object.insert("id".into(), id.clone().into())));
+    object.insert("params".into(), Value::Object(answer.given.clone()));
+    object.insert("status".into(), answer.status().into());
+    match &answer.result {
+        Err(error) => drop(object.insert("message".into(), error.to_string().into())),
+        Ok(outcome) => {
+            let metrics = |metric: &Metric| (metric.name.clone(), json!({"value": metric.value, "unit": metric.unit}));
+            object.insert("metrics".into(), Value::Object(outcome.metrics.iter().map(metrics).collect()));
+            object.insert("warnings".into(), json!(outcome.warnings));
+        }
+    }
+    for (key, text) in [("assumes", model.assumes), ("validity", model.validity), ("source", model.source)] {
+        object.insert(key.into(), text.into());
+    }
+    Value::Object(object)
+}
+
+/// What rows of answers have: parameters that were given, then status, then every number that any of them has.
+struct Columns {
+    has_id: bool,
+    given: Vec<String>,
+    metrics: Vec<(String, &'static str)>,
+}
+
+impl Columns {
+    fn of(model: &Model, answers: &[Answer]) -> Columns {
+        let is_given = |name: &str| answers.iter().any(|answer| answer.given.contains_key(name));
+        let names = model.parameters.iter().map(|parameter| parameter.name);
+        let mut metrics: Vec<(String, &'static str)> = Vec::new();
+        for metric in
+            answers.iter().filter_map(|answer| answer.result.as_ref().ok()).flat_map(|outcome| &outcome.metrics)
+        {
+            if !metrics.iter().any(|(name, _)| *name == metric.name) {
+                metrics.push((metric.name.clone(), metric.unit));
+            }
+        }
+        Columns {
+            has_id: answers.iter().any(|answer| answer.id.is_some()),
+            given: names.filter(|name| is_given(name)).map(str::to_owned).collect(),
+            metrics,
+        }
+    }
+
+    /// Units are with the values in a table, with the names in CSV.
+    fn header(&self, form: Form) -> Vec<String> {
+        let named = |(name, unit): &(String, &str)| match *unit {
+            "" => name.clone(),
+            _ if form == Form::Text => name.clone(),
+            unit => format!("{name} [{unit}]"),
+        };
+        let id = self.has_id.then(|| "id".to_owned());
+        let metrics = self.metrics.iter().map(named);
+        id.into_iter()
+            .chain(self.given.iter().cloned())
+            .chain(["status".to_owned()])
+            .chain(metrics)
+            .chain(["message".to_owned()])
+            .collect()
+    }
+
+    fn row(&self, answer: &Answer, form: Form) -> Vec<String> {
+        let id = self.has_id.then(|| answer.id.clone().unwrap_or_default());
+        let given = self.given.iter().map(|name| answer.given.get(name).map_or(String::new(), plain));
+        let outcome = answer.result.as_ref().ok();
+        let metric = |name: &str| outcome.and_then(|outcome| outcome.metrics.iter().find(|metric| metric.name == name));
+        let value = |metric: &Metric| if form == Form::Text { shown(metric) } else { metric.value.to_string() };
+        let values = self.metrics.iter().map(|(name, _)| metric(name).map_or(String::new(), value));
+        let message = match &answer.result {
+            Err(error) => error.to_string(),
+            Ok(outcome) => outcome.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        };
+        id.into_iter().chain(given).chain([answer.status().to_owned()]).chain(values).chain([message]).collect()
+    }
+}
+
+/// A value as people write it: words without quotes.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A number with its unit.
+fn shown(metric: &Metric) -> String {
+    match metric.unit {
+        "s" => Seconds(metric.value).to_string(),
+        "" => digits(metric.value),
+        unit => format!("{} {unit}", digits(metric.value)),
+    }
+}
+
+/// As many digits as matter, without trailing zeros.
+fn digits(value: f64) -> String {
+    let text = format!("{value:.*e}", (DIGITS - 1) as usize);
+    let rounded: f64 = text.parse().unwrap_or(value);
+    if rounded == 0.0 || (1e-4..1e9).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(header);
+    table
+}
+
+fn csv_of(rows: impl Iterator<Item = Vec<String>>) -> anyhow::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row)?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in
+            [(0.7, "0.7"), (2.333_333_333, "2.33333"), (0.0, "0"), (3.035_996e-20, "3.036e-20"), (1e12, "1e12")]
+        {
+            assert_eq!(digits(value), text);
+        }
+    }
+
+    #[test]
+    fn metrics_with_numbers_have_their_meaning() {
+        let model = weir_model::registry::find("mahmood_multi").unwrap();
+        assert_eq!(meaning(model, "path0_T"), "mean time along a path");
+        assert!(meaning(model, "rho_switch 12").contains("a switch serves"));
+    }
+}
