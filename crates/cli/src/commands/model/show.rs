@@ -19,7 +19,9 @@ pub(super) fn list(form: Form) -> anyhow::Result<String> {
         return csv_of(std::iter::once(vec!["name".to_owned(), "title".to_owned()]).chain(rows));
     }
     let mut table = table(&["model", "what"]);
-    models().for_each(|model| drop(table.add_row([model.name, model.title])));
+    for model in models() {
+        table.add_row([model.name, model.title]);
+    }
     Ok(format!("{}\n\n`weir model NAME` says what a model assumes and is asked with\n", table.trim_fmt()))
 }
 
@@ -36,7 +38,9 @@ pub(super) fn description(model: &Model, form: Form) -> anyhow::Result<String> {
     }
     let _ = writeln!(text, "{}\n", table.trim_fmt());
     let mut table = self::table(&["answer", "unit", "what"]);
-    model.outputs.iter().for_each(|output| drop(table.add_row([output.name, output.unit, output.meaning])));
+    for output in model.outputs {
+        table.add_row([output.name, output.unit, output.meaning]);
+    }
     let _ = writeln!(text, "{}", table.trim_fmt());
     Ok(text)
 }
@@ -63,7 +67,9 @@ pub(super) fn answers(model: &Model, answers: &[Answer], form: Form) -> anyhow::
     }
     let header = columns.header(form);
     let mut table = table(&header.iter().map(String::as_str).collect::<Vec<_>>());
-    rows.for_each(|row| drop(table.add_row(row)));
+    for row in rows {
+        table.add_row(row);
+    }
     Ok(format!("{}\n", table.trim_fmt()))
 }
 
@@ -74,7 +80,9 @@ fn as_text(model: &Model, outcome: &Outcome) -> String {
     }
     table.column_iter_mut().skip(1).take(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     let mut text = format!("{}\n\n{}\n\n", model.title, table.trim_fmt());
-    outcome.warnings.iter().for_each(|warning| drop(writeln!(text, "Warning   {warning}")));
+    for warning in &outcome.warnings {
+        let _ = writeln!(text, "Warning   {warning}");
+    }
     let _ = writeln!(text, "Assumes   {}\nValidity  {}\nSource    {}", model.assumes, model.validity, model.source);
     text
 }
@@ -91,11 +99,15 @@ fn meaning<'a>(model: &'a Model, name: &str) -> &'a str {
 fn as_json(model: &Model, answer: &Answer) -> Value {
     let mut object = Map::new();
     object.insert("model".into(), model.name.into());
-    answer.id.iter().for_each(|id| drop(object.insert("id".into(), id.clone().into())));
+    if let Some(id) = &answer.id {
+        object.insert("id".into(), id.clone().into());
+    }
     object.insert("params".into(), Value::Object(answer.given.clone()));
     object.insert("status".into(), answer.status().into());
     match &answer.result {
-        Err(error) => drop(object.insert("message".into(), error.to_string().into())),
+        Err(error) => {
+            object.insert("message".into(), error.to_string().into());
+        }
         Ok(outcome) => {
             let metrics = |metric: &Metric| (metric.name.clone(), json!({"value": metric.value, "unit": metric.unit}));
             object.insert("metrics".into(), Value::Object(outcome.metrics.iter().map(metrics).collect()));
