@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{align_of, needs_drop, size_of};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use zerocopy::FromZeros;
 
@@ -16,6 +16,9 @@ const FIRST_RESERVATION: usize = 256 << 20;
 
 /// Elements begin at a multiple of this many bytes, if their size allows: a cache line.
 const ALIGN: usize = 64;
+
+/// Huge pages given back at once from among those of an array: some ten microseconds.
+const MAX_HOLLOWED: usize = 2;
 
 /// An array whose new elements are zero. A small one is on the heap; a large one has address space of its own, on huge pages,
 /// and grows and shrinks without copying, giving its memory back as it shrinks. Without address space or huge pages it uses what
@@ -95,6 +98,26 @@ impl<T> Array<T> {
 }
 
 impl<T: FromZeros> Array<T> {
+    /// States that nobody needs what is in some elements, which may be zero then: gives memory back that only they use, not all at
+    /// once if it is much. Whether that was all. [`Array::use_again`] is to be called before they are written.
+    pub fn forget(&mut self, elements: Range<usize>) -> bool {
+        let size = size_of::<T>();
+        match &mut self.place {
+            Place::Mapped(region) => {
+                region.hollow(elements.start * size, elements.end.min(self.len) * size, MAX_HOLLOWED)
+            }
+            Place::None | Place::Heap(_) => true,
+        }
+    }
+
+    /// States that an element is about to be written, and those after it: memory is made ready for them if it was given back.
+    #[inline]
+    pub fn use_again(&mut self, index: usize) {
+        if let Place::Mapped(region) = &mut self.place {
+            region.use_again(index * size_of::<T>());
+        }
+    }
+
     /// Adds an element at the end.
     ///
     /// # Errors
@@ -252,6 +275,23 @@ mod tests {
         assert_eq!(array[0], [7; 4]);
         array.lengthen(1 << 17).expect("there is memory");
         assert!(array[1..].iter().all(|element| *element == [0; 4]), "new elements are zero");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn memory_of_forgotten_elements_is_given_back() {
+        let mut array = Array::<[u64; 4]>::new();
+        (0..1 << 20).for_each(|_| array.push([7; 4]).expect("there is memory"));
+        let full = array.held();
+        while !array.forget(100..(1 << 20) - 1) {}
+        assert!(array.held() <= 6 << 20, "{} bytes of {full}", array.held());
+        assert_eq!((array[99], array[1 << 19], array[(1 << 20) - 1]), ([7; 4], [0; 4], [7; 4]));
+        for index in 0..1 << 20 {
+            array.use_again(index);
+            array[index] = [8; 4];
+        }
+        assert_eq!(array.held(), full);
+        assert!(array.iter().all(|element| *element == [8; 4]));
     }
 
     #[test]

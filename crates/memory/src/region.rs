@@ -10,8 +10,13 @@ pub(crate) const HUGE: usize = 2 << 20;
 /// Bytes of an ordinary page: what is given back begins at a multiple of this (a multiple of the machine's own).
 const PAGE: usize = 64 << 10;
 
-/// How long before the end of the pages in use the next huge page is prepared by another thread.
+/// How long before the end of the pages in use the next huge page is prepared by another thread, at most.
 const LEAD: usize = HUGE / 4;
+
+/// The same where so many bytes are in use: who has few may not want many more.
+fn lead(bytes: usize) -> usize {
+    (bytes / 8).min(LEAD)
+}
 
 /// Address space that is readable and writable, zero where it was never written. Pages are there only where it was.
 ///
@@ -28,6 +33,8 @@ pub(crate) struct Region {
     prepared: usize,
     /// Where its mappings end, in order: Linux moves one at a time.
     ends: Vec<usize>,
+    /// Blocks of [`HUGE`] bytes among those held that have been given back all the same.
+    holes: Vec<usize>,
 }
 
 // SAFETY: the region belongs to its owner alone, which reads and writes it through its own borrows.
@@ -50,7 +57,7 @@ impl Region {
             let _ = unsafe { madvise(start.add(HUGE).as_ptr().cast(), bytes - HUGE, Advice::LinuxHugepage) };
             ends.push(bytes);
         }
-        Ok(Region { start, bytes, held: 0, prepared: HUGE, ends })
+        Ok(Region { start, bytes, held: 0, prepared: HUGE, ends, holes: Vec::new() })
     }
 
     pub(crate) const fn start(&self) -> NonNull<u8> {
@@ -64,20 +71,22 @@ impl Region {
     /// Bytes of memory that it has if the first `written` were written.
     pub(crate) fn held(&self, written: usize) -> usize {
         let written = written.next_multiple_of(if written > HUGE { HUGE } else { PAGE });
-        if self.prepared > HUGE { written.max(self.prepared) } else { written }
+        let all = if self.prepared > HUGE { written.max(self.prepared) } else { written };
+        all.saturating_sub(self.holes.len() * HUGE)
     }
 
     /// States that the first `bytes` are about to be used; has the next huge page prepared if that comes near. Gives up to how many
     /// may be used, at least as many, before it wants to be told again.
     pub(crate) fn use_up_to(&mut self, bytes: usize) -> usize {
-        let next = (bytes + LEAD).next_multiple_of(HUGE).min(self.bytes);
+        let next = (bytes + lead(bytes)).next_multiple_of(HUGE).min(self.bytes);
         if next > self.prepared {
             // More than one is no longer ahead: the array was made that long at once, and its owner waits in any case.
             let from = self.prepared.max(next - HUGE);
             ahead::prepare(self.start.addr().get() + from, next - from);
             self.prepared = next;
         }
-        let usable = (self.prepared - LEAD).max(bytes).min(self.bytes);
+        let soon = (bytes + PAGE).min(self.prepared);
+        let usable = (self.prepared - LEAD).max(soon).max(bytes).min(self.bytes);
         self.held = self.held.max(self.prepared).max(usable).min(self.bytes);
         usable
     }
@@ -97,8 +106,61 @@ impl Region {
         let given = unsafe { madvise(self.start.add(keep).as_ptr().cast(), self.held - keep, Advice::LinuxDontNeed) };
         given.ok()?;
         self.held = keep;
+        self.holes.retain(|hole| (hole + 1) * HUGE <= keep);
         self.prepared = keep.next_multiple_of(HUGE).max(HUGE);
         Some(keep)
+    }
+
+    /// Has pages put to a part where there are none yet, by another thread.
+    pub(crate) fn prepare(&self, from: usize, bytes: usize) {
+        if from.checked_add(bytes).is_some_and(|to| to <= self.bytes) {
+            ahead::prepare(self.start.addr().get() + from, bytes);
+        }
+    }
+
+    /// Gives the pages of a part back, whose content is lost: it is zero if it is read again.
+    ///
+    /// # Errors
+    /// The part is not in the region, or Linux keeps the pages.
+    pub(crate) fn give_back(&mut self, from: usize, bytes: usize) -> Result<(), Errno> {
+        from.checked_add(bytes).filter(|to| *to <= self.bytes).ok_or(Errno::INVAL)?;
+        // SAFETY: the part is in the mapping, and its owner states by asking that it uses it no more.
+        unsafe { madvise(self.start.add(from).as_ptr().cast(), bytes, Advice::LinuxDontNeed) }
+    }
+
+    /// Gives whole blocks between two bytes back, `most` at most; they are zero then. Whether that was all.
+    pub(crate) fn hollow(&mut self, from: usize, to: usize, most: usize) -> bool {
+        let mut left = most;
+        for block in from.div_ceil(HUGE)..to.min(self.held) / HUGE {
+            if self.holes.contains(&block) {
+                continue;
+            }
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            if self.give_back(block * HUGE, HUGE).is_ok() {
+                self.holes.push(block);
+            }
+        }
+        true
+    }
+
+    /// States that a byte among those held is about to be used, and others after it: has the next hole prepared if it comes near.
+    #[inline]
+    pub(crate) fn use_again(&mut self, byte: usize) {
+        if !self.holes.is_empty() {
+            self.fill(byte);
+        }
+    }
+
+    #[cold]
+    fn fill(&mut self, byte: usize) {
+        let (own, next) = (byte / HUGE, (byte + LEAD) / HUGE);
+        if next != own && self.holes.contains(&next) {
+            self.prepare(next * HUGE, HUGE);
+        }
+        self.holes.retain(|hole| *hole != own && *hole != next);
     }
 
     /// Moves to a larger reservation: pages change their address, nothing is copied.
@@ -116,6 +178,7 @@ impl Region {
             larger.ends.push(last);
         }
         (larger.held, larger.prepared) = (self.held, self.prepared);
+        larger.holes = std::mem::take(&mut self.holes);
         *self = larger;
         Ok(())
     }
@@ -198,6 +261,29 @@ mod tests {
         assert!((HUGE + 1..=3 * HUGE).contains(&keep) && region.held(HUGE + 1) == keep);
         // SAFETY: within the region.
         assert_eq!(unsafe { region.start().add(7 * HUGE).read() }, 0);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn holes_are_zero_and_are_filled_again() {
+        let mut region = Region::reserve(8 * HUGE).expect("there is address space");
+        region.use_up_to(8 * HUGE);
+        let full = region.held(8 * HUGE);
+        // SAFETY: all within the region.
+        (0..8).for_each(|block| unsafe { region.start().add(block * HUGE + 5).write(7) });
+        assert!(!region.hollow(HUGE + 1, 7 * HUGE - 1, 3) && region.hollow(HUGE + 1, 7 * HUGE - 1, 3));
+        assert_eq!((region.held(8 * HUGE), &*region.holes), (full - 4 * HUGE, &[2, 3, 4, 5][..]));
+        // SAFETY: as above.
+        let bytes = [0, 1, 2, 3, 4, 5, 6, 7].map(|block| unsafe { region.start().add(block * HUGE + 5).read() });
+        assert_eq!(bytes, [7, 7, 0, 0, 0, 0, 7, 7]);
+        region.use_again(HUGE);
+        assert_eq!(region.holes, [2, 3, 4, 5], "it is far away");
+        region.use_again(3 * HUGE - 1);
+        assert_eq!((region.held(8 * HUGE), &*region.holes), (full - 2 * HUGE, &[4, 5][..]));
+        region.enlarge(16 * HUGE).expect("there is address space");
+        assert_eq!(region.holes, [4, 5]);
+        region.use_only(HUGE);
+        assert_eq!(region.holes, []);
     }
 
     #[test]

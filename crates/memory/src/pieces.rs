@@ -1,0 +1,339 @@
+//! Large things that come and go one by one and never move, such as the pieces of a table: their memory goes back to the system, which
+//! that of a heap does only from its end.
+use crate::region::{HUGE, Region};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// Address space that is asked for at once. Pages are there only where it is used.
+const EXTENT: usize = 256 << 20;
+
+/// Blocks given back at once: some tens of microseconds.
+const MAX_GIVEN: usize = 4;
+
+/// A sequence of things, some of which are not there. The first is on the heap, so that who has one needs no more; the others are in address
+/// space of their own, on huge pages if Linux has them, and on the heap, too, where there is none.
+///
+/// What goes leaves its memory until [`Pieces::give_back`] is called: who is in a hurry does not wait for that.
+pub struct Pieces<P> {
+    pieces: Vec<Option<Piece<P>>>,
+    extents: Vec<Option<Extent>>,
+    /// Blocks with pages and without pieces: extent and number.
+    emptied: Vec<(usize, usize)>,
+    /// Pieces in extents.
+    n_mapped: usize,
+    owned: PhantomData<P>,
+}
+
+struct Piece<P> {
+    at: NonNull<P>,
+    is_mapped: bool,
+}
+
+/// Address space for many pieces, and how its blocks of [`HUGE`] bytes are used.
+struct Extent {
+    region: Region,
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Block {
+    /// Pieces that are in it, or partly.
+    used: usize,
+    /// Whether it has pages, or is about to.
+    is_backed: bool,
+    /// Whether it is among those emptied, to be looked at.
+    is_listed: bool,
+}
+
+// SAFETY: the pieces belong to it alone.
+unsafe impl<P: Send> Send for Pieces<P> {}
+// SAFETY: `&Pieces<P>` gives `&P` only.
+unsafe impl<P: Sync> Sync for Pieces<P> {}
+
+impl<P> Default for Pieces<P> {
+    fn default() -> Pieces<P> {
+        const { assert!(size_of::<P>() != 0 && size_of::<P>() <= HUGE && align_of::<P>() <= 4096) };
+        Pieces { pieces: Vec::new(), extents: Vec::new(), emptied: Vec::new(), n_mapped: 0, owned: PhantomData }
+    }
+}
+
+impl<P> Pieces<P> {
+    /// Pieces of an extent.
+    const EACH: usize = EXTENT / size_of::<P>();
+
+    /// Number of pieces, those that are not there included.
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Whether it has no place for a piece.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// A piece, if it is there.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&P> {
+        let piece = self.pieces.get(index)?.as_ref()?;
+        // SAFETY: what `pieces` names is there, and its own; `&self` keeps it.
+        Some(unsafe { piece.at.as_ref() })
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut P> {
+        let piece = self.pieces.get_mut(index)?.as_mut()?;
+        // SAFETY: as in `get`; `&mut self` is the only access.
+        Some(unsafe { piece.at.as_mut() })
+    }
+
+    /// Bytes of memory that it has, whole huge pages beyond the first piece.
+    pub fn held(&self) -> usize {
+        let backed = self.extents.iter().flatten().flat_map(|extent| &extent.blocks).filter(|block| block.is_backed);
+        let on_heap = self.pieces.iter().flatten().filter(|piece| !piece.is_mapped);
+        backed.count() * HUGE + on_heap.count() * size_of::<P>()
+    }
+
+    /// Puts a piece somewhere, at the end or beyond it, too; gives it as it is there now.
+    pub fn put(&mut self, index: usize, piece: P) -> &mut P {
+        self.remove(index);
+        if self.pieces.len() <= index {
+            self.pieces.resize_with(index + 1, || None);
+        }
+        let place = self.room(index).map_or_else(
+            || Piece { at: NonNull::from(Box::leak(Box::<P>::new_uninit())).cast(), is_mapped: false },
+            |at| Piece { at, is_mapped: true },
+        );
+        let mut at = place.at;
+        self.n_mapped += usize::from(place.is_mapped);
+        self.pieces[index] = Some(place);
+        // SAFETY: there is room for a `P` that nobody else uses: from a box, or in an extent at the place of this index.
+        unsafe {
+            at.write(piece);
+            at.as_mut()
+        }
+    }
+
+    /// Room in an extent; none for the first, or where there is no address space.
+    fn room(&mut self, index: usize) -> Option<NonNull<P>> {
+        let (number, from) = Self::place(index)?;
+        if self.extents.len() <= number {
+            self.extents.resize_with(number + 1, || None);
+        }
+        if self.extents[number].is_none() {
+            let region = Region::reserve(EXTENT).ok()?;
+            self.extents[number] = Some(Extent { region, blocks: vec![Block::default(); EXTENT / HUGE] });
+        }
+        let extent = self.extents[number].as_mut()?;
+        let ahead = extent.occupy(from, from + size_of::<P>());
+        self.emptied.extend(ahead.map(|block| (number, block)));
+        // SAFETY: the place is in the region.
+        Some(unsafe { extent.region.start().add(from) }.cast())
+    }
+
+    /// In which extent a piece is, and at which byte; none for the first.
+    fn place(index: usize) -> Option<(usize, usize)> {
+        let index = index.checked_sub(1)?;
+        Some((index / Self::EACH, index % Self::EACH * size_of::<P>()))
+    }
+
+    /// Drops a piece; whether it was there.
+    pub fn remove(&mut self, index: usize) -> bool {
+        let Some(piece) = self.pieces.get_mut(index).and_then(Option::take) else { return false };
+        if !piece.is_mapped {
+            // SAFETY: it was made by a box, and is named no longer.
+            drop(unsafe { Box::from_raw(piece.at.as_ptr()) });
+            return true;
+        }
+        self.n_mapped -= 1;
+        if let Some((number, from)) = Self::place(index)
+            && let Some(extent) = &mut self.extents[number]
+        {
+            extent.vacate(from, from + size_of::<P>(), |block| self.emptied.push((number, block)));
+        }
+        // SAFETY: it was written when it was put there, and is named no longer.
+        unsafe { piece.at.drop_in_place() };
+        true
+    }
+
+    /// Forgets the last piece, if it is not there; whether that was so.
+    pub fn forget_last(&mut self) -> bool {
+        let is_absent = matches!(self.pieces.last(), Some(None));
+        if is_absent {
+            self.pieces.pop();
+        }
+        is_absent
+    }
+
+    /// Gives memory back that pieces left which have gone, not all at once if it is much. Whether that was all. While there are pieces, a
+    /// little is kept for more of them.
+    pub fn give_back(&mut self) -> bool {
+        let kept = usize::from(self.n_mapped != 0);
+        if self.emptied.len() > kept {
+            let extents = &mut self.extents;
+            self.emptied
+                .retain(|(number, block)| extents[*number].as_mut().is_some_and(|one| one.is_still_empty(*block)));
+            // Those in front are used first.
+            self.emptied.sort_unstable();
+        }
+        for _ in 0..MAX_GIVEN {
+            if self.emptied.len() <= kept {
+                break;
+            }
+            let Some((number, block)) = self.emptied.pop() else { break };
+            if let Some(extent) = &mut self.extents[number] {
+                extent.give_back(block);
+            }
+        }
+        while matches!(self.extents.last(), Some(extent) if extent.as_ref().is_none_or(Extent::is_unused)) {
+            self.extents.pop();
+        }
+        self.emptied.len() <= kept
+    }
+}
+
+impl Extent {
+    /// A piece is put to these bytes. Has the next block prepared if it comes near, and gives it.
+    fn occupy(&mut self, from: usize, to: usize) -> Option<usize> {
+        for block in &mut self.blocks[from / HUGE..=(to - 1) / HUGE] {
+            block.used += 1;
+            block.is_backed = true;
+        }
+        let next = (to + HUGE / 4) / HUGE;
+        let block = self.blocks.get_mut(next).filter(|block| !block.is_backed)?;
+        block.is_backed = true;
+        self.region.prepare(next * HUGE, HUGE);
+        (!std::mem::replace(&mut block.is_listed, true)).then_some(next)
+    }
+
+    /// A piece goes from there; tells of blocks that are emptied by that.
+    fn vacate(&mut self, from: usize, to: usize, mut emptied: impl FnMut(usize)) {
+        for number in from / HUGE..=(to - 1) / HUGE {
+            let block = &mut self.blocks[number];
+            block.used -= 1;
+            if block.used == 0 && !std::mem::replace(&mut block.is_listed, true) {
+                emptied(number);
+            }
+        }
+    }
+
+    /// Whether a block that was emptied has no pieces; otherwise it is forgotten that it had none.
+    fn is_still_empty(&mut self, number: usize) -> bool {
+        let block = &mut self.blocks[number];
+        block.is_listed = block.used == 0;
+        block.is_listed
+    }
+
+    /// Gives an empty block's pages back.
+    fn give_back(&mut self, number: usize) {
+        let block = &mut self.blocks[number];
+        block.is_listed = false;
+        if self.region.give_back(number * HUGE, HUGE).is_ok() {
+            block.is_backed = false;
+        }
+    }
+
+    fn is_unused(&self) -> bool {
+        self.blocks.iter().all(|block| block.used == 0 && !block.is_listed)
+    }
+}
+
+impl<P> Drop for Pieces<P> {
+    fn drop(&mut self) {
+        (0..self.pieces.len()).for_each(|index| {
+            self.remove(index);
+        });
+    }
+}
+
+impl<P> fmt::Debug for Pieces<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pieces").field("len", &self.len()).field("held", &self.held()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// 20 KiB, with something that must be dropped.
+    struct Big {
+        number: Arc<usize>,
+        bytes: [u8; 20_000],
+    }
+
+    fn big(number: &Arc<usize>) -> Big {
+        Big { number: number.clone(), bytes: [number.to_le_bytes()[0]; 20_000] }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn memory_goes_back_while_some_stay_and_when_all_are_gone() {
+        let (mut pieces, number) = (Pieces::default(), Arc::new(7));
+        for index in 0..1000 {
+            pieces.put(index, big(&number));
+        }
+        assert!((20_000_000..30_000_000).contains(&pieces.held()), "{} bytes", pieces.held());
+        assert_eq!(Arc::strong_count(&number), 1001);
+        (100..900).for_each(|index| assert!(pieces.remove(index)));
+        while !pieces.give_back() {}
+        assert!(pieces.held() <= 12_000_000, "{} bytes for a fifth", pieces.held());
+        assert!([0, 99, 900, 999].iter().all(|index| pieces.get(*index).is_some_and(|one| one.bytes == [7; 20_000])));
+        assert!((pieces.get(500).is_none(), pieces.len(), Arc::strong_count(&number)) == (true, 1000, 201));
+        (0..1000).for_each(|index| assert_eq!(pieces.remove(index), !(100..900).contains(&index)));
+        while pieces.forget_last() {}
+        while !pieces.give_back() {}
+        assert_eq!((pieces.held(), pieces.len(), pieces.extents.len()), (0, 0, 0));
+        pieces.put(3, big(&number));
+        assert_eq!((Arc::strong_count(&number), pieces.len()), (2, 4));
+        drop(pieces);
+        assert_eq!(Arc::strong_count(&number), 1);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn one_that_comes_and_goes_costs_no_pages() {
+        let (mut pieces, number) = (Pieces::default(), Arc::new(1));
+        (0..200).for_each(|index| _ = pieces.put(index, big(&number)));
+        let held = pieces.held();
+        for _ in 0..3 {
+            (110..200).for_each(|index| _ = pieces.remove(index));
+            assert!(pieces.give_back() && pieces.held() >= held - HUGE, "a block is kept");
+            (110..200).for_each(|index| _ = pieces.put(index, big(&number)));
+        }
+        assert!(pieces.held() <= held);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 32 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_is_like_a_map(changes in proptest::collection::vec((0..6_u8, 0..if cfg!(miri) { 8_usize } else { 500 }), 1..300)) {
+            let (mut pieces, mut map) = (Pieces::default(), BTreeMap::new());
+            for (kind, index) in changes {
+                match kind {
+                    0..3 => {
+                        let number = Arc::new(index);
+                        pieces.put(index, big(&number));
+                        map.insert(index, number);
+                    }
+                    3 => _ = pieces.give_back(),
+                    4 => _ = pieces.forget_last(),
+                    _ => prop_assert_eq!(pieces.remove(index), map.remove(&index).is_some()),
+                }
+                let both = (pieces.get(index).map(|one| *one.number), map.get(&index).map(|number| **number));
+                prop_assert_eq!(both.0, both.1);
+            }
+            for (index, number) in &map {
+                let there = pieces.get_mut(*index).is_some_and(|one| one.bytes == [number.to_le_bytes()[0]; 20_000]);
+                prop_assert!(there && Arc::strong_count(number) == 2);
+            }
+            drop(pieces);
+            prop_assert!(map.values().all(|number| Arc::strong_count(number) == 1));
+        }
+    }
+}
