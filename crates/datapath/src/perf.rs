@@ -66,6 +66,8 @@ pub struct Took {
     pub times: u64,
     /// Packets that it was done for.
     pub packets: u64,
+    /// Counts of the time stamp counter that the longest time took, since the first of those who look now began.
+    pub longest: u64,
 }
 
 /// What a thread did while somebody looked.
@@ -92,6 +94,7 @@ impl Perf {
             own.cycles += other.cycles;
             own.times += other.times;
             own.packets += other.packets;
+            own.longest = own.longest.max(other.longest);
         }
         self.bursts.iter_mut().zip(other.bursts).for_each(|(own, other)| *own += other);
         self.cache = other.cache;
@@ -122,6 +125,7 @@ impl Perf {
         took.cycles += cycles;
         took.times += 1;
         took.packets += packets as u64;
+        took.longest = took.longest.max(cycles);
     }
 }
 
@@ -181,6 +185,7 @@ impl Stopwatch {
     /// Begins or ends measuring.
     pub fn watch(&mut self, on: bool) {
         (self.is_on, self.last) = (on, cycles());
+        self.perf.stages.iter_mut().for_each(|took| took.longest = 0);
         if on && self.samples.is_empty() {
             self.samples.reserve_exact(MAX_SAMPLES);
         } else if !on {
@@ -299,10 +304,11 @@ mod tests {
         watch.watch(true);
         watch.lap(Stage::Receive, 3);
         watch.lap(Stage::Receive, 4);
+        assert!(watch.perf().stage(Stage::Receive).longest > 0);
         watch.watch(false);
         watch.lap(Stage::Receive, 5);
         let took = watch.perf().stage(Stage::Receive);
-        assert_eq!((took.times, took.packets), (2, 7));
+        assert_eq!((took.times, took.packets, took.longest), (2, 7, 0));
     }
 
     #[test]
@@ -321,7 +327,7 @@ mod tests {
         perf.count(Stage::Parse, 50, 10);
         perf.bursts[10] += 1;
         let between = perf.since(&earlier);
-        assert_eq!(between.stage(Stage::Parse), Took { cycles: 50, times: 1, packets: 10 });
+        assert_eq!(between.stage(Stage::Parse), Took { cycles: 50, times: 1, packets: 10, longest: 100 });
         assert_eq!((between.bursts[10], between.bursts[32]), (1, 0));
         let mut whole = earlier;
         whole.add(&between);

@@ -55,13 +55,16 @@ pub struct StagePerf {
     pub times: u64,
     /// Packets that it was done for.
     pub packets: u64,
+    /// Counts that the longest time took: what was done, or that the thread was stopped in it.
+    pub longest: u64,
 }
 
 impl ThreadPerf {
     /// What a thread measured.
     pub(crate) fn new(name: &str, perf: &Perf) -> ThreadPerf {
         let stages = Stage::ALL.into_iter().map(|stage| (stage, perf.stage(stage)));
-        let stage = |(stage, Took { cycles, times, packets })| StagePerf { stage, cycles, times, packets };
+        let stage =
+            |(stage, Took { cycles, times, packets, longest })| StagePerf { stage, cycles, times, packets, longest };
         let bursts = perf.bursts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
         let stages = stages.filter(|(_, took)| took.times > 0).map(stage).collect();
         ThreadPerf { name: name.to_owned(), stages, bursts: bursts.collect(), cache: perf.cache }

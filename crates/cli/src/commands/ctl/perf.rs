@@ -30,8 +30,8 @@ pub(super) fn text(report: &PerfReport) -> String {
 
 fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
     let all: u64 = thread.stages.iter().map(|stage| stage.cycles).sum();
-    let header = ["stage", "share", "ns/packet", "cycles/packet", "us each", "times", "packets"];
-    let mut rows = table(&header, &[1, 2, 3, 4, 5, 6]);
+    let header = ["stage", "share", "ns/packet", "cycles/packet", "us each", "longest us", "times", "packets"];
+    let mut rows = table(&header, &[1, 2, 3, 4, 5, 6, 7]);
     for took in &thread.stages {
         let per = |whole: f64, count: u64| if count == 0 { "-".to_owned() } else { format!("{whole:.1}") };
         let (cycles, packets) = (took.cycles as f64, took.packets.max(1) as f64);
@@ -43,6 +43,7 @@ fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
             per(ns / packets, took.packets),
             per(cycles / packets, took.packets),
             format!("{each:.2}"),
+            format!("{:.1}", took.longest as f64 / report.cycles_per_ns / 1e3),
             took.times.to_string(),
             took.packets.to_string(),
         ]);
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_report_says_what_a_packet_costs() {
-        let stage = |stage, cycles, times, packets| StagePerf { stage, cycles, times, packets };
+        let stage = |stage, cycles, times, packets| StagePerf { stage, cycles, times, packets, longest: 5200 };
         let thread = ThreadPerf {
             name: "engine".into(),
             stages: vec![stage(Stage::LookUp, 2600, 2, 100), stage(Stage::Idle, 7400, 5, 0)],
@@ -157,9 +158,18 @@ mod tests {
             drops: vec![("table_miss".into(), 50)],
         };
         let text = text(&report);
-        for part in
-            ["10.0", "26.0", "0.50", "26.0 %", "74.0 %", "tuple space", "50.0 %", "1.5", "dropped: table miss 50"]
-        {
+        for part in [
+            "10.0",
+            "26.0",
+            "0.50",
+            "2.0",
+            "26.0 %",
+            "74.0 %",
+            "tuple space",
+            "50.0 %",
+            "1.5",
+            "dropped: table miss 50",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let cache = "in use; knew 75.0 % of 100 packets; has 7 verdicts, room for 16384; out of date 2 times, 1 trials";
