@@ -168,6 +168,12 @@ impl Session {
         }
     }
 
+    /// States that nothing is read from the peer at present, on purpose: its silence is not held against it.
+    pub fn excuse(&mut self, now: Instant) {
+        self.heard = self.heard.max(now);
+        self.probed = self.probed.map(|probed| probed.max(now));
+    }
+
     /// When to call [`Session::poll`] next.
     pub fn deadline(&self) -> Option<Instant> {
         match self.state {

@@ -179,6 +179,10 @@ impl Channel {
                     }
                 }
                 () = tokio::time::sleep(deadline) => {
+                    if !may_read {
+                        // A long reply is under way, longer than silence may last; its answers to echo requests wait unread.
+                        self.session.excuse(self.clock.now());
+                    }
                     self.session.poll(self.clock.now());
                     if has_output && self.clock.now().since(self.wrote_at) >= STALL_TIME {
                         break format!("it took nothing for {STALL_TIME:?}");

@@ -48,3 +48,21 @@ fn echo_requests_are_answered_with_their_data() {
     assert_eq!(said(&mut session), [Message { xid: 77, body: Body::EchoReply(Bytes(vec![1, 2, 3])) }]);
     assert_eq!(session.next_event(), None);
 }
+
+#[test]
+fn a_peer_that_is_not_read_is_excused() {
+    let mut session = switch_up();
+    let at = |seconds: u32| Instant::ZERO + seconds * SECOND;
+    for seconds in [5, 10, 15] {
+        session.excuse(at(seconds));
+        session.poll(at(seconds));
+        assert!(said(&mut session).is_empty(), "no question while nothing is read");
+    }
+    session.poll(at(20));
+    assert!(matches!(said(&mut session)[..], [Message { body: Body::EchoRequest(_), .. }]));
+    session.excuse(at(25));
+    session.poll(at(25));
+    assert!(!session.is_closed(), "its answer may wait to be read");
+    session.poll(at(30));
+    assert!(session.is_closed());
+}
