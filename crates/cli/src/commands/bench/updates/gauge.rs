@@ -1,5 +1,11 @@
 //! What a port sees of the engine: how long it is between two times that it is asked for frames. A frame that comes right after the
 //! first waits that long.
+//!
+//! Whether a long gap is the engine's own or the machine's (interrupts, other programs, a hypervisor) no single gap tells. So the engine's
+//! thread does something else now and then: for as long as the engine may control it reads the clock and does nothing. How often that takes
+//! longer than a gap may, per second of doing it, is what the machine does under the very same load; what gaps exceed it by is the
+//! engine's.
+use super::faults::Faults;
 use crate::commands::bench::datapath::clock::thread_time;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -7,12 +13,16 @@ use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_port::null::NullPort;
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
-use weir_units::Instant;
+use weir_units::{Clock as _, Instant, SystemClock};
 
 /// What a gap is not to exceed.
 pub(super) const PROMISED: Duration = Duration::from_micros(100);
 /// Gaps from here on are looked at more closely: whether the thread was on its processor all the time.
 const LONG: Duration = Duration::from_micros(50);
+/// How long it is spun at once: about as long as the engine controls between two rounds.
+const SPIN: Duration = Duration::from_micros(35);
+/// What part of the time is spun.
+const SPIN_SHARE: u32 = 8;
 /// How often it is noted how long the thread has been on its processor, at least.
 const PERIOD: Duration = Duration::from_millis(1);
 /// Bits of a gap in nanoseconds that are told apart below its highest.
@@ -27,7 +37,11 @@ pub(super) struct Gauge {
     seen: Arc<Seen>,
     /// When frames were last asked for.
     last: Instant,
+    /// When it is spun next.
+    spin_at: Instant,
+    clock: SystemClock,
     checked: Check,
+    faults: Faults,
 }
 
 /// How long the thread had been on a processor at a time.
@@ -35,6 +49,16 @@ pub(super) struct Gauge {
 struct Check {
     at: Instant,
     on: Duration,
+    faults: u64,
+}
+
+/// What happened since a check.
+#[derive(Clone, Copy, Default)]
+struct Meanwhile {
+    /// How long the thread was not on a processor.
+    away: Duration,
+    /// How often memory had to be put to a page first.
+    faults: u64,
 }
 
 /// What was measured, one set of figures for each number that [`Seen::measure`] was given.
@@ -53,6 +77,12 @@ pub(super) struct Gaps {
     /// The same without the time that the thread was not on a processor.
     own_longest_ns: AtomicU64,
     own_over: AtomicU64,
+    /// Of those, gaps in which memory was put to pages.
+    faulty: AtomicU64,
+    /// The same of doing nothing.
+    spun_ns: AtomicU64,
+    spun_over: AtomicU64,
+    spun_own_over: AtomicU64,
 }
 
 impl Seen {
@@ -80,6 +110,10 @@ impl Default for Gaps {
             over: AtomicU64::new(0),
             own_longest_ns: AtomicU64::new(0),
             own_over: AtomicU64::new(0),
+            faulty: AtomicU64::new(0),
+            spun_ns: AtomicU64::new(0),
+            spun_over: AtomicU64::new(0),
+            spun_own_over: AtomicU64::new(0),
         }
     }
 }
@@ -93,13 +127,20 @@ fn nanoseconds(span: Duration) -> u64 {
 }
 
 impl Gaps {
-    fn note(&self, gap: Duration, away: Duration) {
-        let own = gap.saturating_sub(away);
+    fn note(&self, gap: Duration, meanwhile: Meanwhile) {
+        let own = gap.saturating_sub(meanwhile.away);
         add(&self.buckets[bucket(nanoseconds(gap))], 1);
         self.longest_ns.store(self.longest_ns.load(Relaxed).max(nanoseconds(gap)), Relaxed);
         self.own_longest_ns.store(self.own_longest_ns.load(Relaxed).max(nanoseconds(own)), Relaxed);
         add(&self.over, u64::from(gap > PROMISED));
         add(&self.own_over, u64::from(own > PROMISED));
+        add(&self.faulty, u64::from(own > PROMISED && meanwhile.faults > 0));
+    }
+
+    fn note_spun(&self, span: Duration, meanwhile: Meanwhile) {
+        add(&self.spun_ns, nanoseconds(span));
+        add(&self.spun_over, u64::from(span > PROMISED));
+        add(&self.spun_own_over, u64::from(span.saturating_sub(meanwhile.away) > PROMISED));
     }
 
     /// The gap, in nanoseconds, that a share of all gaps is no longer than.
@@ -131,6 +172,17 @@ impl Gaps {
     pub(super) fn over(&self) -> (u64, u64) {
         (self.over.load(Relaxed), self.own_over.load(Relaxed))
     }
+
+    /// How many of the latter had memory put to pages meanwhile.
+    pub(super) fn faulty(&self) -> u64 {
+        self.faulty.load(Relaxed)
+    }
+
+    /// How long it was spun, and how often that took longer than [`PROMISED`]: in all, and without what other programs took.
+    pub(super) fn spun(&self) -> (Duration, u64, u64) {
+        let span = Duration::from_nanos(self.spun_ns.load(Relaxed));
+        (span, self.spun_over.load(Relaxed), self.spun_own_over.load(Relaxed))
+    }
 }
 
 /// Where a time is counted: all below 64 ns are told apart, beyond that it is one part in 32.
@@ -154,26 +206,45 @@ fn upper_end(bucket: usize) -> u64 {
 
 impl Gauge {
     pub(super) fn new(port: NullPort, seen: Arc<Seen>) -> Gauge {
-        Gauge { port, seen, last: Instant::ZERO, checked: Check { at: Instant::ZERO, on: Duration::ZERO } }
+        let checked = Check { at: Instant::ZERO, on: Duration::ZERO, faults: 0 };
+        let (clock, faults) = (SystemClock::start(), Faults::default());
+        Gauge { port, seen, last: Instant::ZERO, spin_at: Instant::ZERO, clock, checked, faults }
     }
 
-    /// How long the thread was not on a processor since this was last asked.
-    fn away(&mut self, now: Instant) -> Duration {
-        let check = Check { at: now, on: thread_time() };
+    /// What happened since this was last asked.
+    fn check(&mut self, now: Instant) -> Meanwhile {
+        let check = Check { at: now, on: thread_time(), faults: self.faults.count() };
         let former = std::mem::replace(&mut self.checked, check);
-        now.since(former.at).saturating_sub(check.on.saturating_sub(former.on))
+        let away = now.since(former.at).saturating_sub(check.on.saturating_sub(former.on));
+        Meanwhile { away, faults: check.faults.saturating_sub(former.faults) }
     }
 
     fn look(&mut self, now: Instant) {
         let gap = now.since(std::mem::replace(&mut self.last, now));
         let is_long = gap >= LONG;
         let looks = is_long || now.since(self.checked.at) >= PERIOD;
-        let away = if looks { self.away(now) } else { Duration::ZERO };
-        let away = if is_long { away } else { Duration::ZERO };
+        let meanwhile = if looks { self.check(now) } else { Meanwhile::default() };
+        let meanwhile = if is_long { meanwhile } else { Meanwhile::default() };
         let set = self.seen.now.load(Relaxed);
         if set != PAUSED {
-            self.seen.sets[set].note(gap, away);
+            self.seen.sets[set].note(gap, meanwhile);
+            if now >= self.spin_at {
+                self.spin(now, set);
+            }
         }
+    }
+
+    /// Does nothing for a while, which is in no gap.
+    fn spin(&mut self, now: Instant, set: usize) {
+        let began = self.clock.now();
+        let mut span = Duration::ZERO;
+        while span < SPIN {
+            span = self.clock.now().since(began);
+        }
+        let end = now + span;
+        let meanwhile = if span >= LONG { self.check(end) } else { Meanwhile::default() };
+        self.seen.sets[set].note_spun(span, meanwhile);
+        (self.last, self.spin_at) = (end, end + SPIN * (SPIN_SHARE - 1));
     }
 }
 
@@ -237,9 +308,13 @@ mod tests {
     fn figures_are_those_of_the_gaps() {
         let gaps = Gaps::default();
         let micros = Duration::from_micros;
-        (1..=1000).for_each(|ns| gaps.note(Duration::from_nanos(ns), Duration::ZERO));
-        gaps.note(micros(300), micros(250));
-        gaps.note(micros(150), Duration::ZERO);
+        let meanwhile = |away, faults| Meanwhile { away: micros(away), faults };
+        (1..=1000).for_each(|ns| gaps.note(Duration::from_nanos(ns), Meanwhile::default()));
+        gaps.note(micros(300), meanwhile(250, 1));
+        gaps.note(micros(150), meanwhile(0, 3));
+        gaps.note_spun(micros(35), Meanwhile::default());
+        gaps.note_spun(micros(200), meanwhile(150, 0));
+        assert_eq!((gaps.spun(), gaps.faulty()), ((micros(235), 1, 0), 1));
         assert!((500..=516).contains(&gaps.quantile_ns(0.5)), "{}", gaps.quantile_ns(0.5));
         assert_eq!((gaps.quantile_ns(1.0), gaps.longest_ns(), gaps.own_longest_ns()), (300_000, 300_000, 150_000));
         assert_eq!(gaps.over(), (2, 1));

@@ -1,5 +1,6 @@
 //! `weir bench updates`: what changing a table costs those who forward, and those who change it.
 mod cost;
+mod faults;
 mod gauge;
 mod phases;
 
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             report.costs.push(costs);
         }
     }
-    say("entries   phase      updates/s     Mpps   gap p50     p99   p99.9  longest   (own)  us   >100 us (own)"
+    say("entries   phase      updates/s     Mpps   gap p50     p99   p99.9  longest   (own)  us   >100 us (own, faults)  a second - idle"
         .to_owned());
     for entries in &args.entries {
         let mut bed = Bed::start(args, *entries)?;
@@ -129,10 +130,13 @@ impl Costs {
 
 impl Figures {
     fn line(&self) -> String {
-        let Figures { entries, phase, mpps, updates_per_second, gap_us: gap, over, own_over, .. } = self;
+        let Figures { entries, phase, mpps, updates_per_second, gap_us: gap, over, own_over, control, .. } = self;
+        let faults = self.own_over_with_faults;
+        let idle = control.own_over_per_second;
+        let own = self.own_over_per_second + idle;
         let name = clap::ValueEnum::to_possible_value(phase).map_or(String::new(), |name| name.get_name().to_owned());
         format!(
-            "{entries:8}  {name:8} {updates_per_second:11.0} {mpps:8.2} {:9.2} {:7.2} {:7.2} {:8.1} {:7.1} {over:10} ({own_over})",
+            "{entries:8}  {name:8} {updates_per_second:11.0} {mpps:8.2} {:9.2} {:7.2} {:7.2} {:8.1} {:7.1} {over:10} ({own_over}, {faults}) {own:10.1} - {idle:.1}",
             gap.p50, gap.p99, gap.p999, gap.longest, gap.own_longest,
         )
     }

@@ -68,7 +68,7 @@ pub(super) struct Figures {
     pub(super) entries: u32,
     pub(super) phase: Phase,
     pub(super) seconds: f64,
-    /// Millions of packets per second that were forwarded meanwhile.
+    /// Millions of packets per second that were forwarded meanwhile, the control's time left out.
     pub(super) mpps: f64,
     /// Flow-mods, or entries that were told, deleted or ended.
     pub(super) updates: u64,
@@ -78,6 +78,33 @@ pub(super) struct Figures {
     pub(super) over: u64,
     /// Those that are so long without the time that other programs had the processor meanwhile.
     pub(super) own_over: u64,
+    /// Those among them in which memory was put to pages.
+    pub(super) own_over_with_faults: u64,
+    /// The same thread doing nothing, in the same time.
+    pub(super) control: Control,
+    /// Gaps beyond 100 microseconds a second of forwarding, other programs' time left out, less those that doing nothing has.
+    pub(super) own_over_per_second: f64,
+}
+
+/// What the machine does to the engine's thread while that does nothing, for 35 microseconds at a time.
+#[derive(Debug, Serialize)]
+pub(super) struct Control {
+    pub(super) seconds: f64,
+    /// How often that took more than 100 microseconds.
+    pub(super) over: u64,
+    /// The same without the time that other programs had the processor meanwhile.
+    pub(super) own_over: u64,
+    /// The latter per second of doing nothing.
+    pub(super) own_over_per_second: f64,
+}
+
+impl Control {
+    fn of(gaps: &Gaps) -> Control {
+        let (span, over, own_over) = gaps.spun();
+        let seconds = span.as_secs_f64();
+        let own_over_per_second = if seconds > 0.0 { own_over as f64 / seconds } else { 0.0 };
+        Control { seconds, over, own_over, own_over_per_second }
+    }
 }
 
 /// Microseconds between two times that a port was asked for frames.
@@ -225,17 +252,21 @@ impl Bed<'_> {
         self.seen.measure(PAUSED);
         let updates = updates?;
         let gaps = self.seen.gaps(phase.set());
-        let (over, own_over) = gaps.over();
+        let ((over, own_over), control) = (gaps.over(), Control::of(gaps));
+        let forwarding = seconds - control.seconds;
         Ok(Figures {
             entries: self.entries,
             phase,
             seconds,
-            mpps: gaps.packets() as f64 / seconds / 1e6,
+            mpps: gaps.packets() as f64 / forwarding / 1e6,
             updates,
             updates_per_second: updates as f64 / seconds,
             gap_us: Gap::of(gaps),
             over,
             own_over,
+            own_over_with_faults: gaps.faulty(),
+            own_over_per_second: own_over as f64 / forwarding - control.own_over_per_second,
+            control,
         })
     }
 
