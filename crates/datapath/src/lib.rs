@@ -316,10 +316,9 @@ impl Datapath {
         let mut gone = Vec::new();
         // Entries that a bundle may yet bring back do not end meanwhile.
         let mut entries = if self.is_busy() { Some(now) } else { self.tables().expire(now, EXPIRE_MOST, &mut gone) };
-        for table in &mut self.tables {
-            if !table.give_back() {
-                entries = Some(now);
-            }
+        let all = self.tables.iter_mut().fold(self.timers.give_back(), |all, table| table.give_back() & all);
+        if !all {
+            entries = Some(now);
         }
         self.tell_removed(gone, out);
         let buffers = self.plane.buffers.expire(now);

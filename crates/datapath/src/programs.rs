@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// Programs to choose from; beyond them, programs are not shared. Where there are so many they mostly differ.
 const MOST: usize = 1 << 16;
+/// With so many there is made room for all at once: later, making room means moving tens of thousands, which packets would wait for.
+const FEW: usize = 1024;
 /// Programs looked at in a step, whether they are still in use: more than one comes with a flow-mod.
 const STEP: usize = 2;
 
@@ -35,6 +37,10 @@ impl Programs {
         }
         let program = Arc::new(program);
         if self.all.len() < MOST {
+            if self.all.len() == FEW {
+                self.places.reserve(MOST - FEW, |at| self.all[*at].0);
+                self.all.reserve_exact(MOST - FEW);
+            }
             self.places.insert_unique(hash, self.all.len(), |at| self.all[*at].0);
             self.all.push((hash, program.clone()));
         }
@@ -61,6 +67,9 @@ impl Programs {
             *place = at;
         }
         self.all.swap_remove(at);
+        if self.all.is_empty() {
+            (self.all, self.places) = Default::default();
+        }
     }
 }
 
@@ -102,8 +111,9 @@ mod tests {
         let more = u32::try_from(MOST).unwrap() + 10;
         let kept: Vec<_> = (0..more).map(|port| programs.share(output(port))).collect();
         assert_eq!((programs.all.len(), kept.len()), (MOST, MOST + 10));
+        assert_eq!(programs.all.capacity(), MOST, "moved no more");
         drop(kept);
         (0..MOST).for_each(|_| programs.step());
-        assert_eq!((programs.all.len(), programs.places.len()), (0, 0));
+        assert_eq!((programs.all.capacity(), programs.places.capacity()), (0, 0), "nothing stays");
     }
 }

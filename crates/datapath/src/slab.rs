@@ -1,9 +1,14 @@
 //! Things at places with numbers, in pieces of memory that never move and go back as soon as they are empty: a million things come and
 //! go without anything being copied. Low places are filled first, so that what stays of many lies close together.
 use std::collections::BTreeSet;
+use std::ops::Range;
+use weir_memory::{Pieces, prefetch};
 
 /// Places of a piece.
 const PIECE: usize = 256;
+
+/// Pieces of a span: its places are what two megabytes of an array have that has 32 bytes for each.
+const SPAN: usize = 256;
 
 /// Pieces at the end that are forgotten when one is emptied: more than one, so that none stay behind for long.
 const MAX_FORGOTTEN: usize = 16;
@@ -11,10 +16,14 @@ const MAX_FORGOTTEN: usize = 16;
 /// See the module's page.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    pieces: Vec<Option<Box<Piece<T>>>>,
+    pieces: Pieces<Piece<T>>,
     /// Pieces with room, those that are not there included.
     with_room: BTreeSet<u32>,
     len: usize,
+    /// By span: how many pieces of it are there.
+    spans: Vec<u16>,
+    /// Spans that have been emptied, to be told.
+    vacated: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -34,7 +43,7 @@ enum Place<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Slab<T> {
-        Slab { pieces: Vec::new(), with_room: BTreeSet::new(), len: 0 }
+        Slab { pieces: Pieces::default(), with_room: BTreeSet::new(), len: 0, spans: Vec::new(), vacated: Vec::new() }
     }
 }
 
@@ -51,16 +60,23 @@ impl<T> Slab<T> {
     /// What is at a place.
     #[inline]
     pub(crate) fn get(&self, place: u32) -> Option<&T> {
-        match &self.pieces.get(place as usize / PIECE)?.as_ref()?.places[place as usize % PIECE] {
+        match &self.pieces.get(place as usize / PIECE)?.places[place as usize % PIECE] {
             Place::Taken(thing) => Some(thing),
             Place::Free(_) => None,
+        }
+    }
+
+    /// Begins to fetch what is at a place.
+    pub(crate) fn fetch(&self, place: u32) {
+        if let Some(piece) = self.pieces.get(place as usize / PIECE) {
+            prefetch(&piece.places, place as usize % PIECE);
         }
     }
 
     /// What is at a place, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, place: u32) -> Option<&mut T> {
-        match &mut self.pieces.get_mut(place as usize / PIECE)?.as_mut()?.places[place as usize % PIECE] {
+        match &mut self.pieces.get_mut(place as usize / PIECE)?.places[place as usize % PIECE] {
             Place::Taken(thing) => Some(thing),
             Place::Free(_) => None,
         }
@@ -69,7 +85,7 @@ impl<T> Slab<T> {
     /// The place where the next thing goes.
     pub(crate) fn next_place(&self) -> u32 {
         let number = self.with_room.first().map_or(self.pieces.len(), |number| *number as usize);
-        let free = self.pieces.get(number).and_then(Option::as_ref).map_or(0, |piece| piece.free);
+        let free = self.pieces.get(number).map_or(0, |piece| piece.free);
         u32::try_from(number * PIECE).unwrap_or(u32::MAX) + u32::from(free)
     }
 
@@ -80,11 +96,10 @@ impl<T> Slab<T> {
     pub(crate) fn insert(&mut self, thing: T) -> u32 {
         let number = self.with_room.first().copied().unwrap_or_else(|| {
             let number = u32::try_from(self.pieces.len()).expect("fewer things than numbers");
-            self.pieces.push(None);
             self.with_room.insert(number);
             number
         });
-        let piece = self.pieces[number as usize].get_or_insert_with(Piece::new);
+        let piece = self.piece(number as usize);
         let at = piece.free;
         if let Place::Free(next) = std::mem::replace(&mut piece.places[usize::from(at)], Place::Taken(thing)) {
             piece.free = next;
@@ -100,11 +115,8 @@ impl<T> Slab<T> {
     /// Puts something back at a place that it was taken from and that is free.
     pub(crate) fn put_back(&mut self, place: u32, thing: T) {
         let number = place as usize / PIECE;
-        while self.pieces.len() <= number {
-            self.with_room.insert(u32::try_from(self.pieces.len()).unwrap_or(u32::MAX));
-            self.pieces.push(None);
-        }
-        let piece = self.pieces[number].get_or_insert_with(Piece::new);
+        self.with_room.extend((self.pieces.len()..=number).filter_map(|number| u32::try_from(number).ok()));
+        let piece = self.piece(number);
         let at = u16::try_from(place as usize % PIECE).unwrap_or(0);
         piece.take_free(at);
         piece.places[usize::from(at)] = Place::Taken(thing);
@@ -118,7 +130,7 @@ impl<T> Slab<T> {
     /// Takes what is at a place.
     pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
         let number = place as usize / PIECE;
-        let piece = self.pieces.get_mut(number)?.as_mut()?;
+        let piece = self.pieces.get_mut(number)?;
         let slot = &mut piece.places[place as usize % PIECE];
         if matches!(slot, Place::Free(_)) {
             return None;
@@ -130,11 +142,8 @@ impl<T> Slab<T> {
             self.with_room.insert(place / u32::try_from(PIECE).unwrap_or(1));
         }
         self.len -= 1;
-        if self.len == 0 {
-            *self = Slab::default();
-        } else if piece.used == 0 {
-            self.pieces[number] = None;
-            self.shorten();
+        if piece.used == 0 {
+            self.drop_piece(number);
         }
         Some(thing)
     }
@@ -145,7 +154,7 @@ impl<T> Slab<T> {
         let mut at = from;
         std::iter::from_fn(move || {
             while at < end {
-                let Some(piece) = &self.pieces[at / PIECE] else {
+                let Some(piece) = self.pieces.get(at / PIECE) else {
                     at = (at / PIECE + 1) * PIECE;
                     continue;
                 };
@@ -166,7 +175,7 @@ impl<T> Slab<T> {
         while *end > 0 && *most > 0 {
             *most -= 1;
             let place = *end - 1;
-            if let Some(Some(piece)) = self.pieces.get(place as usize / PIECE) {
+            if let Some(piece) = self.pieces.get(place as usize / PIECE) {
                 *end = place;
                 if let Place::Taken(thing) = &piece.places[place as usize % PIECE] {
                     return Some(thing);
@@ -178,13 +187,63 @@ impl<T> Slab<T> {
         None
     }
 
-    /// Forgets pieces at the end that are not there, a few at a time: nobody waits for thousands. Whether that is all.
-    pub(crate) fn shorten(&mut self) -> bool {
+    /// Gives back memory of things that went, a few pieces at a time: nobody waits for thousands. Whether that was all.
+    pub(crate) fn give_back(&mut self) -> bool {
+        self.shorten() & self.pieces.give_back()
+    }
+
+    /// Takes note of a range of places that was emptied since this was asked last and is empty, with all that is empty around it.
+    pub(crate) fn vacated(&mut self) -> Option<Range<usize>> {
+        let is_empty = |span: usize| self.spans.get(span).is_none_or(|count| *count == 0);
+        let span = loop {
+            let span = self.vacated.pop()?;
+            if is_empty(span) && span < self.spans.len() {
+                break span;
+            }
+        };
+        let first = (0..span).rev().take_while(|span| is_empty(*span)).last().unwrap_or(span);
+        let end = (span..self.spans.len()).find(|span| !is_empty(*span)).unwrap_or(self.spans.len());
+        Some(first * SPAN * PIECE..end * SPAN * PIECE)
+    }
+
+    /// States that what was to be done about a range of places has not all been done.
+    pub(crate) fn is_still_vacated(&mut self, places: &Range<usize>) {
+        self.vacated.push(places.start / (SPAN * PIECE));
+    }
+
+    /// A piece, made if it is not there.
+    fn piece(&mut self, number: usize) -> &mut Piece<T> {
+        if self.pieces.get(number).is_none() {
+            if self.spans.len() <= number / SPAN {
+                self.spans.resize(number / SPAN + 1, 0);
+            }
+            self.spans[number / SPAN] += 1;
+            self.pieces.put(number, Piece::new());
+        }
+        self.pieces.get_mut(number).expect("it was put there")
+    }
+
+    fn drop_piece(&mut self, number: usize) {
+        self.pieces.remove(number);
+        let span = &mut self.spans[number / SPAN];
+        *span -= 1;
+        if *span == 0 {
+            self.vacated.push(number / SPAN);
+        }
+        self.shorten();
+        if self.len == 0 {
+            self.with_room.clear();
+            while self.pieces.forget_last() {}
+            (self.spans, self.vacated) = Default::default();
+        }
+    }
+
+    /// Forgets pieces at the end that are not there, a few at a time. Whether that is all.
+    fn shorten(&mut self) -> bool {
         for _ in 0..MAX_FORGOTTEN {
-            if !matches!(self.pieces.last(), Some(None)) {
+            if !self.pieces.forget_last() {
                 return true;
             }
-            self.pieces.pop();
             self.with_room.remove(&u32::try_from(self.pieces.len()).unwrap_or(u32::MAX));
         }
         false
@@ -192,9 +251,9 @@ impl<T> Slab<T> {
 }
 
 impl<T> Piece<T> {
-    fn new() -> Box<Piece<T>> {
+    fn new() -> Piece<T> {
         let places = std::array::from_fn(|at| Place::Free(u16::try_from(at + 1).unwrap_or(u16::MAX)));
-        Box::new(Piece { places, free: 0, used: 0 })
+        Piece { places, free: 0, used: 0 }
     }
 
     /// Takes a place out of the list of free ones.
@@ -215,6 +274,26 @@ impl<T> Piece<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn ranges_that_are_empty_are_told_once() {
+        let mut slab = Slab::default();
+        let span = SPAN * PIECE;
+        (0..5 * span).for_each(|_| _ = slab.insert(()));
+        let empty = |slab: &mut Slab<()>, spans: Range<usize>| {
+            (spans.start * span..spans.end * span).for_each(|place| _ = slab.remove(u32::try_from(place).unwrap()));
+        };
+        empty(&mut slab, 1..3);
+        slab.remove(0);
+        assert_eq!(slab.vacated(), Some(span..3 * span));
+        slab.is_still_vacated(&(span..3 * span));
+        empty(&mut slab, 3..4);
+        let told: Vec<_> = std::iter::from_fn(|| slab.vacated()).collect();
+        assert!(!told.is_empty() && told.iter().all(|places| *places == (span..4 * span)), "{told:?}");
+        (0..=span).for_each(|_| _ = slab.insert(()));
+        empty(&mut slab, 4..5);
+        assert_eq!((slab.vacated(), slab.vacated()), (Some(2 * span..5 * span), None));
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]

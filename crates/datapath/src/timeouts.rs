@@ -23,6 +23,8 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const REACH: u64 = 1 << (LEVELS * SLOT_BITS);
 /// Timers of a slot up to which the earliest is looked for, to wake when it is up; otherwise when its slot begins.
 const LOOKED_AT: usize = 16;
+/// Timers that are up at once for which memory is kept.
+const KEPT: usize = 4096;
 
 /// A timer that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +129,14 @@ impl Timers {
             }
         }
         None
+    }
+
+    /// Gives back memory that timers left which have ended, some of it. Whether that was all.
+    pub(crate) fn give_back(&mut self) -> bool {
+        if self.due.is_empty() && self.due.capacity() > KEPT {
+            self.due = BinaryHeap::new();
+        }
+        self.timers.give_back()
     }
 
     /// When to look for timers that are up at the latest.

@@ -151,7 +151,8 @@ impl Datapath {
         for (number, table) in (0_u8..).zip(&self.tables).skip(walk.table) {
             if walk.filter.is_about(number) {
                 let places = table.places(walk.place, left);
-                for (id, entry) in places.filter(|(_, entry)| walk.filter.lets(entry)) {
+                let lets = |id, entry| walk.filter.lets(entry, || table.words_of(id, entry));
+                for (id, entry) in places.filter(|(id, entry)| lets(*id, entry)) {
                     meet(number, id, entry);
                 }
                 let end = table.n_places().min(walk.place + left);

@@ -79,7 +79,13 @@ impl Tables<'_> {
             return Err(FlowModFailed::BadTableId.into());
         }
         let words = WordMatches::new(&key, &mask);
+        // In a large table an entry is in no cache: it comes while the rest of the message is looked at.
+        let table = self.tables.get(usize::from(flow.table.0));
+        let fetched = table.and_then(|table| table.fetch(&words));
         if is_delete {
+            if let Some(table) = table {
+                table.fetch_entry(fetched);
+            }
             // Only deletes are filtered by what entries do (OpenFlow 1.3.5, 6.4).
             let filter =
                 Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, words) };
@@ -87,6 +93,9 @@ impl Tables<'_> {
         }
         check_flags(flow.flags)?;
         let program = self.compile(flow, version, key, mask)?;
+        if let Some(table) = self.tables.get(usize::from(flow.table.0)) {
+            table.fetch_entry(fetched);
+        }
         let flow = Cow::Borrowed(flow);
         if flow.command != FlowCommand::Add {
             let filter = Filter::of_flow_mod(&flow, words.clone());
@@ -192,7 +201,6 @@ impl Tables<'_> {
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
             matching: Written::new(&flow.matching),
-            words: words.clone(),
             priority: flow.priority,
             cookie: flow.cookie,
             importance: flow.importance,
@@ -216,7 +224,7 @@ impl Tables<'_> {
                 id
             }
             None => {
-                let id = table.insert(entry);
+                let id = table.insert(entry, words);
                 self.journal.note(|| Undo::Added(flow.table.0, id));
                 id
             }
@@ -288,7 +296,10 @@ pub(crate) fn select<'a>(
         let by_index = filter.strict.map(|priority| table.find(&filter.words, priority));
         let one = by_index.flatten().and_then(|id| Some((id, table.get(id)?)));
         let all = by_index.is_none().then(|| table.iter()).into_iter().flatten();
-        one.into_iter().chain(all).filter(move |(_, entry)| filter.lets(entry)).map(move |(id, e)| (number, id, e))
+        one.into_iter()
+            .chain(all)
+            .filter(move |(id, entry)| filter.lets(entry, || table.words_of(*id, entry)))
+            .map(move |(id, e)| (number, id, e))
     })
 }
 
@@ -330,14 +341,15 @@ impl Filter {
         self.table == TableId::ALL || self.table.0 == table
     }
 
-    pub(crate) fn lets(&self, entry: &FlowEntry) -> bool {
-        self.lets_doing(entry, &entry.program)
+    /// Whether it lets an entry through, whose match as tables compare it `words` gives.
+    pub(crate) fn lets(&self, entry: &FlowEntry, words: impl FnOnce() -> WordMatches) -> bool {
+        self.lets_doing(entry, &entry.program, words)
     }
 
-    /// Whether it lets an entry through that does what `program` says.
-    pub(crate) fn lets_doing(&self, entry: &FlowEntry, program: &Program) -> bool {
+    /// The same of an entry that does what `program` says.
+    pub(crate) fn lets_doing(&self, entry: &FlowEntry, program: &Program, words: impl FnOnce() -> WordMatches) -> bool {
         (entry.cookie ^ self.cookie) & self.cookie_mask == 0
-            && (self.strict.is_some() || entry.words.is_within(&self.words))
+            && (self.strict.is_some() || self.words.is_any() || words().is_within(&self.words))
             && (self.out_port == PortNo::ANY || program.outputs_to(self.out_port))
             && (self.out_group == GroupId::ANY || program.sends_to(self.out_group))
     }

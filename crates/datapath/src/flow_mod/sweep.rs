@@ -164,11 +164,11 @@ impl What<'_> {
         few.map_or(Left::Below(u32::MAX), Left::Few)
     }
 
-    fn lets(&self, table: u8, entry: &FlowEntry) -> bool {
+    fn lets(&self, table: u8, entry: &FlowEntry, words: impl FnOnce() -> WordMatches) -> bool {
         match self {
-            What::Delete(filter) => filter.lets(entry),
-            What::Modify(modify) => modify.filter.lets(entry),
-            What::Add(add) => entry.priority == add.flow.priority && entry.words.overlaps(&add.words),
+            What::Delete(filter) => filter.lets(entry, words),
+            What::Modify(modify) => modify.filter.lets(entry, words),
+            What::Add(add) => entry.priority == add.flow.priority && words().overlaps(&add.words),
             What::WithGroup(group) => entry.program.sends_to(*group),
             What::WithMeter(meter) => entry.program.is_metered_by(*meter),
             What::Clear(clear) => clear.takes(table, entry),
@@ -247,8 +247,9 @@ impl Tables<'_> {
                 let is_through = usize::from(sweep.table) >= self.tables.len();
                 return Ok(is_through && self.end(now, sweep, gone)?);
             };
-            let entry = self.tables[usize::from(table)].get(id);
-            if entry.is_some_and(|entry| sweep.what.lets(table, entry)) {
+            let entries = &self.tables[usize::from(table)];
+            let lets = |entry: &FlowEntry| sweep.what.lets(table, entry, || entries.words_of(id, entry));
+            if entries.get(id).is_some_and(lets) {
                 *most = most.saturating_sub(CHANGE);
                 self.change(now, sweep, table, id, gone)?;
             }

@@ -106,8 +106,10 @@ impl Monitor {
 
     /// Whether the entry is one that it is about, as it is or as it was.
     fn lets(&self, change: &Change) -> bool {
-        let was = change.former.as_ref().is_some_and(|former| self.filter.lets_doing(&change.entry, former));
-        was || self.filter.lets(&change.entry)
+        // The entry may be gone from its table, which could tell.
+        let words = || change.entry.matching.words();
+        let was = change.former.as_ref().is_some_and(|former| self.filter.lets_doing(&change.entry, former, words));
+        was || self.filter.lets(&change.entry, words)
     }
 }
 

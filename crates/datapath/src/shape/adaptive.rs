@@ -5,6 +5,7 @@ use super::linear::Linear;
 use super::prefix::Overlay;
 use super::pruned::Pruned;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
+use std::ops::Range;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
@@ -73,6 +74,14 @@ impl Adaptive {
         }
     }
 
+    /// Gives back memory for places where no entry is, some of it. Whether that was all.
+    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
+        match &mut self.shape {
+            Shape::Linear(_) => true,
+            Shape::Hashed(hashed) => hashed.tuples.forget(places),
+        }
+    }
+
     /// The entry that a packet matches, of those that `shows` lets through; not in a hurry.
     pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
         match &self.shape {
@@ -119,6 +128,27 @@ impl Classifier for Adaptive {
         match &self.shape {
             Shape::Linear(linear) => linear.find(priority, words),
             Shape::Hashed(hashed) => hashed.tuples.find(priority, words),
+        }
+    }
+
+    fn fetch(&self, words: &WordMatches) -> Option<u32> {
+        match &self.shape {
+            Shape::Linear(_) => None,
+            Shape::Hashed(hashed) => hashed.tuples.entries().fetch_match(words),
+        }
+    }
+
+    fn probable(&self, fetched: u32) -> Option<EntryId> {
+        match &self.shape {
+            Shape::Linear(_) => None,
+            Shape::Hashed(hashed) => Some(hashed.tuples.entries().probable(fetched)).filter(|id| *id != EntryId::NONE),
+        }
+    }
+
+    fn words_of(&self, id: EntryId, priority: u16) -> Option<WordMatches> {
+        match &self.shape {
+            Shape::Linear(linear) => linear.words_of(id, priority),
+            Shape::Hashed(hashed) => hashed.tuples.words_of(id, priority),
         }
     }
 

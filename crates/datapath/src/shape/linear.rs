@@ -65,6 +65,12 @@ impl Classifier for Linear {
         group.candidates.iter().find(|candidate| candidate.words == *words).map(|candidate| candidate.id)
     }
 
+    fn words_of(&self, id: EntryId, priority: u16) -> Option<WordMatches> {
+        let group = &self.groups[self.group(priority).ok()?];
+        let candidate = group.candidates.get(*self.places.get(id.index())? as usize)?;
+        (candidate.id == id).then(|| candidate.words.clone())
+    }
+
     #[inline]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         // Loops, not a chain of iterators: that keeps a place in both ends of two lists.

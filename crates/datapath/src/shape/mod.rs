@@ -8,11 +8,13 @@ pub(crate) mod hash;
 pub(crate) mod linear;
 pub(crate) mod prefix;
 pub(crate) mod pruned;
+mod words;
+
+pub(crate) use words::{WordMatch, WordMatches};
 
 use describe::Described;
-use std::sync::Arc;
 use weir_memory::OutOfMemory;
-use weir_packet::{FlowKey, FlowMask, Parsed};
+use weir_packet::{FlowKey, Parsed};
 
 /// Packets of a burst at most.
 pub(crate) const MAX_BURST: usize = 64;
@@ -100,81 +102,6 @@ impl EntryId {
     }
 }
 
-/// What a match demands of one word of the flow key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct WordMatch {
-    /// Which word.
-    pub(crate) word: u8,
-    /// Its bits that count; not zero.
-    pub(crate) mask: u64,
-    /// What they must be; zero elsewhere.
-    pub(crate) value: u64,
-}
-
-/// A match as tables compare it: the words it looks at, ascending. Two matches are the same when these are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct WordMatches(Arc<[WordMatch]>);
-
-impl WordMatches {
-    /// The words of `key` that count in `mask`.
-    pub(crate) fn new(key: &FlowKey, mask: &FlowMask) -> WordMatches {
-        let words = (0_u8..).zip(key.words.iter().zip(&mask.words));
-        let counting = words.filter(|(_, (_, mask))| **mask != 0);
-        WordMatches(
-            counting.map(|(word, (value, mask))| WordMatch { word, mask: *mask, value: value & mask }).collect(),
-        )
-    }
-
-    /// What is demanded of these words, in ascending order.
-    pub(crate) fn of(words: impl Iterator<Item = WordMatch>) -> WordMatches {
-        WordMatches(words.collect())
-    }
-
-    /// The words, ascending.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &WordMatch> {
-        self.0.iter()
-    }
-
-    /// Whether a packet with this flow key matches.
-    #[inline]
-    pub(crate) fn matches(&self, key: &FlowKey) -> bool {
-        self.0.iter().all(|m| key.words[usize::from(m.word)] & m.mask == m.value)
-    }
-
-    /// Which packets of a burst match.
-    #[inline(always)]
-    pub(crate) fn matches_of(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes) -> Lanes {
-        let mut hits = lanes;
-        for one in self.0.iter() {
-            let word = usize::from(one.word);
-            let mut equal = 0;
-            hits.each(|lane| equal |= u64::from(keys[lane].key.words[word] & one.mask == one.value) << lane);
-            hits = Lanes(equal);
-        }
-        hits
-    }
-
-    /// Whether everything matches.
-    pub(crate) fn is_any(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Whether some packet matches both.
-    pub(crate) fn overlaps(&self, other: &WordMatches) -> bool {
-        self.0.iter().all(|a| {
-            let same_word = other.0.iter().find(|b| b.word == a.word);
-            same_word.is_none_or(|b| (a.value ^ b.value) & a.mask & b.mask == 0)
-        })
-    }
-
-    /// Whether every packet that matches `self` matches `wider` too, field by field (OpenFlow 1.3.5, 6.4: non-strict).
-    pub(crate) fn is_within(&self, wider: &WordMatches) -> bool {
-        wider.0.iter().all(|w| {
-            self.0.iter().any(|m| m.word == w.word && m.mask & w.mask == w.mask && m.value & w.mask == w.value)
-        })
-    }
-}
-
 /// Finds the entry of the highest priority that a packet matches. Among several of the same priority any is right
 /// (OpenFlow 1.3.5, 5.3).
 pub(crate) trait Classifier {
@@ -186,6 +113,16 @@ pub(crate) trait Classifier {
     fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches);
     /// The entry with exactly this match and priority.
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId>;
+    /// Begins to fetch what finding this match looks at; gives what [`Classifier::probable`] is asked with a while later.
+    fn fetch(&self, _words: &WordMatches) -> Option<u32> {
+        None
+    }
+    /// The entry that probably has the match, which it begins to fetch, too.
+    fn probable(&self, _fetched: u32) -> Option<EntryId> {
+        None
+    }
+    /// An entry's match, where it can be told; of an entry that is in, with its priority.
+    fn words_of(&self, id: EntryId, priority: u16) -> Option<WordMatches>;
     /// The entries that match nothing but what `words` does too, where that can be told without looking at all.
     fn few_within(&self, _words: &WordMatches) -> Option<Vec<EntryId>> {
         None

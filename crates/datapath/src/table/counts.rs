@@ -2,6 +2,7 @@
 //! line; what is read is the sum.
 use super::hot::{Count, FlowCounter, Hot, Verdict, VerdictWord};
 use crate::shape::EntryId;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_memory::{Array, OutOfMemory, prefetch};
 use weir_units::Instant;
@@ -72,6 +73,8 @@ impl Counts {
     /// There is no memory; nothing has changed for other entries.
     pub(crate) fn make_room(&mut self, id: EntryId) -> Result<(), OutOfMemory> {
         if self.hot.len() > id.index() {
+            self.hot.use_again(id.index());
+            self.shares.iter_mut().for_each(|share| share.use_again(id.index()));
             return Ok(());
         }
         // The workers' first: what the engine's own have room for, all have.
@@ -87,6 +90,12 @@ impl Counts {
             self.shares.iter_mut().for_each(|share| share.truncate(len));
         }
         self.hot.len() <= n_places
+    }
+
+    /// Gives memory of places back where no entry is, some of it. Whether that is all.
+    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
+        let all = self.hot.forget(places.clone());
+        self.shares.iter_mut().fold(all, |all, share| share.forget(places.clone()) & all)
     }
 
     /// Bytes of memory that entries have here.

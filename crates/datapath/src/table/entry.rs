@@ -1,6 +1,5 @@
 //! A flow entry, and what packets count for it.
 use crate::program::Program;
-use crate::shape::WordMatches;
 use crate::table::{FlowCounter, Written};
 use crate::timeouts::TimerId;
 use std::sync::Arc;
@@ -14,10 +13,8 @@ use weir_units::Instant;
 /// A flow entry (OpenFlow 1.3.5, 5.2).
 #[derive(Debug, Clone)]
 pub(crate) struct FlowEntry {
-    /// The match as the controller wrote it, for statistics.
+    /// The match as the controller wrote it, for statistics; how tables compare it, the classifier knows.
     pub(crate) matching: Written,
-    /// The match as tables compare it.
-    pub(crate) words: WordMatches,
     pub(crate) priority: u16,
     pub(crate) cookie: u64,
     /// What eviction goes by, lowest first.
@@ -36,10 +33,13 @@ pub(crate) struct FlowEntry {
     pub(crate) program: Arc<Program>,
 }
 
+// With what is beside it for lookups and counting, well below the 300 bytes that an entry of a connection may cost.
+const _: () = assert!(size_of::<FlowEntry>() == 88);
+
 impl FlowEntry {
     /// Whether it is its table's table-miss entry (OpenFlow 1.3.5, 5.4).
     pub(crate) fn is_table_miss(&self) -> bool {
-        self.priority == 0 && self.words.is_any()
+        self.priority == 0 && self.matching.is_any()
     }
 
     /// When it ends whatever packets come.

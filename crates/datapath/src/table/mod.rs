@@ -177,6 +177,19 @@ impl FlowTable {
         self.classifier.find(priority, words).filter(|id| !self.is_gone(*id))
     }
 
+    /// Begins to fetch what finding the entry of a match looks at; the result is for [`FlowTable::fetch_entry`].
+    pub(crate) fn fetch(&self, words: &WordMatches) -> Option<u32> {
+        self.classifier.fetch(words)
+    }
+
+    /// Begins to fetch the entry that will probably be found.
+    pub(crate) fn fetch_entry(&self, fetched: Option<u32>) {
+        if let Some(id) = fetched.and_then(|fetched| self.classifier.probable(fetched)) {
+            self.counts.soon(id);
+            self.entries.fetch(id.0);
+        }
+    }
+
     /// The entries within a match, where the classifier can tell them without going through all.
     pub(crate) fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
         self.there(self.classifier.few_within(words))
@@ -192,6 +205,11 @@ impl FlowTable {
         let mut few = few?;
         few.retain(|id| !self.is_gone(*id));
         Some(few)
+    }
+
+    /// An entry's match as tables compare it.
+    pub(crate) fn words_of(&self, id: EntryId, entry: &FlowEntry) -> WordMatches {
+        self.classifier.words_of(id, entry.priority).unwrap_or_else(|| entry.matching.words())
     }
 
     /// The entry in the last place below `end` that has one; see [`Slab::last_below`].
@@ -234,15 +252,15 @@ impl FlowTable {
     }
 
     /// Adds an entry; none with its match and priority is there, and [`FlowTable::make_room`] was asked for it.
-    pub(crate) fn insert(&mut self, entry: FlowEntry) -> EntryId {
+    pub(crate) fn insert(&mut self, entry: FlowEntry, words: &WordMatches) -> EntryId {
         if self.pending.is_some()
-            && let Some(gone) = self.classifier.find(entry.priority, &entry.words)
+            && let Some(gone) = self.classifier.find(entry.priority, words)
         {
-            self.come_back(gone, entry);
+            self.come_back(gone, entry, words);
             return gone;
         }
         let id = EntryId(self.entries.next_place());
-        self.index(id, &entry);
+        self.index(id, &entry, words);
         self.entries.insert(entry);
         id
     }
@@ -271,35 +289,36 @@ impl FlowTable {
         if self.get(id).is_some() {
             return Ok(self.replace(id, entry));
         }
+        let words = entry.matching.words();
         if self.is_gone(id) {
-            self.come_back(id, entry);
+            self.come_back(id, entry, &words);
             return Ok(None);
         }
-        if self.make_room_at(id, &entry.words).is_err() {
+        if self.make_room_at(id, &words).is_err() {
             return Err(Box::new(entry));
         }
-        self.index(id, &entry);
+        self.index(id, &entry, &words);
         self.entries.put_back(id.0, entry);
         Ok(None)
     }
 
     /// Puts an entry to a place where packets may still see another of its match and priority.
-    fn come_back(&mut self, id: EntryId, entry: FlowEntry) {
-        self.connect(id, &entry);
+    fn come_back(&mut self, id: EntryId, entry: FlowEntry, words: &WordMatches) {
+        self.connect(id, &entry, words);
         if let Some(place) = self.entries.get_mut(id.0) {
             *place = entry;
         }
     }
 
     /// Makes an entry known to all that looks for it; there is room.
-    fn index(&mut self, id: EntryId, entry: &FlowEntry) {
-        self.classifier.make_room(id, &entry.words).expect("FlowTable::make_room has made it");
-        self.classifier.insert(id, entry.priority, &entry.words);
-        self.connect(id, entry);
+    fn index(&mut self, id: EntryId, entry: &FlowEntry, words: &WordMatches) {
+        self.classifier.make_room(id, words).expect("FlowTable::make_room has made it");
+        self.classifier.insert(id, entry.priority, words);
+        self.connect(id, entry, words);
     }
 
     /// The same, but for the classifier.
-    fn connect(&mut self, id: EntryId, entry: &FlowEntry) {
+    fn connect(&mut self, id: EntryId, entry: &FlowEntry, words: &WordMatches) {
         if let Some(pending) = &mut self.pending {
             pending.came(id);
         }
@@ -308,7 +327,7 @@ impl FlowTable {
         self.metered.swap(None, Some(&entry.program));
         let verdict = self.verdict_of(&entry.program);
         self.counts.set_verdict(id, verdict);
-        self.reach.came(&entry.words, verdict);
+        self.reach.came(words, verdict);
     }
 
     /// Removes an entry.
@@ -331,8 +350,22 @@ impl FlowTable {
 
     /// Gives back memory that entries left which have gone. Whether that was all.
     pub(crate) fn give_back(&mut self) -> bool {
-        let all = [self.entries.shorten(), self.counts.trim(self.entries.n_places()), self.classifier.give_back()];
+        let all = [
+            self.entries.give_back(),
+            self.counts.trim(self.entries.n_places()),
+            self.classifier.give_back(),
+            self.hollow(),
+        ];
         !all.contains(&false)
+    }
+
+    /// Gives back some of what is kept beside entries for places that are empty, though there are entries in places behind them.
+    fn hollow(&mut self) -> bool {
+        let Some(places) = self.entries.vacated() else { return true };
+        if !(self.counts.forget(places.clone()) & self.classifier.forget(places.clone())) {
+            self.entries.is_still_vacated(&places);
+        }
+        false
     }
 
     /// Takes an entry from its place.
@@ -340,7 +373,8 @@ impl FlowTable {
         // Before, not after: what the entry counted is still asked for.
         self.counts.trim(self.entries.n_places());
         let entry = self.entries.remove(id.0)?;
-        self.classifier.remove(id, entry.priority, &entry.words);
+        let words = self.words_of(id, &entry);
+        self.classifier.remove(id, entry.priority, &words);
         self.reach.went(self.entries.len() == 0);
         Some(entry)
     }

@@ -1,4 +1,5 @@
 //! A match as the controller wrote it, in few bytes: it is only asked for by statistics and messages about its entry.
+use crate::shape::WordMatches;
 use weir_openflow::model::{Match, MatchField};
 use weir_packet::Field;
 
@@ -7,8 +8,19 @@ const MASKED: u8 = 127;
 
 /// A match of which `Match::key_and_mask` found nothing wrong: its fields in their order, for each its number, the value in as many
 /// bytes as the field is wide, and as many for the mask if there is one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Written(Box<[u8]>);
+#[derive(Debug, Clone)]
+pub(crate) struct Written(Bytes);
+
+/// Bytes that are kept beside the entry: enough for a connection and the port that it comes by.
+const NEAR: usize = 30;
+
+#[derive(Debug, Clone)]
+enum Bytes {
+    Near { len: u8, bytes: [u8; NEAR] },
+    Far(Box<[u8]>),
+}
+
+const _: () = assert!(size_of::<Written>() == 32);
 
 impl Written {
     /// Keeps a match that was found right.
@@ -17,25 +29,66 @@ impl Written {
             Some(_) => 2 + 2 * width(field),
             None => 1 + width(field),
         });
-        // In all at once: what is left over would be given back by moving it.
-        let mut bytes = Vec::with_capacity(length.sum());
-        for (field, value, mask) in known(matching) {
-            bytes.extend(mask.map(|_| MASKED));
-            bytes.push(field as u8);
-            for bits in [Some(value), mask].into_iter().flatten() {
-                bytes.extend_from_slice(&bits.to_le_bytes()[..width(field)]);
+        Written(Bytes::written(length.sum(), |bytes| {
+            let mut rest = bytes;
+            for (field, value, mask) in known(matching) {
+                if mask.is_some() {
+                    put(&mut rest, &[MASKED]);
+                }
+                put(&mut rest, &[field as u8]);
+                for bits in [Some(value), mask].into_iter().flatten() {
+                    put(&mut rest, &bits.to_le_bytes()[..width(field)]);
+                }
             }
+        }))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Near { len, bytes } => bytes.get(..usize::from(*len)).unwrap_or_default(),
+            Bytes::Far(bytes) => bytes,
         }
-        Written(bytes.into())
+    }
+
+    /// The match as tables compare it.
+    pub(crate) fn words(&self) -> WordMatches {
+        let (key, mask) = self.to_match().key_and_mask().expect("nothing was wrong with it");
+        WordMatches::new(&key, &mask)
+    }
+
+    /// Whether every packet matches.
+    pub(crate) fn is_any(&self) -> bool {
+        self.bytes().is_empty() || self.words().is_any()
     }
 
     /// The match.
     pub(crate) fn to_match(&self) -> Match {
-        let (mut rest, mut fields) = (&*self.0, Vec::new());
+        let (mut rest, mut fields) = (self.bytes(), Vec::new());
         while let Some(field) = next(&mut rest) {
             fields.push(field);
         }
         Match { fields }
+    }
+}
+
+impl Bytes {
+    /// So many bytes, written by `write`.
+    fn written(len: usize, write: impl FnOnce(&mut [u8])) -> Bytes {
+        if len > NEAR {
+            let mut bytes = vec![0; len].into_boxed_slice();
+            write(&mut bytes);
+            return Bytes::Far(bytes);
+        }
+        let mut bytes = [0; NEAR];
+        write(&mut bytes[..len]);
+        Bytes::Near { len: u8::try_from(len).unwrap_or(0), bytes }
+    }
+}
+
+/// Puts bytes to the front of what is to be written.
+fn put(rest: &mut &mut [u8], bytes: &[u8]) {
+    if let Some(place) = rest.split_off_mut(..bytes.len()) {
+        place.copy_from_slice(bytes);
     }
 }
 
@@ -111,6 +164,6 @@ mod tests {
         let ports = [(Field::UdpSrc, 3), (Field::UdpDst, 4)];
         let all = fields.into_iter().chain(ports);
         let matching = all.fold(Match::any(), |matching, (field, value): (_, u128)| matching.with(field, value));
-        assert_eq!(Written::new(&matching).0.len(), 6 + 2 + 1 + 4 + 4 + 2 + 2);
+        assert_eq!(Written::new(&matching).bytes().len(), 6 + 2 + 1 + 4 + 4 + 2 + 2);
     }
 }

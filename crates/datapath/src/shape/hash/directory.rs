@@ -62,6 +62,12 @@ impl Directory {
         prefetch(&self.buckets, self.index(hash));
     }
 
+    /// The same, also of what changes with them.
+    pub(super) fn fetch_all(&self, hash: u32) {
+        self.fetch(hash);
+        prefetch(&self.filters, self.index(hash));
+    }
+
     /// Whether some entry may have this hash; if not, none has.
     #[inline(always)]
     pub(super) fn may_have(&self, hash: u32) -> bool {

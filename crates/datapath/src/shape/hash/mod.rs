@@ -36,6 +36,7 @@ use foldhash::HashMap;
 use masks::{Masks, with_masks};
 use slots::{Slot, Slots};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use weir_memory::OutOfMemory;
 use weir_packet::FlowKey;
 
@@ -64,6 +65,11 @@ impl EntryHash {
     /// Gives back memory that entries left which have gone, some of it. Whether that was all.
     pub(crate) fn give_back(&mut self) -> bool {
         self.slots.give_back()
+    }
+
+    /// The same of places where no entry is.
+    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
+        self.slots.forget(places)
     }
 
     /// The tuples, and their order.
@@ -110,7 +116,7 @@ impl EntryHash {
         let slot = *self.slots.get(id.0).filter(|slot| slot.tuple != 0)?;
         let (tuple, hash) = (TupleId(slot.tuple), hash_of_entry(&self.tuples, &self.slots, id.0));
         if slot.is_hidden() {
-            self.forget(tuple, hash, &slot);
+            self.unhide(tuple, hash, &slot);
         } else if let Some(hidden) = self.hidden.remove(&id) {
             self.reveal(hash, id, hidden);
         } else {
@@ -126,7 +132,7 @@ impl EntryHash {
     }
 
     /// Takes an entry out of those that another hides.
-    fn forget(&mut self, tuple: TupleId, hash: u32, slot: &Slot) {
+    fn unhide(&mut self, tuple: TupleId, hash: u32, slot: &Slot) {
         let Some((_, best)) = self.best_of(tuple, hash, |other| self.slots.words(other).eq(self.slots.words(slot)))
         else {
             return;
@@ -156,6 +162,14 @@ impl EntryHash {
         if highest == priority { Some(best) } else { self.hidden.get(&best)?.get(&priority).copied() }
     }
 
+    /// Begins to fetch what finding this match looks at first; gives what [`EntryHash::probable`] is to be asked with.
+    pub(crate) fn fetch_match(&self, words: &WordMatches) -> Option<u32> {
+        let tuple = self.tuples.get(self.tuples.find(words)?);
+        let hash = self.tuples.secret().hash(tuple.seed, tuple.pack(words).values().iter().copied());
+        self.directory.fetch_all(hash);
+        Some(hash)
+    }
+
     /// Entries are in places below this.
     pub(crate) fn n_places(&self) -> usize {
         self.slots.n_places()
@@ -164,11 +178,17 @@ impl EntryHash {
     /// The entries in the places from `from` on, `most` places at most, with their priority and match.
     pub(crate) fn entries(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, u16, WordMatches)> {
         let places = (u32::try_from(from).unwrap_or(u32::MAX)..).map(EntryId).zip(self.slots.range(from, most));
-        places.filter(|(_, slot)| slot.tuple != 0).map(|(id, slot)| {
-            let words = self.tuples.get(TupleId(slot.tuple)).words().iter().zip(self.values(slot));
-            let matches = words.map(|(one, value)| WordMatch { word: one.word, mask: one.mask, value });
-            (id, slot.priority, WordMatches::of(matches))
-        })
+        places.filter(|(_, slot)| slot.tuple != 0).map(|(id, slot)| (id, slot.priority, self.match_of(slot)))
+    }
+
+    /// An entry's match.
+    pub(crate) fn words_of(&self, id: EntryId) -> Option<WordMatches> {
+        self.slots.get(id.0).filter(|slot| slot.tuple != 0).map(|slot| self.match_of(slot))
+    }
+
+    fn match_of(&self, slot: &Slot) -> WordMatches {
+        let words = self.tuples.get(TupleId(slot.tuple)).words().iter().zip(self.values(slot));
+        WordMatches::of(words.map(|(one, value)| WordMatch { word: one.word, mask: one.mask, value }))
     }
 
     /// The entries in the places from `from` on, `most` places at most, hidden ones too: their tuple, and the values of the words that

@@ -4,6 +4,7 @@
 //! say) in a list for their number of words.
 use super::tuples::TupleId;
 use crate::shape::EntryId;
+use std::ops::Range;
 use weir_memory::{Array, OutOfMemory, prefetch};
 use zerocopy::FromZeros;
 
@@ -112,6 +113,7 @@ impl Slots {
     /// Makes sure that [`Slots::occupy`] has memory for this entry, which has at most so many words.
     pub(super) fn make_room(&mut self, id: EntryId, n_words: usize) -> Result<(), OutOfMemory> {
         self.slots.reserve((id.index() + 1).saturating_sub(self.slots.len()))?;
+        self.slots.use_again(id.index());
         if n_words > NEAR && self.far.len() <= n_words {
             self.far.resize_with(n_words + 1, Array::new);
         }
@@ -158,6 +160,11 @@ impl Slots {
             self.slots.truncate(self.slots.len() - last);
         }
         last < MAX_GIVEN
+    }
+
+    /// Gives memory of places back where no entry is, some of it. Whether that is all.
+    pub(super) fn forget(&mut self, places: Range<usize>) -> bool {
+        self.slots.forget(places)
     }
 
     pub(super) fn set_hidden(&mut self, id: EntryId, is_hidden: bool) {

@@ -43,6 +43,10 @@ impl Classifier for TupleSpace {
         self.entries.find(priority, words)
     }
 
+    fn words_of(&self, id: EntryId, _priority: u16) -> Option<WordMatches> {
+        self.entries.words_of(id)
+    }
+
     fn describe(&self) -> Described {
         Described {
             shape: "tuple space",

@@ -29,6 +29,7 @@ use super::hash::{EntryHash, TupleSpace};
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use index::{Index, Step};
 use renewal::Renewal;
+use std::ops::Range;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
@@ -73,6 +74,11 @@ impl Pruned {
     /// Gives back memory that entries left which have gone, some of it. Whether that was all.
     pub(crate) fn give_back(&mut self) -> bool {
         self.space.entries_mut().give_back()
+    }
+
+    /// The same of places where no entry is.
+    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
+        self.space.entries_mut().forget(places)
     }
 
     /// Says whether this classifier is searched; while it is not, it makes no index.
@@ -154,6 +160,10 @@ impl Classifier for Pruned {
 
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
         self.space.find(priority, words)
+    }
+
+    fn words_of(&self, id: EntryId, priority: u16) -> Option<WordMatches> {
+        self.space.words_of(id, priority)
     }
 
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {

@@ -1,0 +1,122 @@
+//! A match as tables compare it: what it demands of which words of the flow key.
+use super::{Lanes, MAX_BURST};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use weir_packet::{FlowKey, FlowMask, Parsed};
+
+/// Words that a match has room for in itself; most look at no more.
+const NEAR: usize = 3;
+
+/// What a match demands of one word of the flow key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct WordMatch {
+    /// Which word.
+    pub(crate) word: u8,
+    /// Its bits that count; not zero.
+    pub(crate) mask: u64,
+    /// What they must be; zero elsewhere.
+    pub(crate) value: u64,
+}
+
+/// See the module's page: the words ascend. Two matches are the same when these are.
+#[derive(Debug, Clone)]
+pub(crate) struct WordMatches(Words);
+
+#[derive(Debug, Clone)]
+enum Words {
+    Near {
+        len: u8,
+        words: [WordMatch; NEAR],
+    },
+    /// More than [`NEAR`].
+    Far(Arc<[WordMatch]>),
+}
+
+impl WordMatches {
+    /// The words of `key` that count in `mask`.
+    pub(crate) fn new(key: &FlowKey, mask: &FlowMask) -> WordMatches {
+        let words = (0_u8..).zip(key.words.iter().zip(&mask.words));
+        let counting = words.filter(|(_, (_, mask))| **mask != 0);
+        WordMatches::of(counting.map(|(word, (value, mask))| WordMatch { word, mask: *mask, value: value & mask }))
+    }
+
+    /// What is demanded of these words, in ascending order.
+    pub(crate) fn of(mut words: impl Iterator<Item = WordMatch>) -> WordMatches {
+        let (mut near, mut len) = ([WordMatch::default(); NEAR], 0);
+        for word in words.by_ref() {
+            if usize::from(len) == NEAR {
+                return WordMatches(Words::Far(near.into_iter().chain([word]).chain(words).collect()));
+            }
+            near[usize::from(len)] = word;
+            len += 1;
+        }
+        WordMatches(Words::Near { len, words: near })
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[WordMatch] {
+        match &self.0 {
+            Words::Near { len, words } => words.get(..usize::from(*len)).unwrap_or_default(),
+            Words::Far(words) => words,
+        }
+    }
+
+    /// The words, ascending.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &WordMatch> {
+        self.words().iter()
+    }
+
+    /// Whether a packet with this flow key matches.
+    #[inline]
+    pub(crate) fn matches(&self, key: &FlowKey) -> bool {
+        self.iter().all(|m| key.words[usize::from(m.word)] & m.mask == m.value)
+    }
+
+    /// Which packets of a burst match.
+    #[inline(always)]
+    pub(crate) fn matches_of(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes) -> Lanes {
+        let mut hits = lanes;
+        for one in self.iter() {
+            let word = usize::from(one.word);
+            let mut equal = 0;
+            hits.each(|lane| equal |= u64::from(keys[lane].key.words[word] & one.mask == one.value) << lane);
+            hits = Lanes(equal);
+        }
+        hits
+    }
+
+    /// Whether everything matches.
+    pub(crate) fn is_any(&self) -> bool {
+        self.words().is_empty()
+    }
+
+    /// Whether some packet matches both.
+    pub(crate) fn overlaps(&self, other: &WordMatches) -> bool {
+        self.iter().all(|a| {
+            let same_word = other.iter().find(|b| b.word == a.word);
+            same_word.is_none_or(|b| (a.value ^ b.value) & a.mask & b.mask == 0)
+        })
+    }
+
+    /// Whether every packet that matches `self` matches `wider` too, field by field (OpenFlow 1.3.5, 6.4: non-strict).
+    pub(crate) fn is_within(&self, wider: &WordMatches) -> bool {
+        wider
+            .iter()
+            .all(|w| self.iter().any(|m| m.word == w.word && m.mask & w.mask == w.mask && m.value & w.mask == w.value))
+    }
+}
+
+impl PartialEq for WordMatches {
+    fn eq(&self, other: &WordMatches) -> bool {
+        self.words() == other.words()
+    }
+}
+
+impl Eq for WordMatches {}
+
+impl Hash for WordMatches {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.words().hash(state);
+    }
+}
