@@ -152,6 +152,7 @@ pub(crate) struct VirtualPort {
     pub(crate) rate_out: Option<Spanned<Bps>>,
     pub(crate) ceiling: Option<Spanned<Bps>>,
     pub(crate) quantum: Option<Spanned<ByteSize>>,
+    pub(crate) vlan: Option<Spanned<u16>>,
 }
 
 #[derive(Deserialize)]

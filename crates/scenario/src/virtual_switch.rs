@@ -183,6 +183,16 @@ pub struct VirtualPort {
     pub ceiling: Option<Bps>,
     /// What it may send in a round of [`InterDiscipline::Drr`].
     pub quantum: ByteSize,
+    /// The VLAN that its packets are in outside, `1..=4094`: the tag is taken away as they come in and put there as they leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+}
+
+impl VirtualPort {
+    /// What chooses all packets that can be its.
+    pub fn selector(&self) -> Selector {
+        Selector { port: Some(self.port), vlan: self.vlan, ..Selector::default() }
+    }
 }
 
 /// A virtual switch's share of a crosspoint's buffer.

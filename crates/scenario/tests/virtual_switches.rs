@@ -26,7 +26,7 @@ red = { min = "1kB", max = "2kB", probability = 0.1 }
 "#;
 
 /// What replaces what, on which line the message points, and what it says.
-const CASES: [(&str, &str, usize, &str); 27] = [
+const CASES: [(&str, &str, usize, &str); 30] = [
     (
         "rate_in = \"1Mbit/s\"",
         "rate_in = \"800Mbit/s\"",
@@ -120,6 +120,14 @@ const CASES: [(&str, &str, usize, &str); 27] = [
         16,
         "virtual switch tin: select: vlan: found 4095, expected 0 (no tag) to 4094",
     ),
+    ("quantum = \"64B\"", "vlan = 0", 17, "virtual switch tin: port 1: vlan: found 0, expected 1 to 4094"),
+    ("quantum = \"64B\"", "vlan = 4095", 17, "virtual switch tin: port 1: vlan: found 4095, expected 1 to 4094"),
+    (
+        "{ vlan = 20 }, { port = 2, ip_src = \"10.2.0.0/16\" }]\nports = [{ port = 1,",
+        "{ vlan = 20, port = 1 }]\nports = [{ port = 1, vlan = 21,",
+        16,
+        "virtual switch tin: select: vlan: found 20, expected the port's vlan = 21, or none",
+    ),
     ("{ vlan = 20 }", "{ port = 4 }", 13, "virtual switch tin: select: found { port = 4 }, which gold has"),
     (
         "{ vlan = 20 }",
@@ -182,4 +190,21 @@ fn one_alone_is_read_like_one_in_a_scenario() {
     assert_eq!(read, switch.virtual_switches[1]);
     let error = VirtualSwitch::parse("name = \"a\"", "a.toml", switch.fabric.as_ref().unwrap()).unwrap_err();
     assert_eq!(error.to_string(), "a.toml:1: missing field `ports`");
+}
+
+/// Selectors of ports that are a VLAN outside say so, whoever wrote them.
+#[test]
+fn a_ports_vlan_is_in_its_selectors() {
+    let parsed = |select: &str| {
+        let text = RIGHT.replace("select = [{ vlan = 20 }, { port = 2, ip_src = \"10.2.0.0/16\" }]\n", select);
+        let scenario = Scenario::parse(&text.replace("quantum = \"64B\"", "vlan = 20"), "edge.toml").unwrap();
+        scenario.switches[0].virtual_switches[1].clone()
+    };
+    let tin = parsed("");
+    assert_eq!(tin.ports[0].vlan, Some(20));
+    let (port, vlan) = (Some(1), Some(20));
+    assert_eq!(tin.select, [Selector { port, vlan, ..Selector::default() }]);
+    let tin = parsed("select = [{ port = 1, mpls = 7 }, { mpls = 8 }]\n");
+    let labelled = |port, vlan, label| Selector { port, vlan, mpls: Some(label), ..Selector::default() };
+    assert_eq!(tin.select, [labelled(port, vlan, 7), labelled(None, None, 8)]);
 }

@@ -114,6 +114,9 @@ pub struct VirtualPortSnapshot {
     pub rate_out: Bps,
     /// The output rate that it does not go beyond.
     pub ceiling: Option<Bps>,
+    /// The VLAN that its packets are in outside.
+    #[serde(default)]
+    pub vlan: Option<u16>,
     /// Packets that came in for the virtual switch.
     pub rx_packets: u64,
     /// Their bytes.

@@ -156,7 +156,11 @@ fn port(
     }
     let share = u128::from(DEFAULT_ROUND_BYTES) * u128::from(rate_out.0) / u128::from(physical.rate.0.max(1));
     let default = ByteSize(u64::try_from(share).unwrap_or(MAX_QUANTUM).max(MIN_QUANTUM));
+    if let Some(vlan) = item.vlan.as_ref().filter(|vlan| !(1..=4094).contains(vlan.as_ref())) {
+        return Err(wrong(vlan.span(), format!("port {port}: vlan: found {}, expected 1 to 4094", vlan.as_ref())));
+    }
     Ok(VirtualPort {
+        vlan: item.vlan.map(Spanned::into_inner),
         number: item.number.as_ref().map_or(Ok(port), |number| port_number(source, number))?,
         port,
         rate_in,
@@ -194,7 +198,7 @@ fn select(
     fabric: &Fabric,
 ) -> Checked<Vec<Selector>> {
     if items.is_empty() {
-        return Ok(ports.iter().map(|port| Selector { port: Some(port.port), ..Selector::default() }).collect());
+        return Ok(ports.iter().map(VirtualPort::selector).collect());
     }
     let mut select = Vec::new();
     for item in items {
@@ -202,7 +206,7 @@ fn select(
         let wrong = |problem: String| source.error(span.clone(), format!("virtual switch {name}: select: {problem}"));
         let item = item.into_inner();
         let plain = |value: Option<Spanned<u32>>| value.map(Spanned::into_inner);
-        let selector = Selector {
+        let mut selector = Selector {
             port: plain(item.port),
             vlan: item.vlan.map(Spanned::into_inner),
             eth_src: item.eth_src,
@@ -236,6 +240,12 @@ fn select(
         }
         if let Some(label) = selector.mpls.filter(|label| *label > MAX_LABEL) {
             return Err(wrong(format!("mpls: found {label}, expected at most {MAX_LABEL}")));
+        }
+        if let Some(own) = ports.iter().find(|port| Some(port.port) == selector.port).and_then(|port| port.vlan) {
+            if let Some(vlan) = selector.vlan.filter(|vlan| *vlan != own) {
+                return Err(wrong(format!("vlan: found {vlan}, expected the port's vlan = {own}, or none")));
+            }
+            selector.vlan = Some(own);
         }
         select.push(selector);
     }

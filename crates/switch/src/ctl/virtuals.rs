@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use toml::Table;
-use weir_scenario::{QueueManager, Selector, VirtualSwitch};
+use weir_scenario::{QueueManager, Selector, VirtualPort, VirtualSwitch};
 
 /// Time that the channels of a virtual switch may take to end.
 const END_TIME: Duration = Duration::from_secs(5);
@@ -87,8 +87,7 @@ fn merged(old: &VirtualSwitch, changes: &str) -> Result<String, String> {
     if old.queue != QueueManager::Red || changes.contains_key("queue") {
         all.remove("red");
     }
-    let unsaid: Vec<Selector> =
-        old.ports.iter().map(|port| Selector { port: Some(port.port), ..Selector::default() }).collect();
+    let unsaid: Vec<Selector> = old.ports.iter().map(VirtualPort::selector).collect();
     if changes.contains_key("ports") {
         // What nobody chose follows the ports.
         if old.select == unsaid {

@@ -81,12 +81,15 @@ impl FirstLookup {
 fn chosen_at<'a>(port: u32, switches: impl Iterator<Item = (u16, &'a VirtualSwitch)>) -> Vec<(Selector, Target)> {
     let at_port = switches.filter_map(|(place, switch)| {
         let input = switch.ports.iter().position(|its| its.port == port)?;
-        Some((switch, Target { switch: place, input: u16::try_from(input).ok()? }))
+        let target = Target { switch: place, input: u16::try_from(input).ok()? };
+        Some((switch.select.iter(), switch.ports[input].vlan, target))
     });
     at_port
-        .flat_map(|(switch, target)| switch.select.iter().map(move |selector| (*selector, target)))
-        .filter(|(selector, _)| selector.port.is_none_or(|its| its == port))
-        .map(|(selector, target)| (Selector { port: None, ..selector }, target))
+        .flat_map(|(selectors, vlan, target)| selectors.map(move |selector| (*selector, vlan, target)))
+        .filter(|(selector, ..)| selector.port.is_none_or(|its| its == port))
+        // A port that is a VLAN outside has no other packets.
+        .filter(|(selector, vlan, _)| vlan.is_none() || selector.vlan.is_none_or(|its| Some(its) == *vlan))
+        .map(|(selector, vlan, target)| (Selector { port: None, vlan: vlan.or(selector.vlan), ..selector }, target))
         .collect()
 }
 

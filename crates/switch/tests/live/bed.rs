@@ -5,6 +5,7 @@ use weir_openflow::model::flow::FlowMod;
 use weir_openflow::model::{Action, FeaturesReply, Instruction, Match, MultipartRequest, PortNo};
 use weir_openflow::session::{Event, Session, SessionConfig};
 use weir_openflow::{Body, Message, Version};
+use weir_packet::frame::{PartialChecksum, Segmentation, SegmentationKind};
 use weir_packet::{Field, Frame, FramePool, MacAddr, craft::Craft};
 use weir_port::event::wait_readable;
 use weir_port::memory::{MemoryPort, pair};
@@ -61,6 +62,24 @@ impl Host {
     #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn is_connected(&mut self) -> bool {
         self.port.link().up
+    }
+
+    /// A broadcast in a VLAN with a priority, or in none.
+    pub(crate) fn broadcast(&mut self, tag: Option<(u16, u8)>) {
+        let craft = Craft::ethernet(MacAddr([0xff; 6]), self.mac());
+        let craft = tag.into_iter().fold(craft, |craft, (vlan, priority)| craft.vlan(0x8100, vlan, priority));
+        let frame = craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 255].into()).udp(1, 2).payload(b"all").frame();
+        self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
+    }
+
+    /// One datagram that is to be cut into several, of so many bytes each.
+    pub(crate) fn send_segments(&mut self, payload: &[u8], segment_bytes: u16) {
+        let craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 9]), self.mac());
+        let mut frame = craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2).payload(payload).frame();
+        let kind = SegmentationKind::Udp;
+        frame.offload.checksum = Some(PartialChecksum { start: 34, offset: 6 });
+        frame.offload.segmentation = Some(Segmentation { kind, segment_bytes, header_bytes: 42 });
+        self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
     }
 
     /// The tag of the next frame that comes in.

@@ -3,6 +3,7 @@ mod auxiliary;
 mod bed;
 mod channels;
 mod control_socket;
+mod edge;
 mod forwarding;
 mod hostile;
 mod interfaces;

@@ -107,6 +107,7 @@ fn one(cut: &VirtualSnapshot) -> String {
     let header = [
         "port",
         "of port",
+        "vlan",
         "rate in",
         "rate out",
         "ceiling",
@@ -116,11 +117,12 @@ fn one(cut: &VirtualSnapshot) -> String {
         "dropped",
         "waiting",
     ];
-    let mut ports = table(&header, &[0, 1, 5, 6, 7, 8, 9]);
+    let mut ports = table(&header, &[0, 1, 2, 6, 7, 8, 9, 10]);
     for port in &cut.ports {
         ports.add_row([
             port.number.to_string(),
             port.port.to_string(),
+            port.vlan.map_or_else(|| "-".to_owned(), |vlan| vlan.to_string()),
             port.rate_in.to_string(),
             port.rate_out.to_string(),
             port.ceiling.map_or_else(|| "-".to_owned(), |ceiling: Bps| ceiling.to_string()),

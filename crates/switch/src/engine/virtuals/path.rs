@@ -1,6 +1,7 @@
 //! Frames through virtual switches.
 use super::{Cut, Virtuals};
 use crate::engine::Engine;
+use crate::virtuals::edge;
 use crate::virtuals::first_lookup::{Target, Way};
 use weir_datapath::Output;
 use weir_datapath::perf::Stage;
@@ -41,6 +42,9 @@ impl Engine {
         let Some((cut, number)) = cut.and_then(|cut| {
             let inlet = cut.inlets.get_mut(usize::from(target.input))?;
             inlet.count(frames);
+            if inlet.vlan.is_some() {
+                edge::strip(frames);
+            }
             let number = inlet.number;
             Some((cut, number))
         }) else {
@@ -189,6 +193,13 @@ impl Virtuals {
             };
             let to = cut.inlets[output].index;
             let own = input.unwrap_or_else(|| cut.input_for(output));
+            if let Some(vlan) = cut.inlets[output].vlan {
+                // A super-frame's packets each have a tag.
+                if frames.iter().any(|frame| !frame.offload.is_none()) {
+                    finish(frames, pool);
+                }
+                cut.inlets[output].untagged += edge::tag(frames, vlan, pool);
+            }
             if frames.iter().all(|frame| frame.offload.is_none() && frame.queue == DEFAULT_QUEUE) {
                 let at = Crosspoint { switch: cut.index, input: cut.inlets[own].index, output: to };
                 let packets = frames.drain(..).map(|frame| Packet::new(frame.bytes_len(), frame));

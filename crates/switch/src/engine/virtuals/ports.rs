@@ -16,6 +16,10 @@ pub(super) struct Inlet {
     pub(super) number: PortNo,
     pub(super) physical: PortNo,
     pub(super) index: PortIndex,
+    /// The VLAN that its packets are in outside.
+    pub(super) vlan: Option<u16>,
+    /// Packets that could not have its tag and were dropped.
+    pub(super) untagged: u64,
     pub(super) received: Count,
     since: Instant,
 }
@@ -23,12 +27,13 @@ pub(super) struct Inlet {
 impl Inlet {
     pub(super) fn new(now: Instant, port: &VirtualPort, index: PortIndex) -> Inlet {
         let received = Count::default();
-        Inlet { number: PortNo(port.number), physical: PortNo(port.port), index, received, since: now }
+        let (number, physical) = (PortNo(port.number), PortNo(port.port));
+        Inlet { number, physical, index, vlan: port.vlan, untagged: 0, received, since: now }
     }
 
     /// Goes on counting where the port before it left off.
     pub(super) fn keep(&mut self, before: &Inlet) {
-        (self.received, self.since) = (before.received, before.since);
+        (self.received, self.since, self.untagged) = (before.received, before.since, before.untagged);
     }
 
     /// Frames came in.
@@ -91,7 +96,7 @@ impl Virtuals {
             rx_bytes: received.bytes,
             tx_packets: sent.departed.packets,
             tx_bytes: sent.departed.bytes,
-            tx_dropped: sent.dropped().packets,
+            tx_dropped: sent.dropped().packets + cut.inlets[at].untagged,
             ..PortCounters::default()
         }
     }

@@ -40,7 +40,7 @@ impl Engine {
                     rx_bytes: inlet.received.bytes,
                     tx_packets: sent.departed.packets,
                     tx_bytes: sent.departed.bytes,
-                    tx_full: sent.dropped().packets,
+                    tx_full: sent.dropped().packets + inlet.untagged,
                     ..Counters::default()
                 },
                 queues: Vec::new(),
@@ -66,11 +66,12 @@ impl Virtuals {
             rate_in: port.rate_in,
             rate_out: port.rate_out,
             ceiling: port.ceiling,
+            vlan: inlet.vlan,
             rx_packets: inlet.received.packets,
             rx_bytes: inlet.received.bytes,
             tx_packets: sent.departed.packets,
             tx_bytes: sent.departed.bytes,
-            dropped: sent.dropped().packets,
+            dropped: sent.dropped().packets + inlet.untagged,
             queued_bytes: sent.queued.bytes,
         }
     }

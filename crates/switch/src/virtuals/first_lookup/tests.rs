@@ -88,3 +88,15 @@ fn arp_goes_where_its_addresses_go() {
         [arp([10, 1, 0, 1], [10, 2, 0, 1]), arp([10, 3, 0, 1], [10, 2, 0, 1]), arp([10, 3, 0, 1], [10, 3, 0, 2])];
     assert_eq!(asked(&switches, 1, &frames), [Some(0), Some(1), None]);
 }
+
+#[test]
+fn a_port_that_is_a_vlan_outside_has_no_other_packets() {
+    let trunk = |vlan| format!("{{ port = 1, rate = '1Mbit/s', vlan = {vlan} }}, {{ port = 2, rate = '1Mbit/s' }}");
+    let switches = [
+        switch(1, "{ eth_src = '02:00:00:00:00:01' }, { vlan = 30 }", &trunk(10)),
+        switch(2, "{ port = 1 }", &trunk(20)),
+    ];
+    let frames = [None, Some(10), Some(20), Some(30)].map(|vlan| udp(vlan, [10, 0, 0, 1]));
+    assert_eq!(asked(&switches, 1, &frames), [None, Some(0), Some(1), None]);
+    assert_eq!(asked(&switches, 2, &frames), [Some(0); 4]);
+}
