@@ -33,7 +33,7 @@ pub struct RunResult {
     pub packets: u64,
     /// Events simulated.
     pub events: u64,
-    /// Length of the time in which packets counted, in seconds.
+    /// Length of the time in which packets counted, in seconds: what had passed of it, if it was stopped.
     pub window_s: f64,
     /// Whether it was stopped before its end.
     pub partial: bool,
@@ -82,13 +82,14 @@ struct Output {
 pub fn run(model: &Model, window: Window, seed: u64, replication: u64, watch: &Watch) -> Result<RunResult, ModelError> {
     model.check()?;
     let mut run = Run::new(model, window, seed, replication, watch)?;
-    let partial = run.go_on();
+    let stopped = run.go_on();
+    let end = stopped.map_or(run.window[1], |now| now.min(run.window[1]));
     Ok(RunResult {
         groups: run.tallies,
         packets: run.packets,
         events: run.events,
-        window_s: window.length.as_secs_f64(),
-        partial,
+        window_s: end.since(run.window[0]).as_secs_f64(),
+        partial: stopped.is_some(),
     })
 }
 
@@ -159,8 +160,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Goes on to the end; whether it was stopped before.
-    fn go_on(&mut self) -> bool {
+    /// Goes on to the end; when it was stopped before, if it was.
+    fn go_on(&mut self) -> Option<Instant> {
         let lines = self.sources.len();
         let wires = lines + self.lines.len();
         let outputs = wires + self.wires.len();
@@ -169,7 +170,7 @@ impl<'a> Run<'a> {
         while let Some((part, now)) = self.agenda.next() {
             self.events += 1;
             if self.events.is_multiple_of(LOOK_EVERY) && self.is_to_stop(now, &mut told) {
-                return true;
+                return Some(now);
             }
             if part < lines {
                 self.make(part, now, lines, outputs);
@@ -187,7 +188,7 @@ impl<'a> Run<'a> {
         }
         self.is_to_stop(self.window[1], &mut told);
         self.watch.events.fetch_add(self.events % LOOK_EVERY, Ordering::Relaxed);
-        false
+        None
     }
 
     #[cold]

@@ -99,7 +99,8 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
         return wrong(format!("controller: connect: found {address}: {problem}"));
     }
     if let Some(switch) = scenario.switches.iter().find(|switch| !switch.virtual_switches.is_empty()) {
-        let problem = "found virtual switches beside traffic between hosts, expected [[stream]] only";
+        let problem = "found virtual switches beside traffic between hosts, of which virtual time knows only packets by rule; \
+                       expected [[stream]] instead of [[traffic]], or `weir run`, where hosts and virtual switches meet";
         return wrong(format!("switch {}: {problem}", switch.name));
     }
     if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {

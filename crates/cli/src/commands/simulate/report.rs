@@ -70,7 +70,10 @@ fn streams(result: &Simulated) -> String {
             .collect();
         let _ = writeln!(text, "Lost: {}", lost.join(", "));
     }
-    text + &conditions(&result.setup, result.is_sure, result.partial)
+    let first = result.first_replication_s.map_or_else(String::new, |seconds| {
+        format!("Stopped early, results are partial: {seconds:.3} s of the first replication are in them\n")
+    });
+    text + &conditions(&result.setup, result.is_sure, result.partial && first.is_empty()) + &first
 }
 
 /// The most that is known of each group, and all together if there is more than one.

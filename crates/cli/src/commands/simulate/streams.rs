@@ -1,6 +1,7 @@
 //! Scenarios with packets by rule: replications, summed up.
 use serde::Serialize;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use weir_emulator::result::Machine;
 use weir_scenario::Scenario;
 use weir_sim::report::{Report, is_sure, report};
@@ -19,6 +20,9 @@ pub(super) struct Simulated {
     pub(super) setup: Setup,
     /// Whether it was stopped: fewer replications than asked for.
     pub(super) partial: bool,
+    /// Seconds that had been simulated when it was stopped in the first replication, after the warm-up: the figures are of these alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) first_replication_s: Option<f64>,
     /// Whether the intervals are as narrow as asked for, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) is_sure: Option<bool>,
@@ -57,18 +61,31 @@ pub(super) fn simulate(
     let confidence = Confidence::default();
     let until = scenario.simulate.until;
     let plan = replications(scenario, threads);
+    let begun = Mutex::new(None);
     let one = |number| {
         let result = run(model, window, scenario.seed, number, watch)?;
-        Ok(Some(result).filter(|result| !result.partial && !watch.cancel.load(Ordering::Relaxed)))
+        if !result.partial && !watch.cancel.load(Ordering::Relaxed) {
+            return Ok(Some(result));
+        }
+        if number == 0 && result.window_s > 0.0 {
+            *begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        }
+        Ok(None)
     };
     let sure = |runs: &[RunResult]| until.is_none_or(|share| is_sure(runs, confidence, share));
     let done = replicate(&plan, one, sure)?;
-    let runs = done.results;
+    let mut runs = done.results;
+    let replications = runs.len();
+    // Without a whole one, a part says more than nothing.
+    let first = begun.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| runs.is_empty());
+    let first_replication_s = first.as_ref().map(|run| run.window_s);
+    runs.extend(first);
     let sum = |what: fn(&RunResult) -> u64| runs.iter().map(what).sum();
-    let counted = Counted { replications: runs.len(), packets: sum(|run| run.packets), events: sum(|run| run.events) };
+    let counted = Counted { replications, packets: sum(|run| run.packets), events: sum(|run| run.events) };
     let setup = Setup::new(scenario, &counted, clock.now().as_secs_f64(), threads);
     let is_sure = until.map(|_| sure(&runs));
-    Ok(Simulated { setup, partial: done.stopped, is_sure, report: report(&model.groups, &runs, confidence) })
+    let report = report(&model.groups, &runs, confidence);
+    Ok(Simulated { setup, partial: done.stopped, first_replication_s, is_sure, report })
 }
 
 /// What was counted over all replications.
@@ -107,5 +124,39 @@ pub(super) fn replications(scenario: &Scenario, threads: usize) -> Plan {
     match scenario.simulate.until {
         Some(_) => Plan { least: asked.clamp(2, FEWEST), most: MOST, threads },
         None => Plan { least: asked, most: asked, threads },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = "[simulate]\nduration = '1000s'\nwarm_up = '1ms'\nreplications = 2\n[[switch]]\nname = 's'\n\
+                          [switch.fabric]\nports = 2\nrate = '1Gbit/s'\n[[stream]]\nswitch = 's'\ninputs = '1'\noutput = 2\n\
+                          load = 0.5\n";
+
+    fn stopped_after(warm_up: &str) -> Simulated {
+        let scenario = Scenario::parse(&STREAM.replace("1ms", warm_up), "stream").unwrap();
+        let model = weir_sim::scenario::model(&scenario).unwrap();
+        let watch = Watch::default();
+        watch.cancel.store(true, Ordering::Relaxed);
+        simulate(&scenario, &model, 1, &watch).unwrap()
+    }
+
+    #[test]
+    fn stopped_in_the_first_replication_it_says_what_was_seen() {
+        let found = stopped_after("1ms");
+        assert!(found.partial && found.setup.replications == 0);
+        let seconds = found.first_replication_s.expect("a part of it was simulated");
+        assert!(seconds > 0.0 && seconds < 1000.0 && found.report.total.packets > 0, "{seconds}");
+        // Half of the line, over the time that was simulated and no longer.
+        let rate = found.report.total.rate_bps.expect("packets arrived").mean;
+        assert!((rate - 5e8).abs() < 5e7, "{rate}");
+    }
+
+    #[test]
+    fn stopped_while_warming_up_there_is_nothing_to_say() {
+        let found = stopped_after("900s");
+        assert!(found.partial && found.first_replication_s.is_none() && found.report.total.packets == 0);
     }
 }
