@@ -195,6 +195,15 @@ impl Engine {
     /// Runs what came in on a port through the tables, or gives it to the workers.
     #[inline]
     pub(super) fn pass_on(&mut self, now: Instant, port: PortNo) {
+        if self.virtuals.is_some() {
+            return self.pass_to_virtuals(now, port);
+        }
+        self.pass_to_own(now, port);
+    }
+
+    /// The same with what is for the switch's own tables.
+    #[inline]
+    pub(super) fn pass_to_own(&mut self, now: Instant, port: PortNo) {
         let packets = self.batch.len();
         if let Some(pipeline) = &mut self.workers.pipeline {
             pipeline.came(packets);
@@ -207,7 +216,6 @@ impl Engine {
             return self.watch.lap(Stage::Transmit, packets);
         }
         match self.workers.pipeline.as_mut().filter(|pipeline| pipeline.is_with_workers()) {
-            None if self.virtuals.is_some() => self.pass_to_virtuals(now, port),
             None => {
                 self.logical.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.logical.out);
                 // The datapath measures itself.
@@ -255,8 +263,13 @@ impl Engine {
     fn transmit(&mut self, now: Instant, how: Turn) -> bool {
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         let mut gone: Option<(PortNo, PortError)> = None;
-        let (ports, pool) = (&mut self.ports, &mut self.pool);
+        let (ports, pool, virtuals) = (&mut self.ports, &mut self.pool, &mut self.virtuals);
         let mut send = |number: PortNo, frames: &mut Vec<Frame>| {
+            if let Some(virtuals) = virtuals
+                && virtuals.take_own(now, number, frames, pool)
+            {
+                return;
+            }
             match ports.place(number).and_then(|place| ports.at(place).port.as_mut()) {
                 Some(port) => {
                     if let Err(error) = port.transmit(now, pool, frames) {

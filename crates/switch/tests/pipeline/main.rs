@@ -7,6 +7,8 @@ mod bed;
 mod channels;
 #[path = "../live/control_socket.rs"]
 mod control_socket;
+#[path = "../live/edge.rs"]
+mod edge;
 #[path = "../live/forwarding.rs"]
 mod forwarding;
 #[path = "../live/hostile.rs"]
@@ -21,6 +23,8 @@ mod ports;
 mod start_stop;
 #[path = "../live/tls.rs"]
 mod tls;
+#[path = "../live/virtuals.rs"]
+mod virtuals;
 mod workers;
 
 use weir_switch::threads::{HandOver, Mode, ThreadsConfig};

@@ -244,10 +244,9 @@ impl Engine {
     fn check_virtual(&self, spec: &VirtualSwitch, own: Option<u16>) -> Result<(), SwitchError> {
         let wrong = |problem: String| Err(refused(&spec.name, problem));
         if self.workers.several.is_some() {
-            return wrong("the switch runs on several threads; virtual switches need --workers 1".to_owned());
-        }
-        if self.workers.pipeline.is_some() {
-            return wrong("the switch runs in pipeline mode; virtual switches need --mode rtc".to_owned());
+            return wrong(
+                "the switch runs on several threads; virtual switches need --workers 1, or --mode pipeline".to_owned(),
+            );
         }
         for port in &spec.ports {
             let number = PortNo(port.port);

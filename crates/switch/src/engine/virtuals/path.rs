@@ -25,11 +25,10 @@ impl Engine {
         for at in 0..count {
             self.pass_to_virtual(now, at);
         }
+        self.watch.lap(Stage::Transmit, packets - self.batch.len());
         if !self.batch.is_empty() {
-            self.logical.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.logical.out);
-            self.deliver(now);
+            self.pass_to_own(now, port);
         }
-        self.watch.lap(Stage::Transmit, packets);
     }
 
     /// Runs a list of sorted frames through its virtual switch.
@@ -72,9 +71,7 @@ impl Engine {
             }
             None => {
                 for (port, frames) in &mut self.logical.out.frames {
-                    if let Some(outlet) = virtuals.outlets.iter_mut().find(|outlet| outlet.port == *port) {
-                        frames.drain(..).for_each(|frame| outlet.take_own(now, frame, &mut self.pool));
-                    }
+                    virtuals.take_own(now, *port, frames, &mut self.pool);
                 }
             }
         }
@@ -163,6 +160,19 @@ impl Virtuals {
         }
         batch.truncate(kept);
         count
+    }
+
+    /// Takes the physical switch's own frames for a port, if it is one of the fabric's: they wait for what the others leave.
+    pub(in crate::engine) fn take_own(
+        &mut self,
+        now: Instant,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+        pool: &mut FramePool,
+    ) -> bool {
+        let Some(outlet) = self.outlets.iter_mut().find(|outlet| outlet.port == port) else { return false };
+        frames.drain(..).for_each(|frame| outlet.take_own(now, frame, pool));
+        true
     }
 
     /// Puts what a virtual switch's datapath sends into the fabric.
