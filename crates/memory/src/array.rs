@@ -17,8 +17,8 @@ const FIRST_RESERVATION: usize = 256 << 20;
 /// Elements begin at a multiple of this many bytes, if their size allows: a cache line.
 const ALIGN: usize = 64;
 
-/// Huge pages given back at once from among those of an array: some ten microseconds.
-const MAX_HOLLOWED: usize = 2;
+/// Huge pages given back at once from among those of an array: some microseconds each.
+const MAX_HOLLOWED: usize = 1;
 
 /// An array whose new elements are zero. A small one is on the heap; a large one has address space of its own, on huge pages,
 /// and grows and shrinks without copying, giving its memory back as it shrinks. Without address space or huge pages it uses what

@@ -8,8 +8,8 @@ use std::ptr::NonNull;
 /// Address space that is asked for at once. Pages are there only where it is used.
 const EXTENT: usize = 256 << 20;
 
-/// Blocks given back at once: some tens of microseconds.
-const MAX_GIVEN: usize = 4;
+/// Blocks given back at once: some microseconds each, more where other processors have to be told.
+const MAX_GIVEN: usize = 1;
 
 /// A sequence of things, some of which are not there. The first is on the heap, so that who has one needs no more; the others are in address
 /// space of their own, on huge pages if Linux has them, and on the heap, too, where there is none.
