@@ -179,8 +179,9 @@ impl Channel {
                     }
                 }
                 () = tokio::time::sleep(deadline) => {
-                    if !may_read {
-                        // A long reply is under way, longer than silence may last; its answers to echo requests wait unread.
+                    if !may_read || has_output {
+                        // A long reply is under way, or the peer is reading it, longer than silence may last: an echo request waits behind it,
+                        // or the answer is unread. Who takes nothing at all is found out below.
                         self.session.excuse(self.clock.now());
                     }
                     self.session.poll(self.clock.now());
