@@ -1,4 +1,4 @@
-//! `weir compare` on the examples: simulation and the live switch side by side.
+//! `weir compare` on the examples: formulas, simulation and the live switch side by side.
 use crate::bed::weir;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ fn the_quickstart_is_answered_side_by_side() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let answer = |verb: &str| list(&result, "answers").iter().find(|answer| answer["by"]["verb"] == verb).unwrap();
-    for verb in ["simulate", "run"] {
+    for (verb, runs) in [("predict", 0), ("simulate", 2), ("run", 2)] {
         let own = answer(verb);
-        assert_eq!((&own["state"], own["runs"].as_u64()), (&Value::from("answered"), Some(2)), "{own:#}");
+        assert_eq!((&own["state"], own["runs"].as_u64()), (&Value::from("answered"), Some(runs)), "{own:#}");
         let row = list(own, "rows").iter().find(|row| row["name"] == "udp blue-a > blue-b").unwrap();
         let figure = |metric: &str| row["figures"][metric]["value"].as_f64().unwrap();
         assert!(figure("delay_mean_s") >= 100e-6, "the link alone delays by 100 us: {row:#}");
@@ -44,6 +44,42 @@ fn the_quickstart_is_answered_side_by_side() {
         let scaled = one["scaled"].as_f64().unwrap();
         assert!((scaled - (reference - found) / reference).abs() < 1e-9 && one["verdict"].is_string(), "{one:#}");
     }
+}
+
+/// Models of one switch against its stations, with a page.
+#[test]
+fn models_are_held_against_simulated_stations() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let arguments =
+        ["--model", "mahmood", "--model", "mg1", "--duration", "20s", "--replications", "3", "--csv", "--report"];
+    let output = compare("at-x510.toml", &[&arguments[..], &[page.to_str().unwrap()]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for start in ["predict,ok,delay_mean_s", "predict mahmood,ok,delay_mean_s", "simulate,ok,delay_p95_s"] {
+        let line = format!("all packets at x510,{start}");
+        assert!(text.contains(&line), "no `{line}` in\n{text}");
+    }
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("mahmood") && page.contains("<svg"), "{page}");
+}
+
+#[test]
+fn a_folder_has_a_board_and_failures_are_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let example: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples/at-x510.toml"].iter().collect();
+    std::fs::copy(example, folder.path().join("one.toml")).unwrap();
+    std::fs::write(folder.path().join("broken.toml"), "switch = 3\n").unwrap();
+    let arguments = ["--duration", "20s", "--replications", "2", "--json"];
+    let output = compare(folder.path().to_str().unwrap(), &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let board: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let states: Vec<&str> = list(&board, "entries").iter().filter_map(|entry| entry["state"].as_str()).collect();
+    assert_eq!(states, ["failed", "compared"], "{board:#}");
+    let mean = list(&board, "places").iter().find(|place| place["metric"] == "delay_mean_s").unwrap();
+    assert!(mean["valid"].as_u64() >= Some(1) && mean["common"]["mean"].as_f64() < Some(0.5), "{mean:#}");
+    let empty = tempfile::tempdir().unwrap();
+    assert_eq!(compare(empty.path().to_str().unwrap(), &[]).status.code(), Some(2));
 }
 
 #[test]

@@ -254,6 +254,11 @@ impl Answer {
         !matches!(self.state, State::LeftOut(_))
     }
 
+    /// Whether it is asked about a subject: models of one switch are not asked about flows.
+    pub fn is_asked(&self, subject: &Subject) -> bool {
+        self.by.model.is_none() || self.row(subject).is_some()
+    }
+
     /// What it says about a subject.
     pub fn row(&self, subject: &Subject) -> Option<&Row> {
         self.rows.iter().find(|row| row.subject == *subject)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_emulator::result::Machine;
 use weir_emulator::{Cancel, LabResult, Options, Progress};
-use weir_scenario::Scenario;
+use weir_scenario::{Scenario, native};
 use weir_sim::network::{Settings, simulate};
 use weir_sim::stations::has_timing;
 use weir_sim::{Watch, replicate, run};
@@ -13,6 +13,9 @@ use weir_units::{Bps, Clock as _, SystemClock};
 
 /// How often it is looked at whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The rate of a link that takes as good as no time.
+const NO_TIME: Bps = Bps(100_000_000_000_000);
 
 /// How a scenario is answered.
 #[derive(Debug, Clone)]
@@ -27,8 +30,9 @@ pub struct Plan {
     pub threads: usize,
     /// Hosts of live rounds are network namespaces.
     pub netns: bool,
-    /// Rate of links for which the scenario has none, in virtual time and in formulas.
-    pub link_rate: Bps,
+    /// Rate of links for which the scenario has none, in virtual time packet by packet and in formulas; none: as they have it themselves, and
+    /// none at all where stations are simulated.
+    pub link_rate: Option<Bps>,
     /// Models that are asked beside the scenario's own formulas, by name; `all` is all of them.
     pub models: Vec<String>,
 }
@@ -107,7 +111,7 @@ fn finished(mut answer: Answer, done: usize, asked: u32) -> Answer {
 fn simulated_network(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
     let told = Some(scenario.controller.delay).filter(|delay| !delay.is_zero());
     let control_delay = told.unwrap_or(Settings::default().control_delay);
-    let settings = Settings { link_rate: plan.link_rate, control_delay };
+    let settings = Settings { link_rate: plan.link_rate.unwrap_or(native::LINK_RATE), control_delay };
     let one = |round: u32, progress: &mut dyn FnMut(Progress)| {
         let watch = Watch::default();
         let seeded = Scenario { seed: scenario.seed.wrapping_add(u64::from(round)), ..scenario.clone() };
@@ -141,8 +145,10 @@ fn predicted(scenario: &Scenario, plan: &Plan, tell: &mut dyn FnMut(Told<'_>)) -
         return none("formulas are about [[traffic]] between hosts: this scenario has none".to_owned());
     }
     tell(Told::Begins(Verb::Predict, 1, 1));
+    // Stations take links without a rate for links that take no time: both answer the same question.
+    let unsaid = if has_timing(scenario) { NO_TIME } else { native::LINK_RATE };
     let settings = weir_predict::Settings {
-        link_rate: plan.link_rate,
+        link_rate: plan.link_rate.unwrap_or(unsaid),
         models: plan.models.clone(),
         ..weir_predict::Settings::default()
     };
@@ -260,7 +266,7 @@ mod tests {
     }
 
     fn plan(verbs: &[Verb]) -> Plan {
-        let link_rate = Settings::default().link_rate;
+        let link_rate = None;
         let models = Vec::new();
         Plan { verbs: verbs.to_vec(), rounds: 1, replications: 2, threads: 1, netns: false, link_rate, models }
     }

@@ -1,5 +1,5 @@
 //! Leader boards: who is how far from the reference over many scenarios.
-use crate::answer::{Answerer, Metric, Part, Status};
+use crate::answer::{Answer, Answerer, Metric, Part, Status};
 use crate::comparison::Comparison;
 use crate::score::Errors;
 use serde::Serialize;
@@ -133,9 +133,9 @@ fn cells_of(metric: Metric, comparison: &Comparison) -> Vec<(Answerer, usize, Ce
     let reference = comparison.answers.iter().find(|answer| comparison.is_reference(&answer.by));
     let rows = reference.into_iter().flat_map(|answer| &answer.rows).enumerate();
     for (place, row) in rows.filter(|(_, row)| row.subject.part == Part::Flow && row.figures.contains_key(&metric)) {
-        for answer in
-            comparison.answers.iter().filter(|answer| !comparison.is_reference(&answer.by) && answer.is_there())
-        {
+        let is_asked = |answer: &&Answer| answer.is_there() && answer.is_asked(&row.subject);
+        let others = comparison.answers.iter().filter(|answer| !comparison.is_reference(&answer.by));
+        for answer in others.filter(is_asked) {
             let error = comparison.difference(&answer.by, &row.subject, metric).and_then(|one| one.error());
             let status = answer.row(&row.subject).map(|own| &own.status);
             let cell = match (error, status) {
@@ -152,7 +152,7 @@ fn cells_of(metric: Metric, comparison: &Comparison) -> Vec<(Answerer, usize, Ce
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::{Answer, Figure, Row, State, Verb};
+    use crate::answer::{Figure, Row, State, Verb};
 
     fn answer(verb: Verb, model: Option<&str>, means: &[Option<f64>]) -> Answer {
         let row = |(number, mean): (usize, &Option<f64>)| {

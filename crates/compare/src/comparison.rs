@@ -86,7 +86,7 @@ fn compare(reference: &Answer, answer: &Answer) -> Compared {
     for row in &reference.rows {
         let own = answer.row(&row.subject);
         let shared = own.filter(|own| own.status == Status::Ok).map(|own| both(row, own)).unwrap_or_default();
-        if shared.is_empty() && row.subject.part == Part::Flow {
+        if shared.is_empty() && row.subject.part == Part::Flow && answer.is_asked(&row.subject) {
             not_compared.push((row.subject.name.clone(), why_not(row, own)));
         }
         differences.extend(shared);

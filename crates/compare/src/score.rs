@@ -67,8 +67,11 @@ fn of_metric(metric: Metric, reference: &Answer, answer: &Answer, all: &[Differe
     let own = || all.iter().filter(move |one| one.metric == metric && one.subject.part == Part::Flow);
     let errors = Errors::of(own().filter_map(Difference::error))?;
     let logs: Vec<f64> = own().filter_map(|one| one.log_ratio).collect();
-    let flows =
-        || reference.rows.iter().filter(move |row| row.subject.part == Part::Flow && row.figures.contains_key(&metric));
+    let flows = || {
+        reference.rows.iter().filter(move |row| {
+            row.subject.part == Part::Flow && row.figures.contains_key(&metric) && answer.is_asked(&row.subject)
+        })
+    };
     let lacking = |is: fn(&Status) -> bool| {
         flows().filter(|row| answer.row(&row.subject).is_some_and(|own| is(&own.status))).count()
     };
@@ -76,6 +79,7 @@ fn of_metric(metric: Metric, reference: &Answer, answer: &Answer, all: &[Differe
     let unstable = lacking(|status| matches!(status, Status::Unstable(_)));
     let with_interval = own().filter(|one| one.is_inside.is_some()).count();
     let inside = own().filter(|one| one.is_inside == Some(true)).count();
+    let mean_log_ratio = (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64);
     let verdict = if own().all(|one| one.verdict == Verdict::Equal) {
         Verdict::Equal
     } else if own().all(|one| matches!(one.verdict, Verdict::Equal | Verdict::Inside)) {
@@ -83,14 +87,14 @@ fn of_metric(metric: Metric, reference: &Answer, answer: &Answer, all: &[Differe
     } else if inside == errors.valid {
         Verdict::Unsure(own().filter_map(Difference::allowed).fold(0.0, f64::max))
     } else {
-        Verdict::of_error(errors.mean, metric.is_share())
+        Verdict::of_error(errors.mean, mean_log_ratio, metric.is_share())
     };
     Some(Score {
         metric,
         errors,
         with_interval,
         inside,
-        mean_log_ratio: (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64),
+        mean_log_ratio,
         unstable,
         not_answered: flows().count().saturating_sub(own().count() + unstable),
         worst: worst.map(|one| one.subject.name.clone()).unwrap_or_default(),

@@ -17,6 +17,8 @@ pub enum Verdict {
     Within(f64),
     /// Farther off than the last of them: by this share of the reference.
     Wrong(f64),
+    /// Farther off than that, too: by this factor, too large or too small.
+    Factor(f64),
     /// A share within so many points (1.0 is all), one of [`POINTS`].
     WithinPoints(f64),
     /// A share farther off than the last of them.
@@ -46,19 +48,20 @@ impl Verdict {
             return if width > difference.last_step() { Verdict::Unsure(width) } else { Verdict::Inside };
         }
         match difference.error() {
-            Some(error) => Verdict::of_error(error, difference.metric.is_share()),
+            Some(error) => Verdict::of_error(error, difference.log_ratio, difference.metric.is_share()),
             None => Verdict::NotComparable("the reference is 0".to_owned()),
         }
     }
 
-    /// What an error, as [`Difference::error`] has it, comes to.
-    pub fn of_error(error: f64, is_share: bool) -> Verdict {
+    /// What an error, as [`Difference::error`] has it, comes to; `log_ratio` as [`Difference::log_ratio`].
+    pub fn of_error(error: f64, log_ratio: Option<f64>, is_share: bool) -> Verdict {
+        let factor = log_ratio.map(f64::exp).filter(|factor| *factor >= FACTOR && factor.is_finite());
         let first = |steps: &[f64]| steps.iter().copied().find(|step| error <= step * (1.0 + EQUAL));
         match (is_share, if is_share { first(&POINTS) } else { first(&STEPS) }) {
             (true, Some(step)) => Verdict::WithinPoints(step),
             (true, None) => Verdict::WrongPoints(error),
             (false, Some(step)) => Verdict::Within(step),
-            (false, None) => Verdict::Wrong(error),
+            (false, None) => factor.map_or(Verdict::Wrong(error), Verdict::Factor),
         }
     }
 
@@ -69,7 +72,7 @@ impl Verdict {
 
     /// Whether it is wrong; what cannot be compared is neither.
     pub fn is_wrong(&self) -> bool {
-        matches!(self, Verdict::Wrong(_) | Verdict::WrongPoints(_))
+        matches!(self, Verdict::Wrong(_) | Verdict::Factor(_) | Verdict::WrongPoints(_))
     }
 }
 
@@ -82,8 +85,8 @@ impl fmt::Display for Verdict {
                 write!(f, "inside an interval of ±{:.0}%: more rounds would say more", width * 100.0)
             }
             Verdict::Within(share) => write!(f, "within {:.0}%", share * 100.0),
-            Verdict::Wrong(share) if *share >= FACTOR => write!(f, "wrong by a factor of {:.1}", share + 1.0),
             Verdict::Wrong(share) => write!(f, "wrong by {:.0}%", share * 100.0),
+            Verdict::Factor(factor) => write!(f, "wrong by a factor of {factor:.1}"),
             Verdict::WithinPoints(points) => write!(f, "within {} percentage points", points * 100.0),
             Verdict::WrongPoints(points) => write!(f, "wrong by {:.1} percentage points", points * 100.0),
             Verdict::NotComparable(why) => write!(f, "not comparable: {why}"),
@@ -117,6 +120,7 @@ mod tests {
             (Figure::exact(10.0), 8.1, "within 20%"),
             (Figure::exact(10.0), 5.0, "wrong by 50%"),
             (Figure::exact(10.0), 65.0, "wrong by a factor of 6.5"),
+            (Figure::exact(10.0), 2.0, "wrong by a factor of 5.0"),
             (Figure::exact(0.0), 1.0, "not comparable: the reference is 0"),
         ] {
             assert_eq!(says(Metric::DelayMean, reference, found), expected, "{reference:?} {found}");

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use weir_compare::page::Point;
 use weir_compare::{Answer, Comparison, Plan, State, Told, Verb, ask, page};
 use weir_emulator::Cancel;
-use weir_scenario::{Scenario, native};
+use weir_scenario::Scenario;
 use weir_units::{Bps, Span};
 
 /// Puts what formulas, simulation and the live switch say about a scenario side by side: delays, loss and rate of each flow, how far each
@@ -55,9 +55,10 @@ pub(crate) struct Args {
     /// Live hosts are network namespaces with real ping and iperf3 (needs root)
     #[arg(long)]
     netns: bool,
-    /// Rate, in virtual time and in formulas, of links for which the scenario has none
-    #[arg(long, value_name = "RATE", default_value_t = native::LINK_RATE)]
-    link_rate: Bps,
+    /// Rate, in virtual time packet by packet and in formulas, of links for which the scenario has none; 10Gbit/s if not given, and where devices
+    /// are simulated as stations no limit
+    #[arg(long, value_name = "RATE")]
+    link_rate: Option<Bps>,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "csv")]
     json: bool,

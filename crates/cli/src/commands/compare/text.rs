@@ -133,12 +133,10 @@ fn verdicts(comparison: &Comparison) -> String {
 /// A score in words.
 fn sentence(score: &Score) -> String {
     let flows = score.errors.valid;
-    let unit = |value: f64| {
-        if score.metric.is_share() {
-            format!("{:.2} percentage points", value * 100.0)
-        } else {
-            format!("{:.1}%", value * 100.0)
-        }
+    let unit = |value: f64| match score.metric.is_share() {
+        true => format!("{:.2} percentage points", value * 100.0),
+        false if value >= 10.0 => format!("a factor of {:.0}", value + 1.0),
+        false => format!("{:.1}%", value * 100.0),
     };
     let mut text = format!("{}: {}", score.metric.name(), score.verdict);
     let _ = write!(
