@@ -9,6 +9,7 @@ mod lagopus;
 mod others;
 mod page;
 pub mod report;
+mod sojourn;
 mod tester;
 mod virtual_switches;
 
@@ -48,6 +49,8 @@ experiments! {
     "vx-scale" virtual_switches::scale::measure,
     "vx-priority" virtual_switches::priority::measure,
     "vx-split-path" virtual_switches::split_path::measure,
+    "sojourn-range-one" sojourn::range_one::measure,
+    "sojourn-range-two" sojourn::range_two::measure,
 }
 
 /// How an experiment is rerun.
@@ -75,6 +78,12 @@ pub enum ExperimentError {
     Lab(#[from] LabError),
     #[error(transparent)]
     Model(#[from] weir_sim::ModelError),
+    #[error(transparent)]
+    Scenario(#[from] weir_scenario::ScenarioError),
+    #[error(transparent)]
+    NotSimulated(#[from] weir_sim::scenario::NotSimulated),
+    #[error(transparent)]
+    Traffic(#[from] weir_traffic::TrafficError),
 }
 
 /// Finds an experiment by its name.

@@ -1,0 +1,107 @@
+//! How long packets are in a network of one hardware switch and its controller: the published service times, simulated as queueing stations.
+//!
+//! The thesis measured its devices idle (Tables 4.1 and 4.3) and then loaded (Tables 6.1 and 6.2, figures only). Here the stations get the former, and are
+//! to show what was seen of the latter. What is not published is ours: how uneven the times are ([`SCV`]), and where a table write seizes the data path.
+pub(crate) mod range_one;
+pub(crate) mod range_two;
+
+use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
+use weir_plot::{Axis, Chart, Point, Series};
+use weir_scenario::Scenario;
+use weir_sim::stations::{StationsRun, plan, run as simulate_once};
+use weir_sim::{Plan, Watch, Window, replicate};
+
+/// Data path: a line through the published medians by frame size (Table 4.3).
+const DATA: &str = "{ law = \"constant\", mean = \"3.34us\", per_byte = \"7.96ns\" }";
+/// Packets that a queue on the control path holds, as the thesis read off its loss curves.
+const QUEUE: u32 = 200;
+/// How uneven times on the control path are, as squared coefficient of variation. Ours.
+const SCV: f64 = 0.5;
+/// Bytes of Ethernet, IPv4 and UDP headers.
+const HEADERS: u32 = 42;
+/// Virtual time before packets count: a control queue fills in three seconds.
+const WARM_UP: Duration = Duration::from_secs(20);
+
+/// One case: how the switch is described, and what is sent through it.
+struct Case<'a> {
+    name: String,
+    /// Lines of `[controller]`.
+    controller: &'a str,
+    /// Lines of `[switch.timing]` beside the data path's.
+    timing: &'a str,
+    new_flows: f64,
+    rate: u32,
+    bytes: u32,
+}
+
+impl Case<'_> {
+    /// The case as a file that anybody can simulate.
+    fn scenario(&self) -> Result<Scenario, ExperimentError> {
+        let Case { controller, timing, new_flows, rate, bytes, .. } = self;
+        let host = |name: &str, last: u8| {
+            format!("[[host]]\nname = \"{name}\"\nswitch = \"x510\"\nip = \"10.0.0.{last}/24\"\n")
+        };
+        let text = format!(
+            "[controller]\napp = \"learning\"\n{controller}\n[[switch]]\nname = \"x510\"\n[switch.timing]\ndata = {DATA}\n{timing}\n{}{}\
+             [[traffic]]\nkind = \"udp\"\nfrom = \"h1\"\nto = \"h2\"\narrival = \"poisson\"\n\
+             rate = {rate}\npayload = \"{}B\"\nnew_flows = {new_flows}\n",
+            host("h1", 1),
+            host("h2", 2),
+            bytes - HEADERS
+        );
+        Ok(Scenario::parse(&text, &self.name)?)
+    }
+}
+
+/// Simulates a case as often as is asked for; none if it was stopped.
+fn simulate(run: &mut Run<'_>, case: &Case<'_>) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
+    run.tell(&case.name);
+    run.simulated = true;
+    let plan = plan(&case.scenario()?)?;
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let count = u64::from(run.sizes.replications.max(1));
+    let window = Window { warm_up: WARM_UP, length: run.sizes.time.0 };
+    let (seed, cancel) = (run.options.seed, run.options.cancel.clone());
+    let once = |replication| {
+        if cancel.is_cancelled() {
+            return Ok::<_, ExperimentError>(None);
+        }
+        Ok(Some(simulate_once(&plan, window, seed, replication, &Watch::default())?))
+    };
+    let done = replicate(&Plan { least: count, most: count, threads }, once, |_| true)?;
+    Ok((!done.stopped).then_some(done.results))
+}
+
+/// A figure's value by replication.
+fn over(results: &[StationsRun], value: impl Fn(&StationsRun) -> f64) -> Value {
+    Value::mean_of(&results.iter().map(value).collect::<Vec<_>>())
+}
+
+/// Mean delay of delivered packets, in milliseconds: of all, or of those that asked nobody.
+fn sojourn_ms(result: &StationsRun, with_control: bool) -> f64 {
+    let [data, control] = &result.flows[0].delays;
+    let mut all = data.clone();
+    if with_control {
+        all.merge(control);
+    }
+    all.mean_s().unwrap_or(0.0) * 1e3
+}
+
+/// Share of packets that were lost, in percent.
+fn loss(result: &StationsRun) -> f64 {
+    100.0 * result.flows[0].lost as f64 / result.flows[0].sent.max(1) as f64
+}
+
+/// A chart's line from figures: of each case, where it is along.
+fn series(run: &Run<'_>, name: impl Into<String>, metric: &str, cases: impl Iterator<Item = (f64, String)>) -> Series {
+    let point = |(x, case): (f64, String)| {
+        let figure = run.figures.iter().find(|figure| figure.case == case && figure.metric == metric)?;
+        Some(Point::within(x, figure.ours, figure.sd))
+    };
+    Series::line(name, cases.filter_map(point).collect())
+}
+
+fn chart(name: &str, title: &str, y: Axis, series: Vec<Series>) -> weir_plot::Figure {
+    Chart { name: name.into(), title: title.into(), x: Axis::linear("packets a second"), y, series }.into()
+}

@@ -1,0 +1,31 @@
+//! What was published on sojourns holds in the simulations of the small size, which always come out the same, but for what
+//! the experiments' pages say.
+use weir_emulator::Cancel;
+use weir_experiments::report::Claim;
+use weir_experiments::{Options, find};
+
+/// Runs an experiment that must have so many charts, none of them with a line without points, and contradict no published statement but certain ones.
+fn holds(id: &str, charts: usize, but: &[&str]) {
+    let options = Options { full: false, seed: 1, cancel: Cancel::default() };
+    let report = find(id).unwrap().run(&options, &mut |_| ()).unwrap();
+    let contradicts = |claim: &&Claim| claim.holds != Some(true) && !but.contains(&claim.text.as_str());
+    assert!(report.claims.len() >= 6 && report.claims.iter().find(contradicts).is_none(), "{report}");
+    assert_eq!(report.plots.len(), charts);
+    for plot in &report.plots {
+        let weir_plot::Figure::Chart(chart) = plot else { panic!("{} is a chart of lines", plot.name()) };
+        assert!(chart.series.iter().all(|series| !series.points.is_empty()), "{}: a line without points", plot.name());
+    }
+    // Every published figure stands beside one of ours.
+    let published = find(id).unwrap().definition().unwrap().published.len();
+    assert_eq!(report.figures.iter().filter(|figure| figure.published.is_some()).count(), published, "{report}");
+}
+
+#[test]
+fn range_one() {
+    holds("sojourn-range-one", 3, &["the mean sojourn falls from the lowest rate on, at P_nf 0.005 as well"]);
+}
+
+#[test]
+fn range_two() {
+    holds("sojourn-range-two", 5, &[]);
+}
