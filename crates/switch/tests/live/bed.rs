@@ -65,6 +65,7 @@ impl Host {
     }
 
     /// A broadcast in a VLAN with a priority, or in none.
+    #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn broadcast(&mut self, tag: Option<(u16, u8)>) {
         let craft = Craft::ethernet(MacAddr([0xff; 6]), self.mac());
         let craft = tag.into_iter().fold(craft, |craft, (vlan, priority)| craft.vlan(0x8100, vlan, priority));
@@ -73,6 +74,7 @@ impl Host {
     }
 
     /// One datagram that is to be cut into several, of so many bytes each.
+    #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn send_segments(&mut self, payload: &[u8], segment_bytes: u16) {
         let craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 9]), self.mac());
         let mut frame = craft.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into()).udp(1, 2).payload(payload).frame();
