@@ -18,6 +18,7 @@ mod meters;
 mod model;
 mod ofctl;
 mod port_mod;
+mod predict;
 mod queues;
 mod quickstart;
 mod simulate;

@@ -24,6 +24,7 @@
 //! ```
 mod admission;
 mod bits;
+mod bound;
 mod config;
 mod counters;
 mod fabric;
@@ -41,6 +42,7 @@ mod split;
 mod tournament;
 
 pub use admission::{FabricError, Refused};
+pub use bound::{drr_bound, strict_priority_bound};
 pub use config::{
     Buffers, FabricConfig, Forwarding, InputConfig, InterDiscipline, IntraDiscipline, OutputConfig, QueueConfig,
     RedConfig, Sharing, VirtualPort, VirtualSwitchConfig,

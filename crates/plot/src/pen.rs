@@ -20,7 +20,7 @@ const INK: u8 = 8;
 const PLACES: u8 = 8;
 
 /// What stands for the same thing on every chart.
-const KNOWN: [(&str, u8, u8); 16] = [
+const KNOWN: [(&str, u8, u8); 17] = [
     ("simulated", INK, 0),
     ("simulation", INK, 0),
     ("live", 1, 0),
@@ -28,6 +28,7 @@ const KNOWN: [(&str, u8, u8); 16] = [
     ("published", 1, 1),
     ("predicted", 0, 0),
     ("base", 7, 0),
+    ("base-mm1", 7, 0),
     ("base-mm1k", 7, 1),
     ("jarschel", 3, 0),
     ("mahmood", 4, 0),

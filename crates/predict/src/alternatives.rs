@@ -91,6 +91,9 @@ impl Asked<'_> {
         let (lam, p) = (self.rate, self.share);
         let data = || self.mean(self.timing.data.as_ref(), "data");
         let given = match name {
+            "mm1" | "mg1" if p > 0.0 => {
+                return Err("it is of the data path alone, and packets ask the controller".into());
+            }
             "mm1" => json!({"lam": lam, "mu": 1.0 / data()?}),
             "mg1" => json!({"lam": lam, "dist": self.law(self.timing.data.as_ref(), "data")?}),
             "base_mm1" => json!({"lam": lam, "p": p, "s_switch": data()?, "s_path": self.path()?, "combine": "time"}),

@@ -9,7 +9,7 @@ use crate::sizes::lengths;
 use crate::station::Solved;
 use crate::tcp::{self, Connection};
 use crate::way::{Passage, passage};
-use crate::{PredictError, Settings, alternatives, choice};
+use crate::{PredictError, Settings, alternatives, choice, streams};
 use std::rc::Rc;
 use weir_model::{Distribution, Law, ModelError, Warning};
 use weir_scenario::{Control, Expect, FailMode, Scenario, Traffic, TrafficKind, native};
@@ -29,8 +29,9 @@ pub fn predict(scenario: &Scenario, settings: &Settings) -> Result<Prediction, P
     for phase in &phases {
         solve(scenario, &graph, settings, phase, &mut items, &mut devices)?;
     }
-    let flows =
-        items.into_iter().enumerate().map(|(at, item)| item.answer(scenario, at)).collect::<Result<Vec<_>, _>>()?;
+    let items = items.into_iter().enumerate().map(|(at, item)| item.answer(scenario, at));
+    let mut flows = items.collect::<Result<Vec<_>, _>>()?;
+    flows.extend(streams::answers(scenario)?);
     let bottleneck = devices.bottleneck();
     let devices = devices.answers()?;
     let mut warnings: Vec<Warning> = devices.iter().filter_map(crate::devices::warning).collect();
@@ -39,7 +40,7 @@ pub fn predict(scenario: &Scenario, settings: &Settings) -> Result<Prediction, P
             format!("traffic starts and ends more often than {MOST_PHASES} times: all of it is taken as there at once");
         warnings.push(Warning::new("PHASES", text));
     }
-    if scenario.switches.iter().any(|switch| !switch.virtual_switches.is_empty()) {
+    if !scenario.traffic.is_empty() && scenario.switches.iter().any(|switch| !switch.virtual_switches.is_empty()) {
         let text = "traffic between hosts is predicted as if it had a switch alone, whatever its virtual switches are guaranteed";
         warnings.push(Warning::new("VIRTUAL_SWITCHES", text));
     }
@@ -358,7 +359,9 @@ fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), ModelError> {
         answer.loss = Some(0.0);
         return Ok(());
     }
-    answer.loss = (sent > 0.0).then(|| (1.0 - arrived / sent).clamp(0.0, 1.0));
+    // Without a steady state what is sent and does not arrive is not lost: it waits, ever longer.
+    let steady = answer.status == Status::Ok && sent > 0.0;
+    answer.loss = steady.then(|| (1.0 - arrived / sent).clamp(0.0, 1.0));
     let both = !control.is_empty();
     let data_only = mixed(&data)?;
     let control_only = mixed(&control)?;

@@ -16,6 +16,7 @@ mod network;
 mod phase;
 mod sizes;
 mod station;
+mod streams;
 mod tcp;
 mod way;
 

@@ -150,7 +150,7 @@ fn what_has_no_steady_state_is_named_and_the_rest_is_answered() {
     // 400 asking packets a second at an agent that serves 177.
     let flow = stages(800.0, 0.5, "");
     assert_eq!(flow.status, Status::Unstable);
-    assert!(flow.delay.is_none() && flow.control.is_none());
+    assert!(flow.delay.is_none() && flow.control.is_none() && flow.loss.is_none());
     near(flow.data.unwrap().mean_s, 9e-6, 0.05);
     assert_eq!(flow.bottleneck.as_deref(), Some("s1 packet-in agent"));
     assert!(
@@ -228,6 +228,34 @@ fn nothing_is_delivered_where_nobody_forwards() {
         [[host]]\nname = \"b\"\nswitch = \"s1\"\nip = \"10.0.0.2/24\"\n[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\n";
     let flow = &predicted(text).flows[0];
     assert_eq!((&flow.status, flow.loss), (&Status::NoPath, Some(1.0)));
+}
+
+/// Packets of one length through a switch cut in two, the first of which gets half of the port.
+fn streams(discipline: &str, load: f64) -> Prediction {
+    predicted(&format!(
+        "[[switch]]\nname = \"s1\"\n[switch.fabric]\nports = 3\nrate = \"100Mbit/s\"\ncrosspoint = \"2MB\"\ndiscipline = \"{discipline}\"\n\
+         [[switch.virtual]]\nname = \"one\"\ndpid = 0x101\nbuffer = \"1MB\"\nselect = [{{ vlan = 1 }}]\nentries = [\"actions=output:3\"]\n\
+         ports = [{{ port = 1, rate_in = \"50Mbit/s\" }}, {{ port = 2, rate_in = \"50Mbit/s\" }}, {{ port = 3, rate_out = \"50Mbit/s\", quantum = \"1514B\" }}]\n\
+         [[switch.virtual]]\nname = \"two\"\ndpid = 0x102\nbuffer = \"1MB\"\npriority = 1\nselect = [{{ vlan = 2 }}]\nentries = [\"actions=output:3\"]\n\
+         ports = [{{ port = 1, rate_in = \"50Mbit/s\" }}, {{ port = 3, rate_out = \"50Mbit/s\", quantum = \"1514B\" }}]\n\
+         [[stream]]\nswitch = \"s1\"\nvirtual = \"one\"\ninputs = \"1-2\"\noutput = 3\nload = {load}\nsizes = \"1000B\"\n"
+    ))
+}
+
+#[test]
+fn virtual_switches_have_their_guaranteed_rate() {
+    let flow = &streams("strict-priority", 0.35).flows[0];
+    let service = 1000.0 * 8.0 / 5e7;
+    let alone = station::mg1(35e6 / 8000.0, &Law::constant(service).unwrap()).unwrap();
+    near(flow.packets_per_s, 35e6 / 8000.0, 1e-9);
+    near(flow.delay.unwrap().mean_s, alone.waiting_s, 1e-6);
+    assert!(flow.notes.iter().any(|note| note.contains("242.2 us at most")), "{:?}", flow.notes);
+    // Three rounds of two quanta, less two of its own, and the packet: five largest packets at 100 Mbit/s.
+    let flow = &streams("drr", 0.35).flows[0];
+    assert!(flow.notes.iter().any(|note| note.contains("605.6 us at most")), "{:?}", flow.notes);
+    // More than the guarantee fills the buffers, and is lost.
+    let flow = &streams("drr", 0.6).flows[0];
+    near(flow.loss.unwrap(), 1.0 / 6.0, 0.01);
 }
 
 #[test]

@@ -223,7 +223,8 @@ pub(super) fn word(status: &Status) -> &'static str {
 }
 
 pub(super) fn percent(share: f64) -> String {
-    if share > 0.0 && share < 1e-4 { format!("{:.0e}%", share * 100.0) } else { format!("{:.2}%", share * 100.0) }
+    // Smaller losses are what rounding leaves.
+    if share > 1e-10 && share < 1e-4 { format!("{:.0e}%", share * 100.0) } else { format!("{:.2}%", share * 100.0) }
 }
 
 /// Microseconds or milliseconds, whichever suits the longest delay.
@@ -245,7 +246,9 @@ impl Unit {
     }
 
     pub(super) fn time(&self, seconds: f64) -> String {
-        short(seconds * self.factor)
+        let value = seconds * self.factor;
+        // Beside longer times, short ones are easier to read without a power of ten.
+        if (1e-4..0.01).contains(&value) { format!("{value:.4}") } else { short(value) }
     }
 
     pub(super) fn scaled(&self, seconds: f64) -> f64 {

@@ -5,6 +5,7 @@ use super::{Args, storm};
 use serde::Serialize;
 use std::io::Write as _;
 use std::time::Duration;
+use weir_fabric::{drr_bound, strict_priority_bound};
 use weir_units::Bps;
 
 /// Windows of which the best counts, for costs.
@@ -90,10 +91,7 @@ pub(super) struct Delay {
 }
 
 impl Delay {
-    /// The bounds are for a packet that finds none of its own before it. Deficit round robin: all quanta of a round but its own, and a
-    /// packet of each of the others left over from the round before, then its own packet (after Shreedhar and Varghese, 1995; Stiliadis and
-    /// Varma, 1998: (3F - 2q)/C with quanta of one largest packet, F being their sum). Strict priority: the packet that is
-    /// being sent, then its own.
+    /// The bounds are for a packet that finds none of its own before it, with quanta of one largest packet.
     pub(super) fn of(discipline: &'static str, switches: usize, rate: Bps, delays: &mut [u32]) -> Delay {
         delays.sort_unstable();
         let at = |part: f64| {
@@ -101,10 +99,10 @@ impl Delay {
             let place = ((delays.len() as f64 * part) as usize).min(delays.len().saturating_sub(1));
             delays.get(place).map_or(f64::NAN, |ns| f64::from(*ns) / 1000.0)
         };
-        let packet_us = LARGEST as f64 * 8e6 / rate.0 as f64;
+        let packet = LARGEST as u64;
         let bound = match discipline {
-            "drr" => (3.0 * switches as f64 - 2.0) * packet_us + packet_us,
-            _ => 2.0 * packet_us,
+            "drr" => drr_bound(switches as u64 * packet, packet, packet, rate),
+            _ => strict_priority_bound(packet, packet, rate),
         };
         Delay {
             discipline,
@@ -113,7 +111,7 @@ impl Delay {
             median_us: at(0.5),
             p99_us: at(0.99),
             worst_us: at(1.0),
-            bound_us: bound,
+            bound_us: bound.as_secs_f64() * 1e6,
         }
     }
 }

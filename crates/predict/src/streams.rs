@@ -1,0 +1,157 @@
+//! Packets by rule through virtual switches: each as if it had no more than what it is guaranteed.
+use crate::PredictError;
+use crate::answer::{Delays, FlowAnswer, Status};
+use crate::arrivals::unevenness;
+use crate::sizes::lengths;
+use crate::station::{Arriving, Station, Timed};
+use std::time::Duration;
+use weir_fabric::{InterDiscipline, drr_bound, strict_priority_bound};
+use weir_model::ModelError;
+use weir_scenario::{Fabric, PacketStream, Scenario, Switch, VirtualSwitch};
+use weir_units::Bps;
+
+/// Rounds of settling one queue on its own.
+const ROUNDS: u32 = 3;
+
+/// The streams of one virtual switch to one output.
+struct Group<'a> {
+    switch: &'a Switch,
+    fabric: &'a Fabric,
+    virtual_switch: Option<&'a VirtualSwitch>,
+    output: u32,
+    streams: Vec<&'a PacketStream>,
+}
+
+/// Answers for all streams, those of one virtual switch and output together.
+pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictError> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for stream in &scenario.streams {
+        let switch = &scenario.switches[stream.switch];
+        let Some(fabric) = &switch.fabric else { continue };
+        let virtual_switch = stream.virtual_switch.and_then(|at| switch.virtual_switches.get(at));
+        let same = |group: &&mut Group<'_>| {
+            std::ptr::eq(group.switch, switch)
+                && group.output == stream.output
+                && group.virtual_switch.map(|one| &one.name) == virtual_switch.map(|one| &one.name)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.streams.push(stream),
+            None => groups.push(Group { switch, fabric, virtual_switch, output: stream.output, streams: vec![stream] }),
+        }
+    }
+    groups.iter().map(|group| group.answer().map_err(|error| PredictError::at(&group.name(), error))).collect()
+}
+
+impl Group<'_> {
+    fn name(&self) -> String {
+        let owner = self.virtual_switch.map_or(&self.switch.name, |one| &one.name);
+        format!("{owner} to port {}", self.output)
+    }
+
+    /// What the port can send, and what of it is guaranteed.
+    fn rates(&self) -> (Bps, Bps) {
+        let port = self.fabric.ports.iter().find(|port| port.port == self.output).map_or(Bps(1), |port| port.rate);
+        let own = self.virtual_switch.and_then(|one| one.ports.iter().find(|share| share.port == self.output));
+        (port, own.map_or(port, |share| share.rate_out))
+    }
+
+    /// Bytes that the inputs' buffers to this output hold together.
+    fn buffer_bytes(&self) -> u64 {
+        let inputs = self.streams.iter().flat_map(|stream| &stream.inputs);
+        let mut inputs: Vec<u32> = inputs.copied().collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        let Some(owner) = self.virtual_switch else { return self.fabric.crosspoint.0 * inputs.len() as u64 };
+        let number = |physical: u32| owner.ports.iter().find(|port| port.port == physical).map(|port| port.number);
+        let of = |input: &u32| {
+            let own = owner
+                .buffers
+                .iter()
+                .find(|one| Some(one.from) == number(*input) && Some(one.to) == number(self.output));
+            own.map_or(owner.buffer.0, |one| one.buffer.0)
+        };
+        inputs.iter().map(of).sum()
+    }
+
+    fn answer(&self) -> Result<FlowAnswer, ModelError> {
+        let (port, guaranteed) = self.rates();
+        let mut notes: Vec<String> = Vec::new();
+        let alone = self.solve(port, &mut notes)?;
+        let own = self.solve(guaranteed, &mut notes)?;
+        notes.dedup();
+        let rate: f64 = self.streams.iter().map(|stream| stream.source.per_second() * stream.inputs.len() as f64).sum();
+        if let (Some(own), Some(alone)) = (&own, &alone) {
+            notes.push(format!(
+                "with no more than the {guaranteed} it is guaranteed; had it the whole port, mean {:.1} us and loss {:.3}%",
+                alone.delay.mean() * 1e6,
+                alone.loss * 100.0
+            ));
+            notes.push(format!("waits for {:.1} us on average in buffers of its inputs taken as one; delays are to the start of transmission", own.delay.mean() * 1e6));
+        }
+        notes.extend(self.bound(port).map(|bound| {
+            format!(
+                "a packet that finds none of its own before it has left after {:.1} us at most",
+                bound.as_secs_f64() * 1e6
+            )
+        }));
+        let delay = own.as_ref().map(|own| Delays::of(&own.delay)).transpose()?;
+        Ok(FlowAnswer {
+            item: None,
+            kind: "stream",
+            from: format!("{} inputs", self.streams.iter().map(|stream| stream.inputs.len()).sum::<usize>()),
+            to: self.name(),
+            status: if own.is_some() { Status::Ok } else { Status::Unstable },
+            packets_per_s: rate,
+            delay,
+            data: None,
+            control: None,
+            loss: own.as_ref().map(|own| own.loss),
+            goodput_bps: None,
+            bottleneck: Some(format!("{} port {}", self.switch.name, self.output)),
+            notes,
+            distribution: own.map(|own| own.delay),
+        })
+    }
+
+    fn solve(&self, rate: Bps, notes: &mut Vec<String>) -> Result<Option<Alone>, ModelError> {
+        let per_byte_s = 8.0 / rate.0.max(1) as f64;
+        let mut station = Station::new(self.name(), None);
+        station.buffer_s = Some(self.buffer_bytes() as f64 * per_byte_s);
+        for stream in &self.streams {
+            let uneven = unevenness(&stream.source);
+            notes.extend(uneven.doubt.map(str::to_owned));
+            let service = Timed::new(lengths(&stream.source)?.scaled(per_byte_s)?);
+            let one = Arriving { rate: stream.source.per_second(), scv: uneven.scv, service, first: false };
+            station.arriving.extend(std::iter::repeat_n(one, stream.inputs.len()));
+        }
+        for _ in 0..ROUNDS {
+            station.settle(1.0)?;
+        }
+        let solved = station.solve()?;
+        Ok(solved.map(|solved| Alone { delay: solved.waiting[1].clone(), loss: station.state.loss }))
+    }
+
+    /// What the discipline between virtual switches guarantees, if it guarantees anything.
+    fn bound(&self, port: Bps) -> Option<Duration> {
+        let owner = self.virtual_switch?;
+        let share =
+            |one: &VirtualSwitch| one.ports.iter().find(|share| share.port == self.output).map(|share| share.quantum.0);
+        let packet = self.fabric.max_packet.0;
+        match self.fabric.discipline {
+            InterDiscipline::Drr => {
+                let round = self.switch.virtual_switches.iter().filter_map(share).sum();
+                Some(drr_bound(round, share(owner)?, packet, port))
+            }
+            InterDiscipline::StrictPriority => {
+                let first = self.switch.virtual_switches.iter().map(|one| one.priority).min()?;
+                (owner.priority == first).then(|| strict_priority_bound(packet, packet, port))
+            }
+        }
+    }
+}
+
+/// A group with a rate of its own.
+struct Alone {
+    delay: weir_model::Distribution,
+    loss: f64,
+}
