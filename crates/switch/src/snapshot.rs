@@ -28,6 +28,9 @@ pub struct Snapshot {
     /// Its workers, in pipeline mode; or its threads, where each does everything for its ports.
     #[serde(default)]
     pub workers: Vec<WorkerSnapshot>,
+    /// Those who watch where its time goes at the moment.
+    #[serde(default)]
+    pub perf_watchers: u32,
     /// Control channels, up or being tried.
     pub channels: Vec<ChannelSnapshot>,
     /// Packets dropped in the datapath by reason, those that occurred.
@@ -240,6 +243,7 @@ impl Snapshot {
             virtual_switches: engine.virtual_switches,
             tables: engine.tables,
             workers: engine.workers,
+            perf_watchers: engine.perf_watchers,
             channels,
             drops: engine.drops,
             packet_ins: packet_ins.taken,

@@ -16,7 +16,7 @@ mod virtuals;
 
 pub use client::{Client, CtlError};
 pub use path::{default_path, find};
-pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf};
+pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlace};
 
 use serde::{Deserialize, Serialize};
 

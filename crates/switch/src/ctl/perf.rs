@@ -3,6 +3,8 @@ use super::flows::wrong;
 use super::server::Context;
 use crate::control::stopped;
 use crate::engine::Engine;
+use crate::engine::inbox::EngineClient;
+use crate::engine::perf::Begun;
 use crate::handle::SwitchError;
 use crate::snapshot::WorkerSnapshot;
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,8 @@ pub struct PerfReport {
     pub seconds: f64,
     /// Counts of the processor's time stamp counter in a nanosecond.
     pub cycles_per_ns: f64,
+    /// NUMA nodes of the machine.
+    pub nodes: usize,
     /// Threads that move packets.
     pub threads: Vec<ThreadPerf>,
     /// Workers with their rings, as they are at the end.
@@ -36,12 +40,23 @@ pub struct PerfReport {
 pub struct ThreadPerf {
     /// Its name.
     pub name: String,
+    /// Where it runs.
+    pub place: ThreadPlace,
     /// Stages that it did, in a packet's order.
     pub stages: Vec<StagePerf>,
     /// Bursts that went through the tables: their size in packets, and how many there were.
     pub bursts: Vec<(usize, u64)>,
     /// What its verdict cache did meanwhile, and how it stands.
     pub cache: CacheCounts,
+}
+
+/// Where a thread runs. Its buffers are on the same node: Linux puts memory where it is first written, and a thread allocates its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ThreadPlace {
+    /// The CPU that it is bound to; none: any.
+    pub cpu: Option<usize>,
+    /// The NUMA node of that CPU; none if it may run on several.
+    pub node: Option<usize>,
 }
 
 /// What one stage took.
@@ -61,13 +76,13 @@ pub struct StagePerf {
 
 impl ThreadPerf {
     /// What a thread measured.
-    pub(crate) fn new(name: &str, perf: &Perf) -> ThreadPerf {
+    pub(crate) fn new(name: &str, place: ThreadPlace, perf: &Perf) -> ThreadPerf {
         let stages = Stage::ALL.into_iter().map(|stage| (stage, perf.stage(stage)));
         let stage =
             |(stage, Took { cycles, times, packets, longest })| StagePerf { stage, cycles, times, packets, longest };
         let bursts = perf.bursts.iter().copied().enumerate().filter(|(_, count)| *count > 0);
         let stages = stages.filter(|(_, took)| took.times > 0).map(stage).collect();
-        ThreadPerf { name: name.to_owned(), stages, bursts: bursts.collect(), cache: perf.cache }
+        ThreadPerf { name: name.to_owned(), place, stages, bursts: bursts.collect(), cache: perf.cache }
     }
 }
 
@@ -81,10 +96,34 @@ pub(super) async fn watch(context: &Context, seconds: f64) -> Result<Value, Swit
     }
     let engine = &context.control.engine;
     let begun = engine.call_async(Engine::begin_perf).await?;
+    // From here on who asked may go away: measuring ends with it.
+    let watched = Watched { engine: engine.clone(), begun: Some(begun) };
     let mut stopping = context.control.stopping.clone();
     tokio::select! {
         () = stopped(&mut stopping) => return Err(SwitchError::Stopped),
         () = tokio::time::sleep(Duration::from_secs_f64(seconds)) => {}
     }
-    Ok(json!(engine.call_async(move |engine| engine.end_perf(begun)).await?))
+    watched.end().await
+}
+
+/// An engine that measures; no longer once this is dropped.
+struct Watched {
+    engine: EngineClient,
+    begun: Option<Begun>,
+}
+
+impl Watched {
+    /// Ends measuring; what was measured.
+    async fn end(mut self) -> Result<Value, SwitchError> {
+        let Some(begun) = self.begun.take() else { return Err(SwitchError::Stopped) };
+        Ok(json!(self.engine.call_async(move |engine| engine.end_perf(begun)).await?))
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            self.engine.post(move |engine| drop(engine.end_perf(begun)));
+        }
+    }
 }

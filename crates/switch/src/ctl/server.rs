@@ -82,7 +82,7 @@ async fn client(context: Context, stream: UnixStream) {
         let reply = if too_long {
             Reply::Error(format!("the request is longer than {MAX_REQUEST_BYTES} bytes"))
         } else {
-            answer(&context, &line).await
+            answer(&context, &line, &mut stream).await
         };
         // First what can be written at once: the answer to who asked for the stop is to come before it.
         let written = tokio::select! {
@@ -96,18 +96,34 @@ async fn client(context: Context, stream: UnixStream) {
     }
 }
 
+/// Waits until the other end is closed. What it says meanwhile stays to be read; who says more, or only has no more to say, waits for an answer.
+async fn hung_up(stream: &mut BufReader<UnixStream>) {
+    let said_more = !stream.buffer().is_empty() || stream.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty());
+    let ready = stream.get_ref().ready(tokio::io::Interest::WRITABLE).await;
+    if said_more || ready.is_ok_and(|ready| !ready.is_write_closed()) {
+        std::future::pending().await
+    }
+}
+
 async fn write(stream: &mut BufReader<UnixStream>, reply: &Reply) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
     stream.get_mut().write_all(&line).await
 }
 
-async fn answer(context: &Context, line: &[u8]) -> Reply {
+/// `stream` is that of who asks, of which nothing is read.
+async fn answer(context: &Context, line: &[u8], stream: &mut BufReader<UnixStream>) -> Reply {
     let request = match serde_json::from_slice(line) {
         Ok(request) => request,
         Err(error) => return Reply::Error(format!("the request is not understood: {error}")),
     };
-    match carry_out(context, request).await {
+    let is_watch = matches!(request, Request::Perf { .. });
+    let carried_out = tokio::select! {
+        carried_out = carry_out(context, request) => carried_out,
+        // Measuring ends with who asked for it.
+        () = hung_up(stream), if is_watch => return Reply::Error("nobody waits for this".to_owned()),
+    };
+    match carried_out {
         Ok(value) => Reply::Ok(value),
         Err(error) => Reply::Error(error.to_string()),
     }

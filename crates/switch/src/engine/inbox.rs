@@ -9,12 +9,15 @@ use crate::handle::SwitchError;
 use crossbeam_channel::{Receiver, Sender};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use weir_datapath::ChannelId;
 use weir_openflow::{Message, Version};
 
 /// Calls waiting at most; who calls waits for its answer, so there are never more than callers.
 const MAX_CALLS: usize = 64;
+/// How long [`EngineClient::post`] waits for room in the queue, which the engine empties in each round.
+const POST_PATIENCE: Duration = Duration::from_millis(100);
 /// Messages of a channel that go to the engine at once, at most, if they are short ones: so that a wake-up is for many.
 pub(crate) const BATCH: usize = 32;
 /// Batches from channels waiting at most; the channels' streams are not read beyond. Also what one controller may have to
@@ -121,6 +124,15 @@ impl EngineClient {
         })?;
         self.waker.wake();
         answered.await.map_err(|_| self.no_answer())
+    }
+
+    /// Has the engine do something at some time; nobody waits for it. Not done if the switch has stopped, or is so busy with calls that the queue
+    /// stays full.
+    pub(crate) fn post(&self, what: impl FnOnce(&mut Engine) + Send + 'static) {
+        let call = self.prepare(what, drop);
+        if self.calls.send_timeout(call, POST_PATIENCE).is_ok() {
+            self.waker.wake();
+        }
     }
 
     /// Wakes the engine: something it waits for has come true.

@@ -13,7 +13,7 @@ mod links;
 mod logical;
 mod meters;
 mod monitors;
-mod perf;
+pub(crate) mod perf;
 pub(crate) mod ports;
 mod queues;
 mod requests;

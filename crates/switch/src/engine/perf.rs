@@ -66,11 +66,14 @@ impl Engine {
         }
         let workers = self.workers.perf().into_iter().zip(begun.workers).enumerate();
         let name = self.workers.thread_names();
-        let workers = workers.map(|(number, (now, before))| ThreadPerf::new(&name(number), &now.since(&before)));
+        let workers = workers.map(|(number, (now, before))| {
+            ThreadPerf::new(&name(number), self.workers.place_of(number + 1), &now.since(&before))
+        });
         PerfReport {
             seconds: self.clock.now().since(begun.at).as_secs_f64(),
             cycles_per_ns: self.cycles_per_ns(),
-            threads: [ThreadPerf::new("engine", &perf)].into_iter().chain(workers).collect(),
+            nodes: self.workers.node_count(),
+            threads: [ThreadPerf::new("engine", self.workers.place_of(0), &perf)].into_iter().chain(workers).collect(),
             workers: self.workers.snapshot(),
             tables: self.logical.datapath.get().table_shapes(&samples),
             drops: grown(&begun.drops, self.drops()),

@@ -20,6 +20,7 @@ pub(crate) struct EngineSnapshot {
     pub(crate) tables: Vec<TableSnapshot>,
     pub(crate) workers: Vec<WorkerSnapshot>,
     pub(crate) drops: Vec<(String, u64)>,
+    pub(crate) perf_watchers: u32,
     /// Of the channels that are up.
     pub(crate) roles: HashMap<ChannelId, Role>,
 }
@@ -36,6 +37,7 @@ impl Engine {
             tables: self.tables(),
             workers: self.workers.snapshot(),
             drops: self.drops(),
+            perf_watchers: self.watchers,
             roles: self
                 .logical
                 .lines

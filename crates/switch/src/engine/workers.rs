@@ -1,10 +1,12 @@
 //! The engine of a pipeline: it receives and transmits, workers do the rest ([`crate::threads`]).
 use super::Engine;
+use crate::ctl::ThreadPlace;
 use crate::handle::SwitchError;
 use crate::snapshot::WorkerSnapshot;
 use crate::threads::pipeline::{Pipeline, Start, pin};
 use crate::threads::several::Several;
-use crate::threads::{Mode, ThreadsConfig};
+use crate::threads::{Machine, Mode, ThreadsConfig};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +38,10 @@ pub(super) struct Workers {
     pub(super) pipeline: Option<Pipeline>,
     /// Where several threads do everything for their ports.
     pub(super) several: Option<Several>,
-    /// The CPU that the engine is bound to.
-    cpu: Option<usize>,
+    /// The CPUs that threads are bound to, the engine's first.
+    cpus: Vec<usize>,
+    /// The CPUs of each NUMA node.
+    nodes: Vec<BTreeSet<usize>>,
     /// Until then forwarding goes first, if there is something to forward: workers have the tables, or the engine's own thread looks only at
     /// its ports.
     control_at: Instant,
@@ -77,6 +81,24 @@ impl Workers {
     /// What measures the engine's own forwarding, where it has several threads beside it.
     pub(super) fn own_watch(&mut self) -> Option<&mut weir_datapath::perf::Stopwatch> {
         self.several.as_mut().map(Several::own_watch)
+    }
+
+    /// Where a thread runs: the engine's is 0, that of the first worker 1, and so on.
+    pub(super) fn place_of(&self, thread: usize) -> ThreadPlace {
+        // Workers of a pipeline may share threads.
+        let thread = match (&self.pipeline, thread) {
+            (Some(pipeline), 1..) => 1 + pipeline.thread_of(thread - 1),
+            _ => thread,
+        };
+        let cpu = self.cpus.get(thread).copied();
+        let node = |cpu: usize| self.nodes.iter().position(|node| node.contains(&cpu));
+        // On one node there is no question which.
+        ThreadPlace { cpu, node: if self.nodes.len() == 1 { Some(0) } else { cpu.and_then(node) } }
+    }
+
+    /// NUMA nodes of the machine.
+    pub(super) fn node_count(&self) -> usize {
+        self.nodes.len().max(1)
     }
 
     /// What the threads beside the engine's are called, by their place.
@@ -154,7 +176,8 @@ impl Engine {
     /// # Errors
     /// The system has no thread or descriptor left; a port cannot be shared out.
     pub(crate) fn start_workers(&mut self, config: &ThreadsConfig, name: &str) -> Result<(), SwitchError> {
-        self.workers.cpu = config.cpus.0.first().copied();
+        self.workers.cpus.clone_from(&config.cpus.0);
+        self.workers.nodes = Machine::here().nodes;
         let engine = Arc::clone(&self.inbox.waker);
         let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine };
         match config.mode {
@@ -189,7 +212,7 @@ impl Engine {
 
     /// Binds the engine's thread to its CPU.
     pub(super) fn settle(&self) {
-        pin(self.workers.cpu);
+        pin(self.workers.cpus.first().copied());
     }
 
     /// Runs what came in on a port through the tables, or gives it to the workers.

@@ -23,7 +23,7 @@ mod outlet;
 pub(crate) mod pipeline;
 mod policy;
 mod rx;
-pub(crate) mod seats;
+pub mod seats;
 mod settings;
 pub(crate) mod several;
 mod share;

@@ -290,6 +290,11 @@ impl Pipeline {
         self.is_flushed() && self.tx.is_empty() && self.notes.is_empty()
     }
 
+    /// The thread of a worker, among those for workers.
+    pub(crate) fn thread_of(&self, worker: usize) -> usize {
+        worker % self.threads.len().max(1)
+    }
+
     /// Whether a worker ended by itself, which it does only by panicking.
     pub(crate) fn has_failed(&self) -> bool {
         self.threads.iter().any(|worker| worker.thread.as_ref().is_some_and(JoinHandle::is_finished))

@@ -35,7 +35,7 @@ struct Seat<T> {
 
 /// The one who has it alone until there are guests, and whenever he wants.
 #[derive(Debug)]
-pub(crate) struct Owner<T> {
+pub struct Owner<T> {
     /// While no guest has it.
     alone: Option<Box<T>>,
     shared: Arc<Shared<T>>,
@@ -43,7 +43,7 @@ pub(crate) struct Owner<T> {
 
 /// One who works with it.
 #[derive(Debug)]
-pub(crate) struct Guest<T> {
+pub struct Guest<T> {
     seat: Arc<Seat<T>>,
     shared: Arc<Shared<T>>,
 }
@@ -56,12 +56,12 @@ struct Alone<'a, T> {
 
 impl<T> Owner<T> {
     /// Owns a value that nobody shares.
-    pub(crate) fn new(value: T) -> Owner<T> {
+    pub fn new(value: T) -> Owner<T> {
         Owner { alone: Some(Box::new(value)), shared: Arc::new(Shared { home: Seat::empty(), seats: Vec::new() }) }
     }
 
     /// Makes guests, from [`Owner::share`] on; those there were are none any more.
-    pub(crate) fn invite(&mut self, guests: usize) -> Vec<Guest<T>> {
+    pub fn invite(&mut self, guests: usize) -> Vec<Guest<T>> {
         self.get();
         let seats: Vec<_> = (0..guests).map(|_| Arc::new(Seat::empty())).collect();
         self.shared = Arc::new(Shared { home: Seat::empty(), seats: seats.clone() });
@@ -70,19 +70,19 @@ impl<T> Owner<T> {
 
     /// The value, to be changed: takes it from the guests, if they have it, until [`Owner::share`].
     #[inline]
-    pub(crate) fn get(&mut self) -> &mut T {
+    pub fn get(&mut self) -> &mut T {
         self.alone.get_or_insert_with(|| self.shared.take())
     }
 
     /// Whether the guests do not have it.
     #[inline]
-    pub(crate) fn has_it(&self) -> bool {
+    pub fn has_it(&self) -> bool {
         self.alone.is_some()
     }
 
     /// Gives the value to the guests, if there are any and they do not have it. Whether it did.
     #[inline]
-    pub(crate) fn share(&mut self) -> bool {
+    pub fn share(&mut self) -> bool {
         if self.shared.seats.is_empty() {
             return false;
         }
@@ -95,7 +95,7 @@ impl<T> Owner<T> {
     }
 
     /// Whether a guest has waited for it while the owner had it last.
-    pub(crate) fn is_waited_for(&self) -> bool {
+    pub fn is_waited_for(&self) -> bool {
         self.shared.seats.iter().any(|seat| seat.is_waited_for.load(Ordering::Relaxed))
     }
 }
@@ -103,7 +103,7 @@ impl<T> Owner<T> {
 impl<T> Guest<T> {
     /// Works with the value beside others, once it is there; none if `is_over` says so first.
     #[inline]
-    pub(crate) fn beside<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&T) -> R) -> Option<R> {
+    pub fn beside<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&T) -> R) -> Option<R> {
         let mut looks = 0;
         loop {
             if let Some(handle) = self.seat.try_lock()
@@ -120,7 +120,7 @@ impl<T> Guest<T> {
     }
 
     /// Works with the value alone, once it is there; none if `is_over` says so first.
-    pub(crate) fn alone<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub fn alone<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut looks = 0;
         let value = loop {
             if let Some(value) = self.shared.try_take() {

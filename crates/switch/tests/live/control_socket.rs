@@ -1,5 +1,5 @@
 //! The control socket, by those who know its language and those who do not.
-use crate::bed::{Host, forward, switch};
+use crate::bed::{Host, PATIENCE, forward, switch};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -53,6 +53,23 @@ fn every_request_is_answered() {
     ask(&mut client, &Request::AddPort { port: "LOCAL=null:host".into() }).unwrap();
     ask(&mut client, &Request::DelPort { port: "local".into() }).unwrap();
     assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
+}
+
+/// Who asks where the time goes and leaves, leaves nothing on: the next one's figures begin at zero.
+#[test]
+fn measuring_ends_with_who_asked() {
+    let bed = bed();
+    let mut gone = UnixStream::connect(&bed.path).unwrap();
+    let request = serde_json::to_vec(&Request::Perf { seconds: 20.0 }).unwrap();
+    gone.write_all(&[&request[..], b"\n"].concat()).unwrap();
+    let is_watched = || -> bool {
+        let mut client = Client::connect(&bed.path).unwrap();
+        let shown: Snapshot = serde_json::from_value(ask(&mut client, &Request::Show).unwrap()).unwrap();
+        shown.perf_watchers > 0
+    };
+    assert!(weir_testing::wait_until(PATIENCE, is_watched), "it is not measured");
+    drop(gone);
+    assert!(weir_testing::wait_until(PATIENCE / 2, || !is_watched()), "it is still measured");
 }
 
 #[test]

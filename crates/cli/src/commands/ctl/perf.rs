@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use weir_datapath::perf::Stage;
 use weir_datapath::{CacheCounts, TableShape};
 use weir_switch::WorkerSnapshot;
-use weir_switch::ctl::{PerfReport, ThreadPerf};
+use weir_switch::ctl::{PerfReport, ThreadPerf, ThreadPlace};
 
 /// Classes of burst sizes: each from one up to the next, the last up to the largest there is.
 const BURSTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 33, 64];
@@ -14,18 +14,28 @@ pub(super) fn text(report: &PerfReport) -> String {
     for thread in &report.threads {
         let _ = write!(text, "\n{}", stages(thread, report));
     }
-    for worker in &report.workers {
-        let WorkerSnapshot { worker, waiting, waiting_to_leave, .. } = worker;
-        let _ = writeln!(
-            text,
-            "\nrings of worker {worker}: {waiting} frames wait for it, {waiting_to_leave} to be transmitted"
-        );
-    }
+    text += &workers(&report.workers);
     let _ = write!(text, "\n{}", tables(&report.tables));
     let reasons: Vec<String> =
         report.drops.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
     let dropped = if reasons.is_empty() { "no drops".to_owned() } else { format!("dropped: {}", reasons.join(", ")) };
     text + &format!("\n{dropped}\n")
+}
+
+/// What the rings of a pipeline's workers hold, or which ports each of several threads has.
+fn workers(workers: &[WorkerSnapshot]) -> String {
+    let have_ports = workers.iter().any(|worker| !worker.ports.is_empty());
+    let line = |worker: &WorkerSnapshot| {
+        let WorkerSnapshot { worker, waiting, waiting_to_leave, ports, .. } = worker;
+        if have_ports {
+            let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+            let name = if *worker == 0 { "engine".to_owned() } else { worker.to_string() };
+            let ports = if ports.is_empty() { "none".to_owned() } else { ports.join(", ") };
+            return format!("\nports of thread {name}: {ports}\n");
+        }
+        format!("\nrings of worker {worker}: {waiting} frames wait for it, {waiting_to_leave} to be transmitted\n")
+    };
+    workers.iter().map(line).collect()
 }
 
 fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
@@ -51,12 +61,24 @@ fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
     let looked_up = thread.stages.iter().find(|took| took.stage == Stage::LookUp).map_or(0, |took| took.packets);
     let rate = looked_up as f64 / report.seconds / 1e6;
     format!(
-        "thread {}: {rate:.3} million packets per second\n{}\n{}{}",
+        "thread {}{}: {rate:.3} million packets per second\n{}\n{}{}",
         thread.name,
+        place(thread.place, report.nodes),
         rows.trim_fmt(),
         bursts(thread),
         cache(thread)
     )
+}
+
+/// Where a thread runs, and so where its buffers are.
+fn place(place: ThreadPlace, nodes: usize) -> String {
+    let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+    let node = match (nodes, place.node) {
+        (1, _) => "one node".to_owned(),
+        (_, Some(node)) => format!("node {node}, its buffers too"),
+        (_, None) => format!("any of {nodes} nodes"),
+    };
+    format!(" ({cpu}, {node})")
 }
 
 /// What the verdict cache did, where there were packets.
@@ -127,6 +149,7 @@ mod tests {
         let stage = |stage, cycles, times, packets| StagePerf { stage, cycles, times, packets, longest: 5200 };
         let thread = ThreadPerf {
             name: "engine".into(),
+            place: ThreadPlace { cpu: Some(3), node: Some(1) },
             stages: vec![stage(Stage::LookUp, 2600, 2, 100), stage(Stage::Idle, 7400, 5, 0)],
             bursts: vec![(1, 1), (3, 1), (32, 1), (64, 1)],
             cache: CacheCounts {
@@ -152,6 +175,7 @@ mod tests {
         let report = PerfReport {
             seconds: 0.5,
             cycles_per_ns: 2.6,
+            nodes: 2,
             threads: vec![thread],
             workers: Vec::new(),
             tables: vec![shape],
@@ -159,6 +183,7 @@ mod tests {
         };
         let text = text(&report);
         for part in [
+            "thread engine (CPU 3, node 1, its buffers too): ",
             "10.0",
             "26.0",
             "0.50",

@@ -23,6 +23,11 @@ const MAX_CAPTURED: u32 = 100_000;
 pub(super) struct Bed {
     clock: SystemClock,
     datapath: Datapath,
+    way: Way,
+}
+
+/// A way through the datapath, with the ports at its ends: what one thread drives.
+pub(super) struct Way {
     /// Whether frames go from port to port without it.
     is_bypassed: bool,
     /// In front of the datapath's ports, where those are ends of something.
@@ -49,7 +54,109 @@ impl Bed {
     /// # Errors
     /// The ports cannot be made.
     pub(super) fn new(case: &Case, args: &Args, max_entries: u32) -> anyhow::Result<Bed> {
-        let source = source(case, args);
+        let (lookup, verdict_cache) = (lookup(args), verdict_cache(args));
+        let config = DatapathConfig { max_entries, lookup, verdict_cache, ..DatapathConfig::default() };
+        let mut bed =
+            Bed { clock: SystemClock::start(), datapath: Datapath::new(config), way: Way::new(case, args, 0)? };
+        for (number, port) in [(IN, &bed.way.input), (OUT, &bed.way.output)] {
+            let desc = PortDesc::new(number, port.info().mac, port.info().name.clone());
+            bed.datapath.add_port(Instant::ZERO, desc, &mut bed.way.out).map_err(|problem| anyhow!("{problem}"))?;
+        }
+        Ok(bed)
+    }
+
+    /// The time on this bed's clock.
+    pub(super) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Its clock.
+    pub(super) fn clock(&self) -> SystemClock {
+        self.clock
+    }
+
+    /// Its clock, and the datapath with what has been added.
+    pub(super) fn into_datapath(self) -> (SystemClock, Datapath) {
+        (self.clock, self.datapath)
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// The datapath refuses it.
+    pub(super) fn add(&mut self, flow: &weir_openflow::model::FlowMod) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let added = self.datapath.flow_mod(now, flow);
+        added.map_err(|error| anyhow!("the datapath refuses an entry: {}", weir_openflow::text::error_name(error)))
+    }
+
+    /// Bursts through the datapath, and what the engine does between packets.
+    ///
+    /// # Errors
+    /// A port fails.
+    pub(super) fn run(&mut self, now: Instant, bursts: usize) -> Result<(), PortError> {
+        let Bed { datapath, way, .. } = self;
+        way.run(now, bursts, |frames, pool, out| datapath.process(now, IN, frames, pool, out))?;
+        datapath.expire(now, &mut way.out);
+        way.out.messages.clear();
+        Ok(())
+    }
+
+    /// As [`Way::passed`].
+    pub(super) fn passed(&self) -> (u64, u64) {
+        self.way.passed()
+    }
+
+    /// Packets that the case's entries of a table have counted.
+    ///
+    /// # Errors
+    /// The datapath does not answer.
+    pub(super) fn hits(&mut self, table: u8) -> anyhow::Result<u64> {
+        hits(&mut self.datapath, self.clock.now(), table)
+    }
+}
+
+/// Packets that the case's entries of a table have counted.
+///
+/// # Errors
+/// The datapath does not answer.
+pub(super) fn hits(datapath: &mut Datapath, now: Instant, table: u8) -> anyhow::Result<u64> {
+    let asked = FlowRequest { table: TableId(table), cookie: COOKIE, cookie_mask: u64::MAX, ..FlowRequest::all() };
+    let body = Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::Aggregate(asked) });
+    let (mut pool, mut out) = (FramePool::default(), Output::default());
+    datapath.handle(now, ChannelId::LOCAL, Message { xid: 1, body }, &mut pool, &mut out);
+    for (_, message) in out.messages {
+        if let Body::MultipartReply(reply) = message.body
+            && let ReplyBody::Aggregate(sum) = reply.body
+        {
+            return Ok(sum.packet_count);
+        }
+    }
+    bail!("the datapath does not say what its entries counted")
+}
+
+fn lookup(args: &Args) -> Lookup {
+    match args.lookup {
+        LookupName::Adaptive => Lookup::Adaptive,
+        LookupName::Linear => Lookup::Linear,
+    }
+}
+
+fn verdict_cache(args: &Args) -> VerdictCache {
+    match args.verdict_cache {
+        CacheName::Auto => VerdictCache::Auto,
+        CacheName::Off => VerdictCache::Off,
+        CacheName::On => VerdictCache::On,
+    }
+}
+
+impl Way {
+    /// The way of one of several threads, which brings all of a case's flows; in an order of its own if they are drawn.
+    ///
+    /// # Errors
+    /// The ports cannot be made.
+    pub(super) fn new(case: &Case, args: &Args, thread: usize) -> anyhow::Result<Way> {
+        let source = source(case, args, thread);
         let (ends, input, output) = match args.ports {
             PortsName::Null => (None, Box::new(source) as Box<dyn Port>, null()?),
             PortsName::Pcap => (None, captured(source, case.flows.count())?, null()?),
@@ -61,19 +168,7 @@ impl Bed {
                 (Some(ends), Box::new(input) as Box<dyn Port>, Box::new(output) as Box<dyn Port>)
             }
         };
-        let lookup = match args.lookup {
-            LookupName::Adaptive => Lookup::Adaptive,
-            LookupName::Linear => Lookup::Linear,
-        };
-        let verdict_cache = match args.verdict_cache {
-            CacheName::Auto => VerdictCache::Auto,
-            CacheName::Off => VerdictCache::Off,
-            CacheName::On => VerdictCache::On,
-        };
-        let config = DatapathConfig { max_entries, lookup, verdict_cache, ..DatapathConfig::default() };
-        let mut bed = Bed {
-            clock: SystemClock::start(),
-            datapath: Datapath::new(config),
+        Ok(Way {
             is_bypassed: case.tables == 0,
             ends,
             input,
@@ -81,34 +176,20 @@ impl Bed {
             pool: FramePool::default(),
             batch: Vec::with_capacity(BURST),
             out: Output::default(),
-        };
-        for (number, port) in [(IN, &bed.input), (OUT, &bed.output)] {
-            let desc = PortDesc::new(number, port.info().mac, port.info().name.clone());
-            bed.datapath.add_port(Instant::ZERO, desc, &mut bed.out).map_err(|problem| anyhow!("{problem}"))?;
-        }
-        Ok(bed)
+        })
     }
 
-    /// The time on this bed's clock.
-    pub(super) fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    /// Adds an entry.
-    ///
-    /// # Errors
-    /// The datapath refuses it.
-    pub(super) fn add(&mut self, flow: &weir_openflow::model::FlowMod) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        let added = self.datapath.flow_mod(now, flow);
-        added.map_err(|error| anyhow!("the datapath refuses an entry: {error:?}"))
-    }
-
-    /// Bursts through the datapath, and what the engine does between packets.
+    /// Bursts from port to port; `process` runs them through the datapath.
     ///
     /// # Errors
     /// A port fails.
-    pub(super) fn run(&mut self, now: Instant, bursts: usize) -> Result<(), PortError> {
+    #[inline]
+    pub(super) fn run(
+        &mut self,
+        now: Instant,
+        bursts: usize,
+        mut process: impl FnMut(&mut Vec<Frame>, &mut FramePool, &mut Output),
+    ) -> Result<(), PortError> {
         for _ in 0..bursts {
             if let Some(ends) = &mut self.ends {
                 ends.feed(now, &mut self.pool)?;
@@ -117,15 +198,13 @@ impl Bed {
             if self.is_bypassed {
                 self.output.transmit(now, &mut self.pool, &mut self.batch)?;
             } else {
-                self.datapath.process(now, IN, &mut self.batch, &mut self.pool, &mut self.out);
+                process(&mut self.batch, &mut self.pool, &mut self.out);
                 self.deliver(now)?;
             }
             if let Some(ends) = &mut self.ends {
                 ends.drain(now, &mut self.pool)?;
             }
         }
-        self.datapath.expire(now, &mut self.out);
-        self.out.messages.clear();
         Ok(())
     }
 
@@ -144,32 +223,13 @@ impl Bed {
     pub(super) fn passed(&self) -> (u64, u64) {
         (self.input.counters().rx_packets, self.output.counters().tx_packets)
     }
-
-    /// Packets that the case's entries of a table have counted.
-    ///
-    /// # Errors
-    /// The datapath does not answer.
-    pub(super) fn hits(&mut self, table: u8) -> anyhow::Result<u64> {
-        let asked = FlowRequest { table: TableId(table), cookie: COOKIE, cookie_mask: u64::MAX, ..FlowRequest::all() };
-        let body = Body::MultipartRequest(MultipartRequest { more: false, body: RequestBody::Aggregate(asked) });
-        let now = self.clock.now();
-        self.datapath.handle(now, ChannelId::LOCAL, Message { xid: 1, body }, &mut self.pool, &mut self.out);
-        for (_, message) in self.out.messages.drain(..) {
-            if let Body::MultipartReply(reply) = message.body
-                && let ReplyBody::Aggregate(sum) = reply.body
-            {
-                return Ok(sum.packet_count);
-            }
-        }
-        bail!("the datapath does not say what its entries counted")
-    }
 }
 
 /// The port that receives a case's flows.
-pub(super) fn source(case: &Case, args: &Args) -> NullPort {
+pub(super) fn source(case: &Case, args: &Args, thread: usize) -> NullPort {
     let order = match args.order {
         OrderName::Cycle => Order::cycle(case.flows.count()),
-        OrderName::Random => Order::random(case.flows.count(), args.seed),
+        OrderName::Random => Order::random(case.flows.count(), args.seed.wrapping_add(thread as u64)),
     };
     NullPort::generating("source", case.flows.clone(), order)
 }

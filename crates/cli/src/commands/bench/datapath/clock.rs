@@ -9,8 +9,7 @@ use std::time::Duration;
 /// # Errors
 /// The core is not there, or is not for this process.
 pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
-    let allowed = sched_getaffinity(None).context("cannot ask for the cores that this process may use")?;
-    let cores: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    let cores = cores()?;
     let core = wanted.or_else(|| cores.last().copied()).unwrap_or(0);
     ensure!(
         cores.contains(&core),
@@ -21,6 +20,15 @@ pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
     only.set(core);
     sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))?;
     Ok(core)
+}
+
+/// The cores that this thread may use.
+///
+/// # Errors
+/// The system does not tell.
+pub(super) fn cores() -> anyhow::Result<Vec<usize>> {
+    let allowed = sched_getaffinity(None).context("cannot ask for the cores that this process may use")?;
+    Ok((0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect())
 }
 
 fn list(cores: &[usize]) -> String {

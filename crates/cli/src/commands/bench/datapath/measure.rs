@@ -7,11 +7,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::time::Duration;
 use weir_emulator::Cancel;
+use weir_port::PortError;
+use weir_units::{Clock, SystemClock};
 
 /// Bursts of a window: 65536 packets, a millisecond at 65 million packets per second.
-const BURSTS: usize = 2048;
+pub(super) const BURSTS: usize = 2048;
 /// Bursts run at once while waiting for the warm-up's end.
-const WARM_UP_BURSTS: usize = 64;
+pub(super) const WARM_UP_BURSTS: usize = 64;
 /// Entries loaded between two looks at the progress bar.
 const STEP: u64 = 4096;
 
@@ -55,15 +57,20 @@ pub(super) struct Load {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Window {
+pub(super) struct Window {
     packets: u64,
     cpu: Duration,
     wall: Duration,
 }
 
 impl Window {
-    fn mpps(&self) -> f64 {
+    pub(super) fn mpps(&self) -> f64 {
         self.packets as f64 / self.cpu.as_secs_f64().max(1e-9) / 1e6
+    }
+
+    /// The same by the clock on the wall.
+    pub(super) fn mpps_wall(&self) -> f64 {
+        self.packets as f64 / self.wall.as_secs_f64().max(1e-9) / 1e6
     }
 
     fn add(&mut self, other: &Window) {
@@ -80,24 +87,21 @@ impl Window {
 pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Cancel) -> anyhow::Result<Option<Figures>> {
     let mut bed = Bed::new(&case, args, u32::MAX)?;
     let Case { name, entries, flows, tables } = case;
-    let Some((count, mut load)) = fill(&mut bed, entries, cancel)? else { return Ok(None) };
+    let Some((count, mut load)) = fill(&mut bed, entries, args, cancel)? else { return Ok(None) };
     if !tells_memory {
         load.bytes_per_entry = None;
     }
     warm_up(&mut bed, args.warm_up.0, cancel)?;
-    let windows = windows(&mut bed, args.time.0, cancel)?;
+    let clock = bed.clock();
+    let windows = windows(&mut |bursts| bed.run(clock.now(), bursts), args.time.0, &clock, cancel)?;
     if windows.is_empty() {
         return Ok(None);
     }
     let (packets, sent) = bed.passed();
     let counted = tables.checked_sub(1).map(|last| bed.hits(last)).transpose()?;
     let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
-    let mut whole = Window::default();
-    windows.iter().for_each(|window| whole.add(window));
-    let mut rates: Vec<f64> = windows.iter().map(Window::mpps).collect();
-    rates.sort_by(f64::total_cmp);
-    let at = |share: usize| rates.get((rates.len() * share / 100).min(rates.len().saturating_sub(1))).copied();
-    let rate = |share| at(share).unwrap_or_default();
+    let (whole, rates) = (whole(&windows), rates(&windows));
+    let rate = |share| at(&rates, share);
     Ok(Some(Figures {
         case: name,
         entries: count,
@@ -115,16 +119,17 @@ pub(super) fn measure(case: Case, args: &Args, tells_memory: bool, cancel: &Canc
         worst: rate(0),
         p10: rate(10),
         p90: rate(90),
-        mpps_wall: whole.packets as f64 / whole.wall.as_secs_f64().max(1e-9) / 1e6,
+        mpps_wall: whole.mpps_wall(),
         windows: windows.len(),
         seconds: seconds(&windows),
     }))
 }
 
 /// Adds entries; nothing if cancelled meanwhile.
-fn fill(
+pub(super) fn fill(
     bed: &mut Bed,
     entries: impl Iterator<Item = weir_openflow::model::FlowMod>,
+    args: &Args,
     cancel: &Cancel,
 ) -> anyhow::Result<Option<(u64, Load)>> {
     let bar = ProgressBar::new_spinner();
@@ -134,7 +139,10 @@ fn fill(
     let (before, start) = (machine::resident_bytes(), bed.now());
     let mut count = 0;
     for flow in entries {
-        bed.add(&flow)?;
+        bed.add(&flow).map_err(|error| match args.actions {
+            Some(_) => error.context("--actions: they do not go with the case's entries; ports are 1 and 2, and fields need a match on their kind"),
+            None => error,
+        })?;
         count += 1;
         if count % STEP == 0 {
             bar.set_position(count);
@@ -160,17 +168,42 @@ fn warm_up(bed: &mut Bed, time: Duration, cancel: &Cancel) -> anyhow::Result<()>
     Ok(())
 }
 
-fn windows(bed: &mut Bed, time: Duration, cancel: &Cancel) -> anyhow::Result<Vec<Window>> {
+/// Runs for a time, in windows.
+pub(super) fn windows(
+    run: &mut impl FnMut(usize) -> Result<(), PortError>,
+    time: Duration,
+    clock: &SystemClock,
+    cancel: &Cancel,
+) -> anyhow::Result<Vec<Window>> {
     let mut windows = Vec::new();
-    let start = bed.now();
+    let start = clock.now();
     let (mut now, mut cpu) = (start, clock::thread_time());
     while now.since(start) < time && !cancel.is_cancelled() {
-        bed.run(now, BURSTS)?;
-        let (after, cpu_after) = (bed.now(), clock::thread_time());
+        run(BURSTS)?;
+        let (after, cpu_after) = (clock.now(), clock::thread_time());
         windows.push(Window { packets: (BURSTS * BURST) as u64, cpu: cpu_after - cpu, wall: after.since(now) });
         (now, cpu) = (after, cpu_after);
     }
     Ok(windows)
+}
+
+/// All windows as one.
+pub(super) fn whole(windows: &[Window]) -> Window {
+    let mut whole = Window::default();
+    windows.iter().for_each(|window| whole.add(window));
+    whole
+}
+
+/// The windows' rates, ascending.
+pub(super) fn rates(windows: &[Window]) -> Vec<f64> {
+    let mut rates: Vec<f64> = windows.iter().map(Window::mpps).collect();
+    rates.sort_by(f64::total_cmp);
+    rates
+}
+
+/// The rate that a share of windows, in percent, is below.
+pub(super) fn at(rates: &[f64], share: usize) -> f64 {
+    rates.get((rates.len() * share / 100).min(rates.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
 /// Rates of whole seconds; the last counts if it is half of one.

@@ -13,6 +13,7 @@ mod pipeline;
 mod report;
 mod routes;
 mod rules;
+mod workers;
 mod write;
 
 use super::machine::Machine;
@@ -69,9 +70,12 @@ pub(crate) struct Args {
     /// Whether what lookups in several tables came to is kept for the next packets of a flow: while it pays, never, always
     #[arg(long, value_enum, default_value = "auto")]
     verdict_cache: CacheName,
-    /// Threads that process packets
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Threads that process packets, each with ports of its own and on a core of its own; each case is measured with one, two, up to so many
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=256))]
     workers: u16,
+    /// Let workers share cores where there are fewer
+    #[arg(long)]
+    oversubscribe: bool,
     /// Core to run on [default: the last]
     #[arg(long, value_name = "N")]
     core: Option<usize>,
@@ -140,6 +144,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let machine = Machine::look();
     // Before this thread is kept to a core, which one made by it would be, too.
     let signals = Signals::watch()?;
+    let cores = workers::cores(&args)?;
     let core = clock::pin(args.core)?;
     let mut report = report::Report::new(&args, machine, core);
     for (place, name) in names.into_iter().enumerate() {
@@ -150,7 +155,14 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         if !args.json {
             report.print(&figures);
         }
+        let one_alone = figures.mpps;
         report.add(figures);
+        for workers in 2..=cores.len() {
+            let case = Case::new(name, &args.wanted())?;
+            let Some(together) = workers::measure(case, &args, &cores[..workers], &signals.cancel)? else { break };
+            report.add_together(together, one_alone, args.json);
+        }
+        report.sum_up(name, one_alone, args.json);
         if signals.cancel.is_cancelled() {
             break;
         }
@@ -175,9 +187,8 @@ impl Args {
             sizes.end()
         );
         ensure!(
-            self.workers == 1,
-            "--workers: found {}; this measures one thread: for several, run `weir switch` with null ports",
-            self.workers
+            self.workers == 1 || self.write.is_none(),
+            "--write: writes what one worker is given; leave --workers out"
         );
         Ok(())
     }

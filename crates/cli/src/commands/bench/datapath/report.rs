@@ -1,6 +1,7 @@
 //! Figures as a table's lines, and as a record.
 use super::measure::Figures;
-use super::{Args, CacheName, HeadersName, LookupName, OrderName, PortsName};
+use super::workers::{self, Together};
+use super::{Args, CacheName, CaseName, HeadersName, LookupName, OrderName, PortsName};
 use crate::commands::bench::machine::Machine;
 use serde::Serialize;
 use std::io::Write as _;
@@ -24,6 +25,11 @@ pub(super) struct Report {
     /// It was stopped: the last case was measured for less time, and others may be missing.
     partial: bool,
     cases: Vec<Figures>,
+    /// The same with several workers, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    together: Vec<Together>,
+    #[serde(skip)]
+    copies: bool,
 }
 
 impl Report {
@@ -43,6 +49,8 @@ impl Report {
             headers: args.headers,
             partial: false,
             cases: Vec::new(),
+            together: Vec::new(),
+            copies: args.actions.is_some(),
         }
     }
 
@@ -52,7 +60,26 @@ impl Report {
 
     /// Whether every packet left where it should.
     pub(super) fn is_whole(&self) -> bool {
-        self.cases.iter().all(|figures| figures.sent == figures.packets)
+        // The user's actions may send copies.
+        let left = |packets, sent| if self.copies { sent >= packets } else { sent == packets };
+        self.cases.iter().all(|figures| left(figures.packets, figures.sent))
+            && self.together.iter().all(|together| left(together.packets, together.sent))
+    }
+
+    /// Adds what several workers did; prints it unless all is to be one document.
+    pub(super) fn add_together(&mut self, together: Together, one_alone: f64, as_json: bool) {
+        if !as_json {
+            let _ = std::io::stdout().write_all(workers::lines(&together, one_alone).as_bytes());
+        }
+        self.together.push(together);
+    }
+
+    /// Prints how a case's rate grows with workers, if there were several.
+    pub(super) fn sum_up(&self, case: CaseName, one_alone: f64, as_json: bool) {
+        let together: Vec<&Together> = self.together.iter().filter(|together| together.case == case).collect();
+        if !as_json && !together.is_empty() {
+            let _ = std::io::stdout().write_all(workers::summary(one_alone, &together).as_bytes());
+        }
     }
 
     /// Prints one case's line, under a heading if it is the first. A reader that has gone misses it, nothing else.

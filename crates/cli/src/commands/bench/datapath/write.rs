@@ -35,9 +35,9 @@ const FIRST_BYTES: usize = 60;
 /// frames), `list` where flows are listed (4 bytes for each destination, 64 for each header), and `flows.pcap` for ports that loop one.
 pub(super) fn write(case: Case, args: &Args, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir(folder).with_context(|| format!("--write: cannot make the directory {}", folder.display()))?;
-    fs::write(folder.join("first"), first(bed::source(&case, args))?)?;
+    fs::write(folder.join("first"), first(bed::source(&case, args, 0))?)?;
     if args.ports == PortsName::Pcap {
-        bed::capture(bed::source(&case, args), case.flows.count(), &folder.join("flows.pcap"))?;
+        bed::capture(bed::source(&case, args, 0), case.flows.count(), &folder.join("flows.pcap"))?;
     }
     let Case { entries, flows, .. } = case;
     let (headers, list) = kind(flows.headers());

@@ -1,0 +1,198 @@
+//! Several threads, each with ports of its own, over one datapath that they share as the threads of a switch do.
+use super::bed::{self, BURST, Way};
+use super::case::Case;
+use super::clock;
+use super::entry::IN;
+use super::measure::{self, BURSTS, WARM_UP_BURSTS, Window};
+use super::{Args, CaseName};
+use anyhow::ensure;
+use serde::Serialize;
+use std::sync::Barrier;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use weir_datapath::Datapath;
+use weir_emulator::Cancel;
+use weir_port::PortError;
+use weir_switch::threads::seats::{Guest, Owner};
+use weir_units::{Clock, SystemClock};
+
+/// How often entries are looked for whose time is up, as a switch's engine does between packets.
+const EXPIRE_EVERY: Duration = Duration::from_millis(10);
+
+/// What several workers did together.
+#[derive(Debug, Serialize)]
+pub(super) struct Together {
+    pub(super) case: CaseName,
+    pub(super) workers: usize,
+    pub(super) packets: u64,
+    /// Packets that left by the output ports.
+    pub(super) sent: u64,
+    pub(super) hits: Option<f64>,
+    /// The sum of their rates.
+    pub(super) mpps: f64,
+    /// Packets of all in a second of the wall, while all ran.
+    pub(super) mpps_wall: f64,
+    pub(super) each: Vec<OneOf>,
+}
+
+/// What one of them did.
+#[derive(Debug, Serialize)]
+pub(super) struct OneOf {
+    pub(super) core: usize,
+    /// Millions of packets per second of the thread's processor time.
+    pub(super) mpps: f64,
+    /// The same of single windows.
+    pub(super) best: f64,
+    pub(super) median: f64,
+    pub(super) packets: u64,
+}
+
+/// What a thread comes back with.
+struct Done {
+    core: usize,
+    windows: Vec<Window>,
+    passed: (u64, u64),
+}
+
+/// Where workers run: each on a core of its own, the last of those that this process may use first.
+///
+/// # Errors
+/// There are more workers than cores, and nobody said that they may share.
+pub(super) fn cores(args: &Args) -> anyhow::Result<Vec<usize>> {
+    let (workers, cores) = (usize::from(args.workers), clock::cores()?);
+    ensure!(workers == 1 || args.core.is_none(), "--core: is for one worker; {workers} take the last {workers} cores");
+    ensure!(
+        workers <= cores.len() || args.oversubscribe,
+        "--workers: found {workers}, expected at most {}, the cores that this process may use; workers that share a core only wait for \
+         each other: choose fewer, or say --oversubscribe",
+        cores.len()
+    );
+    Ok(cores.iter().rev().cycle().take(workers).copied().collect())
+}
+
+/// Runs a case's packets on several threads; nothing if it is cancelled before anything was measured.
+///
+/// # Errors
+/// The datapath refuses an entry; a port fails; a thread cannot be had.
+pub(super) fn measure(case: Case, args: &Args, cores: &[usize], cancel: &Cancel) -> anyhow::Result<Option<Together>> {
+    let ways: Vec<Way> = (0..cores.len()).map(|thread| Way::new(&case, args, thread)).collect::<Result<_, _>>()?;
+    let mut bed = bed::Bed::new(&case, args, u32::MAX)?;
+    let Case { name, entries, tables, .. } = case;
+    if measure::fill(&mut bed, entries, args, cancel)?.is_none() {
+        return Ok(None);
+    }
+    let (clock, datapath) = bed.into_datapath();
+    let mut owner = Owner::new(datapath);
+    let guests = owner.invite(cores.len());
+    let hands: Vec<_> = guests.into_iter().map(|guest| (guest, owner.get().add_worker())).collect();
+    owner.share();
+    let (barrier, (tell, told)) = (Barrier::new(cores.len()), channel());
+    let done = std::thread::scope(|scope| {
+        for ((way, (guest, worker)), core) in ways.into_iter().zip(hands).zip(cores) {
+            let (barrier, tell) = (&barrier, tell.clone());
+            scope.spawn(move || {
+                let done = one(way, &guest, worker, *core, args, clock, (barrier, cancel));
+                // Nobody listens any more: another thread failed.
+                let _ = tell.send(done);
+            });
+        }
+        drop(tell);
+        let mut done = Vec::new();
+        while done.len() < cores.len() {
+            match told.recv_timeout(EXPIRE_EVERY) {
+                Ok(one) => done.push(one),
+                Err(RecvTimeoutError::Timeout) => {
+                    let mut out = weir_datapath::Output::default();
+                    owner.get().expire(clock.now(), &mut out);
+                    owner.share();
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        done.into_iter().collect::<anyhow::Result<Vec<Done>>>()
+    })?;
+    ensure!(done.len() == cores.len(), "a thread panicked; its message is above");
+    if done.iter().any(|one| one.windows.is_empty()) {
+        return Ok(None);
+    }
+    let (packets, sent) =
+        done.iter().fold((0, 0), |(packets, sent), one| (packets + one.passed.0, sent + one.passed.1));
+    let counted = tables.checked_sub(1).map(|last| bed::hits(owner.get(), clock.now(), last)).transpose()?;
+    let hits = counted.map(|counted| counted as f64 / packets.max(1) as f64);
+    let mpps_wall = done.iter().map(|one| measure::whole(&one.windows).mpps_wall()).sum();
+    let mut each: Vec<OneOf> = done.into_iter().map(OneOf::new).collect();
+    each.sort_by_key(|one| one.core);
+    let mpps = each.iter().map(|one| one.mpps).sum();
+    Ok(Some(Together { case: name, workers: each.len(), packets, sent, hits, mpps, mpps_wall, each }))
+}
+
+/// One thread's run.
+fn one(
+    mut way: Way,
+    tables: &Guest<Datapath>,
+    mut worker: weir_datapath::Worker,
+    core: usize,
+    args: &Args,
+    clock: SystemClock,
+    (barrier, cancel): (&Barrier, &Cancel),
+) -> anyhow::Result<Done> {
+    // All come to the barrier, whatever fails: the others wait for them there.
+    let pinned = clock::pin(Some(core));
+    barrier.wait();
+    pinned?;
+    let mut run = |bursts| -> Result<(), PortError> {
+        let now = clock.now();
+        way.run(now, bursts, |frames, pool, out| {
+            let beside = |datapath: &Datapath| datapath.forward(&mut worker, now, IN, frames, pool, out);
+            if tables.beside(|| false, beside) == Some(false) {
+                tables.alone(|| false, |datapath| datapath.process_for(&mut worker, now, IN, frames, pool, out));
+            }
+            out.messages.clear();
+        })
+    };
+    let start = clock.now();
+    while clock.now().since(start) < args.warm_up.0 && !cancel.is_cancelled() {
+        run(WARM_UP_BURSTS)?;
+    }
+    let windows = measure::windows(&mut run, args.time.0, &clock, cancel)?;
+    Ok(Done { core, windows, passed: way.passed() })
+}
+
+impl OneOf {
+    fn new(done: Done) -> OneOf {
+        let whole = measure::whole(&done.windows);
+        let rates = measure::rates(&done.windows);
+        OneOf {
+            core: done.core,
+            mpps: whole.mpps(),
+            best: measure::at(&rates, 100),
+            median: measure::at(&rates, 50),
+            packets: (done.windows.len() * BURSTS * BURST) as u64,
+        }
+    }
+}
+
+/// Lines of a table: what each worker did, and all together beside one alone.
+pub(super) fn lines(together: &Together, one_alone: f64) -> String {
+    let Together { workers, mpps, mpps_wall, each, packets, sent, .. } = together;
+    let lost = packets - sent.min(packets);
+    let lost = if lost == 0 { String::new() } else { format!("; {lost} of {packets} packets did not leave") };
+    let mut text = String::new();
+    for (number, one) in each.iter().enumerate() {
+        text += &format!(
+            "  worker {number} on core {}: {:.2} Mpps (best {:.2}, median {:.2})\n",
+            one.core, one.mpps, one.best, one.median
+        );
+    }
+    let ratio = mpps / one_alone;
+    text + &format!(
+        "  {workers} workers: {mpps:.2} Mpps, {ratio:.2} times one; {mpps_wall:.2} by the clock on the wall{lost}\n"
+    )
+}
+
+/// The summary of a case: from one worker to all, as ratios to one.
+pub(super) fn summary(one_alone: f64, together: &[&Together]) -> String {
+    let more = together.iter().map(|all| format!("{}: {:.2}", all.workers, all.mpps / one_alone));
+    let all: Vec<String> = std::iter::once("1: 1.00".to_owned()).chain(more).collect();
+    format!("  workers to ratio: {}\n", all.join(", "))
+}
