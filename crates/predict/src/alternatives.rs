@@ -4,7 +4,6 @@ use crate::{PredictError, Settings};
 use serde_json::{Map, Value, json};
 use weir_model::registry;
 use weir_scenario::{ControlPath, ControllerTiming, Scenario, ServiceTime, SwitchTiming, TrafficKind};
-use weir_traffic::Service;
 
 /// Models that can be asked, in the order of their appearance.
 const MODELS: [&str; 9] = ["mm1", "base_mm1", "base_mm1k", "mg1", "jarschel", "mahmood", "goto", "lcs", "sdn4q"];
@@ -172,13 +171,10 @@ impl Asked<'_> {
     /// A law as models have it, of packets of the mean length.
     fn law(&self, service: Option<&ServiceTime>, what: &str) -> Result<Value, String> {
         let mean = self.mean(service, what)?;
-        let Some(ServiceTime { law, per_byte_s }) = service else { return Err(format!("it needs `{what}`")) };
-        Ok(match law {
-            _ if *per_byte_s > 0.0 => json!(["gamma", mean, law.scv() * (law.mean_s() / mean).powi(2)]),
-            Service::Constant(s) => json!(["det", s]),
-            Service::Exponential(mean) => json!(["exp", mean]),
-            Service::Uniform { from_s, to_s } if from_s < to_s => json!(["uniform", from_s, to_s]),
-            _ => json!(["gamma", mean, law.scv()]),
+        Ok(match service {
+            Some(ServiceTime { law: Some(law), per_byte_s: 0.0 }) => json!(law),
+            Some(ServiceTime { law: Some(law), .. }) => json!(["gamma", mean, law.variance() / (mean * mean)]),
+            _ => json!(["det", mean]),
         })
     }
 }

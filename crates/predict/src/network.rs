@@ -189,7 +189,7 @@ impl<'a> Network<'a> {
     ) -> Result<Option<Visit>, ModelError> {
         let work = match timing {
             None => Work { fixed: Some(Law::constant(native::PACKET.as_secs_f64())?), per_byte_s: 0.0 },
-            Some(timing) => Work::of(timing.data.as_ref())?,
+            Some(timing) => Work::of(timing.data.as_ref()),
         };
         if work.fixed.is_none() && work.per_byte_s <= 0.0 {
             return Ok(None);
@@ -228,7 +228,7 @@ impl<'a> Network<'a> {
             Returns::Fifo => self.data(switch, Some(timing), lengths)?,
             Returns::Priority { service, .. } => {
                 let again = self.data(switch, Some(timing), lengths)?;
-                let own = service.as_ref().map(|service| Work::of(Some(service))).transpose()?;
+                let own = service.as_ref().map(|service| Work::of(Some(service)));
                 let changed = match (&again, own) {
                     (Some(again), Some(own)) => self.visit(again.station, &own, lengths)?,
                     _ => again,
@@ -263,7 +263,7 @@ impl<'a> Network<'a> {
             if service.is_some() {
                 let station = self.station(place, || format!("{name} {what}"), *buffer);
                 self.stations[station].memoryless = *shared;
-                way.extend(self.visit(station, &Work::of(service.as_ref())?, lengths)?);
+                way.extend(self.visit(station, &Work::of(service.as_ref()), lengths)?);
             }
         }
         Ok(way)
@@ -273,7 +273,7 @@ impl<'a> Network<'a> {
         let timing = &self.scenario.controller;
         let Some(service) = &timing.service else { return Ok(None) };
         let station = self.station(Place::Controller, || "controller".to_owned(), timing.buffer);
-        self.visit(station, &Work::of(Some(service))?, lengths)
+        self.visit(station, &Work::of(Some(service)), lengths)
     }
 
     /// Lets flows through until nothing moves, then solves each queue; queues without a steady state are none.

@@ -1,7 +1,7 @@
 //! Lengths of packets as laws, and the times that follow from them.
 use weir_model::{Law, ModelError};
 use weir_scenario::ServiceTime;
-use weir_traffic::{Bimodal, Offered, Service, Size};
+use weir_traffic::{Bimodal, Offered, Size};
 
 /// More different lengths than these are put together by mean and variance.
 const MOST_LENGTHS: usize = 64;
@@ -54,25 +54,6 @@ fn listed(lengths: &[(u32, f64)]) -> Result<Law, ModelError> {
     Law::gamma(mean, (square / (mean * mean) - 1.0).max(0.0))
 }
 
-/// A scenario's law; none if it takes no time.
-pub(crate) fn law(service: &Service) -> Result<Option<Law>, ModelError> {
-    Ok(Some(match service {
-        Service::Constant(0.0) => return Ok(None),
-        Service::Constant(s) => Law::constant(*s)?,
-        Service::Exponential(mean) => Law::exponential(*mean)?,
-        Service::Gamma { mean_s, scv } => Law::gamma(*mean_s, *scv)?,
-        Service::Hyperexponential { share, means_s: [a, b] } => Law::hyperexponential(*share, *a, *b)?,
-        Service::Uniform { from_s, to_s } if from_s == to_s => return law(&Service::Constant(*from_s)),
-        Service::Uniform { from_s, to_s } => Law::uniform(*from_s, *to_s)?,
-        Service::Lattice(values) => {
-            let total: f64 = values.iter().map(|(_, weight)| weight).sum();
-            // A time of nothing is a very short one to formulas.
-            let part = |(s, weight): &(f64, f64)| Ok((weight / total, Law::constant(s.max(f64::MIN_POSITIVE))?));
-            Law::mixture(values.iter().map(part).collect::<Result<Vec<_>, ModelError>>()?)?
-        }
-    }))
-}
-
 /// A service that has something to do with a packet: its own law, and seconds for each byte.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Work {
@@ -81,11 +62,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    pub(crate) fn of(service: Option<&ServiceTime>) -> Result<Work, ModelError> {
-        match service {
-            None => Ok(Work::default()),
-            Some(service) => Ok(Work { fixed: law(&service.law)?, per_byte_s: service.per_byte_s }),
-        }
+    pub(crate) fn of(service: Option<&ServiceTime>) -> Work {
+        service.map(|service| Work { fixed: service.law.clone(), per_byte_s: service.per_byte_s }).unwrap_or_default()
     }
 
     /// The law of the whole time for packets of these lengths; none if it takes no time.

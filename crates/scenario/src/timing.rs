@@ -1,12 +1,12 @@
 //! How long devices take: what formulas and simulations of queueing stations need to know.
 use std::time::Duration;
-use weir_traffic::Service;
+use weir_model::Law;
 
 /// How long a station serves a packet: a time by a law, and something for each byte of the frame.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServiceTime {
-    /// The time that does not depend on the frame.
-    pub law: Service,
+    /// The time that does not depend on the frame; none: no time.
+    pub law: Option<Law>,
     /// Seconds for each byte.
     pub per_byte_s: f64,
 }
@@ -14,7 +14,7 @@ pub struct ServiceTime {
 impl ServiceTime {
     /// The mean for frames of `bytes` in the mean, in seconds.
     pub fn mean_s(&self, bytes: f64) -> f64 {
-        self.law.mean_s() + self.per_byte_s * bytes
+        self.law.as_ref().map_or(0.0, Law::mean) + self.per_byte_s * bytes
     }
 }
 

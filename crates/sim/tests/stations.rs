@@ -1,5 +1,6 @@
 //! Stations against closed forms, and against published test vectors that another program simulated: inside both intervals together.
 use std::convert::Infallible;
+use weir_model::Law;
 use weir_scenario::Scenario;
 use weir_sim::stations::report::{Report, report};
 use weir_sim::stations::{StationsRun, plan, run};
@@ -121,12 +122,12 @@ fn laws_of_service_follow_pollaczek_and_khinchine() {
         );
         let scenario = Scenario::parse(&text, "test.toml").unwrap();
         let service = scenario.switches[0].timing.as_ref().unwrap().data.clone().unwrap();
-        let moments = match service.per_byte_s {
-            0.0 => service.law.moments(),
-            per_byte => weir_traffic::Service::Constant(service.law.mean_s() + 600.0 * per_byte).moments(),
+        let time = match service.per_byte_s {
+            0.0 => service.law.unwrap(),
+            per_byte => Law::constant(service.law.unwrap().mean() + 600.0 * per_byte).unwrap(),
         };
         let (report, _) = simulate(&text);
-        let (mean, _) = pollaczek(rate, moments);
+        let (mean, _) = pollaczek(rate, [time.mean(), time.second_moment(), time.third_moment()]);
         assert_near(law, report.flows[0].all.mean_s, mean, 0.0);
     }
 }

@@ -22,7 +22,7 @@ mod trace;
 
 pub use arrival::{Arrival, Arrivals, ParetoOnOff};
 pub use mmpp::{MAX_STATES, Mmpp, TwoState};
-pub use service::{MAX_SERVICE_S, MAX_VALUES, Service, Services};
+pub use service::Services;
 pub use size::{Bimodal, Empirical, MAX_BYTES, MAX_EMPIRICAL, Size, Sizes};
 pub use source::{Generator, Offered};
 pub use stream::Stream;

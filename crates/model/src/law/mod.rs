@@ -88,6 +88,16 @@ impl Law {
         Law::mixture([(p, Law::exponential(first)?), (1.0 - p, Law::exponential(second)?)])
     }
 
+    /// Two exponentials with this mean and squared coefficient of variation, above 1, of which each makes half of the mean.
+    pub fn balanced(mean: f64, scv: f64) -> Result<Law, ModelError> {
+        let mean = positive("hyperexponential law: mean", mean)?;
+        if !(scv > 1.0 && scv.is_finite()) {
+            return Err(domain("hyperexponential law: scv", scv, "a number above 1: gamma has the others"));
+        }
+        let p = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
+        Law::hyperexponential(p, mean / (2.0 * p), mean / (2.0 * (1.0 - p)))
+    }
+
     /// Uniform from `low`, which may be 0, to `high`.
     pub fn uniform(low: f64, high: f64) -> Result<Law, ModelError> {
         let low = not_negative("uniform law: low", low)?;
@@ -219,6 +229,8 @@ mod tests {
         let h2 = Law::hyperexponential(0.9, 1.0, 10.0).unwrap();
         assert!((h2.mean() - 1.9).abs() < 1e-12 && (h2.second_moment() - 21.8).abs() < 1e-12);
         assert!((h2.variance() - (21.8 - 1.9 * 1.9)).abs() < 1e-12);
+        let balanced = Law::balanced(3.0, 4.0).unwrap();
+        assert!((balanced.mean() - 3.0).abs() < 1e-12 && (balanced.scv() - 4.0).abs() < 1e-12);
         let uniform = Law::uniform(0.004, 0.016).unwrap();
         assert!((uniform.mean() - 0.01).abs() < 1e-15 && (uniform.variance() - 1.2e-5).abs() < 1e-15);
         assert!((uniform.third_moment() - (0.016f64.powi(4) - 0.004f64.powi(4)) / 0.048).abs() < 1e-18);
@@ -235,6 +247,7 @@ mod tests {
             (Law::exponential(f64::NAN), "exponential law: mean"),
             (Law::gamma(1.0, -0.1), "gamma law: scv"),
             (Law::hyperexponential(1.5, 1.0, 2.0), "hyperexponential law: p"),
+            (Law::balanced(1.0, 1.0), "hyperexponential law: scv"),
             (Law::uniform(2.0, 1.0), "uniform law: high"),
             (Law::lattice(&[1.0], &[0.5, 0.5]), "lattice law: number of probabilities"),
             (Law::lattice(&[1.0, 2.0], &[0.5, 0.4]), "mixture: sum of the probabilities"),

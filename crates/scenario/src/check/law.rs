@@ -1,10 +1,10 @@
 //! Laws of service times.
 use super::{Checked, Source};
 use crate::ServiceTime;
-use crate::document::Law;
+use crate::document;
 use std::ops::Range;
 use toml::{Table, Value};
-use weir_traffic::{Service, Services};
+use weir_model::{Law, ModelError};
 use weir_units::Seconds;
 
 /// The parameters of each law.
@@ -16,24 +16,29 @@ const LAWS: [(&str, &[&str]); 6] = [
     ("uniform", &["from", "to"]),
     ("lattice", &["values", "probs"]),
 ];
+/// Longest time, in seconds.
+pub(super) const MAX_SERVICE_S: f64 = 3600.0;
 /// Longest time for a byte, in seconds.
 const MAX_PER_BYTE_S: f64 = 1.0;
 
 /// A service time; `what` names it in errors.
-pub(super) fn service_time(source: &Source<'_>, what: &str, span: Range<usize>, law: &Law) -> Checked<ServiceTime> {
+pub(super) fn service_time(
+    source: &Source<'_>,
+    what: &str,
+    span: Range<usize>,
+    law: &document::Law,
+) -> Checked<ServiceTime> {
     read(law).map_err(|problem| source.error(span, format!("{what}: {problem}")))
 }
 
-fn read(law: &Law) -> Result<ServiceTime, String> {
-    let (law, per_byte_s) = match law {
-        Law::Time(text) => (Service::Constant(seconds(text)?), 0.0),
-        Law::Table(table) => (of_table(table)?, per_byte(table)?),
-    };
-    Services::new(&law).map_err(|error| error.to_string())?;
-    Ok(ServiceTime { law, per_byte_s })
+fn read(law: &document::Law) -> Result<ServiceTime, String> {
+    match law {
+        document::Law::Time(text) => Ok(ServiceTime { law: constant(seconds(text)?)?, per_byte_s: 0.0 }),
+        document::Law::Table(table) => Ok(ServiceTime { law: of_table(table)?, per_byte_s: per_byte(table)? }),
+    }
 }
 
-fn of_table(table: &Table) -> Result<Service, String> {
+fn of_table(table: &Table) -> Result<Option<Law>, String> {
     let names = || LAWS.map(|(name, _)| name).join(", ");
     let name = match table.get("law") {
         Some(Value::String(name)) => name.as_str(),
@@ -47,33 +52,46 @@ fn of_table(table: &Table) -> Result<Service, String> {
         return Err(format!("law {name}: found `{extra}`, expected {} and per_byte", parameters.join(", ")));
     }
     match name {
-        "constant" => Ok(Service::Constant(time(table, "mean")?)),
-        "exponential" => Ok(Service::Exponential(time(table, "mean")?)),
-        "gamma" => Ok(Service::Gamma { mean_s: time(table, "mean")?, scv: number(table, "scv")? }),
-        "uniform" => Ok(Service::Uniform { from_s: time(table, "from")?, to_s: time(table, "to")? }),
+        "constant" => constant(time(table, "mean")?),
+        "exponential" => law(Law::exponential(time(table, "mean")?)),
+        "gamma" => law(Law::gamma(time(table, "mean")?, number(table, "scv")?)),
+        "uniform" => uniform(time(table, "from")?, time(table, "to")?),
         "lattice" => lattice(table),
         _ => hyperexponential(table),
     }
 }
 
-fn hyperexponential(table: &Table) -> Result<Service, String> {
+/// A constant time; none if it is 0.
+fn constant(s: f64) -> Result<Option<Law>, String> {
+    if s == 0.0 { Ok(None) } else { law(Law::constant(s)) }
+}
+
+fn uniform(from: f64, to: f64) -> Result<Option<Law>, String> {
+    if to > from {
+        law(Law::uniform(from, to))
+    } else {
+        Err(format!("to: found {to} s, expected more than from, {from} s"))
+    }
+}
+
+fn law(law: Result<Law, ModelError>) -> Result<Option<Law>, String> {
+    law.map(Some).map_err(|error| error.to_string())
+}
+
+fn hyperexponential(table: &Table) -> Result<Option<Law>, String> {
     if table.contains_key("means") {
         if table.contains_key("mean") || table.contains_key("scv") {
             return Err("law hyperexponential: expected either mean and scv, or share and means".to_owned());
         }
-        let Ok(means_s) = <[f64; 2]>::try_from(times(table, "means")?) else {
+        let Ok([first, second]) = <[f64; 2]>::try_from(times(table, "means")?) else {
             return Err("means: expected two times, such as [\"1ms\", \"10ms\"]".to_owned());
         };
-        return Ok(Service::Hyperexponential { share: number(table, "share")?, means_s });
+        return law(Law::hyperexponential(number(table, "share")?, first, second));
     }
-    let scv = number(table, "scv")?;
-    if !(scv > 1.0 && scv <= 1e6) {
-        return Err(format!("scv: found {scv}, expected more than 1 for law hyperexponential: gamma has the others"));
-    }
-    Ok(Service::balanced(time(table, "mean")?, scv))
+    law(Law::balanced(time(table, "mean")?, number(table, "scv")?))
 }
 
-fn lattice(table: &Table) -> Result<Service, String> {
+fn lattice(table: &Table) -> Result<Option<Law>, String> {
     let values = times(table, "values")?;
     let weights = match table.get("probs") {
         Some(Value::Array(items)) => {
@@ -86,7 +104,12 @@ fn lattice(table: &Table) -> Result<Service, String> {
     if weights.len() != values.len() {
         return Err(format!("probs: found {} numbers, expected {}: one for each value", weights.len(), values.len()));
     }
-    Ok(Service::Lattice(values.into_iter().zip(weights).collect()))
+    let total: f64 = weights.iter().sum();
+    if !(total.is_finite() && total > 0.0) || weights.iter().any(|weight| *weight < 0.0) {
+        return Err(format!("probs: found {total} in all, expected numbers of 0 or more, not all 0"));
+    }
+    let shares: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+    law(Law::lattice(&values, &shares))
 }
 
 fn per_byte(table: &Table) -> Result<f64, String> {
@@ -102,7 +125,8 @@ fn wrong(key: &str, found: &Value, expected: &str) -> String {
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    text.parse::<Seconds>().map(|time| time.0).map_err(|error| error.to_string())
+    let s = text.parse::<Seconds>().map_err(|error| error.to_string())?.0;
+    if s <= MAX_SERVICE_S { Ok(s) } else { Err(format!("found {text}, expected at most {MAX_SERVICE_S} s")) }
 }
 
 fn time_of(key: &str, value: &Value) -> Result<f64, String> {

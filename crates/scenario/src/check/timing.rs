@@ -1,11 +1,10 @@
 //! How long devices take.
-use super::law::service_time;
+use super::law::{MAX_SERVICE_S, service_time};
 use super::{Checked, Source, duration};
 use crate::document::{self, Agents, Order};
 use crate::{ControlPath, ControllerTiming, Gate, Returns, Switch, SwitchTiming};
 use std::time::Duration;
 use toml::Spanned;
-use weir_traffic::MAX_SERVICE_S;
 use weir_units::Span;
 
 /// Most packets of a buffer with a limit.

@@ -3,11 +3,12 @@ use super::plan::{Control, Device, Flow, Job, Leads, LinkPlan, Plan, Role, Room,
 use crate::scenario::NotSimulated;
 use std::collections::VecDeque;
 use std::time::Duration;
+use weir_model::Law;
 use weir_scenario::{
     ControlPath, ControllerTiming, Expect, Gate, Install, LinkSpec, Returns, Scenario, ServiceTime, Switch,
     SwitchTiming, Traffic, TrafficKind,
 };
-use weir_traffic::{Service, Services, TrafficError};
+use weir_traffic::{Services, TrafficError};
 use weir_units::Instant;
 
 /// Whether any device of the scenario says how long it takes.
@@ -80,8 +81,9 @@ impl Builder {
         room: Room,
     ) -> Result<usize, NotSimulated> {
         let wrong = |error: TrafficError| NotSimulated(format!("{name}: {error}"));
-        let job =
-            |time: &ServiceTime| Ok(Job { services: Services::new(&time.law)?, per_byte_ns: time.per_byte_s * 1e9 });
+        let job = |time: &ServiceTime| {
+            Ok(Job { services: Services::new(time.law.as_ref())?, per_byte_ns: time.per_byte_s * 1e9 })
+        };
         let jobs = [job(jobs[0]).map_err(wrong)?, job(jobs[1]).map_err(wrong)?];
         self.plan.stations.push(StationPlan { name, role, jobs, room });
         Ok(self.plan.stations.len() - 1)
@@ -133,7 +135,7 @@ impl Builder {
         if timing.data.is_none() && timing.write.is_zero() {
             return Ok(None);
         }
-        let nothing = no_time();
+        let nothing = ServiceTime::default();
         let own = timing.data.as_ref().unwrap_or(&nothing);
         let (again, room) = match &timing.returns {
             Returns::Direct | Returns::Fifo => (own, Room::Fifo(timing.data_buffer)),
@@ -149,8 +151,9 @@ impl Builder {
         match control {
             ControlPath::Measured { delay_s, capacity, scv, buffer } => {
                 let mean_s = 1.0 / capacity;
-                let law = if *scv > 0.0 { Service::Gamma { mean_s, scv: *scv } } else { Service::Constant(mean_s) };
-                let time = ServiceTime { law, per_byte_s: 0.0 };
+                let law =
+                    Law::gamma(mean_s, *scv).map_err(|error| NotSimulated(format!("{}: {error}", name("control"))))?;
+                let time = ServiceTime { law: Some(law), per_byte_s: 0.0 };
                 let bottleneck = self.station(name("control"), Role::Bottleneck, [&time; 2], Room::Fifo(*buffer))?;
                 let rest = Duration::from_secs_f64((delay_s - mean_s).max(0.0));
                 Ok(Control::Measured { bottleneck, rest: self.wire(rest, Leads::Back) })
@@ -159,7 +162,7 @@ impl Builder {
                 Ok(Control::Agents { packet_in: None, packet_out: None })
             }
             ControlPath::Agents { packet_in, packet_out, shared: true, buffer } => {
-                let nothing = no_time();
+                let nothing = ServiceTime::default();
                 let jobs = [packet_in, packet_out].map(|time| time.as_ref().unwrap_or(&nothing));
                 let both = Some(self.station(name("agent"), Role::Agent, jobs, Room::Fifo(*buffer))?);
                 Ok(Control::Agents { packet_in: both, packet_out: both })
@@ -181,7 +184,7 @@ impl Builder {
         let line = match spec.rate {
             None => None,
             Some(rate) => {
-                let time = ServiceTime { law: Service::Constant(0.0), per_byte_s: 8.0 / rate.0 as f64 };
+                let time = ServiceTime { law: None, per_byte_s: 8.0 / rate.0 as f64 };
                 let room = spec.buffer.map_or(Room::Fifo(None), |buffer| Room::Bytes(buffer.0));
                 Some(self.station(format!("link {from} > {to}"), Role::Line, [&time; 2], room)?)
             }
@@ -239,11 +242,6 @@ impl Builder {
         way.push(Stage::Link(item.to * 2 + 1));
         Ok(way)
     }
-}
-
-/// A service that takes no time.
-fn no_time() -> ServiceTime {
-    ServiceTime { law: Service::Constant(0.0), per_byte_s: 0.0 }
 }
 
 /// The shortest way between two switches, of equal ones that over the first links of the file: each hop's link, whether it goes from the link's
