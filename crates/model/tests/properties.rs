@@ -8,8 +8,8 @@ use weir_model::{Distribution, Law, ModelError};
 fn law() -> impl Strategy<Value = Law> {
     let mean = || (-9.0f64..3.0).prop_map(|exponent| 10f64.powf(exponent));
     prop_oneof![
-        mean().prop_map(|mean| Law::constant(mean)),
-        mean().prop_map(|mean| Law::exponential(mean)),
+        mean().prop_map(Law::constant),
+        mean().prop_map(Law::exponential),
         (mean(), 0.0f64..20.0).prop_map(|(mean, scv)| Law::gamma(mean, scv)),
         (mean(), 0.0f64..=1.0, 0.01f64..100.0).prop_map(|(mean, p, ratio)| Law::hyperexponential(
             p,
