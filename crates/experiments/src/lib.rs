@@ -6,6 +6,7 @@
 mod bed;
 pub mod definition;
 mod lagopus;
+mod models;
 mod others;
 mod page;
 pub mod report;
@@ -51,6 +52,8 @@ experiments! {
     "vx-split-path" virtual_switches::split_path::measure,
     "sojourn-range-one" sojourn::range_one::measure,
     "sojourn-range-two" sojourn::range_two::measure,
+    "model-accuracy" models::accuracy::measure,
+    "model-comparison" models::comparison::measure,
 }
 
 /// How an experiment is rerun.
@@ -84,6 +87,10 @@ pub enum ExperimentError {
     NotSimulated(#[from] weir_sim::scenario::NotSimulated),
     #[error(transparent)]
     Traffic(#[from] weir_traffic::TrafficError),
+    #[error(transparent)]
+    Formula(#[from] weir_model::ModelError),
+    #[error("a case of the experiment: {0}")]
+    Case(String),
 }
 
 /// Finds an experiment by its name.

@@ -1,0 +1,142 @@
+//! How far our own formulas are from simulations of what they are about, by utilisation.
+use super::device::{ControlPath, Device};
+use super::drawn::{KINDS, Kind, draw};
+use super::{Simulated, simulate};
+use crate::report::Claim;
+use crate::{ExperimentError, Run, Value};
+use weir_model::control_path::{four_stations, split};
+use weir_model::{ModelError, SwitchState};
+use weir_plot::{Axis, Chart, Point, Series};
+use weir_traffic::Stream;
+
+/// Utilisations of the busiest place behind the data path.
+const BANDS: [(f64, f64); 6] = [(0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.8), (0.8, 0.9), (0.9, 0.95)];
+/// Up to here formulas are to be near.
+const NEAR_UP_TO: f64 = 0.8;
+/// How near, in percent.
+const MEAN_NEAR: f64 = 10.0;
+const P95_NEAR: f64 = 20.0;
+/// Devices drawn for each band and kind.
+const CASES: u64 = 3;
+const CASES_FULL: u64 = 12;
+/// Of Student's t for few replications, so that intervals are not too narrow.
+const T: f64 = 2.78;
+
+const MEAN: &str = "mean sojourn: error on average";
+const MEAN_WORST: &str = "mean sojourn: largest error";
+const P95: &str = "95th percentile: error on average";
+const P95_WORST: &str = "95th percentile: largest error";
+const UNSURE: &str = "the simulations' own 95 % interval";
+
+/// Errors of one device, in percent.
+struct Errors {
+    mean: f64,
+    p95: f64,
+    unsure: f64,
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    let cases = if run.options.full { CASES_FULL } else { CASES };
+    let mut number = 0;
+    for (name, kind) in KINDS {
+        for band in BANDS {
+            let case = case(name, band);
+            let mut errors = Vec::new();
+            for _ in 0..cases {
+                number += 1;
+                let Some(found) = errors_of(run, &case, kind, band, number)? else { return Ok(()) };
+                errors.push(found);
+            }
+            figures(run, &case, &errors);
+        }
+    }
+    claims(run);
+    run.plots.push(chart(run, "mean", "Error of the mean sojourn", MEAN, MEAN_WORST));
+    run.plots.push(chart(run, "p95", "Error of the 95th percentile", P95, P95_WORST));
+    Ok(())
+}
+
+fn case(name: &str, (low, high): (f64, f64)) -> String {
+    format!("{name}, utilisation {low} to {high}")
+}
+
+/// Draws a device, simulates it, asks its formula.
+fn errors_of(
+    run: &mut Run<'_>,
+    case: &str,
+    kind: Kind,
+    band: (f64, f64),
+    number: u64,
+) -> Result<Option<Errors>, ExperimentError> {
+    let seed = run.options.seed;
+    let mut random = Stream::new(seed, 0, number);
+    let utilisation = band.0 + (band.1 - band.0) * random.unit();
+    let device = draw(&mut random, kind, utilisation);
+    let Some(found) = simulate(run, case, &device.scenario(), seed.wrapping_add(number))? else { return Ok(None) };
+    let state = formula(&device)?;
+    let Simulated { sojourn_s, p95_s, .. } = found;
+    let percent = |formula: f64, simulated: f64| 100.0 * (formula / simulated - 1.0).abs();
+    let half = T * sojourn_s.sd.unwrap_or(0.0) / (sojourn_s.samples as f64).sqrt();
+    Ok(Some(Errors {
+        mean: percent(state.sojourn_s, sojourn_s.value),
+        p95: percent(state.sojourn.quantile(0.95)?, p95_s.value),
+        unsure: 100.0 * half / sojourn_s.value,
+    }))
+}
+
+fn formula(device: &Device) -> Result<SwitchState, ModelError> {
+    match (device.control, device.four_stations()?) {
+        (ControlPath::Measured { idle_s, capacity, scv }, _) => split(&device.split(idle_s, capacity, scv)?),
+        (_, Some(stations)) => four_stations(&stations),
+        (ControlPath::Stations { .. }, None) => unreachable!("devices of stations have them"),
+    }
+}
+
+fn figures(run: &mut Run<'_>, case: &str, errors: &[Errors]) {
+    let samples = errors.len() as u64;
+    let column = |of: fn(&Errors) -> f64| errors.iter().map(of).collect::<Vec<_>>();
+    let worst = |values: &[f64]| Value::of(values.iter().copied().fold(0.0, f64::max), samples);
+    let (means, p95s) = (column(|errors| errors.mean), column(|errors| errors.p95));
+    for (metric, value) in [
+        (MEAN, Value::mean_of(&means)),
+        (MEAN_WORST, worst(&means)),
+        (P95, Value::mean_of(&p95s)),
+        (P95_WORST, worst(&p95s)),
+        (UNSURE, Value::mean_of(&column(|errors| errors.unsure))),
+    ] {
+        run.figure(case, metric, "%", value);
+    }
+}
+
+fn claims(run: &mut Run<'_>) {
+    for (name, _) in KINDS {
+        for (what, metric, near) in [("mean sojourn", MEAN_WORST, MEAN_NEAR), ("95th percentile", P95_WORST, P95_NEAR)]
+        {
+            let bands = BANDS.into_iter().filter(|(_, high)| *high <= NEAR_UP_TO);
+            let worst = bands.filter_map(|band| run.value(&case(name, band), metric)).fold(0.0, f64::max);
+            let text = format!("{name}: {what} within {near} % up to a utilisation of {NEAR_UP_TO}");
+            run.claims.push(Claim::tested(text, worst <= near, format!("{worst:.1} % at most")));
+        }
+    }
+}
+
+fn chart(run: &Run<'_>, name: &str, title: &str, average: &str, worst: &str) -> weir_plot::Figure {
+    let line = |kind: &str, metric: &str, suffix: &str| {
+        let at = |band: (f64, f64)| Some(Point::new((band.0 + band.1) / 2.0, run.value(&case(kind, band), metric)?));
+        Series {
+            name: format!("{kind}, {suffix}"),
+            points: BANDS.into_iter().filter_map(at).collect(),
+            ..Series::default()
+        }
+    };
+    let lines = |(kind, _): (&str, Kind)| [line(kind, average, "average"), line(kind, worst, "largest")];
+    Chart {
+        name: name.into(),
+        title: title.into(),
+        x: Axis::linear("utilisation of the busiest place on the control path"),
+        y: Axis::linear("error, %"),
+        series: KINDS.into_iter().flat_map(lines).collect(),
+    }
+    .into()
+}

@@ -1,0 +1,253 @@
+//! Table 7.1 of Ansell (2017) once more: queueing models against a switch as its stages were measured.
+use super::device::{ControlPath, Device, Time};
+use super::{Simulated, simulate};
+use crate::report::Claim;
+use crate::{ExperimentError, Run, Value};
+use weir_model::ModelError;
+use weir_model::control_path::{four_stations, split};
+use weir_model::literature::{Combine, Jarschel, Returning, base_service_rate, jarschel, mahmood};
+use weir_model::score::{Difference, Summary, common};
+use weir_model::station::{mm1, mm1k};
+use weir_plot::{Axis, Chart, Look, Point, Series};
+
+/// The sweep of range two (table 6.2): shares of new flows, packets a second.
+const SHARES: [f64; 4] = [0.01, 0.04, 0.25, 0.5];
+const RATES: [f64; 10] = [20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, 160.0, 180.0, 200.0];
+/// Means over the eight sizes of tables 4.1 and 4.3.
+const DATA_S: f64 = 9.00875e-6;
+const PACKET_IN_S: f64 = 0.00563625;
+const CONTROLLER_S: f64 = 0.00749;
+const PACKET_OUT_S: f64 = 0.0059275;
+/// All three together, rounded as the tables are.
+const PATH_S: f64 = 0.0190625;
+/// How uneven services are was not published.
+const SCV: f64 = 0.5;
+/// What the thesis estimates from its losses.
+const PLACES: usize = 200;
+/// For the calibration: packets a second, all of which ask, that meet an idle device.
+const IDLE: f64 = 1.0;
+/// The capacity lies between these; it is the largest rate with hardly a loss.
+const CAPACITIES: (f64, f64) = (40.0, 200.0);
+const HARDLY: f64 = 0.002;
+/// So near it is found.
+const NEAR: f64 = 0.5;
+/// Ways to build the switch.
+const BUILT: [(&str, bool); 2] = [("agents on one processor", true), ("agents apart", false)];
+
+const SCALED: &str = "mean |scaled difference|";
+const SUM: &str = "sum of |scaled differences|";
+const MEDIAN: &str = "median |scaled difference|";
+const P95: &str = "95th percentile of |scaled difference|";
+const LOG: &str = "mean |ln (model / simulated)|";
+const VALID: &str = "points with an answer";
+const UNSTABLE: &str = "points without steady state";
+const SOJOURN: &str = "mean sojourn";
+
+/// What a model says of a point.
+type Answer = Result<f64, ModelError>;
+
+/// A model's name, and what it says of a device of which this was measured.
+type Asked = (&'static str, fn(&Device, &Calibration) -> Answer);
+
+/// What a control path shows from outside.
+struct Calibration {
+    idle_s: f64,
+    capacity: f64,
+}
+
+const MODELS: [Asked; 8] = [
+    ("M/M/1, rates averaged (equation 7.2)", |device, _| base(device, Combine::Rate)),
+    ("M/M/1", |device, _| base(device, Combine::Time)),
+    ("M/M/1/K", |device, _| {
+        let rate = base_service_rate(device.p, DATA_S, PATH_S, Combine::Time)?;
+        Ok(mm1k(device.rate, rate, PLACES)?.sojourn_s)
+    }),
+    ("Jarschel", |device, _| of_jarschel(device, Returning::Once)),
+    ("Jarschel, visits geometric", |device, _| of_jarschel(device, Returning::Geometric)),
+    ("Mahmood", |device, _| Ok(mahmood(device.rate, device.p, 1.0 / DATA_S, 1.0 / PATH_S)?.sojourn_s)),
+    ("latency-capacity split", |device, found| Ok(split(&device.split(found.idle_s, found.capacity, SCV)?)?.sojourn_s)),
+    ("four stations", |device, _| {
+        let stations = device.four_stations()?;
+        stations.map_or(Ok(f64::NAN), |stations| Ok(four_stations(&stations)?.sojourn_s))
+    }),
+];
+
+/// Ours, of which nothing but the device's two measurements is known to the first.
+const OURS: [&str; 2] = ["latency-capacity split", "four stations"];
+
+fn base(device: &Device, combine: Combine) -> Answer {
+    Ok(mm1(device.rate, base_service_rate(device.p, DATA_S, PATH_S, combine)?)?.sojourn_s)
+}
+
+fn of_jarschel(device: &Device, returning: Returning) -> Answer {
+    let model = Jarschel {
+        arrival_rate: device.rate,
+        p: device.p,
+        switch_rate: 1.0 / DATA_S,
+        controller_rate: 1.0 / PATH_S,
+        controller_places: PLACES,
+        returning,
+    };
+    Ok(jarschel(&model)?.sojourn_s)
+}
+
+fn device(p: f64, rate: f64, shared: bool) -> Device {
+    let time = |mean_s| Time { mean_s, scv: SCV };
+    let control = ControlPath::Stations {
+        packet_in: time(PACKET_IN_S),
+        controller: time(CONTROLLER_S),
+        packet_out: time(PACKET_OUT_S),
+        shared,
+    };
+    Device { rate, p, data: Time { mean_s: DATA_S, scv: 0.0 }, control, places: Some(PLACES), write_s: 0.0 }
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    for (built, shared) in BUILT {
+        let Some(calibration) = calibrate(run, built, shared)? else { return Ok(()) };
+        let mut points = Vec::new();
+        for (p, rate) in SHARES.into_iter().flat_map(|p| RATES.map(|rate| (p, rate))) {
+            let (case, device) = (case(built, p, rate), device(p, rate, shared));
+            let Some(found) = simulate(run, &case, &device.scenario(), run.options.seed)? else { return Ok(()) };
+            run.figure(&case, SOJOURN, "ms", in_ms(found.sojourn_s));
+            points.push((device, found.sojourn_s.value));
+        }
+        compare(run, built, &calibration, &points);
+        for p in [0.25, 0.5] {
+            let chart = chart(run, built, &calibration, p, shared);
+            run.plots.push(chart);
+        }
+    }
+    claims(run)?;
+    run.note("differences are over the points that all models answer, as in the thesis; scaled differences punish answers that are too high, up to without bound, more than those too low, 1 at most");
+    Ok(())
+}
+
+fn case(built: &str, p: f64, rate: f64) -> String {
+    format!("{built}, P_nf {p}, {rate} packets/s")
+}
+
+fn in_ms(Value { value, sd, samples }: Value) -> Value {
+    Value { value: value * 1e3, sd: sd.map(|sd| sd * 1e3), samples }
+}
+
+/// Measures a device as one would a real one: what it takes when idle, and the largest rate that it carries.
+fn calibrate(run: &mut Run<'_>, built: &str, shared: bool) -> Result<Option<Calibration>, ExperimentError> {
+    let case = format!("{built}, all packets ask");
+    let seed = run.options.seed;
+    let at = |run: &mut Run<'_>, rate: f64| -> Result<Option<Simulated>, ExperimentError> {
+        simulate(run, &format!("{case}, {rate:.0} packets/s"), &device(1.0, rate, shared).scenario(), seed)
+    };
+    let Some(idle) = at(run, IDLE)? else { return Ok(None) };
+    let (mut low, mut high) = CAPACITIES;
+    while high - low > NEAR {
+        let middle = (low + high) / 2.0;
+        let Some(found) = at(run, middle)? else { return Ok(None) };
+        if found.loss.value < HARDLY { low = middle } else { high = middle }
+    }
+    let samples = idle.control_s.samples;
+    run.figure(&case, "control path, idle", "ms", in_ms(idle.control_s));
+    run.figure(&case, "carried without loss", "packets/s", Value::of(low, samples));
+    Ok(Some(Calibration { idle_s: idle.control_s.value - DATA_S, capacity: low }))
+}
+
+/// How far each model is from the simulated points.
+fn compare(run: &mut Run<'_>, built: &str, calibration: &Calibration, points: &[(Device, f64)]) {
+    let difference = |model: Asked, of: fn(Difference) -> f64| {
+        let at =
+            |(device, simulated): &(Device, f64)| Ok(of(Difference::of(*simulated, (model.1)(device, calibration)?)?));
+        points.iter().map(at).collect::<Vec<Answer>>()
+    };
+    let scaled = MODELS.map(|model| difference(model, |difference| difference.scaled));
+    let logs = MODELS.map(|model| difference(model, |difference| difference.log_ratio.unwrap_or(0.0)));
+    let shared = common(&scaled.each_ref().map(Vec::as_slice));
+    let of = |all: &[Answer]| Summary::of(&shared.iter().map(|point| all[*point].clone()).collect::<Vec<_>>());
+    for (((name, _), scaled), logs) in MODELS.into_iter().zip(&scaled).zip(&logs) {
+        let (case, whole) = (format!("{name}; {built}"), Summary::of(scaled));
+        let (Some(averages), Some(log)) = (of(scaled).averages, of(logs).averages) else { continue };
+        let samples = shared.len() as u64;
+        for (metric, value, samples) in [
+            (SUM, averages.mean * shared.len() as f64, samples),
+            (SCALED, averages.mean, samples),
+            (MEDIAN, averages.median, samples),
+            (P95, averages.p95, samples),
+            (LOG, log.mean, samples),
+            (VALID, whole.valid as f64, points.len() as u64),
+            (UNSTABLE, whole.unstable as f64, points.len() as u64),
+        ] {
+            run.figure(&case, metric, "", Value::of(value, samples));
+        }
+    }
+}
+
+fn claims(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    let of = |run: &Run<'_>, name: &str, built: &str| {
+        run.value(&format!("{name}; {built}"), SCALED).unwrap_or(f64::INFINITY)
+    };
+    for (built, _) in BUILT {
+        let literature =
+            MODELS.iter().filter(|(name, _)| !OURS.contains(name)).map(|(name, _)| (of(run, name, built), *name));
+        let best = literature.min_by(|left, right| left.0.total_cmp(&right.0)).unwrap_or((f64::INFINITY, "none"));
+        for ours in OURS {
+            let found = of(run, ours, built);
+            let near = Claim::tested(
+                format!("{ours}: mean |scaled difference| below 0.10, {built}"),
+                found < 0.10,
+                format!("{found:.4}; best of the literature {:.4}, {}", best.0, best.1),
+            );
+            run.claims.push(near);
+        }
+    }
+    let valid = run.value(&format!("Mahmood; {}", BUILT[0].0), VALID).unwrap_or(0.0);
+    run.claims.push(Claim::tested(
+        "the control path's rate is that of the whole path, 52 packets/s: Mahmood's model then has a steady state at 35 points of 40, which is how          many the thesis' sums and means are over",
+        valid == 35.0,
+        format!("{valid} points"),
+    ));
+    run.claims.push(base_is_mahmood()?);
+    run.claims.push(printed_equation()?);
+    Ok(())
+}
+
+/// The thesis finds base and SDN models alike near 50 packets a second: so it averaged times, whatever its equation 7.2 says.
+fn base_is_mahmood() -> Result<Claim, ModelError> {
+    let calibration = Calibration { idle_s: PATH_S, capacity: 1.0 / PATH_S };
+    let mut largest = 0.0_f64;
+    for p in SHARES {
+        let device = device(p, 52.0, true);
+        let [times, network] = ["M/M/1", "Mahmood"].map(|name| {
+            let model = MODELS.iter().find(|(model, _)| *model == name);
+            model.map_or(Ok(f64::NAN), |(_, answer)| answer(&device, &calibration))
+        });
+        largest = largest.max((times? / network? - 1.0).abs());
+    }
+    let text = "M/M/1 of averaged times and Mahmood agree within 0.2 % at 52 packets/s, as the thesis reports of its base models";
+    Ok(Claim::tested(text, largest < 2e-3, format!("{:.3} % at most", 100.0 * largest)))
+}
+
+fn printed_equation() -> Result<Claim, ModelError> {
+    let all = SHARES.into_iter().flat_map(|p| RATES.map(|rate| base(&device(p, rate, true), Combine::Rate)));
+    let most = all.collect::<Result<Vec<f64>, ModelError>>()?.into_iter().fold(0.0, f64::max);
+    let text = "equation 7.2 as printed, an average of rates, gives less than 20 us everywhere: it cannot be what the thesis computed";
+    Ok(Claim::tested(text, most < 2e-5, format!("{:.1} us at most", most * 1e6)))
+}
+
+fn chart(run: &Run<'_>, built: &str, calibration: &Calibration, p: f64, shared: bool) -> weir_plot::Figure {
+    let finer = || (2..=40).map(|step| f64::from(step) * 5.0);
+    let model = |(name, answer): &Asked| {
+        let at = |rate: f64| Some(Point::new(rate, answer(&device(p, rate, shared), calibration).ok()? * 1e3));
+        Series::looking(*name, Look::Curve, finer().filter_map(at).collect())
+    };
+    let simulated =
+        RATES.into_iter().filter_map(|rate| Some(Point::new(rate, run.value(&case(built, p, rate), SOJOURN)?)));
+    let dots = Series::looking("simulation", Look::Dots, simulated.collect());
+    Chart {
+        name: format!("sojourn-{}-{p}", if shared { "one-processor" } else { "apart" }),
+        title: format!("Mean sojourn, P_nf {p}, {built}"),
+        x: Axis::linear("packets a second"),
+        y: Axis::log("mean sojourn, ms"),
+        series: MODELS.iter().map(model).chain([dots]).collect(),
+    }
+    .into()
+}

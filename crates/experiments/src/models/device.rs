@@ -1,0 +1,145 @@
+//! A switch with its controller: the same numbers as a scenario to be simulated and as what formulas are asked with.
+use std::fmt::Write;
+use weir_model::control_path::{Agents, FourStations, Split};
+use weir_model::{Law, ModelError};
+
+/// A law of times by its mean and squared coefficient of variation: constant (0), exponential (1), gamma.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Time {
+    /// Seconds.
+    pub(super) mean_s: f64,
+    pub(super) scv: f64,
+}
+
+impl Time {
+    /// As formulas take it.
+    pub(super) fn law(self) -> Result<Law, ModelError> {
+        Law::gamma(self.mean_s, self.scv)
+    }
+
+    /// As scenarios say it.
+    fn text(self) -> String {
+        let mean = in_ns(self.mean_s);
+        match self.scv {
+            0.0 => format!("\"{mean}\""),
+            scv => format!("{{ law = \"gamma\", mean = \"{mean}\", scv = {scv:.6} }}"),
+        }
+    }
+}
+
+fn in_ns(seconds: f64) -> String {
+    format!("{:.3}ns", seconds * 1e9)
+}
+
+/// What is behind the data path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum ControlPath {
+    /// Latency and capacity, as measured from outside, and how uneven the bottleneck is.
+    Measured { idle_s: f64, capacity: f64, scv: f64 },
+    /// Packet-in agent, controller, packet-out agent.
+    Stations { packet_in: Time, controller: Time, packet_out: Time, shared: bool },
+}
+
+/// A device under one flow of Poisson packets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Device {
+    pub(super) rate: f64,
+    pub(super) p: f64,
+    pub(super) data: Time,
+    pub(super) control: ControlPath,
+    /// What every queue behind the data path holds; none without limit.
+    pub(super) places: Option<usize>,
+    /// How long a table write seizes the data path; 0 for not at all.
+    pub(super) write_s: f64,
+}
+
+impl Device {
+    /// A scenario with this device between two hosts.
+    pub(super) fn scenario(&self) -> String {
+        let buffer = self.places.map_or_else(String::new, |places| format!("buffer = {places}"));
+        let (mut controller, mut timing) = (String::new(), format!("data = {}\n", self.data.text()));
+        match self.control {
+            ControlPath::Measured { idle_s, capacity, scv } => {
+                let delay = in_ns(idle_s);
+                let buffer = self.places.map_or_else(String::new, |places| format!(", buffer = {places}"));
+                let _ = writeln!(
+                    timing,
+                    "control = {{ delay = \"{delay}\", capacity = {capacity:.9}, scv = {scv:.6}{buffer} }}"
+                );
+            }
+            ControlPath::Stations { packet_in, controller: service, packet_out, shared } => {
+                let agents = if shared { "shared" } else { "separate" };
+                controller = format!("service = {}\n{buffer}", service.text());
+                let (ain, aout) = (packet_in.text(), packet_out.text());
+                let _ = writeln!(timing, "packet_in = {ain}\npacket_out = {aout}\nagents = \"{agents}\"\n{buffer}");
+            }
+        }
+        if self.write_s > 0.0 {
+            let _ = writeln!(timing, "write = \"{}\"", in_ns(self.write_s));
+        }
+        let host =
+            |name: &str, at: u8| format!("[[host]]\nname = \"{name}\"\nswitch = \"s1\"\nip = \"10.0.0.{at}/24\"\n");
+        format!(
+            "[controller]\n{controller}\n[[switch]]\nname = \"s1\"\n[switch.timing]\n{timing}{}{}[[traffic]]\nkind = \"udp\"\nfrom = \
+             \"h1\"\nto = \"h2\"\nrate = {:.9}\narrival = \"poisson\"\nnew_flows = {:.9}\n",
+            host("h1", 1),
+            host("h2", 2),
+            self.rate,
+            self.p
+        )
+    }
+
+    /// What the latency-capacity split is asked with.
+    pub(super) fn split(&self, idle_s: f64, capacity: f64, scv: f64) -> Result<Split, ModelError> {
+        Ok(Split {
+            rate: self.rate,
+            p: self.p,
+            data: self.data.law()?,
+            idle_s,
+            capacity,
+            scv,
+            places: self.places,
+            write_s: (self.write_s > 0.0).then_some(self.write_s),
+        })
+    }
+
+    /// What the four stations are asked with, if the device has them.
+    pub(super) fn four_stations(&self) -> Result<Option<FourStations>, ModelError> {
+        let ControlPath::Stations { packet_in, controller, packet_out, shared } = self.control else { return Ok(None) };
+        Ok(Some(FourStations {
+            rate: self.rate,
+            p: self.p,
+            data: self.data.law()?,
+            packet_in: packet_in.law()?,
+            controller: controller.law()?,
+            packet_out: packet_out.law()?,
+            agents: if shared { Agents::Shared } else { Agents::Separate },
+            agent_places: self.places,
+            controller_places: self.places,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_scenario::Scenario;
+
+    #[test]
+    fn devices_are_scenarios() {
+        let time = Time { mean_s: 0.005, scv: 0.5 };
+        for control in [
+            ControlPath::Measured { idle_s: 0.019, capacity: 70.0, scv: 0.5 },
+            ControlPath::Stations { packet_in: time, controller: time, packet_out: time, shared: true },
+        ] {
+            for places in [None, Some(20)] {
+                let data = Time { mean_s: 9e-6, scv: 0.0 };
+                let device = Device { rate: 60.0, p: 0.25, data, control, places, write_s: 0.001 };
+                let scenario = Scenario::parse(&device.scenario(), "scenario").unwrap();
+                let timing = scenario.switches[0].timing.as_ref().unwrap();
+                assert_eq!(timing.write, std::time::Duration::from_millis(1));
+                assert!(weir_sim::stations::plan(&scenario).is_ok());
+            }
+        }
+    }
+}

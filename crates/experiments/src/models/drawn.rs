@@ -1,0 +1,56 @@
+//! Devices drawn at random, at a utilisation that is given.
+use super::device::{ControlPath, Device, Time};
+use weir_traffic::Stream;
+
+/// What a device has behind its data path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A bottleneck, and more latency.
+    Split,
+    /// The same, and writes that seize the data path for a tenth of the time at most.
+    SplitWrites,
+    /// Two agents and a controller.
+    Separate,
+    /// The agents are one processor.
+    Shared,
+}
+
+/// All kinds, with their names.
+pub(super) const KINDS: [(&str, Kind); 4] = [
+    ("latency-capacity split", Kind::Split),
+    ("latency-capacity split with writes", Kind::SplitWrites),
+    ("four stations", Kind::Separate),
+    ("four stations, agents on one processor", Kind::Shared),
+];
+
+/// A device whose busiest place behind the data path is busy for this share of the time, if nothing is lost; its data path for no more.
+pub(super) fn draw(random: &mut Stream, kind: Kind, utilisation: f64) -> Device {
+    // a tenth of the packets and more ask, so that the 95th percentile is theirs: between the two ways it jumps by orders of magnitude
+    let p = between(random, 0.1_f64.ln(), 0.6_f64.ln()).exp();
+    let mut time =
+        || Time { mean_s: between(random, 0.002_f64.ln(), 0.012_f64.ln()).exp(), scv: between(random, 0.1, 2.0) };
+    let [first, second, third] = [time(), time(), time()];
+    let (control, busy_s) = match kind {
+        Kind::Split | Kind::SplitWrites => {
+            let idle_s = first.mean_s * between(random, 1.0, 3.0);
+            (ControlPath::Measured { idle_s, capacity: 1.0 / first.mean_s, scv: first.scv }, first.mean_s)
+        }
+        Kind::Separate | Kind::Shared => {
+            let shared = kind == Kind::Shared;
+            let agents = if shared { first.mean_s + third.mean_s } else { first.mean_s.max(third.mean_s) };
+            let control = ControlPath::Stations { packet_in: first, controller: second, packet_out: third, shared };
+            (control, agents.max(second.mean_s))
+        }
+    };
+    let rate = utilisation / (p * busy_s);
+    let write_s = if kind == Kind::SplitWrites { between(random, 0.01, 0.1) / (p * rate) } else { 0.0 };
+    let left = utilisation - p * rate * write_s;
+    let data_load = between(random, 0.01, 0.9) * left.max(0.02);
+    let scv = if random.unit() < 0.5 { 0.0 } else { between(random, 0.1, 1.5) };
+    let places = (random.unit() < 0.5).then(|| 20 + usize::try_from(random.below(180)).unwrap_or(0));
+    Device { rate, p, data: Time { mean_s: data_load / rate, scv }, control, places, write_s }
+}
+
+fn between(random: &mut Stream, low: f64, high: f64) -> f64 {
+    low + (high - low) * random.unit()
+}
