@@ -19,8 +19,6 @@ const P95_NEAR: f64 = 20.0;
 /// Devices drawn for each band and kind.
 const CASES: u64 = 3;
 const CASES_FULL: u64 = 12;
-/// Of Student's t for few replications, so that intervals are not too narrow.
-const T: f64 = 2.78;
 
 const MEAN: &str = "mean sojourn: error on average";
 const MEAN_WORST: &str = "mean sojourn: largest error";
@@ -75,21 +73,19 @@ fn errors_of(
     let device = draw(&mut random, kind, utilisation);
     let Some(found) = simulate(run, case, &device.scenario(), seed.wrapping_add(number))? else { return Ok(None) };
     let state = formula(&device)?;
-    let Simulated { sojourn_s, p95_s, .. } = found;
+    let Simulated { sojourn_s, p95_s, unsure_s, .. } = found;
     let percent = |formula: f64, simulated: f64| 100.0 * (formula / simulated - 1.0).abs();
-    let half = T * sojourn_s.sd.unwrap_or(0.0) / (sojourn_s.samples as f64).sqrt();
     Ok(Some(Errors {
         mean: percent(state.sojourn_s, sojourn_s.value),
         p95: percent(state.sojourn.quantile(0.95)?, p95_s.value),
-        unsure: 100.0 * half / sojourn_s.value,
+        unsure: 100.0 * unsure_s / sojourn_s.value,
     }))
 }
 
 fn formula(device: &Device) -> Result<SwitchState, ModelError> {
-    match (device.control, device.four_stations()?) {
-        (ControlPath::Measured { idle_s, capacity, scv }, _) => split(&device.split(idle_s, capacity, scv)?),
-        (_, Some(stations)) => four_stations(&stations),
-        (ControlPath::Stations { .. }, None) => unreachable!("devices of stations have them"),
+    match device.control {
+        ControlPath::Measured { idle_s, capacity, scv } => split(&device.split(idle_s, capacity, scv)?),
+        ControlPath::Stations { .. } => four_stations(&device.four_stations()?),
     }
 }
 

@@ -80,7 +80,7 @@ impl Device {
         let host =
             |name: &str, at: u8| format!("[[host]]\nname = \"{name}\"\nswitch = \"s1\"\nip = \"10.0.0.{at}/24\"\n");
         format!(
-            "[controller]\n{controller}\n[[switch]]\nname = \"s1\"\n[switch.timing]\n{timing}{}{}[[traffic]]\nkind = \"udp\"\nfrom = \
+            "[controller]\napp = \"learning\"\n{controller}\n[[switch]]\nname = \"s1\"\n[switch.timing]\n{timing}{}{}[[traffic]]\nkind = \"udp\"\nfrom = \
              \"h1\"\nto = \"h2\"\nrate = {:.9}\narrival = \"poisson\"\nnew_flows = {:.9}\n",
             host("h1", 1),
             host("h2", 2),
@@ -103,10 +103,16 @@ impl Device {
         })
     }
 
-    /// What the four stations are asked with, if the device has them.
-    pub(super) fn four_stations(&self) -> Result<Option<FourStations>, ModelError> {
-        let ControlPath::Stations { packet_in, controller, packet_out, shared } = self.control else { return Ok(None) };
-        Ok(Some(FourStations {
+    /// What the four stations are asked with; refused for a control path that is known from outside only.
+    pub(super) fn four_stations(&self) -> Result<FourStations, ModelError> {
+        let ControlPath::Stations { packet_in, controller, packet_out, shared } = self.control else {
+            return Err(ModelError::Domain {
+                parameter: "control path".to_owned(),
+                found: "latency and capacity".to_owned(),
+                expected: "stations".to_owned(),
+            });
+        };
+        Ok(FourStations {
             rate: self.rate,
             p: self.p,
             data: self.data.law()?,
@@ -116,7 +122,7 @@ impl Device {
             agents: if shared { Agents::Shared } else { Agents::Separate },
             agent_places: self.places,
             controller_places: self.places,
-        }))
+        })
     }
 }
 

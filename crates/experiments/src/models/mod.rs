@@ -8,7 +8,7 @@ use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
 use weir_scenario::Scenario;
 use weir_sim::stations::{self, StationsRun};
-use weir_sim::stats::Delays;
+use weir_sim::stats::{Confidence, Delays, estimate};
 use weir_sim::{Plan, Watch, Window, replicate};
 
 /// Share of a run's time that passes before packets count.
@@ -18,6 +18,8 @@ const WARM_UP: f64 = 0.1;
 struct Simulated {
     /// Mean sojourn of delivered packets.
     sojourn_s: Value,
+    /// Half the width of its 95 % interval.
+    unsure_s: f64,
     /// What 95 in 100 do not exceed.
     p95_s: Value,
     /// Of packets that went by the controller, their mean.
@@ -51,8 +53,11 @@ fn simulate(run: &mut Run<'_>, case: &str, scenario: &str, seed: u64) -> Result<
 impl Simulated {
     fn of(runs: &[StationsRun]) -> Simulated {
         let over = |value: &dyn Fn(&StationsRun) -> f64| Value::mean_of(&runs.iter().map(value).collect::<Vec<_>>());
+        let means: Vec<f64> = runs.iter().filter_map(|run| all(run).mean_s()).collect();
+        let interval = estimate(&means, Confidence::P95);
         Simulated {
-            sojourn_s: over(&|run| all(run).mean_s().unwrap_or(0.0)),
+            unsure_s: interval.and_then(|found| found.half_width).unwrap_or(0.0),
+            sojourn_s: Value::mean_of(&means),
             p95_s: over(&|run| all(run).quantile_s(0.95).unwrap_or(0.0)),
             control_s: over(&|run| run.flows[0].delays[1].mean_s().unwrap_or(0.0)),
             loss: over(&|run| run.flows[0].lost as f64 / run.flows[0].sent.max(1) as f64),
