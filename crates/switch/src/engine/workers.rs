@@ -104,7 +104,7 @@ impl Workers {
     /// What the threads beside the engine's are called, by their place.
     pub(super) fn thread_names(&self) -> fn(usize) -> String {
         match self.several {
-            Some(_) => |place| format!("thread {}", place + 1),
+            Some(_) => |place| (place + 1).to_string(),
             None => |place| format!("worker {place}"),
         }
     }

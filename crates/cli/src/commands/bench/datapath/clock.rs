@@ -16,10 +16,18 @@ pub(super) fn pin(wanted: Option<usize>) -> anyhow::Result<usize> {
         "--core: found {core}, expected one of those this process may use: {}",
         list(&cores)
     );
+    keep_to(core)?;
+    Ok(core)
+}
+
+/// Keeps this thread on a core, which may be another one than the thread that made it is kept to.
+///
+/// # Errors
+/// The system refuses.
+pub(super) fn keep_to(core: usize) -> anyhow::Result<()> {
     let mut only = CpuSet::new();
     only.set(core);
-    sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))?;
-    Ok(core)
+    sched_setaffinity(None, &only).with_context(|| format!("cannot stay on core {core}"))
 }
 
 /// The cores that this thread may use.

@@ -137,7 +137,7 @@ fn one(
     (barrier, cancel): (&Barrier, &Cancel),
 ) -> anyhow::Result<Done> {
     // All come to the barrier, whatever fails: the others wait for them there.
-    let pinned = clock::pin(Some(core));
+    let pinned = clock::keep_to(core);
     barrier.wait();
     pinned?;
     let mut run = |bursts| -> Result<(), PortError> {
