@@ -119,7 +119,7 @@ impl Device {
             packet_in: packet_in.law()?,
             controller: controller.law()?,
             packet_out: packet_out.law()?,
-            agents: if shared { Agents::Shared } else { Agents::Separate },
+            agents: if shared { Agents::Returning } else { Agents::Separate },
             agent_places: self.places,
             controller_places: self.places,
         })

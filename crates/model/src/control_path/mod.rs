@@ -1,10 +1,12 @@
 //! The way by the controller as it is in devices: latency and capacity that are not each other's inverse, and a station for each thing that is done.
 mod choice;
 mod four_stations;
+mod returning;
 mod split;
 
 pub use choice::{Choice, Knowledge, choose};
 pub use four_stations::{Agents, FourStations, four_stations};
+pub use returning::{Returning, WaitFactors};
 pub use split::{Split, split};
 
 use crate::answer::{Load, SwitchState};
