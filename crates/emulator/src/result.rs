@@ -1,6 +1,8 @@
 //! What a lab reports: every figure, with what it was measured with.
 use serde::Serialize;
 
+pub use weir_traffic::Delay;
+
 /// The result of a run. Times are in the unit their name ends with.
 #[derive(Debug, Clone, Serialize)]
 pub struct LabResult {
@@ -137,19 +139,6 @@ pub struct StreamResult {
     pub delay: Option<Delay>,
     /// How much later than planned packets were sent.
     pub late: Option<Delay>,
-}
-
-/// Spread of measured times, in microseconds.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[allow(missing_docs, reason = "named by their statistics")]
-pub struct Delay {
-    pub samples: u64,
-    pub min_us: f64,
-    pub mean_us: f64,
-    pub p50_us: f64,
-    pub p95_us: f64,
-    pub p99_us: f64,
-    pub max_us: f64,
 }
 
 /// A switch at the end of traffic.

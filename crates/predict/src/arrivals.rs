@@ -1,5 +1,5 @@
 //! How uneven arrivals are: the squared coefficient of variation (SCV) of the times between packets.
-use weir_traffic::{Arrival, Mmpp, Offered, ParetoOnOff};
+use weir_traffic::{Arrival, Mmpp, Offered, OnOff, ParetoOnOff};
 
 /// The SCV of what a source offers, and what to know about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,12 @@ pub(crate) fn unevenness(offered: &Offered) -> Unevenness {
         Offered::Rule { arrival: Arrival::ParetoOnOff(spec), per_second, .. } => {
             doubted(trains(spec, *per_second), HEAVY)
         }
+        Offered::Rule { arrival: Arrival::OnOff(spec), per_second, .. } => doubted(alike(spec, *per_second), BURSTS),
+        // Variance over the square of the mean: infinite for shapes up to 2.
+        Offered::Rule { arrival: Arrival::Pareto(shape), .. } => {
+            doubted(if *shape > 2.0 { 1.0 / (shape * (shape - 2.0)) } else { MOST_SCV }, HEAVY)
+        }
+        Offered::Rule { arrival: Arrival::Renewal(law), .. } => plain(law.scv()),
     }
 }
 
@@ -106,11 +112,21 @@ fn trains(spec: &ParetoOnOff, per_second: f64) -> f64 {
     if spec.shape <= 2.0 {
         return MOST_SCV;
     }
-    let between = spec.on_s / (spec.on_s + spec.off_s) / per_second;
-    let packets = (spec.on_s / between).max(1.0);
     // Pareto of mean m and shape k: E[X^2] = m^2 (k - 1)^2 / (k (k - 2)).
     let square = spec.off_s.powi(2) * (spec.shape - 1.0).powi(2) / (spec.shape * (spec.shape - 2.0));
-    let second = between * between + (2.0 * between * spec.off_s + square) / packets;
+    with_pauses(OnOff { on_s: spec.on_s, off_s: spec.off_s }, square, per_second)
+}
+
+/// The same where pauses are all alike.
+fn alike(spec: &OnOff, per_second: f64) -> f64 {
+    with_pauses(*spec, spec.off_s.powi(2), per_second)
+}
+
+/// Of trains with pauses whose lengths have this mean square.
+fn with_pauses(OnOff { on_s, off_s }: OnOff, square: f64, per_second: f64) -> f64 {
+    let between = on_s / (on_s + off_s) / per_second;
+    let packets = (on_s / between).max(1.0);
+    let second = between * between + (2.0 * between * off_s + square) / packets;
     second * per_second * per_second - 1.0
 }
 
@@ -135,6 +151,9 @@ mod tests {
                 0.05,
             ),
             (Arrival::ParetoOnOff(pareto), 0.15),
+            (Arrival::OnOff(OnOff { on_s: 0.01, off_s: 0.03 }), 0.01),
+            (Arrival::Pareto(5.0), 0.1),
+            (Arrival::Renewal(weir_model::Law::gamma(3.0, 0.3).unwrap()), 0.02),
         ] {
             let mut random = Stream::new(3, 0, 1);
             let mut arrivals = Arrivals::new(&arrival, 2000.0, &mut random).unwrap();

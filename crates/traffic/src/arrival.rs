@@ -1,6 +1,7 @@
 //! When packets come.
 use crate::mmpp::Modulated;
-use crate::{Mmpp, Stream, TrafficError, TwoState, positive};
+use crate::{Mmpp, Services, Stream, TrafficError, TwoState, positive};
+use weir_model::Law;
 
 /// When packets come, as described; the mean rate is given beside it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -16,6 +17,21 @@ pub enum Arrival {
     Mmpp(Mmpp),
     /// In trains with pauses between that are sometimes very long.
     ParetoOnOff(ParetoOnOff),
+    /// In trains and pauses that are all alike.
+    OnOff(OnOff),
+    /// After times with a heavy tail, independent of each other: Pareto of this shape, above 1; below 2 the variance is infinite.
+    Pareto(f64),
+    /// After times of any other law, independent of each other. Its mean does not matter: the rate is given beside it.
+    Renewal(Law),
+}
+
+/// Trains of packets with a constant rate, and pauses, each as long as the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OnOff {
+    /// Length of a train, in seconds.
+    pub on_s: f64,
+    /// Length of a pause, in seconds.
+    pub off_s: f64,
 }
 
 /// Trains of packets with a constant rate, and pauses; the lengths of both have heavy tails, so that the sum of many such sources is
@@ -33,17 +49,19 @@ pub struct ParetoOnOff {
 /// Draws the times between packets.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
-    law: Law,
+    draw: Draw,
     /// What is left over of a nanosecond: times are exact in the mean.
     rest_ns: f64,
 }
 
 #[derive(Debug, Clone)]
-enum Law {
+enum Draw {
     Constant { between_ns: f64 },
     Poisson { between_ns: f64 },
     Modulated(Modulated),
-    OnOff { spec: ParetoOnOff, between_ns: f64, left_ns: f64 },
+    OnOff { lengths: Lengths, between_ns: f64, left_ns: f64 },
+    Pareto { between_ns: f64, shape: f64 },
+    Renewal { services: Services, factor: f64 },
 }
 
 impl Arrivals {
@@ -55,28 +73,40 @@ impl Arrivals {
         let per_second = positive("packets per second", per_second)?;
         let between_ns = 1e9 / per_second;
         let mut rest_ns = 0.0;
-        let law = match arrival {
+        let draw = match arrival {
             Arrival::Constant => {
                 // Sources that all began at once would come in bursts for ever.
                 rest_ns = between_ns * (random.unit() - 1.0);
-                Law::Constant { between_ns }
+                Draw::Constant { between_ns }
             }
-            Arrival::Poisson => Law::Poisson { between_ns },
-            Arrival::TwoState(two) => Law::Modulated(Modulated::new(&two.general()?, per_second, random)?),
-            Arrival::Mmpp(process) => Law::Modulated(Modulated::new(process, per_second, random)?),
-            Arrival::ParetoOnOff(spec) => on_off(*spec, between_ns, random)?,
+            Arrival::Poisson => Draw::Poisson { between_ns },
+            Arrival::TwoState(two) => Draw::Modulated(Modulated::new(&two.general()?, per_second, random)?),
+            Arrival::Mmpp(process) => Draw::Modulated(Modulated::new(process, per_second, random)?),
+            Arrival::ParetoOnOff(ParetoOnOff { on_s, off_s, shape }) => {
+                trains(Lengths { on_s: *on_s, off_s: *off_s, shape: Some(*shape) }, between_ns, random)?
+            }
+            Arrival::OnOff(OnOff { on_s, off_s }) => {
+                trains(Lengths { on_s: *on_s, off_s: *off_s, shape: None }, between_ns, random)?
+            }
+            Arrival::Pareto(shape) => Draw::Pareto { between_ns, shape: tail(*shape)? },
+            Arrival::Renewal(law) => {
+                let mean_ns = positive("mean of the times between packets", law.mean())? * 1e9;
+                Draw::Renewal { services: Services::new(Some(law))?, factor: between_ns / mean_ns }
+            }
         };
-        Ok(Arrivals { law, rest_ns })
+        Ok(Arrivals { draw, rest_ns })
     }
 
     /// Nanoseconds to the next packet.
     #[inline]
     pub fn next(&mut self, random: &mut Stream) -> u64 {
-        let after = match &mut self.law {
-            Law::Constant { between_ns } => *between_ns,
-            Law::Poisson { between_ns } => *between_ns * random.exponential(),
-            Law::Modulated(process) => process.next(random),
-            Law::OnOff { spec, between_ns, left_ns } => train(spec, *between_ns, left_ns, random),
+        let after = match &mut self.draw {
+            Draw::Constant { between_ns } => *between_ns,
+            Draw::Poisson { between_ns } => *between_ns * random.exponential(),
+            Draw::Modulated(process) => process.next(random),
+            Draw::OnOff { lengths, between_ns, left_ns } => train(lengths, *between_ns, left_ns, random),
+            Draw::Pareto { between_ns, shape } => *between_ns * random.pareto(*shape),
+            Draw::Renewal { services, factor } => services.draw_ns(random) * *factor,
         };
         let exact = after + self.rest_ns;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
@@ -86,29 +116,51 @@ impl Arrivals {
     }
 }
 
-fn on_off(spec: ParetoOnOff, between_ns: f64, random: &mut Stream) -> Result<Law, TrafficError> {
-    let on = positive("mean length of a train", spec.on_s)?;
-    let off = positive("mean length of a pause", spec.off_s)?;
-    if !(spec.shape.is_finite() && spec.shape > 1.0) {
-        return Err(TrafficError::parameter("shape", spec.shape, "a number above 1: below there is no mean"));
+/// How long trains and pauses are.
+#[derive(Debug, Clone, Copy)]
+struct Lengths {
+    on_s: f64,
+    off_s: f64,
+    /// Of a Pareto law; none: always the same.
+    shape: Option<f64>,
+}
+
+impl Lengths {
+    /// A length of this mean, in nanoseconds.
+    fn draw_ns(&self, mean_s: f64, random: &mut Stream) -> f64 {
+        mean_s * 1e9 * self.shape.map_or(1.0, |shape| random.pareto(shape))
     }
+}
+
+/// A shape for which there is a mean.
+fn tail(shape: f64) -> Result<f64, TrafficError> {
+    if shape.is_finite() && shape > 1.0 {
+        return Ok(shape);
+    }
+    Err(TrafficError::parameter("shape", shape, "a number above 1: below there is no mean"))
+}
+
+fn trains(lengths: Lengths, between_ns: f64, random: &mut Stream) -> Result<Draw, TrafficError> {
+    let on = positive("mean length of a train", lengths.on_s)?;
+    let off = positive("mean length of a pause", lengths.off_s)?;
+    lengths.shape.map(tail).transpose()?;
     // Trains are as much faster as pauses take time.
     let between_ns = between_ns * on / (on + off);
     if between_ns > on * 1e9 {
         let expected = "that a mean train has at least one packet";
         return Err(TrafficError::parameter("mean length of a train", format!("{on} s"), expected));
     }
-    let left_ns = on * 1e9 * random.pareto(spec.shape) * random.unit();
-    Ok(Law::OnOff { spec, between_ns, left_ns })
+    let left_ns = lengths.draw_ns(on, random) * random.unit();
+    Ok(Draw::OnOff { lengths, between_ns, left_ns })
 }
 
-fn train(spec: &ParetoOnOff, between_ns: f64, left_ns: &mut f64, random: &mut Stream) -> f64 {
+fn train(lengths: &Lengths, between_ns: f64, left_ns: &mut f64, random: &mut Stream) -> f64 {
     let mut after = between_ns;
     // The time between packets runs in trains only, so no train loses what its last packet does not fill.
     while after > *left_ns {
-        let pause = spec.off_s * 1e9 * random.pareto(spec.shape);
+        let pause = lengths.draw_ns(lengths.off_s, random);
         after += pause;
-        *left_ns += pause + spec.on_s * 1e9 * random.pareto(spec.shape);
+        *left_ns += pause + lengths.draw_ns(lengths.on_s, random);
     }
     *left_ns -= after;
     after
@@ -132,6 +184,9 @@ mod tests {
             (Arrival::Poisson, 0.01),
             (Arrival::TwoState(TwoState { high: 4.0, low: 0.5, high_s: 0.0002 }), 0.01),
             (Arrival::ParetoOnOff(pareto), 0.04),
+            (Arrival::OnOff(OnOff { on_s: 0.01, off_s: 0.03 }), 0.001),
+            (Arrival::Pareto(3.0), 0.01),
+            (Arrival::Renewal(Law::balanced(2.0, 4.0).unwrap()), 0.02),
         ] {
             let n = 300_000;
             let total: u64 = times(&arrival, 7000.0, n).iter().sum();
@@ -163,6 +218,9 @@ mod tests {
         }
         for (on_s, off_s, shape) in [(0.0, 1.0, 1.5), (1.0, -1.0, 1.5), (1.0, 1.0, 1.0), (1e-4, 1e-4, 1.5)] {
             let arrival = Arrival::ParetoOnOff(ParetoOnOff { on_s, off_s, shape });
+            assert!(Arrivals::new(&arrival, 100.0, &mut random).is_err(), "{arrival:?}");
+        }
+        for arrival in [Arrival::Pareto(1.0), Arrival::OnOff(OnOff { on_s: 1e-3, off_s: 0.0 })] {
             assert!(Arrivals::new(&arrival, 100.0, &mut random).is_err(), "{arrival:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! Traffic by rule: when packets come ([`Arrivals`]), how long they are ([`Sizes`]) and how long something takes with them ([`Services`]), drawn
 //! from one stream of random numbers per source, so that a seed gives the same packets again whatever else is simulated or generated beside it.
+//! [`Schedule`] puts them together with the flows that packets belong to. What packets carry so that they are known again is a [`Probe`]; what
+//! became of them, a [`Recorder`] works out; how well they were sent, [`Gaps`].
 //!
 //! ```
 //! use weir_traffic::{Arrival, Arrivals, Bimodal, Size, Sizes, Stream};
@@ -13,15 +15,29 @@
 //! # }
 //! ```
 mod arrival;
+mod delays;
+mod flows;
+mod gaps;
+mod goodness;
 mod mmpp;
+pub mod probe;
+pub mod recorder;
+mod schedule;
 mod service;
 mod size;
 mod source;
 mod stream;
 mod trace;
 
-pub use arrival::{Arrival, Arrivals, ParetoOnOff};
+pub use arrival::{Arrival, Arrivals, OnOff, ParetoOnOff};
+pub use delays::{Delay, Delays, shares};
+pub use flows::{FlowArrivals, FlowMix, MAX_ACTIVE};
+pub use gaps::{GapQuality, Gaps};
+pub use goodness::{GapLaw, Goodness};
 pub use mmpp::{MAX_STATES, Mmpp, TwoState};
+pub use probe::Probe;
+pub use recorder::Recorder;
+pub use schedule::{Offer, Planned, Schedule};
 pub use service::Services;
 pub use size::{Bimodal, Empirical, MAX_BYTES, MAX_EMPIRICAL, Size, Sizes};
 pub use source::{Generator, Offered};

@@ -1,0 +1,175 @@
+//! Times between packets as they were planned and as they came to be.
+use crate::{Delay, Delays, GapLaw, Goodness};
+use serde::{Deserialize, Serialize};
+
+/// Pairs of times that are kept at most for tests of fit.
+const MAX_KEPT: usize = 1 << 16;
+
+/// Compares times between packets with what they were to be.
+#[derive(Debug, Clone)]
+pub struct Gaps {
+    /// When the last packet was to be, and was.
+    last: Option<[u64; 2]>,
+    count: u64,
+    sums: [f64; 2],
+    squares: [f64; 2],
+    errors: Delays,
+    found: Delays,
+    /// Times that are kept: what was to be, and was.
+    kept: Vec<[u32; 2]>,
+    /// One in so many is kept.
+    every: u64,
+}
+
+impl Default for Gaps {
+    fn default() -> Self {
+        let (errors, found) = (Delays::default(), Delays::default());
+        Gaps { last: None, count: 0, sums: [0.0; 2], squares: [0.0; 2], errors, found, kept: Vec::new(), every: 1 }
+    }
+}
+
+/// How well times between packets were kept. Times in microseconds, errors as shares of what was planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GapQuality {
+    /// Times between packets.
+    pub gaps: u64,
+    /// Their mean as planned.
+    pub planned_mean_us: f64,
+    /// Their mean.
+    pub mean_us: f64,
+    /// What the mean is off by, as a share of the planned one.
+    pub mean_error: f64,
+    /// How much single ones were off, whether too short or too long.
+    pub errors: Option<Delay>,
+    /// Their spread.
+    pub spread: Option<Delay>,
+    /// Squared coefficient of variation as planned: 0 constant, 1 without memory.
+    pub planned_scv: f64,
+    /// Squared coefficient of variation.
+    pub scv: f64,
+    /// The largest difference between shares of planned times and of these, up to some length: 0 alike, 1 nothing in common.
+    pub distance_from_plan: Option<f64>,
+    /// The test of fit against the law, where there is one.
+    pub fit: Option<Goodness>,
+}
+
+impl Gaps {
+    /// A packet that was to be at `planned_ns` and was at `found_ns`, after those before.
+    pub fn record(&mut self, planned_ns: u64, found_ns: u64) {
+        let Some([planned_before, found_before]) = self.last.replace([planned_ns, found_ns]) else { return };
+        let gaps = [planned_ns.saturating_sub(planned_before), found_ns.saturating_sub(found_before)];
+        for (at, gap) in gaps.iter().enumerate() {
+            self.sums[at] += *gap as f64;
+            self.squares[at] += (*gap as f64).powi(2);
+        }
+        self.errors.record_ns(gaps[0].abs_diff(gaps[1]));
+        self.found.record_ns(gaps[1]);
+        self.keep(gaps);
+        self.count += 1;
+    }
+
+    /// The next packet does not follow the last one: the time between them is none.
+    pub fn interrupt(&mut self) {
+        self.last = None;
+    }
+
+    /// Keeps one in [`Gaps::every`], half as many from when the room is full.
+    fn keep(&mut self, gaps: [u64; 2]) {
+        if !self.count.is_multiple_of(self.every) {
+            return;
+        }
+        if self.kept.len() == MAX_KEPT {
+            let mut at = 0;
+            self.kept.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.every *= 2;
+            if !self.count.is_multiple_of(self.every) {
+                return;
+            }
+        }
+        // Longer ones than four seconds are as long as that: no test of fit is run on such.
+        self.kept.push(gaps.map(|gap| u32::try_from(gap).unwrap_or(u32::MAX)));
+    }
+
+    /// What they came to, tested against `law` where there is one; none without two packets.
+    pub fn quality(&self, law: Option<&GapLaw>) -> Option<GapQuality> {
+        let n = self.count as f64;
+        let [planned, mean] = self.sums.map(|sum| sum / n);
+        let scv = |at: usize| {
+            let mean = self.sums[at] / n;
+            if mean > 0.0 { (self.squares[at] / n / (mean * mean) - 1.0).max(0.0) } else { 0.0 }
+        };
+        let seconds = |at: usize| self.kept.iter().map(|pair| f64::from(pair[at]) / 1e9).collect::<Vec<_>>();
+        (self.count > 0).then(|| GapQuality {
+            gaps: self.count,
+            planned_mean_us: planned / 1e3,
+            mean_us: mean / 1e3,
+            mean_error: if planned > 0.0 { mean / planned - 1.0 } else { 0.0 },
+            errors: self.errors.summary(),
+            spread: self.found.summary(),
+            planned_scv: scv(0),
+            scv: scv(1),
+            distance_from_plan: Goodness::between(&mut seconds(0), &mut seconds(1)),
+            fit: law.and_then(|law| Goodness::test(&mut seconds(1), law)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrival, Arrivals, Stream};
+
+    fn quality(error_ns: impl Fn(u64) -> u64, count: u64) -> GapQuality {
+        let mut random = Stream::new(1, 0, 0);
+        let mut arrivals = Arrivals::new(&Arrival::Poisson, 1e5, &mut random).unwrap();
+        let (mut gaps, mut at) = (Gaps::default(), 0);
+        for number in 0..count {
+            at += arrivals.next(&mut random);
+            gaps.record(at, at + error_ns(number));
+        }
+        gaps.quality(GapLaw::of(&Arrival::Poisson, 1e5).as_ref()).unwrap()
+    }
+
+    #[test]
+    fn what_is_sent_as_planned_has_no_error() {
+        let found = quality(|_| 300, 300_001);
+        assert_eq!((found.gaps, found.mean_error, found.distance_from_plan), (300_000, 0.0, Some(0.0)));
+        assert_eq!(found.errors.unwrap().max_us, 0.0);
+        assert!((found.scv - 1.0).abs() < 0.02 && (found.mean_us - 10.0).abs() < 0.1, "{found:?}");
+        let fit = found.fit.unwrap();
+        assert!(fit.fits() && fit.samples > 30_000 && fit.samples <= MAX_KEPT as u64, "{fit:?}");
+    }
+
+    #[test]
+    fn batches_are_seen_in_the_fit_not_in_the_mean() {
+        // Sent whenever 50 us are full: about five at a time.
+        let mut random = Stream::new(1, 0, 0);
+        let mut arrivals = Arrivals::new(&Arrival::Poisson, 1e5, &mut random).unwrap();
+        let (mut gaps, mut at) = (Gaps::default(), 0_u64);
+        for _ in 0..20_000 {
+            at += arrivals.next(&mut random);
+            gaps.record(at, at.next_multiple_of(50_000));
+        }
+        let found = gaps.quality(GapLaw::of(&Arrival::Poisson, 1e5).as_ref()).unwrap();
+        assert!(found.mean_error.abs() < 0.001, "{found:?}");
+        assert!(!found.fit.unwrap().fits() && found.distance_from_plan.unwrap() > 0.5, "{found:?}");
+        assert!(found.scv > 2.0 && found.errors.unwrap().p99_us > 20.0, "{found:?}");
+    }
+
+    #[test]
+    fn an_interruption_is_no_gap() {
+        let mut gaps = Gaps::default();
+        assert_eq!(gaps.quality(None), None);
+        gaps.record(0, 0);
+        gaps.record(10, 12);
+        gaps.interrupt();
+        gaps.record(1_000_000, 1_000_000);
+        gaps.record(1_000_010, 1_000_014);
+        let found = gaps.quality(None).unwrap();
+        assert_eq!((found.gaps, found.planned_mean_us, found.mean_us), (2, 0.01, 0.013));
+        assert!((found.mean_error - 0.3).abs() < 1e-9 && found.fit.is_none());
+    }
+}

@@ -1,0 +1,180 @@
+//! How well times between packets fit their law.
+use crate::{Arrival, OnOff};
+use serde::{Deserialize, Serialize};
+use weir_model::{Distribution, Law};
+
+/// The law of times between packets that are independent of each other.
+#[derive(Debug, Clone)]
+pub enum GapLaw {
+    /// All alike: a test of fit has nothing to say, the error of each does.
+    Constant,
+    /// Exponential of this mean, in seconds.
+    Exponential(f64),
+    /// Pareto with this least time, in seconds, and shape.
+    Pareto {
+        /// The least.
+        least_s: f64,
+        /// The shape.
+        shape: f64,
+    },
+    /// Any other.
+    Other(Distribution),
+}
+
+impl GapLaw {
+    /// Of arrivals of this rate; none if times between them depend on each other.
+    pub fn of(arrival: &Arrival, per_second: f64) -> Option<GapLaw> {
+        let mean_s = 1.0 / per_second;
+        match arrival {
+            Arrival::Constant => Some(GapLaw::Constant),
+            Arrival::Poisson => Some(GapLaw::Exponential(mean_s)),
+            Arrival::Pareto(shape) => Some(GapLaw::Pareto { least_s: mean_s * (shape - 1.0) / shape, shape: *shape }),
+            Arrival::Renewal(law) => of_law(law, mean_s),
+            Arrival::TwoState(_) | Arrival::Mmpp(_) | Arrival::ParetoOnOff(_) | Arrival::OnOff(OnOff { .. }) => None,
+        }
+    }
+
+    /// The probability of `t_s` seconds at most; none for times that are all alike.
+    pub fn cdf(&self, t_s: f64) -> Option<f64> {
+        match self {
+            GapLaw::Constant => None,
+            GapLaw::Exponential(mean) => Some(-(-t_s / mean).exp_m1()),
+            GapLaw::Pareto { least_s, shape } if t_s > *least_s => Some(1.0 - (least_s / t_s).powf(*shape)),
+            GapLaw::Pareto { .. } => Some(0.0),
+            GapLaw::Other(distribution) => Some(distribution.cdf(t_s)),
+        }
+    }
+}
+
+/// A law with jumps is not tested: rounding to nanoseconds alone would move times over them.
+fn of_law(law: &Law, mean_s: f64) -> Option<GapLaw> {
+    let jumps = law.parts().iter().any(|part| matches!(part.shape, weir_model::Shape::Constant(_)));
+    if jumps && law.scv() == 0.0 {
+        return Some(GapLaw::Constant);
+    }
+    let scaled = law.scaled(mean_s / law.mean()).ok()?;
+    (!jumps).then(|| GapLaw::Other(Distribution::law(&scaled)))
+}
+
+/// What a test of fit says (Kolmogorov and Smirnov).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Goodness {
+    /// The largest difference between the share of times up to some length and the law's probability of it.
+    pub distance: f64,
+    /// How likely a distance as large is by chance alone, if the times have the law.
+    pub p_value: f64,
+    /// Times tested.
+    pub samples: u64,
+}
+
+impl Goodness {
+    /// Whether the test finds nothing against the law, at the usual one in twenty.
+    pub fn fits(&self) -> bool {
+        self.p_value >= 0.05
+    }
+
+    /// Tests times, which are put in order; none without times, or for a law that cannot be tested.
+    pub fn test(times_s: &mut [f64], law: &GapLaw) -> Option<Goodness> {
+        times_s.sort_by(f64::total_cmp);
+        let n = times_s.len() as f64;
+        let mut distance = 0.0_f64;
+        for (at, time) in times_s.iter().enumerate() {
+            let expected = law.cdf(*time)?;
+            let (below, above) = (at as f64 / n, (at + 1) as f64 / n);
+            distance = distance.max((expected - below).abs()).max((above - expected).abs());
+        }
+        let scaled = (n.sqrt() + 0.12 + 0.11 / n.sqrt()) * distance;
+        (n > 0.0).then(|| Goodness { distance, p_value: kolmogorov(scaled), samples: times_s.len() as u64 })
+    }
+
+    /// The largest difference between shares of two samples up to some length: 0 alike, 1 nothing in common. Both are put in order.
+    pub fn between(one: &mut [f64], other: &mut [f64]) -> Option<f64> {
+        if one.is_empty() || other.is_empty() {
+            return None;
+        }
+        one.sort_by(f64::total_cmp);
+        other.sort_by(f64::total_cmp);
+        let (mut at, mut distance) = ([0; 2], 0.0_f64);
+        while at[0] < one.len() && at[1] < other.len() {
+            let value = one[at[0]].min(other[at[1]]);
+            at[0] += one[at[0]..].iter().take_while(|time| **time <= value).count();
+            at[1] += other[at[1]..].iter().take_while(|time| **time <= value).count();
+            distance = distance.max((at[0] as f64 / one.len() as f64 - at[1] as f64 / other.len() as f64).abs());
+        }
+        Some(distance)
+    }
+}
+
+/// The probability that Kolmogorov's distribution exceeds `x` (with Stephens' correction for small samples in `x`).
+fn kolmogorov(x: f64) -> f64 {
+    if x < 0.2 {
+        // The series does not settle there; the probability is 1 to twelve digits.
+        return 1.0;
+    }
+    let term = |k: i32| {
+        let k = f64::from(k);
+        (-2.0 * k * k * x * x).exp()
+    };
+    let sum: f64 = (1..=100).map(|k| if k % 2 == 1 { term(k) } else { -term(k) }).sum();
+    (2.0 * sum).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, Stream};
+
+    fn drawn(arrival: &Arrival, per_second: f64, seed: u64, count: usize) -> Vec<f64> {
+        let mut random = Stream::new(seed, 0, 0);
+        let mut arrivals = Arrivals::new(arrival, per_second, &mut random).unwrap();
+        (0..count).map(|_| arrivals.next(&mut random) as f64 / 1e9).collect()
+    }
+
+    #[test]
+    fn kolmogorovs_distribution_is_as_tables_have_it() {
+        for (x, p) in [(1.2239, 0.10), (1.3581, 0.05), (1.6276, 0.01), (0.8276, 0.5), (0.1, 1.0)] {
+            assert!((kolmogorov(x) - p).abs() < 1e-4, "{x}: {}", kolmogorov(x));
+        }
+    }
+
+    #[test]
+    fn every_law_fits_itself_and_no_other() {
+        let laws = [
+            Arrival::Poisson,
+            Arrival::Pareto(2.5),
+            Arrival::Renewal(Law::gamma(1.0, 0.3).unwrap()),
+            Arrival::Renewal(Law::uniform(1.0, 3.0).unwrap()),
+            Arrival::Renewal(Law::balanced(1.0, 4.0).unwrap()),
+        ];
+        for (i, source) in laws.iter().enumerate() {
+            for (j, law) in laws.iter().enumerate() {
+                let mut times = drawn(source, 2000.0, 3, 2000);
+                let found = Goodness::test(&mut times, &GapLaw::of(law, 2000.0).unwrap()).unwrap();
+                assert_eq!(found.fits(), i == j, "{source:?} against {law:?}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_true_law_is_refused_one_time_in_twenty() {
+        let law = GapLaw::of(&Arrival::Poisson, 1e4).unwrap();
+        let fits = |seed| Goodness::test(&mut drawn(&Arrival::Poisson, 1e4, seed, 500), &law).unwrap().fits();
+        let refused = (0..400).filter(|seed| !fits(*seed)).count();
+        assert!((8..=34).contains(&refused), "{refused} of 400");
+    }
+
+    #[test]
+    fn what_cannot_be_tested_is_not() {
+        assert!(Goodness::test(&mut [1.0, 2.0], &GapLaw::Constant).is_none());
+        assert!(Goodness::test(&mut [], &GapLaw::Exponential(1.0)).is_none());
+        assert!(GapLaw::of(&Arrival::Renewal(Law::lattice(&[1.0, 2.0], &[0.5, 0.5]).unwrap()), 1.0).is_none());
+    }
+
+    #[test]
+    fn the_distance_of_two_samples() {
+        assert_eq!(Goodness::between(&mut [1.0, 2.0], &mut [3.0, 4.0]), Some(1.0));
+        assert_eq!(Goodness::between(&mut [1.0, 2.0, 2.0], &mut [2.0, 1.0, 2.0]), Some(0.0));
+        assert_eq!(Goodness::between(&mut [1.0, 2.0, 3.0, 4.0], &mut [3.0, 4.0]), Some(0.5));
+        assert_eq!(Goodness::between(&mut [], &mut [3.0]), None);
+    }
+}

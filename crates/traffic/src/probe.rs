@@ -1,0 +1,148 @@
+//! What a packet carries so that it is known again: a sequence number and when it was sent.
+//!
+//! The header is 18 bytes, so that it fits the payload of UDP in the shortest Ethernet frame, numbers with their highest byte first:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0, 1 | `0x5772` |
+//! | 2 | version (low four bits: 1) and flags: `0x10` first packet of its flow, `0x20` sent while it counts, `0x40` times since 1970 |
+//! | 3 | check: all other bytes, exclusive or, each turned by its place |
+//! | 4, 5 | the run: packets of another are not taken for this one's |
+//! | 6 to 9 | the packet's number in its run, from 0, which begins again after 2^32 |
+//! | 10 to 17 | when it was sent, in nanoseconds of the sender's clock |
+//!
+//! It is found wherever it stands: behind tags and tunnels, or in a packet-in on its way to a controller.
+
+/// Length of the header.
+pub const BYTES: usize = 18;
+/// How far into a frame it is looked for.
+pub const REACH: usize = 512;
+
+const MARK: [u8; 2] = [0x57, 0x72];
+const VERSION: u8 = 1;
+const NEW_FLOW: u8 = 0x10;
+const COUNTS: u8 = 0x20;
+const WALL: u8 = 0x40;
+const KNOWN: u8 = NEW_FLOW | COUNTS | WALL | 0x0f;
+
+/// What a packet carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// The run.
+    pub run: u16,
+    /// The packet's number in its run, of which 32 bits are kept.
+    pub sequence: u32,
+    /// When it was sent, in nanoseconds of the sender's clock.
+    pub sent_ns: u64,
+    /// Whether it is the first packet of its flow.
+    pub is_new_flow: bool,
+    /// Whether it was sent while packets counted, not while warming up.
+    pub counts: bool,
+    /// Whether the sender's clock counts from 1970, not from the start of its machine.
+    pub is_wall: bool,
+}
+
+impl Probe {
+    /// The header's bytes.
+    pub fn bytes(&self) -> [u8; BYTES] {
+        let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
+        let mut bytes = [0; BYTES];
+        bytes[..2].copy_from_slice(&MARK);
+        bytes[2] = VERSION | flag(NEW_FLOW, self.is_new_flow) | flag(COUNTS, self.counts) | flag(WALL, self.is_wall);
+        bytes[4..6].copy_from_slice(&self.run.to_be_bytes());
+        bytes[6..10].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[10..].copy_from_slice(&self.sent_ns.to_be_bytes());
+        bytes[3] = check(&bytes);
+        bytes
+    }
+
+    /// The header that the bytes begin with; none if it is none, or one of another version.
+    pub fn read(bytes: &[u8]) -> Option<Probe> {
+        let bytes: &[u8; BYTES] = bytes.first_chunk()?;
+        let flags = bytes[2];
+        if bytes[..2] != MARK || flags & 0x0f != VERSION || flags & !KNOWN != 0 || bytes[3] != check(bytes) {
+            return None;
+        }
+        let [_, _, _, _, run @ .., _, _, _, _, _, _, _, _, _, _, _, _] = *bytes;
+        let (sequence, sent) = bytes[6..].split_first_chunk()?;
+        Some(Probe {
+            run: u16::from_be_bytes(run),
+            sequence: u32::from_be_bytes(*sequence),
+            sent_ns: u64::from_be_bytes(*sent.first_chunk()?),
+            is_new_flow: flags & NEW_FLOW != 0,
+            counts: flags & COUNTS != 0,
+            is_wall: flags & WALL != 0,
+        })
+    }
+
+    /// The first header in a frame's first [`REACH`] bytes; of this run, if one is given.
+    pub fn find(frame: &[u8], run: Option<u16>) -> Option<Probe> {
+        Probe::all(frame, REACH, run).next()
+    }
+
+    /// All headers in a frame's first `reach` bytes; of this run, if one is given.
+    pub fn all(frame: &[u8], reach: usize, run: Option<u16>) -> impl Iterator<Item = Probe> {
+        let reach = reach.min(frame.len());
+        let at = (0..reach.saturating_sub(BYTES - 1)).filter(move |at| frame[*at] == MARK[0]);
+        at.filter_map(|at| Probe::read(&frame[at..])).filter(move |found| run.is_none_or(|run| found.run == run))
+    }
+}
+
+/// All bytes but the check's own, each turned by its place.
+fn check(bytes: &[u8; BYTES]) -> u8 {
+    let others = bytes.iter().zip(0_u32..).filter(|(_, at)| *at != 3);
+    others.fold(0x5a, |sum, (byte, at)| sum ^ byte.rotate_left(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PROBE: Probe =
+        Probe { run: 0x1234, sequence: 7, sent_ns: 1 << 50, is_new_flow: true, counts: false, is_wall: false };
+
+    #[test]
+    fn the_layout_is_as_documented() {
+        let bytes = PROBE.bytes();
+        assert_eq!(bytes[..3], [0x57, 0x72, 0x11]);
+        assert_eq!(bytes[4..], [0x12, 0x34, 0, 0, 0, 7, 0, 4, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn it_is_found_wherever_it_stands() {
+        let mut frame = [0x57; 300];
+        assert_eq!(Probe::find(&frame, None), None);
+        frame[81..81 + BYTES].copy_from_slice(&PROBE.bytes());
+        assert_eq!(Probe::find(&frame, None), Some(PROBE));
+        assert_eq!(Probe::find(&frame, Some(0x1235)), None);
+        let second = Probe { sequence: 8, ..PROBE };
+        frame[282..].copy_from_slice(&second.bytes());
+        assert_eq!(Probe::all(&frame, 300, Some(0x1234)).collect::<Vec<_>>(), [PROBE, second]);
+        assert_eq!(Probe::all(&frame, 299, None).count(), 1, "the second is beyond reach");
+        assert_eq!(Probe::all(&frame[..98], 1000, None).count(), 0, "the first is cut off");
+    }
+
+    #[test]
+    fn what_is_damaged_is_none() {
+        for at in 0..BYTES {
+            let mut bytes = PROBE.bytes();
+            bytes[at] ^= 1;
+            assert_eq!(Probe::read(&bytes), None, "byte {at}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(run: u16, sequence: u32, sent_ns: u64, flags: [bool; 3]) {
+            let [is_new_flow, counts, is_wall] = flags;
+            let probe = Probe { run, sequence, sent_ns, is_new_flow, counts, is_wall };
+            prop_assert_eq!(Probe::read(&probe.bytes()), Some(probe));
+        }
+
+        #[test]
+        fn any_bytes_are_looked_through(bytes: Vec<u8>, reach in 0_usize..100) {
+            prop_assert!(Probe::all(&bytes, reach, None).count() <= bytes.len());
+        }
+    }
+}

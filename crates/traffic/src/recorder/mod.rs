@@ -1,0 +1,147 @@
+//! What became of packets: delays, jitter, loss, reordering, duplicates, from the headers that they carry ([`crate::probe`]).
+//!
+//! It has no clock: it is told when each packet came, by the clock that the sender read.
+mod order;
+mod report;
+mod series;
+
+pub use report::{Jitter, Recorded, Reordering};
+pub use series::{Interval, Series};
+
+use crate::{Delays, GapLaw, Gaps, Probe};
+use order::{Arrived, Order};
+use std::time::Duration;
+
+/// Works out what became of the packets of one run.
+#[derive(Debug, Clone, Default)]
+pub struct Recorder {
+    order: Order,
+    bytes: u64,
+    warm_up: u64,
+    /// Packets that came before they were sent: the clocks are two.
+    before_sent: u64,
+    /// Of all, of known flows, of new flows.
+    delays: [Delays; 3],
+    /// Interarrival jitter in nanoseconds (RFC 3550, 6.4.1).
+    rfc3550_ns: f64,
+    /// The packet recorded last, in the order of arrival: its delay.
+    last_delay_ns: Option<i128>,
+    /// The packet with the highest number so far: its number and delay.
+    highest: Option<(u64, i128)>,
+    variation: Delays,
+    gaps: Gaps,
+    first_ns: Option<u64>,
+    last_ns: u64,
+}
+
+/// Indices of [`Recorder::delays`].
+const ALL: usize = 0;
+const KNOWN: usize = 1;
+const NEW: usize = 2;
+
+/// What a packet turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recording {
+    /// One that had not come before; its delay, `None` if it came before it was sent.
+    Fresh(Option<Duration>),
+    /// Another copy.
+    Duplicate,
+    /// It does not count: sent while warming up.
+    WarmUp,
+}
+
+impl Recorder {
+    /// A packet came at `now_ns` of the clock that its sender read, with so many bytes.
+    pub fn record(&mut self, now_ns: u64, probe: &Probe, bytes: u32) -> Recording {
+        if !probe.counts {
+            self.warm_up += 1;
+            return Recording::WarmUp;
+        }
+        let number = self.order.extend(probe.sequence);
+        let arrived = self.order.arrive(number, now_ns);
+        if arrived == Arrived::Duplicate {
+            return Recording::Duplicate;
+        }
+        self.bytes += u64::from(bytes);
+        self.first_ns.get_or_insert(now_ns);
+        self.last_ns = self.last_ns.max(now_ns);
+        let delay_ns = i128::from(now_ns) - i128::from(probe.sent_ns);
+        self.vary(number, delay_ns);
+        self.follow(number, now_ns, probe.sent_ns);
+        let Ok(delay_ns) = u64::try_from(delay_ns) else {
+            self.before_sent += 1;
+            return Recording::Fresh(None);
+        };
+        self.delays[ALL].record_ns(delay_ns);
+        self.delays[if probe.is_new_flow { NEW } else { KNOWN }].record_ns(delay_ns);
+        Recording::Fresh(Some(Duration::from_nanos(delay_ns)))
+    }
+
+    /// How delays vary: from packet to packet as they came (RFC 3550), and between packets that were sent one after the other (RFC 3393).
+    fn vary(&mut self, number: u64, delay_ns: i128) {
+        if let Some(last) = self.last_delay_ns.replace(delay_ns) {
+            self.rfc3550_ns += ((delay_ns - last).unsigned_abs() as f64 - self.rfc3550_ns) / 16.0;
+        }
+        if let Some((before, delay_before)) = self.highest
+            && before + 1 == number
+        {
+            self.variation.record_ns(u64::try_from((delay_ns - delay_before).unsigned_abs()).unwrap_or(u64::MAX));
+        }
+        if self.highest.is_none_or(|(highest, _)| number > highest) {
+            self.highest = Some((number, delay_ns));
+        }
+    }
+
+    /// Times between packets, of those that follow each other.
+    fn follow(&mut self, number: u64, now_ns: u64, sent_ns: u64) {
+        if !self.order.is_next_of_last(number) {
+            self.gaps.interrupt();
+        }
+        self.gaps.record(sent_ns, now_ns);
+    }
+
+    /// How many came, each once.
+    pub fn received(&self) -> u64 {
+        self.order.received
+    }
+
+    /// What became of the packets, `sent` of which there were (none: as their numbers say). Times between them as they came are
+    /// compared with those in which they were sent, and with `law` where there is one; `threshold` parts those that went through the controller from the others.
+    pub fn report(&self, sent: Option<u64>, law: Option<&GapLaw>, threshold: Option<Duration>) -> Recorded {
+        let span_s = self.first_ns.map_or(0.0, |first| self.last_ns.saturating_sub(first) as f64 / 1e9);
+        let received = self.order.received;
+        let sent = sent.unwrap_or(self.order.span());
+        let lost = sent.saturating_sub(received);
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        let [delay, known_flows, new_flows] = [ALL, KNOWN, NEW].map(|at| self.delays[at].summary());
+        Recorded {
+            sent,
+            received,
+            bytes: self.bytes,
+            span_s,
+            rate_pps: (span_s > 0.0).then(|| received.saturating_sub(1) as f64 / span_s),
+            lost,
+            loss: share(lost, sent),
+            duplicates: self.order.duplicates,
+            too_late: self.order.too_late,
+            warm_up: self.warm_up,
+            before_sent: self.before_sent,
+            delay,
+            known_flows: new_flows.and(known_flows),
+            new_flows,
+            threshold_us: threshold.map(|limit| limit.as_secs_f64() * 1e6),
+            effective_new: threshold.and_then(|limit| self.delays[ALL].share_above(limit)),
+            jitter: Jitter {
+                rfc3550_us: self.rfc3550_ns / 1e3,
+                between_successors: self.variation.summary(),
+                above_least_p99_us: delay.map(|delay| delay.p99_us - delay.min_us),
+            },
+            reordering: self.order.report(),
+            gaps: self.gaps.quality(law),
+            quantiles_us: self.delays[ALL].quantiles_us(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! The order in which packets come: which are new, which come twice, which come after later ones (RFC 4737, RFC 5560).
+use super::Reordering;
+use crate::Delays;
+use std::collections::VecDeque;
+
+/// Packets with numbers so far behind the highest are told from duplicates; older ones count as too late.
+pub(super) const WINDOW: u64 = 1 << 20;
+/// Packets that came in order and are remembered, to tell how far behind one that did not came.
+const REMEMBERED: usize = 4096;
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrived {
+    Fresh,
+    Duplicate,
+}
+
+/// Keeps account of numbers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Order {
+    /// A bit for each of the last [`WINDOW`] numbers; made with the first packet.
+    seen: Vec<u64>,
+    lowest: Option<u64>,
+    highest: Option<u64>,
+    last: Option<u64>,
+    pub(super) received: u64,
+    pub(super) duplicates: u64,
+    pub(super) too_late: u64,
+    reordered: u64,
+    /// Packets that came in order: number, place in the order of arrival, time.
+    in_order: VecDeque<(u64, u64, u64)>,
+    extents: Delays,
+    late: Delays,
+    /// Whether the packet recorded last follows the one before it.
+    follows: bool,
+}
+
+impl Order {
+    /// The whole number of a packet that carries the low 32 bits of it: the one nearest to the highest so far.
+    pub(super) fn extend(&self, sequence: u32) -> u64 {
+        const ROUND: u64 = 1 << 32;
+        let Some(highest) = self.highest else { return u64::from(sequence) };
+        let near = highest & !(ROUND - 1) | u64::from(sequence);
+        if near + ROUND / 2 < highest {
+            near + ROUND
+        } else if near > highest + ROUND / 2 && near >= ROUND {
+            near - ROUND
+        } else {
+            near
+        }
+    }
+
+    /// Takes a packet in.
+    pub(super) fn arrive(&mut self, number: u64, now_ns: u64) -> Arrived {
+        let highest = self.highest.unwrap_or(number);
+        if number + WINDOW <= highest {
+            self.too_late += 1;
+        } else if self.is_marked(number, highest) {
+            self.duplicates += 1;
+            return Arrived::Duplicate;
+        }
+        self.mark(number, highest);
+        self.received += 1;
+        self.follows = self.last.is_some_and(|last| last + 1 == number);
+        self.last = Some(number);
+        self.lowest = Some(self.lowest.map_or(number, |lowest| lowest.min(number)));
+        if self.highest.is_some_and(|highest| number < highest) {
+            self.out_of_order(number, now_ns);
+        } else {
+            self.highest = Some(number);
+            if self.in_order.len() == REMEMBERED {
+                self.in_order.pop_front();
+            }
+            self.in_order.push_back((number, self.received, now_ns));
+        }
+        Arrived::Fresh
+    }
+
+    /// How far behind the first packet that it should have come before: in packets and in time (RFC 4737, 4.2 and 4.3).
+    fn out_of_order(&mut self, number: u64, now_ns: u64) {
+        self.reordered += 1;
+        let at = self.in_order.partition_point(|(other, ..)| *other < number);
+        if let Some((_, place, came_ns)) = self.in_order.get(at) {
+            self.extents.record_ns(self.received - place);
+            self.late.record_ns(now_ns.saturating_sub(*came_ns));
+        }
+    }
+
+    fn is_marked(&self, number: u64, highest: u64) -> bool {
+        let (word, bit) = place(number);
+        number <= highest && self.seen.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    fn mark(&mut self, number: u64, highest: u64) {
+        if self.seen.is_empty() {
+            self.seen = vec![0; place(WINDOW - 1).0 + 1];
+        }
+        // Numbers that come into the window take the places of those that leave it.
+        if number >= highest + WINDOW {
+            self.seen.fill(0);
+        } else {
+            for entering in highest + 1..=number {
+                let (word, bit) = place(entering);
+                self.seen[word] &= !bit;
+            }
+        }
+        if number + WINDOW > highest {
+            let (word, bit) = place(number);
+            self.seen[word] |= bit;
+        }
+    }
+
+    /// Whether the packet taken in last, of this number, followed the one before.
+    pub(super) fn is_next_of_last(&self, number: u64) -> bool {
+        self.follows && self.last == Some(number)
+    }
+
+    /// How many numbers there are from the lowest to the highest.
+    pub(super) fn span(&self) -> u64 {
+        self.highest.zip(self.lowest).map_or(0, |(highest, lowest)| highest - lowest + 1)
+    }
+
+    pub(super) fn report(&self) -> Reordering {
+        let extents = self.extents.summary();
+        Reordering {
+            reordered: self.reordered,
+            ratio: (self.received > 0).then(|| self.reordered as f64 / self.received as f64),
+            extent_mean: extents.map(|extents| extents.mean_us * 1e3),
+            extent_max: extents.map(|extents| (extents.max_us * 1e3).round()),
+            late: self.late.summary(),
+        }
+    }
+}
+
+/// A number's place in the window.
+fn place(number: u64) -> (usize, u64) {
+    let at = number % WINDOW;
+    (usize::try_from(at / 64).unwrap_or(0), 1 << (at % 64))
+}
