@@ -22,4 +22,4 @@ pub use heat::HeatMap;
 pub use page::{Cell, Page, Table};
 pub use pen::Pen;
 pub use scale::Scale;
-pub use text::{escape, number, short};
+pub use text::{escape, leading_number, number, short};

@@ -5,6 +5,8 @@ use crate::text::{number, width};
 const LARGEST: f64 = 1e150;
 /// So few values are written themselves instead of round ones.
 const FEW: usize = 10;
+/// Below this factor between the ends equal factors show nothing that equal differences do not, and have two round values.
+const NARROW: f64 = 8.0;
 /// More decades than these are written one in several.
 const DECADES: i32 = 8;
 
@@ -46,7 +48,9 @@ pub(crate) struct Ruler {
 impl Ruler {
     /// An axis that takes in all values that have a place.
     pub(crate) fn over(scale: Scale, values: impl IntoIterator<Item = f64>) -> Ruler {
-        let ticks = ticks(scale, range(scale, values));
+        let [low, high] = range(scale, values);
+        let scale = if low > 0.0 && low < high && high / low < NARROW { Scale::Linear } else { scale };
+        let ticks = ticks(scale, [low, high]);
         Ruler { scale, ends: ends(&ticks), ticks }
     }
 

@@ -64,6 +64,12 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// The number at the beginning of a value with a unit, if there is one.
+pub fn leading_number(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(text.len());
+    text[..end].parse().ok().filter(|number: &f64| number.is_finite())
+}
+
 fn trimmed(decimal: &str) -> &str {
     decimal.trim_end_matches('0').trim_end_matches('.')
 }
@@ -98,6 +104,12 @@ mod tests {
         assert_eq!(said, ["0", "0", "0.25", "1500", "-3", "2.5e-7", "1e12", "0.3", "999999", "1e-12", "-"]);
         let said: Vec<String> = [0.0, 939.64, 4468.2, 0.27, 0.0004, f64::INFINITY].map(short).into();
         assert_eq!(said, ["0", "939.6", "4468", "0.270", "4.0e-4", "-"]);
+    }
+
+    #[test]
+    fn numbers_before_units() {
+        let read = ["20", "1.5ms", "-3", "Gbit/s", "1.2.3", ""].map(leading_number);
+        assert_eq!(read, [Some(20.0), Some(1.5), Some(-3.0), None, None, None]);
     }
 
     #[test]

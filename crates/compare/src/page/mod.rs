@@ -9,7 +9,7 @@ pub use swept::{Point, swept};
 
 use crate::answer::{Answer, Metric, State, Status};
 use crate::comparison::Comparison;
-use weir_plot::{Cell, Page, Table};
+use weir_plot::{Cell, Page, Table, short};
 
 /// Flows that have charts of their own; tables have all.
 const MOST_FLOWS: usize = 12;
@@ -116,8 +116,8 @@ fn flows(comparison: &Comparison, unit: Unit) -> Table {
                         .get(&metric)
                         .map_or_else(String::new, |figure| {
                             let half = figure.half_width.filter(|half| *half > 0.0);
-                            let half = half.map_or_else(String::new, |half| format!(" ± {:.3}", half * scale));
-                            format!("{:.3}{half}", figure.value * scale)
+                            let half = half.map_or_else(String::new, |half| format!(" ± {}", short(half * scale)));
+                            format!("{}{half}", short(figure.value * scale))
                         })
                         .into(),
                 );

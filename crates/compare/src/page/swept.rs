@@ -3,12 +3,13 @@ use super::{MOST_FLOWS, Unit, foot, verdicts};
 use crate::answer::{Answer, Answerer, Metric, Part, Status, Subject};
 use crate::comparison::Comparison;
 use serde::Serialize;
-use weir_plot::{Axis, Cell, Chart, Figure, HeatMap, Page, Panels, Series, Table};
+use std::collections::BTreeSet;
+use weir_plot::{Axis, Cell, Chart, Figure, HeatMap, Page, Panels, Series, Table, leading_number};
 
 /// A comparison with the values that the scenario had for it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// Keys of the scenario and their values, as people write them; the first is what lines go along.
+    /// Keys of the scenario and their values, as people write them.
     pub values: Vec<(String, String)>,
     /// The answers.
     #[serde(flatten)]
@@ -16,10 +17,11 @@ pub struct Point {
 }
 
 impl Point {
-    /// Where it is along, and what the others are.
-    fn place(&self, number: usize) -> (f64, String) {
-        let along = self.values.first().and_then(|(_, value)| leading_number(value));
-        let others = self.values.iter().skip(1).map(|(key, value)| format!("{key} = {value}"));
+    /// Where it is along this key, and what the others are.
+    fn place(&self, key: usize, number: usize) -> (f64, String) {
+        let along = self.values.get(key).and_then(|(_, value)| leading_number(value));
+        let others = self.values.iter().enumerate().filter(|(at, _)| *at != key);
+        let others = others.map(|(_, (key, value))| format!("{key} = {value}"));
         #[expect(clippy::cast_precision_loss, reason = "few points")]
         (along.unwrap_or(number as f64), others.collect::<Vec<_>>().join(", "))
     }
@@ -30,12 +32,17 @@ impl Point {
     }
 }
 
-fn leading_number(text: &str) -> Option<f64> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-'))).unwrap_or(text.len());
-    text[..end].parse().ok().filter(|number: &f64| number.is_finite())
+/// The number of the key that lines go along: the one of most values, the first of several.
+fn along(points: &[Point]) -> usize {
+    let keys = points.first().map_or(0, |point| point.values.len());
+    let values = |key: usize| {
+        let values: BTreeSet<&str> = points.iter().map(|point| point.values[key].1.as_str()).collect();
+        values.len()
+    };
+    (0..keys).rev().max_by_key(|key| values(*key)).unwrap_or(0)
 }
 
-/// The page of a sweep: what each flow meets along the first key, a panel for each combination of the others.
+/// The page of a sweep: what each flow meets along the key of most values, a panel for each combination of the others.
 pub fn swept(points: &[Point]) -> String {
     let name = points.first().map_or("", |point| point.comparison.scenario.as_str());
     let unit = Unit::of(points.iter().map(|point| &point.comparison));
@@ -57,7 +64,9 @@ pub fn swept(points: &[Point]) -> String {
             (Metric::Loss, 100.0, "loss, %".to_owned()),
         ] {
             let panels = panels(points, subject, metric, scale, &label);
-            if !panels.is_empty() {
+            if metric == Metric::Loss && !panels.is_empty() && !loses(points, subject) {
+                page.text("No answer has loss here.");
+            } else if !panels.is_empty() {
                 let title = format!("{} of {}", metric.name(), subject.name);
                 page.figure(&Figure::Panels(Panels { name: "lines".into(), title, columns: 2, figures: panels }), "");
             }
@@ -75,6 +84,12 @@ pub fn swept(points: &[Point]) -> String {
     page.finish(&points.first().map_or_else(String::new, |point| foot(&point.comparison)))
 }
 
+/// Whether anybody says that something is lost.
+fn loses(points: &[Point], subject: &Subject) -> bool {
+    let mut rows = points.iter().flat_map(|point| &point.comparison.answers).filter_map(|answer| answer.row(subject));
+    rows.any(|row| row.value(Metric::Loss).is_some_and(|loss| loss > 0.0))
+}
+
 fn subjects(points: &[Point]) -> Vec<Subject> {
     let mut found: Vec<Subject> = Vec::new();
     for subject in points.iter().flat_map(|point| point.comparison.subjects(Part::Flow)) {
@@ -85,11 +100,11 @@ fn subjects(points: &[Point]) -> Vec<Subject> {
     found
 }
 
-/// Combinations of all values but the first's, in the order of the points.
-fn combinations(points: &[Point]) -> Vec<String> {
+/// Combinations of the other keys' values, in the order of the points.
+fn combinations(points: &[Point], key: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for (number, point) in points.iter().enumerate() {
-        let (_, others) = point.place(number);
+        let (_, others) = point.place(key, number);
         if !found.contains(&others) {
             found.push(others);
         }
@@ -109,11 +124,12 @@ fn answerers(points: &[Point]) -> Vec<Answerer> {
 
 /// A panel for each combination: a line for each answerer.
 fn panels(points: &[Point], subject: &Subject, metric: Metric, scale: f64, label: &str) -> Vec<Figure> {
-    let x = points.first().and_then(|point| point.values.first()).map_or("", |(key, _)| key.as_str());
+    let key = along(points);
+    let x = points.first().and_then(|point| point.values.get(key)).map_or("", |(key, _)| key.as_str());
     let panel = |others: &String| {
         let series = |by: &Answerer| {
             let value = |(number, point): (usize, &Point)| {
-                let (along, own) = point.place(number);
+                let (along, own) = point.place(key, number);
                 let answer = point.comparison.answers.iter().find(|answer| answer.by == *by)?;
                 let figure = *answer.row(subject)?.figures.get(&metric)?;
                 let half = figure.half_width.map(|half| half * scale);
@@ -129,7 +145,7 @@ fn panels(points: &[Point], subject: &Subject, metric: Metric, scale: f64, label
             Figure::Chart(Chart { name: "line".into(), title, x: Axis::linear(x), y: Axis::linear(label), series })
         })
     };
-    combinations(points).iter().filter_map(panel).collect()
+    combinations(points, key).iter().filter_map(panel).collect()
 }
 
 /// Errors of the mean delay, by answerer and point.

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     model: Vec<String>,
     /// Compare for each of several values of the file, all combinations if given more than once, as weir simulate has it; charts go along
-    /// the first
+    /// the one of most values
     #[arg(long, value_name = "KEY=VALUES")]
     sweep: Vec<Sweep>,
     /// Times that the scenario is run live, which gives its figures their intervals

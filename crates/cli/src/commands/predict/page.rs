@@ -2,8 +2,8 @@
 use super::Answer;
 use super::report::{Unit, percent, word};
 use crate::commands::sweep::plain;
-use std::collections::BTreeMap;
-use weir_plot::{Axis, Bar, Bars, Cell, Chart, Figure, Look, Page, Point, Series, Table, short};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_plot::{Axis, Bar, Bars, Cell, Chart, Figure, Look, Page, Point, Series, Table, leading_number, short};
 use weir_predict::{AlternativeAnswer, Delays, FlowAnswer, Prediction, Status};
 
 /// Devices on a chart.
@@ -117,8 +117,9 @@ fn devices(prediction: &Prediction, unit: &Unit) -> Table {
 
 /// Lines over the values of what was swept, if they are numbers; else over their places.
 fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
-    let key = answers.iter().flat_map(|answer| answer.point.0.keys()).next().cloned().unwrap_or_default();
-    let numbers: Option<Vec<f64>> = answers.iter().map(|answer| number(&plain(answer.point.0.get(&key)?))).collect();
+    let key = along(answers);
+    let numbers: Option<Vec<f64>> =
+        answers.iter().map(|answer| leading_number(&plain(answer.point.0.get(&key)?))).collect();
     let numeric = numbers.is_some();
     let along = numbers.unwrap_or_else(|| (1..).map(f64::from).take(answers.len()).collect());
     let label = if numeric { key.clone() } else { format!("{key}, in the order given") };
@@ -163,14 +164,18 @@ fn swept(page: &mut Page, answers: &[Answer], unit: &Unit) {
     }
 }
 
+/// The key of most values, the first of several.
+fn along(answers: &[Answer]) -> String {
+    let keys: Vec<&String> = answers.first().map_or_else(Vec::new, |answer| answer.point.0.keys().collect());
+    let values = |key: &str| {
+        let values: BTreeSet<_> = answers.iter().filter_map(|answer| Some(plain(answer.point.0.get(key)?))).collect();
+        values.len()
+    };
+    keys.into_iter().rev().max_by_key(|key| values(key)).cloned().unwrap_or_default()
+}
+
 /// What else was swept.
 fn group(answer: &Answer, key: &str) -> String {
     let others = answer.point.0.iter().filter(|(other, _)| other.as_str() != key);
     others.map(|(other, value)| format!(", {other} {}", plain(value))).collect()
-}
-
-/// The number at the beginning of a value with a unit.
-fn number(text: &str) -> Option<f64> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(text.len());
-    text[..end].parse().ok()
 }
