@@ -4,7 +4,7 @@
 //! What only one thread at a time can do (telling controllers, learning) is put aside ([`Later`]), for [`crate::Datapath::process_for`]
 //! to go on with: packets that are put aside keep their order among each other.
 use crate::action_set::ActionSet;
-use crate::effects::{Effects, Forwarder, Origin};
+use crate::effects::{self, Effects, Forwarder, Origin};
 use crate::execute;
 use crate::forward::Straight;
 use crate::group::{self, BucketAt, Group, Groups};
@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use weir_openflow::Version;
 use weir_openflow::model::nicira::ControllerAction;
 use weir_openflow::model::{FlowMod, GroupId, MeterId, PacketInReason, PortNo};
-use weir_packet::offload::{self, WireSize};
+use weir_packet::offload::WireSize;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
@@ -225,15 +225,10 @@ impl Effects for Beside<'_> {
 
     #[cold]
     fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize) {
-        let mut finished = Vec::new();
-        let copy = self.pool.copy(frame);
-        if !offload::finish(copy, self.pool, &mut finished) {
+        let Some(starts) = effects::starts(self.pool, frame, bytes) else {
             return self.dropped(DropReason::BadOffload);
-        }
-        for mut frame in finished {
-            frame.truncate(bytes);
-            self.send(port, frame);
-        }
+        };
+        starts.into_iter().for_each(|start| self.send(port, start));
     }
 
     #[cold]

@@ -11,8 +11,8 @@ use crate::table::FlowEntry;
 use std::ops::ControlFlow;
 use weir_openflow::model::nicira::ControllerAction;
 use weir_openflow::model::{Action, FlowMod, GroupId, MeterId, PacketInReason, PortNo};
-use weir_packet::Frame;
 use weir_packet::offload::WireSize;
+use weir_packet::{Frame, FramePool, offload};
 
 /// Why and from where a packet goes to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,4 +101,16 @@ pub(crate) trait Effects {
     fn copy(&mut self, frame: &Frame) -> Frame;
     /// A packet, or one of its copies, was dropped.
     fn dropped(&mut self, reason: DropReason);
+}
+
+/// The first bytes of the frames that a frame is on a line. A device could not finish what is cut off, so that is done before; none if it
+/// cannot be.
+#[cold]
+pub(crate) fn starts(pool: &mut FramePool, frame: &Frame, bytes: usize) -> Option<Vec<Frame>> {
+    let mut finished = Vec::new();
+    let copy = pool.copy(frame);
+    offload::finish(copy, pool, &mut finished).then(|| {
+        finished.iter_mut().for_each(|frame| frame.truncate(bytes));
+        finished
+    })
 }

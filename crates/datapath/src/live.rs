@@ -2,7 +2,7 @@
 use crate::action_set::ActionSet;
 use crate::buffers::Buffers;
 use crate::channels::{Channel, Channels};
-use crate::effects::{Effects, Forwarder, NO_COOKIE, Origin};
+use crate::effects::{self, Effects, Forwarder, NO_COOKIE, Origin};
 use crate::forward::Straight;
 use crate::group::{self, BucketAt, Group, GroupCounters, Groups};
 use crate::meter::{self, Meters, Verdict};
@@ -281,16 +281,10 @@ impl Effects for Live<'_> {
 
     #[cold]
     fn send_start(&mut self, port: PortNo, frame: &Frame, bytes: usize) {
-        // A device cannot finish what is cut off.
-        let mut finished = Vec::new();
-        let copy = self.pool.copy(frame);
-        if !offload::finish(copy, self.pool, &mut finished) {
+        let Some(starts) = effects::starts(self.pool, frame, bytes) else {
             return self.dropped(DropReason::BadOffload);
-        }
-        for mut frame in finished {
-            frame.truncate(bytes);
-            self.send(port, frame);
-        }
+        };
+        starts.into_iter().for_each(|start| self.send(port, start));
     }
 
     #[cold]

@@ -21,28 +21,11 @@ struct Case {
     measured: Vec<(String, f64, f64)>,
 }
 
-/// The cells of a line of CSV, some in quotes.
-fn cells(line: &str) -> Vec<String> {
-    let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => cell.extend(chars.next()),
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(std::mem::take(&mut cell)),
-            c => cell.push(c),
-        }
-    }
-    cells.push(cell);
-    cells
-}
-
 fn cases() -> Option<Vec<Case>> {
-    let text = std::fs::read_to_string(weir_testing::shared("data/model-vectors.csv")?).unwrap();
+    let path = weir_testing::shared("data/model-vectors.csv")?;
     let mut cases: BTreeMap<[String; 2], Case> = BTreeMap::new();
-    for line in text.lines().skip(1) {
-        let cells = cells(line);
-        let [model, params, metric, mean, half] = [1, 2, 3, 8, 9].map(|at: usize| cells[at].clone());
+    for cells in csv::Reader::from_path(path).unwrap().records().map(Result::unwrap) {
+        let [model, params, metric, mean, half] = [1, 2, 3, 8, 9].map(|at: usize| cells[at].to_owned());
         let (Ok(mean), Ok(half)) = (mean.parse(), half.parse()) else { continue };
         let case = cases.entry([model.clone(), params.clone()]).or_insert_with(|| Case {
             model,

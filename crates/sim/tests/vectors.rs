@@ -25,35 +25,17 @@ struct Case {
     expected: Vec<(String, f64, f64)>,
 }
 
-/// The cells of a line of CSV, some in quotes.
-fn cells(line: &str) -> Vec<String> {
-    let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => cell.extend(chars.next()),
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(std::mem::take(&mut cell)),
-            c => cell.push(c),
-        }
-    }
-    cells.push(cell);
-    cells
-}
-
 fn cases(kind: &str) -> Option<Vec<Case>> {
     let path = weir_testing::shared("data/vx-vectors.csv")?;
-    let text = std::fs::read_to_string(path).unwrap();
     let mut cases: BTreeMap<String, Case> = BTreeMap::new();
-    for line in text.lines().skip(1) {
-        let cells = cells(line);
-        let case = cases.entry(cells[0].clone()).or_insert_with(|| Case {
-            id: cells[0].clone(),
-            kind: cells[1].clone(),
+    for cells in csv::Reader::from_path(path).unwrap().records().map(Result::unwrap) {
+        let case = cases.entry(cells[0].to_owned()).or_insert_with(|| Case {
+            id: cells[0].to_owned(),
+            kind: cells[1].to_owned(),
             params: serde_json::from_str(&cells[2]).unwrap(),
             expected: Vec::new(),
         });
-        case.expected.push((cells[3].clone(), cells[5].parse().unwrap(), cells[6].parse().unwrap()));
+        case.expected.push((cells[3].to_owned(), cells[5].parse().unwrap(), cells[6].parse().unwrap()));
     }
     Some(cases.into_values().filter(|case| case.kind == kind).collect())
 }
