@@ -45,6 +45,9 @@ pub(crate) struct ThreadsArgs {
     /// policy. Repeatable
     #[arg(long, value_name = "MATCH=>WORKER")]
     class: Vec<Class>,
+    /// Frame buffers that there are from the start, on huge pages where Linux has them; frames beyond get theirs from the heap [default: 4096]
+    #[arg(long, value_name = "N")]
+    buffers: Option<usize>,
     /// CPUs that the threads are bound to: the engine's, then the workers', as in 2,4-6 [default: the system decides]
     #[arg(long, value_name = "LIST")]
     cpus: Option<Cpus>,
@@ -65,6 +68,7 @@ impl ThreadsArgs {
             ring_size: self.ring_size.or(file.ring_size),
             policy: self.policy.or(file.policy),
             class: if self.class.is_empty() { file.class } else { self.class },
+            buffers: self.buffers.or(file.buffers),
             cpus: self.cpus.or(file.cpus),
         }
     }
@@ -83,6 +87,7 @@ impl ThreadsArgs {
             ring_size: self.ring_size.unwrap_or(default.ring_size),
             policy: self.policy.unwrap_or(default.policy),
             classes: self.class.clone(),
+            buffers: self.buffers.unwrap_or(default.buffers),
             cpus: self.cpus.clone().unwrap_or(default.cpus),
         }
     }

@@ -4,13 +4,16 @@ use std::str::FromStr;
 use weir_scenario::Switch;
 use weir_switch::threads::{Class, Machine, ThreadsConfig};
 
+/// Frame buffers that a switch has from its start if nothing is said: a lab has many switches with little traffic at a time.
+const BUFFERS: usize = 512;
+
 /// What a scenario says of a switch's threads, checked; one thread if it says nothing.
 ///
 /// # Errors
 /// It cannot work; what to change.
 pub(crate) fn threads(switch: &Switch, machine: &Machine) -> Result<ThreadsConfig, LabError> {
     let wrong = |problem: String| LabError::Scenario(format!("switch {}: threads: {problem}", switch.name));
-    let default = ThreadsConfig::default();
+    let default = ThreadsConfig { buffers: BUFFERS, ..ThreadsConfig::default() };
     let Some(said) = &switch.threads else { return Ok(default) };
     let class = |text: &String| text.parse::<Class>().map_err(wrong);
     let config = ThreadsConfig {
@@ -23,6 +26,7 @@ pub(crate) fn threads(switch: &Switch, machine: &Machine) -> Result<ThreadsConfi
         worker_loop_count: said.worker_loop_count.unwrap_or(default.worker_loop_count),
         flush_time: said.flush_time.map_or(default.flush_time, |time| time.0),
         ring_size: said.ring_size.unwrap_or(default.ring_size),
+        buffers: said.buffers.unwrap_or(default.buffers),
         policy: read(&said.policy, default.policy).map_err(wrong)?,
         classes: said.class.iter().map(class).collect::<Result<_, _>>()?,
         cpus: read(&said.cpus, default.cpus).map_err(wrong)?,
@@ -54,19 +58,23 @@ mod tests {
     #[test]
     fn what_is_said_counts() {
         let said = "mode = 'pipeline'\nhand_over = 'always'\nworkers = 2\nbursts = '8'\nio_loop_count = 7\nworker_loop_count = 9\n\
-                    flush_time = '5us'\nring_size = 64\npolicy = 'mac'\nclass = ['icmp=>1']\ncpus = '0-2'";
+                    flush_time = '5us'\nring_size = 64\nbuffers = 100\npolicy = 'mac'\nclass = ['icmp=>1']\ncpus = '0-2'";
         let config = threads(&switch(said), &machine()).unwrap();
         assert_eq!((config.mode, config.workers, config.bursts.tx_write), (Mode::Pipeline, 2, 8));
         assert_eq!(config.hand_over, HandOver::Always);
         assert_eq!((config.io_loop_count, config.worker_loop_count, config.flush_time.as_micros()), (7, 9, 5));
         assert_eq!((config.ring_size, config.policy, config.classes.len()), (64, Policy::Mac, 1));
+        assert_eq!(config.buffers, 100);
         assert_eq!(config.cpus.0, [0, 1, 2]);
         let several = threads(&switch("workers = 2\ndeal = '1=1'"), &machine()).unwrap();
         assert_eq!(
             (several.mode, several.workers, several.deal.to_string().as_str()),
             (Mode::RunToCompletion, 2, "1=1")
         );
-        assert_eq!(threads(&switch(""), &machine()).unwrap(), ThreadsConfig::default());
+        assert_eq!(
+            threads(&switch(""), &machine()).unwrap(),
+            ThreadsConfig { buffers: 512, ..ThreadsConfig::default() }
+        );
     }
 
     #[test]

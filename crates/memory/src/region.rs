@@ -49,7 +49,7 @@ impl Region {
             return Err(Errno::NOSYS);
         }
         let bytes = bytes.checked_next_multiple_of(HUGE).ok_or(Errno::NOMEM)?;
-        let start = map_aligned(bytes)?;
+        let start = map_aligned(bytes, MapFlags::PRIVATE | MapFlags::NORESERVE)?;
         let mut ends = vec![HUGE];
         if bytes > HUGE {
             // SAFETY: the range is in the mapping just made; the advice changes no content. Without huge pages it is refused, and
@@ -207,12 +207,12 @@ impl Drop for Region {
     }
 }
 
-/// Maps this many bytes (a multiple of [`HUGE`]) at a multiple of [`HUGE`].
-fn map_aligned(bytes: usize) -> Result<NonNull<u8>, Errno> {
+/// Maps this many bytes (a multiple of the smallest page) at a multiple of [`HUGE`].
+pub(crate) fn map_aligned(bytes: usize, flags: MapFlags) -> Result<NonNull<u8>, Errno> {
     let all = bytes.checked_add(HUGE).ok_or(Errno::NOMEM)?;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping wherever there is space overlaps nothing.
-    let raw = unsafe { mmap_anonymous(std::ptr::null_mut(), all, access, MapFlags::PRIVATE | MapFlags::NORESERVE)? };
+    let raw = unsafe { mmap_anonymous(std::ptr::null_mut(), all, access, flags)? };
     let before = raw.addr().next_multiple_of(HUGE) - raw.addr();
     // SAFETY: what is cut off lies within the mapping just made, which nobody uses yet.
     unsafe {

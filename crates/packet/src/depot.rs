@@ -1,7 +1,10 @@
 //! Where threads exchange buffers: one receives frames, another drops or sends them, so the buffers would pile up in one pool
-//! while the other allocates. Pools that share a depot bring what they have too many of there, and fetch what they lack.
+//! while the other allocates. Pools that share a depot bring what they have too many of there, and fetch what they lack: from there, or from the
+//! slabs of buffers that were there from the start; what is beyond is on the heap.
 use crate::Frame;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_memory::{Buffer, Slab};
 
 /// Loads of small buffers that a depot keeps at most; what is brought beyond is freed. A load is half of what
 /// [`crate::FramePool::shared`] keeps: 19 MiB wait here at most.
@@ -13,6 +16,12 @@ const MAX_LARGE: usize = 8;
 #[derive(Debug, Default)]
 pub struct Depot {
     loads: Mutex<Loads>,
+    /// Small buffers, by thread.
+    slabs: Vec<Arc<Slab>>,
+    /// Small buffers that were made on the heap since the slabs had none left.
+    n_beyond: AtomicU64,
+    /// Small buffers that each pool said last that it keeps.
+    kept: Mutex<Vec<Arc<AtomicUsize>>>,
 }
 
 #[derive(Debug, Default)]
@@ -29,6 +38,46 @@ pub(crate) enum Size {
 }
 
 impl Depot {
+    /// A depot with buffers of [`crate::frame::SMALL_BUFFER`] bytes: those of thread 0 first. Who has too few of his own takes others'.
+    pub fn of(slabs: Vec<Arc<Slab>>) -> Depot {
+        Depot { slabs, ..Depot::default() }
+    }
+
+    /// The slabs, by thread.
+    pub fn slabs(&self) -> &[Arc<Slab>] {
+        &self.slabs
+    }
+
+    /// Small buffers that wait: here, in the slabs, or in pools as far as those have told ([`crate::FramePool::tell`]).
+    pub fn free_count(&self) -> usize {
+        let waiting: usize = self.lock().small.iter().map(Vec::len).sum();
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept: usize = kept.iter().map(|pool| pool.load(Ordering::Relaxed)).sum();
+        kept + waiting + self.slabs.iter().map(|slab| slab.free_count()).sum::<usize>()
+    }
+
+    /// Small buffers that were made on the heap so far, since the slabs had none left.
+    pub fn beyond_count(&self) -> u64 {
+        self.n_beyond.load(Ordering::Relaxed)
+    }
+
+    /// Where a pool tells what it keeps.
+    pub(crate) fn listen(&self) -> Arc<AtomicUsize> {
+        let told = Arc::<AtomicUsize>::default();
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&told));
+        told
+    }
+
+    /// A small buffer from a thread's own slab, or else another's; none, which is counted, where none is left.
+    pub(crate) fn small(&self, thread: usize) -> Option<Buffer> {
+        let own = self.slabs.get(thread).and_then(Slab::take);
+        let found = own.or_else(|| self.slabs.iter().find_map(Slab::take));
+        if found.is_none() {
+            self.n_beyond.fetch_add(1, Ordering::Relaxed);
+        }
+        found
+    }
+
     /// Takes a load of buffers; frees it if there are enough.
     pub(crate) fn bring(&self, size: Size, load: Vec<Frame>) {
         let mut loads = self.lock();
@@ -61,9 +110,11 @@ impl Loads {
 
 #[cfg(test)]
 mod tests {
+    use crate::frame::SMALL_BUFFER;
     use crate::{Depot, Frame, FramePool};
     use std::collections::HashSet;
     use std::sync::Arc;
+    use weir_memory::Slab;
 
     /// Where a frame's bytes lie: tells buffers apart.
     fn place(frame: &mut Frame) -> usize {
@@ -74,7 +125,7 @@ mod tests {
     fn what_one_pool_has_too_many_of_another_uses() {
         for bytes in [60, 9000] {
             let depot = Arc::new(Depot::default());
-            let (mut gives, mut takes) = (FramePool::shared(&depot), FramePool::shared(&depot));
+            let (mut gives, mut takes) = (FramePool::shared(&depot, 0), FramePool::shared(&depot, 0));
             let mut made: Vec<Frame> = (0..1200).map(|_| takes.take(bytes)).collect();
             let places: HashSet<usize> = made.iter_mut().map(place).collect();
             made.into_iter().for_each(|frame| gives.give(frame));
@@ -87,7 +138,7 @@ mod tests {
     #[test]
     fn a_depot_keeps_a_bounded_number() {
         let depot = Arc::new(Depot::default());
-        let mut gives = FramePool::shared(&depot);
+        let mut gives = FramePool::shared(&depot, 0);
         (0..100_000).for_each(|_| gives.give(Frame::with_capacity(2048)));
         assert_eq!(depot.lock().small.len(), super::MAX_SMALL);
     }
@@ -97,5 +148,40 @@ mod tests {
         let mut pool = FramePool::new(2, 2);
         (0..5).for_each(|_| pool.give(Frame::with_capacity(2048)));
         assert!(pool.take(60).room() >= 60);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn what_was_prepared_is_used_first_and_comes_back() {
+        let slabs = [3, 5].map(|count| Slab::new(count, SMALL_BUFFER).expect("there is memory"));
+        let depot = Arc::new(Depot::of(slabs.to_vec()));
+        let mut pool = FramePool::shared(&depot, 1);
+        let mut frames: Vec<Frame> = (0..5).map(|_| pool.take(60)).collect();
+        assert_eq!((slabs[0].free_count(), slabs[1].free_count(), depot.beyond_count()), (3, 0, 0), "its own first");
+        frames.extend((0..5).map(|_| pool.take(60)));
+        assert_eq!((depot.free_count(), depot.beyond_count()), (0, 2), "then others', then the heap's");
+        for (number, frame) in (0..).zip(&mut frames) {
+            frame.assign(&[number; 2048]);
+        }
+        assert!((0..).zip(&frames).all(|(number, frame)| frame.bytes() == [number; 2048]));
+        // More headers than there is room for: on the heap, and the place is free again.
+        frames[0].insert(0, 200).expect("that is not too long");
+        assert_eq!((frames[0].len(), depot.free_count()), (2248, 1));
+        frames.into_iter().for_each(|frame| pool.give(frame));
+        assert_eq!(pool.kept(), 10, "the one that grew is as good as any");
+        drop(pool);
+        assert_eq!((depot.free_count(), depot.beyond_count()), (8, 2));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn one_thread_keeps_all() {
+        let depot = Arc::new(Depot::of(vec![Slab::new(5000, SMALL_BUFFER).expect("there is memory")]));
+        let mut pool = FramePool::alone(&depot);
+        let frames: Vec<Frame> = (0..5000).map(|_| pool.take(60)).collect();
+        frames.into_iter().for_each(|frame| pool.give(frame));
+        assert_eq!((pool.kept(), depot.free_count(), depot.beyond_count()), (5000, 0, 0));
+        pool.tell();
+        assert_eq!(depot.free_count(), 5000);
     }
 }

@@ -172,6 +172,8 @@ pub struct Threads {
     pub flush_time: Option<Span>,
     /// Frames that a ring holds.
     pub ring_size: Option<usize>,
+    /// Frame buffers that there are from the start.
+    pub buffers: Option<usize>,
     /// `port`, `mac` or `5-tuple`.
     pub policy: Option<String>,
     /// `MATCH=>WORKER`.

@@ -76,6 +76,7 @@ impl Switch {
     pub fn start(config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
         // Everything that can fail comes before the threads; what was made by then is unmade by its drop.
         config.threads.check(&Machine::here())?;
+        let buffers = config.threads.prepare_buffers()?;
         let credentials = credentials(&config)?;
         let (listeners, addresses) = control::listen(&config.listeners)?;
         let identity = Identity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
@@ -94,7 +95,7 @@ impl Switch {
         if let Some(fabric) = config.fabric {
             worker.set_fabric(fabric);
         }
-        worker.start_workers(&config.threads, &identity.name)?;
+        worker.start_workers(&config.threads, &identity.name, buffers)?;
         let (stopping, stop) = watch::channel(false);
         let registry = Arc::<Registry>::default();
         let (orders, orders_in) = mpsc::unbounded_channel();

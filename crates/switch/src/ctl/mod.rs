@@ -4,6 +4,7 @@
 //! > {"request":"del-port","port":"eth3"}
 //! < {"error":"no port `eth3`; there are: 1=eth1, 2=eth2"}
 //! ```
+mod buffers;
 mod client;
 mod flows;
 mod groups;
@@ -14,6 +15,7 @@ mod perf;
 pub(crate) mod server;
 mod virtuals;
 
+pub use buffers::{BuffersPerf, PreparedPerf};
 pub use client::{Client, CtlError};
 pub use path::{default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlace};

@@ -1,4 +1,5 @@
 //! What `weir ctl perf` asks: where the time of the switch's threads goes, watched for a while.
+use super::buffers::BuffersPerf;
 use super::flows::wrong;
 use super::server::Context;
 use crate::control::stopped;
@@ -33,6 +34,8 @@ pub struct PerfReport {
     pub tables: Vec<TableShape>,
     /// What was dropped meanwhile, by reason.
     pub drops: Vec<(String, u64)>,
+    /// Frame buffers.
+    pub buffers: Option<BuffersPerf>,
 }
 
 /// What one thread did.
@@ -116,7 +119,10 @@ impl Watched {
     /// Ends measuring; what was measured.
     async fn end(mut self) -> Result<Value, SwitchError> {
         let Some(begun) = self.begun.take() else { return Err(SwitchError::Stopped) };
-        Ok(json!(self.engine.call_async(move |engine| engine.end_perf(begun)).await?))
+        let end = move |engine: &mut Engine| (engine.end_perf(begun), engine.buffers());
+        let (mut report, (depot, places)) = self.engine.call_async(end).await?;
+        report.buffers = Some(BuffersPerf::new(&depot, &places));
+        Ok(json!(report))
     }
 }
 

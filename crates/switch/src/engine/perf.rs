@@ -1,13 +1,14 @@
 //! Where the engine's time goes, and how long a packet's steps take: measured only while somebody asks.
 use super::Engine;
-use crate::ctl::{PerfReport, ThreadPerf};
+use crate::ctl::{PerfReport, ThreadPerf, ThreadPlace};
 use crate::handle::SwitchError;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_datapath::TraceCycles;
 use weir_datapath::perf::Perf;
 use weir_memory::cycles;
 use weir_openflow::model::PortNo;
-use weir_packet::Frame;
+use weir_packet::{Depot, Frame};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Time that one call may take from forwarding.
@@ -77,7 +78,14 @@ impl Engine {
             workers: self.workers.snapshot(),
             tables: self.logical.datapath.get().table_shapes(&samples),
             drops: grown(&begun.drops, self.drops()),
+            buffers: None,
         }
+    }
+
+    /// The frame buffers that there are from the start, and where the threads run that wrote to them first.
+    pub(crate) fn buffers(&self) -> (Arc<Depot>, Vec<ThreadPlace>) {
+        self.pool.tell();
+        self.workers.buffers()
     }
 
     /// What the engine's thread measured so far: around the datapath, and within it.

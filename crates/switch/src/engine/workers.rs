@@ -13,7 +13,7 @@ use std::time::Duration;
 use weir_datapath::perf::{Perf, Stage};
 use weir_datapath::{DropReason, Drops};
 use weir_openflow::model::PortNo;
-use weir_packet::Frame;
+use weir_packet::{Depot, Frame, FramePool};
 use weir_port::{Port, PortError};
 use weir_units::{Clock, Instant};
 
@@ -38,6 +38,8 @@ pub(super) struct Workers {
     pub(super) pipeline: Option<Pipeline>,
     /// Where several threads do everything for their ports.
     pub(super) several: Option<Several>,
+    /// The buffers that there are from the start.
+    depot: Arc<Depot>,
     /// The CPUs that threads are bound to, the engine's first.
     cpus: Vec<usize>,
     /// The CPUs of each NUMA node.
@@ -94,6 +96,12 @@ impl Workers {
         let node = |cpu: usize| self.nodes.iter().position(|node| node.contains(&cpu));
         // On one node there is no question which.
         ThreadPlace { cpu, node: if self.nodes.len() == 1 { Some(0) } else { cpu.and_then(node) } }
+    }
+
+    /// The frame buffers that there are from the start, and where the threads run that wrote to them first.
+    pub(super) fn buffers(&self) -> (Arc<Depot>, Vec<ThreadPlace>) {
+        let places = (0..self.depot.slabs().len()).map(|thread| self.place_of(thread));
+        (Arc::clone(&self.depot), places.collect())
     }
 
     /// NUMA nodes of the machine.
@@ -175,13 +183,23 @@ impl Engine {
     ///
     /// # Errors
     /// The system has no thread or descriptor left; a port cannot be shared out.
-    pub(crate) fn start_workers(&mut self, config: &ThreadsConfig, name: &str) -> Result<(), SwitchError> {
+    pub(crate) fn start_workers(
+        &mut self,
+        config: &ThreadsConfig,
+        name: &str,
+        depot: Depot,
+    ) -> Result<(), SwitchError> {
+        let depot = Arc::new(depot);
+        self.workers.depot = Arc::clone(&depot);
         self.workers.cpus.clone_from(&config.cpus.0);
         self.workers.nodes = Machine::here().nodes;
         let engine = Arc::clone(&self.inbox.waker);
-        let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine };
+        let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine, depot };
         match config.mode {
-            Mode::RunToCompletion if config.workers == 1 => Ok(()),
+            Mode::RunToCompletion if config.workers == 1 => {
+                self.pool = FramePool::alone(&start.depot);
+                Ok(())
+            }
             Mode::RunToCompletion => self.start_several(start),
             Mode::Pipeline => self.start_pipeline(start).map_err(no_thread),
         }

@@ -28,7 +28,12 @@ pub struct ThreadsError {
     pub advice: String,
 }
 
-fn wrong(setting: &'static str, found: impl ToString, expected: impl Into<String>, advice: &str) -> ThreadsError {
+pub(super) fn wrong(
+    setting: &'static str,
+    found: impl ToString,
+    expected: impl Into<String>,
+    advice: &str,
+) -> ThreadsError {
     ThreadsError { setting, found: found.to_string(), expected: expected.into(), advice: advice.to_owned() }
 }
 
@@ -42,6 +47,7 @@ impl ThreadsConfig {
         self.check_bursts()?;
         self.check_waits()?;
         self.check_rings(machine)?;
+        self.check_buffers(machine)?;
         self.check_classes()?;
         self.check_deal()?;
         self.check_cpus(machine)
@@ -272,6 +278,13 @@ mod tests {
             (ThreadsConfig { ring_size: 1000, ..base.clone() }, "ring-size: found 1000", "try 1024"),
             (ThreadsConfig { ring_size: 1 << 21, ..base.clone() }, "ring-size: found 2097152", "try 1048576"),
             (ThreadsConfig { ring_size: 16, ..base.clone() }, "ring-size: found 16", "at least burst B, 32"),
+            (ThreadsConfig { buffers: 63, ..base.clone() }, "buffers: found 63", "64 to 1048576"),
+            (ThreadsConfig { buffers: 1 << 21, ..base.clone() }, "buffers: found 2097152", "64 to 1048576"),
+            (
+                ThreadsConfig { buffers: 40_000, ..base.clone() },
+                "buffers: found 40000, which need 86 MiB",
+                "as many as fit into the 64 MiB that are free",
+            ),
             (ThreadsConfig { ring_size: 1 << 13, ..base.clone() }, "needs 80 MiB", "64 MiB that are free"),
             (
                 ThreadsConfig { classes: vec!["udp=>2".parse().unwrap()], ..base.clone() },

@@ -8,7 +8,8 @@ use std::path::Path;
 pub struct Machine {
     /// CPUs that this process may run on.
     pub cpus: BTreeSet<usize>,
-    /// Bytes of memory that are to be had without pushing others out; none if the system does not tell.
+    /// Bytes of memory that are to be had without pushing others out or beyond the limit of a control group; none if the system does not
+    /// tell.
     pub memory: Option<u64>,
     /// The CPUs of each NUMA node; empty if the system does not tell.
     pub nodes: Vec<BTreeSet<usize>>,
@@ -19,7 +20,10 @@ impl Machine {
     pub fn here() -> Machine {
         Machine {
             cpus: allowed_cpus(),
-            memory: available_memory(),
+            memory: [available_memory(), left_to_group(&own_group(), Path::new("/sys/fs/cgroup"))]
+                .into_iter()
+                .flatten()
+                .min(),
             nodes: nodes(Path::new("/sys/devices/system/node")),
         }
     }
@@ -45,6 +49,27 @@ fn available_memory() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
+/// The control group of this process, as a path from the top; the top itself if the system does not tell.
+fn own_group() -> String {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned()
+}
+
+/// Bytes that a control group and those around it may still have; none if there is no limit. Files that are only kept for speed make
+/// room for others.
+fn left_to_group(group: &str, top: &Path) -> Option<u64> {
+    let read = |directory: &Path, name: &str| fs::read_to_string(directory.join(name)).ok();
+    let left = |directory: &Path| {
+        let max: u64 = read(directory, "memory.max")?.trim().parse().ok()?;
+        let used: u64 = read(directory, "memory.current")?.trim().parse().ok()?;
+        let stat = read(directory, "memory.stat").unwrap_or_default();
+        let files = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.trim().parse().ok()).unwrap_or(0);
+        Some(max.saturating_sub(used.saturating_sub(files)))
+    };
+    let own = top.join(group);
+    own.ancestors().take_while(|directory| directory.starts_with(top)).filter_map(left).min()
+}
+
 fn nodes(directory: &Path) -> Vec<BTreeSet<usize>> {
     let names = (0..).map_while(|node| fs::read_to_string(directory.join(format!("node{node}/cpulist"))).ok());
     let lists = names.map(|list| list.trim().parse::<super::Cpus>().unwrap_or_default());
@@ -60,6 +85,26 @@ mod tests {
         let machine = Machine::here();
         assert!(!machine.cpus.is_empty());
         assert!(machine.memory.is_none_or(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn the_tightest_control_group_counts() {
+        let top = tempfile::tempdir().unwrap();
+        let inner = top.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        assert_eq!(left_to_group("a/b", top.path()), None, "no limit anywhere");
+        let limit = |directory: &Path, max: &str| {
+            fs::write(directory.join("memory.max"), max).unwrap();
+            fs::write(directory.join("memory.current"), "700\n").unwrap();
+        };
+        limit(&inner, "max\n");
+        assert_eq!(left_to_group("a/b", top.path()), None);
+        limit(&top.path().join("a"), "1000\n");
+        assert_eq!(left_to_group("a/b", top.path()), Some(300));
+        fs::write(top.path().join("a/memory.stat"), "anon 500\ninactive_file 200\n").unwrap();
+        assert_eq!(left_to_group("a/b", top.path()), Some(500));
+        limit(&inner, "600\n");
+        assert_eq!((left_to_group("a/b", top.path()), left_to_group("", top.path())), (Some(0), None));
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! end are in [`pipeline`]; how workers and the engine share the tables is in [`seats`].
 mod balance;
 mod batch;
+mod buffers;
 mod check;
 mod hand;
 mod machine;
@@ -30,6 +31,7 @@ mod share;
 mod tx;
 mod worker;
 
+pub use buffers::MAX_BUFFERS;
 pub use check::ThreadsError;
 pub use machine::Machine;
 pub use policy::{Class, Policy};

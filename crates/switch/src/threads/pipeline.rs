@@ -69,6 +69,8 @@ pub(crate) struct Start<'a> {
     pub(crate) spin: Spin,
     /// Wakes the engine.
     pub(crate) engine: Arc<Waker>,
+    /// Where threads exchange buffers.
+    pub(crate) depot: Arc<Depot>,
 }
 
 /// What a worker tells the engine, besides frames.
@@ -116,7 +118,7 @@ impl Pipeline {
     /// # Errors
     /// The process has no descriptor or thread left.
     pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Pipeline> {
-        let Start { config, name, clock, spin, engine } = start;
+        let Start { config, name, clock, spin, engine, depot } = start;
         let rule = |burst, turns| Rule { burst, turns, time: config.flush_time };
         let io_rule = |burst| rule(burst, config.io_loop_count);
         let bursts = config.bursts;
@@ -167,13 +169,13 @@ impl Pipeline {
             done_alone: 0,
             hurry: Arc::default(),
             stop: Arc::default(),
-            depot: Arc::default(),
+            depot,
         };
         for (number, shares) in shares.into_iter().enumerate() {
             let known = &mut pipeline.threads[number];
             let worker = Worker {
                 shares,
-                pool: FramePool::shared(&pipeline.depot),
+                pool: FramePool::shared(&pipeline.depot, 1 + number),
                 waker: Arc::clone(&known.waker),
                 stop: Arc::clone(&pipeline.stop),
                 hurry: Arc::clone(&pipeline.hurry),
@@ -272,7 +274,7 @@ impl Pipeline {
 
     /// A pool that exchanges buffers with the workers'.
     pub(crate) fn pool(&self) -> FramePool {
-        FramePool::shared(&self.depot)
+        FramePool::shared(&self.depot, 0)
     }
 
     /// Moves what workers tell controllers to `out`, a bounded number. Whether there was anything.
@@ -371,7 +373,9 @@ impl Worker {
         let Worker { shares, pool, stop, hurry, .. } = self;
         let hand_on = if hurry.load(Ordering::Relaxed) { HandOn::AtOnce } else { HandOn::WhenDue };
         let is_over = || stop.load(Ordering::Relaxed);
-        shares.iter_mut().fold(false, |any, share| any | (share.run(now, pool, hand_on, is_over) > 0))
+        let any = shares.iter_mut().fold(false, |any, share| any | (share.run(now, pool, hand_on, is_over) > 0));
+        pool.tell();
+        any
     }
 
     fn wait(&mut self, now: Instant) {

@@ -31,6 +31,8 @@ pub struct ThreadsConfig {
     pub policy: Policy,
     /// Classes of traffic whose worker is chosen; the first that fits counts, before the policy.
     pub classes: Vec<Class>,
+    /// Frame buffers that there are from the start, of all threads together; frames beyond get theirs from the heap.
+    pub buffers: usize,
     /// Where the threads run: the engine's first, then the workers'. Empty: wherever the system puts them.
     pub cpus: Cpus,
 }
@@ -49,6 +51,7 @@ impl Default for ThreadsConfig {
             ring_size: 4096,
             policy: Policy::default(),
             classes: Vec::new(),
+            buffers: 4096,
             cpus: Cpus::default(),
         }
     }

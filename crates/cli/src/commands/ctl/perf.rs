@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use weir_datapath::perf::Stage;
 use weir_datapath::{CacheCounts, TableShape};
 use weir_switch::WorkerSnapshot;
-use weir_switch::ctl::{PerfReport, ThreadPerf, ThreadPlace};
+use weir_switch::ctl::{BuffersPerf, PerfReport, PreparedPerf, ThreadPerf, ThreadPlace};
 
 /// Classes of burst sizes: each from one up to the next, the last up to the largest there is.
 const BURSTS: [usize; 8] = [1, 2, 4, 8, 16, 32, 33, 64];
@@ -15,6 +15,7 @@ pub(super) fn text(report: &PerfReport) -> String {
         let _ = write!(text, "\n{}", stages(thread, report));
     }
     text += &workers(&report.workers);
+    text += &report.buffers.as_ref().map(|known| buffers(known, report.nodes)).unwrap_or_default();
     let _ = write!(text, "\n{}", tables(&report.tables));
     let reasons: Vec<String> =
         report.drops.iter().map(|(reason, count)| format!("{} {count}", reason.replace('_', " "))).collect();
@@ -70,12 +71,32 @@ fn stages(thread: &ThreadPerf, report: &PerfReport) -> String {
     )
 }
 
-/// Where a thread runs, and so where its buffers are.
+/// How many frame buffers there are, and on which pages.
+fn buffers(known: &BuffersPerf, nodes: usize) -> String {
+    let BuffersPerf { bytes_each, free, beyond, prepared } = known;
+    let count: u64 = prepared.iter().map(|slab| u64::from(slab.count)).sum();
+    let mut text =
+        format!("\nframe buffers: {count} of {bytes_each} bytes, {beyond} made besides; {free} wait for frames\n");
+    for (thread, PreparedPerf { count, bytes, huge_bytes, place }) in prepared.iter().enumerate() {
+        let thread = if thread == 0 { "engine".to_owned() } else { thread.to_string() };
+        let mib = |bytes: usize| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        let huge = huge_bytes.map_or_else(|| "pages unknown".to_owned(), |huge| format!("{} on huge pages", mib(huge)));
+        let node = match (nodes, place.node) {
+            (1, _) => "one node".to_owned(),
+            (_, Some(node)) => format!("node {node}"),
+            (_, None) => format!("any of {nodes} nodes"),
+        };
+        let _ = writeln!(text, " of thread {thread}: {count} in {}, {huge}, {node}", mib(*bytes));
+    }
+    text
+}
+
+/// Where a thread runs.
 fn place(place: ThreadPlace, nodes: usize) -> String {
     let cpu = place.cpu.map_or_else(|| "any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
     let node = match (nodes, place.node) {
         (1, _) => "one node".to_owned(),
-        (_, Some(node)) => format!("node {node}, its buffers too"),
+        (_, Some(node)) => format!("node {node}"),
         (_, None) => format!("any of {nodes} nodes"),
     };
     format!(" ({cpu}, {node})")
@@ -172,6 +193,8 @@ mod tests {
             matches: 50,
             probes: Some(Probes { samples: 4, mean: 1.5, max: 2 }),
         };
+        let place = ThreadPlace { cpu: Some(3), node: Some(1) };
+        let prepared = PreparedPerf { count: 4096, bytes: 10 << 20, huge_bytes: Some(8 << 20), place };
         let report = PerfReport {
             seconds: 0.5,
             cycles_per_ns: 2.6,
@@ -180,10 +203,13 @@ mod tests {
             workers: Vec::new(),
             tables: vec![shape],
             drops: vec![("table_miss".into(), 50)],
+            buffers: Some(BuffersPerf { bytes_each: 2240, free: 4000, beyond: 7, prepared: vec![prepared] }),
         };
         let text = text(&report);
         for part in [
-            "thread engine (CPU 3, node 1, its buffers too): ",
+            "thread engine (CPU 3, node 1): ",
+            "frame buffers: 4096 of 2240 bytes, 7 made besides; 4000 wait for frames\n",
+            " of thread engine: 4096 in 10.0 MiB, 8.0 MiB on huge pages, node 1\n",
             "10.0",
             "26.0",
             "0.50",

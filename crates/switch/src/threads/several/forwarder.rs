@@ -144,6 +144,7 @@ impl Forwarder {
             batch.clear();
             self.hand.end_burst(frames, out);
             self.seen.deliver(now, &mut self.pool);
+            self.pool.tell();
         }
         if let Err(error) = result {
             self.lose(number, error);

@@ -56,14 +56,14 @@ impl Several {
     /// # Errors
     /// The process has no descriptor or thread left.
     pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Several> {
-        let Start { config, name, clock, spin, engine } = start;
+        let Start { config, name, clock, spin, engine, depot } = start;
         let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
         let mut wakers = vec![Arc::clone(&engine)];
         for _ in 1..config.workers {
             wakers.push(Arc::new(Waker::new()?));
         }
         let board = Arc::new(Board::new(wakers));
-        let (stop, depot) = (Arc::<AtomicBool>::default(), Arc::<Depot>::default());
+        let stop = Arc::<AtomicBool>::default();
         let counters: Vec<_> = (0..config.workers).map(|_| Arc::<Counters>::default()).collect();
         let guests = tables.invite(config.workers);
         let hands = guests.into_iter().zip(&counters).map(|(guest, counters)| {
@@ -84,7 +84,7 @@ impl Several {
                 stop: Arc::clone(&several.stop),
                 clock,
                 spinner: Spinner::new(spin, clock.now()),
-                pool: FramePool::shared(&several.depot),
+                pool: FramePool::shared(&several.depot, number),
                 burst: config.bursts.rx_read,
                 seen: Seen::default(),
             };
@@ -100,7 +100,7 @@ impl Several {
 
     /// A pool that exchanges buffers with the other threads'.
     pub(crate) fn pool(&self) -> FramePool {
-        FramePool::shared(&self.depot)
+        FramePool::shared(&self.depot, ENGINE)
     }
 
     /// Deals a port to a thread; gives what the engine is to use instead.

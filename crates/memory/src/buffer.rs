@@ -1,0 +1,138 @@
+//! Bytes of one frame or message: a place of a [`Slab`], or on the heap.
+use crate::Slab;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Bytes of a cache line: every buffer begins with one.
+const LINE: usize = 64;
+
+/// A number of bytes that does not change, beginning a cache line. Dropped, it goes back to where it came from.
+///
+/// Three words, as a `Vec<u8>`, so that what holds one is no larger for where its bytes lie.
+pub struct Buffer {
+    at: NonNull<u8>,
+    len: usize,
+    /// Where it goes back to; none: the heap.
+    slab: Option<Arc<Slab>>,
+}
+
+const _: () = assert!(size_of::<Buffer>() == 3 * size_of::<usize>());
+
+// SAFETY: the bytes belong to the buffer alone, as those of a box.
+unsafe impl Send for Buffer {}
+// SAFETY: as above; `&Buffer` gives `&[u8]` only.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// No bytes, and no memory.
+    pub const EMPTY: Buffer = Buffer { at: NonNull::dangling(), len: 0, slab: None };
+
+    /// So many bytes on the heap, all zero.
+    pub fn zeroed(len: usize) -> Buffer {
+        if len == 0 {
+            return Buffer::EMPTY;
+        }
+        let Some(layout) = layout(len) else { handle_alloc_error(Layout::new::<u8>()) };
+        // SAFETY: the layout has more than no bytes.
+        let Some(at) = NonNull::new(unsafe { alloc_zeroed(layout) }) else { handle_alloc_error(layout) };
+        Buffer { at, len, slab: None }
+    }
+
+    /// A place of a slab.
+    ///
+    /// # Safety
+    /// `len` bytes at `at` lie in the slab, have been written or mapped, and are nobody else's until [`Slab`] has them back.
+    pub(crate) unsafe fn of_slab(at: NonNull<u8>, len: usize, slab: Arc<Slab>) -> Buffer {
+        Buffer { at, len, slab: Some(slab) }
+    }
+
+    /// Whether it is a place of a slab.
+    pub const fn is_of_slab(&self) -> bool {
+        self.slab.is_some()
+    }
+}
+
+fn layout(len: usize) -> Option<Layout> {
+    Layout::from_size_align(len, LINE).ok()
+}
+
+impl Drop for Buffer {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(slab) = self.slab.take() {
+            slab.give(self.at);
+        } else if self.len != 0
+            && let Some(layout) = layout(self.len)
+        {
+            // SAFETY: it was allocated with this very layout, and is named no longer.
+            unsafe { dealloc(self.at.as_ptr(), layout) };
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the bytes are there, all of them were zero once, and `&self` keeps others from changing them.
+        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`; `&mut self` is the only access.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.len) }
+    }
+}
+
+impl Clone for Buffer {
+    /// A copy on the heap.
+    fn clone(&self) -> Buffer {
+        let mut copy = Buffer::zeroed(self.len);
+        copy.copy_from_slice(self);
+        copy
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Buffer {
+        Buffer::EMPTY
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.is_of_slab() { "of a slab" } else { "on the heap" };
+        write!(f, "Buffer({} bytes {place})", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_what_is_written() {
+        for len in [0, 1, 63, 64, 2240, 70_000] {
+            let mut buffer = Buffer::zeroed(len);
+            assert!(buffer.len() == len && buffer.iter().all(|byte| *byte == 0));
+            assert!(len == 0 || buffer.as_ptr().addr().is_multiple_of(LINE));
+            buffer.fill(7);
+            let copy = buffer.clone();
+            buffer.fill(9);
+            assert!(copy.iter().all(|byte| *byte == 7) && copy.len() == len);
+        }
+    }
+
+    #[test]
+    fn an_empty_one_has_no_memory() {
+        let mut empty = Buffer::default();
+        assert!(empty.is_empty() && empty.clone().is_empty() && empty.iter_mut().count() == 0);
+    }
+}

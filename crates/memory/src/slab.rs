@@ -1,0 +1,275 @@
+//! A fixed number of buffers of one size, mapped and filled with pages at once: on huge ones if Linux has them, so that many of them are
+//! in few entries of the processor's table of pages; and refused at once if there is no memory, not when a packet comes.
+use crate::Buffer;
+use crate::region::{HUGE, map_aligned};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::io::{self, BufReader};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of the smallest page there is: writing one byte of each has all of them there.
+const SMALLEST_PAGE: usize = 4096;
+
+/// See the module's page. Its buffers keep it.
+#[derive(Debug)]
+pub struct Slab {
+    start: NonNull<u8>,
+    /// Bytes mapped.
+    bytes: usize,
+    /// Bytes of a buffer.
+    each: usize,
+    count: u32,
+    pages: Pages,
+    /// Places that nobody has, by number; the last is given first.
+    free: Mutex<Vec<u32>>,
+}
+
+/// The pages that were asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    /// Huge ones from those that an administrator has set aside (`vm.nr_hugepages`).
+    SetAside,
+    /// Huge ones if Linux finds some (transparent huge pages).
+    Transparent,
+    /// Too few bytes for a huge one.
+    Ordinary,
+}
+
+/// What the system refused for a slab.
+#[derive(Debug, thiserror::Error)]
+#[error("{} {bytes} bytes: {error}", if *.is_mapped { "filling" } else { "mapping" })]
+pub struct NoSlab {
+    /// Bytes that were asked for.
+    pub bytes: usize,
+    /// Whether address space was given, but no memory for it.
+    pub is_mapped: bool,
+    /// What the system said.
+    #[source]
+    pub error: io::Error,
+}
+
+// SAFETY: places are the buffers' that were given out, each one's own; the rest is behind a lock.
+unsafe impl Send for Slab {}
+// SAFETY: as above.
+unsafe impl Sync for Slab {}
+
+impl Slab {
+    /// Maps `count` buffers of at least `each` bytes (rounded up to whole cache lines) and has all their pages there: on the NUMA node of
+    /// the thread that calls this.
+    ///
+    /// # Errors
+    /// The system refuses address space or memory.
+    pub fn new(count: u32, each: usize) -> Result<Arc<Slab>, NoSlab> {
+        let each = each.max(1).next_multiple_of(64);
+        let wanted = each.saturating_mul(count.max(1) as usize);
+        let refused = |error: Errno, bytes, is_mapped| NoSlab { bytes, is_mapped, error: error.into() };
+        if wanted > isize::MAX as usize / 2 {
+            return Err(refused(Errno::NOMEM, wanted, false));
+        }
+        if let Some(slab) = Slab::set_aside(count, each, wanted) {
+            return Ok(Arc::new(slab));
+        }
+        let slab = Slab::map(count, each, wanted).map_err(|error| refused(error, wanted, false))?;
+        slab.fill().map_err(|error| refused(error, wanted, true))?;
+        Ok(Arc::new(slab))
+    }
+
+    /// On huge pages that were set aside, if enough of them are free.
+    fn set_aside(count: u32, each: usize, wanted: usize) -> Option<Slab> {
+        if wanted < HUGE || cfg!(miri) {
+            return None;
+        }
+        let bytes = wanted.next_multiple_of(HUGE);
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::HUGE_2MB;
+        // SAFETY: a new mapping wherever there is space overlaps nothing.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        let slab = Slab::of(NonNull::new(start.ok()?.cast())?, bytes, each, count, Pages::SetAside);
+        // Only by this call: where the pages are refused after all, writing would end the process.
+        slab.populate().is_ok().then_some(slab)
+    }
+
+    fn map(count: u32, each: usize, wanted: usize) -> Result<Slab, Errno> {
+        if cfg!(miri) {
+            return Err(Errno::NOSYS);
+        }
+        let pages = if wanted < HUGE { Pages::Ordinary } else { Pages::Transparent };
+        let bytes = wanted.next_multiple_of(if pages == Pages::Ordinary { SMALLEST_PAGE } else { HUGE });
+        // Without `MAP_NORESERVE`: where the system promises no more memory than it has, it is to refuse here.
+        let start = map_aligned(bytes, MapFlags::PRIVATE)?;
+        if pages == Pages::Transparent {
+            // SAFETY: the mapping is our own, and the advice changes no content. Without huge pages it is refused, and ordinary ones serve.
+            let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        }
+        Ok(Slab::of(start, bytes, each, count, pages))
+    }
+
+    fn of(start: NonNull<u8>, bytes: usize, each: usize, count: u32, pages: Pages) -> Slab {
+        Slab { start, bytes, each, count, pages, free: Mutex::new((0..count).rev().collect()) }
+    }
+
+    /// Has all pages there.
+    fn fill(&self) -> Result<(), Errno> {
+        match self.populate() {
+            // Linux before 5.14 does not know the advice.
+            Err(Errno::INVAL) => {
+                self.touch();
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    fn populate(&self) -> Result<(), Errno> {
+        // SAFETY: the mapping is our own, and the advice changes no content.
+        unsafe { madvise(self.start.as_ptr().cast(), self.bytes, Advice::LinuxPopulateWrite) }
+    }
+
+    /// Writes to each page; before any buffer is given out.
+    fn touch(&self) {
+        for at in (0..self.bytes).step_by(SMALLEST_PAGE) {
+            // SAFETY: within the mapping, which is zero and nobody else's yet.
+            unsafe { self.start.add(at).write_volatile(0) };
+        }
+    }
+
+    /// A buffer, if one is left. What is in it is whatever its last user wrote.
+    pub fn take(self: &Arc<Slab>) -> Option<Buffer> {
+        let number = self.free().pop()?;
+        // SAFETY: places with a number below `count` are in the mapping, and who takes a number off the list has its place alone.
+        Some(unsafe { Buffer::of_slab(self.start.add(number as usize * self.each), self.each, Arc::clone(self)) })
+    }
+
+    /// Takes a place back.
+    pub(crate) fn give(&self, at: NonNull<u8>) {
+        let number = (at.addr().get() - self.start.addr().get()) / self.each;
+        if let Ok(number) = u32::try_from(number) {
+            // The list has had as many, so this allocates nothing.
+            self.free().push(number);
+        }
+    }
+
+    /// Buffers there are.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Buffers that nobody has.
+    pub fn free_count(&self) -> usize {
+        self.free().len()
+    }
+
+    /// Bytes of memory that it has.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of it on huge pages, as the system says now; none if it does not tell. Reads a file: not for the packet path.
+    pub fn huge_bytes(&self) -> Option<usize> {
+        match self.pages {
+            Pages::SetAside => Some(self.bytes),
+            Pages::Ordinary => Some(0),
+            Pages::Transparent => {
+                let maps = std::fs::File::open("/proc/self/smaps").ok()?;
+                huge_bytes_of(BufReader::new(maps), self.start.addr().get()).map(|bytes| bytes.min(self.bytes))
+            }
+        }
+    }
+
+    fn free(&self) -> MutexGuard<'_, Vec<u32>> {
+        // A list of numbers is whole whatever happened to who held it.
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and no buffer in it is left, since each keeps the slab.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Bytes on huge pages of the mapping that an address is in, from a list as in `/proc/self/smaps`.
+fn huge_bytes_of(maps: impl io::BufRead, address: usize) -> Option<usize> {
+    let mut is_it = false;
+    for line in maps.lines() {
+        let line = line.ok()?;
+        if let Some((from, to)) = range(&line) {
+            is_it = (from..to).contains(&address);
+        } else if is_it && let Some(kib) = line.strip_prefix("AnonHugePages:") {
+            let kib: usize = kib.trim().strip_suffix("kB")?.trim().parse().ok()?;
+            return kib.checked_mul(1024);
+        }
+    }
+    None
+}
+
+/// The addresses of a mapping, from the line that begins what is said of it.
+fn range(line: &str) -> Option<(usize, usize)> {
+    let (from, rest) = line.split_once('-')?;
+    let (to, _) = rest.split_once(' ')?;
+    Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn each_buffer_is_had_once_and_comes_back() {
+        for count in [1, 7, 2000] {
+            let slab = Slab::new(count, 2240).expect("there is memory");
+            let mut all: Vec<Buffer> = std::iter::from_fn(|| slab.take()).collect();
+            assert_eq!((all.len(), slab.free_count()), (count as usize, 0));
+            let places: HashSet<usize> = all.iter().map(|buffer| buffer.as_ptr().addr()).collect();
+            assert_eq!(places.len(), all.len());
+            for (number, buffer) in (0_u8..=255).cycle().zip(&mut all) {
+                assert!(buffer.len() == 2240 && buffer.is_of_slab() && buffer.as_ptr().addr().is_multiple_of(64));
+                buffer.fill(number);
+            }
+            let numbers = (0_u8..=255).cycle();
+            assert!(numbers.zip(&all).all(|(number, buffer)| buffer.iter().all(|byte| *byte == number)), "no overlap");
+            std::thread::spawn(move || all.truncate(0)).join().expect("dropped on another thread");
+            assert_eq!((slab.free_count(), slab.take().is_some()), (count as usize, true));
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn the_last_buffer_keeps_the_memory() {
+        let slab = Slab::new(3, 100).expect("there is memory");
+        let mut last = slab.take().expect("there are three");
+        drop(slab);
+        last.fill(5);
+        assert!(last.len() == 128 && last.iter().all(|byte| *byte == 5));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps memory")]
+    fn pages_are_there_from_the_start() {
+        let slab = Slab::new(2000, 2240).expect("there is memory");
+        assert!(slab.bytes() >= 2000 * 2240);
+        let huge = slab.huge_bytes().expect("Linux tells");
+        assert!(huge <= slab.bytes() && huge.is_multiple_of(HUGE));
+        assert_eq!(Slab::new(10, 2240).expect("there is memory").huge_bytes(), Some(0));
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_refused() {
+        for count in [1 << 24, u32::MAX] {
+            let error = Slab::new(count, 1 << 40).expect_err("nobody has that");
+            assert!(!error.is_mapped && error.to_string().contains("mapping"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_the_system_says_of_pages_is_found() {
+        let maps = "55d0-55e0 r--p 00000000 fe:00 1 /bin/x\nAnonHugePages:     4 kB\n7f00-7f40 rw-p 00000000 00:00 0 \n\
+                    Size: 64 kB\nAnonHugePages:      2048 kB\nVmFlags: rd wr\n";
+        let at = |address| huge_bytes_of(maps.as_bytes(), address);
+        assert_eq!((at(0x7f3f), at(0x55d0), at(0x7f40)), (Some(2048 << 10), Some(4096), None));
+        assert_eq!(huge_bytes_of("7f00-7f40 rw\nAnonHugePages: x kB".as_bytes(), 0x7f00), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! Buffers waiting to be used again.
+use super::{Frame, MAX_FRAME, SMALL};
+use crate::Depot;
+use crate::depot::Size;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Buffers waiting to be used again, so that the packet path does not allocate.
+#[derive(Debug)]
+pub struct FramePool {
+    small: Vec<Frame>,
+    large: Vec<Frame>,
+    max_small: usize,
+    max_large: usize,
+    depot: Option<Arc<Depot>>,
+    /// Whose buffers of the depot's it takes first.
+    thread: usize,
+    /// Where it tells what it keeps.
+    told: Option<Arc<AtomicUsize>>,
+}
+
+impl FramePool {
+    /// A pool that keeps at most `max_small` buffers of ordinary size and `max_large` of super-frame size; what is given
+    /// back beyond that is freed.
+    pub fn new(max_small: usize, max_large: usize) -> Self {
+        FramePool { small: Vec::new(), large: Vec::new(), max_small, max_large, depot: None, thread: 0, told: None }
+    }
+
+    /// The pool of one of several threads, which exchanges buffers with those of the others: 512 small and 64 large ones at most are its own.
+    pub fn shared(depot: &Arc<Depot>, thread: usize) -> Self {
+        FramePool { thread, ..FramePool::new(512, 64).of(depot) }
+    }
+
+    /// The pool of the only thread, which keeps as much as [`FramePool::default`] does, and all that there were at the start.
+    pub fn alone(depot: &Arc<Depot>) -> Self {
+        let prepared: usize = depot.slabs().iter().map(|slab| slab.count() as usize).sum();
+        let FramePool { max_small, max_large, .. } = FramePool::default();
+        FramePool::new(max_small.max(prepared), max_large).of(depot)
+    }
+
+    fn of(self, depot: &Arc<Depot>) -> Self {
+        FramePool { depot: Some(Arc::clone(depot)), told: Some(depot.listen()), ..self }
+    }
+
+    /// Tells the depot how many small buffers wait here, for who asks it: a store.
+    #[inline]
+    pub fn tell(&self) {
+        if let Some(told) = &self.told {
+            told.store(self.small.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Small buffers that wait here.
+    #[inline]
+    pub fn kept(&self) -> usize {
+        self.small.len()
+    }
+
+    /// An empty frame with room for at least `bytes` (at most [`MAX_FRAME`]).
+    #[inline]
+    pub fn take(&mut self, bytes: usize) -> Frame {
+        let (kept, capacity) = if bytes <= SMALL { (&mut self.small, SMALL) } else { (&mut self.large, MAX_FRAME) };
+        match kept.pop() {
+            Some(mut frame) => {
+                frame.reset();
+                frame
+            }
+            None => self.fetch(capacity),
+        }
+    }
+
+    /// A buffer when none is kept: from the depot or its slabs, or made.
+    #[cold]
+    fn fetch(&mut self, capacity: usize) -> Frame {
+        let (kept, size) =
+            if capacity == SMALL { (&mut self.small, Size::Small) } else { (&mut self.large, Size::Large) };
+        if let Some(load) = self.depot.as_ref().and_then(|depot| depot.fetch(size)) {
+            *kept = load;
+        }
+        let mut frame = kept.pop().unwrap_or_else(|| match (&self.depot, size) {
+            (Some(depot), Size::Small) => {
+                depot.small(self.thread).map_or_else(|| Frame::with_capacity(capacity), Frame::in_buffer)
+            }
+            _ => Frame::with_capacity(capacity),
+        });
+        frame.reset();
+        frame
+    }
+
+    /// A buffer when enough are kept: half of them go to the depot, if there is one.
+    #[cold]
+    fn bring(&mut self, frame: Frame, size: Size) {
+        let Some(depot) = &self.depot else { return };
+        let kept = if size == Size::Small { &mut self.small } else { &mut self.large };
+        depot.bring(size, kept.split_off(kept.len() / 2));
+        self.give(frame);
+    }
+
+    /// A frame with a copy of `original`'s bytes, offload and queue.
+    pub fn copy(&mut self, original: &Frame) -> Frame {
+        let mut copy = self.take(original.len());
+        copy.assign(original.bytes());
+        copy.inherit(original);
+        copy
+    }
+
+    /// Takes a buffer back.
+    #[inline]
+    pub fn give(&mut self, frame: Frame) {
+        // Nearly all are small ones.
+        if (SMALL..MAX_FRAME).contains(&frame.room()) && self.small.len() < self.max_small {
+            self.small.push(frame);
+        } else {
+            self.give_other(frame);
+        }
+    }
+
+    /// As [`FramePool::take`] for a burst: appends `count` empty frames.
+    #[inline]
+    pub fn take_burst(&mut self, bytes: usize, count: usize, into: &mut Vec<Frame>) {
+        match self.small.len().checked_sub(count) {
+            Some(rest) if bytes <= SMALL => {
+                self.small[rest..].iter_mut().for_each(|frame| frame.reset());
+                into.extend(self.small.drain(rest..));
+            }
+            _ => into.extend((0..count).map(|_| self.take(bytes))),
+        }
+    }
+
+    /// As [`FramePool::give`] for a burst, which is empty then.
+    #[inline]
+    pub fn give_burst(&mut self, frames: &mut Vec<Frame>) {
+        let are_small = frames.iter().all(|frame| (SMALL..MAX_FRAME).contains(&frame.room()));
+        if are_small && self.small.len() + frames.len() <= self.max_small {
+            self.small.append(frames);
+        } else {
+            frames.drain(..).for_each(|frame| self.give(frame));
+        }
+    }
+
+    #[cold]
+    fn give_other(&mut self, frame: Frame) {
+        let (kept, max, size) = match frame.room() {
+            room if room >= MAX_FRAME => (&mut self.large, self.max_large, Size::Large),
+            room if room >= SMALL => (&mut self.small, self.max_small, Size::Small),
+            _ => return,
+        };
+        if kept.len() < max {
+            kept.push(frame);
+        } else {
+            self.bring(frame, size);
+        }
+    }
+}
+
+impl Default for FramePool {
+    /// Enough for a worker: 4096 small (9 MiB) and 128 large buffers (8 MiB) at most.
+    fn default() -> Self {
+        FramePool::new(4096, 128)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::DEFAULT_QUEUE;
+
+    #[test]
+    fn the_queue_goes_with_copies_and_ends_with_the_frame() {
+        let mut pool = FramePool::default();
+        let mut frame = Frame::from_bytes(&[0; 60]);
+        frame.queue = 7;
+        assert_eq!(pool.copy(&frame).queue, 7);
+        pool.give(frame);
+        assert_eq!(pool.take(60).queue, DEFAULT_QUEUE);
+    }
+
+    #[test]
+    fn bursts_are_as_many_frames() {
+        let mut pool = FramePool::new(10, 2);
+        for (bytes, count, kept) in
+            [(60, 0, (0, 0)), (60, 4, (4, 0)), (60, 7, (7, 0)), (9000, 3, (7, 2)), (60, 12, (10, 2))]
+        {
+            let mut burst = vec![Frame::from_bytes(&[1; 3])];
+            pool.take_burst(bytes, count, &mut burst);
+            assert_eq!(burst.len(), count + 1);
+            assert!(
+                burst[1..]
+                    .iter()
+                    .all(|frame| frame.is_empty() && frame.queue == DEFAULT_QUEUE && frame.room() >= bytes)
+            );
+            burst.iter_mut().for_each(|frame| frame.queue = 5);
+            burst[0] = Frame::with_capacity(10);
+            pool.give_burst(&mut burst);
+            assert_eq!((burst.len(), (pool.small.len(), pool.large.len())), (0, kept));
+        }
+        let mut all = Vec::new();
+        pool.take_burst(60, 3, &mut all);
+        pool.give_burst(&mut all);
+        assert_eq!(pool.small.len(), 10);
+    }
+
+    #[test]
+    fn pool_gives_back_what_it_got() {
+        let mut pool = FramePool::new(1, 1);
+        let frame = pool.take(60);
+        assert!(frame.room() >= 60);
+        pool.give(frame);
+        pool.give(Frame::with_capacity(10));
+        assert_eq!(pool.small.len(), 1);
+        let large = pool.take(9000);
+        assert!(large.room() >= MAX_FRAME);
+        pool.give(large);
+        assert_eq!(pool.large.len(), 1);
+    }
+}

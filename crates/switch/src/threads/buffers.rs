@@ -1,0 +1,179 @@
+//! Frame buffers that a switch has from its start: each thread's first written to on the CPU that the thread is bound to, so that they are on
+//! its NUMA node; refused, with what to change, if there is no memory for them.
+use super::check::wrong;
+use super::pipeline::pin;
+use super::{Machine, Mode, ThreadsConfig, ThreadsError};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use std::sync::Arc;
+use weir_memory::{NoSlab, Slab};
+use weir_packet::Depot;
+use weir_packet::frame::SMALL_BUFFER;
+
+/// Buffers that a switch has from its start, at most: 2.2 GiB.
+pub const MAX_BUFFERS: usize = 1 << 20;
+/// The same at least: a burst, and one that is being transmitted.
+const MIN_BUFFERS: usize = 64;
+
+/// The setting, as people write it.
+const SETTING: &str = "buffers";
+
+impl ThreadsConfig {
+    /// Whether there can be as many buffers as wanted.
+    pub(super) fn check_buffers(&self, machine: &Machine) -> Result<(), ThreadsError> {
+        if !(MIN_BUFFERS..=MAX_BUFFERS).contains(&self.buffers) {
+            let advice = "frames beyond it get a buffer from the heap; try 4096";
+            return Err(wrong(SETTING, self.buffers, format!("{MIN_BUFFERS} to {MAX_BUFFERS}"), advice));
+        }
+        match machine.memory {
+            Some(memory) if bytes(self.buffers) > memory => {
+                let expected = format!("as many as fit into the {} that are free", mib(memory));
+                let advice = "choose fewer, free memory, or raise the limit of the control group (memory.max)";
+                Err(wrong(SETTING, self.found(), expected, advice))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn found(&self) -> String {
+        format!("{}, which need {}", self.buffers, mib(bytes(self.buffers)))
+    }
+
+    /// Buffers of each thread that receives.
+    fn shares(&self) -> Vec<usize> {
+        let threads = match self.mode {
+            Mode::RunToCompletion => self.workers,
+            // Workers use what the engine received.
+            Mode::Pipeline => 1,
+        };
+        (0..threads).map(|thread| self.buffers / threads + usize::from(thread < self.buffers % threads)).collect()
+    }
+
+    /// Has all buffers made.
+    ///
+    /// # Errors
+    /// The system refuses the memory: with the limits that there are, and what to change.
+    pub(crate) fn prepare_buffers(&self) -> Result<Depot, ThreadsError> {
+        let shares = self.shares().into_iter().enumerate();
+        let slabs = shares.map(|(thread, count)| slab_on(self.cpus.0.get(thread).copied(), count));
+        match slabs.collect::<Result<Vec<_>, NoSlab>>() {
+            Ok(slabs) => {
+                tell(self.buffers, &slabs);
+                Ok(Depot::of(slabs))
+            }
+            Err(refusal) => Err(self.refused(&refusal)),
+        }
+    }
+
+    fn refused(&self, refusal: &NoSlab) -> ThreadsError {
+        let limits = limits(refusal);
+        let limits =
+            if limits.is_empty() { "free memory".to_owned() } else { format!("raise {}", limits.join(" or ")) };
+        let found = format!("{} ({refusal})", self.found());
+        wrong(SETTING, found, "as many as the system gives memory for", &format!("choose fewer, or {limits}"))
+    }
+}
+
+fn bytes(buffers: usize) -> u64 {
+    buffers.saturating_mul(SMALL_BUFFER) as u64
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+/// Buffers whose memory is of the NUMA node of a CPU, if one is named: Linux puts it where the thread runs that first writes to it.
+fn slab_on(cpu: Option<usize>, count: usize) -> Result<Arc<Slab>, NoSlab> {
+    let make = || Slab::new(u32::try_from(count).unwrap_or(u32::MAX), SMALL_BUFFER);
+    if cpu.is_none() {
+        return make();
+    }
+    let make_there = || {
+        pin(cpu);
+        make()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, make_there);
+        // Without a thread to spare they are on any node.
+        thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(make)
+    })
+}
+
+/// The limits of this process that are in the way, and how they are raised.
+fn limits(refusal: &NoSlab) -> Vec<String> {
+    let of = |resource, name: &str, how: &str| {
+        let now = getrlimit(resource).current?;
+        Some(format!("the limit of {name} ({how}, now {})", mib(now)))
+    };
+    let locked = of(Resource::Memlock, "locked memory", "ulimit -l");
+    let mapped = [of(Resource::As, "address space", "ulimit -v"), of(Resource::Data, "data", "ulimit -d")];
+    match refusal.error.raw_os_error() {
+        // Where a program has all its memory locked, a mapping that exceeds the limit is refused so.
+        Some(code) if code == Errno::AGAIN.raw_os_error() || code == Errno::PERM.raw_os_error() => {
+            locked.into_iter().collect()
+        }
+        _ => mapped.into_iter().flatten().collect(),
+    }
+}
+
+/// Says where the buffers are.
+fn tell(buffers: usize, slabs: &[Arc<Slab>]) {
+    let all: usize = slabs.iter().map(|slab| slab.bytes()).sum();
+    if all < 2 << 20 {
+        return;
+    }
+    let huge: usize = slabs.iter().filter_map(|slab| slab.huge_bytes()).sum();
+    let mib = |bytes: usize| bytes >> 20;
+    tracing::info!("{buffers} frame buffers: {} MiB, of which {} MiB on huge pages", mib(all), mib(huge));
+    if huge == 0 {
+        tracing::info!(
+            "ordinary pages cost some more time; for huge ones: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or set \
+             {} aside (sysctl vm.nr_hugepages)",
+            all.div_ceil(2 << 20)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    fn config(buffers: usize, workers: usize, mode: Mode) -> ThreadsConfig {
+        ThreadsConfig { buffers, workers, mode, ..ThreadsConfig::default() }
+    }
+
+    #[test]
+    fn threads_share_the_buffers_out() {
+        assert_eq!(config(100, 3, Mode::RunToCompletion).shares(), [34, 33, 33]);
+        assert_eq!(config(100, 3, Mode::Pipeline).shares(), [100]);
+        let depot = config(101, 2, Mode::RunToCompletion).prepare_buffers().expect("there is memory");
+        let counts: Vec<u32> = depot.slabs().iter().map(|slab| slab.count()).collect();
+        assert_eq!((counts, depot.free_count(), depot.beyond_count()), (vec![51, 50], 101, 0));
+    }
+
+    #[test]
+    fn buffers_of_a_bound_thread_are_made_on_its_cpu() {
+        let cpu = *Machine::here().cpus.first().expect("a process may run somewhere");
+        let bound = ThreadsConfig { cpus: super::super::Cpus(vec![cpu]), ..config(100, 1, Mode::RunToCompletion) };
+        assert_eq!(bound.prepare_buffers().expect("there is memory").free_count(), 100);
+        assert!(Machine::here().cpus.contains(&cpu), "this thread is bound no more than before");
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_said_with_what_to_change() {
+        let refusal = |error: Errno| NoSlab {
+            bytes: 9_175_040,
+            is_mapped: false,
+            error: io::Error::from_raw_os_error(error.raw_os_error()),
+        };
+        let text = config(4096, 1, Mode::Pipeline).refused(&refusal(Errno::NOMEM)).to_string();
+        for part in ["buffers: found 4096, which need 9 MiB (mapping 9175040 bytes: ", "choose fewer, or "] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        if getrlimit(Resource::Memlock).current.is_some() {
+            let text = config(4096, 1, Mode::Pipeline).refused(&refusal(Errno::AGAIN)).to_string();
+            assert!(text.contains("raise the limit of locked memory (ulimit -l, now "), "{text}");
+        }
+    }
+}
