@@ -113,12 +113,12 @@ impl Datapath {
     fn part(&self, now: Instant, asked: &mut Asked, most: usize) -> (ReplyBody, bool) {
         match asked {
             Asked::Flows(walk) => {
-                let mut found = Vec::new();
+                let mut found = Vec::with_capacity(most);
                 let more = self.walk_flows(now, walk, most, &mut found);
                 (ReplyBody::Flow(found), more)
             }
             Asked::Counters(walk) => {
-                let (mut found, tables) = (Vec::new(), &self.tables);
+                let (mut found, tables) = (Vec::with_capacity(most), &self.tables);
                 let more = self.walk(walk, most, |table, id, entry| {
                     found.push(entry.counters(now, table, tables[usize::from(table)].counts.of(id)));
                 });
@@ -188,6 +188,11 @@ fn is_empty(part: &ReplyBody) -> bool {
 }
 
 impl LongReply {
+    /// The version that its parts are to be encoded in.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     fn tell(&self, part: MultipartReply, out: &mut Output) {
         out.messages.push((self.channel, Message { xid: self.xid, body: Body::MultipartReply(part) }));
     }

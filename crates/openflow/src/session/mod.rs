@@ -139,6 +139,22 @@ impl Session {
         Ok(())
     }
 
+    /// Sends a message that is encoded already, in the version that this session speaks.
+    ///
+    /// # Errors
+    /// As [`Session::send`].
+    pub fn send_encoded(&mut self, message: &[u8]) -> Result<(), SendError> {
+        if !matches!(self.state, State::Up(_)) {
+            return Err(SendError::NotUp);
+        }
+        if self.output.len() >= self.config.max_output_bytes {
+            return Err(SendError::Full(self.output.len()));
+        }
+        self.output.extend_from_slice(message);
+        self.counters.sent += 1;
+        Ok(())
+    }
+
     /// A transaction id not used by this end lately.
     pub fn next_xid(&mut self) -> u32 {
         self.last_xid = self.last_xid.wrapping_add(1);

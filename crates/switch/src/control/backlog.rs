@@ -1,7 +1,7 @@
 //! Messages on their way from the engine to a controller: bounded by kind, so that one that does not read costs the switch
 //! neither memory nor time.
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::model::nicira::NxMessage;
@@ -27,6 +27,8 @@ const MAX_PARTS: usize = 32;
 pub(crate) enum ToChannel {
     /// To be sent.
     Message(Message),
+    /// A part of a long reply, encoded.
+    Part(Vec<u8>),
     /// To be closed, for this reason.
     Close(&'static str),
     /// Messages are taken from the controller again.
@@ -58,6 +60,8 @@ pub(crate) struct Backlog {
     is_held: AtomicBool,
     /// The engine waits for room.
     is_awaited: AtomicBool,
+    /// Where parts of a long reply lay that were sent, for those that come: so neither thread waits for the other's allocator.
+    spare: Mutex<Vec<Vec<u8>>>,
     carried: Arc<Carried>,
 }
 
@@ -97,6 +101,20 @@ impl Outbox {
         }
         // A channel that has just ended does not need it.
         let _ = self.queue.send(ToChannel::Message(message));
+    }
+
+    /// Where a part of a long reply can be encoded; empty.
+    pub(crate) fn spare(&self) -> Vec<u8> {
+        // Where the channel is just giving one back, a new one is made.
+        self.backlog.spare.try_lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
+    }
+
+    /// Queues a part of a long reply, for which there was room.
+    pub(crate) fn send_part(&self, part: Vec<u8>) {
+        self.backlog.replies.fetch_add(1, Relaxed);
+        self.backlog.parts.fetch_add(1, Relaxed);
+        // As in `send`.
+        let _ = self.queue.send(ToChannel::Part(part));
     }
 
     /// Counts packet-ins that the datapath did not make for the channel.
@@ -156,6 +174,7 @@ impl Backlog {
             parts: 0.into(),
             is_held: false.into(),
             is_awaited: false.into(),
+            spare: Mutex::default(),
             carried,
         }
     }
@@ -170,6 +189,18 @@ impl Backlog {
         waiting.fetch_sub(1, SeqCst);
         if is_part(message) {
             self.parts.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// A part of a long reply left the queue and is sent.
+    pub(crate) fn taken_part(&self, mut part: Vec<u8>) {
+        self.replies.fetch_sub(1, SeqCst);
+        self.parts.fetch_sub(1, Relaxed);
+        part.clear();
+        if let Ok(mut spare) = self.spare.lock()
+            && spare.len() < MAX_PARTS
+        {
+            spare.push(part);
         }
     }
 
@@ -252,5 +283,24 @@ mod tests {
         }
         assert!(outbox.is_notice_room() && !backlog.is_paused());
         assert_eq!((backlog.notices.load(Relaxed), backlog.parts.load(Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn parts_are_as_replies_and_their_memory_comes_back() {
+        let backlog = Arc::new(Backlog::new(Arc::default()));
+        let (outbox, mut queue) = outbox(backlog.clone());
+        for _ in 0..MAX_PARTS {
+            assert!(outbox.has_room());
+            let mut part = outbox.spare();
+            assert!(part.is_empty());
+            part.extend([7; 100]);
+            outbox.send_part(part);
+        }
+        assert!(!outbox.has_room() && backlog.is_paused() && !backlog.is_engine_to_wake());
+        while let Ok(ToChannel::Part(part)) = queue.try_recv() {
+            backlog.taken_part(part);
+        }
+        assert!(!backlog.is_paused() && backlog.is_engine_to_wake());
+        assert!((0..MAX_PARTS).all(|_| outbox.spare().capacity() >= 100) && outbox.spare().capacity() == 0);
     }
 }

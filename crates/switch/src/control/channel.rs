@@ -250,15 +250,15 @@ impl Channel {
     fn fill(&mut self, first: ToChannel) -> Option<&'static str> {
         let mut next = Some(first);
         while let Some(order) = next {
-            let message = match order {
-                ToChannel::Message(message) => message,
+            match order {
+                ToChannel::Message(message) => self.send(&message),
+                ToChannel::Part(part) => self.send_part(part),
                 ToChannel::Close(reason) => return Some(reason),
                 ToChannel::Resume => {
                     next = self.queue.try_recv().ok();
                     continue;
                 }
-            };
-            self.send(&message);
+            }
             next = (self.session.output().len() < OUTPUT_BYTES).then(|| self.queue.try_recv().ok()).flatten();
         }
         if self.backlog.is_engine_to_wake() {
@@ -275,6 +275,14 @@ impl Channel {
             Err(SendError::Encode(error)) => tracing::debug!("{}: {error}", self.info.target()),
             Err(error) => tracing::debug!("{}: {error}", self.info.target()),
         }
+    }
+
+    fn send_part(&mut self, part: Vec<u8>) {
+        match self.session.send_encoded(&part) {
+            Ok(()) => drop(self.info.carried.sent.fetch_add(1, Relaxed)),
+            Err(error) => tracing::debug!("{}: {error}", self.info.target()),
+        }
+        self.backlog.taken_part(part);
     }
 
     /// Tells the engine and those who look.

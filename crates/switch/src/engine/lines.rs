@@ -7,8 +7,8 @@ use super::inbox::FromChannel;
 use crate::control::backlog::Outbox;
 use foldhash::HashMap;
 use std::collections::VecDeque;
-use weir_datapath::{ChannelId, LongReply};
-use weir_openflow::Message;
+use weir_datapath::{ChannelId, LongReply, Output};
+use weir_openflow::{Message, Version, codec};
 use weir_units::{Clock, Instant};
 
 /// Flow entries looked at for one part of a reply: some twenty microseconds.
@@ -108,6 +108,20 @@ impl Lines {
     }
 }
 
+impl Line {
+    /// Sends the parts of its reply that were made, encoded: what makes a message's hundreds of small pieces of memory gives them back, too. If the
+    /// channel's thread did, it would leave them in piles for this one's allocator to sort, and each would wait for the other.
+    fn send_parts(&self, version: Version, out: &mut Output) {
+        for (_, message) in out.messages.drain(..) {
+            let mut part = self.outbox.spare();
+            match codec::encode(&message, version, &mut part) {
+                Ok(()) => self.outbox.send_part(part),
+                Err(error) => tracing::debug!("a part of a reply is left out: {error}"),
+            }
+        }
+    }
+}
+
 impl Engine {
     /// Goes on with long replies and with what waits behind them, one step at least and none that begins after `until`. Whether there was
     /// anything to do.
@@ -135,9 +149,11 @@ impl Engine {
             if !line.outbox.has_room() {
                 return Step::Stuck;
             }
+            let version = reply.version();
             if !self.logical.datapath.get().reply_on(now, reply, PART_ENTRIES, &mut self.logical.out) {
                 line.reply = None;
             }
+            line.send_parts(version, &mut self.logical.out);
             self.deliver(now);
             return Step::Moved;
         }
