@@ -20,7 +20,7 @@ const INK: u8 = 8;
 const PLACES: u8 = 8;
 
 /// What stands for the same thing on every chart.
-const KNOWN: [(&str, u8, u8); 17] = [
+const KNOWN: [(&str, u8, u8); 19] = [
     ("simulated", INK, 0),
     ("simulation", INK, 0),
     ("live", 1, 0),
@@ -35,6 +35,8 @@ const KNOWN: [(&str, u8, u8); 17] = [
     ("goto", 2, 0),
     ("lcs", 0, 0),
     ("sdn4q", 6, 0),
+    ("latency-capacity split", 0, 0),
+    ("four stations", 6, 0),
     ("mg1", 5, 0),
     ("mm1", 5, 1),
     ("mm1k", 5, 2),
@@ -61,9 +63,17 @@ impl Pen {
             .map(|(_, colour, dash)| Pen { colour: *colour, dash: *dash })
     }
 
-    /// Pens for all names of a chart: their own, or the first ones that no other has.
+    /// Pens for all names of a chart: their own, or the first ones that no other has. Variants of a name have its colour, and dashes of their own as far as
+    /// there are any.
     pub(crate) fn all<'a>(names: impl IntoIterator<Item = (&'a str, Option<Pen>)>) -> Vec<Pen> {
-        let wanted: Vec<Option<Pen>> = names.into_iter().map(|(name, pen)| pen.or_else(|| Pen::of(name))).collect();
+        let mut wanted: Vec<Option<Pen>> = names.into_iter().map(|(name, pen)| pen.or_else(|| Pen::of(name))).collect();
+        for at in 1..wanted.len() {
+            let (before, rest) = wanted.split_at_mut(at);
+            if let Some(pen) = rest[0].as_mut().filter(|pen| before.contains(&Some(**pen))) {
+                let own = (0u8..).take(DASHES.len()).map(|dash| Pen { dash, ..*pen });
+                *pen = own.into_iter().find(|own| !before.contains(&Some(*own))).unwrap_or(*pen);
+            }
+        }
         let mut free = (0..)
             .map(|place: usize| Pen::place(place))
             .filter(|pen| !wanted.contains(&Some(*pen)))
@@ -122,6 +132,14 @@ mod tests {
         let [first, second, third] = Pen::all([("s1", None), ("lcs", None), ("s2", None)])[..] else { panic!() };
         assert_eq!(Some(second), Pen::of("LCS"));
         assert!(first != second && second != third && first != third);
+    }
+
+    #[test]
+    fn variants_have_one_colour_and_dashes_of_their_own() {
+        let [first, second] = Pen::all([("Jarschel", None), ("Jarschel, visits geometric", None)])[..] else {
+            panic!()
+        };
+        assert!(first.colour == second.colour && first.dash != second.dash);
     }
 
     #[test]
