@@ -1,9 +1,8 @@
 //! The file as written: names not resolved, defaults not filled in, every value with its place.
 mod stream;
-mod timing;
 
 pub(crate) use stream::{Arrival, ArrivalLaw, Simulate, Size, SizeLaw, Stream};
-pub(crate) use timing::{Agents, Law, Order, Returns, Timing};
+pub(crate) use weir_profile::written::{Law, Timing};
 
 use crate::{
     App, Expect, FailMode, Install, InterDiscipline, IntraDiscipline, IpNet, OpenFlow, QueueManager, Red, Sharing,
@@ -75,6 +74,7 @@ pub(crate) struct Switch {
     pub(crate) entries: Vec<String>,
     pub(crate) fabric: Option<Spanned<Fabric>>,
     pub(crate) timing: Option<Spanned<Timing>>,
+    pub(crate) profile: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) r#virtual: Vec<Spanned<VirtualSwitch>>,
 }

@@ -17,11 +17,12 @@ mod virtual_switch;
 pub use address::IpNet;
 pub use error::ScenarioError;
 pub use stream::{PacketStream, Simulate};
-pub use timing::{ControlPath, ControllerTiming, Gate, Install, Returns, ServiceTime, SwitchTiming};
+pub use timing::{ControllerTiming, Install};
 pub use virtual_switch::{
     Crosspoint, Fabric, FabricPort, IntraDiscipline, QueueManager, Red, Selector, VirtualPort, VirtualSwitch,
 };
 pub use weir_fabric::{InterDiscipline, Sharing};
+pub use weir_profile::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;

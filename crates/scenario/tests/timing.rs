@@ -331,3 +331,17 @@ fn what_only_parts_make_wrong_is_found() {
         "t.toml:4: switch s1: timing: control: delay: found 10 ms, expected at least 1 / capacity, 20 ms, and at most an hour"
     );
 }
+
+#[test]
+fn a_profile_stands_for_timing() {
+    let with = |line: &str| parse(&format!("[[switch]]\nname = 's1'\n{line}\n"));
+    let x510 = with("profile = 'at-x510'").unwrap().switches[0].timing.clone().unwrap();
+    assert!(matches!(x510.control, ControlPath::Agents { buffer: Some(200), .. }), "{x510:?}");
+    assert!((x510.data.unwrap().mean_s(600.0) * 1e6 - 8.04).abs() < 0.3);
+    assert_eq!(with("profile = 'native'").unwrap().switches[0].timing, None);
+    let both = with("profile = 'at-x510'\n[switch.timing]\ndata = '1us'").unwrap_err();
+    assert!(both.starts_with("t.toml:3: switch s1: found `profile` and a section `timing`"), "{both}");
+    let none = with("profile = 'nowhere.toml'").unwrap_err();
+    assert!(none.starts_with("t.toml:3: switch s1: profile: found no profile `nowhere.toml`"), "{none}");
+    assert!(none.contains("at-x510"), "{none}");
+}

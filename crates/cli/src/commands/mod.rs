@@ -7,6 +7,7 @@ mod experiment;
 mod model;
 mod ofp;
 mod predict;
+mod profile;
 mod quickstart;
 mod run;
 mod simulate;
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Compare(Box<compare::Args>),
     /// Evaluate a formula: queues, switches, controllers
     Model(model::Args),
+    /// Look at profiles: how devices behave in time
+    Profile(profile::Args),
     /// Run a switch
     Switch(Box<switch::Args>),
     /// Talk to a running switch
@@ -64,6 +67,7 @@ impl Command {
             Command::Predict(args) => predict::run(*args),
             Command::Compare(args) => compare::run(*args),
             Command::Model(args) => model::run(args),
+            Command::Profile(args) => profile::run(args),
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Controller(args) => controller::run(args),

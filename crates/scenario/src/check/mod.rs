@@ -1,5 +1,4 @@
 //! From the file as written to a scenario whose names are resolved and limits kept.
-mod law;
 mod nodes;
 mod offered;
 mod queues;
@@ -38,6 +37,10 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     fn error(&self, span: Range<usize>, problem: String) -> ScenarioError {
         ScenarioError::at(self.file, self.text, &span, problem)
+    }
+
+    fn problem(&self, problem: weir_profile::Problem) -> ScenarioError {
+        self.error(problem.span, problem.text)
     }
 
     fn default_name(&self) -> String {

@@ -24,9 +24,9 @@ pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Ten
 }
 
 pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Switch, place: u64) -> Checked<Switch> {
-    let name = names.claim(source, item.name)?;
+    let name = names.claim(source, item.name.clone())?;
+    let timing = timing::switch(source, &name, &item)?;
     let (tables, max_entries) = table_limits(source, &name, item.tables, item.max_entries)?;
-    let timing = item.timing.map(|timing| timing::switch(source, &name, timing)).transpose()?;
     Ok(Switch {
         name,
         timing,

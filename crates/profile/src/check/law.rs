@@ -1,8 +1,6 @@
 //! Laws of service times.
-use super::{Checked, Source};
 use crate::ServiceTime;
-use crate::document;
-use std::ops::Range;
+use crate::written;
 use toml::{Table, Value};
 use weir_model::{Law, ModelError};
 use weir_units::Seconds;
@@ -17,24 +15,15 @@ const LAWS: [(&str, &[&str]); 6] = [
     ("lattice", &["values", "probs"]),
 ];
 /// Longest time, in seconds.
-pub(super) const MAX_SERVICE_S: f64 = 3600.0;
+pub const MAX_SERVICE_S: f64 = 3600.0;
 /// Longest time for a byte, in seconds.
 const MAX_PER_BYTE_S: f64 = 1.0;
 
-/// A service time; `what` names it in errors.
-pub(super) fn service_time(
-    source: &Source<'_>,
-    what: &str,
-    span: Range<usize>,
-    law: &document::Law,
-) -> Checked<ServiceTime> {
-    read(law).map_err(|problem| source.error(span, format!("{what}: {problem}")))
-}
-
-fn read(law: &document::Law) -> Result<ServiceTime, String> {
+/// A service time, or what is wrong with it.
+pub(crate) fn read(law: &written::Law) -> Result<ServiceTime, String> {
     match law {
-        document::Law::Time(text) => Ok(ServiceTime { law: constant(seconds(text)?)?, per_byte_s: 0.0 }),
-        document::Law::Table(table) => Ok(ServiceTime { law: of_table(table)?, per_byte_s: per_byte(table)? }),
+        written::Law::Time(text) => Ok(ServiceTime { law: constant(seconds(text)?)?, per_byte_s: 0.0 }),
+        written::Law::Table(table) => Ok(ServiceTime { law: of_table(table)?, per_byte_s: per_byte(table)? }),
     }
 }
 

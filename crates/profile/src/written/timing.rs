@@ -1,4 +1,4 @@
-//! How long devices take, as written.
+//! How long a switch takes, as written.
 use serde::Deserialize;
 use toml::Spanned;
 use weir_units::{Seconds, Span};
@@ -9,14 +9,17 @@ use weir_units::{Seconds, Span};
     untagged,
     expecting = "a time such as `9us`, or a table with `law`, for example { law = \"exponential\", mean = \"7.5ms\" }"
 )]
-pub(crate) enum Law {
+pub enum Law {
+    /// Always this long.
     Time(String),
+    /// By a law.
     Table(toml::Table),
 }
 
+/// How long a switch takes: `[switch.timing]` of scenarios, `[timing]` of profiles.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Timing {
+pub struct Timing {
     pub(crate) data: Option<Spanned<Law>>,
     pub(crate) data_buffer: Option<Spanned<u32>>,
     pub(crate) packet_in: Option<Spanned<Law>>,

@@ -1,0 +1,183 @@
+//! `weir profile`: how devices behave in time, in files.
+mod text;
+
+use anyhow::Context;
+use serde_json::json;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use weir_profile::{Profile, SHIPPED, differences, figures};
+
+/// Exit status of `diff` for profiles that differ.
+const DIFFERENT: u8 = 1;
+
+/// Looks at profiles: how devices behave in time, as they were measured. PROFILE is a file, or the name of one that comes with weir.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the profiles that come with weir
+    List(List),
+    /// Show a profile's parameters, with what their values rest on
+    Show(Show),
+    /// Compare two profiles, parameter by parameter; the exit status is 1 if they differ
+    Diff(Diff),
+    /// Check profile files
+    Validate(Validate),
+    /// Write a page with charts of a profile's laws
+    Plot(Plot),
+}
+
+#[derive(clap::Args)]
+struct List {
+    /// Print the result as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct Show {
+    /// A profile
+    #[arg(value_name = "PROFILE")]
+    profile: String,
+    /// Print the result as one JSON document, in seconds
+    #[arg(long)]
+    json: bool,
+    /// Print the file itself, such as to begin one of your own with
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
+}
+
+#[derive(clap::Args)]
+struct Diff {
+    /// A profile
+    #[arg(value_name = "PROFILE")]
+    left: String,
+    /// Another
+    #[arg(value_name = "PROFILE")]
+    right: String,
+    /// Print the result as one JSON document, in seconds
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct Validate {
+    /// Profiles
+    #[arg(value_name = "PROFILE", required = true)]
+    profiles: Vec<String>,
+}
+
+#[derive(clap::Args)]
+struct Plot {
+    /// A profile
+    #[arg(value_name = "PROFILE")]
+    profile: String,
+    /// Where the page goes
+    #[arg(short, long, value_name = "FILE.html", default_value = "profile.html")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Command::List(list) => self::list(&list),
+        Command::Show(show) => self::show(&show),
+        Command::Diff(diff) => self::diff(&diff),
+        Command::Validate(validate) => self::validate(&validate),
+        Command::Plot(plot) => self::plot(&plot),
+    }
+}
+
+fn find(name: &str) -> anyhow::Result<Profile> {
+    Ok(Profile::find(name, Path::new(""))?)
+}
+
+/// A reader that has gone away misses the text, nothing else.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn list(list: &List) -> anyhow::Result<ExitCode> {
+    let profiles = SHIPPED.iter().map(|(name, _)| find(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    if list.json {
+        let of =
+            |profile: &Profile| json!({ "name": profile.name, "device": profile.device, "origin": profile.origin });
+        print(&(serde_json::to_string_pretty(&profiles.iter().map(of).collect::<Vec<_>>())? + "\n"));
+    } else {
+        print(&text::list(&profiles));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(show: &Show) -> anyhow::Result<ExitCode> {
+    let profile = find(&show.profile)?;
+    if show.toml {
+        match SHIPPED.iter().find(|(name, _)| *name == show.profile) {
+            Some((_, text)) => print(text),
+            None => print(&std::fs::read_to_string(&show.profile).with_context(|| format!("read {}", show.profile))?),
+        }
+    } else if show.json {
+        let document = json!({
+            "name": profile.name,
+            "device": profile.device,
+            "origin": profile.origin,
+            "source": profile.source,
+            "measured_with": profile.measured_with,
+            "date": profile.date,
+            "runs": profile.runs,
+            "parameters": profile.parameters(),
+        });
+        print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    } else {
+        print(&text::show(&profile));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
+    let (left, right) = (find(&diff.left)?, find(&diff.right)?);
+    let found = differences(&left, &right);
+    if diff.json {
+        let document = json!({ "left": diff.left, "right": diff.right, "differences": found });
+        print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    } else {
+        print(&text::diff(&diff.left, &diff.right, &found));
+    }
+    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DIFFERENT) })
+}
+
+/// Says what is wrong with each, not with the first alone.
+fn validate(validate: &Validate) -> anyhow::Result<ExitCode> {
+    let mut wrong = 0;
+    for name in &validate.profiles {
+        match find(name) {
+            Ok(profile) => {
+                print(&format!("{name}: {} parameters, {}\n", profile.parameters().len(), profile.origin.words()))
+            }
+            Err(error) => {
+                wrong += 1;
+                eprintln!("{error}");
+            }
+        }
+    }
+    anyhow::ensure!(wrong == 0, "{wrong} of {} profiles are wrong", validate.profiles.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn plot(plot: &Plot) -> anyhow::Result<ExitCode> {
+    let profile = find(&plot.profile)?;
+    let charts = figures(&profile);
+    anyhow::ensure!(
+        !charts.is_empty(),
+        "{}: found no [[level]], expected one at least: charts show what changes of tables cost",
+        plot.profile
+    );
+    std::fs::write(&plot.output, text::page(&profile, &charts))
+        .with_context(|| format!("--output: write {}", plot.output.display()))?;
+    print(&format!("{} charts in {}\n", charts.len(), plot.output.display()));
+    Ok(ExitCode::SUCCESS)
+}

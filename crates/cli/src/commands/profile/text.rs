@@ -1,0 +1,82 @@
+//! Profiles for people to read.
+use std::fmt::Write as _;
+use weir_plot::{Cell, Figure, Page, Table};
+use weir_profile::{Difference, Parameter, Profile};
+
+pub(super) fn list(profiles: &[Profile]) -> String {
+    profiles.iter().fold(String::new(), |mut text, profile| {
+        let _ = writeln!(text, "{:16} {} ({})", profile.name, profile.device, profile.origin.words());
+        text
+    })
+}
+
+pub(super) fn show(profile: &Profile) -> String {
+    let mut text = format!("{}: {}\n{}: {}\n", profile.name, profile.device, profile.origin.words(), profile.source);
+    let measured = profile.measured_with.iter().chain(&profile.date).map(String::as_str).collect::<Vec<_>>();
+    if !measured.is_empty() {
+        let _ = writeln!(text, "measured with {}", measured.join(", "));
+    }
+    if let Some(runs) = &profile.runs {
+        let _ = writeln!(text, "runs in {}", runs.display());
+    }
+    let parameters = profile.parameters();
+    let width = |of: &dyn Fn(&Parameter) -> usize| parameters.iter().map(of).max().unwrap_or(0);
+    let (key, value) = (width(&|parameter| parameter.key.len()), width(&|parameter| parameter.shown().len()).min(40));
+    for parameter in &parameters {
+        let line = format!("  {:key$}  {:value$}  {}", parameter.key, parameter.shown(), evidence(parameter));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// What a value rests on, in words.
+fn evidence(parameter: &Parameter) -> String {
+    let Some(evidence) = &parameter.evidence else { return String::new() };
+    let interval = evidence.interval.map(|[low, high]| format!("{} to {}", parameter.show(low), parameter.show(high)));
+    let r2 = evidence.r2.map(|r2| format!("R2 {r2:.4}"));
+    let samples = evidence.samples.map(|samples| format!("{samples} samples"));
+    [interval, r2, samples, evidence.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+pub(super) fn diff(left: &str, right: &str, found: &[Difference]) -> String {
+    if found.is_empty() {
+        return format!("{left} and {right} are alike\n");
+    }
+    let shown = |side: &Option<Parameter>| side.as_ref().map_or_else(|| "-".to_owned(), Parameter::shown);
+    let mut rows = vec![["parameter".to_owned(), left.to_owned(), right.to_owned()]];
+    rows.extend(
+        found.iter().map(|difference| [difference.key.clone(), shown(&difference.left), shown(&difference.right)]),
+    );
+    let width = |at: usize| rows.iter().map(|row| row[at].len()).max().unwrap_or(0).min(40);
+    let widths = [width(0), width(1), width(2)];
+    let notes = std::iter::once("difference".to_owned()).chain(found.iter().map(note));
+    rows.iter().zip(notes).fold(String::new(), |mut text, ([key, left, right], note)| {
+        let [a, b, c] = widths;
+        let _ = writeln!(text, "{}", format!("{key:a$}  {left:b$}  {right:c$}  {note}").trim_end());
+        text
+    })
+}
+
+fn note(difference: &Difference) -> String {
+    let far = difference.relative.map(|share| format!("{:+.1} %", share * 100.0));
+    let overlap = difference.overlap.map(|overlap| if overlap { "intervals overlap" } else { "intervals apart" });
+    [far, overlap.map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn page(profile: &Profile, charts: &[Figure]) -> String {
+    let mut page = Page::new(&format!("{}: {}", profile.name, profile.device));
+    page.text(&format!("{}: {}", profile.origin.words(), profile.source));
+    for chart in charts {
+        page.figure(chart, "");
+    }
+    let row = |parameter: &Parameter| {
+        [parameter.key.clone(), parameter.shown(), evidence(parameter)].map(Cell::from).to_vec()
+    };
+    page.heading("Parameters");
+    page.table(&Table {
+        head: ["parameter", "value", "rests on"].map(str::to_owned).to_vec(),
+        rows: profile.parameters().iter().map(row).collect(),
+        texts: 3,
+    });
+    page.finish(concat!("weir profile plot, weir ", env!("CARGO_PKG_VERSION")))
+}

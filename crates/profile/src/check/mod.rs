@@ -1,0 +1,13 @@
+//! From what is written to what it means, within limits.
+mod law;
+mod levels;
+mod profile;
+mod reader;
+mod timing;
+
+pub(crate) use profile::profile;
+pub(crate) use reader::Checked;
+
+pub use law::MAX_SERVICE_S;
+pub use reader::{Problem, Reader};
+pub use timing::timing;

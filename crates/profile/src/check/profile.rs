@@ -1,0 +1,131 @@
+//! A whole profile.
+use super::levels::{self, Levels};
+use super::reader::{Checked, Problem, Reader};
+use super::timing;
+use crate::evidence::Found;
+use crate::timing::{ControlPath, Returns, ServiceTime, SwitchTiming};
+use crate::written::Document;
+use crate::{Barrier, LevelForwarding, MAX_TEXT, MatchKind, Origin, Profile};
+use std::path::PathBuf;
+use std::time::Duration;
+use toml::Spanned;
+use weir_model::Law;
+use weir_model::switch::forward::BASE;
+
+/// What rounding leaves of a value at the end of its interval.
+const ROUNDING: f64 = 1e-9;
+
+/// Checks a profile and puts it together.
+pub(crate) fn profile(document: Document, found: Found) -> Checked<Profile> {
+    let reader = Reader { what: String::new() };
+    let origin = *document.origin.as_ref();
+    let texts = [Some(&document.name), Some(&document.device), Some(&document.source)];
+    for text in texts.into_iter().chain([&document.measured_with, &document.date, &document.runs].map(Option::as_ref)) {
+        check_text(&reader, text)?;
+    }
+    if origin == Origin::Measured && document.measured_with.is_none() {
+        return Err(reader.error(&document.origin, "origin: found measured, expected measured_with as well: by what"));
+    }
+    let Levels { tables, names, forwarding } = levels::levels(&document)?;
+    let mut made = Profile {
+        timing: service_times(&document, forwarding.first().and_then(Option::as_ref))?,
+        barrier: barrier(&document)?,
+        name: document.name.as_ref().clone(),
+        device: document.device.into_inner(),
+        origin,
+        source: document.source.into_inner(),
+        measured_with: document.measured_with.map(Spanned::into_inner),
+        date: document.date.map(Spanned::into_inner),
+        runs: document.runs.map(|runs| PathBuf::from(runs.into_inner())),
+        tables,
+        levels: names,
+        forwarding,
+        evidence: Default::default(),
+    };
+    let nothing = made.tables.is_none() && made.timing.is_none() && made.barrier == Barrier { waits: true, lag: None };
+    match (nothing, origin) {
+        (false, Origin::Native) => {
+            let problem = "origin: found native with times, expected none of [[level]], [timing] and [barrier]";
+            return Err(reader.error(&document.origin, problem));
+        }
+        (true, Origin::Measured | Origin::Literature | Origin::Assumed) => {
+            let problem = "found nothing that takes time, expected [[level]] or [timing], or origin = \"native\"";
+            return Err(reader.error(&document.name, problem));
+        }
+        _ => {}
+    }
+    attach(&mut made, found)?;
+    Ok(made)
+}
+
+fn check_text(reader: &Reader, text: Option<&Spanned<String>>) -> Checked<()> {
+    match text {
+        Some(wrong) if wrong.as_ref().trim().is_empty() || wrong.as_ref().len() > MAX_TEXT => {
+            Err(reader
+                .error(wrong, &format!("found a text of {} bytes, expected 1 to {MAX_TEXT}", wrong.as_ref().len())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn barrier(document: &Document) -> Checked<Barrier> {
+    let Some(barrier) = &document.barrier else { return Ok(Barrier { waits: true, lag: None }) };
+    let reader = Reader { what: "barrier".to_owned() };
+    let lag = reader.law("lag", barrier.lag.as_ref())?.filter(|lag| *lag != ServiceTime::default());
+    if let (Some(written), Some(_)) = (&barrier.lag, lag.as_ref().filter(|lag| lag.per_byte_s > 0.0)) {
+        return Err(reader.error(written, "lag: found per_byte, expected a time without it: a barrier has no length"));
+    }
+    Ok(Barrier { waits: barrier.waits.unwrap_or(true), lag })
+}
+
+/// Service times as they are written; the data path's are those of the first table's packets if nothing else is said.
+fn service_times(document: &Document, first: Option<&LevelForwarding>) -> Checked<Option<SwitchTiming>> {
+    let reader = Reader { what: "timing".to_owned() };
+    let data = first.and_then(at_base);
+    let Some(written) = &document.timing else {
+        return Ok(data.map(|data| SwitchTiming {
+            data: Some(data),
+            data_buffer: None,
+            gate: None,
+            control: ControlPath::Agents { packet_in: None, packet_out: None, shared: false, buffer: None },
+            returns: Returns::Direct,
+            write: Duration::ZERO,
+            slow: timing::DEFAULT_SLOW,
+        }));
+    };
+    timing::with_data(&reader, written, data).map(Some)
+}
+
+/// How long an idle table takes for packets of any length, everything else being as at the base.
+fn at_base(level: &LevelForwarding) -> Option<ServiceTime> {
+    let law = level.of(MatchKind::L2L3);
+    let per_byte_s = law.slopes.per_byte_s.max(0.0);
+    let constant = (law.base_s - per_byte_s * BASE.bytes).max(0.0);
+    let law = if constant > 0.0 { Some(Law::constant(constant).ok()?) } else { None };
+    Some(ServiceTime { law, per_byte_s }).filter(|time| *time != ServiceTime::default())
+}
+
+/// Gives each parameter what its value rests on.
+fn attach(profile: &mut Profile, found: Found) -> Checked<()> {
+    let parameters = profile.parameters();
+    for (key, (evidence, span)) in found {
+        let Some(parameter) = parameters.iter().find(|parameter| parameter.key == key) else {
+            let text = format!("{key}: found interval, r2, samples or note, expected them at parameters that are used");
+            return Err(Problem { span, text });
+        };
+        if let Some([low, high]) = evidence.interval {
+            let Some(value) = parameter.value.number() else {
+                let text = format!("{key}: found an interval, expected none: the value is not one number");
+                return Err(Problem { span, text });
+            };
+            let slack = ROUNDING * value.abs().max(low.abs()).max(high.abs());
+            if value < low - slack || value > high + slack {
+                let [value, low, high] = [value, low, high].map(|number| parameter.show(number));
+                let text = format!("{key}: found {value} and the interval {low} to {high}, expected the value in it");
+                return Err(Problem { span, text });
+            }
+        }
+        profile.evidence.insert(key, evidence);
+    }
+    Ok(())
+}

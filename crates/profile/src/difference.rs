@@ -1,0 +1,46 @@
+//! Two profiles side by side.
+use crate::{Parameter, Profile, Value};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A parameter in which two profiles are not alike.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// Its key.
+    pub key: String,
+    /// As the first has it; none if it does not.
+    pub left: Option<Parameter>,
+    /// As the second has it.
+    pub right: Option<Parameter>,
+    /// How far the second is from the first, as a share of the first; none if either is no number, or the first is 0.
+    pub relative: Option<f64>,
+    /// Whether what holds the true values overlaps; none if an interval is missing.
+    pub overlap: Option<bool>,
+}
+
+/// Parameters in which two profiles differ, in the order of the first, then of the second.
+pub fn differences(left: &Profile, right: &Profile) -> Vec<Difference> {
+    let (left, right) = (left.parameters(), right.parameters());
+    let mut seen = BTreeSet::new();
+    let keys = left.iter().chain(&right).map(|parameter| parameter.key.as_str()).filter(|key| seen.insert(*key));
+    let find = |list: &[Parameter], key: &str| list.iter().find(|parameter| parameter.key == key).cloned();
+    keys.filter_map(|key| difference(key, find(&left, key), find(&right, key))).collect()
+}
+
+fn difference(key: &str, left: Option<Parameter>, right: Option<Parameter>) -> Option<Difference> {
+    let value = |side: &Option<Parameter>| side.as_ref().map(|parameter| parameter.value.clone());
+    if value(&left) == value(&right) {
+        return None;
+    }
+    let number = |side: &Option<Parameter>| side.as_ref().and_then(|parameter| Value::number(&parameter.value));
+    let interval = |side: &Option<Parameter>| side.as_ref()?.evidence.as_ref()?.interval;
+    let relative = match (number(&left), number(&right)) {
+        (Some(left), Some(right)) if left != 0.0 => Some((right - left) / left),
+        _ => None,
+    };
+    let overlap = match (interval(&left), interval(&right)) {
+        (Some([low, high]), Some([from, to])) => Some(low <= to && from <= high),
+        _ => None,
+    };
+    Some(Difference { key: key.to_owned(), left, right, relative, overlap })
+}

@@ -1,0 +1,130 @@
+//! What a parameter's value rests on. Any value of a profile may be written alone, or as `{ value = .., interval = [.., ..], r2 = .., samples = ..,
+//! note = ".." }`; laws have these keys beside their own. They are taken out before the rest is read, so that values have one form.
+use crate::check::{Checked, Problem};
+use crate::number::Quantity;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+/// Keys of a value's evidence.
+const KEYS: [&str; 4] = ["interval", "r2", "samples", "note"];
+/// Tables in tables at most.
+const MAX_DEPTH: usize = 16;
+
+/// What a value rests on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Evidence {
+    /// What holds the true value 19 times in 20, in the parameter's unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// Share of the variance that the fit explains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub r2: Option<f64>,
+    /// Samples behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
+    /// Where it comes from, what to know about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    interval: Option<Spanned<[Quantity; 2]>>,
+    r2: Option<Spanned<f64>>,
+    samples: Option<Spanned<u64>>,
+    note: Option<Spanned<String>>,
+}
+
+/// Evidence with its place in the file, by the parameter's key.
+pub(crate) type Found = BTreeMap<String, (Evidence, Range<usize>)>;
+
+/// Takes all evidence out of a table.
+pub(crate) fn take(table: &mut DeTable<'_>, path: &str, depth: usize, found: &mut Found) -> Checked<()> {
+    for (key, value) in table.iter_mut() {
+        let path = if path.is_empty() { key.get_ref().to_string() } else { format!("{path}.{}", key.get_ref()) };
+        take_value(value, &path, depth, found)?;
+    }
+    Ok(())
+}
+
+fn take_value(value: &mut Spanned<DeValue<'_>>, path: &str, depth: usize, found: &mut Found) -> Checked<()> {
+    let span = value.span();
+    if depth > MAX_DEPTH {
+        let text = format!("{path}: found more than {MAX_DEPTH} tables in each other, expected a profile");
+        return Err(Problem { span, text });
+    }
+    match value.as_mut() {
+        DeValue::Table(table) if table.contains_key("value") || table.contains_key("law") => {
+            if let Some(evidence) = take_keys(table, path)? {
+                found.insert(path.to_owned(), (evidence, span.clone()));
+            }
+            let Some(inner) = table.remove("value") else { return Ok(()) };
+            if let Some((key, _)) = table.iter().next() {
+                let expected = format!("expected value, {}", KEYS.join(", "));
+                return Err(Problem {
+                    span: key.span(),
+                    text: format!("{path}: found `{}`, {expected}", key.get_ref()),
+                });
+            }
+            *value = inner;
+            Ok(())
+        }
+        DeValue::Table(table) => take(table, path, depth + 1, found),
+        DeValue::Array(items) => items
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|(at, item)| take_value(item, &format!("{path}{}", at + 1), depth + 1, found)),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the evidence of one value.
+fn take_keys(table: &mut DeTable<'_>, path: &str) -> Checked<Option<Evidence>> {
+    let mut taken = DeTable::new();
+    for key in KEYS {
+        if let Some((name, value)) = table.remove_entry(key) {
+            taken.insert(name, value);
+        }
+    }
+    if taken.is_empty() {
+        return Ok(None);
+    }
+    let whole = taken.values().next().map_or(0..0, Spanned::span);
+    let spanned = Spanned::new(whole.clone(), DeValue::Table(taken));
+    let written = Written::deserialize(ValueDeserializer::from(spanned)).map_err(|error| Problem {
+        span: error.span().unwrap_or(whole),
+        text: format!("{path}: {}", error.message()),
+    })?;
+    written.checked(path).map(Some)
+}
+
+impl Written {
+    fn checked(self, path: &str) -> Checked<Evidence> {
+        let wrong = |span, text: String| Err(Problem { span, text: format!("{path}: {text}") });
+        if let Some(interval) = &self.interval {
+            let [low, high] = interval.as_ref();
+            if !(low.0.is_finite() && high.0.is_finite() && low.0 <= high.0) {
+                let found = format!("interval: found {} to {}, expected the lower end first", low.0, high.0);
+                return wrong(interval.span(), found);
+            }
+        }
+        if let Some(r2) = self.r2.as_ref().filter(|r2| !(r2.as_ref().is_finite() && *r2.as_ref() <= 1.0)) {
+            return wrong(r2.span(), format!("r2: found {}, expected at most 1", r2.as_ref()));
+        }
+        if let Some(none) = self.samples.as_ref().filter(|samples| *samples.as_ref() == 0) {
+            return wrong(none.span(), "samples: found 0, expected 1 or more, or no `samples`".to_owned());
+        }
+        if let Some(long) = self.note.as_ref().filter(|note| note.as_ref().len() > crate::MAX_TEXT) {
+            return wrong(long.span(), format!("note: expected at most {} bytes", crate::MAX_TEXT));
+        }
+        Ok(Evidence {
+            interval: self.interval.map(|interval| interval.into_inner().map(|end| end.0)),
+            r2: self.r2.map(Spanned::into_inner),
+            samples: self.samples.map(Spanned::into_inner),
+            note: self.note.map(Spanned::into_inner),
+        })
+    }
+}

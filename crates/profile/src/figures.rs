@@ -1,0 +1,122 @@
+//! A profile's laws as charts.
+use crate::{LevelForwarding, MatchKind, Profile};
+use weir_model::switch::costs::{Adding, Changing, add_s, modify_s};
+use weir_model::switch::device::SwitchModel;
+use weir_model::switch::forward::{At, BASE};
+use weir_model::switch::speedup::Batch;
+use weir_plot::{Axis, Chart, Figure, Look, Point, Series};
+
+/// Entries up to which a level without limit is drawn.
+const ENTRIES: u64 = 8_000;
+/// Points of a line.
+const POINTS: u32 = 60;
+
+/// Charts of what a profile says: changes over existing entries and over batches, packets over lengths and times between them. None if it has no tables.
+pub fn figures(profile: &Profile) -> Vec<Figure> {
+    let Some(tables) = &profile.tables else { return Vec::new() };
+    let mut charts = vec![over_entries(profile, tables)];
+    if tables.batching.most > 1 {
+        charts.push(over_batches(profile, tables));
+    }
+    if profile.forwarding.iter().any(Option::is_some) {
+        charts.push(over_bytes(profile));
+        charts.push(over_gaps(profile));
+    }
+    charts.into_iter().map(Figure::Chart).collect()
+}
+
+fn chart(profile: &Profile, name: &str, title: &str, x: Axis, unit: &str, series: Vec<Series>) -> Chart {
+    Chart {
+        name: format!("{}-{name}", profile.name),
+        title: format!("{}: {title}", profile.name),
+        x,
+        y: Axis::linear(unit),
+        series,
+    }
+}
+
+/// The law of a command in a level with that many entries; ascending priorities move them all.
+fn command_s(tables: &SwitchModel, at: usize, command: &str, entries: u64, batch: u32) -> Option<f64> {
+    let costs = &tables.levels[at].costs;
+    let batch = Batch { commands: batch, most: tables.batching.most };
+    let adding = |overhead, shifts| {
+        let (shift_s, write_s) = (costs.shift_s, costs.write_s);
+        add_s(&Adding { overhead, entries, shifts, batch, shift_s, write_s }).ok()
+    };
+    match command {
+        "add, one priority" => adding(costs.add.single, 0),
+        "add, descending" => adding(costs.add.several, 0),
+        "add, ascending" => adding(costs.add.several, entries),
+        _ => {
+            let overhead = costs.modify.several;
+            let (search_s, write_s) = (costs.search_s, costs.write_s);
+            modify_s(&[Changing { overhead, entries, matching: 1, search_s, write_s }], batch).ok()
+        }
+    }
+}
+
+const COMMANDS: [&str; 4] = ["add, one priority", "add, descending", "add, ascending", "modify"];
+
+fn over_entries(profile: &Profile, tables: &SwitchModel) -> Chart {
+    let mut series = Vec::new();
+    for (at, level) in tables.levels.iter().enumerate() {
+        let most = level.size.unwrap_or(ENTRIES);
+        for command in COMMANDS {
+            let point = |step: u32| {
+                let entries = most * u64::from(step) / u64::from(POINTS);
+                Some(Point::new(entries as f64, command_s(tables, at, command, entries, 1)? * 1e3))
+            };
+            let points = (0..=POINTS).filter_map(point).collect();
+            series.push(Series::looking(format!("{}: {command}", profile.levels[at]), Look::Curve, points));
+        }
+    }
+    chart(profile, "entries", "one command alone", Axis::linear("entries in the level"), "ms", series)
+}
+
+fn over_batches(profile: &Profile, tables: &SwitchModel) -> Chart {
+    let most = tables.batching.most;
+    let mut series = Vec::new();
+    for (at, level) in tables.levels.iter().enumerate() {
+        let entries = level.size.unwrap_or(ENTRIES).min(ENTRIES) / 2;
+        for command in COMMANDS {
+            let point = |step: u32| {
+                let batch = 1 + (most - 1) * step / POINTS;
+                Some(Point::new(f64::from(batch), command_s(tables, at, command, entries, batch)? * 1e3))
+            };
+            let points = (0..=POINTS).filter_map(point).collect();
+            let name = format!("{}: {command}, {entries} entries", profile.levels[at]);
+            series.push(Series::looking(name, Look::Curve, points));
+        }
+    }
+    chart(profile, "batches", "one command of a batch", Axis::linear("commands in the batch"), "ms", series)
+}
+
+/// A line for each level and kind of match.
+fn forward(profile: &Profile, mut point: impl FnMut(&LevelForwarding, MatchKind, u32) -> Option<Point>) -> Vec<Series> {
+    let mut series = Vec::new();
+    for (name, law) in profile.levels.iter().zip(&profile.forwarding) {
+        let Some(law) = law else { continue };
+        for kind in MatchKind::ALL.into_iter().zip(law.base_s).filter(|(_, base)| base.is_some()).map(|(kind, _)| kind)
+        {
+            let points = (0..=POINTS).filter_map(|step| point(law, kind, step)).collect();
+            series.push(Series::looking(format!("{name}: {}", kind.name()), Look::Steps, points));
+        }
+    }
+    series
+}
+
+fn over_bytes(profile: &Profile) -> Chart {
+    let series = forward(profile, |law, kind, step| {
+        let bytes = 64.0 + 1450.0 * f64::from(step) / f64::from(POINTS);
+        Some(Point::new(bytes, law.forward(kind, At { bytes, ..BASE }).ok()?.delay_s * 1e6))
+    });
+    chart(profile, "bytes", "packets of an idle switch", Axis::linear("bytes"), "us", series)
+}
+
+fn over_gaps(profile: &Profile) -> Chart {
+    let series = forward(profile, |law, kind, step| {
+        let gap_s = 1e-4 * 10f64.powf(4.0 * f64::from(step) / f64::from(POINTS));
+        Some(Point::new(gap_s * 1e3, law.forward(kind, At { gap_s, ..BASE }).ok()?.delay_s * 1e6))
+    });
+    chart(profile, "gaps", "packets of an idle switch", Axis::log("ms between packets"), "us", series)
+}

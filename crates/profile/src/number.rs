@@ -1,0 +1,59 @@
+//! Times that may be negative, and numbers with or without a unit.
+use serde::Deserialize;
+use weir_units::Seconds;
+
+/// Seconds, as slopes have them: `-0.4ns`, `2us`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Signed(pub(crate) f64);
+
+/// Reads `-0.4ns`, in seconds.
+pub(crate) fn signed(text: &str) -> Result<f64, String> {
+    let (sign, rest) = text.trim().strip_prefix('-').map_or((1.0, text.trim()), |rest| (-1.0, rest));
+    let seconds = rest.parse::<Seconds>().map_err(|error| error.to_string())?;
+    Ok(sign * seconds.0)
+}
+
+/// Shows seconds with a unit that fits, also negative ones.
+pub(crate) fn show_seconds(seconds: f64) -> String {
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    format!("{sign}{}", Seconds(seconds.abs()))
+}
+
+impl<'de> Deserialize<'de> for Signed {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        signed(&text).map(Signed).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A number, or a time with its unit (in seconds).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Quantity(pub(crate) f64);
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a number, or a time such as `7.5ms`")]
+        enum Either {
+            Number(f64),
+            Text(String),
+        }
+        match Either::deserialize(from)? {
+            Either::Number(number) => Ok(Quantity(number)),
+            Either::Text(text) => signed(&text).map(Quantity).map_err(serde::de::Error::custom),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slopes_may_be_negative() {
+        assert_eq!(signed("-2us").map(f64::to_bits), Ok((-2e-6_f64).to_bits()));
+        assert_eq!(signed(" 2us").map(f64::to_bits), Ok(2e-6_f64.to_bits()));
+        assert!(signed("--2us").is_err() && signed("2").is_err());
+        assert_eq!((show_seconds(-0.0021), show_seconds(0.0)), ("-2.1ms".to_owned(), "0ns".to_owned()));
+    }
+}

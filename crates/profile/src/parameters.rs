@@ -1,0 +1,262 @@
+//! A profile as a list of parameters: what is shown, compared and given to other programs.
+use crate::number::show_seconds;
+use crate::timing::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
+use crate::{Evidence, LevelForwarding, MatchKind, Profile};
+use serde::Serialize;
+use std::time::Duration;
+use weir_model::switch::costs::ByPriorities;
+use weir_model::switch::device::Level;
+use weir_model::switch::speedup::{Overhead, Speedup};
+use weir_model::{Law, Shape};
+
+/// A parameter's value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A number in the parameter's unit.
+    Number(f64),
+    /// Several of them.
+    Numbers(Vec<f64>),
+    /// A word.
+    Text(String),
+    /// A law of times.
+    Law {
+        /// The law; none if only `per_byte_s` takes time.
+        law: Option<Law>,
+        /// Seconds for each byte.
+        per_byte_s: f64,
+        /// Mean without bytes, in seconds.
+        mean_s: f64,
+    },
+}
+
+impl Value {
+    /// The number it is, or a law's mean.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) | Value::Law { mean_s: number, .. } => Some(*number),
+            Value::Numbers(_) | Value::Text(_) => None,
+        }
+    }
+}
+
+/// A parameter of a profile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parameter {
+    /// Its place in the file, such as `level1.add.single.per_entry`.
+    pub key: String,
+    /// Its unit: `s`, `entries`, `packets`, `commands`, `1/s`, or none.
+    pub unit: &'static str,
+    /// Its value.
+    pub value: Value,
+    /// What the value rests on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+impl Parameter {
+    /// Shows a number in its unit.
+    pub fn show(&self, number: f64) -> String {
+        match self.unit {
+            "s" => show_seconds(number),
+            "" => number.to_string(),
+            unit => format!("{number} {unit}"),
+        }
+    }
+
+    /// Shows its value.
+    pub fn shown(&self) -> String {
+        match &self.value {
+            Value::Number(number) => self.show(*number),
+            Value::Numbers(numbers) => numbers.iter().map(|number| self.show(*number)).collect::<Vec<_>>().join(", "),
+            Value::Text(text) => text.clone(),
+            Value::Law { law, per_byte_s, .. } => show_service(law.as_ref(), *per_byte_s),
+        }
+    }
+}
+
+fn show_service(law: Option<&Law>, per_byte_s: f64) -> String {
+    let law = law.map(show_law);
+    let bytes = (per_byte_s > 0.0).then(|| format!("{} a byte", show_seconds(per_byte_s)));
+    [law, bytes].into_iter().flatten().collect::<Vec<_>>().join(" + ")
+}
+
+fn show_law(law: &Law) -> String {
+    match law.parts() {
+        [part] => show_shape(&part.shape),
+        parts => {
+            let part = |part: &weir_model::Part| format!("{:.4} {}", part.weight, show_shape(&part.shape));
+            format!(
+                "one of {} (mean {})",
+                parts.iter().map(part).collect::<Vec<_>>().join(", "),
+                show_seconds(law.mean())
+            )
+        }
+    }
+}
+
+fn show_shape(shape: &Shape) -> String {
+    match shape {
+        Shape::Constant(value) => show_seconds(*value),
+        Shape::Exponential(mean) => format!("exponential {}", show_seconds(*mean)),
+        Shape::Gamma { mean, scv } => format!("gamma {}, scv {scv:.4}", show_seconds(*mean)),
+        Shape::Uniform { low, high } => format!("uniform {} to {}", show_seconds(*low), show_seconds(*high)),
+    }
+}
+
+/// Gathers parameters.
+struct List<'a> {
+    profile: &'a Profile,
+    made: Vec<Parameter>,
+}
+
+impl Profile {
+    /// All parameters, in the order of the file.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let mut list = List { profile: self, made: Vec::new() };
+        list.switch();
+        if let Some(timing) = &self.timing {
+            list.timing(timing);
+        }
+        list.made
+    }
+}
+
+impl List<'_> {
+    fn add(&mut self, key: String, unit: &'static str, value: Value) {
+        let evidence = self.profile.evidence.get(&key).cloned();
+        self.made.push(Parameter { key, unit, value, evidence });
+    }
+
+    fn seconds(&mut self, key: String, seconds: f64) {
+        self.add(key, "s", Value::Number(seconds));
+    }
+
+    fn service(&mut self, key: &str, service: Option<&ServiceTime>) {
+        let Some(ServiceTime { law, per_byte_s }) = service else { return };
+        let mean_s = law.as_ref().map_or(0.0, Law::mean);
+        self.add(key.to_owned(), "s", Value::Law { law: law.clone(), per_byte_s: *per_byte_s, mean_s });
+    }
+
+    fn packets(&mut self, key: &str, packets: Option<u32>) {
+        if let Some(packets) = packets {
+            self.add(key.to_owned(), "packets", Value::Number(packets.into()));
+        }
+    }
+
+    fn duration(&mut self, key: &str, time: Duration) {
+        self.seconds(key.to_owned(), time.as_secs_f64());
+    }
+
+    fn switch(&mut self) {
+        let profile = self.profile;
+        self.service("barrier.lag", profile.barrier.lag.as_ref());
+        if !profile.barrier.waits {
+            self.add("barrier.waits".to_owned(), "", Value::Text("false".to_owned()));
+        }
+        let Some(tables) = &profile.tables else { return };
+        if tables.batching.most > 1 {
+            self.seconds("batching.timeout".to_owned(), tables.batching.timeout_s);
+            self.add("batching.most".to_owned(), "commands", Value::Number(tables.batching.most.into()));
+        }
+        if !tables.policy.0.is_empty() {
+            let rank = |rank: &weir_model::switch::policy::Rank| {
+                format!("{:?} {:?}", rank.evicts, rank.attribute).to_lowercase()
+            };
+            let words = tables.policy.0.iter().map(rank).collect::<Vec<_>>().join(", then ");
+            self.add("policy".to_owned(), "", Value::Text(format!("evicts {words}")));
+        }
+        for (at, (level, forwarding)) in tables.levels.iter().zip(&profile.forwarding).enumerate() {
+            self.level(&format!("level{}", at + 1), &profile.levels[at], level, forwarding.as_ref());
+        }
+    }
+
+    fn level(&mut self, key: &str, name: &str, level: &Level, forwarding: Option<&LevelForwarding>) {
+        self.add(format!("{key}.name"), "", Value::Text(name.to_owned()));
+        if let Some(size) = level.size {
+            self.add(format!("{key}.size"), "entries", Value::Number(size as f64));
+        }
+        self.overheads(&format!("{key}.add"), &level.costs.add);
+        self.overheads(&format!("{key}.modify"), &level.costs.modify);
+        self.seconds(format!("{key}.shift"), level.costs.shift_s);
+        self.seconds(format!("{key}.search"), level.costs.search_s);
+        self.seconds(format!("{key}.write"), level.costs.write_s);
+        if let Some(forwarding) = forwarding {
+            self.forwarding(&format!("{key}.forward"), forwarding);
+        }
+    }
+
+    fn overheads(&mut self, key: &str, costs: &ByPriorities<Overhead>) {
+        for (name, overhead) in [("single", costs.single), ("several", costs.several)] {
+            self.seconds(format!("{key}.{name}.per_entry"), overhead.per_entry_s);
+            if overhead.speedup != Speedup::NONE {
+                self.add(format!("{key}.{name}.speedup"), "", Value::Numbers(overhead.speedup.0.to_vec()));
+            }
+        }
+    }
+
+    fn forwarding(&mut self, key: &str, law: &LevelForwarding) {
+        for (kind, base) in MatchKind::ALL.into_iter().zip(law.base_s) {
+            if let Some(base) = base {
+                self.seconds(format!("{key}.base_{}", kind.name()), base);
+            }
+        }
+        self.seconds(format!("{key}.per_byte"), law.slopes.per_byte_s);
+        self.seconds(format!("{key}.per_entry"), law.slopes.per_entry_s);
+        if !law.gap_levels_s.is_empty() {
+            self.seconds(format!("{key}.per_gap_level"), law.slopes.per_level_s);
+            self.add(format!("{key}.gap_levels"), "s", Value::Numbers(law.gap_levels_s.clone()));
+        }
+        self.seconds(format!("{key}.shortest"), law.measured.shortest_s);
+    }
+
+    fn timing(&mut self, timing: &SwitchTiming) {
+        self.service("timing.data", timing.data.as_ref());
+        self.packets("timing.data_buffer", timing.data_buffer);
+        self.control(&timing.control);
+        match timing.gate {
+            Some(Gate::Tick { every, most }) => {
+                self.duration("timing.tick", every);
+                self.packets("timing.tick_max", most);
+            }
+            Some(Gate::Batch { packets, timeout, stages }) => {
+                self.packets("timing.batch.packets", Some(packets));
+                self.duration("timing.batch.timeout", timeout);
+                self.add("timing.batch.stages".to_owned(), "", Value::Number(stages.into()));
+            }
+            None => {}
+        }
+        match &timing.returns {
+            Returns::Direct => {}
+            Returns::Fifo => self.add("timing.returns".to_owned(), "", Value::Text("fifo".to_owned())),
+            Returns::Priority { service, buffer } => {
+                self.add("timing.returns.order".to_owned(), "", Value::Text("priority".to_owned()));
+                self.service("timing.returns.service", service.as_ref());
+                self.packets("timing.returns.buffer", *buffer);
+            }
+        }
+        if !timing.write.is_zero() {
+            self.duration("timing.write", timing.write);
+        }
+        self.duration("timing.slow", timing.slow);
+    }
+
+    fn control(&mut self, control: &ControlPath) {
+        match control {
+            ControlPath::Agents { packet_in, packet_out, shared, buffer } => {
+                self.service("timing.packet_in", packet_in.as_ref());
+                self.service("timing.packet_out", packet_out.as_ref());
+                if *shared {
+                    self.add("timing.agents".to_owned(), "", Value::Text("shared".to_owned()));
+                }
+                self.packets("timing.buffer", *buffer);
+            }
+            ControlPath::Measured { delay_s, capacity, scv, buffer } => {
+                self.seconds("timing.control.delay".to_owned(), *delay_s);
+                self.add("timing.control.capacity".to_owned(), "1/s", Value::Number(*capacity));
+                self.add("timing.control.scv".to_owned(), "", Value::Number(*scv));
+                self.packets("timing.control.buffer", *buffer);
+            }
+        }
+    }
+}
