@@ -14,6 +14,7 @@ mod devices;
 mod graph;
 mod network;
 mod phase;
+mod returns;
 mod sizes;
 mod station;
 mod streams;

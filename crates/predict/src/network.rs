@@ -3,7 +3,7 @@
 use crate::graph::{Graph, Hop};
 use crate::sizes::Work;
 use crate::station::{Arriving, Solved, Station, Timed};
-use crate::{PredictError, Settings};
+use crate::{PredictError, Settings, returns};
 use std::collections::HashMap;
 use std::rc::Rc;
 use weir_model::{Law, ModelError};
@@ -263,7 +263,8 @@ impl<'a> Network<'a> {
             if service.is_some() {
                 let station = self.station(place, || format!("{name} {what}"), *buffer);
                 self.stations[station].memoryless = *shared;
-                way.extend(self.visit(station, &Work::of(service.as_ref()), lengths)?);
+                let visit = self.visit(station, &Work::of(service.as_ref()), lengths)?;
+                way.extend(visit.map(|visit| Visit { first: *shared && at == 1, ..visit }));
             }
         }
         Ok(way)
@@ -290,11 +291,10 @@ impl<'a> Network<'a> {
                 moved = moved.max(station.settle(damping).map_err(|error| PredictError::at(&station.name, error))?);
             }
             if (moved < REST && round > 0) || (moved < NEARLY && round + 1 == MOST_ROUNDS) {
-                return self
-                    .stations
-                    .iter()
-                    .map(|one| one.solve().map_err(|error| PredictError::at(&one.name, error)))
-                    .collect();
+                let solved = |one: &Station| one.solve().map_err(|error| PredictError::at(&one.name, error));
+                let mut solved = self.stations.iter().map(solved).collect::<Result<Vec<_>, _>>()?;
+                returns::together(self, &mut solved)?;
+                return Ok(solved);
             }
         }
         Err(PredictError::at(

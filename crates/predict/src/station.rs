@@ -35,7 +35,7 @@ pub(crate) struct Arriving {
     pub(crate) rate: f64,
     pub(crate) scv: f64,
     pub(crate) service: Timed,
-    /// Whether it is served before others.
+    /// Whether it is served before others; at one processor for both agents, whether it is back.
     pub(crate) first: bool,
 }
 
@@ -93,9 +93,22 @@ pub(crate) struct Solved {
     pub(crate) utilisation: f64,
     /// Waiting before service, of packets of the kind that is served first and of the others.
     pub(crate) waiting: [Distribution; 2],
+    /// Of packets that come twice, what both visits wait, if that is not as of independent ones.
+    pub(crate) both: Option<Distribution>,
     pub(crate) service: Option<Law>,
     /// How, in a few words.
     pub(crate) how: &'static str,
+}
+
+impl Solved {
+    /// What a visit adds to the waiting of a packet on its way: nothing at the first of two that are taken together.
+    pub(crate) fn wait(&self, first: bool) -> Distribution {
+        match &self.both {
+            Some(both) if first => both.clone(),
+            Some(_) => Distribution::zero(),
+            None => self.waiting[usize::from(!first)].clone(),
+        }
+    }
 }
 
 impl Station {
@@ -177,11 +190,16 @@ impl Station {
         Ok(station::mg1k(state.rate, &self.finite_service(state)?, places)?.loss)
     }
 
-    /// The service of all that comes, longer by what interruptions take.
+    /// The service of all that comes.
     fn service(&self) -> Result<Law, ModelError> {
+        self.service_of(|_| true)
+    }
+
+    /// The service of some of what comes.
+    pub(crate) fn service_of(&self, which: impl Fn(&Arriving) -> bool) -> Result<Law, ModelError> {
         let total = self.state.rate.max(self.arriving.iter().map(|one| one.rate).sum());
         let mut laws: Vec<(f64, &Timed)> = Vec::new();
-        for one in self.arriving.iter().filter(|one| one.rate > 0.0) {
+        for one in self.arriving.iter().filter(|one| one.rate > 0.0 && which(one)) {
             let weight = one.rate / total;
             match laws
                 .iter_mut()
@@ -217,13 +235,14 @@ impl Station {
         }
         if state.rate <= 0.0 {
             let none = [Distribution::zero(), Distribution::zero()];
-            return Ok(Some(Solved { utilisation: 0.0, waiting: none, service: None, how: "idle" }));
+            return Ok(Some(Solved { utilisation: 0.0, waiting: none, both: None, service: None, how: "idle" }));
         }
         if let Some(gate) = &self.gate {
             let waiting = gate_waiting(gate, state.rate)?;
             return Ok(Some(Solved {
                 utilisation: state.offered,
                 waiting: [waiting.clone(), waiting],
+                both: None,
                 service: None,
                 how: if matches!(gate, Gate::Tick { .. }) { "ticks" } else { "batches" },
             }));
@@ -231,7 +250,7 @@ impl Station {
         let service = self.service()?;
         let utilisation = if self.standing.is_some() { 1.0 } else { (state.offered * (1.0 - state.loss)).min(1.0) };
         let (waiting, how) = self.waiting(&service, utilisation)?;
-        Ok(Some(Solved { utilisation, waiting, service: Some(service), how }))
+        Ok(Some(Solved { utilisation, waiting, both: None, service: Some(service), how }))
     }
 
     fn waiting(&self, service: &Law, utilisation: f64) -> Result<([Distribution; 2], &'static str), ModelError> {

@@ -70,12 +70,12 @@ impl Walk<'_> {
             self.unstable = self.unstable.or(Some(visit.station));
             return;
         };
-        let waiting = &solved.waiting[usize::from(!visit.first)];
+        let waiting = solved.wait(visit.first);
         let stays = waiting.mean() + visit.service.mean;
         if self.longest.is_none_or(|(_, most)| stays > most) {
             self.longest = Some((visit.station, stays));
         }
-        self.parts.laws.push(waiting.clone());
+        self.parts.laws.push(waiting);
     }
 }
 

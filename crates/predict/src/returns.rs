@@ -1,0 +1,69 @@
+//! One processor that makes packet-ins and carries out packet-outs: packets that come back to it from the controller are no new arrivals.
+use crate::PredictError;
+use crate::network::{Network, Place};
+use crate::station::{Solved, Station};
+use weir_model::control_path::{Returning, WaitFactors};
+use weir_model::{Distribution, Law, ModelError};
+
+/// Below this share of lost packets a limit is as good as none.
+const NEVER: f64 = 1e-6;
+
+/// Solves processors anew together with the controller, where both have a steady state without loss; the others stay as they are, their
+/// returns taken for new arrivals.
+pub(crate) fn together(network: &Network<'_>, solved: &mut [Option<Solved>]) -> Result<(), PredictError> {
+    let Some(controller) = network.find(Place::Controller) else { return Ok(()) };
+    let mut longer = 0.0;
+    for (at, place) in network.places.iter().enumerate() {
+        let station = &network.stations[at];
+        if !matches!(place, Place::Agents(_)) || station.state.loss > NEVER || solved[controller].is_none() {
+            continue;
+        }
+        let Some(own) = &mut solved[at] else { continue };
+        let wrong = |error| PredictError::at(&station.name, error);
+        let Some((rate, factors)) = factors(station, &network.stations[controller]).map_err(wrong)? else { continue };
+        waits(station, factors, own).map_err(wrong)?;
+        longer += (factors.controller - 1.0) * rate / network.stations[controller].state.rate;
+    }
+    if let Some(own) = solved[controller].as_mut().filter(|_| longer != 0.0) {
+        let station = &network.stations[controller];
+        if station.state.loss <= NEVER {
+            let waiting = scaled(station, 1.0 + longer).map_err(|error| PredictError::at(&station.name, error))?;
+            own.waiting = [waiting.clone(), waiting];
+            own.how = "M/G/1 behind a processor";
+        }
+    }
+    Ok(())
+}
+
+/// What comes to the processor first, and how long waits are; none if nothing comes back.
+fn factors(processor: &Station, controller: &Station) -> Result<Option<(f64, WaitFactors)>, ModelError> {
+    let rate =
+        |again: bool| -> f64 { processor.arriving.iter().filter(|one| one.first == again).map(|one| one.rate).sum() };
+    let (first, again) = (rate(false), rate(true));
+    if first <= 0.0 || again <= 0.0 || controller.state.rate <= 0.0 {
+        return Ok(None);
+    }
+    let [packet_in, packet_out] = [false, true].map(|again| processor.service_of(|one| one.first == again));
+    let returning = Returning::new(&packet_in?, &controller.service_of(|_| true)?, &packet_out?);
+    Ok(Some((first, returning.factors(first, (again / first).min(1.0))?)))
+}
+
+fn waits(station: &Station, factors: WaitFactors, solved: &mut Solved) -> Result<(), ModelError> {
+    let WaitFactors { first, again, correlation, .. } = factors;
+    let (first_waiting, again_waiting) = (scaled(station, first)?, scaled(station, again)?);
+    let apart = Distribution::sum([&first_waiting, &again_waiting]);
+    let both = Distribution::mixture(&[(correlation, scaled(station, first + again)?), (1.0 - correlation, apart)])?;
+    solved.waiting = [again_waiting, first_waiting];
+    solved.both = Some(both);
+    solved.how = "M/G/1 with returns";
+    Ok(())
+}
+
+/// Waiting as of Poisson arrivals, so many times as long.
+fn scaled(station: &Station, factor: f64) -> Result<Distribution, ModelError> {
+    let service: Law = station.service_of(|_| true)?;
+    if factor < f64::EPSILON {
+        return Ok(Distribution::zero());
+    }
+    weir_model::station::mg1_waiting(station.state.rate / factor, &service.scaled(factor)?)
+}
