@@ -108,6 +108,7 @@ pub(crate) struct VirtualSwitch {
     pub(crate) discipline: Option<IntraDiscipline>,
     pub(crate) intra_quantum: Option<Spanned<ByteSize>>,
     pub(crate) priority: Option<Spanned<u8>>,
+    pub(crate) time_weight: Option<Spanned<u64>>,
     pub(crate) lifetime: Option<Spanned<Span>>,
     pub(crate) connect: Option<OneOrMore<Spanned<String>>>,
     pub(crate) listen: Option<OneOrMore<Spanned<String>>>,

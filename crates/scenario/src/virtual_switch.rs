@@ -120,6 +120,9 @@ pub struct VirtualSwitch {
     pub intra_quantum: ByteSize,
     /// Its place under [`InterDiscipline::StrictPriority`]: 0 is first.
     pub priority: u8,
+    /// Its part of the engine's time beside those of the others, if that was said: see [`VirtualSwitch::time_weight`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_weight: Option<u64>,
     /// How long it is there; for ever if not given.
     pub lifetime: Option<Duration>,
     /// Controllers that it connects to, as `tcp:IP:PORT` or `unix:PATH`.
@@ -137,6 +140,15 @@ pub struct VirtualSwitch {
     /// Flow entries that it starts with, as `ovs-ofctl` writes them; read by the verbs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
+}
+
+impl VirtualSwitch {
+    /// Its part of the engine's time while packets want more than all of it, beside those of the others: what was said, or its guaranteed
+    /// input capacity in Mbit/s.
+    pub fn time_weight(&self) -> u64 {
+        let rates: u64 = self.ports.iter().map(|port| port.rate_in.0 / 1_000_000).sum();
+        self.time_weight.unwrap_or(rates).max(1)
+    }
 }
 
 /// Which packets are a virtual switch's: those of which all that is said is true.

@@ -20,7 +20,7 @@ pub use config::{PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
 pub use snapshot::{
     ChannelSnapshot, ChannelState, CrosspointSnapshot, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot,
-    VirtualPortSnapshot, VirtualSnapshot, WorkerSnapshot,
+    TimeSnapshot, VirtualPortSnapshot, VirtualSnapshot, WorkerSnapshot,
 };
 pub use socket::SocketFile;
 pub use spin::Spin;

@@ -98,10 +98,28 @@ pub struct VirtualSnapshot {
     pub ends_in_s: Option<f64>,
     /// Its ports.
     pub ports: Vec<VirtualPortSnapshot>,
+    /// Its part of the engine's time.
+    #[serde(default)]
+    pub time: TimeSnapshot,
     /// Its crosspoints that packets came to.
     pub crosspoints: Vec<CrosspointSnapshot>,
     /// What was asked for, in the words of the file.
     pub spec: serde_json::Value,
+}
+
+/// What a virtual switch has had of the engine's time, counted while ports had more packets than the engine took.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct TimeSnapshot {
+    /// The part that it is to have beside the others, by weight.
+    pub weight: f64,
+    /// The part that it had of what all virtual switches had, 0 to 1.
+    pub part: f64,
+    /// Seconds.
+    pub used_s: f64,
+    /// Packets that wait for its turn.
+    pub waiting: u64,
+    /// Packets that were dropped since too many waited.
+    pub dropped: u64,
 }
 
 /// A virtual switch's port at one moment.

@@ -12,6 +12,8 @@ const DEFAULT_ROUND_BYTES: u64 = 32 * 1514;
 const MIN_QUANTUM: u64 = 60;
 const MAX_QUANTUM: u64 = 1 << 24;
 const DEFAULT_PACKET_INS: u32 = 1000;
+/// A terabit per second in the unit that weights are in if none are said.
+const MAX_TIME_WEIGHT: u64 = 1_000_000;
 const MAX_LABEL: u32 = (1 << 20) - 1;
 
 /// Checks what is said of a virtual switch of a switch with this fabric.
@@ -55,6 +57,7 @@ pub(crate) fn virtual_switch(
         discipline: item.discipline.unwrap_or_default(),
         intra_quantum,
         priority: item.priority.map_or(0, Spanned::into_inner),
+        time_weight: time_weight(source, &name, item.time_weight)?,
         lifetime: item.lifetime.map(|lifetime| duration(source, "lifetime", &lifetime)).transpose()?,
         connect: texts(item.connect),
         listen: texts(item.listen),
@@ -65,6 +68,19 @@ pub(crate) fn virtual_switch(
         entries: item.entries,
         name,
     })
+}
+
+/// The part of the engine's time.
+fn time_weight(source: &Source<'_>, name: &str, item: Option<Spanned<u64>>) -> Checked<Option<u64>> {
+    let Some(weight) = item else { return Ok(None) };
+    if !(1..=MAX_TIME_WEIGHT).contains(weight.as_ref()) {
+        let problem = format!(
+            "virtual switch {name}: time_weight: found {}, expected 1 to {MAX_TIME_WEIGHT}: who weighs nothing would never be served",
+            weight.as_ref()
+        );
+        return Err(source.error(weight.span(), problem));
+    }
+    Ok(Some(weight.into_inner()))
 }
 
 /// Shares of certain crosspoints' buffers.

@@ -189,13 +189,17 @@ impl Engine {
         let slot = self.ports.at(place);
         let Some(port) = slot.port.as_mut() else { return false };
         let number = slot.number;
-        let mut result = port.receive(now, &mut self.pool, &mut self.batch, self.burst);
+        // Whoever has as many packets waiting as it may is not to get more.
+        let is_held = self.virtuals.as_mut().is_some_and(|virtuals| virtuals.holds(number, self.burst));
+        let mut result = if is_held { Ok(()) } else { port.receive(now, &mut self.pool, &mut self.batch, self.burst) };
         if result.is_ok() && port.next_wake().is_some_and(|at| at <= now) {
             // A port that holds frames back releases what is due.
             result = port.transmit(now, &mut self.pool, &mut Vec::new());
         }
         let received = !self.batch.is_empty();
-        self.idle.asked(slot, received);
+        if !is_held {
+            self.idle.asked(slot, received);
+        }
         let packets = self.batch.len();
         self.watch.lap(if received { Stage::Receive } else { Stage::Idle }, packets);
         if received {

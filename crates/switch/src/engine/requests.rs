@@ -166,7 +166,8 @@ impl Engine {
         let rings = self.workers.drops().map(|(reason, count)| (reason.to_owned(), count));
         let own = if self.serving.is_none() { self.own_dropped() } else { 0 };
         let behind = ("behind_virtual_switches".to_owned(), own);
-        counted.chain(rings).chain([behind]).filter(|(_, count)| *count > 0).collect()
+        let unserved = ("virtual_switch_without_turn".to_owned(), self.unserved());
+        counted.chain(rings).chain([behind, unserved]).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Asks the datapath as a controller would; gives the parts of its reply.

@@ -2,3 +2,4 @@
 pub(crate) mod convert;
 pub(crate) mod edge;
 pub(crate) mod first_lookup;
+pub(crate) mod shares;

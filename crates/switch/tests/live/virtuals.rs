@@ -242,3 +242,75 @@ async fn ports_follow_the_physical_ones() {
     assert_eq!((desc.port_no, desc.state & 1), (PortNo(2), 1), "its link is down");
     gold.barrier().await;
 }
+
+#[test]
+fn packets_that_are_dear_do_not_hold_up_another_tenants() {
+    const EACH: u64 = 1500;
+    let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
+    // A line that is never busy: what is short is the engine's time.
+    let wide = "[fabric]\nrate = '1000Gbit/s'\ncrosspoint = '2MB'\n";
+    let fabric = Fabric::parse_cut(wide, "test", "s", ports).unwrap().0;
+    let (switch, mut hosts) = switch(3, SwitchConfig { fabric: Some(fabric.clone()), ..SwitchConfig::default() });
+    let edits = "push_vlan:0x8100,pop_vlan,".repeat(100);
+    for (name, dpid, port, actions) in [("plain", 0x101, 1, ""), ("dear", 0x102, 2, &*edits)] {
+        let more = format!(
+            "select = [{{ port = {port} }}]\nentries = ['in_port={port},actions={actions}output:3']\ntime_weight = 1"
+        );
+        let text = text(name, dpid, "1Gbit/s", &more).replace("64kB", "500kB");
+        switch.add_virtual(VirtualSwitch::parse(&text, "test", &fabric).unwrap()).unwrap();
+    }
+    let [plain, dear, c] = &mut hosts[..] else { unreachable!() };
+    // Dear ones first, so that the engine is behind when the others come.
+    (0..EACH).for_each(|_| dear.send(c, 2));
+    (0..EACH).for_each(|_| plain.send(c, 1));
+    let (mut plain_left, mut dear_before) = (EACH, 0);
+    while plain_left > 0 {
+        match c.tag() {
+            1 => plain_left -= 1,
+            _ => dear_before += 1,
+        }
+    }
+    // Burst by burst they would leave together.
+    assert!(dear_before < EACH * 2 / 3, "{dear_before} of {EACH} left before the last of the others");
+    (dear_before..EACH).for_each(|_| assert_eq!(c.tag(), 2, "they are late, but not lost"));
+    let (plain, dear) = (shown(&switch, "plain"), shown(&switch, "dear"));
+    assert!(dear.time.used_s > plain.time.used_s && plain.time.used_s > 0.0, "{:?} {:?}", plain.time, dear.time);
+    assert!((plain.time.part + dear.time.part - 1.0).abs() < 1e-9);
+    assert_eq!((dear.time.waiting, dear.time.dropped, dear.time.weight), (0, 0, 1.0));
+}
+
+#[tokio::test]
+async fn what_waits_for_its_turn_goes_with_its_virtual_switch() {
+    let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
+    let fabric = Fabric::parse_cut("[fabric]\nrate = '1000Gbit/s'\n", "test", "s", ports).unwrap().0;
+    let (switch, mut hosts) = switch(3, SwitchConfig { fabric: Some(fabric.clone()), ..SwitchConfig::default() });
+    let edits = "push_vlan:0x8100,pop_vlan,".repeat(100);
+    for (name, dpid, mac, actions) in [("plain", 0x101, 1, ""), ("dear", 0x102, 2, &*edits)] {
+        let more = format!(
+            "select = [{{ port = 1, eth_src = '02:00:00:00:00:{mac:02x}' }}]\nentries = ['actions={actions}output:3']"
+        );
+        switch
+            .add_virtual(VirtualSwitch::parse(&text(name, dpid, "1Gbit/s", &more), "test", &fabric).unwrap())
+            .unwrap();
+    }
+    let [a, b, c] = &mut hosts[..] else { unreachable!() };
+    // Both come in by port 1: half of the packets are of host 2's address.
+    b.number = 1;
+    for tag in 0..1500 {
+        a.send(c, tag);
+        a.number = 2;
+        a.send(c, tag);
+        a.number = 1;
+    }
+    switch.remove_virtual("dear").unwrap();
+    // Those of nobody are dropped by the switch's own tables.
+    until(|| {
+        let plain = shown(&switch, "plain");
+        plain.ports[0].rx_packets == 1500 && plain.time.waiting == 0
+    })
+    .await;
+    let plain = shown(&switch, "plain");
+    assert_eq!(plain.ports[2].tx_packets + plain.ports[2].dropped + plain.time.dropped, 1500);
+    a.send(c, 1 << 32);
+    while c.tag() != 1 << 32 {}
+}

@@ -4,8 +4,8 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
-use weir_switch::VirtualSnapshot;
 use weir_switch::ctl::Request;
+use weir_switch::{TimeSnapshot, VirtualSnapshot};
 use weir_units::{Bps, ByteSize};
 
 #[derive(clap::Subcommand)]
@@ -134,6 +134,7 @@ fn one(cut: &VirtualSnapshot) -> String {
         ]);
     }
     let _ = writeln!(text, "{}", ports.trim_fmt());
+    let _ = write!(text, "{}", time(&cut.time));
     if cut.crosspoints.is_empty() {
         return text;
     }
@@ -156,9 +157,29 @@ fn one(cut: &VirtualSnapshot) -> String {
     text
 }
 
+/// Its part of the engine's time, if packets have ever wanted more than all of it.
+fn time(time: &TimeSnapshot) -> String {
+    if time.used_s == 0.0 {
+        return String::new();
+    }
+    let TimeSnapshot { weight, part, used_s, waiting, dropped } = time;
+    let part = part * 100.0;
+    format!(
+        "\nengine under load: {part:.1}% of the time ({used_s:.3} s), weight {weight}, {waiting} packets wait, {dropped} dropped\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_is_shown_once_it_was_short() {
+        assert_eq!(time(&TimeSnapshot::default()), "");
+        let had = TimeSnapshot { weight: 15.0, part: 0.253, used_s: 1.25, waiting: 3, dropped: 7 };
+        let expected = "\nengine under load: 25.3% of the time (1.250 s), weight 15, 3 packets wait, 7 dropped\n";
+        assert_eq!(time(&had), expected);
+    }
 
     #[test]
     fn keys_on_the_command_line_are_lines_of_a_file() {

@@ -10,6 +10,7 @@ use crate::engine::logical::LogicalSwitch;
 use crate::handle::SwitchError;
 use crate::virtuals::convert;
 use crate::virtuals::first_lookup::FirstLookup;
+use crate::virtuals::shares::Shares;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::Datapath;
@@ -108,6 +109,7 @@ impl Engine {
         if virtuals.cuts.len() <= place {
             virtuals.cuts.resize_with(place + 1, || None);
         }
+        virtuals.shares.add(index.0, cut.spec.time_weight());
         virtuals.cuts[place] = Some(Box::new(cut));
         virtuals.order.push(index.0);
         virtuals.compile();
@@ -151,7 +153,9 @@ impl Engine {
         if let Some(lifetime) = spec.lifetime {
             cut.expires = Some(now + lifetime);
         }
+        let weight = spec.time_weight();
         cut.spec = spec;
+        virtuals.shares.reweigh(place, weight);
         virtuals.compile();
         tracing::info!("virtual switch {name}: resized");
         self.follow_links(now);
@@ -196,6 +200,7 @@ impl Engine {
         virtuals.order.retain(|other| *other != place);
         virtuals.fabric.remove(now, cut.index, &mut virtuals.dropped);
         virtuals.give_back(&mut self.pool);
+        virtuals.shares.remove(place).for_each(|frame| self.pool.give(frame));
         virtuals.compile();
         tracing::info!("virtual switch {}: {why}", cut.spec.name);
         for channel in cut.logical.lines.channels() {
@@ -307,6 +312,9 @@ impl Virtuals {
             order: Vec::new(),
             outlets,
             sorted: Vec::new(),
+            shares: Shares::default(),
+            asked_at: 0,
+            turn: Vec::new(),
             room: Parsed::default(),
             dropped: Vec::new(),
             first: 0,

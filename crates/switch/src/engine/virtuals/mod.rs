@@ -8,6 +8,7 @@ mod outlet;
 mod path;
 mod ports;
 mod snapshot;
+mod time;
 mod turns;
 
 pub(crate) use admit::Coming;
@@ -16,6 +17,7 @@ use super::Engine;
 use super::logical::LogicalSwitch;
 use crate::handle::SwitchError;
 use crate::virtuals::first_lookup::{FirstLookup, Target};
+use crate::virtuals::shares::Shares;
 use outlet::Outlet;
 use ports::Inlet;
 use tokio::sync::watch;
@@ -39,6 +41,12 @@ pub(crate) struct Virtuals {
     outlets: Vec<Outlet>,
     /// A burst's frames, by where they go; lists that are used again.
     sorted: Vec<(Target, Vec<Frame>)>,
+    /// Who has how much of the engine's time for its packets, by place.
+    shares: Shares<Frame>,
+    /// The counter when a port was asked last, while it is measured who has how much.
+    asked_at: u64,
+    /// Those whose turn it is; a list that is used again.
+    turn: Vec<Frame>,
     /// Room for the first lookup.
     room: Parsed,
     /// What the fabric dropped last.

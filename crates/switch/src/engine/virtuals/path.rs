@@ -19,11 +19,13 @@ impl Engine {
     #[inline(never)]
     pub(in crate::engine) fn pass_to_virtuals(&mut self, now: Instant, port: PortNo) {
         let packets = self.batch.len();
+        let received = self.note_received(now);
         self.drive(now);
         let Some(virtuals) = &mut self.virtuals else { return };
         let count = virtuals.sort(port, &mut self.batch);
-        for at in 0..count {
-            self.pass_to_virtual(now, at);
+        match received {
+            None => (0..count).for_each(|at| self.pass_to_virtual(now, at)),
+            Some(received) => self.pass_measured(now, count, packets, received),
         }
         self.watch.lap(Stage::Transmit, packets - self.batch.len());
         if !self.batch.is_empty() {
@@ -32,28 +34,22 @@ impl Engine {
     }
 
     /// Runs a list of sorted frames through its virtual switch.
-    fn pass_to_virtual(&mut self, now: Instant, at: usize) {
+    pub(super) fn pass_to_virtual(&mut self, now: Instant, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
-        let Virtuals { sorted, cuts, .. } = &mut **virtuals;
-        let Some((target, frames)) = sorted.get_mut(at) else { return };
-        let target = *target;
-        let cut = cuts.get_mut(usize::from(target.switch)).and_then(Option::as_deref_mut);
-        let Some((cut, number)) = cut.and_then(|cut| {
-            let inlet = cut.inlets.get_mut(usize::from(target.input))?;
-            inlet.count(frames);
-            if inlet.vlan.is_some() {
-                edge::strip(frames);
-            }
-            let number = inlet.number;
-            Some((cut, number))
-        }) else {
-            return frames.drain(..).for_each(|frame| self.pool.give(frame));
-        };
+        let Some((target, number, mut frames)) = virtuals.arrive(at, &mut self.pool) else { return };
+        let Some(cut) = virtuals.cut(target.switch) else { return };
         let logical = &mut *cut.logical;
-        logical.datapath.get().process(now, number, frames, &mut self.pool, &mut logical.out);
-        virtuals.enqueue(now, target.switch, Some(usize::from(target.input)), &mut self.pool);
-        if has_news(&virtuals.cuts, target.switch) {
-            self.serve_at(target.switch, |engine| engine.deliver(now));
+        logical.datapath.get().process(now, number, &mut frames, &mut self.pool, &mut logical.out);
+        virtuals.sorted[at].1 = frames;
+        self.pass_to_fabric(now, target);
+    }
+
+    /// What a virtual switch's datapath made of packets goes where it is to go.
+    pub(super) fn pass_to_fabric(&mut self, now: Instant, from: Target) {
+        let Some(virtuals) = &mut self.virtuals else { return };
+        virtuals.enqueue(now, from.switch, Some(usize::from(from.input)), &mut self.pool);
+        if has_news(&virtuals.cuts, from.switch) {
+            self.serve_at(from.switch, |engine| engine.deliver(now));
         }
     }
 
@@ -111,9 +107,10 @@ impl Engine {
             return false;
         }
         let left = self.drive(now);
-        let served = self.take_turns(now, forwarded);
+        let waited = self.serve_waiting(now);
+        let served = self.take_turns(now, forwarded || waited);
         self.end_expired(now);
-        left || served
+        left || waited || served
     }
 
     /// When virtual switches need the engine next.
@@ -126,7 +123,9 @@ impl Engine {
 
     /// Whether the controllers of virtual switches have left the engine nothing to do.
     pub(in crate::engine) fn are_virtuals_quiet(&self) -> bool {
-        self.virtuals.as_ref().is_none_or(|virtuals| virtuals.all().all(|cut| cut.logical.is_quiet()))
+        let quiet =
+            |virtuals: &Virtuals| !virtuals.shares.has_waiting() && virtuals.all().all(|cut| cut.logical.is_quiet());
+        self.virtuals.as_deref().is_none_or(quiet)
     }
 }
 
@@ -160,6 +159,23 @@ impl Virtuals {
         }
         batch.truncate(kept);
         count
+    }
+
+    /// A list of sorted frames as the virtual switch has it: where they go, the number of the port that they come in by, and they.
+    #[inline]
+    pub(super) fn arrive(&mut self, at: usize, pool: &mut FramePool) -> Option<(Target, PortNo, Vec<Frame>)> {
+        let (target, frames) = self.sorted.get_mut(at)?;
+        let (target, mut frames) = (*target, std::mem::take(frames));
+        let cut = self.cuts.get_mut(usize::from(target.switch)).and_then(Option::as_deref_mut);
+        let Some(inlet) = cut.and_then(|cut| cut.inlets.get_mut(usize::from(target.input))) else {
+            frames.into_iter().for_each(|frame| pool.give(frame));
+            return None;
+        };
+        inlet.count(&frames);
+        if inlet.vlan.is_some() {
+            edge::strip(&mut frames);
+        }
+        Some((target, inlet.number, frames))
     }
 
     /// Takes the physical switch's own frames for a port, if it is one of the fabric's: they wait for what the others leave.

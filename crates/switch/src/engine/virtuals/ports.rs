@@ -21,6 +21,8 @@ pub(super) struct Inlet {
     /// Packets that could not have its tag and were dropped.
     pub(super) untagged: u64,
     pub(super) received: Count,
+    /// Packets that came while too many waited for their virtual switch's turn at the engine's time.
+    pub(super) unserved: u64,
     since: Instant,
 }
 
@@ -28,12 +30,13 @@ impl Inlet {
     pub(super) fn new(now: Instant, port: &VirtualPort, index: PortIndex) -> Inlet {
         let received = Count::default();
         let (number, physical) = (PortNo(port.number), PortNo(port.port));
-        Inlet { number, physical, index, vlan: port.vlan, untagged: 0, received, since: now }
+        Inlet { number, physical, index, vlan: port.vlan, untagged: 0, received, unserved: 0, since: now }
     }
 
     /// Goes on counting where the port before it left off.
     pub(super) fn keep(&mut self, before: &Inlet) {
         (self.received, self.since, self.untagged) = (before.received, before.since, before.untagged);
+        self.unserved = before.unserved;
     }
 
     /// Frames came in.
@@ -94,6 +97,7 @@ impl Virtuals {
         PortCounters {
             rx_packets: received.packets,
             rx_bytes: received.bytes,
+            rx_dropped: cut.inlets[at].unserved,
             tx_packets: sent.departed.packets,
             tx_bytes: sent.departed.bytes,
             tx_dropped: sent.dropped().packets + cut.inlets[at].untagged,

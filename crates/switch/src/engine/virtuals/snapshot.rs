@@ -1,7 +1,7 @@
 //! Virtual switches as those see them who look.
 use super::{Cut, Virtuals};
 use crate::engine::Engine;
-use crate::snapshot::{CrosspointSnapshot, PortSnapshot, VirtualPortSnapshot, VirtualSnapshot};
+use crate::snapshot::{CrosspointSnapshot, PortSnapshot, TimeSnapshot, VirtualPortSnapshot, VirtualSnapshot};
 use std::collections::BTreeMap;
 use weir_fabric::{CrosspointCounters, DropReason};
 use weir_port::Counters;
@@ -18,9 +18,31 @@ impl Engine {
             datapath_id: cut.spec.dpid,
             ends_in_s: cut.expires.map(|at| at.since(now).as_secs_f64()),
             ports: (0..cut.inlets.len()).map(|at| virtuals.port_snapshot(cut, at)).collect(),
+            time: self.time_of(virtuals, cut),
             crosspoints: virtuals.crosspoint_snapshots(cut),
         })
         .collect()
+    }
+
+    fn time_of(&self, virtuals: &Virtuals, cut: &Cut) -> TimeSnapshot {
+        let Some(had) = virtuals.shares.had(cut.index.0) else { return TimeSnapshot::default() };
+        TimeSnapshot {
+            weight: had.weight,
+            part: had.part,
+            used_s: had.total as f64 / self.cycles_per_ns() / 1e9,
+            waiting: had.waiting as u64,
+            dropped: had.dropped,
+        }
+    }
+
+    /// Packets that were dropped since too many waited for their virtual switch's turn: of the one that is served, or of all.
+    pub(in crate::engine) fn unserved(&self) -> u64 {
+        let of = |virtuals: &Virtuals, place| virtuals.shares.had(place).map_or(0, |had| had.dropped);
+        let Some(virtuals) = self.virtuals.as_deref() else { return 0 };
+        match self.serving {
+            Some(place) => of(virtuals, place),
+            None => virtuals.order.iter().map(|place| of(virtuals, *place)).sum(),
+        }
     }
 
     /// What the ports of the served virtual switch look like; none if the switch itself is served.

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         time_s: args.time.0.as_secs_f64(),
         shares: shares(args)?,
         storms: storms(args)?,
+        busy: storm::busy(args.time.0)?,
         delays: delays(args)?,
         costs: costs(args)?,
     };

@@ -18,6 +18,7 @@ pub(super) struct Report {
     pub(super) time_s: f64,
     pub(super) shares: Vec<Share>,
     pub(super) storms: Vec<Storm>,
+    pub(super) busy: Vec<Busy>,
     pub(super) delays: Vec<Delay>,
     pub(super) costs: Vec<Cost>,
 }
@@ -52,6 +53,21 @@ impl Share {
             used: total * 8.0 / args.time.0.as_secs_f64() / args.rate.0 as f64,
         }
     }
+}
+
+/// How the time of an engine was shared that had less than packets wanted.
+#[derive(Serialize)]
+pub(super) struct Busy {
+    /// Whether the other tenant's packets are dear, and more than the engine can do.
+    pub(super) is_hostile: bool,
+    /// Part of the victim's packets that got through.
+    pub(super) got: f64,
+    /// The other's packets that got through, a second.
+    pub(super) other_per_second: f64,
+    /// Parts of the measured time, the victim's first; zeros if time was not short.
+    pub(super) parts: [f64; 2],
+    /// The other's packets that found no room to wait.
+    pub(super) dropped: u64,
 }
 
 /// Jain, Chiu and Hawe's index of fairness (1984): 1 when all have the same.
@@ -168,6 +184,14 @@ impl Report {
         writeln!(out, " the fourth's storm  the others get  messages/s")?;
         for row in &self.storms {
             writeln!(out, " {:<18}  {:>13.2}%  {:>10.0}", name(row.kind), row.got * 100.0, row.messages_per_second)?;
+        }
+        writeln!(out, "\na million packets a second of one switch beside another, same weight, on one core\n")?;
+        writeln!(out, " the other            gets through  the other/s  parts of the time")?;
+        for row in &self.busy {
+            let what = if row.is_hostile { "dear, without end" } else { "as many, plain" };
+            let [own, other] = row.parts.map(|part| part * 100.0);
+            let got = row.got * 100.0;
+            writeln!(out, " {what:<18}  {got:>12.2}%  {:>11.0}  {own:.0}%, {other:.0}%", row.other_per_second)?;
         }
         writeln!(out, "\ndelay of a switch that sends 30 % of what it is promised, us\n")?;
         writeln!(out, " discipline       switches  median     p99   worst   bound")?;

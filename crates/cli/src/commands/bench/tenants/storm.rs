@@ -3,7 +3,7 @@ use super::super::entries::{self, Kind as EntryKind};
 use super::super::link::{Link, Target};
 use super::bed::{Bed, Tenant, pause};
 use super::load::SMALLEST;
-use super::report::{Cost, Storm};
+use super::report::{Busy, Cost, Storm};
 use anyhow::{Context as _, anyhow};
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -78,6 +78,37 @@ pub(super) fn measure(kind: Kind, rate: Bps, time: Duration) -> anyhow::Result<S
     let storm = Storm::of(kind, got as f64 / offered.sum::<f64>(), sent.1 as f64 / time.as_secs_f64());
     bed.switch.stop();
     Ok(storm)
+}
+
+/// The line in front of which the engine's time is short, not the line's.
+const WIDE: Bps = Bps(10_000_000_000);
+
+/// What a tenant gets through that sends a million packets a second, on an engine that has little else to do, and on one that could not do
+/// all that another tenant wants: each of its packets is a flow of its own over entries with many masks.
+pub(super) fn busy(time: Duration) -> anyhow::Result<Vec<Busy>> {
+    [false, true].into_iter().map(|is_hostile| beside(is_hostile, time)).collect()
+}
+
+fn beside(is_hostile: bool, time: Duration) -> anyhow::Result<Busy> {
+    let plain = Tenant { offers: 0.1, size: SMALLEST, ..Tenant::PLAIN };
+    let other = if is_hostile { Tenant { offers: 1.0, is_varied: true, ..plain } } else { plain };
+    let bed = Bed::start(WIDE, "drr", &[plain, other])?;
+    if is_hostile {
+        masks(&bed, "t1")?;
+    }
+    pause(super::WARM_UP);
+    let sent = bed.measure(time);
+    let shown = bed.switch.snapshot().map_err(|error| anyhow!("{error}"))?.virtual_switches;
+    let had = |at: usize| shown.get(at).map(|cut| cut.time).unwrap_or_default();
+    let offered = bed.promised[0].0 as f64 / 8.0 * plain.offers * time.as_secs_f64();
+    bed.switch.stop();
+    Ok(Busy {
+        is_hostile,
+        got: sent[0] as f64 / offered,
+        other_per_second: sent[1] as f64 / SMALLEST as f64 / time.as_secs_f64(),
+        parts: [had(0).part, had(1).part],
+        dropped: had(1).dropped,
+    })
 }
 
 /// Entries with many masks that nothing matches, in front of the one that forwards.

@@ -1,0 +1,140 @@
+//! Virtual switches' shares of the engine's time ([`crate::virtuals::shares`]), measured by the time stamp counter: once for a list of packets, and
+//! only while ports have more than the engine takes.
+use super::Virtuals;
+use crate::engine::Engine;
+use crate::virtuals::first_lookup::{Target, Way};
+use weir_memory::cycles;
+use weir_openflow::model::PortNo;
+use weir_units::{Clock, Instant};
+
+impl Virtuals {
+    /// Whether a port is not to be asked now: all its packets are for one that has as many waiting as it may.
+    #[inline]
+    pub(in crate::engine) fn holds(&mut self, port: PortNo, burst: usize) -> bool {
+        self.shares.is_pressed() && self.holds_back(port, burst)
+    }
+
+    #[cold]
+    fn holds_back(&mut self, port: PortNo, burst: usize) -> bool {
+        self.asked_at = cycles();
+        match self.lookup.at(port) {
+            Some(Way::One(target)) => self.shares.is_full(target.switch, burst),
+            _ => false,
+        }
+    }
+}
+
+impl Engine {
+    /// A port gave the frames of the batch; what that took, if it is measured.
+    #[inline]
+    pub(super) fn note_received(&mut self, now: Instant) -> Option<u64> {
+        let virtuals = self.virtuals.as_deref_mut()?;
+        let was_pressed = virtuals.shares.is_pressed();
+        if self.batch.len() >= self.burst {
+            virtuals.shares.gave_all(now, cycles());
+        }
+        if !was_pressed {
+            return None;
+        }
+        let took = cycles().saturating_sub(virtuals.asked_at);
+        virtuals.shares.received(took);
+        Some(took)
+    }
+
+    /// Runs lists of sorted frames through their virtual switches, or has them wait for their turns. `packets` were received within
+    /// `received` counts.
+    pub(super) fn pass_measured(&mut self, now: Instant, count: usize, packets: usize, received: u64) {
+        let has_more = packets >= self.burst;
+        for at in 0..count {
+            let Some(virtuals) = &mut self.virtuals else { return };
+            let (target, frames) = &virtuals.sorted[at];
+            let (place, its) = (target.switch, frames.len());
+            let shared = received * its as u64 / packets.max(1) as u64;
+            if has_more {
+                virtuals.shares.wants_more(place);
+            }
+            let began = cycles();
+            let takes_turns = virtuals.shares.takes_turns();
+            if takes_turns {
+                self.have_wait(at)
+            } else {
+                self.pass_to_virtual(now, at)
+            }
+            let took = cycles().saturating_sub(began);
+            let done = if takes_turns { 0 } else { its };
+            if let Some(virtuals) = &mut self.virtuals {
+                virtuals.shares.charge(place, shared + took, done);
+            }
+        }
+    }
+
+    /// A list of sorted frames waits.
+    fn have_wait(&mut self, at: usize) {
+        let Some(virtuals) = &mut self.virtuals else { return };
+        let Some((target, number, mut frames)) = virtuals.arrive(at, &mut self.pool) else { return };
+        let mut refused = 0;
+        virtuals.shares.put(target.switch, number.0, &mut frames, |frame| {
+            refused += 1;
+            self.pool.give(frame);
+        });
+        virtuals.sorted[at].1 = frames;
+        if let Some(cut) = virtuals.cut(target.switch) {
+            cut.inlets[usize::from(target.input)].unserved += refused;
+        }
+    }
+
+    /// Serves packets that wait until ports are to be asked again. Whether there were any.
+    #[inline]
+    pub(super) fn serve_waiting(&mut self, now: Instant) -> bool {
+        let Some(virtuals) = &self.virtuals else { return false };
+        virtuals.shares.is_pressed() && self.take_turns_at_packets(now)
+    }
+
+    #[cold]
+    fn take_turns_at_packets(&mut self, now: Instant) -> bool {
+        let Some(virtuals) = &self.virtuals else { return false };
+        let (budget, mut spent) = (virtuals.shares.budget(), 0);
+        while spent < budget
+            && let Some(took) = self.serve_next()
+        {
+            spent += took.max(1);
+        }
+        if let Some(virtuals) = &mut self.virtuals {
+            virtuals.shares.end_round(now, cycles(), budget, spent);
+        }
+        spent > 0
+    }
+
+    /// Serves some packets of the one whose turn it is; counts that it took.
+    fn serve_next(&mut self) -> Option<u64> {
+        if !self.virtuals.as_ref()?.shares.has_waiting() {
+            return None;
+        }
+        let now = self.clock.now();
+        self.drive(now);
+        let began = cycles();
+        let virtuals = self.virtuals.as_deref_mut()?;
+        let mut frames = std::mem::take(&mut virtuals.turn);
+        let (switch, number) = virtuals.shares.take(&mut frames)?;
+        let packets = frames.len();
+        let inlet = |virtuals: &mut Virtuals| virtuals.cut(switch)?.inlets.iter().position(|at| at.number.0 == number);
+        match inlet(virtuals).and_then(|input| u16::try_from(input).ok()) {
+            Some(input) => {
+                let cut = virtuals.cut(switch)?;
+                let logical = &mut *cut.logical;
+                logical.datapath.get().process(now, PortNo(number), &mut frames, &mut self.pool, &mut logical.out);
+                self.pass_to_fabric(now, Target { switch, input });
+            }
+            // It had the port when they came.
+            None => {
+                frames.drain(..).for_each(|frame| self.pool.give(frame));
+                virtuals.shares.lost(switch, packets);
+            }
+        }
+        let virtuals = self.virtuals.as_deref_mut()?;
+        virtuals.turn = frames;
+        let took = cycles().saturating_sub(began);
+        virtuals.shares.charge(switch, took, packets);
+        Some(took)
+    }
+}
