@@ -22,6 +22,8 @@ use weir_switch::{ControllerTarget, PortConfig, Snapshot, Spin, Switch, SwitchCo
 pub const MEMORY_FRAMES: usize = 4096;
 /// How long switches poll before they sleep, when there is a core for each.
 const SPIN: Duration = Duration::from_micros(20);
+/// The same where streams are measured, whose packets wait for microseconds: longer than what lies between two packets of bursts.
+const SPIN_FOR_STREAMS: Duration = Duration::from_millis(2);
 
 /// The switches' ends of hosts' links, one for each host.
 pub(crate) type SwitchPorts = Vec<Box<dyn Port>>;
@@ -192,7 +194,11 @@ fn switch_config(
     };
     let (datapath, fail_mode) = datapath(switch);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let spin = Spin::For(if cores > scenario.switches.len() { SPIN } else { Duration::ZERO });
+    let spin = match cores > scenario.switches.len() {
+        true if scenario.streams.is_empty() => SPIN,
+        true => SPIN_FOR_STREAMS,
+        false => Duration::ZERO,
+    };
     let threads = threads(switch, &Machine::here())?;
     Ok(SwitchConfig {
         datapath,
@@ -201,7 +207,7 @@ fn switch_config(
         ports,
         entries: switch.entries.clone(),
         controllers,
-        spin,
+        spin: Spin::For(spin),
         fabric: switch.fabric.clone(),
         virtual_switches: switch.virtual_switches.clone(),
         ..SwitchConfig::default()

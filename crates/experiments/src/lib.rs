@@ -50,6 +50,7 @@ experiments! {
     "vx-scale" virtual_switches::scale::measure,
     "vx-priority" virtual_switches::priority::measure,
     "vx-split-path" virtual_switches::split_path::measure,
+    "vm-router-efficiency" virtual_switches::routers::measure,
     "sojourn-range-one" sojourn::range_one::measure,
     "sojourn-range-two" sojourn::range_two::measure,
     "model-accuracy" models::accuracy::measure,

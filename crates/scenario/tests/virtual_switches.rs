@@ -26,7 +26,7 @@ red = { min = "1kB", max = "2kB", probability = 0.1 }
 "#;
 
 /// What replaces what, on which line the message points, and what it says.
-const CASES: [(&str, &str, usize, &str); 30] = [
+const CASES: [(&str, &str, usize, &str); 34] = [
     (
         "rate_in = \"1Mbit/s\"",
         "rate_in = \"800Mbit/s\"",
@@ -44,6 +44,20 @@ const CASES: [(&str, &str, usize, &str); 30] = [
         "",
         13,
         "virtual switch tin: found no port to come in or none to leave by, expected both",
+    ),
+    ("quantum = \"64B\"", "quantum = \"0B\"", 17, "quantum: found 0B, expected 60B to 16MiB"),
+    ("buffer = \"3kB\"", "buffer = \"1kB\"", 18, "buffer: found 1kB, expected 1514B to 192kB"),
+    (
+        "queue = \"red\"",
+        "queue = \"red\"\nlifetime = \"0s\"",
+        20,
+        "lifetime: found 0ns, expected more than 0 and at most 24h",
+    ),
+    (
+        "queue = \"red\"",
+        "queue = \"red\"\ntime_weight = 0",
+        20,
+        "virtual switch tin: time_weight: found 0, expected 1 to 1000000: who weighs nothing would never be served",
     ),
     ("ports = 4", "ports = 0", 5, "switch s1: fabric: ports: found 0, expected 1 to 256"),
     (
@@ -158,6 +172,7 @@ fn the_right_one_says_what_it_means() {
     assert_eq!(gold.ports[0].quantum, ByteSize(32 * 1514 / 4), "a quarter of the capacity");
     assert_eq!((gold.ports[1].number, gold.ports[1].port), (2, 4));
     assert_eq!((tin.ports[0].rate_in, tin.ports[0].rate_out), (Bps(1_000_000), Bps(2_000_000)));
+    assert_eq!((gold.time_weight(), tin.time_weight()), (500, 1), "as their input rates, in Mbit/s");
     assert_eq!(switch.dpids().collect::<Vec<_>>(), [1, 0x101, 0x102]);
 }
 

@@ -72,3 +72,55 @@ fn what_virtual_time_cannot_give_is_refused() {
     let error = simulate(&scenario, &Settings::default(), &Watch::default(), &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("controllers elsewhere"), "{error}");
 }
+
+/// The example with virtual switches, with streams of a fraction of a second.
+fn two_tenants(more: &str) -> Scenario {
+    let text = include_str!("../../../examples/two-tenants.toml").replace("duration = \"2s\"", "duration = \"500ms\"");
+    let text = text.replace("dpid = 0x102\n", &format!("dpid = 0x102\n{more}"));
+    Scenario::parse(&text, "two-tenants.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn hosts_behind_virtual_switches_have_their_shares() {
+    let result = run(&two_tenants(""));
+    assert!(result.passed, "{:#?}", result.traffic);
+    let received: Vec<u64> = result.traffic.iter().map(|item| item.received).collect();
+    assert_eq!(received[..3], [5, 5, 0]);
+    // Both want 25 Mbit/s: three quarters and one quarter of a line of 20 are theirs, and what their buffers held at the end.
+    let sent = [3, 4].map(|at: usize| result.traffic[at].sent.unwrap());
+    let [gold, tin] = [0, 1].map(|at| result.traffic[3 + at].received as f64 / sent[at] as f64);
+    assert!((0.58..0.72).contains(&gold) && (0.19..0.25).contains(&tin), "{gold} {tin}");
+    assert!(gold / tin > 2.8, "{gold} {tin}");
+    for (place, item) in [("s1 gold", 0), ("s1 tin", 1)] {
+        let lost = sent[item] - result.traffic[3 + item].received;
+        let dropped = result.drops.iter().find(|drop| drop.place == place && drop.reason == "buffer full").unwrap();
+        assert_eq!(dropped.packets, lost, "{place}: {:?}", result.drops);
+    }
+    assert!(result.switches[0].packets == 0, "the switch's own tables saw nothing");
+    let json = |result: &LabResult| serde_json::to_string(&result.traffic).unwrap();
+    assert_eq!(json(&run(&two_tenants(""))), json(&result), "the same every time");
+}
+
+#[test]
+fn hosts_behind_virtual_switches_reach_whom_they_reach_live() {
+    let scenario = two_tenants("");
+    let live = weir_emulator::run(&scenario, &weir_emulator::Options::default(), &mut |_| {}).unwrap();
+    let verdicts = |result: &LabResult| {
+        let of = |item: &weir_emulator::result::TrafficResult| (item.kind, item.ok, item.received > 0);
+        result.traffic.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(&live), verdicts(&run(&scenario)));
+    assert!(live.drops.iter().any(|drop| drop.place == "s1 tin" && drop.reason == "buffer full"), "{:?}", live.drops);
+}
+
+#[test]
+fn a_virtual_switch_ends_with_its_lifetime_and_has_no_controller_elsewhere() {
+    let result = run(&two_tenants("lifetime = \"100ms\"\n"));
+    let received: Vec<u64> = result.traffic.iter().map(|item| item.received).collect();
+    // Of five pings, 50 ms apart, two or three are before its end.
+    assert!(received[0] == 5 && (1..=3).contains(&received[1]), "{received:?}");
+    assert!(received[3] > 0 && received[4] == 0, "{received:?}");
+    let scenario = two_tenants("connect = \"tcp:127.0.0.1:6653\"\n");
+    let error = simulate(&scenario, &Settings::default(), &Watch::default(), &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("switch s1: virtual switch tin: connect: found tcp:127.0.0.1:6653"), "{error}");
+}

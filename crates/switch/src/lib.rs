@@ -14,7 +14,7 @@ mod socket;
 pub mod spin;
 pub mod targets;
 pub mod threads;
-mod virtuals;
+pub mod virtuals;
 
 pub use config::{PortArgument, PortConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};

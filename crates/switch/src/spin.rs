@@ -20,6 +20,8 @@ use weir_units::{Instant, Span};
 const WINDOW_MAX: Duration = Duration::from_millis(2);
 /// Its shortest window, about what a wake-up costs: sleeping at once would save no more than that.
 const WINDOW_MIN: Duration = Duration::from_micros(30);
+/// What is due within this time is waited for awake: asleep it would be late by the wake-up.
+const NEAR: Duration = Duration::from_micros(60);
 /// Spinning for longer than this gives way to others.
 const YIELD_AFTER: Duration = Duration::from_micros(50);
 /// How often.
@@ -131,6 +133,12 @@ impl Spinner {
             return Wait::GiveWay;
         }
         Wait::Look
+    }
+
+    /// Whether something that is due is near enough to be waited for awake.
+    pub(crate) fn is_near(&self, now: Instant, due: Instant) -> bool {
+        let may_spin = self.spin != Spin::For(Duration::ZERO) && now >= self.rest_until;
+        may_spin && due.since(now) <= NEAR
     }
 
     /// Others could run from `from` to `until`.
@@ -261,6 +269,19 @@ mod tests {
         let mut engine = Engine::new(Spin::For(Duration::ZERO));
         engine.pings(1000 * US, 100);
         assert_eq!((engine.sleeps, engine.awake), (200, 0));
+    }
+
+    #[test]
+    fn what_is_due_soon_is_waited_for_awake_where_spinning_is_allowed() {
+        let now = Instant::ZERO + 1000 * US;
+        let near = |spin| [0, 60, 61].map(|after| Spinner::new(spin, now).is_near(now, now + after * US));
+        assert_eq!(near(Spin::Auto), [true, true, false]);
+        assert_eq!(near(Spin::For(20 * US)), [true, true, false]);
+        assert_eq!(near(Spin::For(Duration::ZERO)), [false; 3]);
+        // Others need the core.
+        let mut spinner = Spinner::new(Spin::Auto, now);
+        spinner.gave_way(now, now + 1000 * US);
+        assert!(!spinner.is_near(now + 1001 * US, now + 1002 * US));
     }
 
     #[test]

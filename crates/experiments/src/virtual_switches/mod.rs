@@ -3,6 +3,7 @@
 //! The thesis does not print the parameters of its traffic. Ours, the same in all three experiments, are in [`BURSTS`] and [`SHORT`].
 mod port;
 pub(crate) mod priority;
+pub(crate) mod routers;
 pub(crate) mod scale;
 pub(crate) mod split_path;
 

@@ -4,6 +4,7 @@
 //! sessions. What a lab has threads for, events do here: a frame takes no time but that of links, a control message none but
 //! [`Settings::control_delay`]. So the same scenario gives the same result every time.
 mod control;
+mod cuts;
 mod switch;
 
 use crate::agenda::Agenda;
@@ -98,11 +99,6 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
         let problem = "virtual time has no controllers elsewhere, expected `app`, or connect = \"none\"";
         return wrong(format!("controller: connect: found {address}: {problem}"));
     }
-    if let Some(switch) = scenario.switches.iter().find(|switch| !switch.virtual_switches.is_empty()) {
-        let problem = "found virtual switches beside traffic between hosts, of which virtual time knows only packets by rule; \
-                       expected [[stream]] instead of [[traffic]], or `weir run`, where hosts and virtual switches meet";
-        return wrong(format!("switch {}: {problem}", switch.name));
-    }
     if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
         let found = host.ip.len();
         return wrong(format!("host {}: found {found} addresses, expected at most {MAX_ADDRESSES}", host.name));
@@ -112,7 +108,7 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
 
 impl<'a> Network<'a> {
     fn new(scenario: &'a Scenario, settings: &Settings) -> Result<Network<'a>, LabError> {
-        let mut switches: Vec<Switch> = scenario.switches.iter().map(Switch::new).collect();
+        let mut switches: Vec<Switch> = scenario.switches.iter().map(Switch::new).collect::<Result<_, _>>()?;
         let rated = |spec: &LinkSpec| LinkSpec { rate: spec.rate.or(Some(settings.link_rate)), ..*spec };
         let pair = || memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"));
         let mut hosts = Vec::new();

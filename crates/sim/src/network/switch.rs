@@ -1,5 +1,6 @@
 //! A switch in virtual time: the datapath between ports, and its end of the control channel.
 use super::control::Bytes;
+use super::cuts::{self, Cuts};
 use super::{Node, Peers};
 use weir_datapath::{ChannelId, Datapath, Output};
 use weir_emulator::LabError;
@@ -26,6 +27,8 @@ pub(super) struct Switch {
     name: String,
     dpid: u64,
     datapath: Datapath,
+    /// None if it is not cut into virtual ones.
+    cuts: Option<Cuts>,
     ports: Vec<Wired>,
     peers: Peers,
     pool: FramePool,
@@ -46,14 +49,19 @@ struct Wired {
 }
 
 impl Switch {
-    pub(super) fn new(spec: &weir_scenario::Switch) -> Switch {
+    /// A switch without ports.
+    ///
+    /// # Errors
+    /// Its virtual switches cannot be simulated.
+    pub(super) fn new(spec: &weir_scenario::Switch) -> Result<Switch, LabError> {
         let (config, fail_mode) = parts::datapath(spec);
         let mut datapath = Datapath::new(config);
         datapath.set_fail_mode(fail_mode);
-        Switch {
+        Ok(Switch {
             name: spec.name.clone(),
             dpid: spec.dpid,
             datapath,
+            cuts: cuts::of(spec)?,
             ports: Vec::new(),
             peers: Peers::new(),
             pool: FramePool::new(POOL_FRAMES, BURST),
@@ -64,7 +72,7 @@ impl Switch {
             is_up: false,
             expire_at: Instant::ZERO,
             more: false,
-        }
+        })
     }
 
     /// Adds the flow entries that it starts with.
@@ -102,6 +110,9 @@ impl Switch {
             properties: Vec::new(),
         };
         let refused = |problem: String| LabError::Scenario(format!("switch {}: {problem}", self.name));
+        if let Some(cuts) = &mut self.cuts {
+            cuts.add_port(&desc).map_err(refused)?;
+        }
         self.datapath.add_port(Instant::ZERO, desc, &mut self.out).map_err(refused)?;
         self.peers.insert(number, format!("to {peer_name}"));
         self.ports.push(Wired { number, port, peer });
@@ -140,6 +151,7 @@ impl Switch {
         let before: Vec<u64> = self.ports.iter().map(sent).collect();
         self.hear(now);
         self.more = false;
+        self.run_cuts(now);
         for place in 0..self.ports.len() {
             self.forward_from(place, now);
         }
@@ -147,6 +159,7 @@ impl Switch {
             self.expire_at = self.datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
             self.deliver(now);
         }
+        self.run_cuts(now);
         let reached = self.ports.iter().zip(before).filter(|(wired, before)| sent(wired) != *before);
         reached.map(|(wired, _)| wired.peer).collect()
     }
@@ -160,10 +173,26 @@ impl Switch {
             let _ = port.transmit(now, &mut self.pool, &mut Vec::new());
         }
         self.more |= self.batch.len() >= BURST;
+        if let Some(cuts) = &mut self.cuts {
+            cuts.take(now, number, &mut self.batch, &mut self.pool);
+        }
         if !self.batch.is_empty() {
             self.datapath.process(now, number, &mut self.batch, &mut self.pool, &mut self.out);
             self.deliver(now);
         }
+    }
+
+    /// Virtual switches' frames leave that are to have left by now.
+    fn run_cuts(&mut self, now: Instant) {
+        let Some(cuts) = &mut self.cuts else { return };
+        let ports = &mut self.ports;
+        cuts.run(now, &mut self.pool, |number, frames, pool| {
+            match ports.iter_mut().find(|wired| wired.number == number) {
+                // Memory ports are always there.
+                Some(wired) => drop(wired.port.transmit(now, pool, frames)),
+                None => frames.drain(..).for_each(|frame| pool.give(frame)),
+            }
+        });
     }
 
     /// What came from the controller, and what the session has to do.
@@ -211,6 +240,9 @@ impl Switch {
     /// Hands out what the datapath gave: frames to ports, messages to the channel.
     fn deliver_with(&mut self, now: Instant, session: Option<&mut Session>) {
         for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
+            if let Some(cuts) = &mut self.cuts {
+                cuts.take_own(now, *number, frames, &mut self.pool);
+            }
             match self.ports.iter_mut().find(|wired| wired.number == *number) {
                 Some(wired) => drop(wired.port.transmit(now, &mut self.pool, frames)),
                 None => frames.drain(..).for_each(|frame| self.pool.give(frame)),
@@ -235,7 +267,13 @@ impl Switch {
     pub(super) fn next_wake(&self) -> Instant {
         let ports = self.ports.iter().filter_map(|wired| wired.port.next_wake());
         let session = self.session.as_ref().and_then(Session::deadline);
-        ports.chain(session).chain([self.expire_at, self.from_controller.next()]).min().unwrap_or(Instant::FAR)
+        let cuts = self.cuts.as_ref().map(Cuts::due);
+        ports
+            .chain(session)
+            .chain(cuts)
+            .chain([self.expire_at, self.from_controller.next()])
+            .min()
+            .unwrap_or(Instant::FAR)
     }
 
     /// Flow entries in all tables.
@@ -270,6 +308,9 @@ impl Switch {
         for (reason, packets) in self.datapath.drops().counted() {
             drops.push(Drop { place: self.name.clone(), reason: name_of(reason), packets });
         }
+        if let Some(cuts) = &self.cuts {
+            cuts.drops(&self.name, drops);
+        }
         let tables = self.tables(now);
         let sum = |what: fn(&Counters) -> u64| self.ports.iter().map(|wired| what(&wired.port.counters())).sum();
         SwitchResult {
@@ -285,7 +326,7 @@ impl Switch {
 }
 
 /// A reason as labs name it: the counter's name in words.
-fn name_of(reason: weir_datapath::DropReason) -> String {
+pub(super) fn name_of(reason: weir_datapath::DropReason) -> String {
     let name = serde_json::to_value(reason).ok();
     name.as_ref()
         .and_then(serde_json::Value::as_str)

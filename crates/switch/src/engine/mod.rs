@@ -157,6 +157,7 @@ impl Engine {
                 rustix::thread::sched_yield();
                 self.spinner.gave_way(from, self.clock.now());
             }
+            Wait::Sleep if self.spinner.is_near(now, self.due()) => std::hint::spin_loop(),
             Wait::Sleep => {
                 self.workers.rest(now);
                 self.sleep();
@@ -415,6 +416,12 @@ impl Engine {
         self.watch_links(now);
     }
 
+    /// When something is due.
+    fn due(&self) -> Instant {
+        let first = self.logical.due().min(self.links.due()).min(self.virtuals_due());
+        self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min)
+    }
+
     /// Sleeps until there is something to do or something is due.
     fn sleep(&mut self) {
         self.inbox.waker.about_to_sleep();
@@ -425,9 +432,7 @@ impl Engine {
             && self.are_workers_done()
             && !self.ports.arm()
         {
-            let first = self.logical.due().min(self.links.due()).min(self.virtuals_due());
-            let due = self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min);
-            let timeout = due.since(self.clock.now());
+            let timeout = self.due().since(self.clock.now());
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
                 self.links.look_now();
             }

@@ -3,7 +3,7 @@ use weir_datapath::{DatapathConfig, FailMode, PacketInLimit};
 use weir_scenario::VirtualSwitch;
 
 /// A virtual switch's datapath: with room for what one tenant needs, not for what exhausts the others.
-pub(crate) fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> DatapathConfig {
+pub fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> DatapathConfig {
     DatapathConfig {
         datapath_id: spec.dpid,
         name: spec.name.clone(),

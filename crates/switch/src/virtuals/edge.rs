@@ -3,7 +3,7 @@ use weir_packet::field::eth_type;
 use weir_packet::{Frame, FramePool};
 
 /// Takes the outermost tag away from frames that were chosen by it.
-pub(crate) fn strip(frames: &mut [Frame]) {
+pub fn strip(frames: &mut [Frame]) {
     for frame in frames.iter_mut().filter(|frame| is_tagged(frame)) {
         frame.remove(12, 4);
     }
@@ -11,7 +11,7 @@ pub(crate) fn strip(frames: &mut [Frame]) {
 
 /// Puts a tag in front of any others, with priority 0. Frames that cannot have one, as they are too long or no Ethernet, are taken out:
 /// without it they would be somebody else's. Returns how many.
-pub(crate) fn tag(frames: &mut Vec<Frame>, vlan: u16, pool: &mut FramePool) -> u64 {
+pub fn tag(frames: &mut Vec<Frame>, vlan: u16, pool: &mut FramePool) -> u64 {
     let before = frames.len();
     let mut kept = 0;
     for at in 0..before {

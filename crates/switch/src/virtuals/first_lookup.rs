@@ -18,22 +18,22 @@ const WORDS: [usize; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
 
 /// Where a packet goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Target {
+pub struct Target {
     /// The place of the virtual switch.
-    pub(crate) switch: u16,
+    pub switch: u16,
     /// The place of the port among its ports.
-    pub(crate) input: u16,
+    pub input: u16,
 }
 
 /// What is done with the packets of all ports.
 #[derive(Debug, Default)]
-pub(crate) struct FirstLookup {
+pub struct FirstLookup {
     by_port: HashMap<PortNo, Way>,
 }
 
 /// What is done with the packets of a port.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub enum Way {
     /// All are for one switch.
     One(Target),
     /// Their VLAN says it.
@@ -44,7 +44,7 @@ pub(crate) enum Way {
 
 /// The selectors that look at the same bits.
 #[derive(Debug)]
-pub(crate) struct Tuple {
+pub struct Tuple {
     mask: Words,
     targets: HashMap<Words, Ranked>,
     /// The lowest rank among them.
@@ -62,7 +62,7 @@ type Words = [u64; WORDS.len()];
 
 impl FirstLookup {
     /// Compiles the selectors of virtual switches, given with their places, in the order in which they are asked.
-    pub(crate) fn new<'a>(switches: impl Iterator<Item = (u16, &'a VirtualSwitch)> + Clone) -> FirstLookup {
+    pub fn new<'a>(switches: impl Iterator<Item = (u16, &'a VirtualSwitch)> + Clone) -> FirstLookup {
         let ports = switches.clone().flat_map(|(_, switch)| switch.ports.iter().map(|port| port.port));
         let mut by_port = HashMap::new();
         for port in ports {
@@ -72,7 +72,7 @@ impl FirstLookup {
     }
 
     /// What is done with a port's packets; none if no virtual switch has the port.
-    pub(crate) fn at(&self, port: PortNo) -> Option<&Way> {
+    pub fn at(&self, port: PortNo) -> Option<&Way> {
         self.by_port.get(&port)
     }
 }
@@ -119,7 +119,7 @@ impl Way {
 
     /// Where a packet goes; `parsed` is room to work in.
     #[inline]
-    pub(crate) fn target(&self, frame: &Frame, parsed: &mut Parsed) -> Option<Target> {
+    pub fn target(&self, frame: &Frame, parsed: &mut Parsed) -> Option<Target> {
         match self {
             Way::One(target) => Some(*target),
             Way::ByVlan(table) => table[vlan(frame)],

@@ -160,6 +160,33 @@ async fn one_that_is_removed_while_its_controller_writes_disturbs_nobody() {
 }
 
 #[tokio::test]
+async fn one_that_is_resized_while_packets_and_flow_mods_come_loses_nothing() {
+    let (switch, mut hosts, at) = two();
+    let mut gold = connect(&at[0]).await;
+    gold.send(Body::FlowMod(forward(1, 3))).await;
+    gold.barrier().await;
+    let [a, b, c] = &mut hosts[..] else { unreachable!() };
+    for (step, rate) in ["500Mbit/s", "200Mbit/s", "450Mbit/s", "400Mbit/s"].into_iter().enumerate() {
+        for number in 0..50 {
+            a.send(c, step as u64 * 50 + number);
+            gold.send(Body::FlowMod(forward(4 + u32::try_from(number).unwrap(), 3))).await;
+        }
+        switch.resize_virtual(cut(&text("gold", 0x101, rate, "select = [{ port = 1 }]"))).unwrap();
+    }
+    for tag in 0..200 {
+        assert_eq!(c.tag(), tag, "all come, in their order");
+    }
+    gold.barrier().await;
+    let shown = shown(&switch, "gold");
+    assert_eq!((shown.ports[0].rx_packets, shown.ports[2].tx_packets, shown.ports[2].dropped), (200, 200, 0));
+    // Its packets are others' from now on.
+    switch.resize_virtual(cut(&text("gold", 0x101, "400Mbit/s", "select = [{ port = 3 }]"))).unwrap();
+    switch.flow_mod(forward(1, 2)).unwrap();
+    a.send(b, 1000);
+    assert_eq!(b.tag(), 1000, "the switch's own tables have them");
+}
+
+#[tokio::test]
 async fn a_lifetime_ends() {
     let (switch, _hosts, _) = two();
     let short = text("short", 0x103, "1Mbit/s", "select = [{ port = 3 }]\nlifetime = '300ms'");

@@ -1,7 +1,4 @@
 //! Virtual switches come, change and go: everything is checked before anything changes.
-use super::outlet::Outlet;
-use super::path::port_index;
-use super::ports::Inlet;
 use super::turns::Turn;
 use super::{Cut, VirtualId, Virtuals};
 use crate::engine::Engine;
@@ -9,14 +6,15 @@ use crate::engine::inbox::FromChannel;
 use crate::engine::logical::LogicalSwitch;
 use crate::handle::SwitchError;
 use crate::virtuals::convert;
-use crate::virtuals::first_lookup::FirstLookup;
+use crate::virtuals::inlet::Inlet;
+use crate::virtuals::outlet;
 use crate::virtuals::shares::Shares;
+use crate::virtuals::sorter::Sorter;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::Datapath;
 use weir_fabric::{Fabric, VirtualSwitchConfig};
 use weir_openflow::model::PortNo;
-use weir_packet::Parsed;
 use weir_scenario::{FabricPort, VirtualSwitch};
 use weir_units::{Clock, Instant};
 
@@ -96,7 +94,7 @@ impl Engine {
         let Some(virtuals) = &mut self.virtuals else { return Err(SwitchError::Stopped) };
         let cut = Cut {
             id,
-            inlets: virtuals.inlets(now, &spec),
+            inlets: Inlet::all(now, &spec, &virtuals.shape),
             expires: spec.lifetime.map(|lifetime| now + lifetime),
             index,
             logical: Box::new(LogicalSwitch::new(datapath, fail_mode, messages)),
@@ -134,7 +132,7 @@ impl Engine {
         let resized = fabric.resize(now, cut.index, config, dropped);
         resized.map_err(|problem| refused(&name, shape.numbered(problem)))?;
         virtuals.give_back(&mut self.pool);
-        let inlets = virtuals.inlets(now, &spec);
+        let inlets = Inlet::all(now, &spec, &virtuals.shape);
         let Some(cut) = virtuals.cut(place) else { return Err(SwitchError::Stopped) };
         let before = std::mem::replace(&mut cut.inlets, inlets);
         for old in &before {
@@ -302,20 +300,17 @@ impl Virtuals {
             );
         }
         let fabric = Fabric::new(shape.config(Duration::ZERO, 0)).map_err(|problem| problem.to_string())?;
-        let ports = shape.ports.iter().enumerate();
-        let outlets = ports.map(|(place, port)| Outlet::new(PortNo(port.port), port_index(place), port.rate)).collect();
+        let outlets = outlet::all(&shape);
         Ok(Virtuals {
             fabric,
             shape,
-            lookup: FirstLookup::default(),
+            sorter: Sorter::default(),
             cuts: Vec::new(),
             order: Vec::new(),
             outlets,
-            sorted: Vec::new(),
             shares: Shares::default(),
             asked_at: 0,
             turn: Vec::new(),
-            room: Parsed::default(),
             dropped: Vec::new(),
             first: 0,
             turned_at: now,
@@ -323,16 +318,8 @@ impl Virtuals {
     }
 
     fn compile(&mut self) {
-        let lookup = FirstLookup::new(self.all().map(|cut| (cut.index.0, &cut.spec)));
-        self.lookup = lookup;
-    }
-
-    fn inlets(&self, now: Instant, spec: &VirtualSwitch) -> Vec<Inlet> {
-        let index = |port: u32| self.shape.ports.iter().position(|known| known.port == port);
-        // Checked: a virtual switch's ports are the fabric's.
-        spec.ports
-            .iter()
-            .map(|port| Inlet::new(now, port, port_index(index(port.port).unwrap_or(usize::MAX))))
-            .collect()
+        let Virtuals { sorter, order, cuts, .. } = self;
+        let all = order.iter().filter_map(|place| cuts.get(usize::from(*place))?.as_deref());
+        sorter.compile(all.map(|cut| (cut.index.0, &cut.spec)));
     }
 }

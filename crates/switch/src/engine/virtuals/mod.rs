@@ -4,7 +4,6 @@
 //! The engine serves one logical switch at a time: to do something for a virtual one, it puts that in the place of its own
 //! ([`Engine::serve`]), so that whatever it can do for controllers it can do for all of them.
 mod admit;
-mod outlet;
 mod path;
 mod ports;
 mod snapshot;
@@ -16,14 +15,14 @@ pub(crate) use admit::Coming;
 use super::Engine;
 use super::logical::LogicalSwitch;
 use crate::handle::SwitchError;
-use crate::virtuals::first_lookup::{FirstLookup, Target};
+use crate::virtuals::inlet::Inlet;
+use crate::virtuals::outlet::Outlet;
 use crate::virtuals::shares::Shares;
-use outlet::Outlet;
-use ports::Inlet;
+use crate::virtuals::sorter::Sorter;
 use tokio::sync::watch;
 use turns::Turn;
 use weir_fabric::{Dropped, Fabric, SwitchIndex};
-use weir_packet::{Frame, FramePool, Parsed};
+use weir_packet::{Frame, FramePool};
 use weir_scenario::VirtualSwitch;
 use weir_units::Instant;
 
@@ -32,23 +31,19 @@ pub(crate) struct Virtuals {
     fabric: Fabric<Frame>,
     /// What there is to share.
     shape: weir_scenario::Fabric,
-    lookup: FirstLookup,
+    sorter: Sorter,
     /// By their place in the fabric.
     cuts: Vec<Option<Box<Cut>>>,
     /// Their places, in the order in which the first lookup asks them.
     order: Vec<u16>,
     /// By port of the fabric.
     outlets: Vec<Outlet>,
-    /// A burst's frames, by where they go; lists that are used again.
-    sorted: Vec<(Target, Vec<Frame>)>,
     /// Who has how much of the engine's time for its packets, by place.
     shares: Shares<Frame>,
     /// The counter when a port was asked last, while it is measured who has how much.
     asked_at: u64,
     /// Those whose turn it is; a list that is used again.
     turn: Vec<Frame>,
-    /// Room for the first lookup.
-    room: Parsed,
     /// What the fabric dropped last.
     dropped: Vec<Dropped<Frame>>,
     /// The switch whose turn at the engine's time comes first.

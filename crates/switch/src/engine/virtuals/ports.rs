@@ -3,49 +3,13 @@
 use super::{Cut, Virtuals};
 use crate::engine::Engine;
 use crate::engine::ports::Ports;
+use crate::virtuals::inlet::Inlet;
 use weir_datapath::{PortCounters, PortQueue, PortQueues};
-use weir_fabric::{Count, Crosspoint, CrosspointCounters, PortIndex};
+use weir_fabric::{Crosspoint, CrosspointCounters};
 use weir_openflow::model::port::bits;
 use weir_openflow::model::{PortDesc, PortNo};
-use weir_packet::Frame;
 use weir_scenario::VirtualPort;
 use weir_units::{Bps, Instant};
-
-/// A virtual switch's port.
-pub(super) struct Inlet {
-    pub(super) number: PortNo,
-    pub(super) physical: PortNo,
-    pub(super) index: PortIndex,
-    /// The VLAN that its packets are in outside.
-    pub(super) vlan: Option<u16>,
-    /// Packets that could not have its tag and were dropped.
-    pub(super) untagged: u64,
-    pub(super) received: Count,
-    /// Packets that came while too many waited for their virtual switch's turn at the engine's time.
-    pub(super) unserved: u64,
-    since: Instant,
-}
-
-impl Inlet {
-    pub(super) fn new(now: Instant, port: &VirtualPort, index: PortIndex) -> Inlet {
-        let received = Count::default();
-        let (number, physical) = (PortNo(port.number), PortNo(port.port));
-        Inlet { number, physical, index, vlan: port.vlan, untagged: 0, received, unserved: 0, since: now }
-    }
-
-    /// Goes on counting where the port before it left off.
-    pub(super) fn keep(&mut self, before: &Inlet) {
-        (self.received, self.since, self.untagged) = (before.received, before.since, before.untagged);
-        self.unserved = before.unserved;
-    }
-
-    /// Frames came in.
-    #[inline]
-    pub(super) fn count(&mut self, frames: &[Frame]) {
-        self.received.packets += frames.len() as u64;
-        self.received.bytes += frames.iter().map(|frame| u64::from(frame.bytes_len())).sum::<u64>();
-    }
-}
 
 /// A rate in kbit/s, as descriptions of ports have it.
 fn kbps(rate: Bps) -> u32 {

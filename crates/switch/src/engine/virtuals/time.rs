@@ -2,7 +2,7 @@
 //! only while ports have more than the engine takes.
 use super::Virtuals;
 use crate::engine::Engine;
-use crate::virtuals::first_lookup::{Target, Way};
+use crate::virtuals::crossing::Crossing;
 use weir_memory::cycles;
 use weir_openflow::model::PortNo;
 use weir_units::{Clock, Instant};
@@ -17,10 +17,7 @@ impl Virtuals {
     #[cold]
     fn holds_back(&mut self, port: PortNo, burst: usize) -> bool {
         self.asked_at = cycles();
-        match self.lookup.at(port) {
-            Some(Way::One(target)) => self.shares.is_full(target.switch, burst),
-            _ => false,
-        }
+        self.sorter.only(port).is_some_and(|target| self.shares.is_full(target.switch, burst))
     }
 }
 
@@ -47,7 +44,7 @@ impl Engine {
         let has_more = packets >= self.burst;
         for at in 0..count {
             let Some(virtuals) = &mut self.virtuals else { return };
-            let (target, frames) = &virtuals.sorted[at];
+            let (target, frames) = &virtuals.sorter.lists[at];
             let (place, its) = (target.switch, frames.len());
             let shared = received * its as u64 / packets.max(1) as u64;
             if has_more {
@@ -71,16 +68,17 @@ impl Engine {
     /// A list of sorted frames waits.
     fn have_wait(&mut self, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
-        let Some((target, number, mut frames)) = virtuals.arrive(at, &mut self.pool) else { return };
-        let mut refused = 0;
-        virtuals.shares.put(target.switch, number.0, &mut frames, |frame| {
-            refused += 1;
+        let Virtuals { sorter, cuts, shares, .. } = &mut **virtuals;
+        let Some((target, frames)) = sorter.lists.get_mut(at) else { return };
+        let input = usize::from(target.input);
+        let cut = cuts.get_mut(usize::from(target.switch)).and_then(Option::as_deref_mut);
+        let Some((cut, number)) = cut.and_then(|cut| cut.arrive(input, frames).map(|number| (cut, number))) else {
+            return frames.drain(..).for_each(|frame| self.pool.give(frame));
+        };
+        shares.put(target.switch, number.0, frames, |frame| {
+            cut.inlets[input].unserved += 1;
             self.pool.give(frame);
         });
-        virtuals.sorted[at].1 = frames;
-        if let Some(cut) = virtuals.cut(target.switch) {
-            cut.inlets[usize::from(target.input)].unserved += refused;
-        }
     }
 
     /// Serves packets that wait until ports are to be asked again. Whether there were any.
@@ -114,27 +112,27 @@ impl Engine {
         self.drive(now);
         let began = cycles();
         let virtuals = self.virtuals.as_deref_mut()?;
-        let mut frames = std::mem::take(&mut virtuals.turn);
-        let (switch, number) = virtuals.shares.take(&mut frames)?;
-        let packets = frames.len();
-        let inlet = |virtuals: &mut Virtuals| virtuals.cut(switch)?.inlets.iter().position(|at| at.number.0 == number);
-        match inlet(virtuals).and_then(|input| u16::try_from(input).ok()) {
+        let Virtuals { shares, turn, cuts, fabric, outlets, dropped, .. } = virtuals;
+        let (place, number) = shares.take(turn)?;
+        let packets = turn.len();
+        let cut = cuts.get_mut(usize::from(place)).and_then(Option::as_deref_mut)?;
+        let input = cut.inlets.iter().position(|inlet| inlet.number.0 == number);
+        match input {
             Some(input) => {
-                let cut = virtuals.cut(switch)?;
-                let logical = &mut *cut.logical;
-                logical.datapath.get().process(now, PortNo(number), &mut frames, &mut self.pool, &mut logical.out);
-                self.pass_to_fabric(now, Target { switch, input });
+                let mut crossing = Crossing { fabric, outlets, dropped };
+                cut.forward(now, (PortNo(number), input), turn, &mut crossing, &mut self.pool);
             }
             // It had the port when they came.
             None => {
-                frames.drain(..).for_each(|frame| self.pool.give(frame));
-                virtuals.shares.lost(switch, packets);
+                turn.drain(..).for_each(|frame| self.pool.give(frame));
+                shares.lost(place, packets);
             }
         }
-        let virtuals = self.virtuals.as_deref_mut()?;
-        virtuals.turn = frames;
+        if cut.has_news() {
+            self.serve_at(place, |engine| engine.deliver(now));
+        }
         let took = cycles().saturating_sub(began);
-        virtuals.shares.charge(switch, took, packets);
+        self.virtuals.as_deref_mut()?.shares.charge(place, took, packets);
         Some(took)
     }
 }

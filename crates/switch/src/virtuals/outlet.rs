@@ -18,8 +18,10 @@ const MOST: usize = 256;
 const OWN_BYTES: usize = 256 * 1024;
 
 /// See the module's page.
-pub(super) struct Outlet {
-    pub(super) port: PortNo,
+#[derive(Debug)]
+pub struct Outlet {
+    /// The physical port.
+    pub port: PortNo,
     index: PortIndex,
     line: Line,
     /// When the line was last found without anything to do, and something came.
@@ -31,13 +33,22 @@ pub(super) struct Outlet {
     /// Frames of the physical switch's own tables: they have what the others leave.
     own: VecDeque<Frame>,
     own_bytes: usize,
-    pub(super) own_dropped: u64,
+    /// Frames of the physical switch's own that found no room.
+    pub own_dropped: u64,
     /// Frames on their way to the port.
-    pub(super) leaving: Vec<Frame>,
+    pub leaving: Vec<Frame>,
+}
+
+/// The outputs of a fabric.
+pub fn all(fabric: &weir_scenario::Fabric) -> Vec<Outlet> {
+    let index = |place| PortIndex(u16::try_from(place).unwrap_or(u16::MAX));
+    let ports = fabric.ports.iter().enumerate();
+    ports.map(|(place, port)| Outlet::new(PortNo(port.port), index(place), port.rate)).collect()
 }
 
 impl Outlet {
-    pub(super) fn new(port: PortNo, index: PortIndex, rate: Bps) -> Outlet {
+    /// The output of a port with this rate.
+    pub fn new(port: PortNo, index: PortIndex, rate: Bps) -> Outlet {
         Outlet {
             port,
             index,
@@ -54,7 +65,7 @@ impl Outlet {
 
     /// Something was put into the fabric for it.
     #[inline]
-    pub(super) fn expect(&mut self, now: Instant) {
+    pub fn expect(&mut self, now: Instant) {
         if !self.is_pending {
             (self.is_pending, self.since) = (true, now);
         }
@@ -62,7 +73,7 @@ impl Outlet {
     }
 
     /// Takes a frame of the physical switch's own, or drops and counts it.
-    pub(super) fn take_own(&mut self, now: Instant, frame: Frame, pool: &mut FramePool) {
+    pub fn take_own(&mut self, now: Instant, frame: Frame, pool: &mut FramePool) {
         if self.own_bytes + frame.len() > OWN_BYTES {
             self.own_dropped += 1;
             return pool.give(frame);
@@ -73,12 +84,12 @@ impl Outlet {
     }
 
     /// When it is to be asked again; [`Instant::FAR`] if it has nothing.
-    pub(super) fn due(&self) -> Instant {
+    pub fn due(&self) -> Instant {
         if self.is_pending { self.line.free_at().max(self.since).max(self.wait) } else { Instant::FAR }
     }
 
     /// Takes from the fabric what is to have left by `now`.
-    pub(super) fn drive(&mut self, now: Instant, fabric: &mut Fabric<Frame>) {
+    pub fn drive(&mut self, now: Instant, fabric: &mut Fabric<Frame>) {
         if !self.is_pending {
             return;
         }
@@ -114,7 +125,7 @@ impl Outlet {
     }
 
     /// Forgets the physical switch's own frames.
-    pub(super) fn forget_own(&mut self, pool: &mut FramePool) {
+    pub fn forget_own(&mut self, pool: &mut FramePool) {
         self.own.drain(..).for_each(|frame| pool.give(frame));
         self.own_bytes = 0;
     }

@@ -1,0 +1,260 @@
+//! Tables 3.2 to 3.4: what forwarding through 1 to 8 virtual routers costs, by the thesis' three measures. Its routers are virtual machines, ours virtual
+//! switches of a live switch between the ends of a tester: the first end stands for as many senders as there are routers, each of which
+//! would fill the line.
+use crate::report::Claim;
+use crate::tester::{Bulk, Load, Rate, Template, Vary, Window, mean_us, tester};
+use crate::{ExperimentError, Run, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use std::sync::PoisonError;
+use std::time::Duration;
+use weir_openflow::model::PortNo;
+use weir_packet::MacAddr;
+use weir_packet::craft::Craft;
+use weir_plot::{Axis, Chart, short};
+use weir_scenario::Fabric;
+use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_units::{Clock, SystemClock};
+
+const ROUTERS: [u32; 4] = [1, 2, 4, 8];
+/// Frames without frame check sequence, by the packets they stand for.
+const FRAMES: [(&str, usize); 2] = [("1500 B", 1514), ("64 B", 64)];
+/// Bytes of a frame on the wire that it does not have here: check sequence, preamble, gap.
+const AROUND: f64 = 24.0;
+/// Part of the line that is promised: the rest is room for rounding.
+const PROMISED: f64 = 0.99;
+/// Each router's buffer: more than the line makes up for when the engine was away.
+const BUFFER: u64 = 512_000;
+/// Time between opening the ports and the first frame.
+const LEAD: Duration = Duration::from_millis(200);
+/// Time that load is offered before it counts.
+const WARM_UP: Duration = Duration::from_millis(300);
+const RATE: &str = "packets a second of each";
+const LOSS: &str = "loss of each";
+const EFFICIENCY: &str = "efficiency";
+const FAIRNESS: &str = "fairness";
+const IDLE: &str = "round trip, others idle";
+const STRESSED: &str = "round trip, others at full rate";
+
+fn case(routers: u32, packets: &str) -> String {
+    match routers {
+        0 => format!("no router, {packets}"),
+        1 => format!("1 router, {packets}"),
+        _ => format!("{routers} routers, {packets}"),
+    }
+}
+
+/// Frames a second that fill a line of 1 Gbit/s.
+fn line_frames(bytes: usize) -> f64 {
+    1e9 / 8.0 / (bytes as f64 + AROUND)
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    for (packets, bytes) in FRAMES {
+        for routers in [0].into_iter().chain(ROUTERS) {
+            if !rates(run, routers, packets, bytes)? {
+                return Ok(());
+            }
+        }
+    }
+    for routers in [0].into_iter().chain(ROUTERS) {
+        if !round_trips(run, routers)? {
+            return Ok(());
+        }
+    }
+    claims(run);
+    plots(run);
+    Ok(())
+}
+
+/// What came through each router.
+struct Seen {
+    packets: Vec<u64>,
+    /// Mean round trip of pings through the last one.
+    round_trip: Option<Value>,
+}
+
+/// Runs a switch with so many virtual ones, or none, under a load; nothing if it was stopped.
+fn through(run: &Run<'_>, routers: u32, bytes: usize, load: &Load) -> Result<Option<Seen>, ExperimentError> {
+    let clock = SystemClock::start();
+    let begin = clock.now() + LEAD;
+    let (from, time) = (begin + WARM_UP, run.sizes.time.0);
+    let (ports, ends) = tester(load, Window { begin, from, until: from + time }, clock, run.options.seed);
+    let ports = (1..).zip(ports).map(|(number, port)| PortConfig::new(PortNo(number), port)).collect();
+    let known: BTreeMap<u32, _> = [(1, None), (2, None)].into();
+    let (fabric, virtual_switches) = Fabric::parse_cut(&cuts(routers, bytes), "routers", "experiment", known)?;
+    let entries = vec!["in_port=1,actions=output:2".to_owned(), "in_port=2,actions=output:1".to_owned()];
+    let config =
+        SwitchConfig { ports, clock, entries, virtual_switches, fabric: Some(fabric), ..SwitchConfig::default() };
+    let switch = Switch::start(config)?;
+    if run.options.cancel.wait(from.since(clock.now())) {
+        return Ok(None);
+    }
+    let before = sent(&switch, routers)?;
+    if run.options.cancel.wait(time) {
+        return Ok(None);
+    }
+    let after = sent(&switch, routers)?;
+    switch.stop();
+    let packets = after.iter().zip(before).map(|(after, before)| after - before).collect();
+    let seen = ends[0].lock().unwrap_or_else(PoisonError::into_inner);
+    let round_trip = (!seen.round_trips.is_empty()).then(|| mean_us(&seen.round_trips));
+    Ok(Some(Seen { packets, round_trip }))
+}
+
+/// Packets that left by the second port so far, of each router, or of the switch.
+fn sent(switch: &SwitchHandle, routers: u32) -> Result<Vec<u64>, ExperimentError> {
+    let snapshot = switch.snapshot()?;
+    let own = snapshot.ports.iter().find(|port| port.number == PortNo(2)).map_or(0, |port| port.counters.tx_packets);
+    let of = |cut: &weir_switch::VirtualSnapshot| cut.ports.get(1).map_or(0, |port| port.tx_packets);
+    Ok(if routers == 0 { vec![own] } else { snapshot.virtual_switches.iter().map(of).collect() })
+}
+
+/// Equal shares of the line, each for an MPLS label.
+fn cuts(routers: u32, bytes: usize) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the line's rate")]
+    let rate = (line_frames(bytes) * bytes as f64 * 8.0) as u64;
+    let crosspoint = BUFFER * u64::from(routers.max(1));
+    let mut text = format!("[fabric]\nrate = \"{rate}bit/s\"\ncrosspoint = \"{crosspoint}B\"\n");
+    for number in 0..routers {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the line's rate")]
+        let share = (rate as f64 * PROMISED / f64::from(routers)) as u64;
+        // Writing into a string does not fail.
+        let _ = write!(
+            text,
+            "[[virtual]]\nname = \"vr{number}\"\ndpid = {}\nselect = [{{ mpls = {number} }}]\nbuffer = \"{BUFFER}B\"\n\
+             ports = [{{ port = 1, rate = \"{share}bit/s\" }}, {{ port = 2, rate = \"{share}bit/s\" }}]\n\
+             entries = [\"in_port=1,actions=output:2\", \"in_port=2,actions=output:1\"]\n",
+            0x300 + number
+        );
+    }
+    text
+}
+
+fn rates(run: &mut Run<'_>, routers: u32, packets: &str, bytes: usize) -> Result<bool, ExperimentError> {
+    let case = case(routers, packets);
+    run.tell(&case);
+    let senders = routers.max(1);
+    let offered = line_frames(bytes);
+    let bulk = stream(senders, bytes, offered * f64::from(senders));
+    let Some(seen) = through(run, routers, bytes, &Load { bulk: [Some(bulk), None], ping: None })? else {
+        return Ok(false);
+    };
+    let time = run.sizes.time.0.as_secs_f64();
+    let rates: Vec<f64> = seen.packets.iter().map(|packets| *packets as f64 / time).collect();
+    let losses: Vec<f64> = rates.iter().map(|rate| (1.0 - rate / offered).max(0.0) * 100.0).collect();
+    run.figure(&case, RATE, "pps", Value::mean_of(&rates));
+    run.figure(&case, LOSS, "%", Value::mean_of(&losses));
+    if let (1.., Some(whole)) = (routers, run.value(&self::case(0, packets), RATE)) {
+        let all: u64 = seen.packets.iter().sum();
+        run.figure(&case, EFFICIENCY, "%", Value::of(rates.iter().sum::<f64>() / whole * 100.0, all));
+        run.figure(&case, FAIRNESS, "", Value::of(jain(&rates), all));
+    }
+    Ok(true)
+}
+
+/// Frames at a rate for as many routers, in random order.
+fn stream(routers: u32, bytes: usize, rate: f64) -> Bulk {
+    Bulk { rate: Rate::PerSecond(rate), template: Template::new(&labelled(0).frame(), bytes, Vary::MplsLabel(routers)) }
+}
+
+fn labelled(label: u32) -> Craft {
+    Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]))
+        .mpls(label, 0, 64)
+        .ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2))
+        .udp(9, 9)
+        .payload(&[0; 64])
+}
+
+/// Pings through the last router, alone and while the others are offered what their senders have.
+fn round_trips(run: &mut Run<'_>, routers: u32) -> Result<bool, ExperimentError> {
+    let (packets, bytes) = FRAMES[0];
+    let case = case(routers, packets);
+    let pings = [(); 2].map(|()| Template::new(&labelled(routers.saturating_sub(1)).frame(), 98, Vary::Nothing));
+    for (metric, others) in [(IDLE, 0), (STRESSED, routers.saturating_sub(1))] {
+        if metric == STRESSED && others == 0 {
+            continue;
+        }
+        run.tell(&format!("{case}: {metric}"));
+        let bulk = (others > 0).then(|| stream(others, bytes, line_frames(bytes) * f64::from(others)));
+        let load = Load { bulk: [bulk, None], ping: Some((run.sizes.ping_interval.0, pings.clone())) };
+        let Some(seen) = through(run, routers, bytes, &load)? else { return Ok(false) };
+        if let Some(us) = seen.round_trip {
+            let ms = Value { value: us.value / 1e3, sd: us.sd.map(|sd| sd / 1e3), samples: us.samples };
+            run.figure(&case, metric, "ms", ms);
+        }
+    }
+    Ok(true)
+}
+
+/// Jain, Chiu and Hawe's index of fairness (1984): 1 when all have the same.
+fn jain(values: &[f64]) -> f64 {
+    let (sum, squares) = values.iter().fold((0.0, 0.0), |sums, value| (sums.0 + value, sums.1 + value * value));
+    if squares == 0.0 { 0.0 } else { sum * sum / (values.len() as f64 * squares) }
+}
+
+fn claims(run: &mut Run<'_>) {
+    let of = |run: &Run<'_>, metric: &str| -> Vec<(String, f64)> {
+        let cases = FRAMES.iter().flat_map(|(packets, _)| ROUTERS.map(|routers| case(routers, packets)));
+        cases.filter_map(|case| run.value(&case, metric).map(|value| (case, value))).collect()
+    };
+    for (metric, text, bound) in [
+        (EFFICIENCY, "the routers together forward over 95 % of what the switch does alone", 95.0),
+        (FAIRNESS, "fairness is above 0.99", 0.99),
+    ] {
+        let least = of(run, metric).into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((case, least)) = least {
+            run.claims.push(Claim::tested(text, least > bound, format!("{} at least, {case}", short(least))));
+        }
+    }
+    let expected = |routers: u32| (1.0 - 1.0 / f64::from(routers)) * 100.0;
+    let off = FRAMES.iter().flat_map(|(packets, _)| ROUTERS.map(|routers| (routers, case(routers, packets))));
+    let off = off.filter_map(|(routers, case)| Some(((run.value(&case, LOSS)? - expected(routers)).abs(), case)));
+    if let Some((off, case)) = off.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        let text = "loss can be foretold: of N routers each loses 1 - 1/N, to a point";
+        run.claims.push(Claim::tested(text, off < 1.0, format!("{} points off at most, {case}", short(off))));
+    }
+}
+
+fn plots(run: &mut Run<'_>) {
+    let lines = |run: &Run<'_>, metric: &str| {
+        let of = |packets: &str| {
+            let cases = ROUTERS.map(|routers| (f64::from(routers), case(routers, packets)));
+            super::series(run, packets, metric, cases)
+        };
+        FRAMES.map(|(packets, _)| of(packets)).into_iter().filter(|series| !series.points.is_empty()).collect()
+    };
+    for (name, y, metric) in [("efficiency", "efficiency, %", EFFICIENCY), ("rate", "packets a second of each", RATE)] {
+        let series = lines(run, metric);
+        let title = format!("{metric} by number of routers (Table 3.3)");
+        let chart = Chart { name: name.into(), title, x: Axis::log("virtual routers"), y: Axis::linear(y), series };
+        run.plots.push(chart.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_is_one_when_all_have_the_same() {
+        assert!((jain(&[3.0, 3.0]) - 1.0).abs() < 1e-12 && (jain(&[1.0, 0.0]) - 0.5).abs() < 1e-12);
+        assert_eq!(jain(&[0.0]), 0.0);
+    }
+
+    #[test]
+    fn routers_have_equal_shares_of_the_line() {
+        for (_, bytes) in FRAMES {
+            for routers in ROUTERS {
+                let known = [(1, None), (2, None)].into();
+                let (fabric, cuts) = Fabric::parse_cut(&cuts(routers, bytes), "routers", "test", known).unwrap();
+                assert_eq!(cuts.len(), routers as usize);
+                let promised: u64 = cuts.iter().map(|cut| cut.ports[1].rate_out.0).sum();
+                let line = fabric.ports[1].rate.0;
+                assert!(promised <= line && promised as f64 > line as f64 * 0.98, "{promised} of {line}");
+            }
+        }
+    }
+}
