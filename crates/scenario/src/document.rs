@@ -219,6 +219,8 @@ pub(crate) struct Traffic {
     pub(crate) arrival: Option<Spanned<Arrival>>,
     pub(crate) sizes: Option<Spanned<Size>>,
     pub(crate) new_flows: Option<Spanned<f64>>,
+    pub(crate) flow_packets: Option<Spanned<f64>>,
+    pub(crate) flows: Option<Spanned<u32>>,
     #[serde(default)]
     pub(crate) ipv6: Option<Spanned<bool>>,
     pub(crate) expect: Option<Expect>,

@@ -292,6 +292,9 @@ pub enum TrafficKind {
         offered: Offered,
         /// Share of them that begin a flow, `0.0..=1.0`.
         new_flows: f64,
+        /// Flows that are there at a time, if the file says; flows then have `1 / new_flows` packets in the mean.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        flows: Option<u32>,
     },
 }
 

@@ -73,6 +73,17 @@ fn timing_is_read() {
 }
 
 #[test]
+fn flows_have_a_mean_length_and_a_number_at_a_time() {
+    for more in
+        ["flow_packets = 4\nflows = 3", "new_flows = 0.25\nflows = 3", "new_flows = 0.25\nflow_packets = 4\nflows = 3"]
+    {
+        let scenario = parse(&RIGHT.replace("new_flows = 0.25", more)).unwrap();
+        let TrafficKind::Udp { new_flows, flows, .. } = scenario.traffic[0].kind else { panic!("no udp") };
+        assert_eq!((new_flows, flows), (0.25, Some(3)), "{more}");
+    }
+}
+
+#[test]
 fn laws_are_read() {
     let law = |text: &str| {
         let scenario = parse(&RIGHT.replace("\"5.9ms\"", text)).unwrap();
@@ -264,6 +275,31 @@ const CASES: [(&str, &str, usize, &str); 36] = [
     ("rate = 60", "rate = true", 30, "a rate such as `10Mbit/s`, or a number of packets a second"),
     ("new_flows = 0.25", "new_flows = 1.5", 33, "new_flows: found 1.5, expected a share of the packets, 0 to 1"),
     ("new_flows = 0.25", "new_flows = nan", 33, "new_flows: found NaN, expected a share of the packets, 0 to 1"),
+    (
+        "new_flows = 0.25",
+        "flow_packets = 5",
+        33,
+        "flow_packets: found it without `flows`, expected how many flows there are at a time, 1 to 1000",
+    ),
+    (
+        "new_flows = 0.25",
+        "flow_packets = 0.5\nflows = 3",
+        33,
+        "flow_packets: found 0.5, expected the mean of a flow's packets, 1 to 1e9",
+    ),
+    (
+        "new_flows = 0.25",
+        "flows = 3",
+        33,
+        "flows: found it without `flow_packets`, expected the mean number of packets of a flow, 1 or more",
+    ),
+    ("new_flows = 0.25", "new_flows = 0.25\nflows = 0", 34, "flows: found 0, expected 1 to 1000 flows at a time"),
+    (
+        "new_flows = 0.25",
+        "new_flows = 0.25\nflow_packets = 5\nflows = 3",
+        33,
+        "new_flows: found 0.25 beside flow_packets = 5, expected one of them, or 0.2",
+    ),
     (
         "payload = \"558B\"",
         "payload = '558B'\nsizes = 'imix'",

@@ -28,6 +28,7 @@ mod size;
 mod source;
 mod stream;
 mod trace;
+mod turns;
 
 pub use arrival::{Arrival, Arrivals, OnOff, ParetoOnOff};
 pub use delays::{Delay, Delays, shares};
@@ -43,6 +44,7 @@ pub use size::{Bimodal, Empirical, MAX_BYTES, MAX_EMPIRICAL, Size, Sizes};
 pub use source::{Generator, Offered};
 pub use stream::Stream;
 pub use trace::{MAX_TRACE, Trace, TracePacket};
+pub use turns::{FlowOfPacket, Flows, MAX_FLOWS};
 
 /// Why traffic cannot be as described.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -20,7 +20,7 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use weir_port::{Counters, Port, PortError, Ready};
 use weir_scenario::{IpNet, Scenario, TrafficKind};
-use weir_traffic::Stream;
+use weir_traffic::{Flows, Stream};
 use weir_units::Instant;
 
 /// Most addresses of a host: what the network stack is built for.
@@ -210,9 +210,9 @@ fn client(
     Some(match kind {
         TrafficKind::Ping { count, interval } => Box::new(ping::Ping::new(ends, begin, *count, *interval, stack)),
         TrafficKind::Tcp { duration } => Box::new(tcp::Client::new(ends, begin, *duration, stack)),
-        TrafficKind::Udp { duration, offered, new_flows } => {
+        TrafficKind::Udp { duration, offered, new_flows, flows } => {
             let random = [0, 1].map(|part| Stream::new(seed, item, part));
-            Box::new(udp::Client::new(ends, begin, *duration, offered, *new_flows, random, stack))
+            Box::new(udp::Client::new(ends, begin, *duration, offered, Flows::new(*new_flows, *flows), random, stack))
         }
     })
 }

@@ -174,11 +174,19 @@ fn flows_that_begin_have_ports_of_their_own() {
     let end = Duration::from_millis(1100);
     assert_eq!(source_ports(&traffic(0.0), end), [40_001; 1000]);
     let all = source_ports(&traffic(1.0), end);
-    assert_eq!(all, (0..1000).map(|number| if number == 0 { 40_001 } else { 41_999 + number }).collect::<Vec<u16>>());
+    assert_eq!(all, (42_000..43_000).collect::<Vec<u16>>());
     let mut some = source_ports(&traffic(0.25), end);
     assert_eq!(some.len(), 1000);
     some.dedup();
     // Within four standard deviations.
     assert!((195..=305).contains(&some.len()), "{}", some.len());
     assert!(some[1..].is_sorted());
+    // Three flows at a time, of ten packets each.
+    let several = source_ports(&traffic(0.1).replace("new_flows = 0.1", "flow_packets = 10\nflows = 3"), end);
+    assert_eq!(several.len(), 1000);
+    let mut flows = several.clone();
+    flows.sort_unstable();
+    flows.dedup();
+    assert!((65..=140).contains(&flows.len()), "{}", flows.len());
+    assert!(several.windows(2).any(|pair| pair[0] > pair[1]), "flows take turns");
 }

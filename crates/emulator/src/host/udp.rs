@@ -7,7 +7,7 @@ use smoltcp::socket::udp;
 use smoltcp::wire::{IpAddress, IpEndpoint};
 use std::time::Duration;
 use weir_scenario::udp_headers;
-use weir_traffic::{Arrival, Generator, Offered, Size, Stream};
+use weir_traffic::{Arrival, Flows, Generator, Offered, Size, Stream};
 use weir_units::Instant;
 
 /// Datagrams that a socket holds.
@@ -31,29 +31,30 @@ pub(crate) struct Client {
     socket: SocketHandle,
     end: Instant,
     schedule: Schedule,
-    flows: Flows,
+    ports: FlowPorts,
     payload: Vec<u8>,
     measured: Measured,
 }
 
 impl Client {
-    /// Sends what is `offered` from `begin` on for `duration`; a share of `new_flows` of the datagrams have a source port of their own.
+    /// Sends what is `offered` from `begin` on for `duration`. Datagrams that begin a flow have a source port of their own, those after them the
+    /// same; `flows` says which do.
     pub(crate) fn new(
         ends: Ends,
         begin: Instant,
         duration: Duration,
         offered: &Offered,
-        new_flows: f64,
+        flows: Flows,
         random: [Stream; 2],
         stack: &mut Stack,
     ) -> Client {
-        let [packets, flows] = random;
+        let [packets, of_flows] = random;
         Client {
             ends,
             socket: add_socket(stack, ends.client_port),
             end: begin + duration,
             schedule: Schedule::new(offered, begin, duration, udp_headers(ends.remote.is_ipv6()), packets),
-            flows: Flows { share: new_flows, random: flows, begins: false, port: *FLOW_PORTS.start() },
+            ports: FlowPorts::new(flows, of_flows, ends.client_port),
             payload: vec![0; MAX_PAYLOAD],
             measured: Measured::default(),
         }
@@ -68,39 +69,50 @@ impl Client {
         stack.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_slice(payload, to).is_ok()
     }
 
-    /// Gives the socket the next flow's port; whether it could. What it was given to send has to be on its way before.
-    fn begin_flow(&mut self, stack: &mut Stack) -> bool {
+    /// Gives the socket the port of the next datagram's flow; whether it could. What it was given to send has to be on its way before.
+    fn change_port(&mut self, stack: &mut Stack) -> bool {
         let socket = stack.sockets.get_mut::<udp::Socket<'_>>(self.socket);
         if socket.send_queue() > 0 {
             return false;
         }
         socket.close();
         // Fails only for port 0 or a socket that is bound already.
-        let _ = socket.bind(self.flows.port);
-        self.flows.next();
+        let _ = socket.bind(self.ports.next);
+        self.ports.bound = self.ports.next;
         true
     }
 }
 
-/// Which datagrams begin a flow.
-struct Flows {
-    share: f64,
+/// Which port datagrams are sent from.
+struct FlowPorts {
+    flows: Flows,
     random: Stream,
-    /// The next datagram does.
-    begins: bool,
-    /// Its port.
-    port: u16,
+    /// By place of a flow among those of its time; the item's own until one begins there.
+    of_place: Vec<u16>,
+    /// The port of the flow that begins next.
+    unused: u16,
+    /// The next datagram's.
+    next: u16,
+    /// That which the socket has.
+    bound: u16,
 }
 
-impl Flows {
-    /// A datagram was sent: does the one after it begin a flow?
-    fn draw(&mut self) {
-        self.begins = self.share > 0.0 && self.random.unit() < self.share;
+impl FlowPorts {
+    fn new(flows: Flows, random: Stream, own: u16) -> FlowPorts {
+        let of_place = vec![own; flows.places()];
+        let mut ports = FlowPorts { flows, random, of_place, unused: *FLOW_PORTS.start(), next: own, bound: own };
+        ports.draw();
+        ports
     }
 
-    fn next(&mut self) {
-        self.begins = false;
-        self.port = self.port.checked_add(1).unwrap_or(*FLOW_PORTS.start());
+    /// From where is the next datagram?
+    fn draw(&mut self) {
+        let drawn = self.flows.draw(&mut self.random);
+        if drawn.begins {
+            self.of_place[drawn.place] = self.unused;
+            self.unused = self.unused.checked_add(1).unwrap_or(*FLOW_PORTS.start());
+        }
+        self.next = self.of_place[drawn.place];
     }
 }
 
@@ -186,7 +198,7 @@ impl Task for Client {
         }
         for _ in 0..MAX_BURST {
             let Some((_, bytes)) = self.schedule.next.filter(|(due, _)| *due <= now) else { break };
-            if self.flows.begins && !self.begin_flow(stack) {
+            if self.ports.next != self.ports.bound && !self.change_port(stack) {
                 return Next::At(now);
             }
             if !self.send(now, bytes, stack) {
@@ -195,7 +207,7 @@ impl Task for Client {
             }
             self.measured.sent += 1;
             self.schedule.advance();
-            self.flows.draw();
+            self.ports.draw();
         }
         Next::At(self.schedule.next.map_or(self.end, |(due, _)| due))
     }

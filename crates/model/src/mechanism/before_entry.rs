@@ -1,7 +1,8 @@
 //! Packets of a flow that come before its entry is there: all of them go to the controller.
-use crate::ModelError;
 use crate::answer::Warning;
-use crate::check::{domain, not_negative, positive};
+use crate::check::{domain, not_negative, positive, share};
+use crate::{Distribution, ModelError};
+use num_complex::Complex64;
 
 /// New flows: a Poisson process, with geometrically many packets each, which come as a Poisson process from the first on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,16 +48,38 @@ impl Flows {
     /// # Errors
     /// `DOMAIN` for numbers that are none; `UNSTABLE` if a station has no state in which it keeps up.
     pub fn before_entry(&self, set_up: SetUp) -> Result<BeforeEntry, ModelError> {
-        positive("phi", self.rate)?;
-        positive("r", self.packet_rate)?;
-        if !self.packets.is_finite() || self.packets < 1.0 {
-            return Err(domain("N", self.packets, "a number of packets, 1 or more"));
-        }
+        self.check()?;
         match set_up {
             SetUp::Exponential(mean_s) => self.exponential(not_negative("D", mean_s)?),
             SetUp::Constant(delay_s) => self.constant(not_negative("D", delay_s)?),
             SetUp::Station(service_rate) => self.station(positive("mu_c", service_rate)?),
         }
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        positive("phi", self.rate)?;
+        positive("r", self.packet_rate)?;
+        if !self.packets.is_finite() || self.packets < 1.0 {
+            return Err(domain("N", self.packets, "a number of packets, 1 or more"));
+        }
+        Ok(())
+    }
+
+    /// Share of the packets that ask the controller if an entry takes `set_up` from the packet that asks for it, and a share `lost` of the packets that
+    /// ask comes nowhere, so that the next packet of the flow is as the first.
+    ///
+    /// After the first packet those of a flow are a Poisson process that ends at the rate r/N: n = 1 + (N - 1) (1 - D*(r/N)), D* the transform of
+    /// the set-up time; of which the exponential and the constant one are special cases. Exact without losses if the set-up time has nothing
+    /// to do with the flow's own packets.
+    ///
+    /// # Errors
+    /// `DOMAIN` for numbers that are none.
+    pub fn asking(&self, set_up: &Distribution, lost: f64) -> Result<f64, ModelError> {
+        self.check()?;
+        let lost = share("lost", lost)?;
+        let within = 1.0 - set_up.lst(Complex64::from(self.packet_rate / self.packets)).re;
+        let per_flow = (1.0 + (1.0 - lost) * (self.packets - 1.0) * within) / (1.0 - lost * self.another());
+        Ok((per_flow / self.packets).clamp(1.0 / self.packets, 1.0))
     }
 
     /// The chance that one more packet follows.
@@ -120,6 +143,22 @@ mod tests {
         let given = FLOWS.before_entry(SetUp::Exponential(station.set_up_s)).unwrap();
         assert!((station.rate / given.rate - 1.0).abs() < 1e-12);
         assert_eq!(station.warning, None);
+    }
+
+    #[test]
+    fn any_law_of_the_set_up_time_will_do() {
+        for (set_up, law) in [
+            (SetUp::Exponential(0.03), Distribution::exponential(0.03).unwrap()),
+            (SetUp::Constant(0.03), Distribution::constant(0.03).unwrap()),
+        ] {
+            let state = FLOWS.before_entry(set_up).unwrap();
+            assert!((FLOWS.asking(&law, 0.0).unwrap() / state.share - 1.0).abs() < 1e-12);
+        }
+        // If nothing comes through, no flow gets an entry.
+        let law = Distribution::constant(0.001).unwrap();
+        assert!((FLOWS.asking(&law, 1.0).unwrap() - 1.0).abs() < 1e-12);
+        assert!(FLOWS.asking(&law, 0.5).unwrap() > FLOWS.asking(&law, 0.0).unwrap());
+        assert!(FLOWS.asking(&law, 1.5).is_err());
     }
 
     #[test]

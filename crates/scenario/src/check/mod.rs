@@ -1,4 +1,5 @@
 //! From the file as written to a scenario whose names are resolved and limits kept.
+mod flows;
 mod nodes;
 mod offered;
 mod queues;
@@ -75,7 +76,7 @@ pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario
     let controller = timing::controller(source, document.controller.as_ref(), &switches)?;
     let mut traffic = Vec::new();
     for item in document.traffic {
-        timing::refuse_unknown_control(source, item.as_ref().new_flows.as_ref(), &switches, &controller)?;
+        timing::refuse_unknown_control(source, flows::begin(item.as_ref()), &switches, &controller)?;
         traffic.push(traffic::traffic(source, item, &hosts, default_duration)?);
     }
     traffic.sort_by_key(|item| item.start);

@@ -2,6 +2,7 @@
 use super::{Checked, Source};
 use crate::document;
 use crate::{ControlPath, ControllerTiming, Switch, SwitchTiming};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
@@ -73,17 +74,19 @@ pub(super) fn controller(
 /// Refuses flows that begin at switches with timing, of which nothing says how long asking takes.
 pub(super) fn refuse_unknown_control(
     source: &Source<'_>,
-    new_flows: Option<&Spanned<f64>>,
+    begin: Option<(&'static str, Range<usize>)>,
     switches: &[Switch],
     controller: &ControllerTiming,
 ) -> Checked<()> {
-    let Some(share) = new_flows.filter(|share| *share.as_ref() > 0.0) else { return Ok(()) };
+    let Some((key, span)) = begin else { return Ok(()) };
     let mut timed = switches.iter().filter_map(|switch| switch.timing.as_ref()).peekable();
     let is_unknown = |timing: &SwitchTiming| timing.control.is_unknown();
     if timed.peek().is_none() || controller.service.is_some() || !timed.all(is_unknown) {
         return Ok(());
     }
-    let unknown = "new_flows: found it, but no service time of what it asks, expected `service` in [controller], or `packet_in`, \
-                   `packet_out` or `control` in [switch.timing]";
-    Err(source.error(share.span(), unknown.to_owned()))
+    let unknown = format!(
+        "{key}: found it, but no service time of what it asks, expected `service` in [controller], or `packet_in`, \
+         `packet_out` or `control` in [switch.timing]"
+    );
+    Err(source.error(span, unknown))
 }

@@ -1,5 +1,5 @@
 //! Traffic between hosts.
-use super::{Checked, MAX_DURATION, Source, duration, find, udp};
+use super::{Checked, MAX_DURATION, Source, duration, find, flows, udp};
 use crate::document::{self, Kind};
 use crate::{Expect, Host, IpNet, Traffic, TrafficKind};
 use std::ops::Range;
@@ -60,6 +60,8 @@ fn kind(source: &Source<'_>, item: &document::Traffic, default_duration: Duratio
         ("arrival", item.arrival.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
         ("sizes", item.sizes.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
         ("new_flows", item.new_flows.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
+        ("flow_packets", item.flow_packets.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
+        ("flows", item.flows.as_ref().map(Spanned::span).filter(|_| !udp), "udp"),
     ];
     for (what, span, kinds) in misplaced {
         if let Some(span) = span {
@@ -70,11 +72,10 @@ fn kind(source: &Source<'_>, item: &document::Traffic, default_duration: Duratio
     Ok(match kind {
         Kind::Ping => TrafficKind::Ping { count: ping_count(source, item)?, interval: ping_interval(source, item)? },
         Kind::Tcp => TrafficKind::Tcp { duration: lasting()? },
-        Kind::Udp => TrafficKind::Udp {
-            duration: lasting()?,
-            offered: udp::offered(source, item)?,
-            new_flows: udp::new_flows(source, item)?,
-        },
+        Kind::Udp => {
+            let (new_flows, flows) = flows::flows(source, item)?;
+            TrafficKind::Udp { duration: lasting()?, offered: udp::offered(source, item)?, new_flows, flows }
+        }
     })
 }
 

@@ -101,14 +101,3 @@ fn payload_bytes(source: &Source<'_>, payload: Option<&Spanned<ByteSize>>) -> Ch
         }
     }
 }
-
-/// The share of datagrams that begin a flow.
-pub(super) fn new_flows(source: &Source<'_>, item: &document::Traffic) -> Checked<f64> {
-    match &item.new_flows {
-        Some(share) if !(0.0..=1.0).contains(share.as_ref()) => {
-            let problem = format!("new_flows: found {}, expected a share of the packets, 0 to 1", share.as_ref());
-            Err(source.error(share.span(), problem))
-        }
-        share => Ok(share.as_ref().map_or(0.0, |share| *share.as_ref())),
-    }
-}

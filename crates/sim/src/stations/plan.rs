@@ -30,6 +30,8 @@ pub(super) struct Flow {
     pub(super) to: String,
     pub(super) offered: Offered,
     pub(super) new_flows: f64,
+    /// Flows at a time, if it is known which flow a packet is of: then all packets ask that come before an entry is there.
+    pub(super) flows: Option<u32>,
     pub(super) start: Instant,
     pub(super) stop: Instant,
     pub(super) way: Vec<Stage>,

@@ -1,4 +1,5 @@
 //! A run: packets from station to station until the last one is there.
+use super::entries::Entries;
 use super::gate::GateState;
 use super::plan::{Control, Flow, Leads, Plan, Role, Stage};
 use super::station::{Came, Item, Station};
@@ -8,7 +9,7 @@ use crate::engine::Watch;
 use crate::model;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use weir_traffic::{Generator, Stream, TrafficError};
+use weir_traffic::{Flows, Generator, Stream, TrafficError};
 use weir_units::Instant;
 
 /// Events between two looks at whether to stop.
@@ -55,6 +56,10 @@ struct Run<'a> {
     plan: &'a Plan,
     agenda: Agenda,
     sources: Vec<Generator>,
+    /// By source: of which flow its packets are.
+    of_flows: Vec<Flows>,
+    /// By source: which flows have an entry where, if that is known.
+    entries: Vec<Option<Entries>>,
     stations: Vec<Station>,
     gates: Vec<GateState>,
     wires: Vec<VecDeque<(Instant, Item)>>,
@@ -114,6 +119,8 @@ impl<'a> Run<'a> {
             plan,
             agenda: Agenda::new(parts),
             sources: Vec::new(),
+            of_flows: plan.flows.iter().map(|flow| Flows::new(flow.new_flows, flow.flows)).collect(),
+            entries: plan.flows.iter().map(Entries::of).collect(),
             stations: (0..).zip(&plan.stations).map(station).collect(),
             gates: (0..).zip(&plan.gates).map(gate).collect(),
             wires: plan.wires.iter().map(|_| VecDeque::new()).collect(),
@@ -184,7 +191,7 @@ impl<'a> Run<'a> {
         let flow = &self.plan.flows[number];
         let source = &mut self.sources[number];
         let bytes = source.bytes();
-        let begins = flow.new_flows > 0.0 && source.random().unit() < flow.new_flows;
+        let of_flow = self.of_flows[number].draw(source.random());
         let next = source.next_after(now);
         self.agenda.set(number, self.in_time(flow, next));
         self.packets += 1;
@@ -197,7 +204,9 @@ impl<'a> Run<'a> {
             flow: u32::try_from(number).unwrap_or(u32::MAX),
             bytes,
             stage: 0,
-            begins,
+            place: u16::try_from(of_flow.place).unwrap_or(u16::MAX),
+            number: of_flow.number,
+            begins: of_flow.begins,
             asks: false,
             returned: false,
             asked: false,
@@ -266,7 +275,7 @@ impl<'a> Run<'a> {
         match step {
             Step::Data => device.data.map_or(Step::Served, |station| self.come(station, item, now)),
             Step::Served => device.back.map_or(Step::Decide, |gate| self.wait(gate, item, now)),
-            Step::Decide if item.asks && !item.returned => self.ask(switch, item, now),
+            Step::Decide if !item.returned && self.is_to_ask(item) => self.ask(switch, item, now),
             Step::Out => match device.control {
                 Control::Agents { packet_out: Some(agent), .. } => self.come(agent, item, now),
                 _ => Step::Returned,
@@ -292,7 +301,7 @@ impl<'a> Run<'a> {
             Some(Stage::Switch(switch)) => {
                 item.at_switch = now;
                 item.returned = false;
-                item.asks = item.begins && (!self.plan.asks_once || usize::from(item.stage) == flow.first_switch);
+                item.asks = false;
                 self.plan.devices[*switch].front.map_or(Step::Data, |gate| self.wait(gate, item, now))
             }
         }
@@ -306,7 +315,19 @@ impl<'a> Run<'a> {
         Step::Over
     }
 
+    /// Whether a packet has no entry at its switch.
+    #[inline]
+    fn is_to_ask(&self, item: &Item) -> bool {
+        let lacks_entry = match &self.entries[item.flow as usize] {
+            Some(entries) => entries.lacks(item),
+            None => item.begins,
+        };
+        lacks_entry
+            && (!self.plan.asks_once || usize::from(item.stage) == self.plan.flows[item.flow as usize].first_switch)
+    }
+
     fn ask(&mut self, switch: usize, item: &mut Item, now: Instant) -> Step {
+        item.asks = true;
         item.asked = true;
         match self.plan.devices[switch].control {
             Control::Agents { packet_in: Some(agent), .. } => self.come(agent, item, now),
@@ -318,6 +339,9 @@ impl<'a> Run<'a> {
     /// The controller's answer is carried out: the entry is written, the packet goes on.
     fn returned(&mut self, switch: usize, item: &mut Item, now: Instant) -> Step {
         item.returned = true;
+        if let Some(entries) = &mut self.entries[item.flow as usize] {
+            entries.write(item);
+        }
         let device = &self.plan.devices[switch];
         if let Some(data) = device.data.filter(|_| !device.write.is_zero()) {
             let ends = self.stations[data].seize(now, device.write);

@@ -200,11 +200,11 @@ impl Builder {
             self.plan.left_out.push(format!("{what} from {from} to {to}"));
             Ok(())
         };
-        let (duration, offered, new_flows) = match &item.kind {
+        let (duration, offered, new_flows, flows) = match &item.kind {
             TrafficKind::Ping { .. } => return leave_out("ping"),
             TrafficKind::Tcp { .. } => return leave_out("tcp"),
             TrafficKind::Udp { .. } if item.expect == Expect::Isolated => return leave_out("isolated udp"),
-            TrafficKind::Udp { duration, offered, new_flows } => (*duration, offered, *new_flows),
+            TrafficKind::Udp { duration, offered, new_flows, flows } => (*duration, offered, *new_flows, *flows),
         };
         let way = self.way(scenario, item)?;
         let is_switch = |stage: &Stage| matches!(stage, Stage::Switch(_));
@@ -216,6 +216,7 @@ impl Builder {
             to: to.to_owned(),
             offered: offered.clone(),
             new_flows,
+            flows,
             start,
             stop: if item.start + duration >= whole { Instant::FAR } else { start + duration },
             first_switch: way.iter().position(is_switch).unwrap_or(usize::MAX),

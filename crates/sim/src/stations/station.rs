@@ -22,6 +22,9 @@ pub(super) struct Item {
     pub(super) bytes: u32,
     /// Its place on the flow's way.
     pub(super) stage: u16,
+    /// Its flow's place among those of its time, and number in that place, where the plan has flows.
+    pub(super) place: u16,
+    pub(super) number: u32,
     /// It begins a flow.
     pub(super) begins: bool,
     /// It asks the controller at this switch.
