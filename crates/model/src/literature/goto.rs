@@ -1,11 +1,14 @@
 //! Goto's model: finite queues, priority to packets that come back, flows of geometric length.
+use super::levels::{Rate, Transitions};
 use super::qbd::{Qbd, Stationary};
 use crate::check::{domain, positive, share, stable};
 use crate::{Load, ModelError};
 use nalgebra::DMatrix;
 
-/// Most phases: equations grow with their square, the time to solve them with their cube.
+/// Most phases: what is kept grows with them, and with their square where levels do not do.
 pub const MAX_PHASES: usize = 3000;
+/// As many phases are solved by matrices of all of them, whose cost grows with their cube, more level by level.
+const FEW_PHASES: usize = 60;
 
 /// Parameters of Goto's model. Rates per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,10 +64,16 @@ pub fn goto(model: &Goto) -> Result<GotoState, ModelError> {
     positive("mu_h", model.high_rate)?;
     positive("mu_c", model.controller_rate)?;
     let phases = Phases::new(model.low_waiting, model.high_waiting)?;
-    let process = process(model, &phases);
-    let (rising, falling) = process.drift()?;
-    stable("controller", rising / falling)?;
-    Ok(state(model, &phases, &process.solve()?))
+    let transitions = transitions(model, &phases);
+    let load = controller_load(&transitions)?;
+    stable("controller", load)?;
+    // With no new flows nothing ever rises: there are no levels.
+    let by_levels = (phases.count() > FEW_PHASES && model.p > 0.0).then(|| transitions.solve()).flatten();
+    let found = match by_levels {
+        Some(found) => found,
+        None => dense(&transitions).solve()?,
+    };
+    Ok(state(model, &phases, &found))
 }
 
 /// Who is served, and how many wait.
@@ -101,19 +110,21 @@ impl Phases {
     }
 
     fn index(&self, phase: Phase) -> usize {
-        let within = |low: usize, high: usize| high * (self.low_waiting + 1) + low;
+        // Phases of as many from the controller lie together: transitions within a level then lead to few places further up.
+        let row = |high: usize| 1 + 2 * high * (self.low_waiting + 1);
         match phase {
             Phase::Idle => 0,
-            Phase::Low { low, high } => 1 + within(low, high),
-            Phase::High { low, high } => 1 + self.half() + within(low, high),
+            Phase::Low { low, high } => row(high) + low,
+            Phase::High { low, high } => row(high) + self.low_waiting + 1 + low,
         }
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, Phase)> + '_ {
-        let waiting = || (0..=self.high_waiting).flat_map(|high| (0..=self.low_waiting).map(move |low| (low, high)));
-        let low = waiting().map(|(low, high)| Phase::Low { low, high });
-        let high = waiting().map(|(low, high)| Phase::High { low, high });
-        std::iter::once(Phase::Idle).chain(low).chain(high).enumerate()
+        let of = |high: usize| {
+            let low = (0..=self.low_waiting).map(move |low| Phase::Low { low, high });
+            low.chain((0..=self.low_waiting).map(move |low| Phase::High { low, high }))
+        };
+        std::iter::once(Phase::Idle).chain((0..=self.high_waiting).flat_map(of)).enumerate()
     }
 }
 
@@ -155,27 +166,46 @@ impl Phase {
     }
 }
 
-fn process(model: &Goto, phases: &Phases) -> Qbd {
-    let zero = || DMatrix::zeros(phases.count(), phases.count());
-    let (mut up, mut within, mut down) = (zero(), zero(), zero());
+fn transitions(model: &Goto, phases: &Phases) -> Transitions {
+    let mut all = Transitions { phases: phases.count(), ..Transitions::default() };
     for (from, phase) in phases.all() {
+        let rate = |to: Phase, per_second| Rate { from, to: phases.index(to), per_second };
         if let Some(to) = phase.with_low(phases.low_waiting) {
-            within[(from, phases.index(to))] += model.arrival_rate;
+            all.within.push(rate(to, model.arrival_rate));
         }
         match phase {
             Phase::Idle => {}
             Phase::Low { low, high } => {
-                let to = phases.index(Phase::next(low, high));
-                up[(from, to)] += model.low_rate * model.p;
-                within[(from, to)] += model.low_rate * (1.0 - model.p);
+                let next = Phase::next(low, high);
+                all.up.push(rate(next, model.low_rate * model.p));
+                all.within.push(rate(next, model.low_rate * (1.0 - model.p)));
             }
-            Phase::High { low, high } => within[(from, phases.index(Phase::next(low, high)))] += model.high_rate,
+            Phase::High { low, high } => all.within.push(rate(Phase::next(low, high), model.high_rate)),
         }
         // Without a place the packet is dropped, and the controller goes on.
         let to = phase.with_high(phases.high_waiting).unwrap_or(phase);
-        down[(from, phases.index(to))] += model.controller_rate;
+        all.down.push(rate(to, model.controller_rate));
     }
-    Qbd { up, within, down }
+    all
+}
+
+/// How often the level would rise over how often it would fall, far from level 0.
+fn controller_load(transitions: &Transitions) -> Result<f64, ModelError> {
+    let (rising, falling) = match transitions.drift() {
+        Some(drift) => drift,
+        None => dense(transitions).drift()?,
+    };
+    Ok(rising / falling)
+}
+
+/// The same as matrices.
+fn dense(transitions: &Transitions) -> Qbd {
+    let matrix = |rates: &[Rate]| {
+        let mut matrix = DMatrix::zeros(transitions.phases, transitions.phases);
+        rates.iter().for_each(|rate| matrix[(rate.from, rate.to)] += rate.per_second);
+        matrix
+    };
+    Qbd { up: matrix(&transitions.up), within: matrix(&transitions.within), down: matrix(&transitions.down) }
 }
 
 /// Means by Little's law, losses since Poisson arrivals see time averages.
@@ -235,6 +265,54 @@ mod tests {
         let (state, plain) = (goto(&model).unwrap(), crate::station::mm1k(900.0, 1000.0, 10).unwrap());
         assert!((state.sojourn_s / plain.sojourn_s - 1.0).abs() < 1e-9 && (state.loss / plain.loss - 1.0).abs() < 1e-9);
         assert_eq!((state.controller_s, state.high_s), (None, None));
+    }
+
+    #[test]
+    fn levels_are_what_matrices_say() {
+        for (arrival_rate, p, low_rate, high_rate, controller_rate, low_waiting, high_waiting) in [
+            (500.0, 0.2, 1000.0, 1000.0, 150.0, 10, 5),
+            (900.0, 0.05, 1000.0, 1200.0, 80.0, 20, 3),
+            (1100.0, 0.1, 1000.0, 1000.0, 150.0, 8, 8),
+            (300.0, 1.0, 1000.0, 5000.0, 350.0, 6, 6),
+            (50.0, 0.5, 1e5, 1e5, 26.0, 12, 4),
+            (980.0, 0.09, 1000.0, 1000.0, 90.0, 15, 2),
+        ] {
+            let model = Goto { arrival_rate, p, low_rate, high_rate, controller_rate, low_waiting, high_waiting };
+            let phases = Phases::new(low_waiting, high_waiting).unwrap();
+            let transitions = transitions(&model, &phases);
+            let by_levels = state(&model, &phases, &transitions.solve().unwrap());
+            let by_matrices = state(&model, &phases, &dense(&transitions).solve().unwrap());
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-8 * a.abs().max(1e-3);
+            for (a, b) in [
+                (by_levels.sojourn_s, by_matrices.sojourn_s),
+                (by_levels.controller_s.unwrap(), by_matrices.controller_s.unwrap()),
+                (by_levels.high_s.unwrap(), by_matrices.high_s.unwrap()),
+                (by_levels.loss_in, by_matrices.loss_in),
+                (by_levels.loss_return, by_matrices.loss_return),
+            ] {
+                assert!(near(a, b), "{model:?}: {by_levels:?}, {by_matrices:?}");
+            }
+            let (rising, falling) = dense(&transitions).drift().unwrap();
+            assert!(near(controller_load(&transitions).unwrap(), rising / falling), "{model:?}");
+        }
+    }
+
+    #[test]
+    fn thousands_of_phases_have_an_answer() {
+        let model = Goto {
+            arrival_rate: 800.0,
+            p: 0.05,
+            low_rate: 1000.0,
+            high_rate: 2000.0,
+            controller_rate: 60.0,
+            low_waiting: 98,
+            high_waiting: 14,
+        };
+        let state = goto(&model).unwrap();
+        // Hardly anything is lost: Little's law over the controller, which serves 40 of 60 packets a second.
+        let controller = state.loads.iter().find(|load| load.place == "controller").unwrap();
+        assert!((controller.utilisation - 40.0 / 60.0).abs() < 1e-3, "{state:?}");
+        assert!(state.loss < 1e-3 && state.sojourn_s > state.low_s, "{state:?}");
     }
 
     #[test]

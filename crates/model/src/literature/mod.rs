@@ -3,9 +3,11 @@
 //! The papers of Jarschel, Mahmood and Goto are known to us through the list of their assumptions in Ansell's thesis (Assessing the Accuracy
 //! of Performance Modelling in Software Defined Networks, 2017, chapter 2) and their abstracts; what is solved here is what these
 //! assume.
+mod banded;
 mod base;
 mod goto;
 mod jarschel;
+mod levels;
 mod mahmood;
 mod mahmood_network;
 mod mmpp;
