@@ -167,7 +167,7 @@ impl Experiment {
 pub(crate) struct Run<'a> {
     pub(crate) options: &'a Options,
     pub(crate) sizes: Sizes,
-    progress: &'a mut dyn FnMut(&str),
+    pub(crate) progress: &'a mut dyn FnMut(&str),
     pub(crate) figures: Vec<Figure>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) notes: Vec<String>,

@@ -6,6 +6,7 @@ use crate::report::Claim;
 use crate::tester::{Load, Rate, mean_us, quantile_us};
 use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
+use weir_model::mechanism::Polling;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_packet::Field;
 use weir_plot::short;
@@ -17,10 +18,15 @@ const LOOP_COUNTS: [u32; 2] = [100, 10_000];
 /// A tag is there.
 const PRESENT: u16 = 0x1000;
 const PING_MEAN: &str = "ping round trip, mean";
+const PING_BY_MODEL: &str = "the same by model poll_rtt, from published means";
 const PING_P99: &str = "ping round trip, p99";
 const GOODPUT: &str = "bulk goodput";
 /// What pings are to stay below, in microseconds, whatever the loop count.
 const PING_MOST_US: f64 = 100.0;
+/// Bursts that a ping waits for on its way there and back: where it is received and where it is transmitted.
+const STAGES: u32 = 4;
+/// How far the model's standard deviation may be from the published one.
+const SPREAD_WITHIN: f64 = 0.05;
 /// By what factor a bulk flow may move the pings' p99 when they have a worker of their own.
 const MOVED_MOST: f64 = 2.0;
 
@@ -79,6 +85,7 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
         }
     }
     claims(run);
+    predict(run)?;
     run.note("the bulk flow is frames of a fixed rate, that of a full 1 Gbit/s link; goodput counts what iperf3 would");
     Ok(())
 }
@@ -155,5 +162,71 @@ fn claims(run: &mut Run<'_>) {
             _ => Claim::untested(text, "two workers need two processors"),
         };
         run.claims.push(claim);
+    }
+}
+
+/// The model of a polling switch (`weir model poll_rtt`) with the published means: they give the time of a round and of all that is no waiting; the standard
+/// deviation, which they do not contain, is its test.
+fn predict(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    let definition = crate::find("lagopus-loop-count")?.definition()?;
+    let cases = LOOP_COUNTS.map(|count| case(Traffic::Ping, count));
+    let [Some(few), Some(many)] = cases.each_ref().map(|case| definition.published(case, PING_MEAN)) else {
+        return Ok(());
+    };
+    let [fewer, more] = LOOP_COUNTS.map(f64::from);
+    let stages = f64::from(STAGES);
+    let round_us = (many.value - few.value) * 2.0 / (stages * (more - fewer));
+    let base_us = few.value - stages * fewer * round_us / 2.0;
+    let mut last = None;
+    for (case, rounds) in cases.iter().zip([fewer, more]) {
+        let polling = Polling { rounds, round_s: round_us * 1e-6, stages: STAGES, base_s: base_us * 1e-6 };
+        let delay = polling.delay()?;
+        let (mean, sd) = (delay.mean_s * 1e6, delay.sd_s * 1e6);
+        run.figure(case, PING_BY_MODEL, "us", Value { value: mean, sd: Some(sd), samples: 0 });
+        last = Some(sd);
+    }
+    if let (Some(ours), Some(published)) = (last, many.sd) {
+        let text = format!("waiting for {STAGES} bursts explains how much published pings vary with loop count {more}");
+        let holds = (ours / published - 1.0).abs() < SPREAD_WITHIN;
+        let because = format!("standard deviation {} us by the model, {} us published", short(ours), short(published));
+        run.claims.push(Claim::tested(text, holds, because));
+    }
+    run.note(format!(
+        "the model has {} us for a round of the published switch and {} us for all that is no waiting; here no burst waits, whatever the loop count, \
+         and what is left is the second part",
+        short(round_us),
+        short(base_us)
+    ));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, find};
+    use weir_emulator::Cancel;
+
+    #[test]
+    fn the_model_has_the_published_means_and_their_spread() {
+        let experiment = find("lagopus-loop-count").unwrap();
+        let options = Options { full: false, seed: 1, cancel: Cancel::new() };
+        let mut silent = |_: &str| ();
+        let mut run = Run {
+            options: &options,
+            sizes: experiment.definition().unwrap().small,
+            progress: &mut silent,
+            figures: Vec::new(),
+            claims: Vec::new(),
+            notes: Vec::new(),
+            plots: Vec::new(),
+            simulated: false,
+        };
+        predict(&mut run).unwrap();
+        let figures: Vec<(f64, f64)> = run.figures.iter().map(|figure| (figure.ours, figure.sd.unwrap())).collect();
+        assert_eq!(figures.len(), 2);
+        assert!((figures[0].0 - 507.0).abs() < 1e-6 && (figures[1].0 - 4468.0).abs() < 1e-6, "{figures:?}");
+        assert!((figures[1].1 - 1159.0).abs() < 25.0, "{figures:?}");
+        assert_eq!(run.claims.len(), 1);
+        assert_eq!(run.claims[0].holds, Some(true));
     }
 }
