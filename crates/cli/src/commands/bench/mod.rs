@@ -4,8 +4,10 @@ mod entries;
 mod flow_mods;
 mod link;
 mod machine;
+mod predict;
 mod simulate;
 mod tenants;
+mod tree;
 mod updates;
 
 use std::process::ExitCode;
@@ -24,6 +26,8 @@ enum Command {
     FlowMods(flow_mods::Args),
     /// What virtual switches are promised while one does its worst: shares, rates, delays, cost of a packet
     Tenants(tenants::Args),
+    /// How long formulas take to answer a network of many switches
+    Predict(predict::Args),
     /// Events a second of simulations, on one thread
     Simulate(simulate::Args),
     /// What changing a table costs: the gaps in forwarding meanwhile, each flow-mod, memory
@@ -35,6 +39,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Datapath(args) => datapath::run(args),
         Command::FlowMods(args) => flow_mods::run(&args),
         Command::Tenants(args) => tenants::run(&args),
+        Command::Predict(args) => predict::run(&args),
         Command::Simulate(args) => simulate::run_bench(&args),
         Command::Updates(args) => updates::run(&args),
     }

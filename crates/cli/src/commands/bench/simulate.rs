@@ -1,9 +1,11 @@
 //! `weir bench simulate`: events a second in virtual time, on one thread.
+use super::tree::tree;
 use serde::Serialize;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use weir_fabric::{FabricConfig, InputConfig, OutputConfig, PortIndex, VirtualPort, VirtualSwitchConfig};
+use weir_scenario::Scenario;
 use weir_sim::queue::{Queue, Service};
 use weir_sim::{FabricModel, Group, Hop, LineModel, Model, Path, Source, Split, Watch, Window, run};
 use weir_traffic::{Arrival, Bimodal, Offered, Size, TwoState};
@@ -23,6 +25,9 @@ pub(crate) struct Args {
     /// Customers of the single queue
     #[arg(long, default_value_t = 1_000_000)]
     customers: u64,
+    /// Switches of the tree of queueing stations
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(2..=200))]
+    stations: u16,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -39,7 +44,7 @@ struct Speed {
 }
 
 pub(crate) fn run_bench(args: &Args) -> anyhow::Result<ExitCode> {
-    let speeds = [queue(args.customers)?, fabric(args)?];
+    let speeds = [queue(args.customers)?, fabric(args)?, one_switch()?, stations(args)?];
     let text = if args.json {
         serde_json::to_string_pretty(
             &serde_json::json!({ "machine": weir_emulator::result::Machine::this(), "speeds": speeds }),
@@ -103,6 +108,52 @@ fn fabric(args: &Args) -> anyhow::Result<Speed> {
         Ok((result.packets, result.events))
     })
 }
+
+/// A switch and its controller as queueing stations.
+fn one_switch() -> anyhow::Result<Speed> {
+    let scenario = Scenario::parse(ONE_SWITCH, "one.toml")?;
+    let plan = weir_sim::stations::plan(&scenario)?;
+    fastest("stations of a switch and its controller".into(), || counted(&plan, Duration::from_secs(200)))
+}
+
+/// Queueing stations of many switches, and one controller.
+fn stations(args: &Args) -> anyhow::Result<Speed> {
+    let plan = weir_sim::stations::plan(&tree(usize::from(args.stations))?)?;
+    fastest(format!("stations of {} switches in a tree", args.stations), || counted(&plan, Duration::from_secs(1)))
+}
+
+fn counted(plan: &weir_sim::stations::Plan, length: Duration) -> anyhow::Result<(u64, u64)> {
+    let window = Window { warm_up: Duration::ZERO, length };
+    let result = weir_sim::stations::run(plan, window, 1, 0, &Watch::default())?;
+    Ok((result.packets, result.events))
+}
+
+const ONE_SWITCH: &str = r#"
+[controller]
+service = { law = "exponential", mean = "500us" }
+[[switch]]
+name = "s1"
+[switch.timing]
+data = { law = "exponential", mean = "100us" }
+packet_in = "200us"
+packet_out = "200us"
+returns = "fifo"
+[[host]]
+name = "a"
+switch = "s1"
+ip = "10.0.0.1/24"
+[[host]]
+name = "b"
+switch = "s1"
+ip = "10.0.0.2/24"
+[[traffic]]
+kind = "udp"
+from = "a"
+to = "b"
+rate = 5000
+arrival = "poisson"
+new_flows = 0.2
+"#;
 
 fn model(inputs: u16, switches: u16) -> Model {
     let rate = Bps(10_000_000_000);

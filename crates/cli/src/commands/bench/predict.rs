@@ -1,0 +1,78 @@
+//! `weir bench predict`: how long formulas take to answer a network, on one thread.
+use super::{machine::Machine, tree::tree};
+use serde::Serialize;
+use std::io::Write as _;
+use std::process::ExitCode;
+use weir_predict::{Settings, Status, predict};
+use weir_units::{Clock as _, SystemClock};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Switches of the network, a tree; with a host and a flow each
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(2..=200))]
+    switches: u16,
+    /// How often it is answered
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    repeats: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Result {
+    machine: Machine,
+    release_build: bool,
+    switches: u16,
+    flows: usize,
+    devices: usize,
+    repeats: u32,
+    /// Of all repeats: other work of the machine only ever slows one down.
+    fastest_s: f64,
+    median_s: f64,
+    slowest_s: f64,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let machine = Machine::look();
+    let scenario = tree(usize::from(args.switches))?;
+    let (clock, settings) = (SystemClock::start(), Settings::default());
+    let mut seconds = Vec::new();
+    let mut sizes = (0, 0);
+    for _ in 0..args.repeats {
+        let begin = clock.now();
+        let answer = predict(&scenario, &settings)?;
+        seconds.push(clock.now().since(begin).as_secs_f64());
+        anyhow::ensure!(answer.flows.iter().all(|flow| flow.status == Status::Ok), "found a flow without an answer");
+        sizes = (answer.flows.len(), answer.devices.len());
+    }
+    seconds.sort_by(f64::total_cmp);
+    let result = Result {
+        machine,
+        release_build: !cfg!(debug_assertions),
+        switches: args.switches,
+        flows: sizes.0,
+        devices: sizes.1,
+        repeats: args.repeats,
+        fastest_s: seconds[0],
+        median_s: seconds[seconds.len() / 2],
+        slowest_s: seconds[seconds.len() - 1],
+    };
+    let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { line(&result) };
+    // A reader that has gone away misses the report, nothing else.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(result: &Result) -> String {
+    format!(
+        "{} switches, {} flows, {} devices: {:.1} ms (fastest), {:.1} ms (median), {:.1} ms (slowest of {})\n",
+        result.switches,
+        result.flows,
+        result.devices,
+        result.fastest_s * 1e3,
+        result.median_s * 1e3,
+        result.slowest_s * 1e3,
+        result.repeats
+    )
+}
