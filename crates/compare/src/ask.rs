@@ -1,6 +1,7 @@
 //! Getting the answers, one after the other: nothing else runs while the live network is measured.
 use crate::answer::{Answer, Answerer, Verb};
 use crate::answers::{lab, predict, stations, streams};
+use crate::rig::Rig;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_emulator::result::Machine;
@@ -33,6 +34,8 @@ pub struct Plan {
     /// Rate of links for which the scenario has none, in virtual time packet by packet and in formulas; none: as they have it themselves, and
     /// none at all where stations are simulated.
     pub link_rate: Option<Bps>,
+    /// How long threads take to wake up, for formulas and in virtual time packet by packet; none: as measured before a live run, else no time.
+    pub wake_up: Option<Duration>,
     /// Models that are asked beside the scenario's own formulas, by name; `all` is all of them.
     pub models: Vec<String>,
 }
@@ -49,24 +52,32 @@ pub enum Told<'a> {
 /// Asks everybody. Who cannot answer is in the list with the reason; once cancelled, the others are left out.
 pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Vec<Answer> {
     let mut answers = Vec::new();
+    let rig = rig(scenario, plan, cancel);
+    let wake_up = plan.wake_up.or(rig.map(|rig| rig.wake_up())).unwrap_or_default();
     for verb in &plan.verbs {
         let answer = match verb {
             _ if cancel.is_cancelled() => Answer::left_out(Answerer::new(*verb), "stopped before it began"),
             Verb::Predict => {
-                answers.extend(predicted(scenario, plan, tell));
+                answers.extend(predicted(scenario, plan, wake_up, tell));
                 continue;
             }
             Verb::Simulate if !scenario.streams.is_empty() => simulated_streams(scenario, plan, cancel, tell),
             Verb::Simulate if has_timing(scenario) => simulated_stations(scenario, plan, cancel, tell),
-            Verb::Simulate => simulated_network(scenario, plan, cancel, tell),
+            Verb::Simulate => simulated_network(scenario, plan, wake_up, cancel, tell),
             Verb::Run => match not_ours(scenario) {
                 Some(switch) => Answer::left_out(Answerer::new(*verb), needs_emulation(switch)),
-                None => live(scenario, plan, cancel, tell),
+                None => live(scenario, plan, rig, cancel, tell),
             },
         };
         answers.push(answer);
     }
     answers
+}
+
+/// What the live rig adds by itself, measured if there will be a live run of hosts in this process.
+fn rig(scenario: &Scenario, plan: &Plan, cancel: &Cancel) -> Option<Rig> {
+    let live = plan.verbs.contains(&Verb::Run) && not_ours(scenario).is_none() && !scenario.traffic.is_empty();
+    if live && !plan.netns && plan.wake_up.is_none() { Rig::measure(cancel) } else { None }
 }
 
 /// The first switch whose timing is not weir's own: live, it would answer as weir. (Times of a controller need such a switch.)
@@ -108,10 +119,16 @@ fn finished(mut answer: Answer, done: usize, asked: u32) -> Answer {
     answer
 }
 
-fn simulated_network(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+fn simulated_network(
+    scenario: &Scenario,
+    plan: &Plan,
+    wake_up: Duration,
+    cancel: &Cancel,
+    tell: &mut dyn FnMut(Told<'_>),
+) -> Answer {
     let told = Some(scenario.controller.delay).filter(|delay| !delay.is_zero());
     let control_delay = told.unwrap_or(Settings::default().control_delay);
-    let settings = Settings { link_rate: plan.link_rate.unwrap_or(native::LINK_RATE), control_delay };
+    let settings = Settings { link_rate: plan.link_rate.unwrap_or(native::LINK_RATE), control_delay, wake_up };
     let one = |round: u32, progress: &mut dyn FnMut(Progress)| {
         let watch = Watch::default();
         let seeded = Scenario { seed: scenario.seed.wrapping_add(u64::from(round)), ..scenario.clone() };
@@ -121,37 +138,42 @@ fn simulated_network(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &m
         })
     };
     match rounds(Verb::Simulate, plan.replications, cancel, tell, one) {
-        Ok(results) => finished(lab::answer(Verb::Simulate, scenario, &results), results.len(), plan.replications),
+        Ok(results) => {
+            let mut answer = lab::answer(Verb::Simulate, scenario, &results);
+            if !wake_up.is_zero() {
+                answer.conditions +=
+                    &format!("; {:.1} us to wake a thread up that sleeps", wake_up.as_secs_f64() * 1e6);
+            }
+            finished(answer, results.len(), plan.replications)
+        }
         Err(why) => Answer::left_out(Answerer::new(Verb::Simulate), why),
     }
 }
 
-fn live(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+fn live(scenario: &Scenario, plan: &Plan, rig: Option<Rig>, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
     let options = Options { netns: plan.netns, cancel: cancel.clone() };
     let one = |_, progress: &mut dyn FnMut(Progress)| weir_emulator::run(scenario, &options, progress);
     match rounds(Verb::Run, plan.rounds, cancel, tell, one) {
         Ok(results) => {
             let mut answer = lab::answer(Verb::Run, scenario, &results);
             streams::add_live(&mut answer, scenario, &results);
+            answer.conditions += &rig.map_or_else(String::new, |rig| format!("; {rig}"));
             finished(answer, results.len(), plan.rounds)
         }
         Err(why) => Answer::left_out(Answerer::new(Verb::Run), why),
     }
 }
 
-fn predicted(scenario: &Scenario, plan: &Plan, tell: &mut dyn FnMut(Told<'_>)) -> Vec<Answer> {
+fn predicted(scenario: &Scenario, plan: &Plan, wake_up: Duration, tell: &mut dyn FnMut(Told<'_>)) -> Vec<Answer> {
     let none = |why: String| vec![Answer::left_out(Answerer::new(Verb::Predict), why)];
-    if scenario.traffic.is_empty() {
-        return none("formulas are about [[traffic]] between hosts: this scenario has none".to_owned());
+    if scenario.traffic.is_empty() && scenario.streams.is_empty() {
+        return none("this scenario has neither [[traffic]] between hosts nor a [[stream]]".to_owned());
     }
     tell(Told::Begins(Verb::Predict, 1, 1));
     // Stations take links without a rate for links that take no time: both answer the same question.
     let unsaid = if has_timing(scenario) { NO_TIME } else { native::LINK_RATE };
-    let settings = weir_predict::Settings {
-        link_rate: plan.link_rate.unwrap_or(unsaid),
-        models: plan.models.clone(),
-        ..weir_predict::Settings::default()
-    };
+    let settings =
+        weir_predict::Settings { link_rate: plan.link_rate.unwrap_or(unsaid), wake_up, models: plan.models.clone() };
     match weir_predict::predict(scenario, &settings) {
         Ok(prediction) => predict::answers(scenario, &prediction),
         Err(why) => none(why.to_string()),
@@ -268,7 +290,8 @@ mod tests {
     fn plan(verbs: &[Verb]) -> Plan {
         let link_rate = None;
         let models = Vec::new();
-        Plan { verbs: verbs.to_vec(), rounds: 1, replications: 2, threads: 1, netns: false, link_rate, models }
+        let (threads, netns, wake_up) = (1, false, Some(Duration::ZERO));
+        Plan { verbs: verbs.to_vec(), rounds: 1, replications: 2, threads, netns, link_rate, wake_up, models }
     }
 
     #[test]

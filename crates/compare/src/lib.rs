@@ -11,6 +11,7 @@ pub mod board;
 mod comparison;
 pub mod difference;
 pub mod page;
+mod rig;
 pub mod score;
 pub mod verdict;
 

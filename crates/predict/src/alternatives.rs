@@ -1,5 +1,5 @@
 //! What other models say of a scenario of one switch with timing and its controller.
-use crate::answer::{Alternative, AlternativeAnswer};
+use crate::answer::{Alternative, AlternativeAnswer, FlowAnswer};
 use crate::{PredictError, Settings};
 use serde_json::{Map, Value, json};
 use weir_model::registry;
@@ -14,7 +14,11 @@ pub fn models() -> impl Iterator<Item = &'static str> {
 }
 
 /// What the models that were asked for say.
-pub(crate) fn answers(scenario: &Scenario, settings: &Settings) -> Result<Vec<Alternative>, PredictError> {
+pub(crate) fn answers(
+    scenario: &Scenario,
+    settings: &Settings,
+    flows: &[FlowAnswer],
+) -> Result<Vec<Alternative>, PredictError> {
     let mut names: Vec<&'static str> = Vec::new();
     for name in &settings.models {
         match name.as_str() {
@@ -29,7 +33,7 @@ pub(crate) fn answers(scenario: &Scenario, settings: &Settings) -> Result<Vec<Al
             }
         }
     }
-    let asked = asked(scenario);
+    let asked = asked(scenario, flows);
     let answer = |name: &str| match &asked {
         Err(reason) => AlternativeAnswer::None { status: "NOT_COVERED", reason: reason.clone() },
         Ok(asked) => match asked.parameters(name) {
@@ -65,16 +69,17 @@ struct Asked<'a> {
     bytes: f64,
 }
 
-fn asked(scenario: &Scenario) -> Result<Asked<'_>, String> {
+fn asked<'a>(scenario: &'a Scenario, flows: &[FlowAnswer]) -> Result<Asked<'a>, String> {
     let mut timed = scenario.switches.iter().filter_map(|switch| switch.timing.as_ref());
     let (Some(timing), None) = (timed.next(), timed.next()) else {
         return Err("this model is of one switch and its controller: it is asked where exactly one switch of a scenario has timing".into());
     };
     let (mut rate, mut asking, mut bytes) = (0.0, 0.0, 0.0);
-    for item in &scenario.traffic {
+    for (at, item) in scenario.traffic.iter().enumerate() {
         if let TrafficKind::Udp { offered, new_flows, .. } = &item.kind {
+            let share = flows.iter().find(|flow| flow.item == Some(at)).and_then(|flow| flow.asks);
             rate += offered.per_second();
-            asking += offered.per_second() * new_flows;
+            asking += offered.per_second() * share.unwrap_or(*new_flows);
             bytes += offered.per_second() * offered.mean_bytes().map_err(|error| error.to_string())?;
         }
     }

@@ -73,6 +73,12 @@ pub struct FlowAnswer {
     pub item: Option<usize>,
     /// `ping`, `tcp`, `udp` or `stream`.
     pub kind: &'static str,
+    /// Of packets by rule: their places among the scenario's streams.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<usize>,
+    /// Of packets by rule: what they meet with as much of the port as others leave, where `delay` and `loss` are with no more than is guaranteed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
     /// Where it begins.
     pub from: String,
     /// Where it ends.
@@ -89,6 +95,9 @@ pub struct FlowAnswer {
     /// The same of packets about which switches ask the controller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<Delays>,
+    /// Share of the packets that ask the controller, where some do: those that begin a flow, and those that come before its entry is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asks: Option<f64>,
     /// Share of the packets that is lost.
     pub loss: Option<f64>,
     /// Bits of payload a second that arrive, of TCP.
@@ -101,6 +110,20 @@ pub struct FlowAnswer {
     /// Delays as a distribution, for charts.
     #[serde(skip)]
     pub distribution: Option<Distribution>,
+}
+
+/// What packets by rule meet beside others.
+#[derive(Debug, Clone, Serialize)]
+pub struct Expected {
+    /// What the others leave of the port, in bits per second, and at least what is guaranteed.
+    pub rate_bps: u64,
+    /// Delay to the start of transmission.
+    pub delay: Delays,
+    /// Share of the packets that is lost.
+    pub loss: f64,
+    /// Delays as a distribution, for charts.
+    #[serde(skip)]
+    pub distribution: Distribution,
 }
 
 /// A device's prediction, in the busiest part of the scenario's time.

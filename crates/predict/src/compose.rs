@@ -9,10 +9,11 @@ use crate::sizes::lengths;
 use crate::station::Solved;
 use crate::tcp::{self, Connection};
 use crate::way::{Passage, passage};
-use crate::{PredictError, Settings, alternatives, choice, streams};
+use crate::{PredictError, Settings, alternatives, before_entry, choice, streams, virtuals};
 use std::rc::Rc;
+use weir_model::mechanism::Flows;
 use weir_model::{Distribution, Law, ModelError, Warning};
-use weir_scenario::{Control, Expect, FailMode, Scenario, Traffic, TrafficKind, native};
+use weir_scenario::{Expect, Scenario, Traffic, TrafficKind, native};
 
 /// Frames of a ping of 56 bytes, over IPv4 and IPv6.
 const PING_BYTES: [f64; 2] = [98.0, 118.0];
@@ -26,33 +27,36 @@ pub fn predict(scenario: &Scenario, settings: &Settings) -> Result<Prediction, P
     let (phases, apart) = phases(&scenario.traffic);
     let mut items: Vec<Item> = scenario.traffic.iter().map(|item| Item::new(scenario, &graph, item)).collect();
     let mut devices = Devices::default();
+    let mut warnings: Vec<Warning> = Vec::new();
     for phase in &phases {
-        solve(scenario, &graph, settings, phase, &mut items, &mut devices)?;
+        warnings.extend(solve(scenario, &graph, settings, phase, &mut items, &mut devices)?);
     }
     let items = items.into_iter().enumerate().map(|(at, item)| item.answer(scenario, at));
     let mut flows = items.collect::<Result<Vec<_>, _>>()?;
     flows.extend(streams::answers(scenario)?);
     let bottleneck = devices.bottleneck();
     let devices = devices.answers()?;
-    let mut warnings: Vec<Warning> = devices.iter().filter_map(crate::devices::warning).collect();
+    warnings.dedup();
+    warnings.extend(devices.iter().filter_map(crate::devices::warning));
     if !apart {
         let text =
             format!("traffic starts and ends more often than {MOST_PHASES} times: all of it is taken as there at once");
         warnings.push(Warning::new("PHASES", text));
     }
     if !scenario.traffic.is_empty() && scenario.switches.iter().any(|switch| !switch.virtual_switches.is_empty()) {
-        let text = "traffic between hosts is predicted as if it had a switch alone, whatever its virtual switches are guaranteed";
+        let text = "traffic between hosts is predicted as if its virtual switches got no more than they are guaranteed: where others leave \
+                    some, it is faster";
         warnings.push(Warning::new("VIRTUAL_SWITCHES", text));
     }
     Ok(Prediction {
         scenario: scenario.name.clone(),
+        alternatives: alternatives::answers(scenario, settings, &flows)?,
         flows,
         devices,
         models: choice::choices(scenario),
         bottleneck,
         assumptions: assumptions(scenario, settings),
         warnings,
-        alternatives: alternatives::answers(scenario, settings)?,
     })
 }
 
@@ -71,7 +75,7 @@ fn assumptions(scenario: &Scenario, settings: &Settings) -> Vec<String> {
         if settings.wake_up.is_zero() {
             text += "; no time to wake threads up (--wake-up)";
         } else {
-            text += &format!("; {:?} to wake a thread up", settings.wake_up);
+            text += &format!("; {:.1} us to wake a thread up that sleeps", settings.wake_up.as_secs_f64() * 1e6);
         }
         all.push(text);
     }
@@ -140,11 +144,18 @@ impl<'a> Item<'a> {
         if let TrafficKind::Udp { new_flows, .. } = self.traffic.kind { new_flows } else { 0.0 }
     }
 
+    fn flows(&self) -> Option<Flows> {
+        let TrafficKind::Udp { new_flows, flows: Some(flows), .. } = self.traffic.kind else { return None };
+        Some(Flows { rate: self.rate * new_flows, packets: 1.0 / new_flows, packet_rate: self.rate / f64::from(flows) })
+    }
+
     fn answer(self, scenario: &Scenario, at: usize) -> Result<FlowAnswer, PredictError> {
         let (from, to) = (&scenario.hosts[self.traffic.from].name, &scenario.hosts[self.traffic.to].name);
         let name = format!("{} {from} -> {to}", kind(self.traffic));
         let mut answer = FlowAnswer {
             item: Some(at),
+            streams: Vec::new(),
+            expected: None,
             kind: kind(self.traffic),
             from: from.clone(),
             to: to.clone(),
@@ -153,6 +164,7 @@ impl<'a> Item<'a> {
             delay: None,
             data: None,
             control: None,
+            asks: None,
             loss: None,
             goodput_bps: None,
             bottleneck: None,
@@ -166,6 +178,13 @@ impl<'a> Item<'a> {
                 answer.loss = Some(1.0);
             }
             Ok(_) => gather(&mut answer, &self.fared).map_err(|error| PredictError::at(&name, error))?,
+        }
+        if let (Some(of), Some(share)) = (self.flows(), answer.asks) {
+            let (percent, packets) = (share * 100.0, share * of.packets);
+            answer.notes.push(format!(
+                "{percent:.1} % of the packets ask the controller: {packets:.2} of a flow's {}",
+                of.packets
+            ));
         }
         Ok(answer)
     }
@@ -187,13 +206,9 @@ fn routes(scenario: &Scenario, graph: &Graph, item: &Traffic) -> Result<[Vec<Hop
     let Some(there) = graph.route(scenario, item.from, item.to) else {
         return Err((Status::NoPath, format!("no links lead from {} to {}", from.name, to.name)));
     };
-    let forwards = |switch: usize| {
-        let switch = &scenario.switches[switch];
-        scenario.control != Control::None || switch.fail_mode == FailMode::Standalone || !switch.entries.is_empty()
-    };
     for hop in &there {
         if let Hop::Switch(switch) = hop
-            && !forwards(*switch)
+            && !virtuals::forwards(scenario, *switch)
         {
             let name = &scenario.switches[*switch].name;
             return Err((
@@ -203,7 +218,8 @@ fn routes(scenario: &Scenario, graph: &Graph, item: &Traffic) -> Result<[Vec<Hop
         }
     }
     let back = graph.route(scenario, item.to, item.from).unwrap_or_default();
-    Ok([there, back])
+    let cut = |ends, route| virtuals::through(scenario, graph, item, ends, route).map_err(|why| (Status::NoPath, why));
+    Ok([cut([item.from, item.to], there)?, cut([item.to, item.from], back)?])
 }
 
 /// Solves one phase: TCP first, which takes what the others leave, then everything together.
@@ -214,7 +230,7 @@ fn solve(
     phase: &Phase,
     items: &mut [Item<'_>],
     devices: &mut Devices,
-) -> Result<(), PredictError> {
+) -> Result<Option<Warning>, PredictError> {
     let mut network = Network::new(scenario, graph, settings);
     let mut flows: Vec<Flow> = Vec::new();
     let mut connections: Vec<Connection> = Vec::new();
@@ -227,7 +243,8 @@ fn solve(
         let flow = |network: &mut Network<'_>, route: &[Hop], lengths: Law, rate| -> Result<Flow, PredictError> {
             let steps =
                 network.steps(route, &lengths, item.new_flows()).map_err(|error| PredictError::at(&name(), error))?;
-            Ok(Flow { steps: Rc::new(steps), rate, scv: item.unevenness.scv, lengths, new_flows: item.new_flows() })
+            let (asks, flows) = (item.new_flows(), item.flows());
+            Ok(Flow { steps: Rc::new(steps), rate, scv: item.unevenness.scv, lengths, asks, flows })
         };
         let lengths = item.lengths().map_err(|error| PredictError::at(&name(), error))?;
         let there = flow(&mut network, &routes[0], lengths.clone(), item.rate)?;
@@ -253,19 +270,18 @@ fn solve(
         }
     }
     tcp::share(&mut connections, &flows, &network, graph);
-    for (line, seconds) in tcp::standing(&connections, graph, settings.link_rate.0 as f64) {
-        if let Some(station) = network.find(Place::Line(line)) {
-            network.stations[station].standing = Some(seconds);
-        }
+    for (station, seconds) in tcp::standing(&connections, graph, &network) {
+        network.stations[station].standing = Some(seconds);
     }
     for one in &connections {
         flows.push(one.flow.clone());
         let Ok(routes) = &items[one.item].routes else { continue };
         let law = Law::constant(tcp::ACKNOWLEDGEMENT_BYTES).map_err(|error| PredictError::at("tcp", error))?;
         let steps = network.steps(&routes[1], &law, 0.0).map_err(|error| PredictError::at("tcp", error))?;
-        flows.push(Flow { steps: Rc::new(steps), rate: one.flow.rate / 2.0, scv: 1.0, lengths: law, new_flows: 0.0 });
+        let rate = one.flow.rate / 2.0;
+        flows.push(Flow { steps: Rc::new(steps), rate, scv: 1.0, lengths: law, asks: 0.0, flows: None });
     }
-    let solved = network.solve(&flows)?;
+    let (solved, warning) = before_entry::solve(&mut network, &mut flows)?;
     devices.add(&network, &solved, phase);
     for (at, numbers) in of_item {
         let fared = fared(&network, &solved, phase, numbers.iter().map(|number| &flows[*number]))?;
@@ -285,7 +301,7 @@ fn solve(
             notes: vec![note],
         });
     }
-    Ok(())
+    Ok(warning)
 }
 
 /// How the packets of an item fared, there or there and back.
@@ -309,9 +325,9 @@ fn fared<'f>(
         }
     };
     let flows: Vec<&Flow> = flows.collect();
-    let new_flows = flows.first().map_or(0.0, |flow| flow.new_flows);
+    let share = flows.first().map_or(0.0, |flow| flow.asks);
     let ways = |asks| flows.iter().map(|flow| passage(network, solved, flow, asks)).collect::<Result<Vec<_>, _>>();
-    let control = if new_flows > 0.0 { Some((new_flows, outcome(ways(true).map_err(wrong)?))) } else { None };
+    let control = if share > 0.0 { Some((share, outcome(ways(true).map_err(wrong)?))) } else { None };
     Ok(Fared {
         seconds: phase.length.as_secs_f64(),
         rate: flows.first().map_or(0.0, |flow| flow.rate),
@@ -325,12 +341,13 @@ fn fared<'f>(
 /// Puts what the phases gave together: each counts by the packets that it has.
 fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), ModelError> {
     let (mut data, mut control) = (Vec::new(), Vec::new());
-    let (mut sent, mut arrived) = (0.0, 0.0);
+    let (mut sent, mut arrived, mut asking) = (0.0, 0.0, 0.0);
     let seconds: f64 = fared.iter().map(|one| one.seconds).sum();
     for one in fared {
         let packets = one.rate * one.seconds;
         let share = one.control.as_ref().map_or(0.0, |(share, _)| *share);
         sent += packets;
+        asking += packets * share;
         for (weight, outcome, into) in std::iter::once((1.0 - share, Some(&one.data), &mut data)).chain([(
             share,
             one.control.as_ref().map(|(_, outcome)| outcome),
@@ -360,6 +377,7 @@ fn gather(answer: &mut FlowAnswer, fared: &[Fared]) -> Result<(), ModelError> {
         return Ok(());
     }
     // Without a steady state what is sent and does not arrive is not lost: it waits, ever longer.
+    answer.asks = (asking > 0.0).then(|| asking / sent);
     let steady = answer.status == Status::Ok && sent > 0.0;
     answer.loss = steady.then(|| (1.0 - arrived / sent).clamp(0.0, 1.0));
     let both = !control.is_empty();

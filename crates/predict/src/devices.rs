@@ -101,12 +101,13 @@ impl Found {
     fn advice(&self) -> String {
         let most = self.rate / self.load;
         let less = match self.place {
-            Place::Line(_) | Place::Data(_) => "send less",
+            Place::Line(_) | Place::Data(_) | Place::Output(..) => "send less",
             Place::Gate(..) => "send less",
             _ => "send less or lower new_flows",
         };
         let what = match self.place {
             Place::Line(_) => "raise its rate",
+            Place::Output(..) => "guarantee it more (`rate_out`)",
             Place::Data(_) => {
                 "make its `data` shorter, or give it a `data_buffer` (packets are then lost, and the rest has an answer)"
             }

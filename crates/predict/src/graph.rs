@@ -1,4 +1,5 @@
 //! A scenario's lines and the way of packets over them.
+use crate::virtuals::Output;
 use std::collections::VecDeque;
 use weir_scenario::{LinkSpec, Scenario};
 
@@ -8,6 +9,8 @@ pub(crate) struct Line {
     /// Its two ends, by name.
     pub(crate) name: String,
     pub(crate) spec: LinkSpec,
+    /// Numbers of the switches' ports at its ends; 0 at a host.
+    pub(crate) ports: [u32; 2],
 }
 
 /// What a packet comes through.
@@ -17,6 +20,8 @@ pub(crate) enum Hop {
     Line(usize),
     /// A switch, by its place in the file.
     Switch(usize),
+    /// What a virtual switch has of an output.
+    Output(Output),
 }
 
 /// Lines, and which of them leads from which switch to which.
@@ -31,19 +36,19 @@ pub(crate) struct Graph {
 impl Graph {
     /// Of each host two lines, to its switch and from it; then two of each link.
     pub(crate) fn of(scenario: &Scenario) -> Graph {
-        let line = |from: &str, to: &str, spec| Line { name: format!("{from} -> {to}"), spec };
+        let line = |from: &str, to: &str, spec, ports| Line { name: format!("{from} -> {to}"), spec, ports };
         let switch = |at: usize| scenario.switches[at].name.as_str();
         let mut lines = Vec::new();
         for host in &scenario.hosts {
-            lines.push(line(&host.name, switch(host.switch), host.link));
-            lines.push(line(switch(host.switch), &host.name, host.link));
+            lines.push(line(&host.name, switch(host.switch), host.link, [0, host.port]));
+            lines.push(line(switch(host.switch), &host.name, host.link, [host.port, 0]));
         }
         let mut next = vec![Vec::new(); scenario.switches.len()];
         for link in &scenario.links {
-            let [a, b] = link.ends.map(|end| end.switch);
+            let [a, b] = link.ends;
             for (from, to) in [(a, b), (b, a)] {
-                next[from].push((lines.len(), to));
-                lines.push(line(switch(from), switch(to), link.spec));
+                next[from.switch].push((lines.len(), to.switch));
+                lines.push(line(switch(from.switch), switch(to.switch), link.spec, [from.port, to.port]));
             }
         }
         Graph { lines, next, hosts: scenario.hosts.len() }
@@ -81,6 +86,11 @@ impl Graph {
     fn up(&self, host: usize) -> usize {
         debug_assert!(host < self.hosts);
         2 * host
+    }
+
+    /// Whether a line leads to a host.
+    pub(crate) fn is_down(&self, line: usize) -> bool {
+        line < 2 * self.hosts && line % 2 == 1
     }
 
     fn down(&self, host: usize) -> usize {

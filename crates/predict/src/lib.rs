@@ -8,6 +8,7 @@
 mod alternatives;
 mod answer;
 mod arrivals;
+mod before_entry;
 mod choice;
 mod compose;
 mod devices;
@@ -19,10 +20,14 @@ mod sizes;
 mod station;
 mod streams;
 mod tcp;
+mod virtuals;
+mod waking;
 mod way;
 
 pub use alternatives::models;
-pub use answer::{Alternative, AlternativeAnswer, Delays, DeviceAnswer, FlowAnswer, ModelChoice, Prediction, Status};
+pub use answer::{
+    Alternative, AlternativeAnswer, Delays, DeviceAnswer, Expected, FlowAnswer, ModelChoice, Prediction, Status,
+};
 pub use compose::predict;
 
 use std::time::Duration;
@@ -35,8 +40,8 @@ use weir_units::Bps;
 pub struct Settings {
     /// Rate of links for which the scenario has none.
     pub link_rate: Bps,
-    /// How long a switch that the scenario says nothing of takes to wake up for a packet. None in virtual time; live, tens of microseconds where its
-    /// thread sleeps between packets.
+    /// How long a thread that sleeps takes to wake up for a packet: of a switch that the scenario says nothing of, of a host, of whoever holds the
+    /// packets of a link with a delay. None by themselves; live, tens of microseconds.
     pub wake_up: Duration,
     /// Other models that are asked, too, by name.
     pub models: Vec<String>,

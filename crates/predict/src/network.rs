@@ -3,9 +3,12 @@
 use crate::graph::{Graph, Hop};
 use crate::sizes::Work;
 use crate::station::{Arriving, Solved, Station, Timed};
+use crate::virtuals::Output;
+use crate::waking::{Wakes, sleeps_through};
 use crate::{PredictError, Settings, returns};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use weir_model::mechanism::Flows;
 use weir_model::{Law, ModelError};
 use weir_scenario::{ControlPath, Gate, Install, Returns, Scenario, SwitchTiming, native};
 
@@ -35,6 +38,8 @@ pub(crate) enum Place {
     Control(usize),
     /// The controller.
     Controller,
+    /// What a virtual switch has of an output: switch, virtual switch, port.
+    Output(usize, usize, u32),
     /// What lets a switch's packets out in groups: 0 in front of the data path, 1 behind.
     Gate(usize, u8),
 }
@@ -51,6 +56,8 @@ pub(crate) struct Visit {
     /// What comes after the service.
     pub(crate) delay_s: f64,
     pub(crate) first: bool,
+    /// Threads that have to wake up for it.
+    pub(crate) wakes: Wakes,
 }
 
 /// What a flow comes through.
@@ -78,23 +85,35 @@ pub(crate) struct Flow {
     pub(crate) rate: f64,
     pub(crate) scv: f64,
     pub(crate) lengths: Law,
-    /// Share of the packets that begin a flow.
-    pub(crate) new_flows: f64,
+    /// Share of the packets that ask the controller: those that begin a flow, or all that come before an entry is there.
+    pub(crate) asks: f64,
+    /// Flows that its packets are of, if it is known.
+    pub(crate) flows: Option<Flows>,
 }
 
 /// Queues by place, made when a flow comes to them first.
 pub(crate) struct Network<'a> {
     scenario: &'a Scenario,
     graph: &'a Graph,
-    settings: &'a Settings,
+    pub(crate) settings: &'a Settings,
     pub(crate) stations: Vec<Station>,
     pub(crate) places: Vec<Place>,
     known: HashMap<Place, usize>,
+    /// Inputs from which packets come to outputs of virtual switches.
+    inputs: HashSet<(usize, u32)>,
 }
 
 impl<'a> Network<'a> {
     pub(crate) fn new(scenario: &'a Scenario, graph: &'a Graph, settings: &'a Settings) -> Network<'a> {
-        Network { scenario, graph, settings, stations: Vec::new(), places: Vec::new(), known: HashMap::new() }
+        Network {
+            scenario,
+            graph,
+            settings,
+            stations: Vec::new(),
+            places: Vec::new(),
+            known: HashMap::new(),
+            inputs: HashSet::new(),
+        }
     }
 
     /// The number of the queue at a place.
@@ -114,9 +133,14 @@ impl<'a> Network<'a> {
     pub(crate) fn steps(&mut self, route: &[Hop], lengths: &Law, new_flows: f64) -> Result<Vec<Step>, ModelError> {
         let mut steps = Vec::new();
         let mut asks = new_flows > 0.0;
-        for hop in route {
+        for (at, hop) in route.iter().enumerate() {
             match *hop {
-                Hop::Line(line) => steps.push(Step::Visit(self.line(line, lengths)?)),
+                Hop::Line(line) => {
+                    let visit = self.line(line, lengths)?;
+                    self.stations[visit.station].paced |= at > 0 && matches!(route[at - 1], Hop::Output(_));
+                    steps.push(Step::Visit(visit));
+                }
+                Hop::Output(output) => steps.extend(self.output(output, lengths)?.map(Step::Visit)),
                 Hop::Switch(switch) => {
                     let timing = self.scenario.switches[switch].timing.as_ref();
                     let gate = timing.and_then(|timing| timing.gate);
@@ -152,7 +176,33 @@ impl<'a> Network<'a> {
             per_byte_s,
             delay_s: spec.delay.as_secs_f64(),
             first: false,
+            wakes: Wakes {
+                switch: false,
+                others: u8::from(sleeps_through(spec.delay)) + u8::from(graph.is_down(line)),
+            },
         })
+    }
+
+    /// Waiting at a virtual switch's crosspoints, as if it had no more of the output than it is guaranteed. Its line then takes packets one by one.
+    fn output(&mut self, at: Output, lengths: &Law) -> Result<Option<Visit>, ModelError> {
+        let switch = &self.scenario.switches[at.switch];
+        let own = &switch.virtual_switches[at.cut];
+        let Some(share) = own.ports.iter().find(|port| port.port == at.output) else { return Ok(None) };
+        let number = |physical: u32| own.ports.iter().find(|port| port.port == physical).map(|port| port.number);
+        let ends = [at.input, at.output].map(number);
+        let certain = own.buffers.iter().find(|one| [Some(one.from), Some(one.to)] == ends);
+        let buffer = certain.map_or(own.buffer, |one| one.buffer).0 as f64;
+        let per_byte_s = 8.0 / share.rate_out.0.max(1) as f64;
+        let place = Place::Output(at.switch, at.cut, at.output);
+        let station = self.station(place, || format!("{} {} to port {}", switch.name, own.name, at.output), None);
+        // Each input has a buffer of its own.
+        if self.inputs.insert((station, at.input)) {
+            let known = self.stations[station].buffer_s.unwrap_or(0.0);
+            self.stations[station].buffer_s = Some(known + buffer * per_byte_s);
+        }
+        let service = Timed::new(lengths.scaled(per_byte_s)?);
+        let wakes = Wakes::default();
+        Ok(Some(Visit { station, service, fixed: None, per_byte_s: 0.0, delay_s: 0.0, first: false, wakes }))
     }
 
     fn gate(&mut self, switch: usize, stage: u8, gate: Gate) -> Result<Visit, ModelError> {
@@ -166,7 +216,15 @@ impl<'a> Network<'a> {
         self.stations[station].gate = Some(gate);
         // It waits, and is not served.
         let service = Timed::new(Law::constant(f64::MIN_POSITIVE)?);
-        Ok(Visit { station, service, fixed: None, per_byte_s: 0.0, delay_s: 0.0, first: false })
+        Ok(Visit {
+            station,
+            service,
+            fixed: None,
+            per_byte_s: 0.0,
+            delay_s: 0.0,
+            first: false,
+            wakes: Wakes::default(),
+        })
     }
 
     fn visit(&self, station: usize, work: &Work, lengths: &Law) -> Result<Option<Visit>, ModelError> {
@@ -177,6 +235,7 @@ impl<'a> Network<'a> {
             per_byte_s: work.per_byte_s,
             delay_s: 0.0,
             first: false,
+            wakes: Wakes::default(),
         };
         Ok(work.with(lengths)?.map(visit))
     }
@@ -201,7 +260,7 @@ impl<'a> Network<'a> {
         self.stations[station].classes = classes;
         let mut visit = self.visit(station, &work, lengths)?;
         if let (Some(visit), None) = (&mut visit, timing) {
-            visit.delay_s = self.settings.wake_up.as_secs_f64();
+            visit.wakes.switch = true;
         }
         Ok(visit)
     }
@@ -305,7 +364,7 @@ impl<'a> Network<'a> {
 
     /// Brings one flow to all queues on its way, as much of it as those before let through.
     fn pass(&mut self, flow: &Flow) {
-        let (mut data, mut asking) = (flow.rate * (1.0 - flow.new_flows), flow.rate * flow.new_flows);
+        let (mut data, mut asking) = (flow.rate * (1.0 - flow.asks), flow.rate * flow.asks);
         let mut scv = flow.scv;
         for step in flow.steps.iter() {
             match step {

@@ -59,6 +59,8 @@ pub(crate) struct Station {
     pub(crate) seized: Option<(f64, f64)>,
     /// What waits before any packet because a TCP connection keeps it full, in seconds.
     pub(crate) standing: Option<f64>,
+    /// Whether what is in front of it lets packets out one by one, as fast as it takes them: nothing waits here.
+    pub(crate) paced: bool,
     /// Instead of a server, something that lets packets out in groups.
     pub(crate) gate: Option<Gate>,
     pub(crate) arriving: Vec<Arriving>,
@@ -121,6 +123,7 @@ impl Station {
             classes: false,
             seized: None,
             standing: None,
+            paced: false,
             gate: None,
             arriving: Vec::new(),
             state: State::NEW,
@@ -130,6 +133,11 @@ impl Station {
     /// Whether it has no steady state.
     pub(crate) fn is_unstable(&self) -> bool {
         self.places.is_none() && self.standing.is_none() && self.state.offered >= 1.0
+    }
+
+    /// Whether it gets as much as it can serve, or more.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        self.standing.is_none() && self.state.offered >= 1.0
     }
 
     /// The share of packets that goes on.
@@ -179,7 +187,7 @@ impl Station {
     }
 
     fn loss(&self, state: &State, service_scv: f64) -> Result<f64, ModelError> {
-        let Some(places) = self.places.filter(|_| self.standing.is_none()) else { return Ok(0.0) };
+        let Some(places) = self.places.filter(|_| self.standing.is_none() && !self.paced) else { return Ok(0.0) };
         let room = 2.0 * (1.0 - state.offered) * places as f64 / (state.arrival_scv + service_scv).max(LEAST_SCV);
         if room > NEVER_FULL {
             return Ok(0.0);
@@ -258,6 +266,9 @@ impl Station {
         let both = |waiting: Distribution| [waiting.clone(), waiting];
         if let Some(standing) = self.standing {
             return Ok((both(Distribution::constant(standing)?), "kept full by TCP"));
+        }
+        if self.paced {
+            return Ok((both(Distribution::zero()), "paced by the fabric"));
         }
         if let Some((length, per_second)) = self.seized.filter(|(length, per_second)| length * per_second > 0.0) {
             return Ok((both(interrupted(state, service, length, per_second)?), "M/G/1 with interruptions by writes"));

@@ -1,13 +1,13 @@
 //! Packets by rule through virtual switches: each as if it had no more than what it is guaranteed.
 use crate::PredictError;
-use crate::answer::{Delays, FlowAnswer, Status};
+use crate::answer::{Delays, Expected, FlowAnswer, Status};
 use crate::arrivals::unevenness;
 use crate::sizes::lengths;
 use crate::station::{Arriving, Station, Timed};
 use std::time::Duration;
 use weir_fabric::{InterDiscipline, drr_bound, strict_priority_bound};
 use weir_model::ModelError;
-use weir_scenario::{Fabric, PacketStream, Scenario, Switch, VirtualSwitch};
+use weir_scenario::{Fabric, PacketStream, Scenario, Switch, VirtualPort, VirtualSwitch};
 use weir_units::Bps;
 
 /// Rounds of settling one queue on its own.
@@ -20,12 +20,14 @@ struct Group<'a> {
     virtual_switch: Option<&'a VirtualSwitch>,
     output: u32,
     streams: Vec<&'a PacketStream>,
+    /// Their places in the scenario.
+    places: Vec<usize>,
 }
 
 /// Answers for all streams, those of one virtual switch and output together.
 pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictError> {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for stream in &scenario.streams {
+    for (place, stream) in scenario.streams.iter().enumerate() {
         let switch = &scenario.switches[stream.switch];
         let Some(fabric) = &switch.fabric else { continue };
         let virtual_switch = stream.virtual_switch.and_then(|at| switch.virtual_switches.get(at));
@@ -35,11 +37,40 @@ pub(crate) fn answers(scenario: &Scenario) -> Result<Vec<FlowAnswer>, PredictErr
                 && group.virtual_switch.map(|one| &one.name) == virtual_switch.map(|one| &one.name)
         };
         match groups.iter_mut().find(same) {
-            Some(group) => group.streams.push(stream),
-            None => groups.push(Group { switch, fabric, virtual_switch, output: stream.output, streams: vec![stream] }),
+            Some(group) => {
+                group.streams.push(stream);
+                group.places.push(place);
+            }
+            None => groups.push(Group {
+                switch,
+                fabric,
+                virtual_switch,
+                output: stream.output,
+                streams: vec![stream],
+                places: vec![place],
+            }),
         }
     }
-    groups.iter().map(|group| group.answer().map_err(|error| PredictError::at(&group.name(), error))).collect()
+    let answer = |group: &Group<'_>| group.answer(left(&groups, group)?);
+    groups.iter().map(|group| answer(group).map_err(|error| PredictError::at(&group.name(), error))).collect()
+}
+
+/// What others leave a group of its port, and at least what it is guaranteed: under strict priority only those matter that go first.
+fn left(groups: &[Group<'_>], group: &Group<'_>) -> Result<Bps, ModelError> {
+    let (port, guaranteed) = group.rates();
+    let place = |one: &Group<'_>| one.virtual_switch.map_or(0, |own| own.priority);
+    let strict = group.fabric.discipline == InterDiscipline::StrictPriority;
+    let mut others = 0.0;
+    for other in groups {
+        let same_port = std::ptr::eq(other.switch, group.switch) && other.output == group.output;
+        if same_port && !std::ptr::eq(other, group) && (!strict || place(other) < place(group)) {
+            others += other.offered_bps()?;
+        }
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; never negative")]
+    let left = (port.0 as f64 - others).max(0.0) as u64;
+    let ceiling = group.share().and_then(|share| share.ceiling).unwrap_or(port);
+    Ok(Bps(left.clamp(guaranteed.0.min(port.0), port.0).min(ceiling.0)))
 }
 
 impl Group<'_> {
@@ -51,8 +82,20 @@ impl Group<'_> {
     /// What the port can send, and what of it is guaranteed.
     fn rates(&self) -> (Bps, Bps) {
         let port = self.fabric.ports.iter().find(|port| port.port == self.output).map_or(Bps(1), |port| port.rate);
-        let own = self.virtual_switch.and_then(|one| one.ports.iter().find(|share| share.port == self.output));
-        (port, own.map_or(port, |share| share.rate_out))
+        (port, self.share().map_or(port, |share| share.rate_out))
+    }
+
+    fn share(&self) -> Option<&VirtualPort> {
+        self.virtual_switch?.ports.iter().find(|share| share.port == self.output)
+    }
+
+    /// Bits a second that are for it.
+    fn offered_bps(&self) -> Result<f64, ModelError> {
+        let mut sum = 0.0;
+        for stream in &self.streams {
+            sum += stream.source.per_second() * stream.inputs.len() as f64 * lengths(&stream.source)?.mean() * 8.0;
+        }
+        Ok(sum)
     }
 
     /// Bytes that the inputs' buffers to this output hold together.
@@ -73,10 +116,12 @@ impl Group<'_> {
         inputs.iter().map(of).sum()
     }
 
-    fn answer(&self) -> Result<FlowAnswer, ModelError> {
+    /// Its answer, with `left` of the port beside what it is guaranteed.
+    fn answer(&self, left: Bps) -> Result<FlowAnswer, ModelError> {
         let (port, guaranteed) = self.rates();
         let mut notes: Vec<String> = Vec::new();
         let alone = self.solve(port, &mut notes)?;
+        let beside = self.solve(left, &mut notes)?;
         let own = self.solve(guaranteed, &mut notes)?;
         notes.dedup();
         let rate: f64 = self.streams.iter().map(|stream| stream.source.per_second() * stream.inputs.len() as f64).sum();
@@ -86,6 +131,13 @@ impl Group<'_> {
                 alone.delay.mean() * 1e6,
                 alone.loss * 100.0
             ));
+            if let Some(beside) = &beside {
+                notes.push(format!(
+                    "with the {left} that others leave, mean {:.1} us and loss {:.3}%",
+                    beside.delay.mean() * 1e6,
+                    beside.loss * 100.0
+                ));
+            }
             notes.push(format!("waits for {:.1} us on average in buffers of its inputs taken as one; delays are to the start of transmission", own.delay.mean() * 1e6));
         }
         notes.extend(self.bound(port).map(|bound| {
@@ -95,8 +147,14 @@ impl Group<'_> {
             )
         }));
         let delay = own.as_ref().map(|own| Delays::of(&own.delay)).transpose()?;
+        let expected = |beside: Alone| {
+            let delay = Delays::of(&beside.delay)?;
+            Ok(Expected { rate_bps: left.0, delay, loss: beside.loss, distribution: beside.delay })
+        };
         Ok(FlowAnswer {
             item: None,
+            streams: self.places.clone(),
+            expected: beside.map(expected).transpose()?,
             kind: "stream",
             from: format!("{} inputs", self.streams.iter().map(|stream| stream.inputs.len()).sum::<usize>()),
             to: self.name(),
@@ -105,6 +163,7 @@ impl Group<'_> {
             delay,
             data: None,
             control: None,
+            asks: None,
             loss: own.as_ref().map(|own| own.loss),
             goodput_bps: None,
             bottleneck: Some(format!("{} port {}", self.switch.name, self.output)),

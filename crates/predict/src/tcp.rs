@@ -92,21 +92,24 @@ pub(crate) fn share(connections: &mut [Connection], others: &[Flow], network: &N
     }
 }
 
-/// What waits, in seconds, at lines that connections keep full: what their windows hold beyond what is on the way, as much as the
+/// What waits, in seconds, at lines and outputs that connections keep full, by station: what their windows hold beyond what is on the way, as much as the
 /// buffer takes.
-pub(crate) fn standing(connections: &[Connection], graph: &Graph, link_rate: f64) -> HashMap<usize, f64> {
-    let mut bytes: HashMap<usize, f64> = HashMap::new();
+pub(crate) fn standing(connections: &[Connection], graph: &Graph, network: &Network<'_>) -> HashMap<usize, f64> {
+    let mut seconds: HashMap<usize, f64> = HashMap::new();
     let window = native::TCP_WINDOW_BYTES as f64 / SEGMENT_BYTES * FRAME_BYTES;
     for one in connections {
-        if let Some(Place::Line(line)) = one.held_by {
-            let on_the_way = one.rate_bps / 8.0 * round_trip(one, graph);
-            *bytes.entry(line).or_default() += (window - on_the_way).max(0.0);
-        }
+        let Some(place @ (Place::Line(_) | Place::Output(..))) = one.held_by else { continue };
+        let Some(station) = network.find(place) else { continue };
+        let frame_s = one.flow.steps.iter().find_map(|step| match step {
+            Step::Visit(visit) if visit.station == station => Some(visit.service.mean),
+            _ => None,
+        });
+        let on_the_way = one.rate_bps / 8.0 * round_trip(one, graph);
+        let frames = (window - on_the_way).max(0.0) / FRAME_BYTES;
+        *seconds.entry(station).or_default() += frames * frame_s.unwrap_or(0.0);
     }
-    let seconds = |(line, bytes): (usize, f64)| {
-        let spec = graph.lines[line].spec;
-        let buffer = spec.buffer.unwrap_or(native::BUFFER).0 as f64;
-        (line, bytes.min(buffer) * 8.0 / spec.rate.map_or(link_rate, |rate| rate.0 as f64))
-    };
-    bytes.into_iter().map(seconds).collect()
+    for (station, seconds) in &mut seconds {
+        *seconds = seconds.min(network.stations[*station].buffer_s.unwrap_or(f64::INFINITY));
+    }
+    seconds
 }

@@ -1,6 +1,7 @@
 //! What one flow's packets meet on their way through a solved network: their delay as a sum of independent parts, and how many arrive.
 use crate::network::{Flow, Network, Step, Visit};
 use crate::station::Solved;
+use crate::waking;
 use weir_model::{Distribution, Law, ModelError};
 
 /// Waiting times that stay apart in a sum; the smallest beyond them become one by mean and variance, so that a long way stays cheap.
@@ -63,7 +64,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn visit(&mut self, visit: &Visit) {
         self.arrives *= self.network.stations[visit.station].keeps();
-        self.parts.constant += visit.delay_s;
+        let station = &self.network.stations[visit.station];
+        self.parts.constant += visit.delay_s + waking::seconds(visit.wakes, station.state.rate, self.network);
         self.parts.per_byte_s += visit.per_byte_s;
         self.parts.laws.extend(visit.fixed.as_ref().map(Distribution::law));
         let Some(solved) = &self.solved[visit.station] else {

@@ -256,6 +256,41 @@ fn nothing_is_delivered_where_nobody_forwards() {
     assert_eq!((&flow.status, flow.loss), (&Status::NoPath, Some(1.0)));
 }
 
+/// Two hosts at a switch that is cut: the virtual switch of untagged packets has a fifth of the ports.
+fn cut(more: &str, traffic: &str) -> Prediction {
+    predicted(&format!(
+        "[[switch]]\nname = \"s1\"\n[switch.fabric]\nrate = \"100Mbit/s\"\n\
+         [[switch.virtual]]\nname = \"one\"\ndpid = 0x101\nbuffer = \"90kB\"\nselect = [{{ vlan = 0 }}]\n{more}\n\
+         ports = [{{ port = 1, rate = \"20Mbit/s\" }}, {{ port = 2, rate = \"20Mbit/s\" }}]\n\
+         [[switch.virtual]]\nname = \"two\"\ndpid = 0x102\nbuffer = \"90kB\"\nselect = [{{ vlan = 2 }}]\nfail_mode = \"standalone\"\n\
+         ports = [{{ port = 1, rate = \"80Mbit/s\" }}, {{ port = 2, rate = \"80Mbit/s\" }}]\n\
+         [[host]]\nname = \"a\"\nswitch = \"s1\"\nport = 1\nip = \"10.0.0.1/24\"\nrate = \"100Mbit/s\"\n\
+         [[host]]\nname = \"b\"\nswitch = \"s1\"\nport = 2\nip = \"10.0.0.2/24\"\nrate = \"100Mbit/s\"\n\
+         [[traffic]]\nfrom = \"a\"\nto = \"b\"\n{traffic}\n"
+    ))
+}
+
+#[test]
+fn traffic_between_hosts_waits_at_its_virtual_switchs_share() {
+    let udp = "kind = \"udp\"\nrate = \"16Mbit/s\"\npayload = \"958B\"\narrival = \"poisson\"";
+    let prediction = cut("fail_mode = \"standalone\"", udp);
+    let flow = &prediction.flows[0];
+    // The source's line leaves its packets as they came, as good as; then a queue at a fifth of the rate, and two lines.
+    let alone = station::mg1(2000.0, &Law::constant(1000.0 * 8.0 / 2e7).unwrap()).unwrap();
+    near(flow.delay.unwrap().mean_s, alone.waiting_s + 2.0 * 80e-6, 0.05);
+    assert_eq!(flow.bottleneck.as_deref(), Some("s1 one to port 2"));
+    let line = prediction.devices.iter().find(|device| device.device == "s1 -> b").unwrap();
+    assert_eq!(line.model, "paced by the fabric");
+    // TCP fills what is guaranteed.
+    let tcp = &cut("fail_mode = \"standalone\"", "kind = \"tcp\"").flows[0];
+    near(tcp.goodput_bps.unwrap(), 2e7 * 1460.0 / 1514.0, 1e-3);
+    assert_eq!(tcp.bottleneck.as_deref(), Some("s1 one to port 2"));
+    // Nobody forwards, or nobody takes the packets.
+    let none = &cut("", udp).flows[0];
+    assert_eq!(none.status, Status::NoPath);
+    assert!(none.notes[0].contains("virtual switch one has neither a controller"), "{:?}", none.notes);
+}
+
 /// Packets of one length through a switch cut in two, the first of which gets half of the port.
 fn streams(discipline: &str, load: f64) -> Prediction {
     predicted(&format!(
@@ -276,6 +311,11 @@ fn virtual_switches_have_their_guaranteed_rate() {
     near(flow.packets_per_s, 35e6 / 8000.0, 1e-9);
     near(flow.delay.unwrap().mean_s, alone.waiting_s, 1e-6);
     assert!(flow.notes.iter().any(|note| note.contains("242.2 us at most")), "{:?}", flow.notes);
+    // Nobody else sends: all of the port is left.
+    let whole = station::mg1(35e6 / 8000.0, &Law::constant(8000.0 / 1e8).unwrap()).unwrap();
+    let expected = flow.expected.as_ref().unwrap();
+    assert_eq!((expected.rate_bps, &flow.streams[..]), (100_000_000, &[0][..]));
+    near(expected.delay.mean_s, whole.waiting_s, 1e-6);
     // Three rounds of two quanta, less two of its own, and the packet: five largest packets at 100 Mbit/s.
     let flow = &streams("drr", 0.35).flows[0];
     assert!(flow.notes.iter().any(|note| note.contains("605.6 us at most")), "{:?}", flow.notes);

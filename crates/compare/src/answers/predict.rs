@@ -1,5 +1,6 @@
 //! Answers of formulas: the scenario's own, and those of models that were asked beside it.
 use super::names::{AT_SWITCH, at_switch, device_name, flow_names};
+use super::streams;
 use crate::answer::{Answer, Answerer, Figure, Metric, Part, Row, State, Status, Verb};
 use weir_emulator::parts::shares;
 use weir_model::Distribution;
@@ -17,6 +18,7 @@ pub fn answers(scenario: &Scenario, prediction: &Prediction) -> Vec<Answer> {
         own_flow(scenario, flow, names.get(item).cloned().unwrap_or_default(), item)
     };
     let mut rows: Vec<Row> = with_items.map(flow).collect();
+    rows.extend(prediction.flows.iter().flat_map(|flow| of_streams(scenario, flow)));
     rows.extend(all_at_switch(scenario, prediction));
     rows.extend(prediction.devices.iter().map(device));
     let models: Vec<&str> = prediction.models.iter().map(|choice| choice.model).collect();
@@ -62,6 +64,41 @@ fn own_flow(scenario: &Scenario, flow: &FlowAnswer, name: String, item: usize) -
     if let Some(delay) = flow.distribution.as_ref().filter(|_| item < DISTRIBUTIONS && row.delay_of.is_some()) {
         row.quantiles_s = quantiles(delay);
     }
+    row.note = flow.notes.first().cloned();
+    row
+}
+
+/// Packets by rule of one virtual switch and port: a row for each class of theirs. Classes wait in the same buffers.
+fn of_streams(scenario: &Scenario, flow: &FlowAnswer) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut rates: Vec<f64> = Vec::new();
+    for stream in flow.streams.iter().filter_map(|place| scenario.streams.get(*place)) {
+        let name = streams::name_of(scenario, stream);
+        let at = rows.iter().position(|row| row.subject.name == name).unwrap_or_else(|| {
+            rows.push(of_stream(name, flow));
+            rates.push(0.0);
+            rows.len() - 1
+        });
+        let bytes = stream.source.mean_bytes().unwrap_or(0.0);
+        rates[at] += stream.source.per_second() * stream.inputs.len() as f64 * bytes * 8.0;
+    }
+    for (row, offered) in rows.iter_mut().zip(rates) {
+        let loss = flow.expected.as_ref().map(|expected| expected.loss);
+        row.put(Metric::Rate, loss.map(|loss| Figure::exact(offered * (1.0 - loss))));
+    }
+    rows
+}
+
+fn of_stream(name: String, flow: &FlowAnswer) -> Row {
+    let mut row = Row::new(Part::Flow, name);
+    let Some(expected) = &flow.expected else {
+        row.status = Status::Unstable(flow.bottleneck.clone().unwrap_or_default());
+        return row;
+    };
+    put_delays(&mut row, &expected.delay);
+    row.put(Metric::Loss, Some(Figure::exact(expected.loss)));
+    row.delay_of = Some(streams::DELAY_OF);
+    row.quantiles_s = quantiles(&expected.distribution);
     row.note = flow.notes.first().cloned();
     row
 }

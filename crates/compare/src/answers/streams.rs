@@ -9,14 +9,14 @@ use weir_scenario::{PacketStream, Scenario};
 use weir_sim::{Group, RunResult, Tally};
 
 const MICRO: f64 = 1e-6;
-const DELAY_OF: &str = "fabric";
+pub(super) const DELAY_OF: &str = "fabric";
 
 fn group_name(switch: &str, port: &str, class: u8) -> String {
     format!("{switch} > port {port}, class {class}")
 }
 
 /// The row that a stream belongs to.
-fn name_of(scenario: &Scenario, stream: &PacketStream) -> String {
+pub(super) fn name_of(scenario: &Scenario, stream: &PacketStream) -> String {
     let switch = &scenario.switches[stream.switch];
     let several = scenario.switches.iter().filter(|switch| switch.fabric.is_some()).count() > 1;
     let port = if several { format!("{}:{}", switch.name, stream.output) } else { stream.output.to_string() };

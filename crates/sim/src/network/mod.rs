@@ -2,10 +2,11 @@
 //!
 //! Hosts are the labs' network stacks, links and queues those of live ports, switches [`weir_datapath::Datapath`] behind real control
 //! sessions. What a lab has threads for, events do here: a frame takes no time but that of links, a control message none but
-//! [`Settings::control_delay`]. So the same scenario gives the same result every time.
+//! [`Settings::control_delay`], and who slept nothing but [`Settings::wake_up`]. So the same scenario gives the same result every time.
 mod control;
 mod cuts;
 mod switch;
+mod threads;
 
 use crate::agenda::Agenda;
 use crate::engine::Watch;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use switch::Switch;
+use threads::Threads;
 use weir_emulator::parts::{self, Host, MEMORY_FRAMES, Measured};
 use weir_emulator::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
 use weir_emulator::{LabError, MAX_ADDRESSES, Progress};
@@ -40,12 +42,14 @@ pub struct Settings {
     pub link_rate: Bps,
     /// How long control messages are under way, each way.
     pub control_delay: Duration,
+    /// How long a thread that sleeps takes to wake up, of switches and of hosts. None by itself.
+    pub wake_up: Duration,
 }
 
 impl Default for Settings {
     /// 10 Gbit/s and 50 us, about what a lab in one process has.
     fn default() -> Self {
-        Settings { link_rate: native::LINK_RATE, control_delay: native::CONTROL_DELAY }
+        Settings { link_rate: native::LINK_RATE, control_delay: native::CONTROL_DELAY, wake_up: Duration::ZERO }
     }
 }
 
@@ -61,6 +65,7 @@ struct Network<'a> {
     scenario: &'a Scenario,
     now: Instant,
     agenda: Agenda,
+    threads: Threads,
     hosts: Vec<Host>,
     switches: Vec<Switch>,
     control: Option<Control>,
@@ -141,6 +146,7 @@ impl<'a> Network<'a> {
             scenario,
             now: Instant::ZERO,
             agenda,
+            threads: Threads::new(hosts.len(), switches.len(), settings.wake_up),
             hosts,
             switches,
             control,
@@ -214,6 +220,10 @@ impl<'a> Network<'a> {
         let Some((part, now)) = self.agenda.next().filter(|(_, at)| *at < until) else { return false };
         self.now = now;
         let (hosts, switches) = (self.hosts.len(), self.switches.len());
+        if let Some(awake) = self.threads.wake(part, now) {
+            self.agenda.set(part, awake);
+            return true;
+        }
         if part < hosts {
             self.run_host(part);
         } else if part < hosts + switches {

@@ -28,7 +28,8 @@ pub(crate) struct Args {
     /// Rate of links for which the scenario has none
     #[arg(long, value_name = "RATE", default_value_t = Settings::default().link_rate)]
     link_rate: Bps,
-    /// How long switches without timing take to wake up for a packet; none in virtual time, live some tens of microseconds
+    /// How long a thread that sleeps takes to wake up for a packet, of switches without timing and of hosts; none by itself, live some tens of
+    /// microseconds: weir compare measures it
     #[arg(long, value_name = "TIME", default_value = "0us")]
     wake_up: Span,
     /// Print the result as one JSON document

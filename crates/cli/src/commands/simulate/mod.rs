@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_emulator::{Cancel, LabResult};
-use weir_scenario::Scenario;
+use weir_scenario::{Scenario, native};
 use weir_sim::Watch;
 use weir_sim::network::{Settings, simulate};
 use weir_units::{Bps, Span};
@@ -58,11 +58,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LEVEL", value_enum)]
     level: Option<Level>,
     /// Rate of links for which the scenario has none
-    #[arg(long, value_name = "RATE", default_value = "10Gbit/s")]
+    #[arg(long, value_name = "RATE", default_value_t = native::LINK_RATE)]
     link_rate: Bps,
     /// How long control messages are under way, each way: without it the scenario's `delay` of its controller, or 50us if that is 0
     #[arg(long, value_name = "TIME")]
     control_delay: Option<Span>,
+    /// How long a thread of a switch or of a host that sleeps takes to wake up, in virtual time packet by packet; live some tens of microseconds, which
+    /// weir compare measures
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    wake_up: Span,
     /// Print the result as one JSON document
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -79,9 +83,6 @@ enum Level {
     /// Queues and the times that devices take
     Stations,
 }
-
-/// How long control messages are under way when nobody says.
-const CONTROL_DELAY: Duration = Duration::from_micros(50);
 
 fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
@@ -186,9 +187,9 @@ fn answer(scenario: &Scenario, args: &Args, cancel: &Cancel, title: &str) -> any
         return Ok(AnyResult::Stations(Box::new(simulated.with_context(of_file)?)));
     }
     if scenario.streams.is_empty() {
-        let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(CONTROL_DELAY);
-        let settings =
-            Settings { link_rate: args.link_rate, control_delay: args.control_delay.map_or(delay, |given| given.0) };
+        let delay = Some(scenario.controller.delay).filter(|delay| !delay.is_zero()).unwrap_or(native::CONTROL_DELAY);
+        let control_delay = args.control_delay.map_or(delay, |given| given.0);
+        let settings = Settings { link_rate: args.link_rate, control_delay, wake_up: args.wake_up.0 };
         let mut shown = super::run::progress::Shown::new();
         let result = simulate(scenario, &settings, &watch, &mut |progress| {
             shown.tell(&progress);

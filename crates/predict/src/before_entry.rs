@@ -1,0 +1,95 @@
+//! Packets of a flow that come before its entry is there: they ask the controller, too, which makes it slower, so that more of them come. Where the two
+//! meet is looked for from below: with first packets alone, then with those that come while these are under way, until nothing moves.
+use crate::PredictError;
+use crate::network::{Flow, Network, Place, Step, Visit};
+use crate::station::Solved;
+use weir_model::mechanism::Flows;
+use weir_model::{Distribution, ModelError, Warning};
+
+/// Rounds after which shares that still grow are given up.
+const MOST_ROUNDS: u32 = 500;
+/// A share that grows by less than this part of itself rests.
+const REST: f64 = 1e-7;
+
+/// Solves the network with flows that ask as much as they have to. The warning says that a worse state is possible, too.
+pub(crate) fn solve(
+    network: &mut Network<'_>,
+    flows: &mut [Flow],
+) -> Result<(Vec<Option<Solved>>, Option<Warning>), PredictError> {
+    let is_known = |flow: &Flow| flow.flows.is_some() && flow.first_ask().is_some();
+    if !flows.iter().any(is_known) {
+        return Ok((network.solve(flows)?, None));
+    }
+    let worst = overloaded(network, flows);
+    for round in 0.. {
+        let solved = network.solve(flows)?;
+        let mut moved = 0.0f64;
+        for flow in flows.iter_mut() {
+            let (Some(of), Some((way, delay_s))) = (flow.flows, flow.first_ask()) else { continue };
+            let share =
+                asking(network, &solved, &of, way, delay_s).map_err(|error| PredictError::at("flows", error))?;
+            moved = moved.max((share - flow.asks).abs() / share);
+            flow.asks = share;
+        }
+        if moved < REST {
+            let warning = worst.filter(|station| !network.stations[*station].is_overloaded());
+            return Ok((solved, warning.map(|station| metastable(&network.stations[station].name))));
+        }
+        if round == MOST_ROUNDS {
+            break;
+        }
+    }
+    let what = "packets that come before their flow's entry".to_owned();
+    Err(PredictError::at("the network", ModelError::NoConvergence { what, rounds: MOST_ROUNDS }))
+}
+
+/// Share of a flow's packets that ask at the first switch that asks: all of them where nothing there has a steady state.
+fn asking(
+    network: &Network<'_>,
+    solved: &[Option<Solved>],
+    flows: &Flows,
+    way: &[Visit],
+    delay_s: f64,
+) -> Result<f64, ModelError> {
+    let mut set_up = Distribution::constant(delay_s)?;
+    let mut arrives = 1.0;
+    for visit in way {
+        let Some(solved) = &solved[visit.station] else { return Ok(1.0) };
+        arrives *= network.stations[visit.station].keeps();
+        let waiting = &solved.waiting[usize::from(!visit.first)];
+        set_up = Distribution::sum([&set_up, waiting, &Distribution::law(&visit.service.law)]);
+    }
+    flows.asking(&set_up, (1.0 - arrives).clamp(0.0, 1.0))
+}
+
+/// The station that would get more than it serves if all packets asked, if there is one.
+fn overloaded(network: &mut Network<'_>, flows: &mut [Flow]) -> Option<usize> {
+    let known = |flow: &&mut Flow| flow.flows.is_some();
+    flows.iter_mut().filter(known).for_each(|flow| flow.asks = 1.0);
+    // Where it does not settle, the last round tells enough.
+    let _ = network.solve(flows);
+    for flow in flows.iter_mut() {
+        flow.asks = flow.flows.map_or(flow.asks, |of| 1.0 / of.packets);
+    }
+    let asked = |(_, place): &(usize, &Place)| !matches!(place, Place::Line(_) | Place::Gate(..) | Place::Output(..));
+    let mut stations = network.places.iter().enumerate().filter(asked).map(|(station, _)| station);
+    stations.find(|station| network.stations[*station].is_overloaded())
+}
+
+fn metastable(station: &str) -> Warning {
+    let text = format!(
+        "if all packets of the flows asked the controller, {station} would get more than it serves: a disturbance can keep them all asking for good, \
+         and this answer is of the better state"
+    );
+    Warning::new("METASTABLE", text)
+}
+
+impl Flow {
+    /// What packets pass that ask at the first switch that asks, and the time beside that.
+    fn first_ask(&self) -> Option<(&[Visit], f64)> {
+        self.steps.iter().find_map(|step| match step {
+            Step::Ask { way, delay_s, .. } => Some((&way[..], *delay_s)),
+            Step::Visit(_) => None,
+        })
+    }
+}
