@@ -125,7 +125,7 @@ fn datagrams_come_as_streams_do() {
 }
 
 /// What replaces what, on which line the message points, and what it says.
-const CASES: [(&str, &str, usize, &str); 36] = [
+const CASES: [(&str, &str, usize, &str); 41] = [
     (
         "\"5.9ms\"",
         "\"5.9\"",
