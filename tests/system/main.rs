@@ -19,6 +19,7 @@ mod model;
 mod ofctl;
 mod port_mod;
 mod predict;
+mod profile;
 mod queues;
 mod quickstart;
 mod simulate;

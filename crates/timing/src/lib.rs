@@ -1,0 +1,22 @@
+//! When a switch that has a profile does what: flow-mods wait for their batch and their turn, packets for the data path and its ticks, messages for the
+//! agents. The code has no clock and no sockets: it is given what comes and `now`, and gives what is to be done and when to look again ([`Stage`]).
+//!
+//! What waits is of any type `T`: frames and messages live, their lengths in virtual time.
+mod commands;
+mod error;
+mod gate;
+mod lane;
+mod lateness;
+mod record;
+mod server;
+mod stage;
+mod tables;
+
+pub use commands::{MAX_COMMANDS, Work};
+pub use error::TimingError;
+pub use gate::GateQueue;
+pub use lateness::{LateBy, Lateness};
+pub use record::{CSV_HEAD, MAX_RECORDS, Record, WorkKind};
+pub use server::{MAX_HELD, Server};
+pub use stage::{Counts, Part, Passing, Released, Stage};
+pub use tables::{Charge, Tables};

@@ -1,0 +1,283 @@
+//! The stage against the formulas, and what holds whatever comes.
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+use weir_model::switch::device::{Command, Device, SwitchModel};
+use weir_model::switch::forward::{At, BASE};
+use weir_model::switch::speedup::Batch;
+use weir_profile::{MatchKind, Profile};
+use weir_timing::{Part, Passing, Released, Stage, Tables, Work};
+use weir_units::Instant;
+
+const TWO_LEVELS: &str = r#"
+name = "two"
+device = "Two levels"
+origin = "assumed"
+source = "A test"
+policy = [{ attribute = "priority", evicts = "lowest" }]
+batching = { timeout = "1ms", most = 4 }
+[[level]]
+name = "fast"
+size = 5
+shift = "10us"
+search = "30us"
+write = "100us"
+add = { single = { per_entry = "3us", speedup = [0.9, 0.1, 0.0] }, several = { per_entry = "5us" } }
+modify = { single = { per_entry = "2us" }, several = { per_entry = "4us", speedup = [0.8, 0.2, 0.0] } }
+forward = { base_l2 = "4us", per_byte = "8ns", gap_levels = ["10ms"], per_gap_level = "1us" }
+[[level]]
+name = "slow"
+size = 9
+search = "7us"
+write = "20us"
+forward = { base_l2 = "60us" }
+[timing]
+write = "50us"
+packet_in = { law = "lattice", values = ["4ms", "8ms"], probs = [1, 1] }
+packet_out = "2ms"
+buffer = 3
+"#;
+
+fn profile(text: &str) -> Profile {
+    Profile::parse(text, "test.toml").unwrap()
+}
+
+fn stage<T>(text: &str) -> Stage<T> {
+    Stage::new(&profile(text), 7).unwrap().unwrap()
+}
+
+fn us(us: u64) -> Instant {
+    Instant::from_nanos(us * 1000)
+}
+
+/// Everything that is released, by a shell that looks exactly when something is due.
+fn run<T>(stage: &mut Stage<T>, describe: &mut dyn FnMut(&T) -> Work) -> Vec<Released<T>> {
+    let mut all = Vec::new();
+    while stage.due() != Instant::FAR {
+        let now = stage.due();
+        while let Some(released) = stage.release(now, describe) {
+            assert!(released.due <= now);
+            all.push(released);
+        }
+    }
+    all
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Add(u16),
+    Modify(Vec<usize>),
+    Delete(Vec<usize>),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let some = || prop::collection::btree_set(0usize..40, 0..4).prop_map(|set| set.into_iter().collect::<Vec<_>>());
+    prop_oneof![4 => (500u16..506).prop_map(Op::Add), 1 => some().prop_map(Op::Modify), 1 => some().prop_map(Op::Delete)]
+}
+
+proptest! {
+    /// What commands cost, and where entries are, is what the formulas say. (Where all levels are full, the formulas lose an entry and the switch refuses.)
+    #[test]
+    fn costs_and_levels_are_those_of_the_model(ops in prop::collection::vec(op(), 1..60), policy in 0usize..4) {
+        let mut model: SwitchModel = profile(TWO_LEVELS).tables.unwrap();
+        use weir_model::switch::policy::{Attribute, Evicts, Policy, Rank};
+        model.policy = Policy(match policy {
+            0 => vec![],
+            1 => vec![Rank { attribute: Attribute::Priority, evicts: Evicts::Lowest }],
+            2 => vec![Rank { attribute: Attribute::Modified, evicts: Evicts::Lowest }],
+            _ => vec![Rank { attribute: Attribute::Priority, evicts: Evicts::Highest }],
+        });
+        let mut device = Device::new(&model).unwrap();
+        let mut tables = Tables::new(model.clone());
+        let mut added = 0usize;
+        for (at, op) in ops.into_iter().enumerate() {
+            let batch = Batch { commands: 1 + u32::try_from(at % 5).unwrap(), most: model.batching.most };
+            let names = |numbers: &[usize]| numbers.iter().map(|number| *number as u64).collect::<Vec<_>>();
+            let (work, command) = match &op {
+                Op::Add(priority) => (Work::Add { priority: *priority }, Command::Add { priority: *priority }),
+                Op::Modify(numbers) => (Work::Modify { entries: names(numbers) }, Command::Modify { matching: numbers.clone() }),
+                Op::Delete(numbers) => (Work::Delete { entries: names(numbers) }, Command::Delete { matching: numbers.clone() }),
+            };
+            let charge = tables.charge(&work, batch).unwrap();
+            if charge.full {
+                prop_assert_eq!(tables.occupancy(), vec![5, 9]);
+                continue;
+            }
+            let expected = device.apply(&command, batch).unwrap();
+            prop_assert!((charge.duration_s - expected.duration_s).abs() < 1e-12, "{:?}: {:?} {:?}", op, charge, expected);
+            prop_assert_eq!(charge.moved, expected.moved);
+            match op {
+                Op::Add(priority) => {
+                    tables.added(added as u64, priority);
+                    added += 1;
+                }
+                Op::Modify(numbers) => tables.modified(&names(&numbers)),
+                Op::Delete(numbers) => numbers.iter().for_each(|number| tables.removed(*number as u64)),
+            }
+            for number in 0..added {
+                prop_assert_eq!(tables.level_of(number as u64), device.level_of(number));
+            }
+        }
+        prop_assert_eq!(tables.beyond(), 0);
+    }
+
+    /// Commands are carried out in their order, each once, one after the other, in the batches that the model cuts; barriers come behind the commands before
+    /// them and in front of those after.
+    #[test]
+    fn commands_keep_their_order_and_their_batches(gaps in prop::collection::vec((0u64..1500, prop::bool::weighted(0.2)), 1..60)) {
+        let mut stage: Stage<usize> = stage(TWO_LEVELS);
+        let (mut now, mut times, mut is_barrier) = (us(0), Vec::new(), Vec::new());
+        let mut released = Vec::new();
+        let mut describe = |_: &usize| Work::Modify { entries: vec![] };
+        for (at, (gap, barrier)) in gaps.iter().enumerate() {
+            // No sum of gaps is the time-out itself, which two ways to write times round to either side.
+            now += std::time::Duration::from_nanos(*gap * 1000 + 7);
+            released.extend(std::iter::from_fn(|| stage.release(now, &mut describe)));
+            is_barrier.push(*barrier);
+            if *barrier {
+                stage.barrier(now, at);
+            } else {
+                times.push(now.as_secs_f64());
+                stage.command(now, at);
+            }
+        }
+        released.extend(run(&mut stage, &mut describe));
+        prop_assert!(stage.is_idle());
+        let order: Vec<usize> = released.iter().map(|one| one.item).collect();
+        prop_assert_eq!(order, (0..gaps.len()).collect::<Vec<_>>());
+        prop_assert!(released.is_sorted_by_key(|one| one.due));
+        for one in &released {
+            prop_assert_eq!(one.part == Part::Barrier, is_barrier[one.item]);
+        }
+        let batches = profile(TWO_LEVELS).tables.unwrap().batching.batches(&times).unwrap();
+        let expected: Vec<u32> = batches.iter().flat_map(|range| vec![u32::try_from(range.len()).unwrap(); range.len()]).collect();
+        let records = stage.take_records();
+        prop_assert_eq!(records.iter().map(|record| record.batch).collect::<Vec<_>>(), expected);
+        prop_assert!(records.windows(2).all(|pair| pair[0].ended <= pair[1].began));
+        prop_assert!(records.iter().all(|record| record.came <= record.began));
+    }
+
+    /// Packets of a level leave in their order, none is lost or made, and the same seed gives the same times.
+    #[test]
+    fn packets_keep_their_order_and_runs_repeat(packets in prop::collection::vec((0u64..200, 0usize..2, 64u32..1500), 1..80)) {
+        let once = || {
+            let mut stage: Stage<usize> = stage(TWO_LEVELS);
+            let (mut now, mut came) = (us(0), Vec::new());
+            for (at, (gap, level, bytes)) in packets.iter().enumerate() {
+                now += std::time::Duration::from_micros(*gap);
+                came.push(now);
+                stage.packet(now, Passing { level: *level, kind: MatchKind::L2, bytes: *bytes }, at).unwrap();
+                if at % 9 == 4 {
+                    stage.command(now, usize::MAX);
+                }
+                let _ = stage.packet_in(now, *bytes, at);
+            }
+            let all = run(&mut stage, &mut |_| Work::Nothing);
+            let lost = stage.counts().lost_control;
+            (all, came, lost)
+        };
+        let ((all, came, lost), again) = (once(), once());
+        let show = |all: &[Released<usize>]| all.iter().map(|one| (one.part, one.item, one.due)).collect::<Vec<_>>();
+        prop_assert_eq!(show(&all), show(&again.0));
+        let mut last: BTreeMap<usize, usize> = BTreeMap::new();
+        let data: Vec<_> = all.iter().filter(|one| one.part == Part::Data).collect();
+        prop_assert_eq!(data.len(), packets.len());
+        for one in data {
+            prop_assert!(one.due > came[one.item]);
+            let before = last.insert(packets[one.item].1, one.item);
+            prop_assert!(before.is_none_or(|before| before < one.item));
+        }
+        let asked = all.iter().filter(|one| one.part == Part::PacketIn).count() as u64;
+        prop_assert_eq!(asked + lost, packets.len() as u64);
+    }
+}
+
+#[test]
+fn a_lone_packet_takes_what_the_law_says() {
+    let profile = profile(TWO_LEVELS);
+    let mut stage: Stage<()> = stage(TWO_LEVELS);
+    let law = profile.forwarding[0].as_ref().unwrap();
+    stage.packet(us(0), Passing { level: 0, kind: MatchKind::L2, bytes: 128 }, ()).unwrap();
+    let first = run(&mut stage, &mut |()| Work::Nothing);
+    stage.packet(us(5000), Passing { level: 0, kind: MatchKind::L2, bytes: 1000 }, ()).unwrap();
+    let second = run(&mut stage, &mut |()| Work::Nothing);
+    let law = |gap_s, bytes| law.forward(MatchKind::L2, At { gap_s, bytes, entries: 0.0, ..BASE }).unwrap().delay_s;
+    assert!((first[0].due.as_secs_f64() - law(1.0, 128.0)).abs() < 2e-9, "a first packet follows the longest gap");
+    assert!((second[0].due.since(us(5000)).as_secs_f64() - law(0.005, 1000.0)).abs() < 2e-9);
+    assert_eq!(stage.lateness().sum().count, 2);
+}
+
+#[test]
+fn a_table_write_holds_packets_up() {
+    let mut stage: Stage<u8> = stage(&TWO_LEVELS.replace("batching = { timeout = \"1ms\", most = 4 }\n", ""));
+    stage.command(us(100), 0);
+    let begun = stage.release(us(100), &mut |_| Work::Add { priority: 1 });
+    assert!(begun.is_none(), "it takes 100 us");
+    stage.packet(us(110), Passing { level: 1, kind: MatchKind::L2, bytes: 128 }, 1).unwrap();
+    let all = run(&mut stage, &mut |_| Work::Nothing);
+    assert_eq!(all.iter().map(|one| (one.item, one.due)).collect::<Vec<_>>(), [(0, us(200)), (1, us(210))]);
+}
+
+#[test]
+fn full_tables_refuse() {
+    let mut stage: Stage<u64> = stage(TWO_LEVELS);
+    for entry in 0..14 {
+        stage.tables().unwrap().added(entry, 500);
+    }
+    assert_eq!(stage.tables().unwrap().occupancy(), [5, 9]);
+    stage.command(us(0), 14);
+    let all = run(&mut stage, &mut |_| Work::Add { priority: 600 });
+    assert_eq!(all[0].part, Part::Refused);
+    assert_eq!((stage.counts().refused, stage.counts().commands), (1, 0));
+    stage.tables().unwrap().added(99, 1);
+    assert_eq!(stage.tables().unwrap().beyond(), 1, "others are not asked");
+}
+
+#[test]
+fn agents_have_a_beat_and_finite_room() {
+    let mut stage: Stage<u32> = stage(TWO_LEVELS);
+    let given: Vec<bool> = (0..5).map(|at| stage.packet_in(us(at), 100, 0).is_ok()).collect();
+    assert_eq!(given, [true, true, true, false, false]);
+    assert_eq!(stage.counts().lost_control, 2);
+    let all = run(&mut stage, &mut |_| Work::Nothing);
+    assert!(all.iter().all(|one| one.due.as_nanos() % 4_000_000 == 0), "{all:?}");
+}
+
+#[test]
+fn barriers_that_do_not_wait_overtake() {
+    let text = format!(
+        "{}",
+        TWO_LEVELS.replace(
+            "[[level]]\nname = \"fast\"",
+            "barrier = { waits = false, lag = \"10us\" }\n[[level]]\nname = \"fast\""
+        )
+    );
+    let mut stage: Stage<&str> = stage(&text);
+    stage.command(us(0), "command");
+    stage.barrier(us(1), "barrier");
+    let all = run(&mut stage, &mut |_| Work::Delete { entries: vec![] });
+    assert_eq!(all.iter().map(|one| one.item).collect::<Vec<_>>(), ["barrier", "command"]);
+    assert_eq!(all[0].due, us(11));
+}
+
+#[test]
+fn what_only_formulas_know_is_refused_and_native_has_no_stage() {
+    let new = |name: &str| Stage::<()>::new(&Profile::find(name, Path::new("")).unwrap(), 1);
+    assert!(new("native").unwrap().is_none());
+    for name in ["at-x510", "two-level-tcam", "ovs-kernel", "ofsoftswitch13"] {
+        assert!(new(name).unwrap().is_some(), "{name}");
+    }
+    let text = "name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\n[timing]\ncontrol = { delay = \"20ms\", capacity = 70 }\n";
+    let error = Stage::<()>::new(&profile(text), 1).unwrap_err().to_string();
+    assert!(error.starts_with("profile p: found timing.control"), "{error}");
+}
+
+#[test]
+fn records_are_lines() {
+    let mut stage: Stage<()> = stage(TWO_LEVELS);
+    stage.command(us(0), ());
+    run(&mut stage, &mut |()| Work::Add { priority: 9 });
+    let record = stage.take_records().remove(0);
+    assert_eq!(record.csv(), "add,0.000000000,0.001000000,0.001100000,1,0,false");
+    assert_eq!(weir_timing::CSV_HEAD.split(',').count(), record.csv().split(',').count());
+}
