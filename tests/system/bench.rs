@@ -65,6 +65,29 @@ fn cases_of_files() {
 }
 
 #[test]
+fn workers_count_what_they_pass_together() {
+    let arguments =
+        ["udp", "pipeline", "--workers", "3", "--oversubscribe", "--time", "1ms", "--warm-up", "0s", "--json"];
+    let output = bench(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let together = report["together"].as_array().expect("a list of what several did");
+    let measured: Vec<_> = together.iter().map(|all| (all["case"].as_str(), all["workers"].as_u64())).collect();
+    let cases = ["udp", "pipeline"].into_iter().flat_map(|case| [2, 3].map(|workers| (Some(case), Some(workers))));
+    assert_eq!(measured, cases.collect::<Vec<_>>());
+    for all in together {
+        let each = all["each"].as_array().expect("a list of workers");
+        let packets: u64 = each.iter().filter_map(|one| one["packets"].as_u64()).sum();
+        assert_eq!(each.len() as u64, all["workers"].as_u64().unwrap_or(0), "{all}");
+        assert!(packets > 0 && all["packets"].as_u64() >= Some(packets), "{all}");
+        assert!(
+            all["packets"] == all["sent"] && all["hits"].as_f64() == Some(1.0),
+            "the tables counted each packet: {all}"
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     let refused: [(&[&str], &str); 7] = [
         (&["lpm"], "case lpm: needs prefixes, one in each line: give --file FILE"),

@@ -14,6 +14,7 @@ mod failures;
 mod groups;
 mod idle;
 mod local;
+mod memory;
 mod meters;
 mod model;
 mod ofctl;

@@ -1,10 +1,12 @@
 //! Statistics of many flow entries: given in parts while frames pass, in order, as fast as they are read.
 use crate::bed::{Controller, Host, forward, multipart, switch, until};
 use std::collections::HashSet;
+use std::time::Duration;
 use tokio::io::DuplexStream;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowCommand, FlowMod, Match};
+use weir_openflow::session::SessionConfig;
 use weir_packet::Field;
 use weir_switch::{SwitchConfig, SwitchHandle};
 
@@ -12,7 +14,11 @@ use weir_switch::{SwitchConfig, SwitchHandle};
 const ENTRIES: u32 = 20_000;
 
 fn full_switch() -> (SwitchHandle, Vec<Host>) {
-    let (switch, hosts) = switch(2, SwitchConfig::default());
+    filled(SwitchConfig::default())
+}
+
+fn filled(config: SwitchConfig) -> (SwitchHandle, Vec<Host>) {
+    let (switch, hosts) = switch(2, config);
     switch.flow_mod(forward(1, 2)).unwrap();
     for number in 1..ENTRIES {
         let matching = Match::any().with(Field::EthType, 0x0800u16).with(Field::Ipv4Dst, number);
@@ -92,4 +98,31 @@ async fn a_controller_that_goes_amid_a_long_reply_leaves_nothing_behind() {
         until(|| switch.snapshot().unwrap().channels.is_empty()).await;
     }
     assert_eq!(switch.flows(FlowRequest::all()).unwrap().len(), ENTRIES as usize);
+}
+
+/// How long a switch waits for a sign of life in these tests; twice as long and the channel is over.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// The answer to an echo request waits behind the reply that is being read: that is no silence, however long the reply takes.
+#[tokio::test]
+async fn a_slow_reader_of_a_long_reply_keeps_its_channel() {
+    let session = SessionConfig { echo_interval: SILENCE, ..SessionConfig::default() };
+    let (switch, _hosts) = filled(SwitchConfig { session, ..SwitchConfig::default() });
+    let mut controller = Controller::embedded(&switch, 4096).await;
+    controller.send(multipart(RequestBody::Flow(FlowRequest::all()))).await;
+    let (mut found, mut is_over) = (HashSet::new(), false);
+    while !is_over {
+        match controller.message().await.body {
+            Body::MultipartReply(part) => {
+                let ReplyBody::Flow(flows) = part.body else { panic!("{:?}", part.body) };
+                found.extend(flows.iter().map(|flow| flow.cookie));
+                is_over = !part.more;
+                // More than three times the silence for all parts together.
+                tokio::time::sleep(SILENCE / 150).await;
+            }
+            other => panic!("{other:?} comes before the reply's end"),
+        }
+    }
+    assert_eq!(found.len(), ENTRIES as usize);
+    controller.barrier().await;
 }
