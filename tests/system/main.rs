@@ -26,4 +26,5 @@ mod quickstart;
 mod simulate;
 mod tenants;
 mod tls;
+mod traffic;
 mod tunnels;

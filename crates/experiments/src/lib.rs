@@ -5,6 +5,7 @@
 //! that offer load and measure), `bed` (a switch between two of them), then the experiments, one module for each source.
 mod bed;
 pub mod definition;
+mod generator;
 mod lagopus;
 mod models;
 mod others;
@@ -53,6 +54,7 @@ experiments! {
     "vm-router-efficiency" virtual_switches::routers::measure,
     "sojourn-range-one" sojourn::range_one::measure,
     "sojourn-range-two" sojourn::range_two::measure,
+    "generator-quality" generator::measure,
     "model-accuracy" models::accuracy::measure,
     "model-comparison" models::comparison::measure,
 }

@@ -13,6 +13,7 @@ mod run;
 mod simulate;
 mod sweep;
 mod switch;
+mod traffic;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Switch(Box<switch::Args>),
     /// Talk to a running switch
     Ctl(ctl::Args),
+    /// Send traffic by rule on a port, say how well, and record what becomes of it
+    Traffic(Box<traffic::Args>),
     /// Run a controller
     Controller(controller::Args),
     /// Measure again what the literature measured on its switches
@@ -70,6 +73,7 @@ impl Command {
             Command::Profile(args) => profile::run(args),
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
+            Command::Traffic(args) => traffic::run(*args),
             Command::Controller(args) => controller::run(args),
             Command::Experiment(args) => experiment::run(args),
             Command::Ofp(args) => ofp::run(args),

@@ -2,9 +2,11 @@
 //!
 //! It has no clock: it is told when each packet came, by the clock that the sender read.
 mod order;
+mod path;
 mod report;
 mod series;
 
+pub use path::{MAX_EVENTS, Part, Path, PathReport};
 pub use report::{Jitter, Recorded, Reordering};
 pub use series::{Interval, Series};
 

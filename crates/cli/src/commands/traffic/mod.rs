@@ -1,0 +1,239 @@
+//! `weir traffic`: sends traffic by rule, says how well, and records what becomes of it; exit status 130 when stopped early.
+mod laws;
+mod offer;
+mod report;
+
+use super::run::{STOPPED, Signals};
+use anyhow::Context as _;
+use laws::Visits;
+use offer::OfferArgs;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use weir_generator::{Epoch, Report, Rig, RigConfig};
+use weir_port::{Port, PortSpec};
+use weir_traffic::recorder::Interval;
+use weir_units::Span;
+
+/// Longest report that is read.
+const MAX_REPORT_BYTES: u64 = 16 << 20;
+
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    send: SendArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Record what comes by a port, sent by `weir traffic` of another process, until stopped
+    Record(RecordArgs),
+    /// What each visit of a device takes, from runs whose packets visited it several times
+    PerVisit(PerVisitArgs),
+}
+
+#[derive(clap::Args)]
+struct SendArgs {
+    /// Port to send by, such as af_packet:eth0, af_xdp:eth0, tap:t0, memory:a, null: or pcap:out=FILE
+    #[arg(value_name = "PORT", required = true)]
+    port: Option<PortSpec>,
+    /// Port where packets come out, to record what became of them by the same clock
+    #[arg(long, value_name = "PORT")]
+    to: Option<PortSpec>,
+    #[command(flatten)]
+    offer: OfferArgs,
+    /// How long is sent and counts, such as 10s; a list or a capture without --gaps may end before [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// How long is sent before packets count
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    warm_up: Span,
+    /// How long is waited for the last packets
+    #[arg(long, value_name = "TIME", default_value = "300ms")]
+    drain: Span,
+    #[command(flatten)]
+    record: Recording,
+}
+
+#[derive(clap::Args)]
+struct RecordArgs {
+    /// Port where packets come in
+    #[arg(value_name = "PORT")]
+    port: PortSpec,
+    /// How long is recorded [default: until stopped]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// The run whose packets count, as its sender reports it [default: that of the first packet]
+    #[arg(long, value_name = "N")]
+    run: Option<u16>,
+    #[command(flatten)]
+    record: Recording,
+}
+
+#[derive(clap::Args)]
+struct PerVisitArgs {
+    /// Visits and the report of a run, as --json wrote it: 1=one.json 2=two.json ...
+    #[arg(value_name = "N=FILE", required = true)]
+    runs: Vec<Visits>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is recorded and told.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Recording")]
+struct Recording {
+    /// A port on which packets are seen on their way, and its name in the report: NAME=PORT. On the interface of a control
+    /// channel packet-ins and packet-outs are seen. Repeatable
+    #[arg(long = "tap", value_name = "NAME=PORT")]
+    taps: Vec<laws::Tap>,
+    /// Report of a run without the device, as --json wrote it: its delay is taken off
+    #[arg(long, value_name = "FILE")]
+    rig: Option<PathBuf>,
+    /// Packets that took longer went through the controller: the effective probability of a new flow is their share
+    #[arg(long, value_name = "TIME")]
+    threshold: Option<Span>,
+    /// Write a row for each interval to this file (CSV)
+    #[arg(long, value_name = "FILE")]
+    series: Option<PathBuf>,
+    /// Length of these intervals
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    every: Span,
+    /// Stamps count from 1970, for machines whose clocks are kept together; to be given at both ends
+    #[arg(long)]
+    wall_clock: bool,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Some(Command::Record(args)) => record(&args),
+        Some(Command::PerVisit(args)) => per_visit(&args),
+        None => send(&args.send),
+    }
+}
+
+fn send(args: &SendArgs) -> anyhow::Result<ExitCode> {
+    let spec = args.port.as_ref().context("no port to send by")?;
+    let source = args.offer.source()?;
+    let ends = source.ends();
+    let default = Duration::from_secs(10);
+    let config = RigConfig {
+        duration: args.duration.map(|span| span.0).or((!ends).then_some(default)),
+        warm_up: args.warm_up.0,
+        drain: args.drain.0,
+        ..args.record.config()
+    };
+    anyhow::ensure!(config.duration.is_none_or(|time| !time.is_zero()), "--duration: found 0s, expected more");
+    let port = weir_port::open(spec)?;
+    let sink = args.to.as_ref().map(weir_port::open).transpose()?;
+    let rig = Rig::new(config, Some((source, port)), sink, args.record.open_taps()?)?;
+    go(rig, &args.record)
+}
+
+fn record(args: &RecordArgs) -> anyhow::Result<ExitCode> {
+    let config = RigConfig { duration: args.duration.map(|span| span.0), run: args.run, ..args.record.config() };
+    let rig = Rig::new(config, None, Some(weir_port::open(&args.port)?), args.record.open_taps()?)?;
+    go(rig, &args.record)
+}
+
+/// Runs to the end and tells.
+fn go(rig: Rig, args: &Recording) -> anyhow::Result<ExitCode> {
+    let rig_delay = args.rig.as_deref().map(read_report).transpose()?;
+    let mut series = args.series.as_deref().map(SeriesFile::create).transpose()?;
+    let signals = Signals::watch()?;
+    let mut row = |row: Interval| series.iter_mut().for_each(|file| file.write(&row));
+    let mut result = rig.run(&mut || signals.cancel.is_cancelled(), &mut row)?;
+    series.map_or(Ok(()), SeriesFile::finish)?;
+    let taken_off = rig_delay.map_or(Ok(()), |rig| result.take_off(&rig));
+    let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { report::text(&result) };
+    // A reader that has gone away misses the report, nothing else.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    taken_off.context("--rig")?;
+    Ok(if result.partial { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+fn per_visit(args: &PerVisitArgs) -> anyhow::Result<ExitCode> {
+    let read = |run: &Visits| Ok((run.visits, read_report(&run.file)?));
+    let runs = args.runs.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    let found = weir_generator::per_visit::per_visit(&runs)?;
+    let text = if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { report::per_visit(&found) };
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_report(file: &Path) -> anyhow::Result<Report> {
+    let shown = file.display();
+    let bytes = std::fs::metadata(file).with_context(|| format!("cannot read {shown}"))?.len();
+    anyhow::ensure!(
+        bytes <= MAX_REPORT_BYTES,
+        "{shown}: found {bytes} bytes, expected a report of `weir traffic --json`"
+    );
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    serde_json::from_str(&text).with_context(|| format!("{shown}: expected a report of `weir traffic --json`"))
+}
+
+impl Recording {
+    fn config(&self) -> RigConfig {
+        RigConfig {
+            epoch: if self.wall_clock { Epoch::Wall } else { Epoch::Boot },
+            threshold: self.threshold.map(|span| span.0),
+            every: self.series.is_some().then_some(self.every.0),
+            ..RigConfig::default()
+        }
+    }
+
+    fn open_taps(&self) -> anyhow::Result<Vec<(String, Box<dyn Port>)>> {
+        self.taps.iter().map(|tap| Ok((tap.name.clone(), weir_port::open(&tap.port)?))).collect()
+    }
+}
+
+/// The time series, written row by row, so that what was measured is there whatever happens.
+struct SeriesFile {
+    writer: csv::Writer<File>,
+    problem: Option<csv::Error>,
+}
+
+impl SeriesFile {
+    fn create(path: &Path) -> anyhow::Result<SeriesFile> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let mut writer = csv::Writer::from_writer(file);
+        writer.write_record([
+            "time_s",
+            "sent",
+            "received",
+            "bytes",
+            "duplicates",
+            "min_us",
+            "mean_us",
+            "p50_us",
+            "p95_us",
+            "p99_us",
+            "max_us",
+        ])?;
+        Ok(SeriesFile { writer, problem: None })
+    }
+
+    fn write(&mut self, row: &Interval) {
+        let counts = [row.sent, row.received, row.bytes, row.duplicates].map(|count| count.to_string());
+        let delays = row.delay.map_or_else(
+            || [const { String::new() }; 6],
+            |d| [d.min_us, d.mean_us, d.p50_us, d.p95_us, d.p99_us, d.max_us].map(|us| format!("{us:.3}")),
+        );
+        let cells = [format!("{:.6}", row.time_s)].into_iter().chain(counts).chain(delays);
+        let written = self.writer.write_record(cells).and_then(|()| Ok(self.writer.flush()?));
+        self.problem = self.problem.take().or(written.err());
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        self.problem.map_or(Ok(()), |problem| Err(problem).context("cannot write the time series"))
+    }
+}

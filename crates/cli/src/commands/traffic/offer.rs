@@ -1,0 +1,123 @@
+//! What is sent, as flags say it.
+use super::laws::{Gaps, Rate, Sizes, trace};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use weir_generator::{FrameSpec, Replay, Source};
+use weir_packet::MacAddr;
+use weir_traffic::{Arrival, FlowArrivals, FlowMix, Offer, Offered, Size};
+
+#[derive(clap::Args)]
+pub(super) struct OfferArgs {
+    /// Packets a second, such as 1000, 10k or 1.5M, or bits, such as 100Mbit/s [default: 1000; of a capture, its own]
+    #[arg(long, value_name = "RATE", help_heading = "Traffic")]
+    rate: Option<Rate>,
+    /// When packets come: constant, poisson, pareto:SHAPE, on-off:ON,OFF, mmpp:HIGH,LOW,TIME (rates over the mean, mean stay in
+    /// the high one), pareto-on-off:ON,OFF,SHAPE, gamma:SCV, h2:SCV, uniform:LOW,HIGH (only their relation counts), law:JSON, or
+    /// trace:FILE with lines of SECONDS BYTES [default: poisson; of a capture, as it has them]
+    #[arg(long, value_name = "LAW", help_heading = "Traffic")]
+    gaps: Option<Gaps>,
+    /// How long packets are, in bytes of the frame without FCS: a number, bimodal, imix, exp:MEAN, or file:FILE with lines of
+    /// BYTES WEIGHT
+    #[arg(long, value_name = "LAW", default_value = "100", help_heading = "Traffic")]
+    size: Sizes,
+    /// What random numbers come from: the same seed gives the same packets
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Traffic")]
+    seed: u64,
+    /// Send the frames of this capture, as they are (then nothing can be told of each), instead of packets by rule
+    #[arg(long, value_name = "FILE", help_heading = "Traffic", conflicts_with_all = ["size", "flows", "flow_arrivals"])]
+    replay: Option<PathBuf>,
+    /// Flows that packets are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Flows")]
+    flows: u64,
+    /// How much more popular the first flows are: the n-th is sent in proportion to n^-Z
+    #[arg(long, value_name = "Z", default_value_t = 0.0, help_heading = "Flows")]
+    zipf: f64,
+    /// Probability that a packet begins a flow that never was
+    #[arg(long, value_name = "P", default_value_t = 0.0, help_heading = "Flows")]
+    new_flow: f64,
+    /// UDP destination port of packets that begin a flow, if it is another
+    #[arg(long, value_name = "PORT", help_heading = "Flows")]
+    new_flow_port: Option<u16>,
+    /// Instead of packets, flows come: so many a second, without memory
+    #[arg(long, value_name = "RATE", help_heading = "Flows", conflicts_with_all = ["flows", "zipf", "new_flow", "gaps", "rate"])]
+    flow_arrivals: Option<f64>,
+    /// Packets of such a flow, in the mean
+    #[arg(long, value_name = "N", default_value_t = 10.0, help_heading = "Flows", requires = "flow_arrivals")]
+    flow_packets: f64,
+    /// Packets a second of such a flow while it lasts
+    #[arg(long, value_name = "RATE", default_value_t = 100.0, help_heading = "Flows", requires = "flow_arrivals")]
+    flow_rate: f64,
+    /// Ethernet destination [default: 02:00:00:00:ff:02]
+    #[arg(long, value_name = "MAC", help_heading = "Headers")]
+    eth_dst: Option<MacAddr>,
+    /// Ethernet source [default: 02:00:00:00:ff:01]
+    #[arg(long, value_name = "MAC", help_heading = "Headers")]
+    eth_src: Option<MacAddr>,
+    /// VLAN tag
+    #[arg(long, value_name = "N", help_heading = "Headers")]
+    vlan: Option<u16>,
+    /// IP source of the first 32768 flows; further flows count on from it [default: 198.18.0.1]
+    #[arg(long, value_name = "IP", help_heading = "Headers")]
+    ip_src: Option<IpAddr>,
+    /// IP destination [default: 198.19.0.1]
+    #[arg(long, value_name = "IP", help_heading = "Headers")]
+    ip_dst: Option<IpAddr>,
+    /// UDP source port of the first flow; further flows count on from it [default: 1024]
+    #[arg(long, value_name = "PORT", help_heading = "Headers")]
+    udp_src: Option<u16>,
+    /// UDP destination port [default: 9]
+    #[arg(long, value_name = "PORT", help_heading = "Headers")]
+    udp_dst: Option<u16>,
+}
+
+impl OfferArgs {
+    /// The source; files are read.
+    pub(super) fn source(&self) -> anyhow::Result<Source> {
+        let replay = self.replay.as_deref().map(Replay::read).transpose()?;
+        let flows = FlowMix { known: self.flows, zipf: self.zipf, new: self.new_flow };
+        let packets = |offered| Offer::Packets { offered, flows };
+        let offer = match (&replay, self.flow_arrivals, &self.gaps) {
+            (_, Some(per_second), _) => Offer::Flows(FlowArrivals {
+                per_second,
+                packets: self.flow_packets,
+                packets_per_second: self.flow_rate,
+                size: self.size.law()?,
+            }),
+            (Some(replay), None, None) if self.rate.is_none() => packets(Offered::Trace(replay.trace().clone())),
+            (_, None, Some(Gaps::Trace(file))) => {
+                anyhow::ensure!(self.rate.is_none(), "--rate: a trace has its own; leave one of the two out");
+                packets(Offered::Trace(trace(file)?))
+            }
+            (_, None, Some(Gaps::Law(arrival))) => packets(self.rule(arrival, replay.as_ref())?),
+            (_, None, None) => packets(self.rule(&Arrival::Poisson, replay.as_ref())?),
+        };
+        Ok(Source { offer, replay, frames: self.headers(), seed: self.seed })
+    }
+
+    fn rule(&self, arrival: &Arrival, replay: Option<&Replay>) -> anyhow::Result<Offered> {
+        // Frames of a capture have their own lengths: theirs only counts for the rate.
+        let size = match replay {
+            Some(replay) => {
+                let mean = Offered::Trace(replay.trace().clone()).mean_bytes()?;
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 65535")]
+                Size::Fixed(mean.round() as u32)
+            }
+            None => self.size.law()?,
+        };
+        let own = replay.and_then(Replay::per_second).unwrap_or(1000.0);
+        let mean = Offered::Rule { arrival: Arrival::Poisson, per_second: 1.0, size: size.clone() }.mean_bytes()?;
+        let per_second = self.rate.map_or(own, |rate| rate.per_second(mean));
+        Ok(Offered::Rule { arrival: arrival.clone(), per_second, size })
+    }
+
+    fn headers(&self) -> FrameSpec {
+        let default = FrameSpec::default();
+        FrameSpec {
+            eth: [self.eth_dst.unwrap_or(default.eth[0]), self.eth_src.unwrap_or(default.eth[1])],
+            vlan: self.vlan,
+            ip: [self.ip_src.unwrap_or(default.ip[0]), self.ip_dst.unwrap_or(default.ip[1])],
+            udp: [self.udp_src.unwrap_or(default.udp[0]), self.udp_dst.unwrap_or(default.udp[1])],
+            new_flow_port: self.new_flow_port,
+        }
+    }
+}

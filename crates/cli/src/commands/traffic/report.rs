@@ -1,0 +1,191 @@
+//! What a run gave, for people.
+use comfy_table::{CellAlignment, Table, presets};
+use std::fmt::Write as _;
+use weir_generator::per_visit::{Growth, PerVisit};
+use weir_generator::{Net, Report, SentReport};
+use weir_traffic::recorder::{PathReport, Recorded};
+use weir_traffic::{Delay, GapQuality};
+use weir_units::Bps;
+
+/// The whole report.
+pub(super) fn text(report: &Report) -> String {
+    let mut text = String::new();
+    if let Some(sent) = &report.sent {
+        text += &sender(sent);
+    }
+    if let Some(received) = &report.received {
+        text += &receiver(received);
+    }
+    let rows = delays(report);
+    if !rows.is_empty() {
+        let _ = writeln!(text, "\nDelays (microseconds)\n{}", table(&rows).trim_fmt());
+    }
+    if let Some(net) = &report.net {
+        text += &without_rig(net);
+    }
+    if let Some(path) = &report.path {
+        text += &way(path);
+    }
+    if report.others > 0 {
+        let _ = writeln!(text, "{} frames came that are not of this run", report.others);
+    }
+    text + if report.partial { "Stopped early, results are partial\n" } else { "" }
+}
+
+fn sender(sent: &SentReport) -> String {
+    let mut text = format!(
+        "Sent      {} of {} packets due in {:.2} s: {:.1} of {:.1} packets/s, {:.1}\n",
+        sent.sent,
+        sent.offered,
+        sent.duration_s,
+        sent.sent_pps,
+        sent.offered_pps,
+        rate(sent.bytes, sent.duration_s)
+    );
+    if sent.refused > 0 {
+        let _ = writeln!(text, "Refused   {} packets by the port: more than it takes", sent.refused);
+    }
+    if sent.refused_flows > 0 {
+        let _ = writeln!(text, "Refused   {} flows: too many at a time", sent.refused_flows);
+    }
+    if sent.new_flows > 0 {
+        let share = sent.new_flows as f64 / sent.sent.max(1) as f64;
+        let _ = writeln!(text, "Flows     {} packets began one, {:.4} of all", sent.new_flows, share);
+    }
+    if let Some(late) = &sent.late {
+        let share = sent.late_share.unwrap_or(0.0) * 100.0;
+        let _ = writeln!(
+            text,
+            "Late      mean {:.2} us, p99 {:.1} us, max {:.0} us; {share:.2} % by more than 10 us",
+            late.mean_us, late.p99_us, late.max_us
+        );
+    }
+    text + &gaps("Gaps", sent.gaps.as_ref()) + &format!("Seed      {}, run {}\n", sent.seed, sent.run)
+}
+
+fn gaps(title: &str, quality: Option<&GapQuality>) -> String {
+    let Some(gaps) = quality else { return String::new() };
+    let mut text = format!(
+        "{title:9} mean {:.3} us, planned {:.3} us ({:+.3} %); SCV {:.3}, planned {:.3}\n",
+        gaps.mean_us,
+        gaps.planned_mean_us,
+        gaps.mean_error * 100.0,
+        gaps.scv,
+        gaps.planned_scv
+    );
+    if let Some(errors) = &gaps.errors {
+        let _ = writeln!(
+            text,
+            "          single ones are off by {:.2} us in the mean, p99 {:.1} us; distance from the plan {:.4}",
+            errors.mean_us,
+            errors.p99_us,
+            gaps.distance_from_plan.unwrap_or(0.0)
+        );
+    }
+    if let Some(fit) = &gaps.fit {
+        let verdict = if fit.fits() { "nothing speaks against the law" } else { "they do not have the law" };
+        let _ = writeln!(
+            text,
+            "          Kolmogorov-Smirnov: distance {:.4} of {} gaps, p = {:.3}: {verdict}",
+            fit.distance, fit.samples, fit.p_value
+        );
+    }
+    text
+}
+
+fn receiver(received: &Recorded) -> String {
+    let mut text = format!(
+        "Received  {} of {} packets in {:.2} s, {:.1}; lost {}{}\n",
+        received.received,
+        received.sent,
+        received.span_s,
+        rate(received.bytes, received.span_s),
+        received.lost,
+        received.loss.map_or_else(String::new, |loss| format!(" ({:.4} %)", loss * 100.0))
+    );
+    let order = &received.reordering;
+    let _ = writeln!(
+        text,
+        "          {} duplicates, {} reordered{}",
+        received.duplicates,
+        order.reordered,
+        order.extent_max.map_or_else(String::new, |most| format!(" (by at most {most:.0} packets)"))
+    );
+    if received.before_sent > 0 {
+        let _ = writeln!(
+            text,
+            "          {} came before they were sent: the clocks of sender and recorder are two; delays say nothing",
+            received.before_sent
+        );
+    }
+    if let (Some(threshold), Some(share)) = (received.threshold_us, received.effective_new) {
+        let _ = writeln!(text, "          {share:.4} took longer than {threshold:.0} us: the effective P_nf");
+    }
+    let _ = writeln!(text, "Jitter    {:.2} us (RFC 3550)", received.jitter.rfc3550_us);
+    text + &gaps("Gaps", received.gaps.as_ref())
+}
+
+fn delays(report: &Report) -> Vec<(String, Delay)> {
+    let received = report.received.iter();
+    let classes = received.flat_map(|received| {
+        [
+            ("all", received.delay),
+            ("known flows", received.known_flows),
+            ("new flows", received.new_flows),
+            ("between successors", received.jitter.between_successors),
+        ]
+    });
+    let classes = classes.filter_map(|(name, delay)| Some((name.to_owned(), delay?)));
+    let parts = report.path.iter().flat_map(|path| &path.parts);
+    classes.chain(parts.map(|part| (format!("{} to {}", part.from, part.to), part.delay))).collect()
+}
+
+fn table(rows: &[(String, Delay)]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_header(["", "samples", "min", "mean", "sd", "p50", "p95", "p99", "p99.9", "max"]);
+    for (name, d) in rows {
+        let times = [d.min_us, d.mean_us, d.sd_us, d.p50_us, d.p95_us, d.p99_us, d.p999_us, d.max_us];
+        let cells = [name.clone(), d.samples.to_string()].into_iter().chain(times.map(|us| format!("{us:.2}")));
+        table.add_row(cells);
+    }
+    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table
+}
+
+fn without_rig(net: &Net) -> String {
+    format!(
+        "Without the rig's own (mean {:.2} us, median {:.2} us): mean {:.2} +- {:.2} us, p50 {:.2} us, p99 {:.2} us\n",
+        net.rig_mean_us, net.rig_p50_us, net.mean_us, net.mean_within_us, net.p50_us, net.p99_us
+    )
+}
+
+fn way(path: &PathReport) -> String {
+    let share = path.tapped_share.unwrap_or(0.0);
+    let mut text = format!("Taps saw {} of {} packets that arrived, {share:.4} of them\n", path.tapped, path.ended);
+    if path.too_many > 0 {
+        let _ = writeln!(text, "{} sightings left out: too many of one packet", path.too_many);
+    }
+    text
+}
+
+/// What visits take.
+pub(super) fn per_visit(found: &PerVisit) -> String {
+    let mut text = String::from("visits      mean us    median us\n");
+    for (visits, mean, median) in &found.runs {
+        let _ = writeln!(text, "{visits:6} {mean:12.3} {median:12.3}");
+    }
+    for (name, Growth { per_visit_us, ci95_us, rig_us, r2 }) in [("mean", found.mean), ("median", found.median)] {
+        let within = ci95_us.map_or_else(String::new, |(low, high)| format!(" ({low:.3} to {high:.3}, 95 %)"));
+        let _ = writeln!(
+            text,
+            "A visit takes {per_visit_us:.3} us by the {name}{within}; without one {rig_us:.3} us; R2 {r2:.4}"
+        );
+    }
+    text
+}
+
+fn rate(bytes: u64, seconds: f64) -> Bps {
+    Bps::measured(bytes, std::time::Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}

@@ -1,0 +1,100 @@
+//! The service time of a device whose delay is too short to be measured: packets that visit it N times, for several N (Ansell 2017, 4.3).
+//!
+//! What the delay grows by with each visit is the device's; what it is without one is the rig's, however large.
+use crate::{GeneratorError, Report};
+use serde::Serialize;
+use weir_model::fit::line::Line;
+
+/// What a visit takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PerVisit {
+    /// From the means.
+    pub mean: Growth,
+    /// From the medians, which single disturbances do not move.
+    pub median: Growth,
+    /// The runs: visits, mean and median delay.
+    pub runs: Vec<(f64, f64, f64)>,
+}
+
+/// How delays grow with visits, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Growth {
+    /// What each visit adds.
+    pub per_visit_us: f64,
+    /// What holds it 19 times in 20; none for two runs.
+    pub ci95_us: Option<(f64, f64)>,
+    /// What is left without a visit: the rig's own.
+    pub rig_us: f64,
+    /// The share of the differences between runs that the line explains.
+    pub r2: f64,
+}
+
+/// Of runs with so many visits each.
+///
+/// # Errors
+/// Fewer than two numbers of visits, or a run without delays.
+pub fn per_visit(runs: &[(f64, Report)]) -> Result<PerVisit, GeneratorError> {
+    let points = runs.iter().map(|(visits, report)| {
+        let delay = report.received.as_ref().and_then(|received| received.delay);
+        let delay =
+            delay.ok_or_else(|| GeneratorError::wrong("run", format!("{visits} visits, no delays"), "delays"))?;
+        Ok((*visits, delay.mean_us, delay.p50_us))
+    });
+    let points = points.collect::<Result<Vec<_>, GeneratorError>>()?;
+    let visits: Vec<f64> = points.iter().map(|point| point.0).collect();
+    let growth = |of: fn(&(f64, f64, f64)) -> f64| {
+        let line = Line::fit(&visits, &points.iter().map(of).collect::<Vec<_>>())
+            .map_err(|error| GeneratorError::wrong("runs", error, "two numbers of visits or more"))?;
+        Ok::<_, GeneratorError>(Growth {
+            per_visit_us: line.slope,
+            ci95_us: line.slope_ci95,
+            rig_us: line.intercept,
+            r2: line.r2,
+        })
+    };
+    Ok(PerVisit { mean: growth(|point| point.1)?, median: growth(|point| point.2)?, runs: points })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_traffic::{Probe, Recorder};
+
+    /// A run in which every packet took this long.
+    fn run(delay_ns: u64) -> Report {
+        let mut recorder = Recorder::default();
+        for sequence in 0..100 {
+            let probe = Probe { run: 0, sequence, sent_ns: 0, is_new_flow: false, counts: true, is_wall: false };
+            recorder.record(delay_ns, &probe, 100);
+        }
+        let received = Some(recorder.report(None, None, None));
+        Report { partial: false, sent: None, received, path: None, net: None, others: 0, ports: Default::default() }
+    }
+
+    #[test]
+    fn what_each_visit_adds_is_the_devices() {
+        let runs: Vec<_> = [1.0, 2.0, 3.0, 4.0].map(|visits| (visits, run(30_000 + 4_000 * visits as u64))).into();
+        let found = per_visit(&runs).unwrap();
+        for growth in [found.mean, found.median] {
+            assert!((growth.per_visit_us - 4.0).abs() < 0.02 && (growth.rig_us - 30.0).abs() < 0.05, "{growth:?}");
+            assert!(growth.r2 > 0.999 && growth.ci95_us.is_some());
+        }
+    }
+
+    #[test]
+    fn one_number_of_visits_is_refused() {
+        let error = per_visit(&[(2.0, run(5)), (2.0, run(6))]).unwrap_err().to_string();
+        assert!(error.contains("two different values"), "{error}");
+        let empty = Report { received: None, ..run(1) };
+        assert!(per_visit(&[(1.0, run(1)), (2.0, empty)]).is_err());
+    }
+
+    #[test]
+    fn the_rigs_delay_is_taken_off() {
+        let (mut whole, rig) = (run(30_000), run(20_000));
+        whole.take_off(&rig).unwrap();
+        let net = whole.net.unwrap();
+        assert!((net.mean_us - 10.0).abs() < 0.05 && (net.p50_us - 10.0).abs() < 0.05, "{net:?}");
+        assert!(whole.take_off(&Report { received: None, ..rig }).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! Frames of a capture, to be sent again.
+use crate::GeneratorError;
+use std::path::Path;
+use std::sync::Arc;
+use weir_packet::{Frame, FramePool};
+use weir_port::pcap::Reader;
+use weir_traffic::{MAX_TRACE, Trace, TracePacket};
+
+/// Most bytes of frames that are kept.
+pub const MAX_REPLAY_BYTES: usize = 1 << 30;
+
+/// Frames of a capture with their times.
+#[derive(Debug, Clone)]
+pub struct Replay {
+    frames: Arc<[Box<[u8]>]>,
+    trace: Trace,
+}
+
+impl Replay {
+    /// Reads a capture (pcap or pcapng, Ethernet). Times that go back count as none having passed.
+    ///
+    /// # Errors
+    /// The file cannot be read, holds no frame, or more than is kept.
+    pub fn read(file: &Path) -> Result<Replay, GeneratorError> {
+        let wrong = |problem: String| GeneratorError::Capture { file: file.display().to_string(), problem };
+        let mut reader = Reader::open(file).map_err(|error| wrong(error.to_string()))?;
+        let mut pool = FramePool::new(1, 1);
+        let (mut frames, mut packets, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut first_ns, mut last_ns) = (None, 0);
+        while let Some((time_ns, frame)) = reader.next(&mut pool).map_err(|damaged| wrong(damaged.to_string()))? {
+            let at_ns = time_ns.saturating_sub(*first_ns.get_or_insert(time_ns)).max(last_ns);
+            last_ns = at_ns;
+            bytes += frame.len();
+            if bytes > MAX_REPLAY_BYTES || frames.len() == MAX_TRACE {
+                let most = MAX_REPLAY_BYTES >> 20;
+                return Err(wrong(format!("found more than {most} MiB or {MAX_TRACE} frames; cut it")));
+            }
+            packets.push(TracePacket { at_ns, bytes: frame.bytes_len() });
+            frames.push(frame.bytes().into());
+            pool.give(frame);
+        }
+        if frames.is_empty() {
+            return Err(wrong("found no Ethernet frame, expected one or more".into()));
+        }
+        Ok(Replay { frames: frames.into(), trace: Trace(packets.into()) })
+    }
+
+    /// Times and lengths of its frames.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Frames a second, in the mean; none for a single one.
+    pub fn per_second(&self) -> Option<f64> {
+        let last_ns = self.trace.0.last()?.at_ns;
+        (last_ns > 0).then(|| (self.trace.0.len() - 1) as f64 / (last_ns as f64 / 1e9))
+    }
+
+    /// The frame with this number, from 0; after the last comes the first again.
+    pub(crate) fn frame(&self, number: u64, pool: &mut FramePool) -> Frame {
+        let at = usize::try_from(number % self.frames.len().max(1) as u64).unwrap_or(0);
+        let bytes = self.frames.get(at).map_or(&[][..], |bytes| bytes);
+        let mut frame = pool.take(bytes.len());
+        frame.assign(bytes);
+        frame
+    }
+
+    /// How many frames there are.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+}

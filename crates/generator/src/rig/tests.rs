@@ -1,0 +1,194 @@
+use super::*;
+use weir_port::{memory, null::NullPort, spec::Options};
+use weir_traffic::{Arrival, FlowMix, Offered, Size, Trace};
+
+fn offer(arrival: Arrival, per_second: f64, bytes: u32) -> Offer {
+    let flows = FlowMix { known: 10, zipf: 1.0, new: 0.1 };
+    Offer::Packets { offered: Offered::Rule { arrival, per_second, size: Size::Fixed(bytes) }, flows }
+}
+
+fn source(offer: Offer) -> Source {
+    Source { offer, replay: None, frames: FrameSpec::default(), seed: 1 }
+}
+
+fn loop_back(capacity: usize) -> (Box<dyn Port>, Box<dyn Port>) {
+    let (near, far) = memory::pair(capacity).unwrap();
+    (Box::new(near), Box::new(far))
+}
+
+fn short() -> RigConfig {
+    RigConfig { duration: Some(Duration::from_millis(200)), ..RigConfig::default() }
+}
+
+fn run(rig: Rig) -> Report {
+    rig.run(&mut || false, &mut |_| ()).unwrap()
+}
+
+#[test]
+fn what_is_sent_comes_and_is_known_again() {
+    let (near, far) = loop_back(4096);
+    let config = RigConfig { warm_up: Duration::from_millis(50), threshold: Some(Duration::ZERO), ..short() };
+    let report =
+        run(Rig::new(config, Some((source(offer(Arrival::Poisson, 20_000.0, 100)), near)), Some(far), vec![]).unwrap());
+    let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
+    assert!(!report.partial && report.others == 0);
+    assert!(sent.sent > 1000 && sent.sent <= sent.offered, "{sent:?}");
+    assert_eq!((received.received, received.lost, received.duplicates), (sent.sent, 0, 0));
+    assert_eq!(received.bytes, sent.bytes);
+    assert!(received.warm_up > 100, "{received:?}");
+    assert_eq!((received.reordering.reordered, received.before_sent), (0, 0));
+    assert_eq!(received.new_flows.unwrap().samples, sent.new_flows);
+    assert!(received.effective_new.unwrap() > 0.9);
+    // Whatever the machine does meanwhile, packets are never early.
+    let gaps = sent.gaps.unwrap();
+    assert_eq!(gaps.gaps, sent.sent - 1);
+    assert!(gaps.fit.is_some() && sent.late.unwrap().samples == sent.sent);
+}
+
+#[test]
+fn a_full_port_is_told_from_loss_behind_it() {
+    let (near, far) = loop_back(8);
+    let report =
+        run(Rig::new(short(), Some((source(offer(Arrival::Constant, 5000.0, 60)), near)), None, vec![]).unwrap());
+    let sent = report.sent.unwrap();
+    assert_eq!(sent.refused, sent.sent - 8, "nobody takes them out");
+    drop(far);
+}
+
+#[test]
+fn a_list_is_sent_once() {
+    let (near, far) = loop_back(64);
+    let offered = Offered::Trace(Trace::parse("0 60\n0.001 1500\n0.005 60\n").unwrap());
+    let offer = Offer::Packets { offered, flows: FlowMix::default() };
+    let config = RigConfig { duration: None, ..short() };
+    let report = run(Rig::new(config, Some((source(offer), near)), Some(far), vec![]).unwrap());
+    let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
+    assert_eq!((sent.offered, sent.sent, sent.bytes, received.received), (3, 3, 1620, 3));
+}
+
+#[test]
+fn stopped_it_tells_what_was_done() {
+    let (near, far) = loop_back(4096);
+    let config = RigConfig { duration: Some(Duration::from_secs(3600)), ..short() };
+    let rig =
+        Rig::new(config, Some((source(offer(Arrival::Constant, 10_000.0, 60)), near)), Some(far), vec![]).unwrap();
+    let mut asked = 0;
+    let mut stop = || {
+        asked += 1;
+        asked > 20
+    };
+    let report = rig.run(&mut stop, &mut |_| ()).unwrap();
+    let sent = report.sent.unwrap();
+    assert!(report.partial && sent.sent > 10 && sent.duration_s < 600.0, "{sent:?}");
+    assert!(sent.offered - sent.sent < 10_000, "what is due later was not offered: {sent:?}");
+}
+
+#[test]
+fn rows_add_up_to_the_whole() {
+    let (near, far) = loop_back(4096);
+    let config = RigConfig { every: Some(Duration::from_millis(20)), ..short() };
+    let rig = Rig::new(config, Some((source(offer(Arrival::Poisson, 5000.0, 60)), near)), Some(far), vec![]).unwrap();
+    let mut rows = Vec::new();
+    let report = rig.run(&mut || false, &mut |row| rows.push(row)).unwrap();
+    let sum = |of: fn(&Interval) -> u64| rows.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|row| row.sent), report.sent.unwrap().sent);
+    assert_eq!(sum(|row| row.received), report.received.unwrap().received);
+    assert!(rows.len() >= 10 && rows.is_sorted_by(|a, b| a.time_s < b.time_s), "{}", rows.len());
+}
+
+#[test]
+fn packets_are_seen_on_their_way() {
+    // A tap that is given a copy, wrapped, of each packet before it arrives.
+    let (near, far) = loop_back(4096);
+    let (copies, tap) = loop_back(4096);
+    let wire = Copying { inner: near, copies };
+    let source = source(offer(Arrival::Constant, 2000.0, 100));
+    let taps = vec![("control".to_owned(), tap)];
+    let report = run(Rig::new(short(), Some((source, Box::new(wire))), Some(far), taps).unwrap());
+    let path = report.path.unwrap();
+    let received = report.received.unwrap().received;
+    assert_eq!(path.ended, received);
+    let samples = |from: &str, to: &str| {
+        path.parts.iter().filter(|part| part.from == from && part.to == to).map(|part| part.delay.samples).sum::<u64>()
+    };
+    // The sink is looked at before the taps: a packet may arrive before its copy was seen.
+    assert!(path.tapped <= received && samples("sent", "control 1") == path.tapped, "{path:?}");
+}
+
+/// Gives a copy of what is sent to another port, as a packet-in in a TCP segment has it.
+struct Copying {
+    inner: Box<dyn Port>,
+    copies: Box<dyn Port>,
+}
+
+impl Port for Copying {
+    fn info(&self) -> &weir_port::PortInfo {
+        self.inner.info()
+    }
+
+    fn receive(
+        &mut self,
+        _: Instant,
+        _: &mut FramePool,
+        _: &mut Vec<Frame>,
+        _: usize,
+    ) -> Result<(), weir_port::PortError> {
+        Ok(())
+    }
+
+    fn transmit(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        frames: &mut Vec<Frame>,
+    ) -> Result<(), weir_port::PortError> {
+        let wrapped = |frame: &Frame| Frame::from_bytes(&[&[0_u8; 91][..], frame.bytes()].concat());
+        self.copies.transmit(now, pool, &mut frames.iter().map(wrapped).collect())?;
+        self.inner.transmit(now, pool, frames)
+    }
+
+    fn link(&mut self) -> weir_port::LinkState {
+        self.inner.link()
+    }
+
+    fn counters(&self) -> weir_port::Counters {
+        self.inner.counters()
+    }
+}
+
+#[test]
+fn recording_alone_goes_by_the_first_packet_of_a_run() {
+    let (mut near, far) = loop_back(4096);
+    let clock = StampClock::start(Epoch::Boot);
+    let template = Template::new(&FrameSpec::default()).unwrap();
+    let mut pool = FramePool::new(16, 1);
+    let mut frame = |run, sequence| {
+        let sent_ns = clock.stamp(clock.now());
+        let probe = Probe { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false };
+        let planned = Planned { at: Instant::ZERO, bytes: 60, flow: 0, is_new_flow: false };
+        template.frame(&planned, &probe, &mut pool)
+    };
+    let mut frames = vec![frame(7, 0), frame(8, 0), Frame::from_bytes(&[0; 60]), frame(7, 2)];
+    near.transmit(Instant::ZERO, &mut FramePool::default(), &mut frames).unwrap();
+    let report =
+        run(Rig::new(RigConfig { duration: Some(Duration::from_millis(50)), ..short() }, None, Some(far), vec![])
+            .unwrap());
+    let received = report.received.unwrap();
+    assert_eq!((received.received, received.lost, report.others), (2, 1, 2));
+    assert!(!report.partial && report.sent.is_none());
+    assert_eq!(received.before_sent, 0, "two clocks of one machine agree");
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused() {
+    let null = || -> Box<dyn Port> { Box::new(NullPort::open("", &Options::none("null:")).unwrap()) };
+    let error = |offer| match Rig::new(short(), Some((source(offer), null())), None, vec![]) {
+        Ok(_) => panic!("it is not refused"),
+        Err(error) => error.to_string(),
+    };
+    assert!(error(offer(Arrival::Poisson, 100.0, 59)).contains("found packets of 59 bytes, expected at least 60"));
+    assert!(error(offer(Arrival::Poisson, -1.0, 60)).contains("packets per second"));
+    let exponential = Offered::Rule { arrival: Arrival::Poisson, per_second: 100.0, size: Size::Exponential(500.0) };
+    let offer = Offer::Packets { offered: exponential, flows: FlowMix::default() };
+    assert!(Rig::new(short(), Some((source(offer), null())), None, vec![]).is_ok());
+}

@@ -1,0 +1,182 @@
+//! Packets on their way: when each was seen at which tap, so that what the parts of the way take comes apart.
+//!
+//! The times are of one clock; a tap may be the same interface for two events, such as a packet-in and the packet-out that follows it.
+use crate::{Delay, Delays, Probe};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Most events of one packet.
+pub const MAX_EVENTS: usize = 16;
+/// Packets that are under way at most; a later one takes the place of one so far behind.
+const UNDER_WAY: usize = 1 << 14;
+
+/// Keeps account of packets that taps see.
+#[derive(Debug, Clone, Default)]
+pub struct Path {
+    names: Vec<String>,
+    /// By a packet's number, modulo their count; made with the first.
+    packets: Vec<UnderWay>,
+    /// By the event before and the event: times between.
+    parts: BTreeMap<(Event, Event), Delays>,
+    /// Packets that came to their end, and of these those that some tap saw.
+    ended: u64,
+    tapped: u64,
+    too_many: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct UnderWay {
+    sequence: u32,
+    events: Vec<(Event, u64)>,
+}
+
+/// Something that happens to a packet: of a tap, its index and how often the packet was seen there before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Sent,
+    Tap { tap: usize, time: usize },
+    Received,
+}
+
+/// What the parts of a way took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathReport {
+    /// The parts, in the order of their events.
+    pub parts: Vec<Part>,
+    /// Packets that came to their end.
+    pub ended: u64,
+    /// Those of them that a tap saw.
+    pub tapped: u64,
+    /// Their share: with taps on the control channel, the effective probability of a new flow.
+    pub tapped_share: Option<f64>,
+    /// Sightings left out since a packet had more than is kept.
+    pub too_many: u64,
+}
+
+/// A part of a way, from one event to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Where it begins: `sent`, or a tap's name with the number of the time that the packet was seen there.
+    pub from: String,
+    /// Where it ends: the same, or `received`.
+    pub to: String,
+    /// What it took.
+    pub delay: Delay,
+}
+
+impl Path {
+    /// Taps with these names.
+    pub fn new(names: Vec<String>) -> Path {
+        Path { names, ..Path::default() }
+    }
+
+    /// A tap, by its index, saw a packet at `now_ns` of the clock that its sender read.
+    pub fn seen(&mut self, tap: usize, probe: &Probe, now_ns: u64) {
+        let packet = self.packet(probe.sequence);
+        if packet.events.len() >= MAX_EVENTS {
+            self.too_many += 1;
+            return;
+        }
+        let is_same = |event: &&(Event, u64)| matches!(event.0, Event::Tap { tap: other, .. } if other == tap);
+        let time = packet.events.iter().filter(is_same).count();
+        packet.events.push((Event::Tap { tap, time }, now_ns));
+    }
+
+    /// A packet came to its end.
+    pub fn ended(&mut self, probe: &Probe, now_ns: u64) {
+        let mut events = std::mem::take(&mut self.packet(probe.sequence).events);
+        self.ended += 1;
+        self.tapped += u64::from(!events.is_empty());
+        // Taps are looked at in turn, so what two of them saw may be told in the wrong order.
+        events.sort_by_key(|(_, at_ns)| *at_ns);
+        events.push((Event::Received, now_ns));
+        let mut before = (Event::Sent, probe.sent_ns);
+        for event in events {
+            self.parts.entry((before.0, event.0)).or_default().record_ns(event.1.saturating_sub(before.1));
+            before = event;
+        }
+    }
+
+    fn packet(&mut self, sequence: u32) -> &mut UnderWay {
+        if self.packets.is_empty() {
+            self.packets = vec![UnderWay::default(); UNDER_WAY];
+        }
+        let packet = &mut self.packets[sequence as usize % UNDER_WAY];
+        if packet.sequence != sequence {
+            packet.sequence = sequence;
+            packet.events.clear();
+        }
+        packet
+    }
+
+    /// What the parts took.
+    pub fn report(&self) -> PathReport {
+        let name = |event: &Event| match event {
+            Event::Sent => "sent".to_owned(),
+            Event::Tap { tap, time } => format!("{} {}", self.names.get(*tap).map_or("", String::as_str), time + 1),
+            Event::Received => "received".to_owned(),
+        };
+        let part = |((from, to), delays): (&(Event, Event), &Delays)| {
+            Some(Part { from: name(from), to: name(to), delay: delays.summary()? })
+        };
+        PathReport {
+            parts: self.parts.iter().filter_map(part).collect(),
+            ended: self.ended,
+            tapped: self.tapped,
+            tapped_share: (self.ended > 0).then(|| self.tapped as f64 / self.ended as f64),
+            too_many: self.too_many,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(sequence: u32, sent_ns: u64) -> Probe {
+        Probe { run: 1, sequence, sent_ns, is_new_flow: true, counts: true, is_wall: false }
+    }
+
+    #[test]
+    fn the_parts_of_a_way_come_apart() {
+        let mut path = Path::new(vec!["control".into()]);
+        for n in 0..10 {
+            let packet = probe(n, u64::from(n) * 100_000_000);
+            let at = |us: u64| packet.sent_ns + us * 1000;
+            if n % 2 == 0 {
+                path.seen(0, &packet, at(5660));
+                path.seen(0, &packet, at(5660 + 7570));
+                path.ended(&packet, at(5660 + 7570 + 6020));
+            } else {
+                path.ended(&packet, at(4));
+            }
+        }
+        let report = path.report();
+        assert_eq!((report.ended, report.tapped, report.tapped_share), (10, 5, Some(0.5)));
+        let parts: Vec<_> =
+            report.parts.iter().map(|part| (part.from.as_str(), part.to.as_str(), part.delay.samples)).collect();
+        let expected = [
+            ("sent", "control 1", 5),
+            ("sent", "received", 5),
+            ("control 1", "control 2", 5),
+            ("control 2", "received", 5),
+        ];
+        assert_eq!(parts, expected);
+        for (part, us) in report.parts.iter().zip([5660.0, 4.0, 7570.0, 6020.0]) {
+            assert!((part.delay.mean_us - us).abs() < us / 500.0, "{part:?}");
+        }
+    }
+
+    #[test]
+    fn an_old_packet_gives_way_and_events_are_limited() {
+        let mut path = Path::new(vec!["t".into()]);
+        path.seen(0, &probe(1, 0), 10);
+        let later = probe(1 + u32::try_from(UNDER_WAY).unwrap(), 0);
+        path.ended(&later, 50);
+        assert_eq!(path.report().tapped, 0, "what was seen is another packet's");
+        for _ in 0..MAX_EVENTS + 3 {
+            path.seen(0, &probe(7, 0), 10);
+        }
+        assert_eq!(path.report().too_many, 3);
+    }
+}
