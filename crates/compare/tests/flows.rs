@@ -51,7 +51,9 @@ fn as_many_ask_as_formulas_say() {
         let (mean, found) = (formulas.flows[0].delay.unwrap().mean_s, simulation.flows[0].all.mean_s.unwrap());
         let own = found.half_width.unwrap();
         assert!((mean - found.mean).abs() < 0.1 * found.mean + own, "{traffic}: {mean}, simulated {found:?}");
-        assert!(formulas.warnings.is_empty(), "{:?}", formulas.warnings);
+        // where all that comes is more than is served, a second state is possible
+        let kinds: Vec<_> = formulas.warnings.iter().map(|warning| warning.kind).collect();
+        assert_eq!(kinds, if traffic.contains("rate = 300") { vec!["METASTABLE"] } else { vec![] }, "{traffic}");
     }
 }
 

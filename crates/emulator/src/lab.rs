@@ -243,6 +243,7 @@ pub fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, t
     let lost = measured.sent.saturating_sub(measured.received);
     let seconds = measured.span.as_secs_f64();
     let delays = measured.delays.summary();
+    let after_first = measured.after_first.summary();
     TrafficResult {
         kind: if tcp {
             "tcp"
@@ -263,8 +264,9 @@ pub fn traffic_result(scenario: &Scenario, item: &Traffic, measured: Measured, t
         received: measured.received,
         loss: packets(measured.sent).filter(|sent| *sent > 0).map(|sent| lost as f64 / sent as f64),
         rtt: delays.filter(|_| ping),
+        rtt_after_first: after_first,
         delay: delays.filter(|_| !ping),
-        quantiles_us: measured.delays.quantiles_us(),
+        quantiles_us: if after_first.is_some() { &measured.after_first } else { &measured.delays }.quantiles_us(),
         goodput_bps: (!ping && seconds > 0.0).then(|| measured.payload_bytes as f64 * 8.0 / seconds),
         problem: measured.problem,
     }

@@ -18,11 +18,22 @@ pub struct Measured {
     pub span: Duration,
     /// Round trips of pings; one-way times of datagrams.
     pub delays: Delays,
+    /// Round trips of all pings but the first, which waits for addresses and for the controller as well.
+    pub after_first: Delays,
     /// What went wrong, for people.
     pub problem: Option<String>,
 }
 
 impl Measured {
+    /// The answer to a ping, by its number from 0 on.
+    pub fn answered(&mut self, number: u64, round_trip: Duration) {
+        self.received += 1;
+        self.delays.record(round_trip);
+        if number > 0 {
+            self.after_first.record(round_trip);
+        }
+    }
+
     /// Adds what the other end measured.
     pub fn merge(&mut self, other: Measured) {
         self.asked += other.asked;
@@ -31,6 +42,7 @@ impl Measured {
         self.payload_bytes += other.payload_bytes;
         self.span = self.span.max(other.span);
         self.delays.merge(&other.delays);
+        self.after_first.merge(&other.after_first);
         self.problem = self.problem.take().or(other.problem);
     }
 }
@@ -38,6 +50,14 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_ping_is_told_from_the_others() {
+        let mut measured = Measured::default();
+        [(0, 9), (1, 1), (2, 1)].map(|(number, ms)| measured.answered(number, Duration::from_millis(ms)));
+        assert_eq!((measured.received, measured.delays.count(), measured.after_first.count()), (3, 3, 2));
+        assert!(measured.after_first.summary().unwrap().max_us < 1100.0);
+    }
 
     #[test]
     fn two_ends_make_one_whole() {

@@ -96,9 +96,12 @@ pub struct TrafficResult {
     pub loss: Option<f64>,
     /// Round-trip times (ping).
     pub rtt: Option<Delay>,
+    /// The same of all but the first ping, which waits for addresses and for the controller as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_after_first: Option<Delay>,
     /// One-way times (udp, hosts in this process: they share a clock).
     pub delay: Option<Delay>,
-    /// The distribution of either: shares of the times and what they do not exceed, in microseconds.
+    /// The distribution of either, of pings after the first if there are any: shares of the times and what they do not exceed, in microseconds.
     #[serde(skip)]
     pub quantiles_us: Vec<(f64, f64)>,
     /// Payload received in a second (tcp, udp), in bits per second.

@@ -3,8 +3,9 @@
 use crate::PredictError;
 use crate::network::{Flow, Network, Place, Step, Visit};
 use crate::station::Solved;
+use std::collections::BTreeMap;
 use weir_model::mechanism::Flows;
-use weir_model::{Distribution, ModelError, Warning};
+use weir_model::{Distribution, Law, ModelError, Warning};
 
 /// Rounds after which shares that still grow are given up.
 const MOST_ROUNDS: u32 = 500;
@@ -32,6 +33,7 @@ pub(crate) fn solve(
             flow.asks = share;
         }
         if moved < REST {
+            let solved = in_groups(network, flows, solved).map_err(|error| PredictError::at("flows", error))?;
             let warning = worst.filter(|station| !network.stations[*station].is_overloaded());
             return Ok((solved, warning.map(|station| metastable(&network.stations[station].name))));
         }
@@ -41,6 +43,37 @@ pub(crate) fn solve(
     }
     let what = "packets that come before their flow's entry".to_owned();
     Err(PredictError::at("the network", ModelError::NoConvergence { what, rounds: MOST_ROUNDS }))
+}
+
+/// Packets that ask come in groups, a flow's first with those that come while it is under way: they wait for each other at the first queue that takes time, as
+/// groups of a geometric number do that come at once (M\[X\]/G/1: Gross and Harris, Fundamentals of Queueing Theory, 1998, 5.1.9).
+fn in_groups(
+    network: &Network<'_>,
+    flows: &[Flow],
+    mut solved: Vec<Option<Solved>>,
+) -> Result<Vec<Option<Solved>>, ModelError> {
+    let takes_time = |visit: &&Visit| visit.service.mean > 0.0;
+    let mut followers: BTreeMap<usize, f64> = BTreeMap::new();
+    for flow in flows {
+        let (Some(of), Some((way, _))) = (flow.flows, flow.first_ask()) else { continue };
+        let Some(visit) = way.iter().find(takes_time) else { continue };
+        // of all that asks, what is not a flow's first
+        *followers.entry(visit.station).or_default() += flow.rate * (flow.asks - 1.0 / of.packets).max(0.0);
+    }
+    for (station, rate) in followers {
+        let (Some(own), state) = (&mut solved[station], &network.stations[station].state) else { continue };
+        let Some(service) = own.service.as_ref().map(Law::mean) else { continue };
+        let share = (rate / state.rate).min(1.0 - f64::EPSILON);
+        if share <= 0.0 || own.utilisation >= 1.0 {
+            continue;
+        }
+        // a follower waits for those of its group before it, of which there is one more for each that came
+        let waits = Distribution::exponential(service / ((1.0 - share) * (1.0 - own.utilisation)))?;
+        let more = Distribution::mixture(&[(1.0 - share, Distribution::zero()), (share, waits)])?;
+        own.waiting = [0, 1].map(|class| Distribution::sum([&own.waiting[class], &more]));
+        own.both = own.both.take().map(|both| Distribution::sum([&both, &more]));
+    }
+    Ok(solved)
 }
 
 /// Share of a flow's packets that ask at the first switch that asks: all of them where nothing there has a steady state.

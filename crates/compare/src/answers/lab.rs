@@ -20,8 +20,9 @@ const FIGURES: [(Metric, Value); 6] = [
     (Metric::Rate, |item| item.goodput_bps),
 ];
 
+/// Of pings those after the first: formulas are about networks that know their hosts.
 fn delay(item: &TrafficResult) -> Option<Delay> {
-    item.rtt.or(item.delay)
+    item.rtt_after_first.or(item.rtt).or(item.delay)
 }
 
 /// What rounds of the same scenario come to. A round that was stopped counts only if it is the only one.

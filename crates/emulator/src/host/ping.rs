@@ -86,8 +86,7 @@ impl Ping {
             // The stack has checked the message; behind its 8 bytes lies our payload.
             let Some((sent, number)) = stamp(answer.get(8..).unwrap_or_default()) else { continue };
             if self.seen.first_time(number) {
-                self.measured.received += 1;
-                self.measured.delays.record(now - sent);
+                self.measured.answered(number, now - sent);
             }
         }
     }

@@ -7,8 +7,7 @@ use std::time::Duration;
 pub(super) fn ping(output: &str, errors: &str, measured: &mut Measured) {
     for line in output.lines() {
         if let Some(rtt) = round_trip(line).filter(|_| !line.contains("DUP!")) {
-            measured.received += 1;
-            measured.delays.record(rtt);
+            measured.answered(number(line), rtt);
         } else if let Some(sent) = line.split_once(" packets transmitted") {
             measured.sent = sent.0.trim().parse().unwrap_or(0);
         }
@@ -23,6 +22,12 @@ fn round_trip(line: &str) -> Option<Duration> {
     let (_, after) = line.split_once(" time=")?;
     let ms: f64 = after.split_whitespace().next()?.parse().ok()?;
     Duration::try_from_secs_f64(ms / 1000.0).ok()
+}
+
+/// The number of a request, from 0 on; iputils counts from 1.
+fn number(line: &str) -> u64 {
+    let number = line.split_once("icmp_seq=").and_then(|(_, after)| after.split_whitespace().next()?.parse().ok());
+    number.map_or(0, |number: u64| number.saturating_sub(1))
 }
 
 /// What an iperf3 client's report (`--json`) says.
@@ -85,6 +90,8 @@ mod tests {
         ping(output, "", &mut measured);
         assert_eq!((measured.sent, measured.received), (3, 2));
         assert!((measured.delays.summary().unwrap().max_us - 1000.0).abs() < 2.0);
+        let after_first = measured.after_first.summary().unwrap();
+        assert!(after_first.samples == 1 && (after_first.min_us - 1000.0).abs() < 2.0);
 
         let mut measured = Measured::default();
         ping(
