@@ -2,14 +2,16 @@
 //! `-- WORD` only the loads whose name has the word.
 //!
 //! Five tables of 1000 exact entries, on one field each; UDP frames of 60 bytes of more and more flows, in turn, drawn alike or drawn as in
-//! the Internet, where few flows have most packets. Windows without the cache, with it, and with it while it pays follow each other;
+//! the Internet, where few flows have most packets. One table of as many 5-tuples as flows. The rule sets of ClassBench, if the reference
+//! data is beside the project, with headers that match. Windows without the cache, with it, and with it while it pays follow each other;
 //! each figure is the best and the median of many. Writing frames and giving them back is in all of them.
 #![allow(clippy::cast_possible_truncation, reason = "numbers of flows are small")]
 use weir_datapath::{CacheCounts, Datapath, DatapathConfig, Output, VerdictCache};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortDesc, PortNo, TableId};
 use weir_packet::craft::Craft;
 use weir_packet::field::eth_type;
-use weir_packet::{Field, Frame, FramePool, MacAddr};
+use weir_packet::{Field, FlowKey, Frame, FramePool, MacAddr};
+use weir_testing::rules::{self, Headers, Rule};
 use weir_units::{Clock, Instant, SystemClock};
 
 /// Frames of a receive burst.
@@ -38,6 +40,19 @@ enum Order {
     New,
 }
 
+/// Protocol, addresses and ports.
+type Header = (u8, [u8; 12]);
+
+/// What there is in the tables.
+enum Tables {
+    /// Five of a thousand exact entries each.
+    Five,
+    /// One, of so many 5-tuples.
+    Tuples(u32),
+    /// One, and headers for it.
+    Rules(Vec<Rule>, Vec<Header>),
+}
+
 fn main() {
     // `cargo test` runs this too: then one window shows that it works.
     let windows = if std::env::args().any(|argument| argument == "--bench") { WINDOWS } else { 1 };
@@ -53,25 +68,43 @@ fn main() {
         ("never the same flow", u32::MAX, Order::New),
     ];
     for (name, flows, order) in loads.into_iter().filter(|(name, ..)| name.contains(&word)) {
-        measure(name, &numbers(flows, order), windows);
+        measure(name, &Tables::Five, &numbers(flows, order), windows);
+    }
+    for (name, count) in
+        [("a thousand 5-tuples", 1000), ("100000 5-tuples", 100_000), ("a million 5-tuples", 1_000_000)]
+    {
+        if name.contains(&word) {
+            measure(name, &Tables::Tuples(count), &numbers(count, Order::Random), windows);
+        }
+    }
+    for name in ["acl1", "fw1", "ipc1"].into_iter().filter(|name| name.contains(&word)) {
+        let Some(path) = weir_testing::shared(&format!("data/external/rules/classbench/{name}_10k.gz")) else { break };
+        let rules = rules::classbench(&rules::gunzip(&path));
+        for (kind, headers) in [("matching", Headers::Hits), ("crossed", Headers::Crossed)] {
+            for flows in [100_000, 1_000_000] {
+                let keys = rules::headers(&rules, headers, flows as usize, 1);
+                let tables = Tables::Rules(rules.clone(), keys.iter().map(header).collect());
+                measure(&format!("{name}, {flows} {kind} headers"), &tables, &numbers(flows, Order::Random), windows);
+            }
+        }
     }
 }
 
-fn measure(name: &str, numbers: &[u32], windows: usize) {
-    let mut beds = MODES.map(|(_, mode)| Bed::new(mode));
+fn measure(name: &str, tables: &Tables, numbers: &[u32], windows: usize) {
+    let mut beds = MODES.map(|(_, mode)| Bed::new(mode, tables));
     let mut ns = [const { Vec::new() }; MODES.len()];
     for _ in 0..windows {
         for (bed, ns) in beds.iter_mut().zip(&mut ns) {
-            ns.push(bed.window(numbers));
+            ns.push(bed.window(tables, numbers));
         }
     }
     for (((mode, _), ns), bed) in MODES.iter().zip(&mut ns).zip(&mut beds) {
         ns.sort_by(f64::total_cmp);
-        let CacheCounts { state, hits, misses, kept, .. } = bed.counts(numbers);
+        let CacheCounts { state, hits, misses, kept, .. } = bed.counts(tables, numbers);
         let share = hits as f64 * 100.0 / (hits + misses).max(1) as f64;
         let (best, median) = (ns[0], ns[ns.len() / 2]);
         println!(
-            "{name:33} {mode:4} best {best:6.1} ns, median {median:6.1}; {}, {share:.1} % known, {kept} kept",
+            "{name:35} {mode:4} best {best:6.1} ns, median {median:6.1}; {}, {share:.1} % known, {kept} kept",
             state.name()
         );
     }
@@ -108,14 +141,20 @@ struct Bed {
 }
 
 impl Bed {
-    fn new(verdict_cache: VerdictCache) -> Bed {
+    fn new(verdict_cache: VerdictCache, tables: &Tables) -> Bed {
         let mut datapath = Datapath::new(DatapathConfig { verdict_cache, ..DatapathConfig::default() });
         for number in [1, 2] {
             let desc = PortDesc::new(PortNo(number), MacAddr([2, 0, 0, 0, 0, 9]), format!("p{number}"));
             datapath.add_port(Instant::ZERO, desc, &mut Output::default()).expect("the port is new");
         }
-        for flow in (0..TABLES).flat_map(|table| (0..ENTRIES).map(move |number| entry(table, number))) {
-            datapath.flow_mod(Instant::ZERO, &flow).expect("the entry is right");
+        let mut add = |flow| datapath.flow_mod(Instant::ZERO, &flow).expect("the entry is right");
+        match tables {
+            Tables::Five => (0..TABLES).for_each(|table| (0..ENTRIES).for_each(|number| add(entry(table, number)))),
+            Tables::Tuples(count) => (0..*count).for_each(|number| add(tuple_entry(number))),
+            Tables::Rules(rules, _) => {
+                add(FlowMod::add(0, Match::any(), leave()));
+                rules.iter().for_each(|rule| add(FlowMod::add(rule.priority, matching(rule), leave())));
+            }
         }
         let mac = MacAddr::from_bits(0x0200_0000_0000);
         let craft = Craft::ethernet(mac, mac).ipv4([10, 0, 0, 0].into(), [10, 1, 0, 0].into());
@@ -125,20 +164,20 @@ impl Bed {
     }
 
     /// Nanoseconds a packet.
-    fn window(&mut self, numbers: &[u32]) -> f64 {
+    fn window(&mut self, tables: &Tables, numbers: &[u32]) -> f64 {
         let (start, mut sent) = (self.clock.now(), 0);
         for _ in 0..WINDOW / BURST {
-            sent += self.run(start, numbers);
+            sent += self.run(start, tables, numbers);
         }
         assert_eq!(sent, WINDOW, "every packet leaves");
         self.clock.now().since(start).as_secs_f64() * 1e9 / WINDOW as f64
     }
 
-    fn run(&mut self, now: Instant, numbers: &[u32]) -> usize {
+    fn run(&mut self, now: Instant, tables: &Tables, numbers: &[u32]) -> usize {
         for _ in 0..BURST {
             let number = numbers[self.next];
             self.next = if self.next + 1 == numbers.len() { 0 } else { self.next + 1 };
-            self.burst.push(frame(&mut self.pool, &self.template, number));
+            self.burst.push(frame(&mut self.pool, &self.template, tables, number));
         }
         self.datapath.process(now, PortNo(1), &mut self.burst, &mut self.pool, &mut self.out);
         let mut sent = 0;
@@ -150,9 +189,9 @@ impl Bed {
     }
 
     /// What the cache did; a burst more is measured for that.
-    fn counts(&mut self, numbers: &[u32]) -> CacheCounts {
+    fn counts(&mut self, tables: &Tables, numbers: &[u32]) -> CacheCounts {
         self.datapath.watch_mut().watch(true);
-        self.run(Instant::ZERO, numbers);
+        self.run(Instant::ZERO, tables, numbers);
         self.datapath.watch_mut().perf().cache
     }
 }
@@ -169,22 +208,80 @@ fn entry(table: u8, number: u32) -> FlowMod {
         _ => udp.with(Field::UdpDst, number as u16),
     };
     let instruction = match table + 1 {
-        TABLES => Instruction::ApplyActions(vec![Action::output(PortNo(2))]),
-        next => Instruction::GotoTable(TableId(next)),
+        TABLES => leave(),
+        next => vec![Instruction::GotoTable(TableId(next))],
     };
-    FlowMod { table: TableId(table), ..FlowMod::add(1, matching, vec![instruction]) }
+    FlowMod { table: TableId(table), ..FlowMod::add(1, matching, instruction) }
+}
+
+fn leave() -> Vec<Instruction> {
+    vec![Instruction::ApplyActions(vec![Action::output(PortNo(2))])]
+}
+
+/// The addresses and ports of a flow of its own.
+fn tuple(number: u32) -> [u8; 12] {
+    let mut bytes = [10; 12];
+    let mixed =
+        u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bytes[..8].copy_from_slice(&mixed.to_be_bytes());
+    bytes[8..].copy_from_slice(&number.to_be_bytes());
+    bytes
+}
+
+fn header(key: &FlowKey) -> Header {
+    let mut bytes = [0; 12];
+    let fields = [(Field::Ipv4Src, 4, 0), (Field::Ipv4Dst, 4, 4), (Field::UdpSrc, 2, 8), (Field::UdpDst, 2, 10)];
+    for (field, len, at) in fields {
+        bytes[at..at + len].copy_from_slice(&key.get(field).to_be_bytes()[16 - len..]);
+    }
+    (key.get(Field::IpProto) as u8, bytes)
+}
+
+fn tuple_entry(number: u32) -> FlowMod {
+    let bytes = tuple(number);
+    let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let udp = Match::any().with(Field::EthType, eth_type::IPV4).with(Field::IpProto, 17_u8);
+    let addresses = udp.with(Field::Ipv4Src, word(0)).with(Field::Ipv4Dst, word(4));
+    let ports = addresses.with(Field::UdpSrc, (word(8) >> 16) as u16).with(Field::UdpDst, word(8) as u16);
+    FlowMod::add(1, ports, leave())
+}
+
+/// A rule as flow entries say it: ports of TCP and UDP only.
+fn matching(rule: &Rule) -> Match {
+    let fields = [Field::EthType, Field::Ipv4Src, Field::Ipv4Dst, Field::IpProto];
+    let ports: &[(Field, Field)] = match rule.value.get(Field::IpProto) {
+        6 => &[(Field::UdpSrc, Field::TcpSrc), (Field::UdpDst, Field::TcpDst)],
+        17 => &[(Field::UdpSrc, Field::UdpSrc), (Field::UdpDst, Field::UdpDst)],
+        _ => &[],
+    };
+    let all = fields.into_iter().map(|field| (field, field)).chain(ports.iter().copied());
+    all.fold(Match::any(), |matching, (from, field)| match rule.mask.get(from) {
+        0 => matching,
+        mask if mask == field.all_ones() => matching.with(field, rule.value.get(from)),
+        mask => matching.with_masked(field, rule.value.get(from), mask),
+    })
 }
 
 /// A frame of a flow: every field has a value that some entry matches.
-fn frame(pool: &mut FramePool, template: &[u8], number: u32) -> Frame {
+fn frame(pool: &mut FramePool, template: &[u8], tables: &Tables, number: u32) -> Frame {
     let mut frame = pool.take(template.len());
     let bytes = &mut frame.receive_buffer()[..template.len()];
     bytes.copy_from_slice(template);
-    let mut mixed = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for at in [4, 28, 32, 34, 36] {
-        let value = ((mixed >> 32) * u64::from(ENTRIES)) >> 32;
-        bytes[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
-        mixed = mixed.rotate_left(13).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    match tables {
+        Tables::Five => {
+            let mut mixed = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            for at in [4, 28, 32, 34, 36] {
+                let value = ((mixed >> 32) * u64::from(ENTRIES)) >> 32;
+                bytes[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
+                mixed = mixed.rotate_left(13).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            }
+        }
+        Tables::Tuples(_) => bytes[26..38].copy_from_slice(&tuple(number)),
+        Tables::Rules(_, headers) => {
+            let (protocol, rest) = headers[number as usize];
+            bytes[23] = protocol;
+            bytes[26..38].copy_from_slice(&rest);
+        }
     }
     frame.received(template.len());
     frame

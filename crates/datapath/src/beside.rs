@@ -150,13 +150,13 @@ impl Effects for Beside<'_> {
     #[inline]
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
         let Some(table) = self.common.tables.get(usize::from(table)) else { return };
-        table.counts.met(self.worker, self.now, found.map(|(id, _)| id), bytes);
+        table.met(self.worker, self.now, found.map(|(id, _)| id), bytes);
     }
 
     #[cold]
     fn recount(&mut self, table: u8, from: EntryId, to: Option<EntryId>, bytes: usize) {
         let Some(table) = self.common.tables.get(usize::from(table)) else { return };
-        table.counts.recount(self.worker, self.now, from, to, bytes);
+        table.recount(self.worker, self.now, from, to, bytes);
     }
 
     #[inline]

@@ -71,7 +71,7 @@ impl Run {
     #[inline(always)]
     fn count(&self, table: &FlowTable, counting: Counting) {
         if let Counting::For(worker, now) = counting
-            && let Some(count) = table.counts.count_of(worker, self.entry)
+            && let Some(count) = table.count_of(worker, self.entry)
         {
             count.add(self.packets, self.bytes, now);
         }
@@ -181,7 +181,7 @@ impl Burst {
             self.look_through(tables, left, counting);
         }
         if is_cached {
-            self.cache.end(left, &self.parsed, &self.fates);
+            self.cache.end(&self.parsed, &self.fates);
         }
     }
 
@@ -226,7 +226,7 @@ impl Burst {
             let id = self.found[lane];
             if id != run.entry {
                 run.count(table, counting);
-                verdict = table.counts.hot(id).map(|hot| hot.verdict).unwrap_or_default();
+                verdict = table.verdict(id);
                 run = Run::of(id);
                 differs |= *first.get_or_insert(verdict) != verdict;
             }
@@ -237,7 +237,7 @@ impl Burst {
         run.count(table, counting);
         if let Counting::For(worker, _) = counting {
             let lookups = u64::from(lanes.count());
-            table.counts.looked_up(worker, lookups, lookups - missed);
+            table.looked_up(worker, lookups, lookups - missed);
         }
         // Misses that came before any entry were found have no verdict above.
         if differs || missed > 0 { self.part(lanes) } else { self.part_alike(lanes, first.unwrap_or_default()) }
@@ -278,13 +278,13 @@ impl Burst {
     #[inline(always)]
     fn judge_alike(&mut self, table: &FlowTable, number: u8, lanes: Lanes, entry: EntryId, counting: Counting) -> bool {
         let count = lanes.count() as usize;
-        let verdict = table.counts.hot(entry).map(|hot| hot.verdict).unwrap_or_default();
+        let verdict = table.verdict(entry);
         self.fates[..count].fill(Fate { verdict, table: number, entry });
         let (packets, bytes) = (count as u64, self.bytes[..count].iter().map(|bytes| u64::from(*bytes)).sum());
         Run { entry, packets, bytes }.count(table, counting);
         if let Counting::For(worker, _) = counting {
             let matches = if entry == EntryId::NONE { 0 } else { packets };
-            table.counts.looked_up(worker, packets, matches);
+            table.looked_up(worker, packets, matches);
         }
         self.part_alike(lanes, verdict)
     }

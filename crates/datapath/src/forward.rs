@@ -128,7 +128,7 @@ impl Datapath {
     /// A worker that forwards beside the engine's thread.
     pub fn add_worker(&mut self) -> Worker {
         self.n_workers += 1;
-        self.tables.iter_mut().for_each(|table| table.counts.add_worker());
+        self.tables.iter_mut().for_each(|table| table.add_worker());
         self.plane.groups.add_worker();
         Worker::new(WorkerNo(self.n_workers), self.config.verdict_cache)
     }

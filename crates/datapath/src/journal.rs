@@ -141,14 +141,14 @@ impl Tables<'_> {
                         return is_told.then(|| lost.removed(now, table, FlowRemovedReason::Eviction, counter));
                     }
                 }
-                self.tables[usize::from(table)].counts.start(id, counter);
+                self.tables[usize::from(table)].start_counter(id, counter);
                 self.start_timer(deadline, table, id);
             }
             Undo::Modified(table, id, former) => {
                 self.tables[usize::from(table)].set_program(id, former.program);
                 let entry = self.tables[usize::from(table)].get_mut(id)?;
                 entry.cookie = former.cookie;
-                self.tables[usize::from(table)].counts.start(id, former.counter);
+                self.tables[usize::from(table)].start_counter(id, former.counter);
             }
             // Not changes of entries.
             Undo::Port(..) | Undo::Groups(_) | Undo::Meters(_) | Undo::Table(..) => {}

@@ -206,13 +206,13 @@ impl Effects for Live<'_> {
     #[inline]
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
         let Some(table) = self.tables.get(usize::from(table)) else { return };
-        table.counts.met(WorkerNo::ENGINE, self.now, found.map(|(id, _)| id), bytes);
+        table.met(WorkerNo::ENGINE, self.now, found.map(|(id, _)| id), bytes);
     }
 
     #[cold]
     fn recount(&mut self, table: u8, from: EntryId, to: Option<EntryId>, bytes: usize) {
         let Some(table) = self.tables.get(usize::from(table)) else { return };
-        table.counts.recount(WorkerNo::ENGINE, self.now, from, to, bytes);
+        table.recount(WorkerNo::ENGINE, self.now, from, to, bytes);
     }
 
     #[inline]

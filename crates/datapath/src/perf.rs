@@ -136,13 +136,13 @@ impl Datapath {
         let tables = (0_u8..=254).zip(&self.tables).zip(&costs);
         let shapes = tables.map(|((number, table), costs)| {
             let described = table.describe();
-            let (lookups, matches) = table.counts.table();
+            let (lookups, matches) = table.counted();
             TableShape {
                 table: number,
                 shape: described.shape.to_owned(),
                 entries: table.len(),
                 masks: described.masks,
-                bytes: described.bytes.map(|bytes| bytes + table.counts.held()),
+                bytes: described.bytes.map(|bytes| bytes + table.counters_held()),
                 lookups,
                 matches,
                 probes: Probes::of(costs),

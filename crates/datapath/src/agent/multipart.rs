@@ -65,8 +65,8 @@ impl Datapath {
             wildcards: V10_WILDCARDS,
             max_entries: self.settings[usize::from(table.0)].max_entries,
             active_count: u32::try_from(entries.len()).unwrap_or(u32::MAX),
-            lookup_count: entries.counts.table().0,
-            matched_count: entries.counts.table().1,
+            lookup_count: entries.counted().0,
+            matched_count: entries.counted().1,
         });
         stats.collect()
     }

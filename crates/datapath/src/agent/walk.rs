@@ -57,7 +57,7 @@ impl Datapath {
     pub fn walk_flows(&self, now: Instant, walk: &mut FlowWalk, most: usize, found: &mut Vec<FlowStats>) -> bool {
         let tables = &self.tables;
         self.walk(walk, most, |table, id, entry| {
-            found.push(entry.stats(now, table, tables[usize::from(table)].counts.of(id)))
+            found.push(entry.stats(now, table, tables[usize::from(table)].counter_of(id)))
         })
     }
 
@@ -120,14 +120,14 @@ impl Datapath {
             Asked::Counters(walk) => {
                 let (mut found, tables) = (Vec::with_capacity(most), &self.tables);
                 let more = self.walk(walk, most, |table, id, entry| {
-                    found.push(entry.counters(now, table, tables[usize::from(table)].counts.of(id)));
+                    found.push(entry.counters(now, table, tables[usize::from(table)].counter_of(id)));
                 });
                 (ReplyBody::FlowCounters(found), more)
             }
             Asked::Sum(walk, sum) => {
                 let tables = &self.tables;
                 let more = self.walk(walk, most, |table, id, _| {
-                    let counter = tables[usize::from(table)].counts.of(id);
+                    let counter = tables[usize::from(table)].counter_of(id);
                     sum.packet_count += counter.packets;
                     sum.byte_count += counter.bytes;
                     sum.flow_count += 1;

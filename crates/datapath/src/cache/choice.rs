@@ -14,6 +14,12 @@ const REST: u64 = 1 << 13;
 const LONGEST_REST: u64 = 1 << 20;
 /// Bursts that fill the cache before it is measured.
 const FILLING: u32 = 1 << 10;
+/// The same with room for many flows.
+const FILLING_LARGE: u32 = 1 << 14;
+/// Bursts of which a sample of flows is kept, to see whether many come again. Hits of the second half count.
+const SAMPLING: u32 = 1 << 14;
+/// Of so many flows one is in the sample.
+pub(super) const SAMPLED: u32 = 16;
 /// Measured bursts go with and without the cache in turn, so many at once.
 const BLOCK: u32 = 64;
 /// Those that are not counted at the beginning of a block: the processor's caches still have what the others used.
@@ -42,6 +48,15 @@ pub(super) struct Outcome {
     pub(super) hits: u32,
     /// Counts of the time stamp counter, if it was measured.
     pub(super) cycles: u64,
+    /// Whether what there was room for is used up.
+    pub(super) is_full: bool,
+}
+
+impl Outcome {
+    /// What share of so many packets hit, in 256ths.
+    fn share(packets: u32, hits: u32) -> u32 {
+        hits.saturating_mul(256) / packets.max(1)
+    }
 }
 
 /// See the module's page.
@@ -58,6 +73,21 @@ pub(super) struct Choice {
     seen: (u32, u32),
     /// What share of packets hit when it was found to pay, in 256ths.
     usual: u32,
+    /// Whether there is room for many flows, or is being made.
+    room: Room,
+    /// Nothing is to be had from more room, as far as is known.
+    suffices: bool,
+    /// What share of packets hit before a sample was taken, in 256ths.
+    before: u32,
+}
+
+/// How many flows there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    Small,
+    /// It is being made larger.
+    Growing,
+    Large,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +95,10 @@ enum Phase {
     /// It is not asked.
     Resting,
     Filling,
+    /// There are more flows than room: a sample of them is kept, which shows what room for all would be good for.
+    Sampling,
+    /// That room is being made.
+    Growing,
     Trying,
     /// It is in use.
     Using,
@@ -113,6 +147,9 @@ impl Choice {
             trials: 0,
             seen: (0, 0),
             usual: 0,
+            room: Room::Small,
+            suffices: false,
+            before: 0,
         }
     }
 
@@ -143,11 +180,48 @@ impl Choice {
 
     /// Whether it is being found out whether that pays.
     pub(super) const fn is_trying(&self) -> bool {
-        matches!(self.phase, Phase::Filling | Phase::Trying) && !self.trial.from_use
+        matches!(self.phase, Phase::Filling | Phase::Sampling | Phase::Growing | Phase::Trying) && !self.trial.from_use
+    }
+
+    /// Whether only a sample of flows, one of [`SAMPLED`], is to be kept.
+    pub(super) const fn is_sampling(&self) -> bool {
+        matches!(self.phase, Phase::Sampling)
+    }
+
+    /// Whether room for many flows is to be made.
+    pub(super) const fn is_growing(&self) -> bool {
+        matches!(self.room, Room::Growing)
+    }
+
+    /// Whether there is to be room for many flows.
+    pub(super) const fn is_large(&self) -> bool {
+        matches!(self.room, Room::Large)
+    }
+
+    /// Room for many flows has been made.
+    pub(super) fn has_grown(&mut self) {
+        self.room = Room::Large;
+        if self.phase == Phase::Growing {
+            self.enter(Phase::Filling);
+        }
+    }
+
+    /// What there was much room for has become something else, for which there is little.
+    pub(super) fn shrank(&mut self) {
+        self.room = Room::Small;
+    }
+
+    /// Room for many flows could not be made.
+    pub(super) fn stays_small(&mut self) {
+        (self.room, self.suffices) = (Room::Small, true);
+        if self.phase == Phase::Growing {
+            self.enter(Phase::Filling);
+        }
     }
 
     /// The tables are not worth it: bursts until that is looked at again, if not [`Choice::forced`].
     pub(super) fn give_up(&mut self) -> Option<u64> {
+        self.room = Room::Small;
         if self.phase == Phase::Forced {
             return None;
         }
@@ -166,7 +240,7 @@ impl Choice {
             self.trial = Trial::default();
             self.enter(Phase::Filling);
         }
-        Turn { is_cached: true, is_timed: false }
+        Turn { is_cached: self.phase != Phase::Growing, is_timed: false }
     }
 
     /// What came of that burst. Gives a number of bursts if it is to rest for so many.
@@ -176,6 +250,9 @@ impl Choice {
         match self.phase {
             Phase::Forced => {
                 self.bursts = 0;
+                if outcome.is_full && self.room == Room::Small && !self.suffices {
+                    self.room = Room::Growing;
+                }
                 None
             }
             Phase::Using => {
@@ -191,7 +268,7 @@ impl Choice {
     #[cold]
     fn look_back(&mut self) -> Option<u64> {
         let (packets, hits) = std::mem::take(&mut self.seen);
-        let share = hits.saturating_mul(256) / packets.max(1);
+        let share = Outcome::share(packets, hits);
         if self.bursts >= TERM || share < self.usual / 2 {
             self.trial = Trial { from_use: true, ..Trial::default() };
             self.enter(Phase::Trying);
@@ -203,18 +280,10 @@ impl Choice {
     #[cold]
     fn tried(&mut self, turn: Turn, outcome: Outcome) -> Option<u64> {
         match self.phase {
-            Phase::Filling => {
+            Phase::Filling | Phase::Sampling => {
                 self.seen.0 += outcome.packets;
                 self.seen.1 += outcome.hits;
-                if self.bursts < FILLING {
-                    return None;
-                }
-                let (packets, hits) = std::mem::take(&mut self.seen);
-                // A few hits do not pay for so many misses, whatever the tables: nothing needs measuring.
-                if hits < packets / 16 {
-                    return self.failed();
-                }
-                self.enter(Phase::Trying);
+                return if self.phase == Phase::Filling { self.filled(outcome.is_full) } else { self.sampled() };
             }
             Phase::Trying => {
                 let block = self.bursts.saturating_sub(1) / BLOCK;
@@ -237,20 +306,64 @@ impl Choice {
         None
     }
 
+    /// A burst was kept before a trial.
+    fn filled(&mut self, is_full: bool) -> Option<u64> {
+        if self.bursts < if self.is_large() { FILLING_LARGE } else { FILLING } {
+            return None;
+        }
+        let share = Outcome::share(self.seen.0, self.seen.1);
+        if is_full && share < 256 / 8 * 7 && self.room == Room::Small && !self.suffices {
+            self.before = share;
+            self.enter(Phase::Sampling);
+        } else if share < 256 / 16 {
+            // A few hits do not pay for so many misses, whatever the tables: nothing needs measuring.
+            return self.failed();
+        } else {
+            self.enter(Phase::Trying);
+        }
+        None
+    }
+
+    /// A burst's sample was kept.
+    fn sampled(&mut self) -> Option<u64> {
+        if self.bursts != SAMPLING / 2 && self.bursts != SAMPLING {
+            return None;
+        }
+        let (packets, hits) = std::mem::take(&mut self.seen);
+        let share = Outcome::share(packets, hits.saturating_mul(SAMPLED));
+        // While a sample is new, part of what comes again has not come before.
+        let least = if self.bursts < SAMPLING { 256 / 8 } else { 256 / 2 }.max(self.before + 256 / 8);
+        if share < least {
+            self.suffices = true;
+            self.rest = self.rest.saturating_mul(4).min(LONGEST_REST);
+            if self.before < 256 / 16 {
+                return self.failed();
+            }
+            self.enter(Phase::Filling);
+        } else if self.bursts == SAMPLING {
+            self.room = Room::Growing;
+            self.enter(Phase::Growing);
+        }
+        None
+    }
+
     /// A trial is over.
     fn decide(&mut self) -> Option<u64> {
         if !self.trial.pays() {
             return self.failed();
         }
         self.trials += 1;
-        self.usual = self.trial.hits.saturating_mul(256) / self.trial.packets.max(1);
-        self.rest = REST;
+        self.usual = Outcome::share(self.trial.packets, self.trial.hits);
+        (self.rest, self.suffices) = (REST, false);
         self.enter(Phase::Using);
         None
     }
 
     fn failed(&mut self) -> Option<u64> {
         self.trials += 1;
+        // After one with much room the next is one with little.
+        self.suffices = self.room != Room::Small;
+        self.room = Room::Small;
         let rest = self.rest;
         self.rest = (rest * 2).min(LONGEST_REST);
         self.enter(Phase::Resting);
@@ -280,7 +393,7 @@ mod tests {
             let cost = u64::from(hits) * hit + u64::from(32 - hits) * miss;
             let cycles = if turn.is_cached { cost } else { 32 * plain };
             cached += u64::from(turn.is_cached);
-            pause = choice.came(turn, Outcome { packets: 32, hits: found, cycles }).unwrap_or(0);
+            pause = choice.came(turn, Outcome { packets: 32, hits: found, cycles, is_full: false }).unwrap_or(0);
         }
         cached
     }
@@ -328,6 +441,62 @@ mod tests {
         trial.sums[2].0 = 90_000_000;
         assert_eq!(trial.costs(), [20_000, 80_000]);
         assert!(trial.pays());
+    }
+
+    /// Bursts of 32 packets of more flows than there is little room for: of those kept before `again` of 32 come again. Gives the bursts that
+    /// had much room.
+    fn run_many(choice: &mut Choice, bursts: u32, again: u32) -> u32 {
+        let (mut pause, mut phase_bursts, mut large) = (0, 0, 0);
+        for _ in 0..bursts {
+            if pause > 0 {
+                pause -= 1;
+                continue;
+            }
+            let turn = choice.turn();
+            if choice.is_growing() {
+                choice.has_grown();
+            }
+            phase_bursts = if choice.is_sampling() { phase_bursts + 1 } else { 0 };
+            // In a sample there are few flows of all, and the first time each is new.
+            let hits = match (turn.is_cached, choice.is_large(), choice.is_sampling()) {
+                (true, true, _) => again,
+                (true, _, true) if phase_bursts > SAMPLING / 4 => again / SAMPLED,
+                _ => 0,
+            };
+            let cycles = if turn.is_cached { u64::from(hits) * 30 + u64::from(32 - hits) * 220 } else { 32 * 200 };
+            pause = choice.came(turn, Outcome { packets: 32, hits, cycles, is_full: true }).unwrap_or(0);
+            large += u32::from(choice.is_large());
+        }
+        large
+    }
+
+    #[test]
+    fn many_flows_that_come_again_get_room() {
+        let mut choice = Choice::free();
+        let large = run_many(&mut choice, 1 << 18, 32);
+        assert!(choice.is_using() && choice.is_large() && large > (1 << 18) * 8 / 10, "{large}");
+        // They stay away: the room is given up.
+        assert_eq!(run_many(&mut choice, 1 << 14, 0).max(1 << 11), 1 << 11);
+        assert!(!choice.is_using() && !choice.is_large());
+    }
+
+    #[test]
+    fn flows_that_do_not_come_again_get_no_room() {
+        let mut choice = Choice::free();
+        assert_eq!(run_many(&mut choice, 1 << 22, 0), 0);
+        assert!(!choice.is_using());
+        assert!(choice.trials() < 12, "{} trials", choice.trials());
+    }
+
+    #[test]
+    fn a_forced_cache_grows_when_it_is_full() {
+        let mut choice = Choice::forced();
+        run(&mut choice, 100, 0, 20, 1000, 1);
+        assert!(!choice.is_growing());
+        run_many(&mut choice, 2, 0);
+        assert!(choice.is_large() && choice.is_using());
+        assert_eq!(choice.give_up(), None);
+        assert!(!choice.is_large());
     }
 
     #[test]

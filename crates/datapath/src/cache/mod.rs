@@ -53,6 +53,10 @@ struct Inner {
     store: Store,
     hits: Hits,
     ways: Ways,
+    /// Packets of the burst whose ways are kept.
+    kept: Lanes,
+    /// Whether what is kept is of a sample of flows only.
+    is_sample: bool,
     /// What is done with the burst, and what has come of it so far.
     turn: Turn,
     outcome: Outcome,
@@ -95,6 +99,8 @@ impl Cache {
             store: Store::default(),
             hits: Hits::default(),
             ways: Ways::default(),
+            kept: Lanes::default(),
+            is_sample: false,
             turn: Turn { is_cached: false, is_timed: false },
             outcome: Outcome::default(),
             counts: CacheCounts::default(),
@@ -127,6 +133,9 @@ impl Cache {
         if inner.turn.is_timed {
             inner.outcome.cycles = cycles();
         }
+        if inner.choice.is_growing() {
+            inner.grow();
+        }
         if !inner.turn.is_cached {
             return nothing;
         }
@@ -137,10 +146,12 @@ impl Cache {
         if !inner.is_ready {
             self.rest = inner.choice.give_up().unwrap_or(0);
             inner.outcome = Outcome::default();
+            inner.agree();
             return nothing;
         }
         let known = run_widest(LookUp { inner: &mut *inner, asked: &mut asked });
-        self.notes = inner.wants(known.left, asked.lanes);
+        inner.kept = inner.wanted(known.left, asked.lanes);
+        self.notes = !inner.kept.is_empty();
         if self.notes {
             inner.ways.begin(known.left);
         }
@@ -155,10 +166,10 @@ impl Cache {
 
     /// Keeps what became of packets that it had not known.
     #[inline(never)]
-    pub(crate) fn end(&mut self, left: Lanes, keys: &[Parsed; MAX_BURST], fates: &[Fate; MAX_BURST]) {
+    pub(crate) fn end(&mut self, keys: &[Parsed; MAX_BURST], fates: &[Fate; MAX_BURST]) {
         let inner = &mut *self.inner;
         if self.notes {
-            inner.store.keep(&inner.plan.words, keys, left, &inner.hits, &inner.ways, fates);
+            inner.store.keep(&inner.plan.words, keys, inner.kept, &inner.hits, &inner.ways, fates);
             self.notes = false;
         }
         if inner.outcome.packets == 0 {
@@ -167,8 +178,12 @@ impl Cache {
         if inner.turn.is_timed {
             inner.outcome.cycles = cycles().saturating_sub(inner.outcome.cycles);
         }
+        inner.outcome.is_full = inner.store.is_full();
         if let Some(rest) = inner.choice.came(inner.turn, inner.outcome) {
             self.rest = rest;
+        }
+        if inner.choice.is_sampling() != inner.is_sample || inner.choice.is_large() != inner.store.has_many() {
+            inner.agree();
         }
     }
 
@@ -205,6 +220,31 @@ impl Inner {
         self.is_ready = is_wanted && self.store.renew(self.plan.words.len(), self.plan.steps).is_ok();
     }
 
+    /// Makes some more room.
+    #[cold]
+    fn grow(&mut self) {
+        match self.store.grow() {
+            Ok(true) => self.choice.has_grown(),
+            Ok(false) => {}
+            Err(_) => self.choice.stays_small(),
+        }
+    }
+
+    /// Makes the store as it was chosen to be.
+    #[cold]
+    fn agree(&mut self) {
+        if self.choice.is_large() && !self.store.is_large() {
+            self.choice.shrank();
+        }
+        if !self.choice.is_large() && !self.choice.is_growing() && self.store.has_many() {
+            self.store.shrink();
+        }
+        if self.choice.is_sampling() != self.is_sample {
+            self.is_sample = self.choice.is_sampling();
+            self.store.clear();
+        }
+    }
+
     #[inline(always)]
     fn look_up(&mut self, asked: &mut Asked<'_>) -> Known {
         let lanes = asked.lanes;
@@ -217,13 +257,19 @@ impl Inner {
         Known { left, alike }
     }
 
-    /// Whether packets that were not found are to be kept. Once there is no room, those of flows that come often get in soon enough
-    /// if few are: each that does costs as much as a lookup in a table or two, and puts another out.
-    fn wants(&mut self, left: Lanes, lanes: Lanes) -> bool {
+    /// Those of the packets that were not found that are to be kept. Once there is no room, those of flows that come often get in soon
+    /// enough if few are: each that does costs as much as a lookup in a table or two, and puts another out.
+    #[inline(always)]
+    fn wanted(&mut self, left: Lanes, lanes: Lanes) -> Lanes {
         self.bursts = self.bursts.wrapping_add(1);
-        let has_room = self.store.kept() < self.store.room() / 4 * 3;
         let are_few = left.count() * 16 <= lanes.count();
-        !left.is_empty() && (has_room || are_few || self.bursts.is_multiple_of(SPARSE))
+        if left.is_empty() || self.store.is_full() && !are_few && !self.bursts.is_multiple_of(SPARSE) {
+            Lanes::default()
+        } else if self.is_sample {
+            self.store.sampled(left, &self.hits)
+        } else {
+            left
+        }
     }
 
     /// Says what becomes of packets that were found, and counts them, those of one route together. Gives what becomes of them
@@ -258,9 +304,9 @@ impl Inner {
             return;
         };
         let packets = lanes.into_iter().map(|lane| (self.hits.entry(lane, step), asked.bytes[lane]));
-        table.counts.tally(worker, now, packets);
+        table.tally(worker, now, packets);
         let lookups = u64::from(lanes.count());
-        table.counts.looked_up(worker, lookups, lookups - missed);
+        table.looked_up(worker, lookups, lookups - missed);
     }
 }
 

@@ -11,6 +11,7 @@
 //! | then | the words that count |
 //!
 //! When tables change, the epoch does: all slots are out of date without being touched.
+use super::choice;
 use super::ways::{Route, Ways};
 use crate::burst::Fate;
 use crate::shape::hash::{Double, Known, Secret};
@@ -21,6 +22,12 @@ use weir_packet::{FlowKey, Parsed};
 
 /// Memory of a worker's slots, in cache lines: 1 MiB, half of a common second-level cache.
 const LINES: usize = 1 << 14;
+/// The same once it was seen that more flows come again than have room there: 16 MiB.
+const MANY_LINES: usize = LINES * choice::SAMPLED as usize;
+/// Lines that are added at once: Linux is to put memory to them before they come.
+const MORE_LINES: usize = 64;
+/// The bits of a hash that are zero for flows of a sample: those that name a set only in a large store.
+const SAMPLE: u32 = (choice::SAMPLED - 1) * (LINES / SLOTS) as u32;
 /// Slots of a set.
 const SLOTS: usize = 4;
 /// Words of a cache line.
@@ -51,6 +58,8 @@ pub(super) struct Store {
     next: usize,
     /// Slots that are not out of date.
     kept: usize,
+    /// Whether it has room for many.
+    is_large: bool,
 }
 
 /// What a burst found.
@@ -132,27 +141,86 @@ impl Store {
         self.kept
     }
 
-    /// Makes everything kept out of date. What comes has this many words that count, and comes to so many tables at most.
+    /// Whether it has room for many flows.
+    pub(super) const fn is_large(&self) -> bool {
+        self.is_large
+    }
+
+    /// Whether it has memory for many, or for more than few.
+    pub(super) fn has_many(&self) -> bool {
+        self.lines.len() > LINES
+    }
+
+    /// Whether there is hardly any room left.
+    pub(super) fn is_full(&self) -> bool {
+        self.kept >= self.room() / 4 * 3
+    }
+
+    /// Makes everything kept out of date. What comes has this many words that count, and comes to so many tables at most. A large store
+    /// may become a small one.
     ///
     /// # Errors
     /// There is no memory for it.
     pub(super) fn renew(&mut self, words: usize, steps: usize) -> Result<(), OutOfMemory> {
         self.front = HEAD + steps.div_ceil(2);
         let stride = (self.front + words).div_ceil(LINE);
-        let sets = 1 << (LINES / SLOTS / stride).ilog2();
-        if stride != self.stride || self.epoch == EPOCHS - 1 {
+        if stride != self.stride || self.epoch >= EPOCHS - 1 {
             // What was in the middle of a slot may look like an epoch now.
+            self.is_large = false;
+            self.lines.truncate(LINES);
             self.lines.fill([0; LINE]);
             self.epoch = 0;
             self.stride = stride;
         }
-        self.epoch += 1;
-        self.kept = 0;
+        self.seed = self.secret.seed(0);
+        self.clear();
+        let sets = self.sets();
         self.lines.lengthen(sets * SLOTS * stride)?;
         self.tags.truncate(sets);
-        self.tags.lengthen(sets)?;
-        self.seed = self.secret.seed(0);
-        Ok(())
+        self.tags.lengthen(sets)
+    }
+
+    /// Makes everything kept out of date; the same words count.
+    pub(super) fn clear(&mut self) {
+        self.epoch += 1;
+        self.kept = 0;
+    }
+
+    fn sets(&self) -> usize {
+        let lines = if self.is_large { MANY_LINES } else { LINES };
+        1 << (lines / SLOTS / self.stride.max(1)).ilog2()
+    }
+
+    /// Makes some more room, for what comes to be a large store; whether it is one now, with nothing in it.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn grow(&mut self) -> Result<bool, OutOfMemory> {
+        let len = self.lines.len() + MORE_LINES;
+        self.lines.lengthen(len.min(MANY_LINES))?;
+        if len < MANY_LINES {
+            return Ok(false);
+        }
+        self.is_large = true;
+        let sets = self.sets();
+        self.tags.lengthen(sets).inspect_err(|_| self.is_large = false)?;
+        self.clear();
+        Ok(true)
+    }
+
+    /// Becomes a small store, with nothing in it.
+    pub(super) fn shrink(&mut self) {
+        self.is_large = false;
+        self.lines.truncate(LINES);
+        self.tags.truncate(self.sets());
+        self.clear();
+    }
+
+    /// Those of some packets, just looked up, whose flows are in the sample.
+    pub(super) fn sampled(&self, lanes: Lanes, hits: &Hits) -> Lanes {
+        let mut sampled = Lanes::default();
+        lanes.each(|lane| sampled.0 |= u64::from(hits.hashes[lane] & SAMPLE == 0) << lane);
+        sampled
     }
 
     /// Looks packets up; gives those that were found.

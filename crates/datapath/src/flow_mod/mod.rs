@@ -196,7 +196,7 @@ impl Tables<'_> {
         let table = &mut self.tables[usize::from(flow.table.0)];
         // 1.0 has no flag for it and always starts anew.
         let resets = *version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
-        let former = same.map(|id| table.counts.of(id)).unwrap_or_default();
+        let former = same.map(|id| table.counter_of(id)).unwrap_or_default();
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
@@ -231,7 +231,7 @@ impl Tables<'_> {
         };
         let added = self.tables[usize::from(flow.table.0)].get(id);
         self.journal.changed(FlowEvent::Added, None, flow.table.0, added, None);
-        self.tables[usize::from(flow.table.0)].counts.start(id, FlowCounter { used: now, ..counter });
+        self.tables[usize::from(flow.table.0)].start_counter(id, FlowCounter { used: now, ..counter });
         self.start_timer(deadline, flow.table.0, id);
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Tables<'_> {
     /// Removes an entry.
     fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<FlowRemoved>) {
         let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
-        let counter = self.tables[usize::from(table)].counts.of(id);
+        let counter = self.tables[usize::from(table)].counter_of(id);
         if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
             gone.push(entry.removed(now, table, reason, counter));
         }
@@ -267,13 +267,13 @@ impl Tables<'_> {
     pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<FlowRemoved>) -> Option<Instant> {
         let mut most = most;
         while let Some((table, id)) = self.timers.pop_due(now, &mut most) {
-            let used = self.tables[usize::from(table)].counts.of(id).used;
+            let used = self.tables[usize::from(table)].counter_of(id).used;
             let deadline = self.tables[usize::from(table)].get(id).and_then(|entry| entry.deadline(used));
             match deadline {
                 Some((at, reason)) if at <= now => {
                     // Its timer is up: there is none to stop.
                     let entry = self.tables[usize::from(table)].remove(id);
-                    let counter = self.tables[usize::from(table)].counts.of(id);
+                    let counter = self.tables[usize::from(table)].counter_of(id);
                     self.journal.changed(FlowEvent::Removed, Some(reason), table, entry.as_ref(), None);
                     let told = entry.filter(|entry| entry.flags.contains(FlowFlags::SEND_FLOW_REM));
                     gone.extend(told.map(|entry| entry.removed(now, table, reason, counter)));

@@ -314,7 +314,7 @@ impl Tables<'_> {
         let entries = &mut self.tables[usize::from(table)];
         let Some(former) = entries.set_program(id, modify.program.clone()) else { return };
         modify.found = true;
-        let counter = entries.counts.of(id);
+        let counter = entries.counter_of(id);
         let Some(entry) = entries.get_mut(id) else { return };
         let cookie = entry.cookie;
         if modify.version == Version::V10 {
@@ -327,7 +327,7 @@ impl Tables<'_> {
         self.journal.note(|| Undo::Modified(table, id, Former { program: former, cookie, counter }));
         if modify.flow.flags.contains(FlowFlags::RESET_COUNTS) {
             let reset = FlowCounter { used: counter.used.min(now), ..FlowCounter::default() };
-            entries.counts.start(id, reset);
+            entries.start_counter(id, reset);
         }
     }
 

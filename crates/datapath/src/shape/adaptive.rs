@@ -1,11 +1,11 @@
 //! The classifier of a table: few entries are compared one after the other, more are hashed; over the hash there are tries while all
 //! entries look at prefixes of few fields, otherwise, if there are many masks, what tells which of them to ask.
 use super::describe::Described;
+use super::hash::Slots;
 use super::linear::Linear;
 use super::prefix::Overlay;
 use super::pruned::Pruned;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
-use std::ops::Range;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
@@ -14,18 +14,15 @@ use weir_units::Instant;
 const MAX_LINEAR: usize = 4;
 
 /// See the module's page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Adaptive {
-    shape: Shape,
+    /// Few entries; none once there were many.
+    linear: Option<Linear>,
+    /// Many; and what packets touch of entries, however many there are.
+    hashed: Hashed,
     len: usize,
     /// Whether entries are compared one after the other however many there are.
     stays_linear: bool,
-}
-
-#[derive(Debug)]
-enum Shape {
-    Linear(Linear),
-    Hashed(Box<Hashed>),
 }
 
 /// Many entries.
@@ -36,9 +33,9 @@ struct Hashed {
     prefixes: Overlay,
 }
 
-impl Default for Shape {
-    fn default() -> Shape {
-        Shape::Linear(Linear::default())
+impl Default for Adaptive {
+    fn default() -> Adaptive {
+        Adaptive { linear: Some(Linear::default()), hashed: Hashed::default(), len: 0, stays_linear: false }
     }
 }
 
@@ -48,45 +45,38 @@ impl Adaptive {
         Adaptive { stays_linear: true, ..Adaptive::default() }
     }
 
+    /// What packets touch of entries.
+    #[inline(always)]
+    pub(crate) const fn rows(&self) -> &Slots {
+        self.hashed.tuples.entries().rows()
+    }
+
+    /// The same, to be changed.
+    pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
+        self.hashed.tuples.rows_mut()
+    }
+
     /// Whether a lookup is a few comparisons, or a hash or two.
     pub(crate) fn is_cheap(&self) -> bool {
-        match &self.shape {
-            Shape::Linear(_) => self.len <= MAX_LINEAR,
-            Shape::Hashed(hashed) => {
-                hashed.prefixes.whole().is_none() && hashed.tuples.entries().tuples().in_order().len() <= 2
+        match &self.linear {
+            Some(_) => self.len <= MAX_LINEAR,
+            None => {
+                let Hashed { tuples, prefixes } = &self.hashed;
+                prefixes.whole().is_none() && tuples.entries().tuples().in_order().len() <= 2
             }
         }
     }
 
     /// Does some of what is left to do for faster lookups, some tens of microseconds at most; says when to call again, if there is more.
     pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
-        match &mut self.shape {
-            Shape::Linear(_) => None,
-            Shape::Hashed(hashed) => hashed.settle(now),
-        }
-    }
-
-    /// Gives back memory that entries left which have gone, some of it. Whether that was all.
-    pub(crate) fn give_back(&mut self) -> bool {
-        match &mut self.shape {
-            Shape::Linear(_) => true,
-            Shape::Hashed(hashed) => hashed.tuples.give_back(),
-        }
-    }
-
-    /// Gives back memory for places where no entry is, some of it. Whether that was all.
-    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
-        match &mut self.shape {
-            Shape::Linear(_) => true,
-            Shape::Hashed(hashed) => hashed.tuples.forget(places),
-        }
+        if self.linear.is_some() { None } else { self.hashed.settle(now) }
     }
 
     /// The entry that a packet matches, of those that `shows` lets through; not in a hurry.
     pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
-        match &self.shape {
-            Shape::Linear(linear) => linear.lookup_among(key, shows),
-            Shape::Hashed(hashed) => hashed.tuples.entries().lookup_among(key, shows),
+        match &self.linear {
+            Some(linear) => linear.lookup_among(key, shows),
+            None => self.hashed.tuples.entries().lookup_among(key, shows),
         }
     }
 }
@@ -94,102 +84,108 @@ impl Adaptive {
 impl Classifier for Adaptive {
     /// Changes the shape, too, if the entry asks for another.
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
-        if let Shape::Linear(linear) = &self.shape
+        if let Some(linear) = &self.linear
             && self.len >= MAX_LINEAR
             && !self.stays_linear
         {
-            self.shape = Shape::Hashed(Box::new(hashed(linear)?));
+            self.hashed.take_in(linear)?;
+            self.linear = None;
         }
-        match &mut self.shape {
-            Shape::Linear(linear) => linear.make_room(id, words),
-            Shape::Hashed(hashed) => hashed.tuples.make_room(id, words),
+        match &mut self.linear {
+            Some(linear) => linear.make_room(id, words),
+            None => self.hashed.tuples.make_room(id, words),
         }
     }
 
     fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
         self.len += 1;
-        match &mut self.shape {
-            Shape::Linear(linear) => linear.insert(id, priority, words),
-            Shape::Hashed(hashed) => hashed.insert(id, priority, words),
+        match &mut self.linear {
+            Some(linear) => linear.insert(id, priority, words),
+            None => self.hashed.insert(id, priority, words),
         }
     }
 
     fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) {
         self.len -= 1;
-        match &mut self.shape {
-            // A table that was large once may be again: it goes back only when it is empty, with its memory.
-            Shape::Hashed(_) if self.len == 0 => self.shape = Shape::default(),
-            Shape::Hashed(hashed) => hashed.remove(id, priority, words),
-            Shape::Linear(linear) => linear.remove(id, priority, words),
+        match &mut self.linear {
+            Some(linear) => linear.remove(id, priority, words),
+            None => {
+                self.hashed.remove(id, priority, words);
+                // A table that was large once may be again: it goes back only when it is empty, with its memory.
+                if self.len == 0 {
+                    self.hashed.empty();
+                    self.linear = Some(Linear::default());
+                }
+            }
         }
     }
 
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
-        match &self.shape {
-            Shape::Linear(linear) => linear.find(priority, words),
-            Shape::Hashed(hashed) => hashed.tuples.find(priority, words),
+        match &self.linear {
+            Some(linear) => linear.find(priority, words),
+            None => self.hashed.tuples.find(priority, words),
         }
     }
 
     fn fetch(&self, words: &WordMatches) -> Option<u32> {
-        match &self.shape {
-            Shape::Linear(_) => None,
-            Shape::Hashed(hashed) => hashed.tuples.entries().fetch_match(words),
+        match &self.linear {
+            Some(_) => None,
+            None => self.hashed.tuples.entries().fetch_match(words),
         }
     }
 
     fn probable(&self, fetched: u32) -> Option<EntryId> {
-        match &self.shape {
-            Shape::Linear(_) => None,
-            Shape::Hashed(hashed) => Some(hashed.tuples.entries().probable(fetched)).filter(|id| *id != EntryId::NONE),
+        match &self.linear {
+            Some(_) => None,
+            None => Some(self.hashed.tuples.entries().probable(fetched)).filter(|id| *id != EntryId::NONE),
         }
     }
 
     fn words_of(&self, id: EntryId, priority: u16) -> Option<WordMatches> {
-        match &self.shape {
-            Shape::Linear(linear) => linear.words_of(id, priority),
-            Shape::Hashed(hashed) => hashed.tuples.words_of(id, priority),
+        match &self.linear {
+            Some(linear) => linear.words_of(id, priority),
+            None => self.hashed.tuples.words_of(id, priority),
         }
     }
 
     fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
-        match &self.shape {
-            Shape::Linear(_) => None,
-            Shape::Hashed(hashed) => hashed.tuples.entries().few_within(words),
+        match &self.linear {
+            Some(_) => None,
+            None => self.hashed.tuples.entries().few_within(words),
         }
     }
 
     fn few_overlapping(&self, priority: u16, words: &WordMatches) -> Option<Vec<EntryId>> {
-        match &self.shape {
-            Shape::Linear(_) => None,
-            Shape::Hashed(hashed) => hashed.tuples.entries().few_overlapping(priority, words),
+        match &self.linear {
+            Some(_) => None,
+            None => self.hashed.tuples.entries().few_overlapping(priority, words),
         }
     }
 
     #[inline]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
-        match &self.shape {
-            Shape::Linear(linear) => linear.lookup(key),
-            Shape::Hashed(hashed) => match hashed.prefixes.whole() {
+        match &self.linear {
+            Some(linear) => linear.lookup(key),
+            None => match self.hashed.prefixes.whole() {
                 Some(prefixes) => prefixes.lookup(key),
-                None => hashed.tuples.lookup(key),
+                None => self.hashed.tuples.lookup(key),
             },
         }
     }
 
     fn describe(&self) -> Described {
-        match &self.shape {
-            Shape::Linear(linear) => linear.describe(),
-            Shape::Hashed(hashed) => hashed.describe(),
+        match &self.linear {
+            Some(linear) => linear.describe(),
+            None => self.hashed.describe(),
         }
     }
 
     fn probes(&self, key: &FlowKey) -> Option<u32> {
-        match &self.shape {
-            Shape::Linear(linear) => linear.probes(key),
-            Shape::Hashed(hashed) => match hashed.prefixes.whole() {
+        match &self.linear {
+            Some(linear) => linear.probes(key),
+            None => match self.hashed.prefixes.whole() {
                 Some(prefixes) => Some(prefixes.probes(key)),
-                None => hashed.tuples.probes(key),
+                None => self.hashed.tuples.probes(key),
             },
         }
     }
@@ -202,17 +198,36 @@ impl Classifier for Adaptive {
         found: &mut [EntryId; MAX_BURST],
         soon: impl Fn(EntryId),
     ) {
-        match &self.shape {
-            Shape::Linear(linear) => linear.lookup_burst(keys, lanes, found, soon),
-            Shape::Hashed(hashed) => match hashed.prefixes.whole() {
+        match &self.linear {
+            Some(linear) => linear.lookup_burst(keys, lanes, found, soon),
+            None => match self.hashed.prefixes.whole() {
                 Some(prefixes) => prefixes.lookup_burst(keys, lanes, found, soon),
-                None => hashed.tuples.lookup_burst(keys, lanes, found, soon),
+                None => self.hashed.tuples.lookup_burst(keys, lanes, found, soon),
             },
         }
     }
 }
 
 impl Hashed {
+    /// Takes entries in, or none of them.
+    fn take_in(&mut self, linear: &Linear) -> Result<(), OutOfMemory> {
+        for (done, (id, priority, words)) in linear.entries().enumerate() {
+            if let Err(none) = self.tuples.make_room(id, words) {
+                linear.entries().take(done).for_each(|(id, priority, words)| self.remove(id, priority, words));
+                return Err(none);
+            }
+            self.insert(id, priority, words);
+        }
+        Ok(())
+    }
+
+    /// Gives up all memory but what packets touch of entries: the last one's is still asked for.
+    fn empty(&mut self) {
+        let rows = std::mem::take(self.tuples.rows_mut());
+        *self = Hashed::default();
+        *self.tuples.rows_mut() = rows;
+    }
+
     fn describe(&self) -> Described {
         let Described { shape, masks, bytes } = self.tuples.describe();
         let shape = if self.prefixes.whole().is_some() { "prefix tries over a tuple space" } else { shape };
@@ -238,14 +253,4 @@ impl Hashed {
         self.tuples.remove(id, priority, words);
         self.prefixes.removed(self.tuples.entries(), id, priority, words);
     }
-}
-
-/// The same entries, by hash.
-fn hashed(linear: &Linear) -> Result<Hashed, OutOfMemory> {
-    let mut hashed = Hashed::default();
-    for (id, priority, words) in linear.entries() {
-        hashed.tuples.make_room(id, words)?;
-        hashed.insert(id, priority, words);
-    }
-    Ok(hashed)
 }

@@ -3,6 +3,7 @@
 //! [`linear`] is the obvious one and the reference that every faster one must agree with; [`hash`] hashes. Tables use
 //! [`adaptive`], which chooses.
 pub(crate) mod adaptive;
+mod counter;
 pub(crate) mod describe;
 pub(crate) mod hash;
 pub(crate) mod linear;
@@ -10,6 +11,7 @@ pub(crate) mod prefix;
 pub(crate) mod pruned;
 mod words;
 
+pub(crate) use counter::{Count, FlowCounter};
 pub(crate) use words::{WordMatch, WordMatches};
 
 use describe::Described;

@@ -1,10 +1,12 @@
 //! What packets count in a table: by entry, and in all. Each worker counts for itself, so that none waits for another's cache
 //! line; what is read is the sum.
-use super::hot::{Count, FlowCounter, Hot, Verdict, VerdictWord};
-use crate::shape::EntryId;
+use super::FlowTable;
+use super::hot::{Verdict, VerdictWord};
+use crate::shape::adaptive::Adaptive;
+use crate::shape::{Count, EntryId, FlowCounter};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use weir_memory::{Array, OutOfMemory, prefetch};
+use weir_memory::{Array, OutOfMemory};
 use weir_units::Instant;
 
 /// Places whose memory is given back at once: some megabytes.
@@ -18,11 +20,9 @@ impl WorkerNo {
     pub(crate) const ENGINE: WorkerNo = WorkerNo(0);
 }
 
-/// See the module's page.
+/// See the module's page. What the engine's own thread counts at entries lies beside what those are compared with ([`crate::shape::hash::Row`]).
 #[derive(Debug)]
-pub(crate) struct Counts {
-    /// By entry: what it does, and what the engine's own thread counted.
-    hot: Array<Hot>,
+pub(super) struct Counts {
     /// By worker from 1 on, by entry.
     shares: Vec<Array<Count>>,
     /// By worker.
@@ -39,31 +39,53 @@ struct TableCount {
 
 impl Default for Counts {
     fn default() -> Counts {
-        Counts { hot: Array::new(), shares: Vec::new(), tables: vec![TableCount::default()] }
+        Counts { shares: Vec::new(), tables: vec![TableCount::default()] }
     }
 }
 
 impl Counts {
+    /// Gives memory of places from this one on back, where no entry is: not all at once if it is much. Whether that is all.
+    pub(super) fn trim(&mut self, n_places: usize) -> bool {
+        self.shares.iter_mut().for_each(|share| share.truncate(n_places.max(share.len().saturating_sub(MAX_TRIM))));
+        self.shares.iter().all(|share| share.len() <= n_places)
+    }
+
+    /// Gives memory of places back where no entry is, some of it. Whether that is all.
+    pub(super) fn forget(&mut self, places: &Range<usize>) -> bool {
+        self.shares.iter_mut().fold(true, |all, share| share.forget(places.clone()) & all)
+    }
+
+    /// Bytes of memory that entries have here.
+    pub(super) fn held(&self) -> usize {
+        self.shares.iter().map(Array::held).sum::<usize>()
+    }
+}
+
+impl Adaptive {
+    /// States what an entry does.
+    pub(super) fn set_verdict(&mut self, id: EntryId, verdict: Verdict) {
+        if let Some(row) = self.rows_mut().row_mut(id) {
+            row.verdict = VerdictWord::new(verdict).bits();
+        }
+    }
+}
+
+impl FlowTable {
     /// Makes room for another worker's counters.
     pub(crate) fn add_worker(&mut self) {
         let mut share = Array::new();
-        share.lengthen(self.hot.len()).expect("there is memory for another worker");
-        self.shares.push(share);
-        self.tables.push(TableCount::default());
-    }
-
-    /// States what an entry does.
-    pub(crate) fn set_verdict(&mut self, id: EntryId, verdict: Verdict) {
-        self.make_room(id).expect("the table has made room");
-        self.hot[id.index()].verdict = VerdictWord::new(verdict);
+        share.lengthen(self.n_places()).expect("there is memory for another worker");
+        self.counts.shares.push(share);
+        self.counts.tables.push(TableCount::default());
     }
 
     /// Starts an entry's counters.
-    pub(crate) fn start(&mut self, id: EntryId, counter: FlowCounter) {
-        self.make_room(id).expect("the table has made room");
-        self.hot[id.index()].count.set(counter);
-        for share in &mut self.shares {
-            share[id.index()].set(FlowCounter::default());
+    pub(crate) fn start_counter(&mut self, id: EntryId, counter: FlowCounter) {
+        if let Some(row) = self.classifier.rows_mut().row_mut(id) {
+            row.count.set(counter);
+        }
+        for count in self.counts.shares.iter_mut().filter_map(|share| share.get_mut(id.index())) {
+            count.set(FlowCounter::default());
         }
     }
 
@@ -71,56 +93,36 @@ impl Counts {
     ///
     /// # Errors
     /// There is no memory; nothing has changed for other entries.
-    pub(crate) fn make_room(&mut self, id: EntryId) -> Result<(), OutOfMemory> {
-        if self.hot.len() > id.index() {
-            self.hot.use_again(id.index());
-            self.shares.iter_mut().for_each(|share| share.use_again(id.index()));
-            return Ok(());
+    pub(super) fn make_counters(&mut self, id: EntryId) -> Result<(), OutOfMemory> {
+        for share in &mut self.counts.shares {
+            if share.len() > id.index() {
+                share.use_again(id.index());
+            } else {
+                share.lengthen(id.index() + 1)?;
+            }
         }
-        // The workers' first: what the engine's own have room for, all have.
-        self.shares.iter_mut().try_for_each(|share| share.lengthen(id.index() + 1))?;
-        self.hot.lengthen(id.index() + 1)
-    }
-
-    /// Gives memory of places from this one on back, where no entry is: not all at once if it is much. Whether that is all.
-    pub(crate) fn trim(&mut self, n_places: usize) -> bool {
-        let len = n_places.max(self.hot.len().saturating_sub(MAX_TRIM));
-        if self.hot.len() > len {
-            self.hot.truncate(len);
-            self.shares.iter_mut().for_each(|share| share.truncate(len));
-        }
-        self.hot.len() <= n_places
-    }
-
-    /// Gives memory of places back where no entry is, some of it. Whether that is all.
-    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
-        let all = self.hot.forget(places.clone());
-        self.shares.iter_mut().fold(all, |all, share| share.forget(places.clone()) & all)
-    }
-
-    /// Bytes of memory that entries have here.
-    pub(crate) fn held(&self) -> usize {
-        self.hot.held() + self.shares.iter().map(Array::held).sum::<usize>()
+        self.classifier.rows_mut().make_row(id)
     }
 
     /// What all workers counted for an entry.
-    pub(crate) fn of(&self, id: EntryId) -> FlowCounter {
-        let own = self.hot.get(id.index()).map(|hot| hot.count.read()).unwrap_or_default();
-        self.shares.iter().filter_map(|share| share.get(id.index())).fold(own, |sum, count| sum.and(count.read()))
+    pub(crate) fn counter_of(&self, id: EntryId) -> FlowCounter {
+        let own = self.classifier.rows().row(id).map(|row| row.count.read()).unwrap_or_default();
+        let shares = self.counts.shares.iter().filter_map(|share| share.get(id.index()));
+        shares.fold(own, |sum, count| sum.and(count.read()))
     }
 
     /// Packets looked up, and matched, in all.
-    pub(crate) fn table(&self) -> (u64, u64) {
+    pub(crate) fn counted(&self) -> (u64, u64) {
         let sum = |sum: (u64, u64), count: &TableCount| {
             (sum.0 + count.lookups.load(Relaxed), sum.1 + count.matches.load(Relaxed))
         };
-        self.tables.iter().fold((0, 0), sum)
+        self.counts.tables.iter().fold((0, 0), sum)
     }
 
     /// Counts packets looked up, and those of them that matched.
     #[inline]
     pub(crate) fn looked_up(&self, worker: WorkerNo, lookups: u64, matches: u64) {
-        let Some(count) = self.tables.get(worker.0) else { return };
+        let Some(count) = self.counts.tables.get(worker.0) else { return };
         count.lookups.store(count.lookups.load(Relaxed) + lookups, Relaxed);
         count.matches.store(count.matches.load(Relaxed) + matches, Relaxed);
     }
@@ -151,35 +153,29 @@ impl Counts {
     pub(crate) fn tally(&self, worker: WorkerNo, now: Instant, packets: impl Iterator<Item = (EntryId, u32)>) {
         match worker {
             WorkerNo::ENGINE => {
-                let hot: &[Hot] = &self.hot;
-                tally_with(now, packets, |id| hot.get(id.index()).map(|hot| &hot.count));
+                let rows = self.classifier.rows();
+                tally_with(now, packets, |id| rows.row(id).map(|row| &row.count));
             }
             WorkerNo(other) => {
-                let share: &[Count] = self.shares.get(other - 1).map(|share| &**share).unwrap_or_default();
+                let share: &[Count] = self.counts.shares.get(other - 1).map(|share| &**share).unwrap_or_default();
                 tally_with(now, packets, |id| share.get(id.index()));
             }
         }
     }
 
-    /// What packets touch of an entry.
+    /// What becomes of packets that meet an entry; of those that meet none, too.
     #[inline(always)]
-    pub(crate) fn hot(&self, id: EntryId) -> Option<&Hot> {
-        self.hot.get(id.index())
+    pub(crate) fn verdict(&self, id: EntryId) -> VerdictWord {
+        VerdictWord::of_bits(self.classifier.rows().row(id).map_or(0, |row| row.verdict))
     }
 
     /// Where a worker counts packets for an entry.
     #[inline(always)]
     pub(crate) fn count_of(&self, worker: WorkerNo, id: EntryId) -> Option<&Count> {
         match worker {
-            WorkerNo::ENGINE => self.hot(id).map(|hot| &hot.count),
-            WorkerNo(other) => self.shares.get(other - 1).and_then(|share| share.get(id.index())),
+            WorkerNo::ENGINE => self.classifier.rows().row(id).map(|row| &row.count),
+            WorkerNo(other) => self.counts.shares.get(other - 1).and_then(|share| share.get(id.index())),
         }
-    }
-
-    /// An entry's counters are soon asked for.
-    #[inline(always)]
-    pub(crate) fn soon(&self, id: EntryId) {
-        prefetch(&self.hot, id.index());
     }
 }
 

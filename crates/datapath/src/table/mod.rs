@@ -12,10 +12,12 @@ mod settings;
 mod vacancy;
 mod written;
 
-pub(crate) use counts::{Counts, WorkerNo};
+pub(crate) use crate::shape::FlowCounter;
+use counts::Counts;
+pub(crate) use counts::WorkerNo;
 pub(crate) use entry::{FlowEntry, duration};
 use groups::GroupEntries;
-pub(crate) use hot::{FlowCounter, Verdict, VerdictWord};
+pub(crate) use hot::{Verdict, VerdictWord};
 pub(crate) use limits::Limits;
 pub(crate) use metered::Metered;
 pub(crate) use reach::Reach;
@@ -47,7 +49,7 @@ pub(crate) struct FlowTable {
     metered: Metered,
     eviction: Eviction,
     reach: Reach,
-    pub(crate) counts: Counts,
+    counts: Counts,
     /// While a bundle changes it that is to take effect as one.
     pending: Option<Box<Pending>>,
 }
@@ -79,6 +81,11 @@ impl FlowTable {
         self.classifier.describe()
     }
 
+    /// Bytes of memory that workers' counters have.
+    pub(crate) fn counters_held(&self) -> usize {
+        self.counts.held()
+    }
+
     /// What a lookup of a packet costs, if the classifier can tell.
     pub(crate) fn probes(&self, key: &FlowKey) -> Option<u32> {
         self.classifier.probes(key)
@@ -108,7 +115,7 @@ impl FlowTable {
     /// The same of the lanes of a burst, into `found`.
     #[inline(always)]
     pub(crate) fn lookup_burst(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
-        self.classifier.lookup_burst(keys, lanes, found, |id| self.counts.soon(id));
+        self.classifier.lookup_burst(keys, lanes, found, |id| self.classifier.rows().soon(id));
     }
 
     /// An entry by its place.
@@ -157,7 +164,7 @@ impl FlowTable {
         }
         self.groups.swap(Some(&entry.program), Some(&program));
         self.metered.swap(Some(&entry.program), Some(&program));
-        self.counts.set_verdict(id, verdict);
+        self.classifier.set_verdict(id, verdict);
         self.reach.does(verdict);
         Some(std::mem::replace(&mut entry.program, program))
     }
@@ -185,7 +192,7 @@ impl FlowTable {
     /// Begins to fetch the entry that will probably be found.
     pub(crate) fn fetch_entry(&self, fetched: Option<u32>) {
         if let Some(id) = fetched.and_then(|fetched| self.classifier.probable(fetched)) {
-            self.counts.soon(id);
+            self.classifier.rows().soon(id);
             self.entries.fetch(id.0);
         }
     }
@@ -247,7 +254,7 @@ impl FlowTable {
     }
 
     fn make_room_at(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
-        self.counts.make_room(id)?;
+        self.make_counters(id)?;
         self.classifier.make_room(id, words)
     }
 
@@ -276,7 +283,7 @@ impl FlowTable {
         self.metered.swap(Some(&former.program), Some(&entry.program));
         self.eviction.went(id, former);
         self.eviction.came(id, &entry);
-        self.counts.set_verdict(id, verdict);
+        self.classifier.set_verdict(id, verdict);
         self.reach.does(verdict);
         Some(std::mem::replace(former, entry))
     }
@@ -326,7 +333,7 @@ impl FlowTable {
         self.eviction.came(id, entry);
         self.metered.swap(None, Some(&entry.program));
         let verdict = self.verdict_of(&entry.program);
-        self.counts.set_verdict(id, verdict);
+        self.classifier.set_verdict(id, verdict);
         self.reach.came(words, verdict);
     }
 
@@ -337,7 +344,7 @@ impl FlowTable {
             Some(pending) => {
                 let entry = self.entries.get(id.0).filter(|_| !pending.is_gone(id))?;
                 pending.goes(id, entry);
-                self.counts.set_verdict(id, Verdict::Program);
+                self.classifier.set_verdict(id, Verdict::Program);
                 self.reach.does(Verdict::Program);
                 entry.clone()
             }
@@ -350,28 +357,29 @@ impl FlowTable {
 
     /// Gives back memory that entries left which have gone. Whether that was all.
     pub(crate) fn give_back(&mut self) -> bool {
-        let all = [
-            self.entries.give_back(),
-            self.counts.trim(self.entries.n_places()),
-            self.classifier.give_back(),
-            self.hollow(),
-        ];
+        let all = [self.entries.give_back(), self.trim(), self.hollow()];
         !all.contains(&false)
     }
 
     /// Gives back some of what is kept beside entries for places that are empty, though there are entries in places behind them.
     fn hollow(&mut self) -> bool {
         let Some(places) = self.entries.vacated() else { return true };
-        if !(self.counts.forget(places.clone()) & self.classifier.forget(places.clone())) {
+        if !(self.counts.forget(&places) & self.classifier.rows_mut().forget(places.clone())) {
             self.entries.is_still_vacated(&places);
         }
         false
     }
 
+    /// Gives back some of what is kept beside entries for places behind the last one's. Whether that was all.
+    fn trim(&mut self) -> bool {
+        let n_places = self.entries.n_places();
+        self.counts.trim(n_places) & self.classifier.rows_mut().trim(n_places)
+    }
+
     /// Takes an entry from its place.
     fn take_out(&mut self, id: EntryId) -> Option<FlowEntry> {
         // Before, not after: what the entry counted is still asked for.
-        self.counts.trim(self.entries.n_places());
+        self.trim();
         let entry = self.entries.remove(id.0)?;
         let words = self.words_of(id, &entry);
         self.classifier.remove(id, entry.priority, &words);

@@ -116,7 +116,7 @@ impl FlowTable {
             if changed.is_there {
                 if let Some(entry) = self.entries.get(id.0) {
                     let verdict = Verdict::of(&entry.program);
-                    self.counts.set_verdict(id, verdict);
+                    self.classifier.set_verdict(id, verdict);
                     self.reach.does(verdict);
                 }
             } else {

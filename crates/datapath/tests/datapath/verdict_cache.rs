@@ -274,6 +274,66 @@ fn workers_have_caches_of_their_own() {
 }
 
 #[test]
+fn many_flows_get_room() {
+    const FLOWS: usize = 40_000;
+    let mut pair = Pair::new();
+    pair.flow_mod(&FlowMod::add(1, Match::any(), vec![Instruction::GotoTable(TableId(1))]));
+    for port in 0..16_u16 {
+        let flow = Match::any().with(Field::EthType, eth_type::IPV4).with(Field::IpProto, 17_u8).with_masked(
+            Field::UdpSrc,
+            port,
+            15_u16,
+        );
+        pair.flow_mod(&FlowMod { table: TableId(1), ..FlowMod::add(2, flow, apply(output(2 + u32::from(port) % 2))) });
+    }
+    let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+    let frame =
+        |flow: usize| Craft::ethernet(mac(2), mac(1)).ipv4(from, to).udp(flow as u16, 7).payload(&[0; 18]).build();
+    let frames: Vec<Vec<u8>> = (0..FLOWS).map(frame).collect();
+    pair.flow_mod(&FlowMod {
+        table: TableId(1),
+        ..FlowMod::add(
+            1,
+            Match::any()
+                .with(Field::EthType, eth_type::IPV4)
+                .with(Field::IpProto, 17_u8)
+                .with(Field::UdpSrc, 65_535_u16),
+            vec![],
+        )
+    });
+    let few = pair.counts(&frames[..1]);
+    for burst in frames.iter().cycle().take(FLOWS * 6).cloned().collect::<Vec<_>>().chunks(32) {
+        pair.receive(1, burst);
+    }
+    pair.check_counts();
+    let many = pair.counts(&frames[..1]);
+    assert_eq!(many.slots, few.slots * 16, "{many:?}");
+    assert!(many.kept > FLOWS * 9 / 10, "{many:?}");
+    for burst in frames.chunks(32) {
+        pair.receive(1, burst);
+    }
+    pair.check_counts();
+    let again = pair.counts(&frames[..1]).since(many);
+    assert!(again.hits as usize > FLOWS * 9 / 10, "{again:?}");
+    // What is looked at takes other places in a verdict: everything begins anew.
+    let (tagged, from_address) =
+        (Match::any().with(Field::VlanVid, 0x1001_u16), Match::any().with(Field::EthSrc, 5_u64));
+    let both = [
+        tagged,
+        from_address.with(Field::EthType, eth_type::IPV6).with(Field::Ipv6Src, 1_u128).with(Field::Ipv6Dst, 2_u128),
+    ];
+    for flow in both {
+        pair.flow_mod(&FlowMod::add(9, flow, vec![]));
+    }
+    for burst in frames[..3200].chunks(32) {
+        pair.receive(1, burst);
+    }
+    pair.check_counts();
+    let other = pair.counts(&frames[..1]);
+    assert!(other.slots < few.slots && other.kept <= 3200, "{other:?}");
+}
+
+#[test]
 fn messages_that_change_nothing_leave_it_as_it_is() {
     let mut pair = Pair::new();
     pair.flow_mod(&FlowMod::add(1, Match::any(), apply(output(2))));

@@ -6,18 +6,16 @@ use crate::shape::{EntryId, Lanes, MAX_BURST};
 use weir_packet::Parsed;
 
 impl EntryHash {
-    /// Looks packets up in a tuple. `hit` is told of those that match an entry, with its priority; `soon`, before, of entries that
-    /// are probably the ones.
+    /// Looks packets up in a tuple. `hit` is told of those that match an entry, with its priority.
     #[inline]
     pub(crate) fn get_burst(
         &self,
         tuple: TupleId,
         keys: &[Parsed; MAX_BURST],
         lanes: Lanes,
-        soon: impl Fn(EntryId),
         hit: impl FnMut(usize, u16, EntryId),
     ) {
-        with_masks!(self.tuples.get(tuple), masks => self.burst(&masks, tuple, keys, lanes, soon, hit));
+        with_masks!(self.tuples.get(tuple), masks => self.burst(&masks, tuple, keys, lanes, hit));
     }
 
     #[inline(always)]
@@ -27,7 +25,6 @@ impl EntryHash {
         tuple: TupleId,
         keys: &[Parsed; MAX_BURST],
         lanes: Lanes,
-        soon: impl Fn(EntryId),
         mut hit: impl FnMut(usize, u16, EntryId),
     ) {
         let (secret, of) = (self.tuples.secret(), self.tuples.get(tuple));
@@ -41,11 +38,7 @@ impl EntryHash {
         // 2. The entry that it probably is, and its slot.
         let mut probable = [EntryId::NONE; MAX_BURST];
         lanes.each(|lane| {
-            let id = self.probable(hashes[lane]);
-            if id != EntryId::NONE {
-                soon(id);
-                probable[lane] = id;
-            }
+            probable[lane] = self.probable(hashes[lane]);
         });
         // 3. What the slot has no room for.
         if masks.is_far() {

@@ -1,7 +1,7 @@
 //! Entries by hash: the store that every exact lookup stands on.
 //!
 //! One hash holds the entries of all tuples of a table (a *tuple*: the entries of one mask): what is hashed is the tuple and the words that
-//! it looks at, masked. An entry costs 13 bytes in the [`directory`] and 32 in the [`slots`] that it is compared with, and more
+//! it looks at, masked. An entry costs 13 bytes in the [`directory`] and 64 in the [`slots`] that it is compared with and counts in, and more
 //! if it looks at more than three words. It grows and shrinks by one bucket at a time and gives its memory back.
 //!
 //! A lookup looks at one bucket, which tells the one entry that it can be (another in one of fifty cases), and at that entry.
@@ -34,9 +34,9 @@ use super::{EntryId, WordMatch, WordMatches};
 use directory::Directory;
 use foldhash::HashMap;
 use masks::{Masks, with_masks};
-use slots::{Slot, Slots};
+use slots::Slot;
+pub(crate) use slots::Slots;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use weir_memory::OutOfMemory;
 use weir_packet::FlowKey;
 
@@ -62,14 +62,15 @@ impl EntryHash {
         self.directory.held() + self.slots.held()
     }
 
-    /// Gives back memory that entries left which have gone, some of it. Whether that was all.
-    pub(crate) fn give_back(&mut self) -> bool {
-        self.slots.give_back()
+    /// What packets touch of entries, also of those that are not in.
+    #[inline(always)]
+    pub(crate) const fn rows(&self) -> &Slots {
+        &self.slots
     }
 
-    /// The same of places where no entry is.
-    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
-        self.slots.forget(places)
+    /// The same, to be changed.
+    pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
+        &mut self.slots
     }
 
     /// The tuples, and their order.
@@ -126,7 +127,8 @@ impl EntryHash {
         self.tuples.subtract(tuple, slot.priority);
         self.len -= 1;
         if self.len == 0 {
-            (self.slots, self.hidden) = Default::default();
+            self.slots.clear();
+            self.hidden = HashMap::default();
         }
         Some(tuple)
     }
@@ -198,7 +200,7 @@ impl EntryHash {
         from: usize,
         most: usize,
     ) -> impl Iterator<Item = (TupleId, impl Iterator<Item = u64>)> {
-        let places = self.slots.range(from, most).iter().filter(|slot| slot.tuple != 0);
+        let places = self.slots.range(from, most).filter(|slot| slot.tuple != 0);
         places.map(|slot| (TupleId(slot.tuple), self.values(slot)))
     }
 

@@ -88,14 +88,14 @@ impl Classifier for TupleSpace {
         keys: &[Parsed; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
+        _soon: impl Fn(EntryId),
     ) {
         lanes.each(|lane| found[lane] = EntryId::NONE);
         let mut order = self.entries.tuples().in_order();
         if order.len() == 1
             && let Some((_, only)) = order.next()
         {
-            return self.entries.get_burst(only, keys, lanes, soon, |lane, _, id| found[lane] = id);
+            return self.entries.get_burst(only, keys, lanes, |lane, _, id| found[lane] = id);
         }
         let (mut left, mut hits, mut best) = (lanes, Lanes::default(), [0; MAX_BURST]);
         for (highest, tuple) in order {
@@ -104,7 +104,7 @@ impl Classifier for TupleSpace {
             if left.is_empty() {
                 break;
             }
-            self.entries.get_burst(tuple, keys, left, &soon, |lane, priority, id| {
+            self.entries.get_burst(tuple, keys, left, |lane, priority, id| {
                 if !hits.has(lane) || priority > best[lane] {
                     (found[lane], best[lane]) = (id, priority);
                     hits.add(lane);

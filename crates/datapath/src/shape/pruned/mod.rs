@@ -25,11 +25,10 @@ mod tests;
 mod unpruned;
 
 use super::describe::Described;
-use super::hash::{EntryHash, TupleSpace};
+use super::hash::{EntryHash, Slots, TupleSpace};
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use index::{Index, Step};
 use renewal::Renewal;
-use std::ops::Range;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
@@ -71,14 +70,9 @@ impl Pruned {
         self.space.entries()
     }
 
-    /// Gives back memory that entries left which have gone, some of it. Whether that was all.
-    pub(crate) fn give_back(&mut self) -> bool {
-        self.space.entries_mut().give_back()
-    }
-
-    /// The same of places where no entry is.
-    pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
-        self.space.entries_mut().forget(places)
+    /// What packets touch of entries, to be changed.
+    pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
+        self.space.entries_mut().rows_mut()
     }
 
     /// Says whether this classifier is searched; while it is not, it makes no index.
@@ -194,7 +188,7 @@ impl Classifier for Pruned {
         soon: impl Fn(EntryId),
     ) {
         match self.index() {
-            Some(index) => index.lookup_burst(self.entries(), keys, lanes, found, soon),
+            Some(index) => index.lookup_burst(self.entries(), keys, lanes, found),
             None => self.space.lookup_burst(keys, lanes, found, soon),
         }
     }

@@ -137,12 +137,11 @@ impl Index {
         keys: &[Parsed; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
     ) {
         if self.pruner.columns().wide.is_empty() {
-            self.burst(entries, keys, lanes, found, soon, |key| self.pruner.narrow(key));
+            self.burst(entries, keys, lanes, found, |key| self.pruner.narrow(key));
         } else {
-            self.burst(entries, keys, lanes, found, soon, |key| self.both(key));
+            self.burst(entries, keys, lanes, found, |key| self.both(key));
         }
     }
 
@@ -165,7 +164,6 @@ impl Index {
         keys: &[Parsed; MAX_BURST],
         lanes: Lanes,
         found: &mut [EntryId; MAX_BURST],
-        soon: impl Fn(EntryId),
         survivors: impl Fn(&FlowKey) -> S,
     ) {
         let is_large = entries.len() > MANY;
@@ -202,11 +200,7 @@ impl Index {
         // 3. The entry that it probably is.
         lanes.each(|lane| {
             if begun.place[lane] != NO_PLACE {
-                let id = entries.probable(begun.hash[lane]);
-                begun.probable[lane] = id;
-                if id != EntryId::NONE {
-                    soon(id);
-                }
+                begun.probable[lane] = entries.probable(begun.hash[lane]);
             }
         });
         // 4. Whether it is; and those after it which may have a higher priority.

@@ -1,0 +1,63 @@
+//! Packets and bytes of an entry, and when the last one came.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use weir_units::Instant;
+use zerocopy::FromZeros;
+
+/// Packets and bytes of an entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FlowCounter {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// When the last packet came, or the entry.
+    pub(crate) used: Instant,
+}
+
+/// Counters that one thread writes and others read: plain loads and stores, which cost no more than ordinary memory.
+#[derive(Debug, Default, FromZeros)]
+#[repr(C)]
+pub(crate) struct Count {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    used: AtomicU64,
+}
+
+impl Count {
+    /// Counts packets; only the thread that these counters belong to does.
+    #[inline(always)]
+    pub(crate) fn add(&self, packets: u64, bytes: u64, now: Instant) {
+        self.packets.store(self.packets.load(Relaxed).wrapping_add(packets), Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_add(bytes), Relaxed);
+        self.used.store(now.as_nanos(), Relaxed);
+    }
+
+    /// Counts a packet no longer that somebody counted: the sum over all who count is right.
+    pub(crate) fn take_back(&self, bytes: u64) {
+        self.packets.store(self.packets.load(Relaxed).wrapping_sub(1), Relaxed);
+        self.bytes.store(self.bytes.load(Relaxed).wrapping_sub(bytes), Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> FlowCounter {
+        FlowCounter {
+            packets: self.packets.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            used: Instant::from_nanos(self.used.load(Relaxed)),
+        }
+    }
+
+    pub(crate) fn set(&mut self, counter: FlowCounter) {
+        *self.packets.get_mut() = counter.packets;
+        *self.bytes.get_mut() = counter.bytes;
+        *self.used.get_mut() = counter.used.as_nanos();
+    }
+}
+
+impl FlowCounter {
+    /// What two threads counted for one entry.
+    pub(crate) fn and(self, other: FlowCounter) -> FlowCounter {
+        FlowCounter {
+            packets: self.packets.wrapping_add(other.packets),
+            bytes: self.bytes.wrapping_add(other.bytes),
+            used: self.used.max(other.used),
+        }
+    }
+}
