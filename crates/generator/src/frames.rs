@@ -103,7 +103,6 @@ impl Template {
 
     /// Writes what tells the flow from others.
     fn number_flow(&self, packet: &mut [u8], planned: &Planned) {
-        #[expect(clippy::cast_possible_truncation, reason = "below 2^15")]
         let port = self.spec.udp[0].wrapping_add((planned.flow % PORTS) as u16);
         packet[self.udp..self.udp + 2].copy_from_slice(&port.to_be_bytes());
         let address = planned.flow / PORTS;

@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn what_each_visit_adds_is_the_devices() {
-        let runs: Vec<_> = [1.0, 2.0, 3.0, 4.0].map(|visits| (visits, run(30_000 + 4_000 * visits as u64))).into();
+        let runs: Vec<_> =
+            [1_u32, 2, 3, 4].map(|visits| (visits.into(), run(30_000 + 4_000 * u64::from(visits)))).into();
         let found = per_visit(&runs).unwrap();
         for growth in [found.mean, found.median] {
             assert!((growth.per_visit_us - 4.0).abs() < 0.02 && (growth.rig_us - 30.0).abs() < 0.05, "{growth:?}");
