@@ -298,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_phases_have_an_answer() {
+    fn more_than_a_thousand_phases_have_an_answer() {
         let model = Goto {
             arrival_rate: 800.0,
             p: 0.05,
             low_rate: 1000.0,
             high_rate: 2000.0,
             controller_rate: 60.0,
-            low_waiting: 98,
+            low_waiting: 48,
             high_waiting: 14,
         };
         let state = goto(&model).unwrap();
