@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
 use weir_model::switch::device::{Command, Device, SwitchModel};
-use weir_model::switch::forward::{At, BASE};
+use weir_model::switch::forward::At;
 use weir_model::switch::speedup::Batch;
 use weir_profile::{MatchKind, Profile};
 use weir_timing::{Part, Passing, Released, Stage, Tables, Work};
@@ -201,7 +201,7 @@ fn a_lone_packet_takes_what_the_law_says() {
     let first = run(&mut stage, &mut |()| Work::Nothing);
     stage.packet(us(5000), Passing { level: 0, kind: MatchKind::L2, bytes: 1000 }, ()).unwrap();
     let second = run(&mut stage, &mut |()| Work::Nothing);
-    let law = |gap_s, bytes| law.forward(MatchKind::L2, At { gap_s, bytes, entries: 0.0, ..BASE }).unwrap().delay_s;
+    let law = |gap_s, bytes| law.forward(MatchKind::L2, At { gap_s, bytes, entries: 0.0 }).unwrap().delay_s;
     assert!((first[0].due.as_secs_f64() - law(1.0, 128.0)).abs() < 2e-9, "a first packet follows the longest gap");
     assert!((second[0].due.since(us(5000)).as_secs_f64() - law(0.005, 1000.0)).abs() < 2e-9);
     assert_eq!(stage.lateness().sum().count, 2);
@@ -245,12 +245,9 @@ fn agents_have_a_beat_and_finite_room() {
 
 #[test]
 fn barriers_that_do_not_wait_overtake() {
-    let text = format!(
-        "{}",
-        TWO_LEVELS.replace(
-            "[[level]]\nname = \"fast\"",
-            "barrier = { waits = false, lag = \"10us\" }\n[[level]]\nname = \"fast\""
-        )
+    let text = TWO_LEVELS.replace(
+        "[[level]]\nname = \"fast\"",
+        "barrier = { waits = false, lag = \"10us\" }\n[[level]]\nname = \"fast\"",
     );
     let mut stage: Stage<&str> = stage(&text);
     stage.command(us(0), "command");

@@ -27,7 +27,7 @@ const MANY_LINES: usize = LINES * choice::SAMPLED as usize;
 /// Lines that are added at once: Linux is to put memory to them before they come.
 const MORE_LINES: usize = 64;
 /// The bits of a hash that are zero for flows of a sample: those that name a set only in a large store.
-const SAMPLE: u32 = (choice::SAMPLED - 1) * (LINES / SLOTS) as u32;
+const SAMPLE: u32 = (choice::SAMPLED - 1) << (LINES / SLOTS).trailing_zeros();
 /// Slots of a set.
 const SLOTS: usize = 4;
 /// Words of a cache line.

@@ -82,12 +82,10 @@ mod tests {
         };
         let mut matrix = Banded::zero(7, 2, 3);
         let mut right = [0.0; 7];
-        for row in 0..7 {
-            for column in 0..7 {
-                if entry(row, column) != 0.0 {
-                    matrix.add(row, column, entry(row, column));
-                    right[row] += entry(row, column) * (column as f64 - 2.5);
-                }
+        for (row, sum) in right.iter_mut().enumerate() {
+            for column in (0..7).filter(|column| entry(row, *column) != 0.0) {
+                matrix.add(row, column, entry(row, column));
+                *sum += entry(row, column) * (column as f64 - 2.5);
             }
         }
         matrix.factor().unwrap().solve(&mut right);
