@@ -68,7 +68,7 @@ impl Engine {
             }
             let port = &mut self.ports[load.port];
             if port.ring.len() < RING {
-                port.ring.push_back((place as u16, load.sent))
+                port.ring.push_back((u16::try_from(place).unwrap(), load.sent))
             } else {
                 port.lost += 1
             }
@@ -133,7 +133,7 @@ impl Engine {
         if was_pressed {
             self.shares.received(RECEIVE * batch.len() as u64);
         }
-        for place in 0..self.loads.len() as u16 {
+        for place in (0u16..).take(self.loads.len()) {
             let mut its: Vec<(u16, u64)> = batch.iter().copied().filter(|(whose, _)| *whose == place).collect();
             if its.is_empty() {
                 continue;
@@ -144,7 +144,7 @@ impl Engine {
             }
             let received = RECEIVE * count as u64;
             if self.shares.takes_turns() {
-                self.shares.put(place, number as u32, &mut its, drop);
+                self.shares.put(place, u32::try_from(number).unwrap(), &mut its, drop);
                 self.shares.charge(place, received, 0);
             } else {
                 let took = self.serve(place, &its);
@@ -173,7 +173,7 @@ impl Engine {
     /// Every packet that came was served, dropped, or waits.
     fn check_sums(&self) {
         let sent: u64 = self.loads.iter().map(|load| load.sent).sum();
-        let had = (0..self.loads.len() as u16).filter_map(|place| self.shares.had(place));
+        let had = (0u16..).take(self.loads.len()).filter_map(|place| self.shares.had(place));
         let (waiting, dropped) = had.fold((0, 0), |sum, had| (sum.0 + had.waiting as u64, sum.1 + had.dropped));
         let in_rings: u64 = self.ports.iter().map(|port| port.ring.len() as u64 + port.lost).sum();
         assert_eq!(sent, self.served.iter().sum::<u64>() + waiting + dropped + in_rings);
