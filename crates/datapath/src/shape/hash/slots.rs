@@ -177,6 +177,7 @@ impl Slots {
 
     /// Writes an entry's slot; there is room.
     pub(super) fn occupy(&mut self, id: EntryId, tuple: TupleId, priority: u16, words: &[u64]) {
+        self.rows.lengthen(id.index() + 1).expect("make_room has seen to it");
         let n_words = words.len();
         let mut slot = Slot { tuple: tuple.0, priority, ..Slot::default() };
         slot.n_words = u8::try_from(n_words).expect("a flow key has fewer words");
