@@ -183,7 +183,8 @@ fn taps_part_the_way_by_the_controller() {
     let switch = bed.switch(&ports);
     let connected = || bed.run("ss", &["-tn"]).contains(":6653");
     assert!(wait_until(PATIENCE, connected));
-    // The destination never answers: every packet goes to the controller, which has it flooded.
+    // The destination never answers: every packet goes to the controller, which has it flooded. The switch keeps it meanwhile, so that the answer has its
+    // number instead of its bytes, and the tap sees it once.
     let arguments = [
         "traffic",
         "af_packet:ta",
@@ -203,7 +204,7 @@ fn taps_part_the_way_by_the_controller() {
     let has = |from: &str, to: &str| {
         path["parts"].as_array().expect("a list").iter().any(|part| part["from"] == from && part["to"] == to)
     };
-    assert!(has("sent", "control 1") && has("control 1", "control 2") && has("control 2", "received"), "{path}");
+    assert!(has("sent", "control 1") && has("control 1", "received"), "{path}");
     assert!(path["tapped_share"].as_f64().expect("a number") > 0.9, "{path}");
     switch.stop();
     controller.stop();
