@@ -8,6 +8,7 @@ pub use work::{Offload, PartialChecksum, Segmentation, SegmentationKind};
 
 use crate::{PacketType, Tunnel};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use weir_memory::Buffer;
 
@@ -31,7 +32,24 @@ const TAILROOM: usize = 64;
 /// (`Frame::default()`) has no memory.
 #[derive(Clone, Default)]
 pub struct Frame {
-    body: Option<Box<FrameBody>>,
+    /// Given up by [`Drop`] alone, so that where frames are moved on, which leaves nothing to give up, that costs a comparison.
+    body: ManuallyDrop<Option<Box<FrameBody>>>,
+}
+
+impl Drop for Frame {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(body) = self.body.take() {
+            give_up(body);
+        }
+    }
+}
+
+/// Out of line: frames go back to pools, or become other frames.
+#[cold]
+#[inline(never)]
+fn give_up(body: Box<FrameBody>) {
+    drop(body);
 }
 
 /// What is known of a frame beside its bytes, and where those lie.
@@ -72,7 +90,7 @@ impl Deref for Frame {
 
     #[inline(always)]
     fn deref(&self) -> &FrameBody {
-        match &self.body {
+        match &*self.body {
             Some(body) => body,
             None => &NOTHING,
         }
@@ -103,7 +121,7 @@ impl Frame {
         let mut body = FrameBody { buffer, ..FrameBody::default() };
         body.set_home(home);
         body.reset();
-        Frame { body: Some(Box::new(body)) }
+        Frame { body: ManuallyDrop::new(Some(Box::new(body))) }
     }
 
     /// A frame with a copy of `bytes`, of which at most [`MAX_FRAME`] are kept.
