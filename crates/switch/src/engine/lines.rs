@@ -110,7 +110,7 @@ impl Lines {
 
 impl Line {
     /// Sends the parts of its reply that were made, encoded: what makes a message's hundreds of small pieces of memory gives them back, too. If the
-    /// channel's thread did, it would leave them in piles for this one's allocator to sort, and each would wait for the other.
+    /// channel's thread did, it would give them back to this one's part of the heap; whether that made long steps has not been measured.
     fn send_parts(&self, version: Version, out: &mut Output) {
         for (_, message) in out.messages.drain(..) {
             let mut part = self.outbox.spare();
