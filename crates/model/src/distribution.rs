@@ -3,13 +3,15 @@ use crate::check::{domain, share};
 use crate::inversion::invert;
 use crate::law::{Law, Shape};
 use crate::leaf::Leaf;
-use crate::root::bracketed;
+use crate::root::bracketed_to;
 use crate::{ModelError, check};
 use num_complex::Complex64;
 use std::sync::Arc;
 
 /// Most terms; what would have more is kept as a product of transforms.
 const MAX_TERMS: usize = 256;
+/// How precise quantiles are, relative to them: tails that are inverted are precise to 1e-9 or so, and digits beyond that only cost.
+const QUANTILE: f64 = 1e-10;
 /// How often an upper end is doubled before a quantile is given up.
 const MAX_DOUBLINGS: u32 = 200;
 
@@ -154,7 +156,7 @@ impl Distribution {
                 // Where the tail is just the wanted one over a while, its beginning is asked for: 0 counts as below.
                 let above = |t| self.tail(t) - over;
                 let strictly = |above: f64| if above > 0.0 { above } else { above.min(-f64::MIN_POSITIVE) };
-                return Ok(bracketed(least, high, |t| strictly(above(t))));
+                return Ok(bracketed_to(QUANTILE, least, high, |t| strictly(above(t))));
             }
             high *= 2.0;
         }

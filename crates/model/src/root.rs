@@ -3,10 +3,18 @@
 /// Most evaluations; halving alone needs fewer than this for any two numbers.
 const MAX_ROUNDS: u32 = 1200;
 
+/// How precise a zero is that nobody wants less precisely, relative to it.
+const PRECISE: f64 = 1e-13;
+
 /// Where `f` changes its sign between `low` and `high`, at which it has different signs (or is zero): the place of a jump if it is not
-/// continuous. Precise to a relative 1e-13. The method is ITP (Oliveira and Takahashi 2020): never slower than halving by
+/// continuous. Precise to a relative 1e-13.
+pub(crate) fn bracketed(low: f64, high: f64, f: impl FnMut(f64) -> f64) -> f64 {
+    bracketed_to(PRECISE, low, high, f)
+}
+
+/// The same, to this relative precision. The method is ITP (Oliveira and Takahashi 2020): never slower than halving by
 /// more than a round, as fast as secants where the function is smooth.
-pub(crate) fn bracketed(mut low: f64, mut high: f64, mut f: impl FnMut(f64) -> f64) -> f64 {
+pub(crate) fn bracketed_to(precision: f64, mut low: f64, mut high: f64, mut f: impl FnMut(f64) -> f64) -> f64 {
     let (mut at_low, mut at_high) = (f(low), f(high));
     if at_low == 0.0 {
         return low;
@@ -17,7 +25,7 @@ pub(crate) fn bracketed(mut low: f64, mut high: f64, mut f: impl FnMut(f64) -> f
     let sign = if at_low < 0.0 { 1.0 } else { -1.0 };
     let width = high - low;
     for round in 0..MAX_ROUNDS {
-        let tolerance = 1e-13 * low.abs().max(high.abs());
+        let tolerance = precision * low.abs().max(high.abs());
         let middle = low + (high - low) / 2.0;
         if high - low <= tolerance || middle <= low || middle >= high {
             break;
