@@ -5,7 +5,7 @@
 use crate::commands::Work;
 use std::collections::HashMap;
 use weir_model::ModelError;
-use weir_model::switch::costs::{Adding, Changing, add_s, delete_s, modify_s};
+use weir_model::switch::costs::{Changing, delete_s, modify_s};
 use weir_model::switch::device::SwitchModel;
 use weir_model::switch::policy::Standing;
 use weir_model::switch::priorities::Priorities;
@@ -109,15 +109,7 @@ impl Tables {
     }
 
     fn added_s(&self, level: usize, priority: u16, batch: Batch) -> Result<f64, ModelError> {
-        let (costs, there) = (&self.model.levels[level].costs, &self.levels[level].priorities);
-        add_s(&Adding {
-            overhead: costs.add.of(there.different_with(priority)),
-            entries: there.entries(),
-            shifts: there.below(priority),
-            batch,
-            shift_s: costs.shift_s,
-            write_s: costs.write_s,
-        })
+        self.model.levels[level].added_s(&self.levels[level].priorities, priority, batch)
     }
 
     /// What a command finds in each level.

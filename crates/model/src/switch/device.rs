@@ -22,6 +22,24 @@ pub struct Level {
     pub costs: TableCosts,
 }
 
+impl Level {
+    /// What adding an entry of this priority takes, in seconds, beside the entries that are there.
+    ///
+    /// # Errors
+    /// `DOMAIN` if costs or batch are none.
+    pub fn added_s(&self, there: &Priorities, priority: u16, batch: Batch) -> Result<f64, ModelError> {
+        let costs = &self.costs;
+        add_s(&Adding {
+            overhead: costs.add.of(there.different_with(priority)),
+            entries: there.entries(),
+            shifts: there.below(priority),
+            batch,
+            shift_s: costs.shift_s,
+            write_s: costs.write_s,
+        })
+    }
+}
+
 /// A switch, as it was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SwitchModel {
@@ -185,15 +203,7 @@ impl<'a> Device<'a> {
     }
 
     fn added_s(&self, level: usize, priority: u16, batch: Batch) -> Result<f64, ModelError> {
-        let (costs, there) = (&self.model.levels[level].costs, &self.priorities[level]);
-        add_s(&Adding {
-            overhead: costs.add.of(there.different_with(priority)),
-            entries: there.entries(),
-            shifts: there.below(priority),
-            batch,
-            shift_s: costs.shift_s,
-            write_s: costs.write_s,
-        })
+        self.model.levels[level].added_s(&self.priorities[level], priority, batch)
     }
 
     fn has_room(&self, level: usize) -> bool {
