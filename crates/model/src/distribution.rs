@@ -1,19 +1,14 @@
 //! Distributions of delays: sums and mixtures of what packets meet on their way, with tails and quantiles.
 use crate::check::{domain, share};
-use crate::inversion::invert;
 use crate::law::{Law, Shape};
 use crate::leaf::Leaf;
-use crate::root::bracketed_to;
+use crate::tails::Tails;
 use crate::{ModelError, check};
 use num_complex::Complex64;
 use std::sync::Arc;
 
 /// Most terms; what would have more is kept as a product of transforms.
 const MAX_TERMS: usize = 256;
-/// How precise quantiles are, relative to them: tails that are inverted are precise to 1e-9 or so, and digits beyond that only cost.
-const QUANTILE: f64 = 1e-10;
-/// How often an upper end is doubled before a quantile is given up.
-const MAX_DOUBLINGS: u32 = 200;
 
 /// The distribution of a delay in seconds, of which parts are constant and others independent of each other.
 ///
@@ -24,11 +19,14 @@ pub struct Distribution {
     terms: Vec<Term>,
 }
 
+/// One of the cases of a mixture.
 #[derive(Debug, Clone)]
-struct Term {
-    weight: f64,
-    shift: f64,
-    leaves: Vec<Leaf>,
+pub(crate) struct Term {
+    pub(crate) weight: f64,
+    /// What is constant of it.
+    pub(crate) shift: f64,
+    /// What is continuous.
+    pub(crate) leaves: Vec<Leaf>,
 }
 
 impl Distribution {
@@ -106,6 +104,16 @@ impl Distribution {
         Distribution::leaf(Leaf::Whole(Arc::new(self.clone())))
     }
 
+    pub(crate) fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// The probability of no delay at all.
+    pub(crate) fn none(&self) -> f64 {
+        let at_once = self.terms.iter().filter(|term| term.shift == 0.0);
+        at_once.map(|term| term.weight * term.leaves.iter().map(Leaf::none).product::<f64>()).sum()
+    }
+
     /// Mean in seconds.
     pub fn mean(&self) -> f64 {
         self.terms.iter().map(|term| term.weight * term.mean()).sum()
@@ -130,8 +138,7 @@ impl Distribution {
 
     /// The probability of more than `t` seconds.
     pub fn tail(&self, t: f64) -> f64 {
-        let sum: f64 = self.terms.iter().map(|term| term.weight * term.tail(t - term.shift)).sum();
-        sum.clamp(0.0, 1.0)
+        Tails::of(self).above(t)
     }
 
     /// The probability of `t` seconds at most.
@@ -141,26 +148,29 @@ impl Distribution {
 
     /// The smallest delay that a share `p` of the packets do not exceed, in seconds; `p` between 0 and 1, neither included. Tails
     /// are precise to 1e-9 or so: shares nearer to 1 than that have no meaning.
+    ///
+    /// # Errors
+    /// `DOMAIN` for a share that is none, `NO_CONVERGENCE` where the delay has no end that can be found.
     pub fn quantile(&self, p: f64) -> Result<f64, ModelError> {
-        if !(p > 0.0 && p < 1.0) {
-            return Err(domain("quantile", p, "a number between 0 and 1, neither included"));
+        Tails::of(self).quantile(p)
+    }
+
+    /// The quantiles of several shares: what is inverted for one serves the others.
+    ///
+    /// # Errors
+    /// As [`Distribution::quantile`].
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Result<[f64; N], ModelError> {
+        let (mut tails, mut found) = (Tails::of(self), [0.0; N]);
+        for (found, p) in found.iter_mut().zip(shares) {
+            *found = tails.quantile(p)?;
         }
-        let least = self.terms.iter().map(|term| term.shift).fold(f64::INFINITY, f64::min);
-        let over = 1.0 - p;
-        if self.tail(least) <= over {
-            return Ok(least);
-        }
-        let mut high = self.mean() + 3.0 * self.sd();
-        for _ in 0..MAX_DOUBLINGS {
-            if self.tail(high) <= over {
-                // Where the tail is just the wanted one over a while, its beginning is asked for: 0 counts as below.
-                let above = |t| self.tail(t) - over;
-                let strictly = |above: f64| if above > 0.0 { above } else { above.min(-f64::MIN_POSITIVE) };
-                return Ok(bracketed_to(QUANTILE, least, high, |t| strictly(above(t))));
-            }
-            high *= 2.0;
-        }
-        Err(ModelError::NoConvergence { what: format!("quantile {p} of a delay"), rounds: MAX_DOUBLINGS })
+        Ok(found)
+    }
+
+    /// The delays of a curve through these shares, with them; those without an answer are left out.
+    pub fn curve(&self, shares: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
+        let mut tails = Tails::of(self);
+        shares.into_iter().filter_map(|p| Some((p, tails.quantile(p).ok()?))).collect()
     }
 }
 
@@ -176,19 +186,5 @@ impl Term {
     /// Without the shift.
     fn lst(&self, s: Complex64) -> Complex64 {
         self.leaves.iter().map(|leaf| leaf.lst(s)).product()
-    }
-
-    /// Without the shift.
-    fn tail(&self, t: f64) -> f64 {
-        match self.leaves.as_slice() {
-            _ if t < 0.0 => 1.0,
-            [] => 0.0,
-            [leaf] => leaf.tail(t).unwrap_or_else(|| self.inverted_tail(t)),
-            _ => self.inverted_tail(t),
-        }
-    }
-
-    fn inverted_tail(&self, t: f64) -> f64 {
-        if t == 0.0 { 1.0 } else { invert(|s| (Complex64::ONE - self.lst(s)) / s, t).clamp(0.0, 1.0) }
     }
 }

@@ -1,58 +1,168 @@
-//! Numerical inversion of Laplace transforms by Euler summation (Abate and Whitt 1995, ORSA Journal on Computing 7).
+//! Numerical inversion of Laplace transforms by Euler summation (Abate and Whitt 1995, ORSA Journal on Computing 7), at many times from the same values
+//! of a transform.
+//!
+//! Where a transform F is evaluated at the points (A / 2 + i k pi) / T, k = 0, 1, ..., the Fourier series
+//! exp(A t / 2T) / T (F_0 / 2 + sum over k of Re F_k exp(i k pi t / T)) is f(t) + exp(-A) f(t + 2T) + ... for any t below 2T. At t = T it alternates, and is
+//! summed as Abate and Whitt do, by averaging partial sums S_n again and again; for other t the average is (S_(n+1) - z S_n) / (1 - z), with z =
+//! exp(i pi t / T), which is -1 at T. The farther from 1 z is, the faster that converges: so T is one of a fixed set of *lines*, the next that is not below t. As they are
+//! fixed, delays with parts in common can share what these parts' transforms are there.
 use num_complex::Complex64;
+use std::f64::consts::PI;
+use std::ops::Range;
 
 /// Bounds the discretisation error: exp(-A) of the function's largest value, 1.4e-11.
 const A: f64 = 25.0;
+/// Lines in an octave of times.
+const PER_OCTAVE: f64 = 2.0;
+/// Lines at most, to either side of a second: times beyond are taken as the last. Squares of their points are still numbers.
+const FARTHEST: f64 = 900.0;
 /// Terms summed as they are. More are taken until the sum no longer changes: with n terms, what happens within `t / n` is smoothed.
-const PLAIN_TERMS: [usize; 3] = [40, 120, 400];
-/// Partial sums averaged with binomial weights after that, which makes the alternating series converge.
+const PLAIN_TERMS: [usize; STAGES] = [40, 120, 400];
+/// How often more terms can be asked for.
+const STAGES: usize = 3;
+/// Partial sums averaged after that, less one.
 const AVERAGED_TERMS: usize = 15;
 /// How many terms earlier the averages begin with which the last is compared.
 const EARLIER: [usize; 2] = [5, 12];
 /// What the averages may differ by.
 const PRECISION: f64 = 1e-7;
 
-/// The value at `t` > 0 of the function from 0 to 1 that has this transform: to 1e-7, but close to jumps and bends, where 400 terms
-/// leave what happens within a hundredth of `t` smoothed.
-pub(crate) fn invert(transform: impl Fn(Complex64) -> Complex64, t: f64) -> f64 {
-    let real = A / (2.0 * t);
-    let term = |k: usize| {
-        let value = transform(Complex64::new(real, k as f64 * std::f64::consts::PI / t)).re;
-        if k.is_multiple_of(2) { value } else { -value }
-    };
-    let scale = (A / 2.0).exp() / t;
-    let mut sums = vec![term(0) / 2.0];
-    let mut found = 0.0;
-    for plain in PLAIN_TERMS {
-        while sums.len() <= plain + AVERAGED_TERMS {
-            sums.push(sums[sums.len() - 1] + term(sums.len()));
-        }
-        found = scale * averaged(&sums, plain);
-        let differs = |earlier| (scale * averaged(&sums, plain - earlier) - found).abs() > PRECISION;
-        if !EARLIER.into_iter().any(differs) {
-            break;
-        }
+/// Where a transform is evaluated, to know its function at times up to a certain one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Line(i16);
+
+impl Line {
+    /// The one for a time above 0.
+    fn of(t: f64) -> Line {
+        #[expect(clippy::cast_possible_truncation, reason = "cut to what fits")]
+        let number = (PER_OCTAVE * t.log2()).ceil().clamp(-FARTHEST, FARTHEST) as i16;
+        // What rounding left above.
+        if Line(number).time() < t { Line(number + 1) } else { Line(number) }
     }
-    found
+
+    /// T.
+    fn time(self) -> f64 {
+        (f64::from(self.0) / PER_OCTAVE).exp2()
+    }
+
+    /// The k-th point.
+    pub(crate) fn point(self, k: usize) -> Complex64 {
+        Complex64::new(A / 2.0, k as f64 * PI) / self.time()
+    }
 }
 
-/// The binomial average of the partial sums from `first` on.
-fn averaged(sums: &[f64], first: usize) -> f64 {
-    let (mut average, mut weight) = (0.0, 0.5f64.powi(15));
-    for (k, sum) in sums[first..=first + AVERAGED_TERMS].iter().enumerate() {
-        average += weight * sum;
-        weight *= (AVERAGED_TERMS - k) as f64 / (k + 1) as f64;
+/// Points of a stage: what is asked for at once.
+pub(crate) fn points(stage: usize) -> Range<usize> {
+    let end = |stage: usize| PLAIN_TERMS[stage] + AVERAGED_TERMS + 1;
+    let start = if stage == 0 { 0 } else { end(stage - 1) };
+    start..end(stage)
+}
+
+/// A function from 0 to 1 on one line.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    values: Vec<Complex64>,
+    stages: usize,
+}
+
+/// A function from 0 to 1, known by its transform, at any time above 0.
+#[derive(Debug, Default)]
+pub(crate) struct Inverse {
+    lines: Vec<(Line, Samples)>,
+}
+
+impl Inverse {
+    /// The value at `t` > 0: to 1e-7, but close to jumps and bends, where 400 terms leave what happens within some thousandths of `t` smoothed. The transform gives its values on a
+    /// line at the points of a stage.
+    pub(crate) fn at(&mut self, t: f64, mut transform: impl FnMut(Line, usize) -> Vec<Complex64>) -> f64 {
+        let line = Line::of(t);
+        let known = self.lines.iter().position(|(known, _)| *known == line).unwrap_or_else(|| {
+            self.lines.push((line, Samples { values: Vec::new(), stages: 0 }));
+            self.lines.len() - 1
+        });
+        let samples = &mut self.lines[known].1;
+        let mut series = Series::new(t, line);
+        let mut found = 0.0;
+        for (stage, plain) in PLAIN_TERMS.into_iter().enumerate() {
+            if stage == samples.stages {
+                samples.values.extend(transform(line, stage));
+                samples.stages += 1;
+            }
+            series.add(&samples.values[points(stage)]);
+            found = series.averaged(plain);
+            let differs = |earlier| (series.averaged(plain - earlier) - found).abs() > PRECISION;
+            if !EARLIER.into_iter().any(differs) {
+                break;
+            }
+        }
+        found
     }
-    average
+}
+
+/// Partial sums at one time.
+struct Series {
+    scale: f64,
+    z: Complex64,
+    power: Complex64,
+    sums: Vec<Complex64>,
+    weights: [Complex64; AVERAGED_TERMS + 1],
+}
+
+impl Series {
+    fn new(t: f64, line: Line) -> Series {
+        let part = (t / line.time()).clamp(0.5, 1.0);
+        let z = Complex64::from_polar(1.0, PI * part);
+        Series {
+            scale: (A / 2.0 * part).exp() / line.time(),
+            z,
+            power: Complex64::ONE,
+            sums: Vec::with_capacity(points(0).end),
+            weights: weights(z),
+        }
+    }
+
+    fn add(&mut self, values: &[Complex64]) {
+        let mut sum = self.sums.last().copied().unwrap_or_default();
+        for value in values {
+            let halved = if self.sums.is_empty() { 0.5 } else { 1.0 };
+            sum += value * self.power * halved;
+            self.power *= self.z;
+            self.sums.push(sum);
+        }
+    }
+
+    /// The average of the partial sums from `first` on.
+    fn averaged(&self, first: usize) -> f64 {
+        let sums = &self.sums[first..=first + AVERAGED_TERMS];
+        self.scale
+            * self.weights.iter().zip(sums).map(|(weight, sum)| weight.re * sum.re - weight.im * sum.im).sum::<f64>()
+    }
+}
+
+/// Of the averages of averages: the terms of ((S - z) / (1 - z))^15 as a polynomial in S.
+fn weights(z: Complex64) -> [Complex64; AVERAGED_TERMS + 1] {
+    let whole = (Complex64::ONE - z).inv();
+    let mut weights = [Complex64::ZERO; AVERAGED_TERMS + 1];
+    let mut weight = (0..AVERAGED_TERMS).fold(Complex64::ONE, |power, _| power * -z * whole);
+    for (k, next) in weights.iter_mut().enumerate() {
+        *next = weight;
+        weight *= -z.conj() * ((AVERAGED_TERMS - k) as f64 / (k + 1) as f64);
+    }
+    weights
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// At a time alone, as if nothing else were asked.
+    fn invert(transform: impl Fn(Complex64) -> Complex64, t: f64) -> f64 {
+        Inverse::default().at(t, |line, stage| points(stage).map(|k| transform(line.point(k))).collect())
+    }
+
     #[test]
     fn known_tails_come_back() {
-        for t in [1e-6, 0.1, 1.0, 7.0, 20.0] {
+        for t in [1e-6, 0.1, 1.0, 1.001, 1.2, 1.41, 7.0, 20.0] {
             let exponential = invert(|s| (s + 1.0).inv(), t);
             assert!((exponential - (-t).exp()).abs() < 1e-9, "{t} {exponential}");
         }
@@ -69,6 +179,29 @@ mod tests {
             [(0.5, 0.5, 1e-6), (0.95, 0.05, 1e-5), (0.999, 0.001, 1e-3), (1.05, 0.0, 1e-5), (1.5, 0.0, 1e-6)]
         {
             assert!((uniform(t) - tail).abs() < tolerance, "{t} {}", uniform(t));
+        }
+    }
+
+    #[test]
+    fn a_transform_is_asked_once_for_a_line() {
+        let (mut inverse, mut asked) = (Inverse::default(), 0);
+        for step in 0..50 {
+            // all on the line up to 1
+            let t = 0.72 + 0.28 * f64::from(step) / 50.0;
+            let found = inverse.at(t, |line, stage| {
+                asked += 1;
+                points(stage).map(|k| (line.point(k) + 1.0).inv()).collect()
+            });
+            assert!((found - (-t).exp()).abs() < 1e-9, "{t} {found}");
+        }
+        assert_eq!(asked, 1);
+    }
+
+    #[test]
+    fn times_without_measure_are_no_accident() {
+        for t in [f64::MIN_POSITIVE, 1e-300, 1e300, f64::MAX] {
+            let found = invert(|s| (s + 1.0).inv(), t);
+            assert!((found - (-t).exp()).abs() < 1e-9, "{t} {found}");
         }
     }
 }

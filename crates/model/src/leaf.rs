@@ -1,11 +1,16 @@
 //! Continuous parts of delays.
 use crate::distribution::Distribution;
+use crate::inversion::{Line, points};
 use crate::law::{Law, Shape};
 use crate::mechanism::Preempted;
 use crate::station::{FiniteSojourn, Stages};
 use num_complex::Complex64;
 use statrs::function::gamma::checked_gamma_ur;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Lines' stages for which a station's values are kept; beyond, they are worked out each time.
+const MOST_KEPT: usize = 128;
 
 /// One of the independent delays that a sum is made of.
 #[derive(Debug, Clone)]
@@ -29,26 +34,37 @@ pub(crate) enum Leaf {
 /// Waiting in an M/G/1 queue, 0 for those who find it empty (Pollaczek and Khinchine).
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) law: Law,
-    pub(crate) rho: f64,
+    law: Law,
+    rho: f64,
+    mean: f64,
+    variance: f64,
+    /// Values of the transform, by line and stage: all flows through a queue ask for the same.
+    kept: Mutex<HashMap<(Line, usize), Arc<[Complex64]>>>,
 }
 
 impl Waiting {
-    fn mean(&self) -> f64 {
-        self.rho * self.excess_mean() / (1.0 - self.rho)
-    }
-
-    fn excess_mean(&self) -> f64 {
-        self.law.second_moment() / (2.0 * self.law.mean())
-    }
-
-    fn variance(&self) -> f64 {
-        let third = self.rho * self.law.third_moment() / (3.0 * self.law.mean() * (1.0 - self.rho));
-        self.mean().powi(2) + third
+    /// Behind services of this law, in a queue that is busy for a share `rho` of the time, below 1.
+    pub(crate) fn new(law: Law, rho: f64) -> Waiting {
+        let mean = rho * law.second_moment() / (2.0 * law.mean()) / (1.0 - rho);
+        let third = rho * law.third_moment() / (3.0 * law.mean() * (1.0 - rho));
+        Waiting { mean, variance: mean * mean + third, law, rho, kept: Mutex::default() }
     }
 
     fn lst(&self, s: Complex64) -> Complex64 {
         (Complex64::ONE - self.law.excess_lst(s) * self.rho).inv() * (1.0 - self.rho)
+    }
+
+    fn values(&self, line: Line, stage: usize) -> Arc<[Complex64]> {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(values) = kept().get(&(line, stage)) {
+            return Arc::clone(values);
+        }
+        let values: Arc<[Complex64]> = points(stage).map(|k| self.lst(line.point(k))).collect();
+        let mut kept = kept();
+        if kept.len() < MOST_KEPT {
+            kept.insert((line, stage), Arc::clone(&values));
+        }
+        values
     }
 }
 
@@ -80,7 +96,7 @@ impl Leaf {
     pub(crate) fn mean(&self) -> f64 {
         match self {
             Leaf::Shape(shape) => shape.moment(1),
-            Leaf::Waiting(waiting) => waiting.mean(),
+            Leaf::Waiting(waiting) => waiting.mean,
             Leaf::Stages(stages) => stages.mean(),
             Leaf::Finite(sojourn) => sojourn.mean(),
             Leaf::Repeated(repeated) => repeated.mean(),
@@ -92,7 +108,7 @@ impl Leaf {
     pub(crate) fn variance(&self) -> f64 {
         match self {
             Leaf::Shape(shape) => shape.variance(),
-            Leaf::Waiting(waiting) => waiting.variance(),
+            Leaf::Waiting(waiting) => waiting.variance,
             Leaf::Stages(stages) => stages.variance(),
             Leaf::Finite(sojourn) => sojourn.variance(),
             Leaf::Repeated(repeated) => repeated.variance(),
@@ -110,6 +126,42 @@ impl Leaf {
             Leaf::Repeated(repeated) => repeated.lst(s),
             Leaf::Preempted(sojourn) => sojourn.lst(s),
             Leaf::Whole(whole) => whole.lst(s),
+        }
+    }
+
+    /// Multiplies what there is at a line's points of a stage by the transform there.
+    pub(crate) fn multiply(&self, line: Line, stage: usize, product: &mut [Complex64]) {
+        match self {
+            Leaf::Waiting(waiting) => {
+                product.iter_mut().zip(waiting.values(line, stage).iter()).for_each(|(all, own)| *all *= own);
+            }
+            _ => product.iter_mut().zip(points(stage)).for_each(|(all, k)| *all *= self.lst(line.point(k))),
+        }
+    }
+
+    /// The probability of no delay at all.
+    pub(crate) fn none(&self) -> f64 {
+        match self {
+            Leaf::Waiting(waiting) => 1.0 - waiting.rho,
+            Leaf::Whole(whole) => whole.none(),
+            Leaf::Shape(_) | Leaf::Stages(_) | Leaf::Finite(_) | Leaf::Repeated(_) | Leaf::Preempted(_) => 0.0,
+        }
+    }
+
+    /// What tells it from others: leaves of the same are the same.
+    pub(crate) fn identity(&self) -> [u64; 3] {
+        let shared = |kind, address: *const ()| [kind, address as u64, 0];
+        match self {
+            Leaf::Shape(Shape::Constant(value)) => [0, value.to_bits(), 0],
+            Leaf::Shape(Shape::Exponential(mean)) => [1, mean.to_bits(), 0],
+            Leaf::Shape(Shape::Gamma { mean, scv }) => [2, mean.to_bits(), scv.to_bits()],
+            Leaf::Shape(Shape::Uniform { low, high }) => [3, low.to_bits(), high.to_bits()],
+            Leaf::Waiting(waiting) => shared(4, Arc::as_ptr(waiting).cast()),
+            Leaf::Stages(stages) => shared(5, Arc::as_ptr(stages).cast()),
+            Leaf::Finite(sojourn) => shared(6, Arc::as_ptr(sojourn).cast()),
+            Leaf::Repeated(repeated) => shared(7, Arc::as_ptr(repeated).cast()),
+            Leaf::Preempted(sojourn) => shared(8, Arc::as_ptr(sojourn).cast()),
+            Leaf::Whole(whole) => shared(9, Arc::as_ptr(whole).cast()),
         }
     }
 

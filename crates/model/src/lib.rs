@@ -18,6 +18,7 @@ mod root;
 pub mod score;
 pub mod station;
 pub mod switch;
+mod tails;
 
 pub use answer::{Load, NEAR_SATURATION, SwitchState, Warning};
 pub use distribution::Distribution;

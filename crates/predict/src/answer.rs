@@ -56,12 +56,8 @@ pub struct Delays {
 impl Delays {
     /// Of a distribution.
     pub(crate) fn of(delay: &Distribution) -> Result<Delays, ModelError> {
-        Ok(Delays {
-            mean_s: delay.mean(),
-            p50_s: delay.quantile(0.5)?,
-            p95_s: delay.quantile(0.95)?,
-            p99_s: delay.quantile(0.99)?,
-        })
+        let [p50_s, p95_s, p99_s] = delay.quantiles([0.5, 0.95, 0.99])?;
+        Ok(Delays { mean_s: delay.mean(), p50_s, p95_s, p99_s })
     }
 }
 

@@ -39,7 +39,7 @@ fn put_delays(row: &mut Row, delays: &Delays) {
 }
 
 fn quantiles(delay: &Distribution) -> Vec<(f64, f64)> {
-    shares().filter_map(|share| Some((share, delay.quantile(share).ok()?))).collect()
+    delay.curve(shares())
 }
 
 fn own_flow(scenario: &Scenario, flow: &FlowAnswer, name: String, item: usize) -> Row {
@@ -132,8 +132,9 @@ fn all_at_switch(scenario: &Scenario, prediction: &Prediction) -> Option<Row> {
     let shares: Vec<(f64, Distribution)> = parts.into_iter().map(|(rate, delay)| (rate / arrive, delay)).collect();
     let delay = Distribution::mixture(&shares).ok()?;
     row.put(Metric::DelayMean, Some(Figure::exact(delay.mean())));
-    for (metric, share) in [(Metric::DelayP50, 0.5), (Metric::DelayP95, 0.95), (Metric::DelayP99, 0.99)] {
-        row.put(metric, delay.quantile(share).ok().map(Figure::exact));
+    let found = delay.quantiles([0.5, 0.95, 0.99]).into_iter().flatten();
+    for (metric, delay_s) in [Metric::DelayP50, Metric::DelayP95, Metric::DelayP99].into_iter().zip(found) {
+        row.put(metric, Some(Figure::exact(delay_s)));
     }
     row.put(Metric::Loss, Some(Figure::exact(1.0 - arrive / sent)));
     row.delay_of = Some(AT_SWITCH);

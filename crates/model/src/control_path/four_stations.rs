@@ -192,7 +192,7 @@ fn processor(asked: &FourStations, returning: Option<&Returning>, lost: f64) -> 
     let both = match factors {
         Some(factors) if asked.agent_places.is_none() => {
             let law = jobs.scaled(factors.first + factors.again)?;
-            let waiting = Distribution::leaf(Leaf::Waiting(Arc::new(Waiting { law, rho: first.load.utilisation })));
+            let waiting = Distribution::leaf(Leaf::Waiting(Arc::new(Waiting::new(law, first.load.utilisation))));
             let [one, other] = [&asked.packet_in, &asked.packet_out].map(Distribution::law);
             Some((factors.correlation, Distribution::sum([&waiting, &one, &other])))
         }
@@ -268,7 +268,7 @@ fn station(
             let waiting_s = factor * rate * service.second_moment() / (2.0 * (1.0 - rho));
             let own = Distribution::law(service);
             let sojourn = if factor > 0.0 {
-                let waiting = Leaf::Waiting(Arc::new(Waiting { law: service.scaled(factor)?, rho }));
+                let waiting = Leaf::Waiting(Arc::new(Waiting::new(service.scaled(factor)?, rho)));
                 Distribution::sum([&Distribution::leaf(waiting), &own])
             } else {
                 own

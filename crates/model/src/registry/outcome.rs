@@ -49,8 +49,9 @@ impl Outcome {
 
     /// With the delays, `<prefix>p50` and so on, that these shares of the packets do not exceed.
     pub fn with_percentiles(mut self, prefix: &str, delay: &Distribution) -> Result<Outcome, ModelError> {
-        for (name, share) in PERCENTILES {
-            self = self.with(format!("{prefix}{name}"), "s", delay.quantile(share)?);
+        let found = delay.quantiles(PERCENTILES.map(|(_, share)| share))?;
+        for ((name, _), delay_s) in PERCENTILES.into_iter().zip(found) {
+            self = self.with(format!("{prefix}{name}"), "s", delay_s);
         }
         Ok(self)
     }

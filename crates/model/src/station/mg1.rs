@@ -38,7 +38,7 @@ pub fn mg1_waiting(arrival_rate: f64, service: &Law) -> Result<Distribution, Mod
 }
 
 fn waiting(service: &Law, rho: f64) -> Leaf {
-    Leaf::Waiting(Arc::new(Waiting { law: service.clone(), rho }))
+    Leaf::Waiting(Arc::new(Waiting::new(service.clone(), rho)))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ fn distributions(prediction: &Prediction, unit: &Unit) -> Figure {
     let line = |flow: &FlowAnswer| {
         let delay = flow.distribution.as_ref()?;
         let shares = (1..POINTS).map(|number| f64::from(number) / f64::from(POINTS)).chain([0.995, 0.999]);
-        let points = shares.filter_map(|share| Some(Point::new(unit.scaled(delay.quantile(share).ok()?), share)));
+        let points = delay.curve(shares).into_iter().map(|(share, delay_s)| Point::new(unit.scaled(delay_s), share));
         Some(Series::looking(name(flow), Look::Curve, points.collect()))
     };
     Figure::Chart(Chart {

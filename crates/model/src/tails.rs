@@ -1,0 +1,202 @@
+//! A delay's tail, asked for again and again: terms with the same continuous parts are inverted together, and each line of the inversion once.
+use crate::distribution::{Distribution, Term};
+use crate::inversion::{Inverse, points};
+use crate::leaf::Leaf;
+use crate::root::bracketed_to;
+use crate::{ModelError, check};
+use num_complex::Complex64;
+use std::collections::HashMap;
+
+/// How precise quantiles are, relative to them: tails that are inverted are precise to 1e-9 or so, and digits beyond that only cost.
+const QUANTILE: f64 = 1e-10;
+/// How often an upper end is doubled before a quantile is given up.
+const MAX_DOUBLINGS: u32 = 200;
+
+/// What a distribution is made of, by its continuous parts.
+pub(crate) struct Tails<'a> {
+    delay: &'a Distribution,
+    groups: Vec<Group<'a>>,
+    /// Constants of all terms, each once, from the smallest.
+    shifts: Vec<f64>,
+}
+
+/// Terms that differ in their constants only.
+struct Group<'a> {
+    leaves: &'a [Leaf],
+    /// Weights and constants.
+    terms: Vec<(f64, f64)>,
+    /// The probability that the continuous parts are nothing.
+    none: f64,
+    inverse: Inverse,
+}
+
+impl<'a> Tails<'a> {
+    pub(crate) fn of(delay: &'a Distribution) -> Tails<'a> {
+        let mut tails = Tails { delay, groups: Vec::new(), shifts: Vec::new() };
+        tails.gather(delay, 1.0, 0.0, &mut HashMap::new());
+        tails.shifts = tails.groups.iter().flat_map(|group| group.terms.iter().map(|(_, shift)| *shift)).collect();
+        tails.shifts.sort_by(f64::total_cmp);
+        tails.shifts.dedup();
+        tails
+    }
+
+    /// Adds the terms of a distribution, as often and as much later as that of which it is a part.
+    fn gather(&mut self, delay: &'a Distribution, weight: f64, shift: f64, known: &mut HashMap<Vec<[u64; 3]>, usize>) {
+        for term in delay.terms() {
+            let (weight, shift) = (weight * term.weight, shift + term.shift);
+            if let [Leaf::Whole(whole)] = term.leaves.as_slice() {
+                self.gather(whole, weight, shift, known);
+                continue;
+            }
+            let group = *known.entry(term.leaves.iter().map(Leaf::identity).collect()).or_insert_with(|| {
+                self.groups.push(Group::of(term));
+                self.groups.len() - 1
+            });
+            self.groups[group].terms.push((weight, shift));
+        }
+    }
+
+    /// The probability of more than `t` seconds.
+    pub(crate) fn above(&mut self, t: f64) -> f64 {
+        let mut sum = 0.0;
+        for group in &mut self.groups {
+            for at in 0..group.terms.len() {
+                let (weight, shift) = group.terms[at];
+                sum += weight * group.above(t - shift);
+            }
+        }
+        sum.clamp(0.0, 1.0)
+    }
+
+    /// The probability of just one of the terms' constants.
+    fn jump(&self, at: f64) -> f64 {
+        let of = |group: &Group<'_>| {
+            let there = group.terms.iter().filter(|(_, shift)| *shift == at).map(|(weight, _)| weight);
+            group.none * there.sum::<f64>()
+        };
+        self.groups.iter().map(of).sum()
+    }
+
+    /// The smallest delay that a share `p` of the packets do not exceed, in seconds.
+    ///
+    /// 1. The constant is looked for after which at most 1 - p are left: there the quantile is if they are more without those of just this delay.
+    /// 2. Otherwise it is between this constant and the one before, or above the last; there the tail is continuous.
+    pub(crate) fn quantile(&mut self, p: f64) -> Result<f64, ModelError> {
+        if !(p > 0.0 && p < 1.0) {
+            return Err(check::domain("quantile", p, "a number between 0 and 1, neither included"));
+        }
+        let over = 1.0 - p;
+        let shifts = std::mem::take(&mut self.shifts);
+        let next = shifts.partition_point(|shift| self.above(*shift) > over);
+        let (low, high) = (next.checked_sub(1).map(|before| shifts[before]), shifts.get(next).copied());
+        self.shifts = shifts;
+        let (low, high) = match (low, high) {
+            (None, high) => return Ok(high.unwrap_or(0.0)),
+            (_, Some(high)) if self.above(high) + self.jump(high) > over => return Ok(high),
+            (Some(low), Some(high)) => (low, high),
+            (Some(low), None) => (low, self.beyond(low, p)?),
+        };
+        // Where the tail is just the wanted one over a while, its beginning is asked for: 0 counts as below.
+        let strictly = |above: f64| if above > 0.0 { above } else { above.min(-f64::MIN_POSITIVE) };
+        Ok(bracketed_to(QUANTILE, low, high, |t| strictly(self.above(t) - over)))
+    }
+
+    /// A delay that is exceeded by fewer, above `low`.
+    fn beyond(&mut self, low: f64, p: f64) -> Result<f64, ModelError> {
+        let mut high = low.max(self.delay.mean() + 3.0 * self.delay.sd());
+        for _ in 0..MAX_DOUBLINGS {
+            if self.above(high) <= 1.0 - p {
+                return Ok(high);
+            }
+            high *= 2.0;
+        }
+        Err(ModelError::NoConvergence { what: format!("quantile {p} of a delay"), rounds: MAX_DOUBLINGS })
+    }
+}
+
+impl<'a> Group<'a> {
+    fn of(term: &'a Term) -> Group<'a> {
+        let none = term.leaves.iter().map(Leaf::none).product();
+        Group { leaves: &term.leaves, terms: Vec::new(), none, inverse: Inverse::default() }
+    }
+
+    /// The probability that the continuous parts are more than `t`.
+    fn above(&mut self, t: f64) -> f64 {
+        match self.leaves {
+            _ if t < 0.0 => 1.0,
+            [] => 0.0,
+            [leaf] => leaf.tail(t).unwrap_or_else(|| self.inverted(t)),
+            _ => self.inverted(t),
+        }
+    }
+
+    fn inverted(&mut self, t: f64) -> f64 {
+        if t == 0.0 {
+            return 1.0 - self.none;
+        }
+        let leaves = self.leaves;
+        let found = self.inverse.at(t, |line, stage| {
+            let mut product = vec![Complex64::ONE; points(stage).len()];
+            leaves.iter().for_each(|leaf| leaf.multiply(line, stage, &mut product));
+            product.iter().zip(points(stage)).map(|(all, k)| (Complex64::ONE - all) / line.point(k)).collect()
+        });
+        found.clamp(0.0, 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Law;
+    use crate::station::mg1_waiting;
+
+    /// Two queues, then a packet of three lengths.
+    fn way() -> Distribution {
+        let service = Law::lattice(&[1.0, 9.0, 24.0], &[0.6, 0.3, 0.1]).unwrap();
+        let waits = [0.02, 0.05].map(|rate| mg1_waiting(rate, &service).unwrap());
+        Distribution::sum([&waits[0], &waits[1], &Distribution::law(&service), &Distribution::constant(5.0).unwrap()])
+    }
+
+    #[test]
+    fn terms_with_the_same_parts_are_one_group() {
+        let way = way();
+        let tails = Tails::of(&way);
+        assert_eq!((tails.groups.len(), tails.groups[0].terms.len()), (1, 3));
+        assert_eq!(tails.shifts, [6.0, 14.0, 29.0]);
+    }
+
+    #[test]
+    fn who_waits_for_nothing_has_just_the_constants() {
+        let way = way();
+        let idle = (1.0 - 0.02 * 5.7) * (1.0 - 0.05 * 5.7);
+        for (p, expected) in [(0.6 * idle - 1e-6, 6.0), (0.01, 6.0)] {
+            assert_eq!(way.quantile(p).unwrap(), expected, "{p}");
+        }
+        // Just before a constant and at it: what has this delay is between.
+        let mut tails = Tails::of(&way);
+        let jump = tails.above(14.0 - 1e-7) - tails.above(14.0);
+        assert!((jump - 0.3 * idle).abs() < 1e-6 && (tails.jump(14.0) - 0.3 * idle).abs() < 1e-12, "{jump}");
+        let within = 1.0 - tails.above(14.0) - jump / 2.0;
+        assert_eq!(tails.quantile(within).unwrap(), 14.0);
+    }
+
+    #[test]
+    fn a_quantile_is_where_the_tail_is_its_share() {
+        let way = way();
+        for p in [0.3, 0.45, 0.5, 0.7, 0.8, 0.95, 0.99, 0.999] {
+            let found = way.quantile(p).unwrap();
+            let (before, after) = (way.cdf(found * (1.0 - 1e-6)), way.cdf(found * (1.0 + 1e-6)));
+            assert!(before <= p + 1e-6 && p - 1e-6 <= after, "{p}: {found}, {before} to {after}");
+        }
+    }
+
+    #[test]
+    fn many_terms_are_asked_as_they_are() {
+        // More terms than are kept apart in a sum.
+        let values: Vec<f64> = (1..=1000).map(f64::from).collect();
+        let law = Distribution::law(&Law::lattice(&values, &vec![0.001; 1000]).unwrap());
+        for (p, expected) in [(0.4995, 500.0), (0.0001, 1.0), (0.9999, 1000.0)] {
+            assert_eq!(law.quantile(p).unwrap(), expected, "{p}");
+        }
+    }
+}
