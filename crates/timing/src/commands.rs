@@ -117,6 +117,11 @@ impl<T> Commands<T> {
         self.waiting == 0 && self.current.is_none() && self.barriers.is_empty()
     }
 
+    /// Commands and barriers that wait.
+    pub(crate) fn waiting(&self) -> (usize, usize) {
+        (self.waiting + usize::from(self.current.is_some()), self.barriers.len())
+    }
+
     pub(crate) fn command(&mut self, now: Instant, item: T) {
         self.close(now);
         self.came += 1;

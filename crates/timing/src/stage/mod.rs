@@ -1,16 +1,17 @@
 //! All of a switch's timing together.
+mod agents;
+mod build;
+
 use crate::commands::{Commands, Step};
 use crate::lane::Lane;
 use crate::lateness::Lateness;
 use crate::record::MAX_RECORDS;
-use crate::server::{Drawn, Server};
-use crate::{GateQueue, Record, Tables, TimingError, Work, WorkKind};
+use crate::server::Server;
+use crate::{GateQueue, Record, Tables, Work, WorkKind};
+use agents::Agents;
 use std::collections::VecDeque;
 use std::time::Duration;
-use stream_number::{LAG, LANES, PACKET_IN, PACKET_OUT, TICK};
-use weir_model::switch::batch::Batching;
-use weir_profile::{ControlPath, Gate, MatchKind, Profile, Returns, ServiceTime, SwitchTiming};
-use weir_traffic::Stream;
+use weir_profile::MatchKind;
 use weir_units::Instant;
 
 /// What was held back.
@@ -69,6 +70,19 @@ pub struct Counts {
     pub records_lost: u64,
 }
 
+/// What waits at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waiting {
+    /// Commands, those that were begun included.
+    pub commands: usize,
+    /// Barriers.
+    pub barriers: usize,
+    /// Packets in the data path and at its gate.
+    pub packets: usize,
+    /// Packets on their way to the controller, or back.
+    pub control: usize,
+}
+
 /// What a switch with a profile holds back, until when.
 #[derive(Debug)]
 pub struct Stage<T> {
@@ -86,79 +100,7 @@ pub struct Stage<T> {
     lateness: Lateness,
 }
 
-/// What carries packets to the controller and back.
-#[derive(Debug)]
-struct Agents<T> {
-    servers: [Option<Server<(Part, T)>>; 2],
-    services: [Drawn; 2],
-    /// The first server does both jobs.
-    shared: bool,
-}
-
-impl<T> Agents<T> {
-    fn place(&self, part: Part) -> usize {
-        usize::from(part == Part::PacketOut && !self.shared)
-    }
-
-    /// Given back with what it is if there is no agent, or no room.
-    fn offer(&mut self, now: Instant, part: Part, bytes: u32, item: T) -> Result<(), (bool, T)> {
-        let place = self.place(part);
-        let service_ns = self.services[usize::from(part == Part::PacketOut)].draw_ns(bytes);
-        match &mut self.servers[place] {
-            Some(server) => server.offer(now, service_ns, (part, item)).map_err(|(_, item)| (true, item)),
-            None => Err((false, item)),
-        }
-    }
-}
-
-/// Numbers of the streams of random numbers.
-mod stream_number {
-    pub(super) const LAG: u64 = 0;
-    pub(super) const PACKET_IN: u64 = 1;
-    pub(super) const PACKET_OUT: u64 = 2;
-    pub(super) const TICK: u64 = 3;
-    /// And those after it.
-    pub(super) const LANES: u64 = 4;
-}
-
 impl<T> Stage<T> {
-    /// The stage of a switch with this profile; none if it takes no time. The same seed gives the same times.
-    ///
-    /// # Errors
-    /// The profile has parts that only formulas and simulations know what to do with, named.
-    pub fn new(profile: &Profile, seed: u64) -> Result<Option<Stage<T>>, TimingError> {
-        if !profile.takes_time() {
-            return Ok(None);
-        }
-        let stream = |number| Stream::new(seed, 0, number);
-        let timing = profile.timing.as_ref();
-        if let Some(timing) = timing {
-            refuse(profile, timing)?;
-        }
-        let batching = profile.tables.as_ref().map_or(Batching::NONE, |tables| tables.batching);
-        let lag = Drawn::new(profile.barrier.lag.as_ref(), stream(LAG))?;
-        let gate = timing.and_then(|timing| timing.gate).map(|gate| {
-            // Where its ticks lie has nothing to do with when anything else happens.
-            let every = match gate {
-                Gate::Tick { every, .. } | Gate::Batch { timeout: every, .. } => every,
-            };
-            let first = stream(TICK).below(u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1));
-            GateQueue::new(gate, Instant::from_nanos(first))
-        });
-        Ok(Some(Stage {
-            commands: Commands::new(batching, profile.barrier.waits, lag),
-            tables: profile.tables.clone().map(Tables::new),
-            lanes: lanes(profile, seed)?,
-            gate,
-            agents: agents(timing, seed)?,
-            write: timing.map_or(Duration::ZERO, |timing| timing.write),
-            passes_again: timing.is_some_and(|timing| timing.returns == Returns::Fifo),
-            records: VecDeque::new(),
-            counts: Counts::default(),
-            lateness: Lateness::default(),
-        }))
-    }
-
     /// The tables as the profile sees them, to be told what happens to entries; none if changes take no time.
     pub fn tables(&mut self) -> Option<&mut Tables> {
         self.tables.as_mut()
@@ -321,6 +263,15 @@ impl<T> Stage<T> {
         self.records.drain(..).collect()
     }
 
+    /// What waits at the moment.
+    pub fn waiting(&self) -> Waiting {
+        let (commands, barriers) = self.commands.waiting();
+        let lanes: usize = self.lanes.iter().map(|lane| lane.server.len()).sum();
+        let packets = lanes + self.gate.as_ref().map_or(0, GateQueue::len);
+        let control = self.agents.servers.iter().flatten().map(Server::len).sum();
+        Waiting { commands, barriers, packets, control }
+    }
+
     /// What went through so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -338,54 +289,4 @@ enum Place {
     Lane(usize),
     Agent(usize),
     Gate,
-}
-
-fn refuse(profile: &Profile, timing: &SwitchTiming) -> Result<(), TimingError> {
-    let unsuitable = |found, expected| Err(TimingError::Unsuitable { profile: profile.name.clone(), found, expected });
-    match timing {
-        SwitchTiming { control: ControlPath::Measured { .. }, .. } => unsuitable(
-            "timing.control, which has the controller in it",
-            "packet_in and packet_out: the controller is a real one",
-        ),
-        SwitchTiming { returns: Returns::Priority { .. }, .. } => {
-            unsuitable("timing.returns in order of priority", "direct or fifo: others are for formulas and stations")
-        }
-        SwitchTiming { gate: Some(Gate::Batch { stages: 2.., .. }), .. } => {
-            unsuitable("timing.batch with two stages", "one: others are for formulas and stations")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A lane for each level; one for all if there are none.
-fn lanes<T>(profile: &Profile, seed: u64) -> Result<Vec<Lane<T>>, TimingError> {
-    let timing = profile.timing.as_ref();
-    let (data, limit) = (timing.and_then(|timing| timing.data.as_ref()), timing.and_then(|timing| timing.data_buffer));
-    let lane = |(number, forwarding): (u64, Option<&weir_profile::LevelForwarding>)| {
-        Ok(Lane::new(Drawn::new(data, Stream::new(seed, 0, LANES + number))?, forwarding, limit))
-    };
-    if profile.forwarding.is_empty() {
-        return Ok(vec![lane((0, None))?]);
-    }
-    (0..).zip(profile.forwarding.iter().map(Option::as_ref)).map(lane).collect()
-}
-
-fn agents<T>(timing: Option<&SwitchTiming>, seed: u64) -> Result<Agents<T>, TimingError> {
-    let (mut packet_in, mut packet_out, mut both, mut limit): (Option<&ServiceTime>, Option<&ServiceTime>, _, _) =
-        (None, None, false, None);
-    if let Some(ControlPath::Agents { packet_in: up, packet_out: down, shared, buffer }) =
-        timing.map(|timing| &timing.control)
-    {
-        (packet_in, packet_out, both, limit) = (up.as_ref(), down.as_ref(), *shared, *buffer);
-    }
-    let shared = both && (packet_in.is_some() || packet_out.is_some());
-    let server = |is_there: bool| is_there.then(|| Server::new(limit));
-    Ok(Agents {
-        servers: [server(packet_in.is_some() || shared), server(packet_out.is_some() && !shared)],
-        services: [
-            Drawn::new(packet_in, Stream::new(seed, 0, PACKET_IN))?,
-            Drawn::new(packet_out, Stream::new(seed, 0, PACKET_OUT))?,
-        ],
-        shared,
-    })
 }

@@ -1,0 +1,54 @@
+//! What carries packets to the controller and back.
+use super::Part;
+use super::build::stream_number::{PACKET_IN, PACKET_OUT};
+use crate::TimingError;
+use crate::server::{Drawn, Server};
+use weir_profile::{ControlPath, ServiceTime, SwitchTiming};
+use weir_traffic::Stream;
+use weir_units::Instant;
+
+/// What carries packets to the controller and back.
+#[derive(Debug)]
+pub(super) struct Agents<T> {
+    pub(super) servers: [Option<Server<(Part, T)>>; 2],
+    services: [Drawn; 2],
+    /// The first server does both jobs.
+    shared: bool,
+}
+
+impl<T> Agents<T> {
+    /// Those of a switch.
+    pub(super) fn new(timing: Option<&SwitchTiming>, seed: u64) -> Result<Agents<T>, TimingError> {
+        let (mut packet_in, mut packet_out, mut both, mut limit): (Option<&ServiceTime>, Option<&ServiceTime>, _, _) =
+            (None, None, false, None);
+        if let Some(ControlPath::Agents { packet_in: up, packet_out: down, shared, buffer }) =
+            timing.map(|timing| &timing.control)
+        {
+            (packet_in, packet_out, both, limit) = (up.as_ref(), down.as_ref(), *shared, *buffer);
+        }
+        let shared = both && (packet_in.is_some() || packet_out.is_some());
+        let server = |is_there: bool| is_there.then(|| Server::new(limit));
+        Ok(Agents {
+            servers: [server(packet_in.is_some() || shared), server(packet_out.is_some() && !shared)],
+            services: [
+                Drawn::new(packet_in, Stream::new(seed, 0, PACKET_IN))?,
+                Drawn::new(packet_out, Stream::new(seed, 0, PACKET_OUT))?,
+            ],
+            shared,
+        })
+    }
+
+    fn place(&self, part: Part) -> usize {
+        usize::from(part == Part::PacketOut && !self.shared)
+    }
+
+    /// Given back with what it is if there is no agent, or no room.
+    pub(super) fn offer(&mut self, now: Instant, part: Part, bytes: u32, item: T) -> Result<(), (bool, T)> {
+        let place = self.place(part);
+        let service_ns = self.services[usize::from(part == Part::PacketOut)].draw_ns(bytes);
+        match &mut self.servers[place] {
+            Some(server) => server.offer(now, service_ns, (part, item)).map_err(|(_, item)| (true, item)),
+            None => Err((false, item)),
+        }
+    }
+}

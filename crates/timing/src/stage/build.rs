@@ -1,0 +1,94 @@
+//! What a profile makes of a stage.
+use super::agents::Agents;
+use super::{Counts, Stage};
+use crate::commands::Commands;
+use crate::lane::Lane;
+use crate::lateness::Lateness;
+use crate::server::Drawn;
+use crate::{GateQueue, Tables, TimingError};
+use std::collections::VecDeque;
+use std::time::Duration;
+use stream_number::{LAG, LANES, TICK};
+use weir_model::switch::batch::Batching;
+use weir_profile::{ControlPath, Gate, Profile, Returns, SwitchTiming};
+use weir_traffic::Stream;
+use weir_units::Instant;
+
+/// Numbers of the streams of random numbers.
+pub(super) mod stream_number {
+    pub(in crate::stage) const LAG: u64 = 0;
+    pub(in crate::stage) const PACKET_IN: u64 = 1;
+    pub(in crate::stage) const PACKET_OUT: u64 = 2;
+    pub(in crate::stage) const TICK: u64 = 3;
+    /// And those after it.
+    pub(in crate::stage) const LANES: u64 = 4;
+}
+
+impl<T> Stage<T> {
+    /// The stage of a switch with this profile; none if it takes no time. The same seed gives the same times.
+    ///
+    /// # Errors
+    /// The profile has parts that only formulas and simulations know what to do with, named.
+    pub fn new(profile: &Profile, seed: u64) -> Result<Option<Stage<T>>, TimingError> {
+        if !profile.takes_time() {
+            return Ok(None);
+        }
+        let stream = |number| Stream::new(seed, 0, number);
+        let timing = profile.timing.as_ref();
+        if let Some(timing) = timing {
+            refuse(profile, timing)?;
+        }
+        let batching = profile.tables.as_ref().map_or(Batching::NONE, |tables| tables.batching);
+        let lag = Drawn::new(profile.barrier.lag.as_ref(), stream(LAG))?;
+        let gate = timing.and_then(|timing| timing.gate).map(|gate| {
+            // Where its ticks lie has nothing to do with when anything else happens.
+            let every = match gate {
+                Gate::Tick { every, .. } | Gate::Batch { timeout: every, .. } => every,
+            };
+            let first = stream(TICK).below(u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1));
+            GateQueue::new(gate, Instant::from_nanos(first))
+        });
+        Ok(Some(Stage {
+            commands: Commands::new(batching, profile.barrier.waits, lag),
+            tables: profile.tables.clone().map(Tables::new),
+            lanes: lanes(profile, seed)?,
+            gate,
+            agents: Agents::new(timing, seed)?,
+            write: timing.map_or(Duration::ZERO, |timing| timing.write),
+            passes_again: timing.is_some_and(|timing| timing.returns == Returns::Fifo),
+            records: VecDeque::new(),
+            counts: Counts::default(),
+            lateness: Lateness::default(),
+        }))
+    }
+}
+
+fn refuse(profile: &Profile, timing: &SwitchTiming) -> Result<(), TimingError> {
+    let unsuitable = |found, expected| Err(TimingError::Unsuitable { profile: profile.name.clone(), found, expected });
+    match timing {
+        SwitchTiming { control: ControlPath::Measured { .. }, .. } => unsuitable(
+            "timing.control, which has the controller in it",
+            "packet_in and packet_out: the controller is a real one",
+        ),
+        SwitchTiming { returns: Returns::Priority { .. }, .. } => {
+            unsuitable("timing.returns in order of priority", "direct or fifo: others are for formulas and stations")
+        }
+        SwitchTiming { gate: Some(Gate::Batch { stages: 2.., .. }), .. } => {
+            unsuitable("timing.batch with two stages", "one: others are for formulas and stations")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A lane for each level; one for all if there are none.
+fn lanes<T>(profile: &Profile, seed: u64) -> Result<Vec<Lane<T>>, TimingError> {
+    let timing = profile.timing.as_ref();
+    let (data, limit) = (timing.and_then(|timing| timing.data.as_ref()), timing.and_then(|timing| timing.data_buffer));
+    let lane = |(number, forwarding): (u64, Option<&weir_profile::LevelForwarding>)| {
+        Ok(Lane::new(Drawn::new(data, Stream::new(seed, 0, LANES + number))?, forwarding, limit))
+    };
+    if profile.forwarding.is_empty() {
+        return Ok(vec![lane((0, None))?]);
+    }
+    (0..).zip(profile.forwarding.iter().map(Option::as_ref)).map(lane).collect()
+}
