@@ -42,14 +42,17 @@ mod timeouts;
 mod trace;
 mod types;
 mod validate;
+mod watched;
 
 pub use agent::{FlowWalk, LongReply};
 pub use cache::{CacheCounts, CacheState};
 pub use drops::{DropReason, Drops};
+pub use flow_mod::Subject;
 pub use forward::Worker;
 pub use meter::{MAX_BANDS, MAX_METERS};
 pub use ports::MAX_PORTS;
 pub use shape::describe::{Probes, TableShape};
+pub use table::EntryChange;
 pub use trace::{Trace, TraceCycles, TraceStep, TraceTimes};
 pub use types::{
     ChannelId, DatapathConfig, FailMode, Lookup, Output, PacketInLimit, PortCounters, PortQueue, PortQueues,

@@ -53,6 +53,8 @@ pub(crate) struct Live<'a> {
     pub(crate) out: &'a mut Output,
     /// Where the last output's port is in `out.frames`: packets of a batch often leave together.
     last: usize,
+    /// Where the names of entries that packets meet are written down, if somebody asks.
+    met: Option<&'a mut Vec<u64>>,
 }
 
 impl<'a> Live<'a> {
@@ -64,7 +66,12 @@ impl<'a> Live<'a> {
         pool: &'a mut FramePool,
         out: &'a mut Output,
     ) -> Live<'a> {
-        Live { now, tables, groups, plane, pool, out, last: 0 }
+        Live { now, tables, groups, plane, pool, out, last: 0, met: None }
+    }
+
+    /// The same, writing down the names of entries that packets meet.
+    pub(crate) fn noting(self, met: &'a mut Vec<u64>) -> Live<'a> {
+        Live { met: Some(met), ..self }
     }
 
     /// Offers a packet to the channels that `wants` picks; each says how many bytes it gets at most.
@@ -207,6 +214,9 @@ impl Effects for Live<'_> {
     fn looked_up(&mut self, table: u8, found: Option<(EntryId, &FlowEntry)>, bytes: usize) {
         let Some(table) = self.tables.get(usize::from(table)) else { return };
         table.met(WorkerNo::ENGINE, self.now, found.map(|(id, _)| id), bytes);
+        if let (Some(met), Some((_, entry))) = (&mut self.met, found) {
+            met.push(entry.stamp);
+        }
     }
 
     #[cold]

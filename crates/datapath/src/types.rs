@@ -139,6 +139,11 @@ impl Output {
         }
     }
 
+    /// Adds a frame for a port.
+    pub fn add_frame(&mut self, port: PortNo, frame: Frame) {
+        self.send(port, frame, 0);
+    }
+
     /// Adds what another has, behind what is here.
     pub(crate) fn append(&mut self, other: Output) {
         for (port, frames) in other.frames {

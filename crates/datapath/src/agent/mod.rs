@@ -97,6 +97,14 @@ fn start_of(message: &Message, version: Version) -> Vec<u8> {
 }
 
 impl Datapath {
+    /// Answers a channel's message with an error instead of handling it.
+    pub fn refuse_message(&self, channel: ChannelId, message: &Message, error: ErrorType, out: &mut Output) {
+        // A channel that is not up (any more) gets no answer.
+        let Some(version) = self.plane.channels.version(channel) else { return };
+        let body = Body::Error(ErrorMessage { error, data: start_of(message, version).into() });
+        out.messages.push((channel, Message { xid: message.xid, body }));
+    }
+
     /// What follows every message: what packets taught is learnt, what changed is told.
     pub(crate) fn settle(&mut self, now: Instant, out: &mut Output) {
         if !self.plane.to_learn.is_empty() && !self.is_busy() {

@@ -48,7 +48,7 @@ impl Datapath {
         self.plane.channels.auxiliaries().main_of(channel)
     }
 
-    pub(super) fn role_of(&self, channel: ChannelId) -> Role {
+    pub(crate) fn role_of(&self, channel: ChannelId) -> Role {
         self.plane.channels.get(channel).map_or(Role::Equal, |channel| channel.role)
     }
 

@@ -1,7 +1,9 @@
 //! Applying flow-mods to the tables (OpenFlow 1.3.5, 6.4; OpenFlow 1.0.0, 4.6).
+mod subject;
 mod sweep;
 mod v10;
 
+pub use subject::Subject;
 pub(crate) use sweep::{Clear, STEP, Sweep};
 pub(crate) use v10::in_v10_order;
 
@@ -16,7 +18,6 @@ use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings, Written};
 use crate::timeouts::{TimerId, Timers};
 use crate::validate::{self, Known, Place};
 use std::borrow::Cow;
-use std::sync::Arc;
 use sweep::{Add, Modify};
 use weir_openflow::Version;
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFailed, MeterModFailed};
@@ -73,26 +74,19 @@ impl Tables<'_> {
         gone: &mut Vec<FlowRemoved>,
     ) -> Result<Option<Sweep<'a>>, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
-        let is_delete = matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
-        let is_one_table = self.settings.get(usize::from(flow.table.0)).is_some_and(|table| table.is_there);
-        if !(is_one_table || is_delete && flow.table == TableId::ALL) {
-            return Err(FlowModFailed::BadTableId.into());
-        }
+        self.check_table(flow)?;
         let words = WordMatches::new(&key, &mask);
         // In a large table an entry is in no cache: it comes while the rest of the message is looked at.
         let table = self.tables.get(usize::from(flow.table.0));
         let fetched = table.and_then(|table| table.fetch(&words));
-        if is_delete {
+        if is_delete(flow) {
             if let Some(table) = table {
                 table.fetch_entry(fetched);
             }
-            // Only deletes are filtered by what entries do (OpenFlow 1.3.5, 6.4).
-            let filter =
-                Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, words) };
-            return self.begin(now, Sweep::delete(filter), gone);
+            return self.begin(now, Sweep::delete(Filter::of_delete(flow, words)), gone);
         }
-        check_flags(flow.flags)?;
-        let program = self.compile(flow, version, key, mask)?;
+        let program = self.check(flow, version, key, mask)?;
+        let program = self.programs.share(program);
         if let Some(table) = self.tables.get(usize::from(flow.table.0)) {
             table.fetch_entry(fetched);
         }
@@ -125,13 +119,18 @@ impl Tables<'_> {
         self.finish(now, left, gone)
     }
 
-    fn compile(
-        &mut self,
-        flow: &FlowMod,
-        version: Version,
-        key: FlowKey,
-        mask: FlowMask,
-    ) -> Result<Arc<Program>, ErrorType> {
+    /// Whether a flow-mod names a table, or may name all.
+    fn check_table(&self, flow: &FlowMod) -> Result<(), ErrorType> {
+        let is_one_table = self.settings.get(usize::from(flow.table.0)).is_some_and(|table| table.is_there);
+        if is_one_table || is_delete(flow) && flow.table == TableId::ALL {
+            return Ok(());
+        }
+        Err(FlowModFailed::BadTableId.into())
+    }
+
+    /// What entries are to do, if a flow-mod that adds or modifies them is right.
+    fn check(&self, flow: &FlowMod, version: Version, key: FlowKey, mask: FlowMask) -> Result<Program, ErrorType> {
+        check_flags(flow.flags)?;
         let is_egress = self.first_egress.is_some_and(|first| flow.table.0 >= first);
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
         // From other tables none leads into those for egress (OpenFlow 1.5.1, 5.1).
@@ -149,7 +148,7 @@ impl Tables<'_> {
         validate::actions(set, &known, Place::Entry, version)?;
         self.groups.check_actions(program.actions())?;
         self.check_settings(flow, &mask, &program)?;
-        Ok(self.programs.share(program))
+        Ok(program)
     }
 
     /// Whether the table was left able to do what an entry asks for.
@@ -319,6 +318,11 @@ impl Filter {
         }
     }
 
+    /// The entries that a delete means: only these are filtered by what entries do (OpenFlow 1.3.5, 6.4).
+    fn of_delete(flow: &FlowMod, words: WordMatches) -> Filter {
+        Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, words) }
+    }
+
     /// The filter of a statistics request.
     ///
     /// # Errors
@@ -353,6 +357,10 @@ impl Filter {
             && (self.out_port == PortNo::ANY || program.outputs_to(self.out_port))
             && (self.out_group == GroupId::ANY || program.sends_to(self.out_group))
     }
+}
+
+fn is_delete(flow: &FlowMod) -> bool {
+    matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict)
 }
 
 fn check_flags(flags: FlowFlags) -> Result<(), ErrorType> {

@@ -178,7 +178,7 @@ impl What<'_> {
 
 impl Filter {
     /// The entries of a table that it may let through, where few are to be looked at.
-    fn few(&self, table: &FlowTable) -> Option<Vec<EntryId>> {
+    pub(super) fn few(&self, table: &FlowTable) -> Option<Vec<EntryId>> {
         match self.strict {
             Some(priority) => Some(table.find(&self.words, priority).into_iter().collect()),
             None => table.few_within(&self.words),

@@ -10,6 +10,7 @@ mod pending;
 mod reach;
 mod settings;
 mod vacancy;
+mod watch;
 mod written;
 
 pub(crate) use crate::shape::FlowCounter;
@@ -23,10 +24,12 @@ pub(crate) use metered::Metered;
 pub(crate) use reach::Reach;
 pub(crate) use settings::TableSettings;
 pub(crate) use vacancy::{VacancyEvents, percent};
+pub use watch::EntryChange;
 pub(crate) use written::Written;
 
 use eviction::Eviction;
 use pending::Pending;
+use watch::Watch;
 
 use crate::Lookup;
 use crate::program::Program;
@@ -52,6 +55,8 @@ pub(crate) struct FlowTable {
     counts: Counts,
     /// While a bundle changes it that is to take effect as one.
     pending: Option<Box<Pending>>,
+    /// While somebody keeps a record of its entries.
+    watch: Option<Box<Watch>>,
 }
 
 impl FlowTable {
@@ -68,6 +73,7 @@ impl FlowTable {
             reach: Reach::default(),
             counts: Counts::default(),
             pending: None,
+            watch: None,
         }
     }
 
@@ -166,6 +172,9 @@ impl FlowTable {
         self.metered.swap(Some(&entry.program), Some(&program));
         self.classifier.set_verdict(id, verdict);
         self.reach.does(verdict);
+        if let Some(watch) = &mut self.watch {
+            watch.modified(entry);
+        }
         Some(std::mem::replace(&mut entry.program, program))
     }
 
@@ -285,6 +294,10 @@ impl FlowTable {
         self.eviction.came(id, &entry);
         self.classifier.set_verdict(id, verdict);
         self.reach.does(verdict);
+        if let Some(watch) = &mut self.watch {
+            watch.went(former);
+            watch.came(&entry);
+        }
         Some(std::mem::replace(former, entry))
     }
 
@@ -335,6 +348,9 @@ impl FlowTable {
         let verdict = self.verdict_of(&entry.program);
         self.classifier.set_verdict(id, verdict);
         self.reach.came(words, verdict);
+        if let Some(watch) = &mut self.watch {
+            watch.came(entry);
+        }
     }
 
     /// Removes an entry.
@@ -352,6 +368,9 @@ impl FlowTable {
         self.groups.swap(Some(&entry.program), None);
         self.eviction.went(id, &entry);
         self.metered.swap(Some(&entry.program), None);
+        if let Some(watch) = &mut self.watch {
+            watch.went(&entry);
+        }
         Some(entry)
     }
 

@@ -1,0 +1,63 @@
+//! What a flow-mod is about, told without carrying it out.
+use super::{Filter, Tables, is_delete};
+use crate::shape::WordMatches;
+use weir_openflow::Version;
+use weir_openflow::model::{ErrorType, FlowCommand, FlowMod};
+
+/// What a flow-mod would do to the entries as they are. Entries have their names of [`EntryChange`](crate::EntryChange).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// It adds an entry.
+    Add {
+        /// Of this priority.
+        priority: u16,
+    },
+    /// It gives these other instructions, or puts another in the place of one.
+    Modify(Vec<u64>),
+    /// It deletes these.
+    Delete(Vec<u64>),
+    /// It is no flow-mod, or will be refused.
+    Nothing,
+}
+
+impl Tables<'_> {
+    /// What a flow-mod would do. That its table may be full, or that it may overlap with others, is not looked at.
+    ///
+    /// # Errors
+    /// As when it is carried out.
+    pub(crate) fn subject(&self, flow: &FlowMod, version: Version) -> Result<Subject, ErrorType> {
+        let (key, mask) = flow.matching.key_and_mask()?;
+        self.check_table(flow)?;
+        let words = WordMatches::new(&key, &mask);
+        if is_delete(flow) {
+            return Ok(Subject::Delete(self.names(&Filter::of_delete(flow, words))));
+        }
+        self.check(flow, version, key, mask)?;
+        let adds = Ok(Subject::Add { priority: flow.priority });
+        if flow.command == FlowCommand::Add {
+            let table = &self.tables[usize::from(flow.table.0)];
+            let same = table.find(&words, flow.priority).and_then(|id| table.get(id));
+            return same.map_or(adds, |same| Ok(Subject::Modify(vec![same.stamp])));
+        }
+        let names = self.names(&Filter::of_flow_mod(flow, words));
+        // 1.0 adds what it does not find to modify.
+        if names.is_empty() && version == Version::V10 { adds } else { Ok(Subject::Modify(names)) }
+    }
+
+    /// The entries that a filter lets through.
+    fn names(&self, filter: &Filter) -> Vec<u64> {
+        let mut names = Vec::new();
+        for (_, table) in (0..).zip(&*self.tables).filter(|(number, _)| filter.is_about(*number)) {
+            let mut look = |id, entry: &crate::table::FlowEntry| {
+                if filter.lets(entry, || table.words_of(id, entry)) {
+                    names.push(entry.stamp);
+                }
+            };
+            match filter.few(table) {
+                Some(few) => few.into_iter().for_each(|id| _ = table.get(id).map(|entry| look(id, entry))),
+                None => table.iter().for_each(|(id, entry)| look(id, entry)),
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,83 @@
+//! For who lets the datapath's changes and packets take time: what messages are about, what happened to entries, and packets one by one.
+use crate::effects::Forwarder as _;
+use crate::flow_mod::in_v10_order;
+use crate::live::Live;
+use crate::packet::Packet;
+use crate::table::FlowTable;
+use crate::{ChannelId, Datapath, DropReason, EntryChange, Output, Subject, execute, pipeline};
+use weir_openflow::model::nicira::NxMessage;
+use weir_openflow::model::role::Role;
+use weir_openflow::model::{Body, PortNo};
+use weir_packet::{Field, Frame, FramePool, Parsed};
+use weir_units::Instant;
+
+impl Datapath {
+    /// Writes down from now on what happens to flow entries, beginning with those that are there; [`Datapath::entry_changes`] is to be called every now
+    /// and then.
+    pub fn watch_entries(&mut self) {
+        self.tables.iter_mut().for_each(FlowTable::watch);
+    }
+
+    /// Appends what happened to flow entries since this was called last, table by table.
+    pub fn entry_changes(&mut self, into: &mut Vec<EntryChange>) {
+        self.tables.iter_mut().for_each(|table| table.take_changes(into));
+    }
+
+    /// Counts what may have changed flow entries, and more: as long as it stays, [`Datapath::entry_changes`] has nothing new.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// What a channel's flow-mod would do to the entries as they are; nothing, if it is none or will be refused.
+    pub fn subject(&mut self, channel: ChannelId, body: &Body) -> Subject {
+        let Some(version) = self.plane.channels.version(channel).filter(|_| self.role_of(channel) != Role::Slave)
+        else {
+            return Subject::Nothing;
+        };
+        let found = match body {
+            Body::FlowMod(flow) => self.tables().subject(&in_v10_order(flow, version), version),
+            Body::Nx(message) => match &**message {
+                // 1.0's order of entries is not that of Nicira's.
+                NxMessage::FlowMod(flow) => self.tables().subject(flow, version),
+                _ => return Subject::Nothing,
+            },
+            _ => return Subject::Nothing,
+        };
+        found.unwrap_or(Subject::Nothing)
+    }
+
+    /// Runs a frame that came in on a port through the pipeline; appends the names of the entries that it met, in their order.
+    pub fn process_one(
+        &mut self,
+        now: Instant,
+        in_port: PortNo,
+        mut frame: Frame,
+        pool: &mut FramePool,
+        out: &mut Output,
+        met: &mut Vec<u64>,
+    ) {
+        let (is_standalone, drops_fragments) = (self.is_standalone(), self.drops_fragments);
+        let may_receive = self.plane.ports.may_receive(in_port);
+        let mut live = Live::new(now, &self.tables, &self.groups, &mut self.plane, pool, out).noting(met);
+        let parsed = may_receive.and_then(|()| Parsed::of(&frame, in_port).map_err(|_| DropReason::TooShort));
+        let passed = parsed.and_then(|parsed| {
+            let is_dropped = drops_fragments && parsed.key.get(Field::IpFrag) != 0;
+            if is_dropped { Err(DropReason::Fragment) } else { Ok(parsed) }
+        });
+        match passed {
+            Err(reason) => return live.refuse(&mut frame, reason),
+            Ok(mut parsed) => {
+                let mut packet = Packet::new(&mut frame, &mut parsed, in_port);
+                if is_standalone {
+                    execute::normal(&mut packet, &mut live);
+                } else {
+                    pipeline::run(&self.tables, &mut packet, &mut self.set, &mut live);
+                }
+                packet.finish(&mut live);
+            }
+        }
+        if !self.plane.to_learn.is_empty() && !self.is_busy() {
+            self.learn(now, out);
+        }
+    }
+}
