@@ -129,6 +129,25 @@ impl Profile {
         check::profile(document, found).map_err(wrong)
     }
 
+    /// What is written of a device's times elsewhere, as a profile of that name.
+    pub fn of_timing(name: &str, timing: SwitchTiming) -> Profile {
+        Profile {
+            name: name.to_owned(),
+            device: format!("{name}, as it is described with the network"),
+            origin: Origin::Assumed,
+            source: "The network's description".to_owned(),
+            measured_with: None,
+            date: None,
+            runs: None,
+            tables: None,
+            levels: Vec::new(),
+            forwarding: Vec::new(),
+            barrier: Barrier { waits: true, lag: None },
+            timing: Some(timing),
+            evidence: BTreeMap::new(),
+        }
+    }
+
     /// Whether a switch with it takes longer than it would by itself.
     pub fn takes_time(&self) -> bool {
         self.origin != Origin::Native

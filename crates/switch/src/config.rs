@@ -10,6 +10,7 @@ use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 use weir_openflow::session::SessionConfig;
 use weir_port::{Port, PortError, PortSpec};
+use weir_profile::Profile;
 use weir_scenario::{Fabric, VirtualSwitch};
 use weir_tls::Files;
 use weir_units::SystemClock;
@@ -45,6 +46,8 @@ pub struct SwitchConfig {
     /// How long the engine polls without finding anything before it sleeps. More costs CPU time, less costs a wake-up
     /// (some microseconds) more often.
     pub spin: Spin,
+    /// The device whose time it takes; none: its own. It runs on one thread then, and has no virtual switches.
+    pub profile: Option<ProfileConfig>,
     /// What its times count from; whoever hands in a copy can compare its own times with those that ports are told.
     pub clock: SystemClock,
 }
@@ -66,9 +69,19 @@ impl Default for SwitchConfig {
             session: SessionConfig::default(),
             controller_versions: Vec::new(),
             spin: Spin::Auto,
+            profile: None,
             clock: SystemClock::start(),
         }
     }
+}
+
+/// A device to be like in time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileConfig {
+    /// What is known of it.
+    pub profile: Box<Profile>,
+    /// What its random times are drawn by: the same gives the same.
+    pub seed: u64,
 }
 
 /// Opens a port again after its device vanished.

@@ -1,12 +1,12 @@
 //! A running switch, as its owner sees it.
-use crate::config::{PortConfig, SwitchConfig};
+use crate::config::{PortConfig, ProfileConfig, SwitchConfig};
 use crate::control::{self, Absent, Control, Order, Registry, Start};
 use crate::ctl::server::Server;
 use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
 use crate::snapshot::Snapshot;
 use crate::targets::ListenTarget;
-use crate::threads::{Machine, ThreadsError};
+use crate::threads::{Machine, Mode, ThreadsConfig, ThreadsError};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -46,6 +46,10 @@ pub enum SwitchError {
     Request(String),
     #[error("virtual switch {name}: {problem}")]
     Virtual { name: String, problem: String },
+    #[error(transparent)]
+    Timing(#[from] weir_timing::TimingError),
+    #[error("profile {profile}: {problem}")]
+    Profile { profile: String, problem: &'static str },
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     #[error(transparent)]
@@ -91,6 +95,10 @@ impl Switch {
         for port in config.ports {
             worker.add_port(port)?;
         }
+        if let Some(profile) = &config.profile {
+            refuse_beside(profile, &config.threads, config.virtual_switches.is_empty())?;
+            worker.start_profile(profile)?;
+        }
         worker.install(&config.entries)?;
         if let Some(fabric) = config.fabric {
             worker.set_fabric(fabric);
@@ -128,6 +136,23 @@ impl Switch {
         }
         Ok(handle)
     }
+}
+
+/// A profile is of one switch on one thread: its data path is a queue, which several would have to share.
+fn refuse_beside(config: &ProfileConfig, threads: &ThreadsConfig, is_whole: bool) -> Result<(), SwitchError> {
+    let wrong = |problem| Err(SwitchError::Profile { profile: config.profile.name.clone(), problem });
+    if !config.profile.takes_time() {
+        return Ok(());
+    }
+    if threads.mode != Mode::RunToCompletion || threads.workers != 1 {
+        return wrong(
+            "found several threads, expected --mode rtc and --workers 1: the device's data path is one queue",
+        );
+    }
+    if !is_whole {
+        return wrong("found virtual switches, expected none: a profile is of one switch");
+    }
+    Ok(())
 }
 
 /// What TLS needs, if anything uses it.

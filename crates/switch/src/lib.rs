@@ -14,9 +14,10 @@ mod socket;
 pub mod spin;
 pub mod targets;
 pub mod threads;
+pub mod timed;
 pub mod virtuals;
 
-pub use config::{PortArgument, PortConfig, SwitchConfig};
+pub use config::{PortArgument, PortConfig, ProfileConfig, SwitchConfig};
 pub use handle::{Switch, SwitchError, SwitchHandle};
 pub use snapshot::{
     ChannelSnapshot, ChannelState, CrosspointSnapshot, PortSnapshot, QueueSnapshot, Snapshot, TableSnapshot,
@@ -25,5 +26,6 @@ pub use snapshot::{
 pub use socket::SocketFile;
 pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
+pub use timed::TimingSnapshot;
 pub use virtuals::convert::fail_mode;
 pub use weir_tls::Files as TlsFiles;

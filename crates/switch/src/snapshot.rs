@@ -2,6 +2,7 @@
 use crate::control::Registry;
 use crate::engine::EngineSnapshot;
 use crate::handle::Identity;
+use crate::timed::TimingSnapshot;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_openflow::model::PortNo;
@@ -31,6 +32,9 @@ pub struct Snapshot {
     /// Those who watch where its time goes at the moment.
     #[serde(default)]
     pub perf_watchers: u32,
+    /// How it keeps its profile's times, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing: Option<TimingSnapshot>,
     /// Control channels, up or being tried.
     pub channels: Vec<ChannelSnapshot>,
     /// Packets dropped in the datapath by reason, those that occurred.
@@ -262,6 +266,7 @@ impl Snapshot {
             tables: engine.tables,
             workers: engine.workers,
             perf_watchers: engine.perf_watchers,
+            timing: engine.timing,
             channels,
             drops: engine.drops,
             packet_ins: packet_ins.taken,

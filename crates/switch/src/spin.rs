@@ -22,6 +22,8 @@ const WINDOW_MAX: Duration = Duration::from_millis(2);
 const WINDOW_MIN: Duration = Duration::from_micros(30);
 /// What is due within this time is waited for awake: asleep it would be late by the wake-up.
 const NEAR: Duration = Duration::from_micros(60);
+/// The same of what a profile's timing releases, which promises more: a wake-up takes that long at most on a core that is not busy.
+const NEAR_RELEASE: Duration = Duration::from_micros(150);
 /// Spinning for longer than this gives way to others.
 const YIELD_AFTER: Duration = Duration::from_micros(50);
 /// How often.
@@ -139,6 +141,16 @@ impl Spinner {
     pub(crate) fn is_near(&self, now: Instant, due: Instant) -> bool {
         let may_spin = self.spin != Spin::For(Duration::ZERO) && now >= self.rest_until;
         may_spin && due.since(now) <= NEAR
+    }
+
+    /// Whether something that is to be released at `due` is waited for awake, however it was asked to wait.
+    pub(crate) fn awaits(&self, now: Instant, due: Instant) -> bool {
+        now >= self.rest_until && due.since(now) <= NEAR_RELEASE
+    }
+
+    /// When to wake up for it.
+    pub(crate) fn wakes_for(due: Instant) -> Instant {
+        due - NEAR_RELEASE
     }
 
     /// Others could run from `from` to `until`.

@@ -12,6 +12,7 @@ mod meters;
 mod packet;
 mod path;
 mod perf;
+mod profile;
 pub(crate) mod server;
 mod virtuals;
 
@@ -21,6 +22,7 @@ pub use path::{default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlace};
 
 use serde::{Deserialize, Serialize};
+pub use weir_timing::MAX_RECORDS;
 
 /// Bytes of a request's line at most.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
@@ -115,6 +117,12 @@ pub enum Request {
     Perf {
         /// How long, at most [`MAX_PERF_SECONDS`].
         seconds: f64,
+    },
+    /// How the switch keeps its profile's times: [`Profiled`].
+    Profile {
+        /// Whether to take what was noted of controllers' commands since that was last asked for.
+        #[serde(default)]
+        commands: bool,
     },
     /// Adds a virtual switch.
     AddVirtual {
@@ -246,6 +254,15 @@ pub struct Meter {
     pub text: String,
     /// As programs do.
     pub meter: serde_json::Value,
+}
+
+/// How a switch keeps its profile's times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profiled {
+    /// As it is.
+    pub timing: crate::TimingSnapshot,
+    /// What controllers' commands took, if that was asked for: CSV with a heading, at most [`MAX_RECORDS`] lines, oldest first.
+    pub commands: Option<Vec<String>>,
 }
 
 /// A traced packet in both forms.

@@ -149,6 +149,7 @@ fn is_for_virtual(request: &Request) -> bool {
             | Request::SetQueue { .. }
             | Request::DelQueue { .. }
             | Request::Perf { .. }
+            | Request::Profile { .. }
             | Request::AddVirtual { .. }
             | Request::ResizeVirtual { .. }
             | Request::RemoveVirtual { .. }
@@ -202,6 +203,7 @@ async fn carry_out_here(context: &Context, request: Request) -> Result<Value, Sw
         }
         Request::RemoveVirtual { name } => super::virtuals::remove(&context.control, &name).await,
         Request::ShowVirtual { name } => super::virtuals::show(&context.control, name.as_deref()).await,
+        Request::Profile { commands } => super::profile::show(engine, commands).await,
         Request::Perf { seconds } => super::perf::watch(context, seconds).await,
         other => super::flows::carry_out(engine, other).await,
     }

@@ -5,6 +5,7 @@
 use super::Engine;
 use super::inbox::FromChannel;
 use crate::control::backlog::Outbox;
+use crate::timed::Timed;
 use foldhash::HashMap;
 use std::collections::VecDeque;
 use weir_datapath::{ChannelId, LongReply, Output};
@@ -13,6 +14,9 @@ use weir_units::{Clock, Instant};
 
 /// Flow entries looked at for one part of a reply: some twenty microseconds.
 pub(super) const PART_ENTRIES: usize = 32;
+
+/// Messages that wait behind a barrier from which on nothing more is read from their channel.
+const MAX_BEHIND_BARRIER: usize = 1024;
 
 /// All channels that are up.
 #[derive(Default)]
@@ -74,6 +78,9 @@ impl Lines {
         match message {
             FromChannel::Messages(_, batch) => {
                 line.waiting.extend(batch.into_iter().map(|message| FromChannel::Messages(channel, vec![message])));
+                if line.waiting.len() >= MAX_BEHIND_BARRIER {
+                    line.outbox.pause();
+                }
             }
             other => line.waiting.push_back(other),
         }
@@ -96,15 +103,35 @@ impl Lines {
         }
     }
 
+    /// Has a channel's messages wait for what its timing holds back. It is still read, so that echo requests are answered.
+    pub(super) fn wait(&mut self, channel: ChannelId) {
+        let Some(line) = self.by_channel.get_mut(&channel) else { return };
+        if !std::mem::replace(&mut line.is_held, true) {
+            self.held.push_back(channel);
+        }
+    }
+
     /// Whether messages of any channel wait.
     pub(super) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
     /// Whether a channel that holds messages back could go on.
-    pub(super) fn can_move(&self) -> bool {
-        let held = self.held.iter().filter_map(|channel| self.by_channel.get(channel));
-        held.into_iter().any(|line| line.reply.is_none() || line.outbox.has_room())
+    pub(super) fn can_move(&self, timed: Option<&Timed>) -> bool {
+        let held = self.held.iter().filter_map(|channel| Some((*channel, self.by_channel.get(channel)?)));
+        held.into_iter().any(|(channel, line)| match line.reply {
+            Some(_) => line.outbox.has_room(),
+            None => !timed.is_some_and(|timed| line.waits_for(channel, timed)),
+        })
+    }
+}
+
+impl Line {
+    /// Whether its next message waits for what its switch's timing holds back.
+    fn waits_for(&self, channel: ChannelId, timed: &Timed) -> bool {
+        // What a channel said before it ended counts.
+        let ends = matches!(self.waiting.front(), Some(FromChannel::Down(_)));
+        timed.awaits_barrier(channel) || !timed.has_room() || ends && timed.owes(channel)
     }
 }
 
@@ -144,6 +171,7 @@ impl Engine {
     }
 
     fn step(&mut self, now: Instant, channel: ChannelId) -> Step {
+        let timed = self.logical.timed.as_deref();
         let Some(line) = self.logical.lines.by_channel.get_mut(&channel) else { return Step::Done };
         if let Some(reply) = &mut line.reply {
             if !line.outbox.has_room() {
@@ -156,6 +184,9 @@ impl Engine {
             line.send_parts(version, &mut self.logical.out);
             self.deliver(now);
             return Step::Moved;
+        }
+        if timed.is_some_and(|timed| line.waits_for(channel, timed)) {
+            return Step::Stuck;
         }
         let Some(message) = line.waiting.pop_front() else {
             line.is_held = false;

@@ -4,6 +4,7 @@ use super::inbox::FromChannel;
 use super::lines::Lines;
 use super::monitors::PausedMonitors;
 use crate::threads::seats::Owner;
+use crate::timed::Timed;
 use tokio::sync::mpsc;
 use weir_datapath::{ChannelId, Datapath, FailMode, Output};
 use weir_openflow::Message;
@@ -20,6 +21,8 @@ pub(super) struct LogicalSwitch {
     pub(super) is_busy: bool,
     pub(super) lines: Lines,
     pub(super) paused_monitors: PausedMonitors,
+    /// What lets it take the time of a profile's device, if it has one.
+    pub(super) timed: Option<Box<Timed>>,
     pub(super) out: Output,
     pub(super) expire_at: Instant,
 }
@@ -39,6 +42,7 @@ impl LogicalSwitch {
             is_busy: false,
             lines: Lines::default(),
             paused_monitors: PausedMonitors::default(),
+            timed: None,
             out: Output::default(),
             expire_at: Instant::ZERO,
         }
@@ -46,7 +50,13 @@ impl LogicalSwitch {
 
     /// Whether its controllers have left the engine nothing to do.
     pub(super) fn is_quiet(&self) -> bool {
-        self.begun.is_none() && !self.is_busy && self.messages.is_empty() && !self.lines.can_move()
+        let is_heard = self.is_full() || self.begun.is_none() && self.messages.is_empty();
+        is_heard && !self.is_busy && !self.lines.can_move(self.timed.as_deref())
+    }
+
+    /// Whether no message of a channel can be taken before others have been carried out.
+    pub(super) fn is_full(&self) -> bool {
+        self.timed.as_ref().is_some_and(|timed| !timed.has_room())
     }
 
     /// When something of it is due.

@@ -17,6 +17,7 @@ pub(crate) mod perf;
 pub(crate) mod ports;
 mod queues;
 mod requests;
+mod stage;
 pub(crate) mod virtuals;
 pub(crate) mod wake;
 mod workers;
@@ -130,6 +131,9 @@ impl Engine {
             let now = self.clock.now();
             let mut worked = self.forward(now);
             worked |= self.move_on(now);
+            if self.logical.timed.is_some() {
+                worked |= self.release();
+            }
             let forwards = worked;
             self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
             let controlled = self.control(now, forwards) | self.keep_virtuals(now, forwards);
@@ -151,6 +155,7 @@ impl Engine {
             return std::hint::spin_loop();
         }
         match self.spinner.wait(now) {
+            _ if self.awaits_release(now) => std::hint::spin_loop(),
             Wait::Look => std::hint::spin_loop(),
             Wait::GiveWay => {
                 let from = self.clock.now();
@@ -311,6 +316,9 @@ impl Engine {
             self.deliver(now);
             return true;
         }
+        if self.logical.is_full() {
+            return false;
+        }
         if let Some((channel, rest)) = &mut self.logical.begun {
             let channel = *channel;
             if let Some(message) = rest.next() {
@@ -348,6 +356,10 @@ impl Engine {
                     outbox.close("its main connection ended");
                 }
             }
+            FromChannel::Down(channel) if self.logical.timed.as_ref().is_some_and(|timed| timed.owes(channel)) => {
+                self.logical.lines.wait(channel);
+                self.logical.lines.hold(FromChannel::Down(channel));
+            }
             FromChannel::Down(channel) => {
                 if self.logical.lines.remove(channel) {
                     self.logical.datapath.get().tell_channel(channel, false, &mut self.logical.out);
@@ -381,6 +393,7 @@ impl Engine {
             self.logical.datapath.get().set_time_of_day(self.clock.now(), today);
         }
         self.tell_queues_for(&message.body);
+        let Some(message) = self.hold_back(channel, message) else { return };
         if let Some(message) = self.begin_long_reply(channel, message) {
             let datapath = self.logical.datapath.get();
             datapath.begin(now, channel, message, &mut self.pool, &mut self.logical.out);
@@ -432,7 +445,7 @@ impl Engine {
             && self.are_workers_done()
             && !self.ports.arm()
         {
-            let timeout = self.due().since(self.clock.now());
+            let timeout = self.due().min(self.wakes_for_release()).since(self.clock.now());
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
                 self.links.look_now();
             }

@@ -3,6 +3,7 @@ use super::Engine;
 use super::lines::PART_ENTRIES;
 use crate::handle::SwitchError;
 use crate::snapshot::{PortSnapshot, TableSnapshot, VirtualSnapshot, WorkerSnapshot};
+use crate::timed::TimingSnapshot;
 use std::collections::HashMap;
 use weir_datapath::{ChannelId, FlowWalk, Trace};
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
@@ -21,6 +22,7 @@ pub(crate) struct EngineSnapshot {
     pub(crate) workers: Vec<WorkerSnapshot>,
     pub(crate) drops: Vec<(String, u64)>,
     pub(crate) perf_watchers: u32,
+    pub(crate) timing: Option<TimingSnapshot>,
     /// Of the channels that are up.
     pub(crate) roles: HashMap<ChannelId, Role>,
 }
@@ -38,6 +40,7 @@ impl Engine {
             workers: self.workers.snapshot(),
             drops: self.drops(),
             perf_watchers: self.watchers,
+            timing: self.logical.timed.as_mut().map(|timed| timed.snapshot()),
             roles: self
                 .logical
                 .lines
@@ -167,7 +170,9 @@ impl Engine {
         let own = if self.serving.is_none() { self.own_dropped() } else { 0 };
         let behind = ("behind_virtual_switches".to_owned(), own);
         let unserved = ("virtual_switch_without_turn".to_owned(), self.unserved());
-        counted.chain(rings).chain([behind, unserved]).filter(|(_, count)| *count > 0).collect()
+        let timed = self.logical.timed.iter().flat_map(|timed| timed.drops());
+        let timed = timed.map(|(reason, count)| (reason.to_owned(), count));
+        counted.chain(rings).chain(timed).chain([behind, unserved]).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Asks the datapath as a controller would; gives the parts of its reply.

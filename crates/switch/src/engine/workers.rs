@@ -245,6 +245,9 @@ impl Engine {
     /// The same with what is for the switch's own tables.
     #[inline]
     pub(super) fn pass_to_own(&mut self, now: Instant, port: PortNo) {
+        if self.logical.timed.is_some() {
+            return self.pass_to_stage(now, port);
+        }
         let packets = self.batch.len();
         if let Some(pipeline) = &mut self.workers.pipeline {
             pipeline.came(packets);

@@ -9,6 +9,7 @@ mod hostile;
 mod interfaces;
 mod long_replies;
 mod ports;
+mod profile;
 mod start_stop;
 mod tls;
 mod virtuals;

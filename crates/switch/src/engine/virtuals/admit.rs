@@ -251,6 +251,11 @@ impl Engine {
                 "the switch runs on several threads; virtual switches need --workers 1, or --mode pipeline".to_owned(),
             );
         }
+        if self.logical.timed.is_some() {
+            return wrong(
+                "the switch has a profile, which is of one switch: expected one without --profile".to_owned(),
+            );
+        }
         for port in &spec.ports {
             let number = PortNo(port.port);
             let Some(place) = self.ports.place(number) else { return Err(self.no_port(number)) };

@@ -1,0 +1,13 @@
+//! The request about a profile's times.
+use super::Profiled;
+use crate::engine::Engine;
+use crate::engine::inbox::EngineClient;
+use crate::handle::SwitchError;
+use serde_json::{Value, json};
+
+/// Answers it.
+pub(super) async fn show(engine: &EngineClient, commands: bool) -> Result<Value, SwitchError> {
+    let profiled = engine.call_async(move |engine: &mut Engine| engine.profiled(commands)).await?;
+    let none = "the switch has no profile: it takes the time it takes (weir switch --profile)";
+    profiled.map(|profiled: Profiled| json!(profiled)).ok_or_else(|| SwitchError::Request(none.to_owned()))
+}

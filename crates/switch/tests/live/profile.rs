@@ -1,0 +1,141 @@
+//! Switches with a profile, live. What takes time in them is tested in virtual time (`tests/timed`); here, that the engine lets it.
+use crate::bed::{Controller, PATIENCE, forward, punt, switch};
+use weir_openflow::Body;
+use weir_openflow::model::error::FlowModFailed;
+use weir_openflow::model::{FlowMod, Match, PortNo};
+use weir_packet::Field;
+use weir_profile::Profile;
+use weir_switch::threads::{Mode, ThreadsConfig};
+use weir_switch::{ProfileConfig, Switch, SwitchConfig};
+use weir_units::{Clock, SystemClock};
+
+const SLOW: &str = r#"
+name = "slow"
+device = "A slow one"
+origin = "assumed"
+source = "A test"
+[[level]]
+name = "small"
+size = 30
+write = "2ms"
+forward = { base_l2 = "300us" }
+[timing]
+packet_in = { law = "lattice", values = ["20ms", "40ms"], probs = [1, 1] }
+"#;
+
+fn config(text: &str) -> SwitchConfig {
+    let profile = Box::new(Profile::parse(text, "test.toml").unwrap());
+    SwitchConfig { profile: Some(ProfileConfig { profile, seed: 1 }), ..SwitchConfig::default() }
+}
+
+fn entry(number: u16) -> FlowMod {
+    FlowMod { matching: Match::any().with(Field::EthType, 0x0800_u16).with(Field::Ipv4Dst, number), ..forward(1, 2) }
+}
+
+#[tokio::test]
+async fn flow_mods_take_their_time_in_their_order_and_full_tables_refuse() {
+    let (switch, _hosts) = switch(2, config(SLOW));
+    let mut controller = Controller::embedded(&switch, 64 * 1024).await;
+    let clock = SystemClock::start();
+    for number in 0..32 {
+        controller.send(Body::FlowMod(entry(number))).await;
+    }
+    controller.send(Body::BarrierRequest).await;
+    let mut errors = 0;
+    loop {
+        let answer = controller.expect(|message| Some(message.body)).await;
+        match answer {
+            Body::Error(error) => {
+                assert_eq!(error.error, FlowModFailed::TableFull.into());
+                errors += 1;
+            }
+            Body::BarrierReply => break,
+            _ => {}
+        }
+    }
+    assert_eq!(errors, 2, "those that come last find 30 entries there");
+    // Thirty of two milliseconds, one after the other; a machine may be slower, never faster.
+    assert!(clock.now().as_secs_f64() >= 0.060);
+    let snapshot = switch.snapshot().unwrap();
+    let timing = snapshot.timing.clone().unwrap();
+    assert_eq!((snapshot.entries(), timing.commands, timing.refused), (30, 30, 2));
+    assert_eq!((timing.levels[0].entries, timing.commands_waiting, timing.barriers_waiting), (30, 0, 0));
+}
+
+#[tokio::test]
+async fn what_comes_behind_a_barrier_waits_for_it() {
+    let (switch, _hosts) = switch(2, config(SLOW));
+    let mut controller = Controller::embedded(&switch, 64 * 1024).await;
+    for number in 0..5 {
+        controller.send(Body::FlowMod(entry(number))).await;
+    }
+    controller.send(Body::BarrierRequest).await;
+    controller
+        .send(crate::bed::multipart(weir_openflow::model::multipart::RequestBody::Aggregate(
+            weir_openflow::model::multipart::FlowRequest::all(),
+        )))
+        .await;
+    let order = [controller.expect(answer).await, controller.expect(answer).await];
+    assert_eq!(order, ["barrier", "5"]);
+    drop(controller);
+}
+
+fn answer(message: weir_openflow::Message) -> Option<String> {
+    use weir_openflow::model::multipart::ReplyBody;
+    match message.body {
+        Body::BarrierReply => Some("barrier".to_owned()),
+        Body::MultipartReply(reply) => match reply.body {
+            ReplyBody::Aggregate(sum) => Some(sum.flow_count.to_string()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What a controller said before it went is carried out.
+#[tokio::test]
+async fn a_controller_that_goes_has_its_flow_mods() {
+    let (switch, _hosts) = switch(2, config(SLOW));
+    let mut controller = Controller::embedded(&switch, 64 * 1024).await;
+    for number in 0..20 {
+        controller.send(Body::FlowMod(entry(number))).await;
+    }
+    drop(controller);
+    assert!(weir_testing::wait_until(PATIENCE, || switch.snapshot().unwrap().entries() == 20));
+    assert!(weir_testing::wait_until(PATIENCE, || switch.snapshot().unwrap().channels_up() == 0));
+}
+
+#[tokio::test]
+async fn packets_and_packet_ins_are_held() {
+    let (switch, mut hosts) = switch(2, config(SLOW));
+    let [a, b] = &mut hosts[..] else { unreachable!() };
+    switch.flow_mod(forward(1, 2)).unwrap();
+    let clock = SystemClock::start();
+    for tag in 0..20 {
+        a.send(b, tag);
+    }
+    (0..20).for_each(|tag| assert_eq!(b.tag(), tag));
+    assert!(clock.now().as_secs_f64() >= 20.0 * 300e-6, "each waits for those before it");
+    let mut controller = Controller::embedded(&switch, 64 * 1024).await;
+    switch.flow_mod(FlowMod { priority: 9, ..punt() }).unwrap();
+    switch.flow_mod(FlowMod { command: weir_openflow::model::FlowCommand::Delete, ..forward(1, 2) }).unwrap();
+    let clock = SystemClock::start();
+    a.send(b, 7);
+    let packet = controller.expect(|message| match message.body {
+        Body::PacketIn(packet) => Some(packet),
+        _ => None,
+    });
+    assert_eq!(packet.await.in_port(), Some(PortNo(1)));
+    assert!(clock.now().as_secs_f64() >= 0.020);
+}
+
+#[test]
+fn what_does_not_fit_a_profile_is_refused() {
+    let threads = ThreadsConfig { mode: Mode::Pipeline, ..ThreadsConfig::default() };
+    let refused = Switch::start(SwitchConfig { threads, ..config(SLOW) }).err().unwrap().to_string();
+    assert!(refused.starts_with("profile slow: found several threads"), "{refused}");
+    let measured = "name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\n\
+        [timing]\ncontrol = { delay = \"20ms\", capacity = 70 }\n";
+    let refused = Switch::start(config(measured)).err().unwrap().to_string();
+    assert!(refused.starts_with("profile p: found timing.control"), "{refused}");
+}
