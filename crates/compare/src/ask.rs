@@ -10,6 +10,7 @@ use weir_scenario::{Scenario, native};
 use weir_sim::network::{Settings, simulate};
 use weir_sim::stations::has_timing;
 use weir_sim::{Watch, replicate, run};
+use weir_timing::Stage;
 use weir_units::{Bps, Clock as _, SystemClock};
 
 /// How often it is looked at whether to stop.
@@ -64,8 +65,8 @@ pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnM
             Verb::Simulate if !scenario.streams.is_empty() => simulated_streams(scenario, plan, cancel, tell),
             Verb::Simulate if has_timing(scenario) => simulated_stations(scenario, plan, cancel, tell),
             Verb::Simulate => simulated_network(scenario, plan, wake_up, cancel, tell),
-            Verb::Run => match not_ours(scenario) {
-                Some(switch) => Answer::left_out(Answerer::new(*verb), needs_emulation(switch)),
+            Verb::Run => match not_live(scenario) {
+                Some(why) => Answer::left_out(Answerer::new(*verb), why),
                 None => live(scenario, plan, rig, cancel, tell),
             },
         };
@@ -80,15 +81,16 @@ fn rig(scenario: &Scenario, plan: &Plan, cancel: &Cancel) -> Option<Rig> {
     if live && !plan.netns && plan.wake_up.is_none() { Rig::measure(cancel) } else { None }
 }
 
-/// The first switch whose timing is not weir's own: live, it would answer as weir. (Times of a controller need such a switch.)
-fn not_ours(scenario: &Scenario) -> Option<&str> {
-    scenario.switches.iter().find(|switch| switch.timing.is_some()).map(|switch| switch.name.as_str())
-}
-
-fn needs_emulation(device: &str) -> String {
-    format!(
-        "{device} has timing of its own, and a live switch has weir's: expected no [switch.timing] and no times of [controller]"
-    )
+/// Why a scenario cannot be run live as it is described, if so.
+fn not_live(scenario: &Scenario) -> Option<String> {
+    if scenario.controller.service.is_some() {
+        return Some("a live controller takes the time it takes: expected no `service` in [controller]".to_owned());
+    }
+    let profiles = scenario.switches.iter().filter_map(|switch| Some((&switch.name, switch.profile.as_deref()?)));
+    profiles.into_iter().find_map(|(name, profile)| {
+        let wrong = Stage::<()>::new(profile, 0).err()?;
+        Some(format!("switch {name} cannot be emulated: {wrong}"))
+    })
 }
 
 /// Does rounds until they are done, one fails, or it is cancelled.
@@ -295,12 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn devices_with_timing_are_not_run_live() {
-        let timed = scenario("[switch.timing]\ndata = \"9us\"");
+    fn what_a_live_network_cannot_be_is_not_run_live() {
+        let timed = scenario("[switch.timing]\ncontrol = { delay = \"20ms\", capacity = 70 }");
         let answers = ask(&timed, &plan(&[Verb::Run]), &Cancel::new(), &mut |_| ());
         let State::LeftOut(why) = &answers[0].state else { panic!("{answers:?}") };
-        assert!(why.starts_with("s1 has timing of its own"), "{why}");
-        assert_eq!(not_ours(&scenario("")), None);
+        assert!(why.starts_with("switch s1 cannot be emulated: profile s1: found timing.control"), "{why}");
+        for live in ["", "[switch.timing]\ndata = \"9us\""] {
+            assert_eq!(not_live(&scenario(live)), None);
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use weir_port::shaper::{Link, Shape};
 use weir_port::{Counters, Port, memory};
 use weir_scenario::{Control, LinkSpec, OpenFlow, Scenario};
 use weir_switch::threads::Machine;
-use weir_switch::{ControllerTarget, PortConfig, Snapshot, Spin, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::{ControllerTarget, PortConfig, ProfileConfig, Snapshot, Spin, Switch, SwitchConfig, SwitchHandle};
 
 /// Frames on their way between two memory ports: a burst of 64 kB of small frames, several times.
 pub const MEMORY_FRAMES: usize = 4096;
@@ -180,6 +180,12 @@ pub fn datapath(switch: &weir_scenario::Switch) -> (DatapathConfig, FailMode) {
     (config, weir_switch::fail_mode(switch.fail_mode))
 }
 
+/// The device that a scenario's switch is to be like in time, if it has one; random times go by the scenario's seed.
+pub fn profile(scenario: &Scenario, switch: &weir_scenario::Switch) -> Option<ProfileConfig> {
+    let profile = switch.profile.clone().filter(|profile| profile.takes_time())?;
+    Some(ProfileConfig { profile, seed: scenario.seed.wrapping_add(switch.dpid) })
+}
+
 fn switch_config(
     scenario: &Scenario,
     switch: &weir_scenario::Switch,
@@ -208,6 +214,7 @@ fn switch_config(
         entries: switch.entries.clone(),
         controllers,
         spin: Spin::For(spin),
+        profile: profile(scenario, switch),
         fabric: switch.fabric.clone(),
         virtual_switches: switch.virtual_switches.clone(),
         ..SwitchConfig::default()

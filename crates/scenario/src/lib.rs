@@ -22,6 +22,7 @@ pub use virtual_switch::{
     Crosspoint, Fabric, FabricPort, IntraDiscipline, QueueManager, Red, Selector, VirtualPort, VirtualSwitch,
 };
 pub use weir_fabric::{InterDiscipline, Sharing};
+pub use weir_profile::Profile;
 pub use weir_profile::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
 
 use serde::{Deserialize, Serialize};
@@ -143,6 +144,9 @@ pub struct Switch {
     /// How long it takes, if the file says.
     #[serde(skip)]
     pub timing: Option<SwitchTiming>,
+    /// The device that it is like in time, if the file says: `timing` and, from a profile, what else is known.
+    #[serde(skip)]
+    pub profile: Option<Box<Profile>>,
     /// What its virtual switches are cut from, if it has any or the file says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fabric: Option<Fabric>,

@@ -1,5 +1,6 @@
 //! `weir ctl`: asks a running switch through its control socket.
 mod perf;
+mod profile;
 mod queues;
 mod virtuals;
 
@@ -8,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
 use weir_switch::ctl::{self, Client, FlowVerb, Flows, GroupVerb, Groups, MeterVerb, Meters, Request, Traced};
@@ -163,6 +165,12 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 1.0)]
         seconds: f64,
     },
+    /// How well the switch keeps its profile's times, what waits, and what its tables' levels hold
+    Profile {
+        /// Write what controllers' commands took to this file, as CSV; only those since that was last asked for
+        #[arg(long, value_name = "FILE")]
+        commands: Option<PathBuf>,
+    },
     /// Virtual switches: add, resize, remove, show
     #[command(subcommand)]
     Vs(virtuals::Command),
@@ -211,6 +219,7 @@ impl Command {
             Command::DumpMeters { meter } => Request::DumpMeters { meter: meter.clone() },
             Command::MeterStats { meter } => Request::MeterStats { meter: meter.clone() },
             Command::Trace { in_port, packet } => Request::Trace { in_port: in_port.clone(), packet: packet.clone() },
+            Command::Profile { commands } => Request::Profile { commands: commands.is_some() },
             Command::Perf { seconds } => Request::Perf { seconds: *seconds },
             Command::Vs(command) => command.request()?,
             Command::Stop => Request::Stop,
@@ -223,6 +232,7 @@ impl Command {
             Command::DumpPorts => serde_json::json!(present(&read::<Snapshot>(answer)?)),
             Command::DumpQueues => queues::json(&read(answer)?),
             Command::Counters => counters_json(&read(answer)?),
+            Command::Profile { commands } => profile::json(&read(answer)?, commands.as_deref())?,
             _ => answer,
         })
     }
@@ -235,6 +245,7 @@ impl Command {
             Command::DumpQueues => queues::text(&read(answer)?),
             Command::Counters => counters(&read(answer)?),
             Command::Perf { .. } => perf::text(&read(answer)?),
+            Command::Profile { commands } => profile::text(&read(answer)?, commands.as_deref())?,
             Command::DumpFlows { .. } => flows(&read(answer)?),
             Command::DumpGroups | Command::DumpGroupStats { .. } => {
                 read::<Groups>(answer)?.groups.iter().map(|group| format!("{}\n", group.text)).collect()
@@ -311,6 +322,7 @@ fn show(switch: &Snapshot) -> String {
         let _ = writeln!(text, "\n{}", workers(&switch.workers));
     }
     let _ = write!(text, "\n{}", channels(&switch.channels));
+    text += &switch.timing.as_ref().map(|timing| format!("\n{}", profile::line(timing))).unwrap_or_default();
     text + &drops(switch)
 }
 

@@ -11,12 +11,13 @@ use std::str::FromStr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use weir_datapath::{DatapathConfig, FailMode, Lookup, PacketInLimit, VerdictCache};
 use weir_openflow::Version;
+use weir_profile::Profile;
 use weir_scenario::{Fabric, VirtualSwitch};
 use weir_switch::privileges::{self, User};
 use weir_switch::threads::Machine;
 use weir_switch::{
-    ControllerSpec, ListenTarget, PortArgument, PortConfig, SocketFile, Spin, Switch, SwitchConfig, SwitchError,
-    SwitchHandle, ctl,
+    ControllerSpec, ListenTarget, PortArgument, PortConfig, ProfileConfig, SocketFile, Spin, Switch, SwitchConfig,
+    SwitchError, SwitchHandle, ctl,
 };
 use weir_units::Span;
 
@@ -105,6 +106,10 @@ struct Settings {
     /// scenario's `[switch.fabric]` and `[[switch.virtual]]`; more can be added with `weir ctl vs add`
     #[arg(long, value_name = "FILE")]
     r#virtual: Option<PathBuf>,
+    /// Take the time of a device, as a profile says: the name of one that comes with weir (`weir profile list`), or a file. One thread only, no virtual
+    /// switches [default: the time it takes]
+    #[arg(long, value_name = "NAME|FILE")]
+    profile: Option<String>,
     /// User to become once the ports are open; the capabilities to add ports later are kept
     #[arg(long)]
     user: Option<String>,
@@ -272,6 +277,7 @@ impl Settings {
             verdict_cache: self.verdict_cache.or(file.verdict_cache),
             control_socket: self.control_socket.or(file.control_socket),
             r#virtual: self.r#virtual.or(file.r#virtual),
+            profile: self.profile.or(file.profile),
             user: self.user.or(file.user),
             spin: self.spin.or(file.spin),
             threads: self.threads.over(file.threads),
@@ -325,6 +331,8 @@ impl Settings {
             }
             None => (None, Vec::new()),
         };
+        let profile =
+            self.profile.as_deref().map(|name| Profile::find(name, Path::new(""))).transpose().map_err(said)?;
         let defaults = (DatapathConfig::default(), SwitchConfig::default());
         let first_mac = ports.first().map(|port| port.port.info().mac.to_bits());
         let dpid = self.dpid.map(|dpid| dpid.0).or(first_mac);
@@ -373,6 +381,9 @@ impl Settings {
             session,
             controller_versions,
             spin: self.spin.unwrap_or(defaults.1.spin),
+            // Different switches of one network are to have different times, the same switch the same ones.
+            profile: profile
+                .map(|profile| ProfileConfig { profile: Box::new(profile), seed: dpid.unwrap_or_default() }),
             clock: weir_units::SystemClock::start(),
         })
     }

@@ -25,11 +25,12 @@ pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Ten
 
 pub(super) fn switch(source: &Source<'_>, names: &mut Names, item: document::Switch, place: u64) -> Checked<Switch> {
     let name = names.claim(source, item.name.clone())?;
-    let timing = timing::switch(source, &name, &item)?;
+    let profile = timing::switch(source, &name, &item)?.map(Box::new);
     let (tables, max_entries) = table_limits(source, &name, item.tables, item.max_entries)?;
     Ok(Switch {
         name,
-        timing,
+        timing: profile.as_ref().and_then(|profile| profile.timing.clone()),
+        profile,
         dpid: item.dpid.map_or(place, Spanned::into_inner),
         tables,
         max_entries,

@@ -1,15 +1,15 @@
 //! How long devices take.
 use super::{Checked, Source};
 use crate::document;
-use crate::{ControlPath, ControllerTiming, Switch, SwitchTiming};
+use crate::{ControlPath, ControllerTiming, Profile, Switch, SwitchTiming};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
 use weir_profile::check::{MAX_SERVICE_S, Reader};
 
-/// A switch's timing: as it says itself, or as its profile does.
-pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -> Checked<Option<SwitchTiming>> {
+/// What a switch is like in time: as it says itself, or as its profile does.
+pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -> Checked<Option<Profile>> {
     let problem = |problem| source.problem(problem);
     match (&item.profile, &item.timing) {
         (Some(profile), Some(_)) => {
@@ -20,14 +20,14 @@ pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -
         }
         (None, Some(timing)) => {
             let reader = Reader { what: format!("switch {name}: timing") };
-            weir_profile::check::timing(&reader, timing).map(Some).map_err(problem)
+            let timing = weir_profile::check::timing(&reader, timing).map_err(problem)?;
+            Ok(Some(Profile::of_timing(name, timing)))
         }
         (Some(profile), None) => {
             let directory = Path::new(source.file).parent().unwrap_or(Path::new(""));
-            let found = weir_profile::Profile::find(profile.as_ref(), directory);
-            let found =
-                found.map_err(|error| source.error(profile.span(), format!("switch {name}: profile: {error}")))?;
-            Ok(found.timing)
+            let found = Profile::find(profile.as_ref(), directory);
+            let wrong = |error| source.error(profile.span(), format!("switch {name}: profile: {error}"));
+            found.map(Some).map_err(wrong)
         }
         (None, None) => Ok(None),
     }

@@ -113,7 +113,8 @@ fn check(scenario: &Scenario) -> Result<(), LabError> {
 
 impl<'a> Network<'a> {
     fn new(scenario: &'a Scenario, settings: &Settings) -> Result<Network<'a>, LabError> {
-        let mut switches: Vec<Switch> = scenario.switches.iter().map(Switch::new).collect::<Result<_, _>>()?;
+        let mut switches: Vec<Switch> =
+            scenario.switches.iter().map(|spec| Switch::new(scenario, spec)).collect::<Result<_, _>>()?;
         let rated = |spec: &LinkSpec| LinkSpec { rate: spec.rate.or(Some(settings.link_rate)), ..*spec };
         let pair = || memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"));
         let mut hosts = Vec::new();

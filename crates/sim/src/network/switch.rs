@@ -2,6 +2,7 @@
 use super::control::Bytes;
 use super::cuts::{self, Cuts};
 use super::{Node, Peers};
+use std::collections::VecDeque;
 use weir_datapath::{ChannelId, Datapath, Output};
 use weir_emulator::LabError;
 use weir_emulator::parts;
@@ -13,6 +14,9 @@ use weir_openflow::model::{Body, PortDesc};
 use weir_openflow::session::{Event, Session, SessionConfig};
 use weir_packet::{Frame, FramePool, PortNo};
 use weir_port::{Counters, Port};
+use weir_scenario::Scenario;
+use weir_switch::ProfileConfig;
+use weir_switch::timed::Timed;
 use weir_units::Instant;
 
 /// The channel to the controller.
@@ -29,6 +33,10 @@ pub(super) struct Switch {
     datapath: Datapath,
     /// None if it is not cut into virtual ones.
     cuts: Option<Cuts>,
+    /// None if it takes no time.
+    timed: Option<Timed>,
+    /// What the controller said behind a barrier that is not answered yet.
+    behind: VecDeque<Message>,
     ports: Vec<Wired>,
     peers: Peers,
     pool: FramePool,
@@ -52,16 +60,19 @@ impl Switch {
     /// A switch without ports.
     ///
     /// # Errors
-    /// Its virtual switches cannot be simulated.
-    pub(super) fn new(spec: &weir_scenario::Switch) -> Result<Switch, LabError> {
+    /// Its virtual switches, or its profile, cannot be simulated.
+    pub(super) fn new(scenario: &Scenario, spec: &weir_scenario::Switch) -> Result<Switch, LabError> {
         let (config, fail_mode) = parts::datapath(spec);
         let mut datapath = Datapath::new(config);
         datapath.set_fail_mode(fail_mode);
+        let timed = timed(scenario, spec, &mut datapath)?;
         Ok(Switch {
             name: spec.name.clone(),
             dpid: spec.dpid,
             datapath,
             cuts: cuts::of(spec)?,
+            timed,
+            behind: VecDeque::new(),
             ports: Vec::new(),
             peers: Peers::new(),
             pool: FramePool::new(POOL_FRAMES, BURST),
@@ -150,6 +161,7 @@ impl Switch {
         let sent = |wired: &Wired| wired.port.counters().tx_packets;
         let before: Vec<u64> = self.ports.iter().map(sent).collect();
         self.hear(now);
+        self.release(now);
         self.more = false;
         self.run_cuts(now);
         for place in 0..self.ports.len() {
@@ -159,6 +171,7 @@ impl Switch {
             self.expire_at = self.datapath.expire(now, &mut self.out).unwrap_or(Instant::FAR);
             self.deliver(now);
         }
+        self.release(now);
         self.run_cuts(now);
         let reached = self.ports.iter().zip(before).filter(|(wired, before)| sent(wired) != *before);
         reached.map(|(wired, _)| wired.peer).collect()
@@ -175,6 +188,12 @@ impl Switch {
         self.more |= self.batch.len() >= BURST;
         if let Some(cuts) = &mut self.cuts {
             cuts.take(now, number, &mut self.batch, &mut self.pool);
+        }
+        if let Some(timed) = &mut self.timed {
+            for frame in self.batch.drain(..) {
+                timed.packet(now, (number, frame), &mut self.datapath, &mut self.pool, &mut self.out);
+            }
+            return self.deliver(now);
         }
         if !self.batch.is_empty() {
             self.datapath.process(now, number, &mut self.batch, &mut self.pool, &mut self.out);
@@ -218,9 +237,8 @@ impl Switch {
                 self.datapath.channel_up(now, CHANNEL, version);
             }
             Event::Message(message) => {
-                self.datapath.handle(now, CHANNEL, message, &mut self.pool, &mut self.out);
-                // Entries may end earlier than those known.
-                self.expire_at = self.expire_at.min(now);
+                self.behind.push_back(message);
+                self.obey(now);
             }
             Event::Closed { .. } => {
                 if std::mem::take(&mut self.is_up) {
@@ -263,6 +281,35 @@ impl Switch {
         }
     }
 
+    /// Carries out what the controller said, or lets it take its time; up to a barrier that is not answered yet.
+    fn obey(&mut self, now: Instant) {
+        while self.timed.as_ref().is_none_or(|timed| timed.has_room() && !timed.awaits_barrier(CHANNEL))
+            && let Some(message) = self.behind.pop_front()
+        {
+            let (datapath, pool, out) = (&mut self.datapath, &mut self.pool, &mut self.out);
+            let message = match &mut self.timed {
+                Some(timed) => timed.message(now, (CHANNEL, message), datapath, pool, out),
+                None => Some(message),
+            };
+            if let Some(message) = message {
+                datapath.handle(now, CHANNEL, message, pool, out);
+            }
+            // Entries may end earlier than those known.
+            self.expire_at = self.expire_at.min(now);
+        }
+    }
+
+    /// Releases what is due.
+    fn release(&mut self, now: Instant) {
+        while let Some(timed) = &mut self.timed
+            && timed.release(now, &mut self.datapath, &mut self.pool, &mut self.out).is_some()
+        {
+            self.expire_at = self.expire_at.min(now);
+            self.obey(now);
+            self.deliver(now);
+        }
+    }
+
     /// When to call [`Switch::run`] next, if nothing comes before.
     pub(super) fn next_wake(&self) -> Instant {
         let ports = self.ports.iter().filter_map(|wired| wired.port.next_wake());
@@ -271,6 +318,7 @@ impl Switch {
         ports
             .chain(session)
             .chain(cuts)
+            .chain(self.timed.as_ref().map(Timed::due))
             .chain([self.expire_at, self.from_controller.next()])
             .min()
             .unwrap_or(Instant::FAR)
@@ -308,6 +356,11 @@ impl Switch {
         for (reason, packets) in self.datapath.drops().counted() {
             drops.push(Drop { place: self.name.clone(), reason: name_of(reason), packets });
         }
+        let lost = self.timed.iter().flat_map(Timed::drops).filter(|(_, packets)| *packets > 0);
+        drops.extend(lost.map(|(reason, packets)| {
+            let reason = reason.replace('_', " ");
+            Drop { place: self.name.clone(), reason, packets }
+        }));
         if let Some(cuts) = &self.cuts {
             cuts.drops(&self.name, drops);
         }
@@ -323,6 +376,22 @@ impl Switch {
             tx_packets: sum(|counters| counters.tx_packets),
         }
     }
+}
+
+/// What lets a switch take the time of its profile's device, if it has one.
+fn timed(
+    scenario: &Scenario,
+    spec: &weir_scenario::Switch,
+    datapath: &mut Datapath,
+) -> Result<Option<Timed>, LabError> {
+    let Some(ProfileConfig { profile, seed }) = parts::profile(scenario, spec) else { return Ok(None) };
+    let wrong = |problem: String| LabError::Scenario(format!("switch {}: {problem}", spec.name));
+    if !spec.virtual_switches.is_empty() {
+        return Err(wrong(
+            "found virtual switches with a profile, expected one of them: a profile is of one switch".into(),
+        ));
+    }
+    Timed::new(&profile, seed, datapath).map_err(|error| wrong(error.to_string()))
 }
 
 /// A reason as labs name it: the counter's name in words.
