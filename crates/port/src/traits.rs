@@ -72,14 +72,37 @@ pub trait Port: Send {
         None
     }
 
-    /// The port's queues, if it has any; they are in front of every other wrapper.
-    fn queues(&self) -> Option<&Queues> {
-        None
+    /// Shows `look` the port's queues, if it has any; they are in front of every other wrapper. Lent for a call, since the port may be
+    /// one that other threads use, too. See also `queues` of `dyn Port`.
+    fn look_at_queues(&self, _look: &mut dyn FnMut(&Queues)) {}
+
+    /// The same, to be changed.
+    fn change_queues(&mut self, _change: &mut dyn FnMut(&mut Queues)) {}
+
+    /// Puts queues in front of the port that is inside, if nobody but this one can. Whether it did.
+    fn begin_queues(&mut self) -> bool {
+        false
+    }
+}
+
+impl dyn Port + '_ {
+    /// What `look` makes of the port's queues, if it has any.
+    pub fn queues<R>(&self, look: impl FnOnce(&Queues) -> R) -> Option<R> {
+        let (mut look, mut seen) = (Some(look), None);
+        self.look_at_queues(&mut |queues| seen = look.take().map(|look| look(queues)));
+        seen
     }
 
-    /// The port's queues, to be changed.
-    fn queues_mut(&mut self) -> Option<&mut Queues> {
-        None
+    /// What `change` makes of the port's queues, if it has any.
+    pub fn queues_mut<R>(&mut self, change: impl FnOnce(&mut Queues) -> R) -> Option<R> {
+        let (mut change, mut done) = (Some(change), None);
+        self.change_queues(&mut |queues| done = change.take().map(|change| change(queues)));
+        done
+    }
+
+    /// Whether it has queues.
+    pub fn has_queues(&self) -> bool {
+        self.queues(|_| ()).is_some()
     }
 }
 

@@ -103,7 +103,8 @@ mod tests {
         let text = "null:,rate=8Mbit/s,buffer=9kB,queue=1:min=2Mbit/s,queue=7:max=1Mbit/s:priority=3";
         let mut port = open(&text.parse::<PortSpec>().unwrap()).unwrap();
         assert_eq!(port.link().speed, Some(Bps(8_000_000)));
-        let queues: Vec<String> = port.queues().unwrap().iter().map(|queue| queue.config.to_string()).collect();
+        let queues: Vec<String> =
+            port.queues(|queues| queues.iter().map(|queue| queue.config.to_string()).collect()).unwrap();
         assert_eq!(queues, ["0:buffer=9kB", "1:min=2Mbit/s", "7:max=1Mbit/s:priority=3"]);
         for (wrong, problem) in [
             ("queue=1:min=9Mbit/s", "found min=9Mbit/s, expected at most 8Mbit/s"),

@@ -211,11 +211,11 @@ impl Port for Queued {
         self.port.set_admin(up)
     }
 
-    fn queues(&self) -> Option<&Queues> {
-        Some(&self.queues)
+    fn look_at_queues(&self, look: &mut dyn FnMut(&Queues)) {
+        look(&self.queues);
     }
 
-    fn queues_mut(&mut self) -> Option<&mut Queues> {
-        Some(&mut self.queues)
+    fn change_queues(&mut self, change: &mut dyn FnMut(&mut Queues)) {
+        change(&mut self.queues);
     }
 }

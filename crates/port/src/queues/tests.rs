@@ -375,7 +375,7 @@ fn a_port_without_link_gets_the_first_frame_at_once() {
         "the burst, then one, and another queue's"
     );
     assert_eq!(arrived(&mut *port, &mut far, MS * 102), [1, 1]);
-    assert_eq!(port.queues().unwrap().strays(), 1);
+    assert_eq!(port.queues(Queues::strays).unwrap(), 1);
 }
 
 #[test]
@@ -384,9 +384,9 @@ fn frames_of_a_removed_queue_go_to_the_default_one() {
     let mut pool = FramePool::default();
     let mut batch = frames(&[(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6), (0, 7)]);
     port.transmit(Instant::ZERO, &mut pool, &mut batch).unwrap();
-    let queues = port.queues_mut().unwrap();
-    assert!(!queues.remove(Instant::ZERO, 9, &mut pool));
-    assert!(queues.remove(Instant::ZERO, 1, &mut pool));
+    let mut remove = |id| port.queues_mut(|queues| queues.remove(Instant::ZERO, id, &mut pool)).unwrap();
+    assert!(!remove(9));
+    assert!(remove(1));
     assert_eq!(port.counters().tx_full, 3, "the default queue holds three frames, one of its own");
     assert_eq!(arrived(&mut *port, &mut far, MS * 20), [1, 7, 2, 3]);
 }

@@ -154,6 +154,9 @@ impl Engine {
         if self.holds_frames() {
             return std::hint::spin_loop();
         }
+        if self.wait_if_hindered() {
+            return;
+        }
         match self.spinner.wait(now) {
             _ if self.awaits_release(now) => std::hint::spin_loop(),
             Wait::Look => std::hint::spin_loop(),
@@ -502,7 +505,7 @@ impl Engine {
             // Before the port is asked for its link: no change is missed in between.
             self.links.listen();
         }
-        let port = self.workers.share(number, config.port).map_err(refused)?;
+        let port = self.workers.share(number, config.port);
         let slot = Slot::new(number, port, config.reopen);
         self.logical.datapath.get().add_port(self.clock.now(), slot.desc(), &mut self.logical.out).map_err(refused)?;
         self.logical.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
@@ -546,13 +549,7 @@ impl Engine {
             slot.reopen = Some(reopen);
             return;
         };
-        let port = match self.workers.share(number, port) {
-            Ok(port) => port,
-            Err(problem) => {
-                tracing::error!("port {number}: {problem}");
-                return;
-            }
-        };
+        let port = self.workers.share(number, port);
         let slot = self.ports.at(place);
         slot.put_back(port, reopen);
         slot.restore_queues(self.clock.now(), &mut self.pool);

@@ -139,8 +139,8 @@ impl Slot {
             link_up: self.port.is_some() && self.link.up,
             speed_bps: self.link.speed.map(|rate| rate.0),
             counters: self.port.as_ref().map(|port| port.counters()).unwrap_or_default(),
-            queues: self.queues().into_iter().flat_map(Queues::iter).map(queue_snapshot).collect(),
-            stray_packets: self.queues().map_or(0, Queues::strays),
+            queues: self.queues(|queues| queues.iter().map(queue_snapshot).collect()).unwrap_or_default(),
+            stray_packets: self.queues(Queues::strays).unwrap_or(0),
         }
     }
 }

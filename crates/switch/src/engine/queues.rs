@@ -23,14 +23,11 @@ impl Engine {
         let now = self.clock.now();
         let total = self.count_queues();
         self.has_no_share(number)?;
-        self.workers.may_queue().map_err(|problem| SwitchError::PortNumber { number, problem })?;
         let slot = self.slot_with_port(number)?;
         let wrong = |problem: String| SwitchError::PortNumber { number, problem };
         // The port's first queue makes its default queue too.
-        let new = match slot.queues() {
-            None => 2,
-            Some(queues) => usize::from(!queues.iter().any(|queue| queue.config.id == config.id)),
-        };
+        let is_new = |queues: &Queues| !queues.iter().any(|queue| queue.config.id == config.id);
+        let new = slot.queues(is_new).map_or(2, usize::from);
         if total + new > MAX_QUEUES {
             return Err(wrong(too_many()));
         }
@@ -44,10 +41,13 @@ impl Engine {
     pub(crate) fn remove_queue(&mut self, number: PortNo, id: u32) -> Result<(), SwitchError> {
         let now = self.clock.now();
         self.slot_with_port(number)?;
-        let slot = self.ports.iter_mut().find(|slot| slot.number == number);
-        let queues = slot.and_then(|slot| slot.port.as_mut()?.queues_mut());
-        let removed = queues.is_some_and(|queues| queues.remove(now, id, &mut self.pool));
-        if removed { Ok(()) } else { Err(SwitchError::PortNumber { number, problem: format!("it has no queue {id}") }) }
+        let port = self.ports.iter_mut().find(|slot| slot.number == number).and_then(|slot| slot.port.as_mut());
+        let removed = port.and_then(|port| port.queues_mut(|queues| queues.remove(now, id, &mut self.pool)));
+        if removed == Some(true) {
+            Ok(())
+        } else {
+            Err(SwitchError::PortNumber { number, problem: format!("it has no queue {id}") })
+        }
     }
 
     /// Refuses queues where virtual switches share the line.
@@ -76,12 +76,12 @@ impl Engine {
     /// # Errors
     /// There would be too many.
     pub(super) fn check_queues(&self, port: &dyn Port) -> Result<(), String> {
-        let new = port.queues().map_or(0, |queues| queues.iter().count());
+        let new = port.queues(|queues| queues.iter().count()).unwrap_or(0);
         if new > 0 && self.count_queues() + new > MAX_QUEUES { Err(too_many()) } else { Ok(()) }
     }
 
     fn count_queues(&self) -> usize {
-        self.ports.iter().filter_map(Slot::queues).map(|queues| queues.iter().count()).sum()
+        self.ports.iter().filter_map(|slot| slot.queues(|queues| queues.iter().count())).sum()
     }
 
     /// Tells the datapath of the queues if a message asks for them.
@@ -100,7 +100,7 @@ impl Engine {
             return self.tell_virtual_queues();
         }
         for slot in self.ports.iter() {
-            let queues = slot.queues().map(told).unwrap_or_default();
+            let queues = slot.queues(told).unwrap_or_default();
             self.logical.datapath.get().set_port_queues(slot.number, queues);
         }
     }
@@ -125,35 +125,41 @@ fn told(queues: &Queues) -> PortQueues {
 }
 
 impl Slot {
-    /// The port's queues, if it has any.
-    pub(super) fn queues(&self) -> Option<&Queues> {
-        self.port.as_ref()?.queues()
+    /// What `look` makes of the port's queues, if it has any.
+    pub(super) fn queues<R>(&self, look: impl FnOnce(&Queues) -> R) -> Option<R> {
+        self.port.as_ref()?.queues(look)
     }
 
     fn set_queue(&mut self, now: Instant, config: QueueConfig) -> Result<(), String> {
         config.check()?;
-        let Some(port) = self.port.take() else { return Ok(()) };
-        let mut port = if port.queues().is_some() { port } else { Box::new(Queued::new(port)) };
-        let set = port.queues_mut().map_or(Ok(()), |queues| queues.set(now, config));
+        let Some(mut port) = self.port.take() else { return Ok(()) };
+        if !port.has_queues() && !port.begin_queues() {
+            port = Box::new(Queued::new(port));
+        }
+        let set = port.queues_mut(|queues| queues.set(now, config));
         self.port = Some(port);
-        set
+        set.unwrap_or(Ok(()))
     }
 
     /// The device is gone: closes the port, and remembers its queues.
     pub(super) fn lose(&mut self) {
-        self.kept_queues = self.queues().map(|queues| queues.iter().map(|queue| queue.config).collect());
+        self.kept_queues = self.queues(|queues| queues.iter().map(|queue| queue.config).collect());
         self.port = None;
     }
 
     /// Makes the queues of a port that was opened again what they were before its device went.
     pub(super) fn restore_queues(&mut self, now: Instant, pool: &mut FramePool) {
         let Some(kept) = self.kept_queues.take() else { return };
-        let opened = self.queues().into_iter().flat_map(Queues::iter).map(|queue| queue.config.id);
-        let extra: Vec<u32> = opened.filter(|id| !kept.iter().any(|config| config.id == *id)).collect();
-        if let Some(queues) = self.port.as_mut().and_then(|port| port.queues_mut()) {
-            for id in extra {
-                queues.remove(now, id, pool);
-            }
+        let is_extra = |id: &u32| !kept.iter().any(|config| config.id == *id);
+        let extra =
+            |queues: &Queues| -> Vec<u32> { queues.iter().map(|queue| queue.config.id).filter(is_extra).collect() };
+        let extra = self.queues(extra).unwrap_or_default();
+        if let Some(port) = &mut self.port {
+            port.queues_mut(|queues| {
+                extra.into_iter().for_each(|id| {
+                    queues.remove(now, id, pool);
+                });
+            });
         }
         for config in kept {
             if let Err(problem) = self.set_queue(now, config) {

@@ -58,25 +58,10 @@ impl Workers {
     }
 
     /// A port as the engine is to have it: dealt to a thread, if there are several.
-    ///
-    /// # Errors
-    /// It has queues, and there are several threads.
-    pub(super) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Result<Box<dyn Port>, String> {
-        let Some(several) = &self.several else { return Ok(port) };
-        if port.queues().is_some() {
-            self.may_queue()?;
-        }
-        Ok(several.share(number, port))
-    }
-
-    /// Refuses queues where several threads transmit to a port.
-    pub(super) fn may_queue(&self) -> Result<(), String> {
-        match self.several {
-            Some(_) => {
-                Err("queues are served by one thread, and several transmit; use --workers 1 or --mode pipeline"
-                    .to_owned())
-            }
-            None => Ok(()),
+    pub(super) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Box<dyn Port> {
+        match &self.several {
+            Some(several) => several.share(number, port),
+            None => port,
         }
     }
 
@@ -182,7 +167,7 @@ impl Engine {
     /// Makes a pipeline of the switch, or shares its ports out to threads, if that is to be.
     ///
     /// # Errors
-    /// The system has no thread or descriptor left; a port cannot be shared out.
+    /// The system has no thread or descriptor left.
     pub(crate) fn start_workers(
         &mut self,
         config: &ThreadsConfig,
@@ -200,21 +185,19 @@ impl Engine {
                 self.pool = FramePool::alone(&start.depot);
                 Ok(())
             }
-            Mode::RunToCompletion => self.start_several(start),
+            Mode::RunToCompletion => self.start_several(start).map_err(no_thread),
             Mode::Pipeline => self.start_pipeline(start).map_err(no_thread),
         }
     }
 
-    fn start_several(&mut self, start: Start<'_>) -> Result<(), SwitchError> {
+    fn start_several(&mut self, start: Start<'_>) -> io::Result<()> {
         self.burst = start.config.bursts.rx_read;
-        let several = Several::start(start, &mut self.logical.datapath).map_err(no_thread)?;
+        let several = Several::start(start, &mut self.logical.datapath)?;
         self.pool = several.pool();
         self.workers.several = Some(several);
         for slot in self.ports.iter_mut() {
             if let Some(port) = slot.port.take() {
-                let shared = self.workers.share(slot.number, port);
-                let wrong = |problem| SwitchError::PortNumber { number: slot.number, problem };
-                slot.port = Some(shared.map_err(wrong)?);
+                slot.port = Some(self.workers.share(slot.number, port));
             }
         }
         Ok(())
@@ -350,6 +333,11 @@ impl Engine {
     /// Whether frames wait for a burst to fill: the engine is not to sleep.
     pub(super) fn holds_frames(&self) -> bool {
         self.workers.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_flushed())
+    }
+
+    /// There was nothing in a round: waits a little if that is since other threads use the ports at the moment. Whether it did.
+    pub(super) fn wait_if_hindered(&mut self) -> bool {
+        self.workers.several.as_mut().is_some_and(Several::wait_if_hindered)
     }
 
     /// Whether workers have left the engine nothing to do.

@@ -9,6 +9,7 @@ mod channels;
 mod control_socket;
 #[path = "../live/forwarding.rs"]
 mod forwarding;
+mod held;
 #[path = "../live/hostile.rs"]
 mod hostile;
 #[path = "../live/interfaces.rs"]
@@ -17,6 +18,7 @@ mod interfaces;
 mod long_replies;
 #[path = "../live/ports.rs"]
 mod ports;
+mod queues;
 #[path = "../live/start_stop.rs"]
 mod start_stop;
 mod threads;

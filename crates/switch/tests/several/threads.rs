@@ -1,12 +1,13 @@
 //! What is asked of threads that ports are dealt to: each flow in its order whichever thread's port it leaves by, nothing lost or counted
 //! twice, changes seen whole, ports that come and go, no thread left behind.
 use crate::bed::{Controller, Host, PATIENCE, forward, port, punt, until};
+use crate::held::{Held, Hold};
 use std::collections::HashMap;
+use std::sync::Arc;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{FlowMod, Match, PortNo};
 use weir_packet::Field;
-use weir_port::{Port, PortSpec};
 use weir_switch::threads::{Cpus, Machine, ThreadsConfig};
 use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 
@@ -221,16 +222,72 @@ fn no_thread_stays_behind_and_each_is_on_its_cpu() {
     assert!(status("leaves-thread1").is_none());
 }
 
+/// A thread that has a port and does not come back holds up no other thread, nor what they send elsewhere.
 #[test]
-fn what_needs_one_thread_is_refused_by_name() {
+fn a_port_that_is_in_use_is_not_waited_for() {
     if is_one() {
         return;
     }
-    let spec: PortSpec = "null:q,rate=8Mbit/s,queue=1:min=1Mbit/s".parse().unwrap();
-    let queued = || PortConfig::new(PortNo(9), weir_port::open(&spec).unwrap() as Box<dyn Port>);
-    let config = SwitchConfig { ports: vec![queued()], threads: crate::threads(), ..SwitchConfig::default() };
-    let expected = "port 9: queues are served by one thread, and several transmit; use --workers 1 or --mode pipeline";
-    assert_eq!(Switch::start(config).err().unwrap().to_string(), expected);
-    let (switch, _hosts) = switch(1, "queues", crate::threads());
-    assert_eq!(switch.add_port(queued()).err().unwrap().to_string(), expected);
+    let hold = Arc::<Hold>::default();
+    let (ports, mut hosts): (Vec<PortConfig>, Vec<Host>) = (1..=3).map(port).unzip();
+    let held = |config: PortConfig| match config.number {
+        Some(PortNo(2)) => PortConfig { port: Box::new(Held::new(config.port, Arc::clone(&hold))), ..config },
+        _ => config,
+    };
+    let threads = ThreadsConfig { deal: "1=0,2=1,3=0".parse().unwrap(), ..crate::threads() };
+    let config = SwitchConfig { ports: ports.into_iter().map(held).collect(), threads, ..SwitchConfig::default() };
+    let switch = Switch::start(config).unwrap();
+    switch.flow_mod(between(1, 2)).unwrap();
+    switch.flow_mod(between(1, 3)).unwrap();
+    switch.flow_mod(between(2, 1)).unwrap();
+    let [a, b, c] = &mut hosts[..] else { unreachable!() };
+    for round in 0..20 {
+        hold.begin();
+        b.send(a, round);
+        hold.wait();
+        for tag in 10 * round..10 * (round + 1) {
+            a.send(b, tag);
+            a.send(c, tag);
+            assert_eq!(c.tag(), tag, "it passes, and the engine does not wait for the other port");
+        }
+        assert!(b.next(std::time::Duration::ZERO).is_none(), "its port is in use");
+        // Flow-mods are carried out meanwhile.
+        switch.flow_mod(between(3, 1)).unwrap();
+        hold.end();
+        assert_eq!(a.tag(), round);
+        (10 * round..10 * (round + 1)).for_each(|tag| assert_eq!(b.tag(), tag));
+    }
+    assert_eq!(switch.snapshot().unwrap().drops, []);
+}
+
+/// Threads that lose their core at any moment, with ports in their hands.
+#[test]
+fn nothing_is_lost_or_overtaken_whoever_is_scheduled() {
+    const HOSTS: u32 = 4;
+    const ROUNDS: u64 = 40;
+    let (ports, mut hosts): (Vec<PortConfig>, Vec<Host>) = (1..=HOSTS).map(port).unzip();
+    let lazy = |config: PortConfig| {
+        let seed = u64::from(config.number.unwrap().0);
+        PortConfig { port: Box::new(Held::lazy(config.port, seed)), ..config }
+    };
+    let ports = ports.into_iter().map(lazy).collect();
+    let config = SwitchConfig { ports, threads: crate::threads(), ..SwitchConfig::default() };
+    let switch = Switch::start(config).unwrap();
+    for (from, to) in (1..=HOSTS).flat_map(|from| (1..=HOSTS).map(move |to| (from, to))).filter(|(a, b)| a != b) {
+        switch.flow_mod(between(from, to)).unwrap();
+    }
+    let (n, mut seen) = (HOSTS as usize, HashMap::new());
+    for round in 0..ROUNDS {
+        for number in 64 * round..64 * (round + 1) {
+            for from in 0..n {
+                let to = (from + 1 + usize::try_from(number).unwrap() % (n - 1)) % n;
+                let (sender, receiver) = pair_of(&mut hosts, from, to);
+                sender.send(receiver, ((from as u64) << 8 | to as u64) << 32 | number);
+            }
+        }
+        take(&mut hosts, 64, &mut seen);
+    }
+    let snapshot = switch.snapshot().unwrap();
+    assert_eq!(snapshot.drops, []);
+    assert!(snapshot.ports.iter().all(|port| port.counters.tx_packets == 64 * ROUNDS));
 }

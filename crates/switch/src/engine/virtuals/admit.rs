@@ -259,7 +259,7 @@ impl Engine {
         for port in &spec.ports {
             let number = PortNo(port.port);
             let Some(place) = self.ports.place(number) else { return Err(self.no_port(number)) };
-            if self.ports.slot(place).queues().is_some() {
+            if self.ports.slot(place).queues(|_| ()).is_some() {
                 return wrong(format!("port {number} has queues; remove them first (weir ctl del-queue)"));
             }
         }

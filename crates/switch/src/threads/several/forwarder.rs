@@ -1,11 +1,14 @@
 //! A thread that does everything for its ports, beside the engine's.
 use super::super::hand::Hand;
 use super::board::Board;
+use super::hindered::Hindered;
 use super::port::{Common, Shared};
+use super::sender::Sender;
 use crate::engine::idle::Idle;
 use crate::engine::ports::{Ports, Slot};
 use crate::engine::wake::Waker;
 use crate::spin::{Spinner, Wait};
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +44,12 @@ pub(super) struct Seen {
     /// Those it receives from.
     own: Ports,
     /// All there are, by number.
-    all: Vec<(PortNo, Arc<Common>)>,
+    all: Vec<(PortNo, Sender)>,
+    /// Whether frames may wait for ports that other threads were using.
+    holds: bool,
+    hindered: Arc<Hindered>,
+    /// Rounds in which there was nothing but ports to be waited for.
+    hindered_rounds: u32,
     idle: Idle,
     batch: Vec<Frame>,
     out: Output,
@@ -50,39 +58,62 @@ pub(super) struct Seen {
 impl Seen {
     /// Reads the board if it has changed.
     #[inline]
-    fn refresh(&mut self, board: &Board, thread: usize) {
+    fn refresh(&mut self, board: &Board, thread: usize, pool: &mut FramePool) {
         if self.version != board.version() {
-            self.read(board, thread);
+            self.read(board, thread, pool);
         }
     }
 
     #[cold]
-    fn read(&mut self, board: &Board, thread: usize) {
-        let before = std::mem::take(&mut self.all);
-        (self.version, self.all) = board.read();
-        let is_known = |port: &Arc<Common>, list: &[(PortNo, Arc<Common>)]| {
-            list.binary_search_by_key(&port.number, |(number, _)| *number)
-                .is_ok_and(|at| Arc::ptr_eq(&list[at].1, port))
-        };
-        for (number, port) in before.iter().filter(|(_, port)| !is_known(port, &self.all)) {
-            if port.thread == thread {
-                self.own.remove(*number);
-            }
+    fn read(&mut self, board: &Board, thread: usize, pool: &mut FramePool) {
+        let mut before: BTreeMap<PortNo, Sender> = std::mem::take(&mut self.all).into_iter().collect();
+        let ports;
+        (self.version, ports) = board.read();
+        for (number, port) in ports {
+            let sender = match before.remove(&number) {
+                Some(known) if Arc::ptr_eq(known.port(), &port) => known,
+                other => {
+                    other.into_iter().for_each(|gone| self.end(gone, thread, pool));
+                    self.begin(port, thread)
+                }
+            };
+            self.all.push((number, sender));
         }
+        before.into_values().for_each(|gone| self.end(gone, thread, pool));
         self.own.iter_mut().for_each(Slot::ask_again);
-        for (number, port) in &self.all {
-            if port.thread == thread && !is_known(port, &before) && !port.is_over() {
-                self.own.remove(*number);
-                self.own.insert(Slot::new(*number, Box::new(Shared::of_receiver(Arc::clone(port))), None));
-            }
-        }
     }
 
-    /// Sends what the tables gave.
+    /// There is a new port.
+    fn begin(&mut self, port: Arc<Common>, thread: usize) -> Sender {
+        if port.thread == thread && !port.is_over() {
+            let shared = Shared::of_receiver(Arc::clone(&port), Arc::clone(&self.hindered));
+            self.own.insert(Slot::new(port.number, Box::new(shared), None));
+        }
+        Sender::new(port, Arc::clone(&self.hindered))
+    }
+
+    /// A port is gone, or another one has its number.
+    fn end(&mut self, gone: Sender, thread: usize, pool: &mut FramePool) {
+        if gone.port().thread == thread {
+            self.own.remove(gone.port().number);
+        }
+        gone.end(pool);
+    }
+
+    /// When one of its ports is to be looked after.
+    fn due(&self) -> Option<Instant> {
+        self.own.open().filter_map(Port::next_wake).min()
+    }
+
+    /// Sends what the tables gave, as far as no other thread uses the ports at the moment.
     fn deliver(&mut self, now: Instant, pool: &mut FramePool) {
         for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
             match self.all.binary_search_by_key(number, |(listed, _)| *listed) {
-                Ok(at) => self.all[at].1.transmit(now, pool, frames),
+                Ok(at) => {
+                    let sender = &mut self.all[at].1;
+                    sender.send(now, pool, frames);
+                    self.holds |= sender.holds();
+                }
                 // The port went in this very round.
                 Err(_) => frames.drain(..).for_each(|frame| pool.give(frame)),
             }
@@ -94,6 +125,18 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// Sends what was kept.
+    #[cold]
+    fn flush(&mut self, now: Instant, pool: &mut FramePool) {
+        self.holds = false;
+        for (_, sender) in self.all.iter_mut().filter(|(_, sender)| sender.holds()) {
+            sender.flush(now, pool);
+            self.holds |= sender.holds();
+        }
+    }
+}
+
 impl Forwarder {
     /// Runs until it is told to stop.
     pub(super) fn run(mut self) {
@@ -101,7 +144,7 @@ impl Forwarder {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         while !self.is_over() {
             let now = self.clock.now();
-            self.seen.refresh(&self.board, self.thread);
+            self.seen.refresh(&self.board, self.thread, &mut self.pool);
             if self.round(now) {
                 self.spinner.found(now);
             } else {
@@ -117,6 +160,9 @@ impl Forwarder {
     /// A burst from each of its ports. Whether there was anything.
     fn round(&mut self, now: Instant) -> bool {
         let mut worked = false;
+        if self.seen.holds {
+            self.seen.flush(now, &mut self.pool);
+        }
         self.seen.idle.look(&mut self.seen.own);
         for place in 0..self.seen.own.len() {
             if !self.seen.idle.may_pass_over(self.seen.own.at(place), now) {
@@ -156,12 +202,15 @@ impl Forwarder {
     #[cold]
     fn lose(&mut self, number: PortNo, error: weir_port::PortError) {
         self.seen.own.remove(number);
-        if let Some((_, port)) = self.seen.all.iter().find(|(listed, _)| *listed == number) {
-            port.lose(error);
+        if let Some((_, sender)) = self.seen.all.iter().find(|(listed, _)| *listed == number) {
+            sender.port().lose(error);
         }
     }
 
     fn wait(&mut self, now: Instant) {
+        if self.seen.hindered.wait(&mut self.seen.hindered_rounds) {
+            return;
+        }
         match self.spinner.wait(now) {
             Wait::Look => std::hint::spin_loop(),
             Wait::GiveWay => {
@@ -169,6 +218,7 @@ impl Forwarder {
                 std::thread::yield_now();
                 self.spinner.gave_way(from, self.clock.now());
             }
+            Wait::Sleep if self.seen.due().is_some_and(|due| self.spinner.is_near(now, due)) => std::hint::spin_loop(),
             Wait::Sleep => self.sleep(),
         }
     }
@@ -178,8 +228,7 @@ impl Forwarder {
         // What came before others knew that it sleeps is found here.
         let is_quiet = self.seen.version == self.board.version() && !self.is_over();
         if is_quiet && !self.seen.own.arm() {
-            let due = self.seen.own.open().filter_map(Port::next_wake).min();
-            let timeout = due.map_or(SLEEP_MAX, |due| due.since(self.clock.now()).min(SLEEP_MAX));
+            let timeout = self.seen.due().map_or(SLEEP_MAX, |due| due.since(self.clock.now()).min(SLEEP_MAX));
             if !timeout.is_zero() {
                 self.waker.sleep(self.seen.own.open(), None, timeout);
             }

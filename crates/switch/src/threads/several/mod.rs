@@ -2,11 +2,15 @@
 //!
 //! Ports are dealt to threads by number, as configured or in turn ([`Deal`]). A flow comes in by one port, so one thread has all of it, and it
 //! keeps its order; threads share the tables as a pipeline's workers do ([`super::seats`]), and transmit to each other's ports under
-//! the port's lock ([`port`]).
+//! the port's lock ([`port`]), which no thread waits for while it has something else to do.
 mod board;
 mod deal;
 mod forwarder;
+mod hindered;
 mod port;
+mod sender;
+#[cfg(test)]
+mod tests;
 
 pub use deal::Deal;
 
@@ -19,6 +23,7 @@ use crate::spin::Spinner;
 use board::Board;
 use crossbeam_channel::Receiver;
 use forwarder::{Forwarder, Seen};
+use hindered::Hindered;
 use port::{Common, Listed, Shared};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +53,9 @@ pub(crate) struct Several {
     stop: Arc<AtomicBool>,
     depot: Arc<Depot>,
     engine: Arc<Waker>,
+    /// The engine's own.
+    hindered: Arc<Hindered>,
+    hindered_rounds: u32,
 }
 
 impl Several {
@@ -74,7 +82,9 @@ impl Several {
         let others = hands.split_off(1);
         let hand = hands.pop().ok_or_else(|| io::Error::other("no thread is to forward"))?;
         let deal = config.deal.clone();
-        let mut several = Several { hand, board, deal, notes, counters, threads: Vec::new(), stop, depot, engine };
+        let (threads, hindered, hindered_rounds) = (Vec::new(), Arc::default(), 0);
+        let mut several =
+            Several { hand, board, deal, notes, counters, threads, stop, depot, engine, hindered, hindered_rounds };
         for (number, hand) in (1..).zip(others) {
             let forwarder = Forwarder {
                 thread: number,
@@ -109,7 +119,12 @@ impl Several {
         let owner = self.board.waker(thread);
         let common = Arc::new(Common::new(number, port, thread, owner, Arc::clone(&self.engine)));
         let listed = Listed::new(&common, &self.board);
-        Box::new(Shared::of_engine(common, thread == ENGINE, listed))
+        Box::new(Shared::of_engine(common, Arc::clone(&self.hindered), thread == ENGINE, listed))
+    }
+
+    /// The engine found nothing to do: waits a little if ports were in use that it wants. Whether it did.
+    pub(crate) fn wait_if_hindered(&mut self) -> bool {
+        self.hindered.wait(&mut self.hindered_rounds)
     }
 
     /// Runs what came in on one of the engine's own ports through the tables.

@@ -1,0 +1,133 @@
+//! Ports in the hands of threads that do not come back for a while, as when another program has their core.
+use crate::bed::PATIENCE;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weir_packet::{Frame, FramePool};
+use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_units::{Clock, Instant, SystemClock};
+
+/// How long a thread stays at most: a test that fails is to end.
+const MAX_STAY: Duration = PATIENCE.saturating_mul(2);
+
+/// Says when a port is to be in use, and whether it is.
+#[derive(Default)]
+pub(crate) struct Hold {
+    is_wanted: AtomicBool,
+    is_there: AtomicBool,
+}
+
+impl Hold {
+    /// Whoever asks the port for frames next, stays.
+    pub(crate) fn begin(&self) {
+        self.is_wanted.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns once that is so.
+    pub(crate) fn wait(&self) {
+        let clock = SystemClock::start();
+        while !self.is_there.load(Ordering::SeqCst) {
+            assert!(clock.now().since(Instant::ZERO) < PATIENCE, "nobody asks the port for frames");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The port is free again.
+    pub(crate) fn end(&self) {
+        self.is_wanted.store(false, Ordering::SeqCst);
+    }
+
+    /// In the port: stays as long as is wanted.
+    fn stay(&self) {
+        let clock = SystemClock::start();
+        self.is_there.store(true, Ordering::SeqCst);
+        while self.is_wanted.load(Ordering::SeqCst) && clock.now().since(Instant::ZERO) < MAX_STAY {
+            std::thread::yield_now();
+        }
+        self.is_there.store(false, Ordering::SeqCst);
+    }
+}
+
+/// How a thread stays.
+enum Stay {
+    /// While it is held, when it is asked for frames.
+    Held(Arc<Hold>),
+    /// Now and then, for a number of times that the thread gives way; drawn with this.
+    Lazy(u64),
+}
+
+/// A port around another one.
+pub(crate) struct Held {
+    port: Box<dyn Port>,
+    stay: Stay,
+}
+
+impl Held {
+    pub(crate) fn new(port: Box<dyn Port>, hold: Arc<Hold>) -> Held {
+        Held { port, stay: Stay::Held(hold) }
+    }
+
+    pub(crate) fn lazy(port: Box<dyn Port>, seed: u64) -> Held {
+        Held { port, stay: Stay::Lazy(seed) }
+    }
+
+    fn is_asked(&mut self) {
+        match &mut self.stay {
+            Stay::Held(hold) if hold.is_wanted.load(Ordering::SeqCst) => hold.stay(),
+            Stay::Held(_) => {}
+            Stay::Lazy(_) => self.idle(),
+        }
+    }
+
+    fn idle(&mut self) {
+        let Stay::Lazy(dice) = &mut self.stay else { return };
+        *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let drawn = *dice >> 32;
+        // One time in eight, for up to 64 turns of whoever else wants to run.
+        let turns = if drawn.is_multiple_of(8) { drawn / 8 % 64 } else { 0 };
+        (0..turns).for_each(|_| std::thread::yield_now());
+    }
+}
+
+impl Port for Held {
+    fn info(&self) -> &PortInfo {
+        self.port.info()
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        self.is_asked();
+        self.port.receive(now, pool, batch, max)
+    }
+
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        self.idle();
+        self.port.transmit(now, pool, frames)
+    }
+
+    fn arm(&mut self) -> Ready {
+        self.port.arm()
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.port.fd()
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        self.port.next_wake()
+    }
+
+    fn link(&mut self) -> LinkState {
+        self.port.link()
+    }
+
+    fn counters(&self) -> Counters {
+        self.port.counters()
+    }
+}
