@@ -153,3 +153,19 @@ fn shown(generator: &Path, case: &Path) -> Vec<u8> {
     }
     command.output().unwrap().stdout
 }
+
+/// One thread and as many as there are cores, at most two; all frames that come leave.
+#[test]
+fn threads_are_measured_in_turn() {
+    let threads = if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) { "1,2" } else { "1" };
+    let arguments = ["--threads", threads, "--others", "0,1", "--rounds", "2", "--time", "5ms", "--json"];
+    let output = Command::new(WEIR).args(["bench", "threads"]).args(arguments).output().expect("weir runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    let rows = report["rows"].as_array().expect("a list of rows");
+    assert_eq!(rows.len(), 3 * 2 * threads.split(',').count());
+    assert_eq!(report["samples"].as_array().expect("a list of samples").len(), 2 * rows.len());
+    assert!(rows.iter().all(|row| row["mpps"].as_f64() > Some(0.0) && row["ratio"].as_f64() > Some(0.0)), "{rows:?}");
+    let refused = Command::new(WEIR).args(["bench", "threads", "--threads", "0"]).output().expect("weir runs");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--threads: found 0, expected 1 to"));
+}

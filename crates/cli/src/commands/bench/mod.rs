@@ -7,6 +7,7 @@ mod machine;
 mod predict;
 mod simulate;
 mod tenants;
+mod threads;
 mod tree;
 mod updates;
 
@@ -30,6 +31,8 @@ enum Command {
     Predict(predict::Args),
     /// Events a second of simulations, on one thread
     Simulate(simulate::Args),
+    /// What several threads do beside one, each with ports of its own, also while others want their cores
+    Threads(threads::Args),
     /// What changing a table costs: the gaps in forwarding meanwhile, each flow-mod, memory
     Updates(updates::Args),
 }
@@ -41,6 +44,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Tenants(args) => tenants::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Simulate(args) => simulate::run_bench(&args),
+        Command::Threads(args) => threads::run(&args),
         Command::Updates(args) => updates::run(&args),
     }
 }

@@ -1,0 +1,131 @@
+//! A switch whose ports receive without end, and how much leaves it.
+use super::Way;
+use anyhow::anyhow;
+use std::time::Duration;
+use weir_emulator::Cancel;
+use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
+use weir_packet::Field;
+use weir_port::null::{Flows, Headers, NullPort, Order};
+use weir_switch::threads::{Mode, ThreadsConfig};
+use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
+use weir_units::{Clock as _, Instant, SystemClock};
+
+/// Flows of a port, and bytes of a frame.
+const FLOWS: u32 = 1000;
+const SIZE: usize = 60;
+/// How long it runs before it is measured.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// Somebody who wants it to end waits this long at most.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// See the module's page.
+pub(super) struct Bed {
+    switch: SwitchHandle,
+    clock: SystemClock,
+}
+
+impl Bed {
+    /// A switch of `threads` threads with two ports for each of `most`, so that all numbers of threads have the same to do.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub(super) fn start(way: Way, threads: usize, most: usize) -> anyhow::Result<Bed> {
+        let most = u32::try_from(most)?;
+        let ports = 2 * most;
+        let config = SwitchConfig {
+            // Ports are dealt in turn: port 1 to the first thread, 2 to the second.
+            threads: ThreadsConfig { mode: Mode::RunToCompletion, workers: threads, ..ThreadsConfig::default() },
+            ports: (1..=ports).map(source).collect::<Result<_, _>>()?,
+            ..SwitchConfig::default()
+        };
+        let switch = Switch::start(config)?;
+        for port in 1..=ports {
+            let to = way.output(port, most);
+            let output = Instruction::ApplyActions(vec![Action::output(PortNo(to))]);
+            let matching = Match::any().with(Field::InPort, port);
+            switch.flow_mod(FlowMod::add(1, matching, vec![output]))?;
+        }
+        Ok(Bed { switch, clock: SystemClock::start() })
+    }
+
+    /// Packets that leave in so long, and in how many seconds they did; none if it is cancelled.
+    ///
+    /// # Errors
+    /// The switch stopped.
+    pub(super) fn measure(&self, time: Duration, cancel: &Cancel) -> anyhow::Result<Option<(u64, f64)>> {
+        if !self.rest(WARM_UP, cancel) {
+            return Ok(None);
+        }
+        let (from, before) = self.look()?;
+        if !self.rest(time, cancel) {
+            return Ok(None);
+        }
+        let (until, after) = self.look()?;
+        Ok(Some((after - before, until.since(from).as_secs_f64())))
+    }
+
+    /// Whether that was for the whole time.
+    fn rest(&self, time: Duration, cancel: &Cancel) -> bool {
+        let until = self.clock.now() + time;
+        while self.clock.now() < until && !cancel.is_cancelled() {
+            std::thread::park_timeout(until.since(self.clock.now()).min(LOOK_EVERY));
+        }
+        !cancel.is_cancelled()
+    }
+
+    /// Packets that have left by now.
+    fn look(&self) -> anyhow::Result<(Instant, u64)> {
+        let ports = self.switch.snapshot()?.ports;
+        // Asking takes its time; the answer is of its end.
+        Ok((self.clock.now(), ports.iter().map(|port| port.counters.tx_packets).sum()))
+    }
+}
+
+/// A port that receives flows without end.
+fn source(number: u32) -> anyhow::Result<PortConfig> {
+    let flows = Flows::new(Headers::Udp, FLOWS, None, SIZE).map_err(|problem| anyhow!("{problem}"))?;
+    let port = NullPort::generating(&format!("p{number}"), flows, Order::cycle(FLOWS));
+    Ok(PortConfig::new(PortNo(number), Box::new(port)))
+}
+
+impl Way {
+    /// The port by which frames leave that came in by a port, with twice `threads` ports dealt in turn.
+    fn output(self, port: u32, threads: u32) -> u32 {
+        let ports = 2 * threads;
+        match self {
+            // The other one of the same thread.
+            Way::Own => (port - 1 + threads) % ports + 1,
+            Way::Crossed => port % ports + 1,
+            Way::OnePort if port == 1 => 2,
+            Way::OnePort => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_of_the_same_thread_or_of_another_one() {
+        for threads in [1_u32, 2, 3, 8] {
+            for port in 1..=2 * threads {
+                let of = |port: u32| (port - 1) % threads;
+                let [own, crossed, one] = [Way::Own, Way::Crossed, Way::OnePort].map(|way| way.output(port, threads));
+                assert_eq!(of(own), of(port));
+                assert!(own != port && crossed != port && one != port);
+                assert!(threads == 1 || of(crossed) != of(port));
+                assert!((1..=2 * threads).contains(&own) && (1..=2 * threads).contains(&crossed));
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_leaves() {
+        for way in [Way::Own, Way::Crossed, Way::OnePort] {
+            let bed = Bed::start(way, 1, 1).unwrap();
+            let (packets, seconds) = bed.measure(Duration::from_millis(5), &Cancel::default()).unwrap().unwrap();
+            assert!(packets > 0 && seconds >= 0.005, "{packets} in {seconds} s");
+        }
+    }
+}

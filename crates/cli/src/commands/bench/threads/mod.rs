@@ -1,0 +1,223 @@
+//! `weir bench threads`: what several threads that run to completion do beside one, also while other programs want their cores.
+mod bed;
+mod others;
+
+use super::machine::Machine;
+use crate::commands::run::{STOPPED, Signals};
+use anyhow::ensure;
+use bed::Bed;
+use others::Others;
+use serde::Serialize;
+use std::io::Write as _;
+use std::process::ExitCode;
+use weir_switch::threads::Machine as Cores;
+use weir_units::Span;
+
+/// Threads at most: as many as a switch may have.
+const MAX_THREADS: usize = 64;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Threads of the switch, measured in turn; ratios are to the first
+    #[arg(long, value_delimiter = ',', default_value = "1,2")]
+    threads: Vec<usize>,
+    /// Where frames leave, one after the other [default: all]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    ways: Vec<Way>,
+    /// Other threads that want the processors all the time, measured in turn
+    #[arg(long, value_delimiter = ',', default_value = "0", value_parser = clap::value_parser!(u16).range(0..=256))]
+    others: Vec<u16>,
+    /// How often each is measured
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// How long each is measured
+    #[arg(long, default_value = "1s")]
+    time: Span,
+    /// Print JSON: a record of all that was measured
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where frames leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Way {
+    /// By another port of the thread that they came in by
+    Own,
+    /// By a port of another thread, so that threads meet at ports
+    Crossed,
+    /// All by one port
+    OnePort,
+}
+
+/// One measurement.
+#[derive(Debug, Serialize)]
+struct Sample {
+    round: u32,
+    way: Way,
+    others: u16,
+    threads: usize,
+    /// Millions of packets that left, per second of the wall.
+    mpps: f64,
+    /// By all threads, in the same time.
+    packets: u64,
+}
+
+/// What a number of threads did in a case.
+#[derive(Debug, Serialize)]
+struct Row {
+    way: Way,
+    others: u16,
+    threads: usize,
+    /// Median of the rounds, and the extremes.
+    mpps: f64,
+    mpps_least: f64,
+    mpps_most: f64,
+    /// To what the first number of threads did in the same round: median, and the extremes.
+    ratio: f64,
+    ratio_least: f64,
+    ratio_most: f64,
+}
+
+#[derive(Serialize)]
+struct Report {
+    command: String,
+    version: &'static str,
+    /// What it was built from, where the build said so.
+    commit: Option<&'static str>,
+    machine: Machine,
+    rows: Vec<Row>,
+    samples: Vec<Sample>,
+}
+
+/// # Errors
+/// There are fewer cores than threads; the switch does not start.
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.check()?;
+    let signals = Signals::watch()?;
+    let machine = Machine::look();
+    let samples = measure(args, &signals)?;
+    let rows = rows(args, &samples);
+    let text = if args.json {
+        let command = std::env::args().collect::<Vec<_>>().join(" ");
+        let (version, commit) = (env!("CARGO_PKG_VERSION"), option_env!("WEIR_COMMIT"));
+        serde_json::to_string_pretty(&Report { command, version, commit, machine, rows, samples })? + "\n"
+    } else {
+        HEAD.to_owned() + &rows.iter().map(Row::line).collect::<String>()
+    };
+    // A reader that has gone away misses the report, nothing else.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(if signals.cancel.is_cancelled() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
+}
+
+const HEAD: &str = "frames leave  others  threads     Mpps  (least, most)        ratio  (least, most)\n";
+
+impl Args {
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(!self.time.0.is_zero(), "--time: found {}, expected a time above zero such as 1s", self.time);
+        let cores = Cores::here().cpus.len();
+        for threads in &self.threads {
+            ensure!(
+                (1..=MAX_THREADS.min(cores)).contains(threads),
+                "--threads: found {threads}, expected 1 to {}, the cores that this process may use; choose fewer",
+                MAX_THREADS.min(cores)
+            );
+        }
+        Ok(())
+    }
+
+    fn ways(&self) -> &[Way] {
+        if self.ways.is_empty() { &[Way::Own, Way::Crossed, Way::OnePort] } else { &self.ways }
+    }
+
+    /// All that is measured in a round.
+    fn cases(&self) -> impl Iterator<Item = (Way, u16, usize)> {
+        let ways = self.ways().iter().flat_map(|way| self.others.iter().map(|others| (*way, *others)));
+        ways.flat_map(|(way, others)| self.threads.iter().map(move |threads| (way, others, *threads)))
+    }
+}
+
+/// Measures everything, round by round, so that what else the machine does meets all alike.
+fn measure(args: &Args, signals: &Signals) -> anyhow::Result<Vec<Sample>> {
+    let most = args.threads.iter().copied().max().unwrap_or(1);
+    let mut samples = Vec::new();
+    for round in 0..args.rounds {
+        for (way, others, threads) in args.cases() {
+            let bed = Bed::start(way, threads, most)?;
+            let others_run = Others::start(others);
+            let Some((packets, seconds)) = bed.measure(args.time.0, &signals.cancel)? else { return Ok(samples) };
+            drop(others_run);
+            let mpps = packets as f64 / seconds / 1e6;
+            samples.push(Sample { round, way, others, threads, mpps, packets });
+        }
+    }
+    Ok(samples)
+}
+
+fn rows(args: &Args, samples: &[Sample]) -> Vec<Row> {
+    args.cases().filter_map(|(way, others, threads)| Row::new(args, samples, (way, others, threads))).collect()
+}
+
+impl Row {
+    /// None where nothing was measured.
+    fn new(args: &Args, samples: &[Sample], (way, others, threads): (Way, u16, usize)) -> Option<Row> {
+        let of = |threads| {
+            let is = move |sample: &&Sample| (sample.way, sample.others, sample.threads) == (way, others, threads);
+            samples.iter().filter(is)
+        };
+        let first = args.threads.first().copied().unwrap_or(1);
+        let rates: Vec<f64> = of(threads).map(|sample| sample.mpps).collect();
+        let to_first = |sample: &Sample| {
+            let base = of(first).find(|base| base.round == sample.round)?;
+            Some(sample.mpps / base.mpps)
+        };
+        let ratios: Vec<f64> = of(threads).filter_map(to_first).collect();
+        let ((mpps_least, mpps, mpps_most), (ratio_least, ratio, ratio_most)) = (spread(rates)?, spread(ratios)?);
+        Some(Row { way, others, threads, mpps, mpps_least, mpps_most, ratio, ratio_least, ratio_most })
+    }
+
+    fn line(&self) -> String {
+        let Row { others, threads, mpps, mpps_least, mpps_most, ratio, ratio_least, ratio_most, .. } = self;
+        let way = clap::ValueEnum::to_possible_value(&self.way).map_or(String::new(), |way| way.get_name().to_owned());
+        format!(
+            "{way:12}  {others:6}  {threads:7}  {mpps:7.2}  ({mpps_least:6.2}, {mpps_most:6.2})  {ratio:9.2}  ({ratio_least:.2}, {ratio_most:.2})\n"
+        )
+    }
+}
+
+/// Least, median and most; none of nothing.
+fn spread(mut values: Vec<f64>) -> Option<(f64, f64, f64)> {
+    values.sort_by(f64::total_cmp);
+    Some((*values.first()?, *values.get(values.len() / 2)?, *values.last()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(threads: Vec<usize>) -> Args {
+        Args { threads, ways: vec![Way::Own], others: vec![0], rounds: 3, time: "1ms".parse().unwrap(), json: false }
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        let sample = |round, threads, mpps| Sample { round, way: Way::Own, others: 0, threads, mpps, packets: 1 };
+        let rates = [(0, 1, 10.0), (0, 2, 20.0), (1, 1, 4.0), (1, 2, 2.0), (2, 1, 6.0), (2, 2, 9.0)];
+        let samples: Vec<Sample> =
+            rates.into_iter().map(|(round, threads, mpps)| sample(round, threads, mpps)).collect();
+        let rows = rows(&args(vec![1, 2]), &samples);
+        assert_eq!((rows[0].mpps, rows[0].ratio), (6.0, 1.0));
+        assert_eq!((rows[1].mpps, rows[1].mpps_least, rows[1].mpps_most), (9.0, 2.0, 20.0));
+        assert_eq!((rows[1].ratio, rows[1].ratio_least, rows[1].ratio_most), (1.5, 0.5, 2.0));
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused() {
+        for threads in [0, 1000] {
+            let error = args(vec![threads]).check().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--threads: found {threads}, expected 1 to ")), "{error}");
+        }
+        let error = Args { time: "0s".parse().unwrap(), ..args(vec![1]) }.check().unwrap_err().to_string();
+        assert!(error.contains("above zero"), "{error}");
+    }
+}

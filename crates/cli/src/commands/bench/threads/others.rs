@@ -1,0 +1,34 @@
+//! Other work of the machine: threads that want a processor all the time.
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Threads that spin until this is dropped.
+pub(super) struct Others {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Others {
+    pub(super) fn start(count: u16) -> Others {
+        let stop = Arc::<AtomicBool>::default();
+        let spin = |stop: Arc<AtomicBool>| {
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    spin_loop();
+                }
+            }
+        };
+        let threads = (0..count).map(|_| std::thread::spawn(spin(Arc::clone(&stop)))).collect();
+        Others { stop, threads }
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // They can only end.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
