@@ -31,6 +31,14 @@ impl Bits {
         self.0 == [0; WORDS]
     }
 
+    /// Whether this number is there, and no other.
+    #[inline]
+    pub(crate) fn is_only(&self, number: u16) -> bool {
+        let mut only = Bits::default();
+        only.insert(number);
+        *self == only
+    }
+
     pub(crate) fn len(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
@@ -92,8 +100,10 @@ mod tests {
         );
         assert_eq!(bits.iter().collect::<Vec<_>>(), [3, 64, 255]);
         bits.remove(3);
+        assert!(!bits.is_only(64));
         bits.remove(255);
         assert_eq!(bits.next_after(64), Some(64));
         assert_eq!(bits.len(), 1);
+        assert!(bits.is_only(64) && !bits.is_only(65) && !Bits::default().is_only(64));
     }
 }

@@ -105,6 +105,10 @@ pub(crate) struct Drr {
 }
 
 impl Drr {
+    pub(crate) fn quantum(&self) -> u32 {
+        self.quantum
+    }
+
     #[inline]
     fn propose(&mut self, active: &Bits, queues: &mut [Queue]) -> u16 {
         self.end_empty_turn(queues);

@@ -32,6 +32,26 @@ pub(crate) struct Outlet {
     red: Vec<Red>,
 }
 
+/// How far the turn goes that a virtual switch has at an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OuterTurn {
+    /// Deficit round robin: what is left of this turn.
+    Deficit,
+    /// The same, and no other switch has a turn: its own follow one another.
+    Alone,
+    /// Nobody else is there, and nothing is counted.
+    Unbounded,
+}
+
+/// What is left of a quantum's turns after a packet: the fewest turns that it takes.
+#[inline]
+fn after_turns(deficit: u32, quantum: u32, bytes: u32) -> u32 {
+    match deficit.checked_sub(bytes) {
+        Some(left) => left,
+        None => deficit + (bytes - deficit).div_ceil(quantum) * quantum - bytes,
+    }
+}
+
 /// What an outlet is made with.
 pub(crate) struct Plan {
     pub(crate) capacities: Vec<u32>,
@@ -116,6 +136,32 @@ impl Outlet {
         Some(taken)
     }
 
+    /// Counts packets as arrived and appends them, as long as there is nothing to look at but room; returns the first that needs more.
+    #[inline]
+    pub(crate) fn accept_run<T>(
+        &mut self,
+        now: Instant,
+        input: u16,
+        packets: &mut impl Iterator<Item = Packet<T>>,
+        slab: &mut Slab<T>,
+    ) -> Option<Packet<T>> {
+        let queue = &mut self.queues[usize::from(input)];
+        if !self.is_plain || queue.capacity == 0 {
+            return packets.next();
+        }
+        let before = queue.packets;
+        let left = queue.push_run(slab, now, &mut self.orders, packets);
+        if queue.packets != before {
+            if before == 0 {
+                self.active.insert(input);
+            }
+            if before == 0 || matches!(self.intra, Intra::Lqf { .. }) {
+                self.intra.changed(input, queue, slab);
+            }
+        }
+        left
+    }
+
     /// Whether an arriving packet can be accepted and nothing else need be looked at.
     #[inline]
     pub(crate) fn has_plain_room(&self, input: u16, bytes: u32) -> bool {
@@ -140,28 +186,47 @@ impl Outlet {
         }
     }
 
-    /// Whether the packet behind the one just served is certain to be served next, whoever asks: both disciplines are deficit round robin,
-    /// and it is within what both turns may yet send. Never so for a queue's last packet, whose going changes more.
+    /// Takes the packets behind the one just served that are certain to be served next, whoever asks, as long as `send` wants more: those
+    /// within what is left of turns, and where there is nobody else whose turn it could be, those of the next turns. Never a queue's last
+    /// packet, whose going changes more. Bytes taken.
     #[inline]
-    pub(crate) fn goes_on(&self, input: u16) -> bool {
-        let queue = &self.queues[usize::from(input)];
-        queue.packets > 1 && queue.head_bytes() <= queue.deficit.min(self.deficit)
-    }
-
-    /// Whether turns here can be served as runs.
-    #[inline]
-    pub(crate) fn has_runs(&self) -> bool {
-        matches!(self.intra, Intra::Drr(_)) && self.ceiling.is_none()
-    }
-
-    /// Takes the packet that [`Outlet::goes_on`] with.
-    #[inline]
-    pub(crate) fn go_on<T>(&mut self, input: u16, slab: &mut Slab<T>) -> Option<Taken<T>> {
+    pub(crate) fn serve_run<T>(
+        &mut self,
+        input: u16,
+        turn: OuterTurn,
+        slab: &mut Slab<T>,
+        send: impl FnMut(Taken<T>) -> bool,
+    ) -> u32 {
+        let is_alone = self.active.is_only(input);
+        let inner = match &self.intra {
+            Intra::Drr(drr) => Some(drr.quantum()),
+            Intra::Merge(_) => return 0,
+            _ if is_alone => None,
+            _ => return 0,
+        };
+        if self.ceiling.is_some() {
+            return 0;
+        }
         let queue = &mut self.queues[usize::from(input)];
-        let bytes = queue.head_bytes();
-        queue.deficit -= bytes;
-        self.deficit -= bytes;
-        queue.pop_head(slab)
+        let (mut its, mut outer) = (queue.deficit, self.deficit);
+        let quantum = self.quantum;
+        let may_go = |bytes| {
+            if inner.is_some() && !is_alone && bytes > its || turn == OuterTurn::Deficit && bytes > outer {
+                return false;
+            }
+            if let Some(quantum) = inner {
+                its = after_turns(its, quantum, bytes);
+            }
+            if turn != OuterTurn::Unbounded {
+                outer = after_turns(outer, quantum, bytes);
+            }
+            true
+        };
+        let taken = queue.pop_run(slab, may_go, send);
+        queue.deficit = its;
+        self.intra.changed(input, queue, slab);
+        self.deficit = outer;
+        taken
     }
 
     /// Takes a packet out to be dropped, the oldest or the youngest, and counts it.

@@ -1,7 +1,7 @@
 //! An output: which virtual switch it serves next.
 use crate::bits::{BEFORE_FIRST, Bits};
 use crate::intra::Proposal;
-use crate::outlet::Outlet;
+use crate::outlet::{OuterTurn, Outlet};
 use crate::queue::Taken;
 use crate::slab::Slab;
 use crate::{Departure, InterDiscipline, OutputConfig, Sharing};
@@ -175,15 +175,27 @@ impl Output {
         slab: &mut Slab<T>,
         send: &mut impl FnMut(Departure<T>) -> Option<Instant>,
     ) -> Option<Instant> {
-        let mut now = send(self.serve(now, switch, input, slab)?.depart(switch, input))?;
-        let has_runs = matches!(self.scheduler, Scheduler::Drr { .. }) && self.sharing == Sharing::Strict;
-        let outlet = self.outlets[usize::from(switch)].as_deref_mut()?;
-        if has_runs && outlet.has_runs() {
-            while outlet.goes_on(input) && now < self.release {
-                now = send(outlet.go_on(input, slab)?.depart(switch, input))?;
-            }
+        let now = send(self.serve(now, switch, input, slab)?.depart(switch, input))?;
+        let is_alone = self.ready.is_only(switch);
+        let turn = match self.scheduler {
+            Scheduler::Drr { .. } if is_alone => OuterTurn::Alone,
+            Scheduler::Drr { .. } => OuterTurn::Deficit,
+            Scheduler::StrictPriority(_) if is_alone => OuterTurn::Unbounded,
+            Scheduler::StrictPriority(_) => return Some(now),
+        };
+        if now >= self.release {
+            return Some(now);
         }
-        Some(now)
+        let (mut next, release) = (Some(now), self.release);
+        let outlet = self.outlets[usize::from(switch)].as_deref_mut()?;
+        let bytes = outlet.serve_run(input, turn, slab, |taken| {
+            next = send(taken.depart(switch, input));
+            next.is_some_and(|next| next < release)
+        });
+        if self.sharing == Sharing::Flexible {
+            self.occupied[usize::from(input)] -= u64::from(bytes);
+        }
+        next
     }
 
     /// Deficit round robin by the quanta of the switches' ports.

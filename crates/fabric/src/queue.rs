@@ -1,5 +1,5 @@
 //! A queue at a crosspoint: a list of packets in the order they came, which may lose its head or its tail.
-use crate::slab::{NONE, Slab};
+use crate::slab::{NONE, Slab, Step};
 use crate::{Count, Departure, Packet, PortIndex, SwitchIndex};
 use weir_units::Instant;
 
@@ -86,6 +86,74 @@ impl Queue {
         self.tail = at;
     }
 
+    /// Counts packets as arrived and appends them, as long as its own buffer has room; returns the first for which there is none. `orders`:
+    /// packets that arrived before.
+    #[inline]
+    pub(crate) fn push_run<T>(
+        &mut self,
+        slab: &mut Slab<T>,
+        now: Instant,
+        orders: &mut u64,
+        packets: &mut impl Iterator<Item = Packet<T>>,
+    ) -> Option<Packet<T>> {
+        let room = self.capacity.saturating_sub(self.bytes);
+        let (mut bytes, mut count, mut left) = (0, 0, None);
+        let mut first_bytes = 0;
+        let run = slab.insert_run(self.tail, now, *orders + 1, || {
+            let packet = packets.next()?;
+            if packet.bytes > room - bytes {
+                left = Some(packet);
+                return None;
+            }
+            if count == 0 {
+                first_bytes = packet.bytes;
+            }
+            bytes += packet.bytes;
+            count += 1;
+            Some(packet)
+        });
+        if let Some((first, last)) = run {
+            match self.packets {
+                0 => (self.head, self.head_bytes) = (first, first_bytes),
+                _ => slab.node_mut(self.tail).next = first,
+            }
+            self.tail = last;
+            self.packets += count;
+            self.bytes += bytes;
+            self.peak = self.peak.max(self.bytes);
+            self.arrived.packets += u64::from(count);
+            self.arrived.bytes += u64::from(bytes);
+            *orders += u64::from(count);
+        }
+        left.or_else(|| packets.next())
+    }
+
+    /// Takes the oldest packets, never the last one, as long as one of the length of the oldest `may_go`, and `send` wants more. Bytes taken.
+    #[inline]
+    pub(crate) fn pop_run<T>(
+        &mut self,
+        slab: &mut Slab<T>,
+        mut may_go: impl FnMut(u32) -> bool,
+        mut send: impl FnMut(Taken<T>) -> bool,
+    ) -> u32 {
+        let mut bytes = 0;
+        let (count, head) = slab.remove_run(self.head, self.packets.saturating_sub(1), |node| {
+            if !may_go(node.bytes) {
+                return Step::Stay;
+            }
+            let Some(item) = node.item.take() else { return Step::Stay };
+            bytes += node.bytes;
+            let packet = Packet { bytes: node.bytes, class: node.class, number: node.number, item };
+            if send(Taken { arrived: node.arrived, packet }) { Step::Taken } else { Step::Last }
+        });
+        if count > 0 {
+            (self.head, self.head_bytes) = (head, slab.node(head).bytes);
+            self.packets -= count;
+            self.bytes -= bytes;
+        }
+        bytes
+    }
+
     /// Takes the oldest packet.
     #[inline]
     pub(crate) fn pop_head<T>(&mut self, slab: &mut Slab<T>) -> Option<Taken<T>> {
@@ -107,9 +175,6 @@ impl Queue {
             return None;
         }
         self.tail = slab.node(at).prev;
-        if self.packets > 1 {
-            slab.node_mut(self.tail).next = NONE;
-        }
         self.take(slab, at)
     }
 

@@ -88,14 +88,7 @@ impl Output {
         let (switch, input) = (at.switch.0, at.input.0);
         let Some(outlet) = self.outlet_mut(switch) else { return packets.next() };
         let before = outlet.arrivals();
-        let left = packets.find_map(|packet| {
-            if !outlet.has_plain_room(input, packet.bytes) || slab.is_full() {
-                return Some(packet);
-            }
-            outlet.queues[usize::from(input)].arrived.add(packet.bytes);
-            outlet.accept(now, input, packet, slab);
-            None
-        });
+        let left = outlet.accept_run(now, input, packets, slab);
         let any = outlet.arrivals() != before;
         if any && !self.ready.contains(switch) {
             self.changed(switch);

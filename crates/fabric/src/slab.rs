@@ -21,11 +21,34 @@ pub(crate) struct Node<T> {
     pub(crate) item: Option<T>,
 }
 
+/// What becomes of a packet that a run has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It stays, and those behind it.
+    Stay,
+    /// Its item was taken, and no more is wanted.
+    Last,
+    /// Its item was taken.
+    Taken,
+}
+
 /// All nodes of a fabric. Nodes freed last are used first, while they are in the cache.
+///
+/// Free nodes are linked by `next`, as queues are: a run of packets takes and gives back nodes as they are linked.
 pub(crate) struct Slab<T> {
     chunks: Vec<Box<[Node<T>; CHUNK]>>,
     free: u32,
     used: u32,
+}
+
+impl<T> Node<T> {
+    /// Puts a packet into it; what it is linked to behind it stays.
+    #[inline]
+    fn fill(&mut self, prev: u32, arrived: Instant, order: u64, packet: Packet<T>) {
+        let Packet { bytes, class, number, item } = packet;
+        (self.prev, self.arrived, self.order, self.number) = (prev, arrived, order, number);
+        (self.bytes, self.class, self.item) = (bytes, class, Some(item));
+    }
 }
 
 impl<T> Slab<T> {
@@ -56,7 +79,7 @@ impl<T> Slab<T> {
         self.used >= MAX_PACKETS
     }
 
-    /// Puts a packet into a node of its own, linked to `prev` only.
+    /// Puts a packet into a node of its own, linked to `prev` only; its `next` means nothing.
     #[inline]
     pub(crate) fn insert(&mut self, prev: u32, arrived: Instant, order: u64, packet: Packet<T>) -> u32 {
         if self.free == NONE {
@@ -64,24 +87,97 @@ impl<T> Slab<T> {
         }
         let at = self.free;
         let node = self.node_mut(at);
-        let free = node.next;
-        let Packet { bytes, class, number, item } = packet;
-        *node = Node { next: NONE, prev, arrived, order, number, bytes, class, item: Some(item) };
-        self.free = free;
+        node.fill(prev, arrived, order, packet);
+        self.free = node.next;
         self.used += 1;
         at
+    }
+
+    /// Puts packets into nodes linked one behind the other, the first to `prev` only, as long as there are any and room for them, numbered
+    /// from `order` on. The first node and the last, whose `next` means nothing; none: no packet came.
+    #[inline]
+    pub(crate) fn insert_run(
+        &mut self,
+        prev: u32,
+        arrived: Instant,
+        order: u64,
+        mut packets: impl FnMut() -> Option<Packet<T>>,
+    ) -> Option<(u32, u32)> {
+        let (mut first, mut last, mut order) = (NONE, prev, order);
+        let mut packet = if self.is_full() { None } else { packets() };
+        while packet.is_some() {
+            if self.free == NONE {
+                self.grow();
+            }
+            let mut at = self.free;
+            match first {
+                NONE => first = at,
+                // The list of free nodes had come to its end.
+                _ => self.node_mut(last).next = at,
+            }
+            let place = at as usize / CHUNK;
+            let (chunk, mut most) = (&mut *self.chunks[place], MAX_PACKETS - self.used);
+            while let Some(its) = packet.take() {
+                let node = &mut chunk[at as usize % CHUNK];
+                node.fill(last, arrived, order, its);
+                (last, at) = (at, node.next);
+                order += 1;
+                most -= 1;
+                if most > 0 {
+                    packet = packets();
+                }
+                if at as usize / CHUNK != place {
+                    break;
+                }
+            }
+            (self.free, self.used) = (at, MAX_PACKETS - most);
+        }
+        (first != NONE).then_some((first, last))
     }
 
     /// Frees a node and returns what was in it.
     #[inline]
     pub(crate) fn remove(&mut self, at: u32) -> Option<T> {
-        let free = self.free;
+        self.used -= 1;
+        let free = std::mem::replace(&mut self.free, at);
         let node = self.node_mut(at);
         node.next = free;
-        let item = node.item.take();
-        self.free = at;
-        self.used -= 1;
-        item
+        node.item.take()
+    }
+
+    /// Frees nodes linked one behind the other from the first on, `most` of them at most, as long as `take` takes what is in them. How many,
+    /// and the node behind them.
+    #[inline]
+    pub(crate) fn remove_run(
+        &mut self,
+        first: u32,
+        most: u32,
+        mut take: impl FnMut(&mut Node<T>) -> Step,
+    ) -> (u32, u32) {
+        let (mut count, mut last, mut at) = (0, NONE, first);
+        let mut wants_more = true;
+        while wants_more && count < most {
+            let place = at as usize / CHUNK;
+            let chunk = &mut *self.chunks[place];
+            while count < most && at as usize / CHUNK == place {
+                let node = &mut chunk[at as usize % CHUNK];
+                let step = take(node);
+                wants_more = step == Step::Taken;
+                if step != Step::Stay {
+                    (last, at) = (at, node.next);
+                    count += 1;
+                }
+                if !wants_more {
+                    break;
+                }
+            }
+        }
+        if count > 0 {
+            self.node_mut(last).next = self.free;
+            self.free = first;
+            self.used -= count;
+        }
+        (count, at)
     }
 
     #[cold]
