@@ -21,8 +21,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 const TELL_EVERY: Duration = Duration::from_millis(100);
 /// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long frames may be on their way after the last sender is through, beyond the delays of all links.
-const LINGER: Duration = Duration::from_millis(50);
 
 /// How a scenario is run.
 #[derive(Debug, Clone, Default)]
@@ -139,9 +137,7 @@ impl Lab {
             let elapsed = self.clock.now() - begin;
             progress(Progress::Traffic { done, items: through.len(), elapsed, expected });
         }
-        let delays: Duration = self.scenario.links.iter().map(|link| link.spec.delay).sum();
-        let access = self.scenario.hosts.iter().map(|host| host.link.delay).max().unwrap_or_default();
-        self.cancel.wait(LINGER + delays + access * 2);
+        self.cancel.wait(self.scenario.under_way().min(GRACE));
         Ok((self.clock.now() - begin, through))
     }
 

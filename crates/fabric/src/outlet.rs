@@ -46,9 +46,12 @@ pub(crate) enum OuterTurn {
 /// What is left of a quantum's turns after a packet: the fewest turns that it takes.
 #[inline]
 fn after_turns(deficit: u32, quantum: u32, bytes: u32) -> u32 {
-    match deficit.checked_sub(bytes) {
-        Some(left) => left,
-        None => deficit + (bytes - deficit).div_ceil(quantum) * quantum - bytes,
+    if bytes <= deficit {
+        deficit - bytes
+    } else if bytes <= deficit + quantum {
+        deficit + quantum - bytes
+    } else {
+        deficit + (bytes - deficit).div_ceil(quantum) * quantum - bytes
     }
 }
 

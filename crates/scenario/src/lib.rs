@@ -12,6 +12,7 @@ mod error;
 pub mod native;
 mod stream;
 mod timing;
+mod under_way;
 mod virtual_switch;
 
 pub use address::IpNet;

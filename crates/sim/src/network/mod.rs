@@ -28,8 +28,6 @@ use weir_units::{Bps, Instant};
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long frames may be on their way after the last sender is through, beyond the delays of all links.
-const LINGER: Duration = Duration::from_millis(50);
 /// Who has more to do at once goes on so much later: others come between, and time goes on whatever they do.
 const STEP: Duration = Duration::from_micros(1);
 /// Events between two looks at whether to stop.
@@ -191,7 +189,7 @@ impl<'a> Network<'a> {
         loop {
             if !all_through && !self.through.contains(&false) {
                 all_through = true;
-                until = self.now + self.linger();
+                until = self.now + self.scenario.under_way();
             }
             self.events += 1;
             if self.events.is_multiple_of(LOOK_EVERY) {
@@ -207,13 +205,6 @@ impl<'a> Network<'a> {
                 return false;
             }
         }
-    }
-
-    /// How long frames may yet be under way.
-    fn linger(&self) -> Duration {
-        let delays: Duration = self.scenario.links.iter().map(|link| link.spec.delay).sum();
-        let access = self.scenario.hosts.iter().map(|host| host.link.delay).max().unwrap_or_default();
-        LINGER + delays + access * 2
     }
 
     /// The next event, if there is one before `until`.

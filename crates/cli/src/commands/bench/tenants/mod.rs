@@ -97,9 +97,10 @@ fn delays(args: &Args) -> anyhow::Result<Vec<Delay>> {
 
 /// What a packet costs with the fabric and without.
 fn costs(args: &Args) -> anyhow::Result<Vec<Cost>> {
-    let mut found = vec![storm::cost(0, args.time.0)?];
+    let mut found = Vec::new();
     for count in [1, 2, 8, 32] {
-        found.push(storm::cost(count, args.time.0)?);
+        let with = storm::cost(count, true, args.time.0)?;
+        found.push(Cost::new(count, with, storm::cost(count, false, args.time.0)?));
     }
     Ok(found)
 }

@@ -170,11 +170,10 @@ fn read_all(address: &std::net::SocketAddr, is_over: &AtomicBool, messages: &Ato
     Ok(())
 }
 
-/// What a packet costs on the engine's thread: through `count` virtual switches, or none.
-pub(super) fn cost(count: u16, time: Duration) -> anyhow::Result<Cost> {
+/// Nanoseconds that a packet costs on the engine's thread, from one of `count` ports through a virtual switch for each of them, or through none.
+pub(super) fn cost(count: u16, is_cut: bool, time: Duration) -> anyhow::Result<f64> {
     let clock = SystemClock::start();
-    let sources = count.max(1);
-    let out = u32::from(sources) + 1;
+    let out = u32::from(count) + 1;
     let mut ports: Vec<PortConfig> = Vec::new();
     for port in 1..out {
         let flows = Flows::new(Headers::Udp, 1, None, SMALLEST).map_err(|error| anyhow!("{error}"))?;
@@ -184,7 +183,7 @@ pub(super) fn cost(count: u16, time: Duration) -> anyhow::Result<Cost> {
     let nowhere =
         NullPort::open("out", &weir_port::spec::Options::none("null:out")).map_err(|error| anyhow!("{error}"))?;
     ports.push(PortConfig::new(PortNo(out), Box::new(nowhere)));
-    let text = cuts(count, out)?;
+    let text = cuts(if is_cut { count } else { 0 }, out)?;
     let known = (1..=out).map(|port| (port, None)).collect();
     let (fabric, virtual_switches) =
         weir_scenario::Fabric::parse_cut(&text, "cost", "bench", known).map_err(|error| anyhow!("{error}"))?;
@@ -207,7 +206,7 @@ pub(super) fn cost(count: u16, time: Duration) -> anyhow::Result<Cost> {
         switch.flow_mod(flow()).map_err(|error| anyhow!("{error}"))?;
     }
     pause(super::WARM_UP);
-    let cost = Cost::best_of(count, time, || Ok((sent(&switch, out)?, engine_time()?)))?;
+    let cost = Cost::best_of(time, || Ok((sent(&switch, out)?, engine_time()?)))?;
     switch.stop();
     Ok(cost)
 }

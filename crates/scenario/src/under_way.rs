@@ -1,0 +1,53 @@
+//! How long packets may be under way when nobody sends any more.
+use crate::{Fabric, Link, LinkSpec, Scenario};
+use std::time::Duration;
+use weir_units::Bps;
+
+/// What hosts and switches themselves take, and queues whose length no file says.
+const OTHERS: Duration = Duration::from_millis(50);
+
+impl Scenario {
+    /// How long after the last sender is through a packet may still be under way: the delays of all links, the longest queue of a link and of
+    /// a switch's fabric as far as files say how long they are, and 50 ms.
+    pub fn under_way(&self) -> Duration {
+        let delays: Duration = self.links.iter().map(|link| link.spec.delay).sum();
+        let access = self.hosts.iter().map(|host| host.link.delay).max().unwrap_or_default();
+        let links = self.links.iter().map(|Link { spec, .. }| spec).chain(self.hosts.iter().map(|host| &host.link));
+        let longest = links.filter_map(queue).max().unwrap_or_default();
+        let fabrics = self.switches.iter().filter_map(|switch| switch.fabric.as_ref());
+        OTHERS + delays + access * 2 + longest + fabrics.map(crosspoints).max().unwrap_or_default()
+    }
+}
+
+/// What a link's buffer takes at its rate.
+fn queue(spec: &LinkSpec) -> Option<Duration> {
+    Some(time(spec.buffer?.0, spec.rate?))
+}
+
+/// What all crosspoints of an output take at its rate, at the slowest of them.
+fn crosspoints(fabric: &Fabric) -> Duration {
+    let bytes = fabric.crosspoint.0.saturating_mul(fabric.ports.len() as u64);
+    fabric.ports.iter().map(|port| time(bytes, port.rate)).max().unwrap_or_default()
+}
+
+fn time(bytes: u64, rate: Bps) -> Duration {
+    let ns = u128::from(bytes) * 8_000_000_000 / u128::from(rate.0.max(1));
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str =
+        "[[host]]\nname = \"a\"\nswitch = \"s\"\ndelay = \"2ms\"\n[[host]]\nname = \"b\"\nswitch = \"s\"\n";
+
+    #[test]
+    fn counts_delays_and_the_longest_queues() {
+        let with = |rest: &str| Scenario::parse(&format!("{rest}{TWO}"), "test").unwrap().under_way();
+        assert_eq!(with("[[switch]]\nname = \"s\"\n"), Duration::from_millis(54));
+        // 125 kB take a second at 1 Mbit/s; a buffer without a rate takes no time.
+        let slow = "[[switch]]\nname = \"s\"\n[[host]]\nname = \"c\"\nswitch = \"s\"\nrate = \"1Mbit/s\"\nbuffer = \"125kB\"\n";
+        assert_eq!(with(slow), Duration::from_millis(1054));
+    }
+}
