@@ -1,10 +1,11 @@
-//! A link's rate, delay and buffer around any port.
+//! A link's rate, delay and buffer around any port, the jitter of its delay, and its losses ([`weir_traffic::impair`]).
 //!
 //! Each direction is a queue in front of a wire: a frame waits until the wire is free, takes its bytes' time at the rate,
 //! and arrives a delay later. Times are computed from those of the frames before it, not from when the engine looked, so
 //! that a late engine delays single frames but never lowers the rate. A frame that would have to wait in a full buffer is
 //! dropped and counted: `tx_full` toward the port, `rx_missed` from it. Only waiting bytes count against the buffer, so a
-//! frame of any length passes an idle link.
+//! frame of any length passes an idle link. A frame that is lost on the way has taken its time on the wire before that; it is counted, too: `tx_lost` or
+//! `rx_lost`.
 //!
 //! Super-frames ([`weir_packet::frame::Offload`]) count the bytes they have, not those of the segments they become.
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
@@ -13,6 +14,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
+use weir_traffic::impair::{Dice, Jitter, Loss};
 use weir_units::{Bps, ByteSize, Instant};
 
 /// Buffer of a link with a rate if nothing else is said.
@@ -21,7 +23,7 @@ pub const DEFAULT_BUFFER: ByteSize = ByteSize(256_000);
 pub const MAX_FRAMES: usize = 65_536;
 
 /// What one direction of a link does to frames. By default nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Shape {
     /// Its rate; none: frames take no time.
     pub rate: Option<Bps>,
@@ -29,12 +31,16 @@ pub struct Shape {
     pub delay: Duration,
     /// Bytes that wait for the rate at most; none: [`DEFAULT_BUFFER`].
     pub buffer: Option<ByteSize>,
+    /// How the delay varies; none: not at all.
+    pub jitter: Option<Jitter>,
+    /// What is lost; none: nothing.
+    pub loss: Option<Loss>,
 }
 
 impl Shape {
     /// Whether frames pass untouched.
     pub fn is_none(&self) -> bool {
-        self.rate.is_none() && self.delay.is_zero()
+        self.rate.is_none() && self.delay.is_zero() && self.jitter.is_none() && self.loss.is_none()
     }
 }
 
@@ -50,7 +56,16 @@ pub struct Link {
 impl Link {
     /// Puts `egress` in front of what is transmitted to `port` and `ingress` behind what is received from it.
     pub fn new(port: Box<dyn Port>, egress: Shape, ingress: Shape) -> Link {
-        Link { port, egress: Wire::new(egress), ingress: Wire::new(ingress), due: Vec::new() }
+        Link { port, egress: Wire::new(egress), ingress: Wire::new(ingress), due: Vec::new() }.seeded(0, 0)
+    }
+
+    /// The same link as number so and so of those with this seed for what they do by chance: jitter and losses, which differ between links and
+    /// between their directions.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64, number: u64) -> Link {
+        self.egress.dice = Dice::new(seed, number.wrapping_mul(2));
+        self.ingress.dice = Dice::new(seed, number.wrapping_mul(2).wrapping_add(1));
+        self
     }
 
     /// Hands frames whose time has come to the port.
@@ -109,10 +124,12 @@ impl Port for Link {
         let mut counters = self.port.counters();
         counters.tx_full += self.egress.dropped;
         counters.rx_missed += self.ingress.dropped;
-        // What was dropped or still waits here has not reached the engine yet.
-        counters.rx_packets =
-            counters.rx_packets.saturating_sub(self.ingress.dropped + self.ingress.frames.len() as u64);
-        counters.rx_bytes = counters.rx_bytes.saturating_sub(self.ingress.dropped_bytes + self.ingress.held_bytes);
+        counters.tx_lost += self.egress.lost;
+        counters.rx_lost += self.ingress.lost;
+        // What was dropped or lost or still waits here has not reached the engine yet.
+        let kept = self.ingress.dropped + self.ingress.lost + self.ingress.frames.len() as u64;
+        counters.rx_packets = counters.rx_packets.saturating_sub(kept);
+        counters.rx_bytes = counters.rx_bytes.saturating_sub(self.ingress.gone_bytes + self.ingress.held_bytes);
         counters
     }
 
@@ -134,20 +151,24 @@ struct Wire {
     buffer_bytes: u64,
     /// When the wire has sent everything it was given.
     free_at: Instant,
-    /// Frames waiting or under way, in order.
+    /// Frames waiting or under way, in the order in which they arrive.
     frames: VecDeque<OnWire>,
-    /// How many of `frames`, from the front, the wire has begun to send.
-    begun: usize,
-    /// Bytes of those it has not begun to send.
+    /// When the wire begins to send frames that it has not begun to send, and their bytes.
+    waiting: VecDeque<(Instant, u64)>,
+    /// All of these bytes.
     waiting_bytes: u64,
     held_bytes: u64,
     dropped: u64,
-    dropped_bytes: u64,
+    lost: u64,
+    /// Bytes of both.
+    gone_bytes: u64,
+    /// When the latest of the frames whose order is kept arrives.
+    last_arrival: Instant,
+    dice: Dice,
 }
 
 /// A frame on a wire.
 struct OnWire {
-    begins: Instant,
     arrives: Instant,
     frame: Frame,
 }
@@ -159,11 +180,14 @@ impl Wire {
             buffer_bytes: shape.buffer.unwrap_or(DEFAULT_BUFFER).0,
             free_at: Instant::ZERO,
             frames: VecDeque::new(),
-            begun: 0,
+            waiting: VecDeque::new(),
             waiting_bytes: 0,
             held_bytes: 0,
             dropped: 0,
-            dropped_bytes: 0,
+            lost: 0,
+            gone_bytes: 0,
+            last_arrival: Instant::ZERO,
+            dice: Dice::new(0, 0),
         }
     }
 
@@ -175,31 +199,51 @@ impl Wire {
             let waits = self.free_at > now && self.waiting_bytes + bytes > self.buffer_bytes;
             if waits || self.frames.len() >= MAX_FRAMES {
                 self.dropped += 1;
-                self.dropped_bytes += bytes;
+                self.gone_bytes += bytes;
                 pool.give(frame);
-            } else {
-                self.push(now, frame);
+            } else if let Some(lost) = self.push(now, frame) {
+                self.lost += 1;
+                self.gone_bytes += bytes;
+                pool.give(lost);
             }
         }
     }
 
-    fn push(&mut self, now: Instant, frame: Frame) {
+    /// Sends a frame when the wire is free; gives it back if it will be lost on its way.
+    fn push(&mut self, now: Instant, frame: Frame) -> Option<Frame> {
         let bytes = frame.len() as u64;
         let begins = self.free_at.max(now);
         self.free_at = begins + self.shape.rate.map_or(Duration::ZERO, |rate| rate.time_of(bytes));
+        if begins > now {
+            self.waiting_bytes += bytes;
+            self.waiting.push_back((begins, bytes));
+        }
+        if self.shape.loss.is_some_and(|loss| self.dice.loses(loss)) {
+            return Some(frame);
+        }
         self.held_bytes += bytes;
-        self.waiting_bytes += bytes;
-        self.frames.push_back(OnWire { begins, arrives: self.free_at + self.shape.delay, frame });
-        self.advance(now);
+        match self.shape.jitter {
+            None => self.frames.push_back(OnWire { arrives: self.free_at + self.shape.delay, frame }),
+            Some(jitter) => self.push_with_jitter(jitter, frame),
+        }
+        None
+    }
+
+    fn push_with_jitter(&mut self, jitter: Jitter, frame: Frame) {
+        let arrives = self.free_at + self.dice.delay(self.shape.delay, jitter);
+        if jitter.reorder {
+            let place = self.frames.partition_point(|other| other.arrives <= arrives);
+            self.frames.insert(place, OnWire { arrives, frame });
+        } else {
+            self.last_arrival = self.last_arrival.max(arrives);
+            self.frames.push_back(OnWire { arrives: self.last_arrival, frame });
+        }
     }
 
     /// Takes the frames that the wire has begun to send out of the buffer.
     fn advance(&mut self, now: Instant) {
-        while let Some(next) = self.frames.get(self.begun)
-            && next.begins <= now
-        {
-            self.waiting_bytes -= next.frame.len() as u64;
-            self.begun += 1;
+        while let Some((_, bytes)) = self.waiting.pop_front_if(|(begins, _)| *begins <= now) {
+            self.waiting_bytes -= bytes;
         }
     }
 
@@ -211,7 +255,6 @@ impl Wire {
                 return;
             }
             let Some(arrived) = self.frames.pop_front() else { return };
-            self.begun -= 1;
             self.held_bytes -= arrived.frame.len() as u64;
             into.push(arrived.frame);
         }
@@ -226,6 +269,7 @@ impl Wire {
 mod tests {
     use super::*;
     use crate::memory::{self, MemoryPort};
+    use weir_traffic::impair::JitterLaw;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -254,7 +298,13 @@ mod tests {
     }
 
     /// 8 Mbit/s: a frame of 1000 bytes takes one millisecond.
-    const SLOW: Shape = Shape { rate: Some(Bps(8_000_000)), delay: Duration::ZERO, buffer: Some(ByteSize(3000)) };
+    const SLOW: Shape = Shape {
+        rate: Some(Bps(8_000_000)),
+        delay: Duration::ZERO,
+        buffer: Some(ByteSize(3000)),
+        jitter: None,
+        loss: None,
+    };
 
     #[test]
     fn frames_leave_at_the_rate_and_arrive_a_delay_later() {
@@ -318,6 +368,70 @@ mod tests {
         send(&mut link, Duration::ZERO, MAX_FRAMES + 10, 60);
         assert_eq!((link.egress.frames.len(), link.counters().tx_full), (MAX_FRAMES, 10));
         assert_eq!(link.egress.waiting_bytes, 0, "without a rate nothing waits");
+    }
+
+    /// Sends frames 1 ms apart that carry their number; when each arrived, in the order in which they did.
+    fn arrivals(shape: Shape, count: u32) -> Vec<(Duration, u32)> {
+        let (link, mut far) = link(shape, Shape::default());
+        let (mut link, mut pool, mut arrived) = (link.seeded(5, 1), FramePool::default(), Vec::new());
+        let mut take = |now| {
+            let mut batch = Vec::new();
+            far.receive(now, &mut FramePool::default(), &mut batch, 1000).unwrap();
+            let numbers = batch.iter().map(|frame| u32::from_be_bytes(*frame.bytes().first_chunk().unwrap()));
+            arrived.extend(numbers.map(|number| (now - Instant::ZERO, number)));
+        };
+        for number in 0..=count {
+            let now = at(MS * number);
+            while let Some(due) = link.next_wake().filter(|due| *due <= now || number == count) {
+                link.receive(due, &mut pool, &mut Vec::new(), 0).unwrap();
+                take(due);
+            }
+            if number < count {
+                let mut frame = vec![Frame::from_bytes(&number.to_be_bytes().repeat(20))];
+                link.transmit(now, &mut pool, &mut frame).unwrap();
+                take(now);
+            }
+        }
+        arrived
+    }
+
+    #[test]
+    fn jitter_varies_the_delay_and_keeps_the_order_unless_told() {
+        let jitter = Jitter { size: 3 * MS, law: JitterLaw::Uniform, reorder: false };
+        let shape = Shape { delay: 10 * MS, jitter: Some(jitter), ..Shape::default() };
+        let kept = arrivals(shape, 2000);
+        assert!(kept.iter().map(|(_, number)| *number).eq(0..2000));
+        let late = |(at, number): &(Duration, u32)| (7 * MS..=13 * MS).contains(&(*at - MS * *number));
+        assert!(kept.iter().all(late));
+        let free = arrivals(Shape { jitter: Some(Jitter { reorder: true, ..jitter }), ..shape }, 2000);
+        assert!(free.iter().all(late) && free.is_sorted_by_key(|(at, _)| *at));
+        assert!(free.windows(2).any(|pair| pair[0].1 > pair[1].1), "some overtake");
+        let mut numbers: Vec<u32> = free.iter().map(|(_, number)| *number).collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..2000), "none is lost or doubled");
+        let mean = free.iter().map(|(at, number)| *at - MS * *number).sum::<Duration>() / 2000;
+        // Five standard errors of 3 ms / sqrt(3) / sqrt(2000).
+        assert!(mean.abs_diff(10 * MS) < Duration::from_micros(194), "{mean:?}");
+    }
+
+    #[test]
+    fn lost_frames_take_their_time_and_are_counted() {
+        let loss = Some(Loss { share: 1.0, burst: None });
+        let (mut link, mut far) = link(Shape { loss, ..SLOW }, Shape { loss, ..Shape::default() });
+        send(&mut link, Duration::ZERO, 6, 1000);
+        assert_eq!((link.counters().tx_full, link.counters().tx_lost), (2, 4), "the buffer fills all the same");
+        assert_eq!((link.next_wake(), link.counters().tx_dropped()), (None, 2));
+        send(&mut far, Duration::ZERO, 3, 1000);
+        assert_eq!(receive(&mut link, Duration::ZERO), 0);
+        assert_eq!((link.counters().rx_lost, link.counters().rx_packets, link.counters().rx_bytes), (3, 0, 0));
+    }
+
+    #[test]
+    fn losses_have_their_share() {
+        let loss = Some(Loss { share: 0.25, burst: Some(3.0) });
+        let arrived = arrivals(Shape { loss, ..Shape::default() }, 20_000).len();
+        // Five standard errors, bursts of 3 making one 1 / sqrt(20000 / (2 * 3)).
+        assert!((14_500..15_500).contains(&arrived), "{arrived}");
     }
 
     #[test]

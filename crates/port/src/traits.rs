@@ -159,10 +159,14 @@ pub struct Counters {
     pub tx_too_long: u64,
     /// Frames dropped since the device refused them or is down.
     pub tx_errors: u64,
+    /// Frames sent that the link lost on their way, as it was told to ([`crate::shaper::Shape::loss`]).
+    pub tx_lost: u64,
+    /// Frames sent to the port that the link lost on their way, as it was told to.
+    pub rx_lost: u64,
 }
 
 impl Counters {
-    /// Frames that were to be sent and were not.
+    /// Frames that were to be sent and were not; what a link loses on the way is none of them.
     pub fn tx_dropped(&self) -> u64 {
         self.tx_full + self.tx_too_long + self.tx_errors
     }

@@ -1,7 +1,8 @@
 //! Options that every kind of port takes, and the wrappers they stand for.
 //!
-//! - `rate=100Mbit/s`, `delay=5ms`, `buffer=64kB`: a link in both directions ([`crate::shaper`]);
-//! - `loss=0.01`, `corrupt=0.01`, `duplicate=0.01`, `seed=1`: faults in both directions ([`crate::fault`]);
+//! - `rate=100Mbit/s`, `delay=5ms`, `buffer=64kB`, `jitter=1ms`, `jitter-law=normal`, `reorder=on`: a link in both directions ([`crate::shaper`]);
+//! - `loss=0.01`, with `loss-burst=10` in bursts of so many in the mean: what the link loses;
+//! - `corrupt=0.01`, `duplicate=0.01`, `seed=1`: faults in both directions ([`crate::fault`]);
 //! - `capture=FILE`: everything that passes, in a pcap file ([`crate::tracer`]);
 //! - `queue=1:min=10Mbit/s:max=20Mbit/s`, once for each queue: queues that share the rate ([`crate::queues`]).
 //!
@@ -14,24 +15,41 @@ use crate::tracer::Tracer;
 use crate::{Port, PortError, pcap};
 use std::path::Path;
 use std::time::Duration;
+use weir_traffic::impair::{Jitter, Loss};
 use weir_units::Span;
 
 /// The names of these options.
-pub(crate) const OPTIONS: [&str; 9] =
-    ["rate", "delay", "buffer", "loss", "corrupt", "duplicate", "seed", "capture", QUEUE];
+pub(crate) const OPTIONS: [&str; 13] = [
+    "rate",
+    "delay",
+    "buffer",
+    "jitter",
+    "jitter-law",
+    "reorder",
+    "loss",
+    BURST,
+    "corrupt",
+    "duplicate",
+    "seed",
+    "capture",
+    QUEUE,
+];
+/// The option that makes losses the link's.
+const BURST: &str = "loss-burst";
+const PROBABILITY: &str = "a probability from 0 to 1";
 /// The option that may be given several times.
 pub(crate) const QUEUE: &str = "queue";
 
 /// Puts the wrappers that `options` ask for around `port`.
 pub(crate) fn wrap(mut port: Box<dyn Port>, options: &Options) -> Result<Box<dyn Port>, PortError> {
     let faults = faults(options)?;
+    let seed = options.get("seed", "a number")?.unwrap_or(1);
     if faults != Faults::default() {
-        let seed = options.get("seed", "a number")?.unwrap_or(1);
         port = Box::new(Faulty::new(port, faults, seed));
     }
     let shape = shape(options)?;
     if !shape.is_none() {
-        port = Box::new(Link::new(port, shape, shape));
+        port = Box::new(Link::new(port, shape, shape).seeded(seed, 0));
     }
     if let Some(file) = options.text("capture") {
         let capture =
@@ -60,12 +78,36 @@ fn shape(options: &Options) -> Result<Shape, PortError> {
     if buffer.is_some() && rate.is_none() {
         return Err(options.error("option buffer is for a limited rate: add rate=..."));
     }
-    Ok(Shape { rate, delay, buffer })
+    let (jitter, loss) = (jitter(options, delay)?, bursts(options)?);
+    Ok(Shape { rate, delay, buffer, jitter, loss })
+}
+
+fn jitter(options: &Options, delay: Duration) -> Result<Option<Jitter>, PortError> {
+    let law = options.get("jitter-law", "uniform, normal or pareto")?;
+    let reorder = options.flag("reorder", false)?;
+    let Some(size) = options.get::<Span>("jitter", "a time such as 1ms")? else {
+        let lonely = ["jitter-law", "reorder"].into_iter().find(|name| options.text(name).is_some());
+        return lonely
+            .map_or(Ok(None), |name| Err(options.error(format!("option {name} is for jitter: add jitter=..."))));
+    };
+    let jitter = Jitter { size: size.0, law: law.unwrap_or_default(), reorder };
+    jitter.check(delay).map_err(|error| options.error(format!("option {error}")))?;
+    Ok(Some(jitter))
+}
+
+/// Losses in bursts, which a link has; others are faults.
+fn bursts(options: &Options) -> Result<Option<Loss>, PortError> {
+    let Some(burst) = options.get(BURST, "a number of frames")? else { return Ok(None) };
+    let share = options.get("loss", PROBABILITY)?;
+    let Some(share) = share else { return Err(options.error("option loss-burst is for losses: add loss=...")) };
+    let loss = Loss { share, burst: Some(burst) };
+    loss.check().map_err(|error| options.error(format!("option {error}")))?;
+    Ok(Some(loss))
 }
 
 fn faults(options: &Options) -> Result<Faults, PortError> {
     let probability = |name| -> Result<f64, PortError> {
-        let expected = "a probability from 0 to 1";
+        let expected = PROBABILITY;
         let value = options.get(name, expected)?.unwrap_or(0.0);
         if (0.0..=1.0).contains(&value) {
             Ok(value)
@@ -73,7 +115,8 @@ fn faults(options: &Options) -> Result<Faults, PortError> {
             Err(options.error(format!("option {name}: found `{value}`, expected {expected}")))
         }
     };
-    Ok(Faults { loss: probability("loss")?, corrupt: probability("corrupt")?, duplicate: probability("duplicate")? })
+    let loss = if options.text(BURST).is_some() { 0.0 } else { probability("loss")? };
+    Ok(Faults { loss, corrupt: probability("corrupt")?, duplicate: probability("duplicate")? })
 }
 
 #[cfg(test)]
@@ -118,8 +161,44 @@ mod tests {
     }
 
     #[test]
+    fn a_link_varies_its_delay_and_loses_in_bursts() {
+        let text = "null:,delay=5ms,jitter=1ms,jitter-law=normal,reorder=on,loss=0.5,loss-burst=4";
+        let mut port = open(&text.parse::<PortSpec>().unwrap()).unwrap();
+        let mut pool = FramePool::default();
+        let mut frames: Vec<_> = (0..200).map(|_| Frame::from_bytes(&[0; 60])).collect();
+        port.transmit(Instant::ZERO, &mut pool, &mut frames).unwrap();
+        let first = port.next_wake().unwrap().as_nanos();
+        assert!((1_000_000..5_000_000).contains(&first), "{first}");
+        port.receive(Instant::from_nanos(10_000_000), &mut pool, &mut Vec::new(), 0).unwrap();
+        let counters = port.counters();
+        assert_eq!(counters.tx_packets + counters.tx_lost, 200);
+        assert!((50..150).contains(&counters.tx_lost), "{}", counters.tx_lost);
+    }
+
+    #[test]
     fn wrong_values_are_refused() {
-        for wrong in ["loss=2", "loss=x", "loss=NaN", "rate=10", "delay=5", "buffer=9kB", "capture=/does/not/exist"] {
+        for wrong in [
+            "jitter=1ms",
+            "jitter-law=normal",
+            "reorder=on",
+            "delay=1ms,jitter=2ms",
+            "delay=1ms,jitter=1ms,jitter-law=x",
+        ] {
+            let spec: PortSpec = format!("null:,{wrong}").parse().unwrap();
+            assert!(open(&spec).is_err(), "{wrong}");
+        }
+        for wrong in [
+            "loss=2",
+            "loss-burst=2",
+            "loss=0.1,loss-burst=0.1",
+            "loss=0.9,loss-burst=1",
+            "loss=x",
+            "loss=NaN",
+            "rate=10",
+            "delay=5",
+            "buffer=9kB",
+            "capture=/does/not/exist",
+        ] {
             let spec: PortSpec = format!("null:,{wrong}").parse().unwrap();
             let error = open(&spec).map(|_| ()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("port null:,{wrong}: ")), "{error}");

@@ -19,6 +19,7 @@ mod delays;
 mod flows;
 mod gaps;
 mod goodness;
+pub mod impair;
 mod mmpp;
 pub mod probe;
 pub mod recorder;

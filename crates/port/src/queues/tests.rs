@@ -333,7 +333,13 @@ fn arrived(port: &mut dyn Port, far: &mut MemoryPort, now: Duration) -> Vec<u8> 
 }
 
 /// 8 Mbit/s: a frame of 1000 bytes takes one millisecond.
-const SLOW: Shape = Shape { rate: Some(Bps(8 * MBIT)), delay: Duration::from_millis(5), buffer: Some(ByteSize(3000)) };
+const SLOW: Shape = Shape {
+    rate: Some(Bps(8 * MBIT)),
+    delay: Duration::from_millis(5),
+    buffer: Some(ByteSize(3000)),
+    jitter: None,
+    loss: None,
+};
 const MS: Duration = Duration::from_millis(1);
 
 #[test]
