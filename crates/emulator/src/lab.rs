@@ -2,7 +2,7 @@
 use crate::host::Host;
 use crate::host::engine::Engines;
 use crate::measured::Measured;
-use crate::network::{MEMORY_FRAMES, Network, SwitchPorts, port_drops, shaped};
+use crate::network::{At, MEMORY_FRAMES, Network, SwitchPorts, dice, port_drops, shaped};
 use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
 use crate::streams::{self, Rig};
 use crate::{Cancel, LabError, check, netns};
@@ -198,8 +198,8 @@ fn memory_hosts(scenario: &Scenario) -> Result<(Vec<Host>, SwitchPorts), LabErro
     let mut ports = Vec::new();
     for (number, host) in scenario.hosts.iter().enumerate() {
         let (near, far) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("make a memory port"))?;
-        ports.push(shaped(near.named(&host.name), &host.link));
-        let port = shaped(far.named(&format!("{}-eth0", host.name)), &host.link);
+        ports.push(shaped(near.named(&host.name), &host.link, dice(scenario, At::ToHost(number))));
+        let port = shaped(far.named(&format!("{}-eth0", host.name)), &host.link, dice(scenario, At::OfHost(number)));
         hosts.push(Host::new(port, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
     }
     Ok((hosts, ports))

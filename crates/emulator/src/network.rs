@@ -46,9 +46,9 @@ impl Network {
             ports[host.switch].push(PortConfig::new(PortNo(host.port), queued(port, &host.queues)?));
             peers[host.switch].insert(PortNo(host.port), format!("to {}", host.name));
         }
-        for link in &scenario.links {
+        for (number, link) in scenario.links.iter().enumerate() {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
-            let ends = link_ports(names, &link.spec)?;
+            let ends = link_ports(names, &link.spec, [0, 1].map(|end| dice(scenario, At::Link(number, end))))?;
             for ((end, port), peer) in link.ends.iter().zip(ends).zip([names[1], names[0]]) {
                 ports[end.switch].push(PortConfig::new(PortNo(end.port), queued(port, &link.queues)?));
                 peers[end.switch].insert(PortNo(end.port), format!("to {peer}"));
@@ -113,13 +113,41 @@ impl Network {
 
 /// What a link does, at an end that shapes what it sends.
 pub(crate) fn shape(spec: &LinkSpec) -> Shape {
-    Shape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer }
+    Shape { rate: spec.rate, delay: spec.delay, buffer: spec.buffer, jitter: spec.jitter, loss: spec.loss }
 }
 
-/// Shapes what is sent through `port`, if the link asks for it.
-pub fn shaped(port: impl Port + 'static, spec: &LinkSpec) -> Box<dyn Port> {
+/// Shapes what is sent through `port`, if the link asks for it; `dice` say what happens by chance.
+pub fn shaped(port: impl Port + 'static, spec: &LinkSpec, (seed, number): Dice) -> Box<dyn Port> {
     let shape = shape(spec);
-    if shape.is_none() { Box::new(port) } else { Box::new(Link::new(Box::new(port), shape, Shape::default())) }
+    if shape.is_none() {
+        return Box::new(port);
+    }
+    Box::new(Link::new(Box::new(port), shape, Shape::default()).seeded(seed, number))
+}
+
+/// A seed, and the number of what has it.
+pub type Dice = (u64, u64);
+
+/// Which end of which link.
+#[derive(Debug, Clone, Copy)]
+pub enum At {
+    /// The switch's end of a host's link, by the host's number.
+    ToHost(usize),
+    /// The host's end of it.
+    OfHost(usize),
+    /// An end of a link between switches, by the link's number.
+    Link(usize, usize),
+}
+
+/// What the end of a link does by chance: the same in every engine.
+pub fn dice(scenario: &Scenario, at: At) -> Dice {
+    let hosts = scenario.hosts.len();
+    let number = match at {
+        At::ToHost(host) => 2 * host,
+        At::OfHost(host) => 2 * host + 1,
+        At::Link(link, end) => 2 * (hosts + link) + end,
+    };
+    (scenario.seed, number as u64)
 }
 
 /// Puts a scenario's queues in front of a switch's port.
@@ -140,10 +168,12 @@ pub fn queued(port: Box<dyn Port>, queues: &[weir_scenario::Queue]) -> Result<Bo
 }
 
 /// The two ends of a link between switches, each named after the other's.
-fn link_ports(names: [&str; 2], spec: &LinkSpec) -> Result<[Box<dyn Port>; 2], LabError> {
+fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<[Box<dyn Port>; 2], LabError> {
     let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
     let [one, two] = names;
-    Ok([shaped(a.named(&format!("{one}-{two}")), spec), shaped(b.named(&format!("{two}-{one}")), spec)])
+    let [first, second] = dice;
+    let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
+    Ok([shaped(a, spec, first), shaped(b, spec, second)])
 }
 
 fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError> {
@@ -160,7 +190,12 @@ pub fn embedded(scenario: &Scenario) -> Option<(Learning, SessionConfig)> {
         let vlan = scenario.tenants[host.tenant?].vlan;
         Some(((scenario.switches[host.switch].dpid, PortNo(host.port)), vlan))
     };
-    let learning = LearningConfig { access: scenario.hosts.iter().filter_map(vlan).collect(), ..Default::default() };
+    let end = |end: weir_scenario::End| (scenario.switches[end.switch].dpid, PortNo(end.port));
+    let learning = LearningConfig {
+        access: scenario.hosts.iter().filter_map(vlan).collect(),
+        links: scenario.links.iter().map(|link| link.ends.map(end)).collect(),
+        ..Default::default()
+    };
     let versions = match openflow {
         OpenFlow::V10 => vec![Version::V10],
         OpenFlow::V13 => vec![Version::V13, Version::V10],
@@ -263,6 +298,8 @@ pub fn port_drops(place: &str, counters: &Counters, drops: &mut Vec<Drop>) {
         ("sending: refused or no link", counters.tx_errors),
         ("receiving: queue full", counters.rx_missed),
         ("receiving: damaged", counters.rx_errors),
+        ("sending: lost by the link", counters.tx_lost),
+        ("receiving: lost by the link", counters.rx_lost),
     ];
     for (reason, packets) in reasons.into_iter().filter(|(_, packets)| *packets > 0) {
         drops.push(Drop { place: place.to_owned(), reason: reason.to_owned(), packets });

@@ -170,10 +170,40 @@ fn a_server_has_many_clients() {
     assert!(result.traffic.iter().all(|item| item.received == 2), "{result:#?}");
 }
 
+/// A topology with pings between all hosts.
+fn all_pings(topology: &str, hosts: usize) -> Scenario {
+    let mut text = format!("[topology]\n{topology}\n");
+    for from in 1..=hosts {
+        for to in (1..=hosts).filter(|to| *to != from) {
+            text += &format!("[[traffic]]\nkind = \"ping\"\nfrom = \"h{from}\"\nto = \"h{to}\"\ncount = 2\n");
+        }
+    }
+    Scenario::parse(&text, "topology").unwrap()
+}
+
+#[test]
+fn all_reach_all_where_links_form_loops() {
+    for (topology, hosts) in [("kind = 'ring'\nswitches = 4", 4), ("kind = 'fat-tree'\nk = 4\nhosts = 1", 8)] {
+        let result = lab(&all_pings(topology, hosts));
+        assert!(result.passed && result.traffic.iter().all(|item| item.received == 2), "{topology}: {result:#?}");
+    }
+}
+
+#[test]
+fn links_lose_what_they_are_told_to() {
+    let text = "[topology]\nkind = 'linear'\nswitches = 2\nrate = '100Mbit/s'\ndelay = '2ms'\njitter = '1ms'\nloss = '50%'\n\
+                [[traffic]]\nkind = 'udp'\nfrom = 'h1'\nto = 'h2'\nrate = 1000\nduration = '1s'\n";
+    let result = lab(&Scenario::parse(text, "lossy").unwrap());
+    let item = &result.traffic[0];
+    // Questions for addresses are lost, too, so that the first datagrams may be.
+    assert!((100..600).contains(&item.received), "{result:#?}");
+    assert!(result.drops.iter().any(|drop| drop.reason == "sending: lost by the link"), "{result:#?}");
+}
+
 #[test]
 fn what_no_lab_can_be_is_refused() {
     let refused = |scenario: &Scenario| run(scenario, &Options::default(), &mut |_| {}).unwrap_err().to_string();
-    let twice = pair("", "[[link]]\nends = [\"s1\", \"s2\"]");
+    let twice = pair("", "[[link]]\nends = [\"s1\", \"s2\"]\n[controller]\nconnect = \"none\"");
     assert!(refused(&twice).starts_with("link s1 - s2: found a loop of links"), "{}", refused(&twice));
     let mut crowded = pair("", PING);
     crowded.hosts[0].ip = vec![crowded.hosts[0].ip[0]; 9];

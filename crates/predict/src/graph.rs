@@ -44,10 +44,12 @@ impl Graph {
             lines.push(line(switch(host.switch), &host.name, host.link, [host.port, 0]));
         }
         let mut next = vec![Vec::new(); scenario.switches.len()];
-        for link in &scenario.links {
+        for (link, used) in scenario.links.iter().zip(scenario.used_links()) {
             let [a, b] = link.ends;
             for (from, to) in [(a, b), (b, a)] {
-                next[from.switch].push((lines.len(), to.switch));
+                if used {
+                    next[from.switch].push((lines.len(), to.switch));
+                }
                 lines.push(line(switch(from.switch), switch(to.switch), link.spec, [from.port, to.port]));
             }
         }

@@ -1,7 +1,11 @@
 //! The file as written: names not resolved, defaults not filled in, every value with its place.
+mod line;
 mod stream;
+mod topology;
 
+pub(crate) use line::{Line, Share};
 pub(crate) use stream::{Arrival, ArrivalLaw, Simulate, Size, SizeLaw, Stream};
+pub(crate) use topology::{Duplicates, Kind as TopologyKind, Topology, Unconnected};
 pub(crate) use weir_profile::written::{Law, Timing};
 
 use crate::{
@@ -12,6 +16,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use toml::Spanned;
 use weir_packet::MacAddr;
+use weir_traffic::impair::JitterLaw;
 use weir_units::{Bps, ByteSize, Span};
 
 /// A whole scenario file.
@@ -23,6 +28,7 @@ pub(crate) struct Document {
     pub(crate) seed: u64,
     pub(crate) duration: Option<Spanned<Span>>,
     pub(crate) controller: Option<Spanned<Controller>>,
+    pub(crate) topology: Option<Spanned<Topology>>,
     #[serde(default)]
     pub(crate) tenant: Vec<Spanned<Tenant>>,
     #[serde(default)]
@@ -164,19 +170,24 @@ pub(crate) struct Crosspoint {
     pub(crate) buffer: Spanned<ByteSize>,
 }
 
-/// A host; `rate`, `delay`, `buffer` and `queues` are its access link's.
+/// A host; `queues` and what says how a link is are its access link's. One of a topology need not say where it is.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Host {
     pub(crate) name: Spanned<String>,
-    pub(crate) switch: Spanned<String>,
+    pub(crate) switch: Option<Spanned<String>>,
     pub(crate) port: Option<Spanned<u32>>,
     pub(crate) tenant: Option<Spanned<String>>,
-    pub(crate) ip: OneOrMore<Spanned<IpNet>>,
+    pub(crate) ip: Option<OneOrMore<Spanned<IpNet>>>,
     pub(crate) mac: Option<Spanned<MacAddr>>,
     pub(crate) rate: Option<Bps>,
     pub(crate) delay: Option<Spanned<Span>>,
     pub(crate) buffer: Option<Spanned<ByteSize>>,
+    pub(crate) jitter: Option<Spanned<Span>>,
+    pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
+    pub(crate) reorder: Option<Spanned<bool>>,
+    pub(crate) loss: Option<Spanned<Share>>,
+    pub(crate) loss_burst: Option<Spanned<f64>>,
     #[serde(default)]
     pub(crate) queues: Vec<Spanned<Queue>>,
 }
@@ -189,6 +200,11 @@ pub(crate) struct Link {
     pub(crate) rate: Option<Bps>,
     pub(crate) delay: Option<Spanned<Span>>,
     pub(crate) buffer: Option<Spanned<ByteSize>>,
+    pub(crate) jitter: Option<Spanned<Span>>,
+    pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
+    pub(crate) reorder: Option<Spanned<bool>>,
+    pub(crate) loss: Option<Spanned<Share>>,
+    pub(crate) loss_burst: Option<Spanned<f64>>,
     #[serde(default)]
     pub(crate) queues: Vec<Spanned<Queue>>,
 }

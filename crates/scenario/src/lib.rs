@@ -12,8 +12,10 @@ mod error;
 pub mod native;
 mod stream;
 mod timing;
+mod topology;
 mod under_way;
 mod virtual_switch;
+mod written_out;
 
 pub use address::IpNet;
 pub use error::ScenarioError;
@@ -25,6 +27,8 @@ pub use virtual_switch::{
 pub use weir_fabric::{InterDiscipline, Sharing};
 pub use weir_profile::Profile;
 pub use weir_profile::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
+pub use weir_traffic::impair::{Jitter, JitterLaw, Loss};
+pub use written_out::write_out;
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -189,7 +193,7 @@ pub struct Threads {
 }
 
 /// A host on a switch port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Host {
     /// Its name.
     pub name: String,
@@ -225,7 +229,7 @@ pub struct Queue {
 }
 
 /// What a link does to frames, in each direction alike. Nothing set: as fast as the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct LinkSpec {
     /// Its rate.
     pub rate: Option<Bps>,
@@ -233,10 +237,16 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// Bytes that wait for a rate-limited link at most; more are dropped.
     pub buffer: Option<ByteSize>,
+    /// How the delay varies from frame to frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// What is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
 }
 
 /// A link between two switches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Link {
     /// Its two ends.
     pub ends: [End; 2],

@@ -13,6 +13,7 @@ mod run;
 mod simulate;
 mod sweep;
 mod switch;
+mod topology;
 mod traffic;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Model(model::Args),
     /// Look at profiles: how devices behave in time
     Profile(profile::Args),
+    /// Look at networks: by rule, or from files of collections
+    Topology(topology::Args),
     /// Run a switch
     Switch(Box<switch::Args>),
     /// Talk to a running switch
@@ -71,6 +74,7 @@ impl Command {
             Command::Compare(args) => compare::run(*args),
             Command::Model(args) => model::run(args),
             Command::Profile(args) => profile::run(args),
+            Command::Topology(args) => topology::run(args),
             Command::Switch(args) => switch::run(*args),
             Command::Ctl(args) => ctl::run(args),
             Command::Traffic(args) => traffic::run(*args),

@@ -316,3 +316,53 @@ fn entries_end_when_idle() {
         assert_eq!(network.entries(1).len(), 0);
     }
 }
+
+/// Four switches in a ring: port 9 of each is joined to port 8 of the next; stations at ports 1.
+fn ring(version: Version, n_buffers: u32) -> Network {
+    let next = |at: u64| at % 4 + 1;
+    let links = (1..=4).map(|at| [(at, PortNo(9)), (next(at), PortNo(8))]).collect();
+    let mut network = Network::new(version, n_buffers, 4, LearningConfig { links, ..LearningConfig::default() });
+    (1..=4).for_each(|at| network.wire((at, 9), (next(at), 8)));
+    network
+}
+
+#[test]
+fn in_a_ring_floods_end_and_every_station_hears_them_once() {
+    for (version, n_buffers) in KINDS {
+        let mut network = ring(version, n_buffers);
+        let ask = frame(MacAddr::BROADCAST, A, "ask");
+        let left: Vec<(u64, u32)> = network.send(1, 1, &ask).iter().map(|left| (left.switch, left.port)).collect();
+        let unique: HashSet<_> = left.iter().copied().collect();
+        assert_eq!((left.len(), unique.len()), (4 * 7 - 1, 4 * 7 - 1), "all but the ring's ports and its own");
+        assert_eq!(network.crossed().len(), 3, "over the links of a tree");
+        only(&network.send(3, 1, &frame(A, B, "answer")), 1, 1, &frame(A, B, "answer"));
+        only(&network.send(1, 1, &frame(B, A, "on")), 3, 1, &frame(B, A, "on"));
+    }
+}
+
+#[test]
+fn when_a_link_of_the_ring_goes_packets_take_the_other_way() {
+    for (version, n_buffers) in KINDS {
+        let mut network = ring(version, n_buffers);
+        let (ask, answer) = (frame(B, A, "ask"), frame(A, B, "answer"));
+        network.send(1, 1, &ask);
+        network.send(2, 1, &answer);
+        network.crossed();
+        only(&network.send(1, 1, &ask), 2, 1, &ask);
+        assert_eq!(network.crossed().len(), 1);
+        network.set_link(1, 9, false);
+        network.set_link(2, 8, false);
+        network.send(1, 1, &ask);
+        network.send(2, 1, &answer);
+        network.crossed();
+        only(&network.send(1, 1, &ask), 2, 1, &ask);
+        assert_eq!(network.crossed().len(), 3, "round the ring");
+        network.set_link(1, 9, true);
+        network.set_link(2, 8, true);
+        network.send(1, 1, &ask);
+        network.send(2, 1, &answer);
+        network.crossed();
+        only(&network.send(1, 1, &ask), 2, 1, &ask);
+        assert_eq!((network.crossed().len(), network.snapshot().counters.errors), (1, 0));
+    }
+}

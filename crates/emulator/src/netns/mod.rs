@@ -10,8 +10,7 @@ mod traffic;
 use crate::Cancel;
 use crate::LabError;
 use crate::measured::Measured;
-use crate::network::SwitchPorts;
-use crate::network::shape;
+use crate::network::{At, SwitchPorts, dice, shape};
 use crossbeam_channel::Sender;
 use namespaces::Namespaces;
 use programs::Programs;
@@ -58,7 +57,11 @@ impl Hosts {
             let device = namespaces.add(host)?;
             let port = weir_port::open(&format!("af_packet:{device}").parse::<PortSpec>()?)?;
             let shape = shape(&host.link);
-            ports.push(if shape.is_none() { port } else { Box::new(Link::new(port, shape, shape)) });
+            let (seed, number) = dice(scenario, At::ToHost(ports.len()));
+            ports.push(match shape.is_none() {
+                true => port,
+                false => Box::new(Link::new(port, shape, shape).seeded(seed, number)),
+            });
         }
         Ok((Hosts { namespaces, programs: Arc::default(), threads: Vec::new() }, ports))
     }

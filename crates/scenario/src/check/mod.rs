@@ -1,15 +1,18 @@
 //! From the file as written to a scenario whose names are resolved and limits kept.
 mod flows;
+mod links;
 mod nodes;
 mod offered;
 mod queues;
 mod stream;
 mod timing;
+mod topology;
 mod traffic;
 mod udp;
 mod virtual_switch;
 mod virtual_switches;
 
+pub(crate) use topology::{Shared, expand};
 pub(crate) use virtual_switch::virtual_switch;
 pub(crate) use virtual_switches::alone;
 
@@ -52,7 +55,8 @@ impl Source<'_> {
 
 type Checked<T> = Result<T, ScenarioError>;
 
-pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario> {
+pub(crate) fn check(mut document: Document, source: &Source<'_>) -> Checked<Scenario> {
+    let shared = topology::expand(&mut document, source)?;
     let default_duration = match &document.duration {
         Some(span) => duration(source, "duration", span)?,
         None => DEFAULT_DURATION,
@@ -67,7 +71,7 @@ pub(crate) fn check(document: Document, source: &Source<'_>) -> Checked<Scenario
     let switches = check_each(document.switch, |mut item| {
         place += 1;
         cuts.push((item.fabric.take(), std::mem::take(&mut item.r#virtual)));
-        nodes::switch(source, &mut names, item, place)
+        nodes::switch(source, &mut names, item, place).map(|switch| topology::timed(switch, &shared))
     })?;
     reject_twice(source, switches.iter().map(|(s, span)| (s.dpid, span)), |dpid| format!("dpid {dpid:#x}"))?;
     let mut switches: Vec<Switch> = switches.into_iter().map(|(switch, _)| switch).collect();

@@ -1,18 +1,12 @@
 //! Tenants, switches, hosts and links.
-use super::{Checked, Names, Source, find, queues, timing};
-use crate::{End, FailMode, Host, IpNet, Link, LinkSpec, Switch, Tenant, document};
+use super::{Checked, Names, Source, find, links, queues, timing};
+use crate::{End, FailMode, Host, IpNet, Link, Switch, Tenant, document};
 use std::collections::BTreeSet;
-use std::time::Duration;
 use toml::Spanned;
 use weir_packet::MacAddr;
-use weir_units::{Bps, ByteSize, Span};
 
-/// Longest link delay: frames under way are kept in memory.
-const MAX_DELAY: Duration = Duration::from_secs(10);
 /// OpenFlow 1.0 numbers ports up to 0xff00, and a lab may speak it.
 const MAX_PORT: u32 = 0xfeff;
-/// What a rate-limited link buffers when the file does not say: 100 ms of 10 Mbit/s.
-const DEFAULT_BUFFER: ByteSize = crate::native::BUFFER;
 
 pub(super) fn tenant(source: &Source<'_>, names: &mut Names, item: document::Tenant) -> Checked<Tenant> {
     let name = names.claim(source, item.name)?;
@@ -101,8 +95,8 @@ pub(super) fn attach(
     let known: Vec<&str> = switches.iter().map(|switch| switch.name.as_str()).collect();
     let mut ports = Ports(vec![BTreeSet::new(); switches.len()]);
     for host in hosts.iter().map(Spanned::as_ref) {
-        let index = find(source, "switch", &host.switch, known.clone())?;
-        if let Some(port) = &host.port {
+        if let (Some(port), Some(switch)) = (&host.port, &host.switch) {
+            let index = find(source, "switch", switch, known.clone())?;
             ports.claim(source, &switches[index], index, port)?;
         }
     }
@@ -135,8 +129,17 @@ fn host(
     place: usize,
     others: &[Host],
 ) -> Checked<Host> {
+    let name_span = item.name.span();
+    let line = item.line();
     let name = names.claim(source, item.name)?;
-    let switch = find(source, "switch", &item.switch, switches.to_vec())?;
+    let missing = |key: &str, expected: &str| {
+        let problem = format!("host {name}: found no `{key}`, expected {expected}: no [topology] has this host");
+        source.error(name_span.clone(), problem)
+    };
+    let switch = item.switch.ok_or_else(|| missing("switch", "the name of its switch"))?;
+    let ip = item.ip.ok_or_else(|| missing("ip", "an address such as \"10.0.0.1/24\""))?;
+    let switch_span = switch.span();
+    let switch = find(source, "switch", &switch, switches.to_vec())?;
     let known = tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let tenant = item.tenant.map(|tenant| find(source, "tenant", &tenant, known)).transpose()?;
     let mac = item.mac.as_ref().map_or_else(|| default_mac(place), |mac| *mac.as_ref());
@@ -144,10 +147,10 @@ fn host(
         let problem = format!("host {name}: mac: found {}, expected a unicast address", wrong.as_ref());
         return Err(source.error(wrong.span(), problem));
     }
-    if item.ip.0.is_empty() {
-        return Err(source.error(item.switch.span(), format!("host {name}: ip: found none, expected at least one")));
+    if ip.0.is_empty() {
+        return Err(source.error(switch_span, format!("host {name}: ip: found none, expected at least one")));
     }
-    for ip in &item.ip.0 {
+    for ip in &ip.0 {
         let twin = others.iter().find(|other| {
             other.tenant == tenant && other.ip.iter().any(|taken: &IpNet| taken.addr == ip.as_ref().addr)
         });
@@ -156,9 +159,9 @@ fn host(
             return Err(source.error(ip.span(), problem));
         }
     }
-    let ip = item.ip.0.into_iter().map(Spanned::into_inner).collect();
+    let ip = ip.0.into_iter().map(Spanned::into_inner).collect();
     let port = item.port.map_or_else(|| ports.next(switch), Spanned::into_inner);
-    let link = link_spec(source, item.rate, item.delay, item.buffer)?;
+    let link = links::spec(source, line)?;
     let queues = queues::queues(source, item.queues, &link)?;
     Ok(Host { name, switch, port, tenant, ip, mac, link, queues })
 }
@@ -181,30 +184,6 @@ fn link(source: &Source<'_>, item: Spanned<document::Link>, switches: &[&str], p
         let problem = format!("link: ends: found {} twice, expected two switches", item.ends[0].as_ref());
         return Err(source.error(span, problem));
     }
-    let spec = link_spec(source, item.rate, item.delay, item.buffer)?;
+    let spec = links::spec(source, item.line())?;
     Ok(Link { ends, spec, queues: queues::queues(source, item.queues, &spec)? })
-}
-
-fn link_spec(
-    source: &Source<'_>,
-    rate: Option<Bps>,
-    delay: Option<Spanned<Span>>,
-    buffer: Option<Spanned<ByteSize>>,
-) -> Checked<LinkSpec> {
-    if let Some(long) = delay.as_ref().filter(|delay| delay.as_ref().0 > MAX_DELAY) {
-        let problem = format!("delay: found {}, expected at most {}", long.as_ref(), Span(MAX_DELAY));
-        return Err(source.error(long.span(), problem));
-    }
-    if let Some(buffer) = &buffer {
-        if rate.is_none() {
-            let problem = "buffer: found without rate, expected both: a link without rate needs no buffer";
-            return Err(source.error(buffer.span(), problem.into()));
-        }
-        if buffer.as_ref().0 < 1514 {
-            let problem = format!("buffer: found {}, expected at least one frame: 1514B", buffer.as_ref());
-            return Err(source.error(buffer.span(), problem));
-        }
-    }
-    let buffer = rate.map(|_| buffer.map_or(DEFAULT_BUFFER, Spanned::into_inner));
-    Ok(LinkSpec { rate, delay: delay.map_or(Duration::ZERO, |delay| delay.into_inner().0), buffer })
 }

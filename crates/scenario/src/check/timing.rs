@@ -10,7 +10,6 @@ use weir_profile::check::{MAX_SERVICE_S, Reader};
 
 /// What a switch is like in time: as it says itself, or as its profile does.
 pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -> Checked<Option<Profile>> {
-    let problem = |problem| source.problem(problem);
     match (&item.profile, &item.timing) {
         (Some(profile), Some(_)) => {
             let both = format!(
@@ -18,10 +17,9 @@ pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -
             );
             Err(source.error(profile.span(), both))
         }
-        (None, Some(timing)) => {
-            let reader = Reader { what: format!("switch {name}: timing") };
-            let timing = weir_profile::check::timing(&reader, timing).map_err(problem)?;
-            Ok(Some(Profile::of_timing(name, timing)))
+        (None, timing @ Some(_)) => {
+            let timing = written(source, &Reader { what: format!("switch {name}: timing") }, timing.as_ref())?;
+            Ok(timing.map(|timing| Profile::of_timing(name, timing)))
         }
         (Some(profile), None) => {
             let directory = Path::new(source.file).parent().unwrap_or(Path::new(""));
@@ -31,6 +29,16 @@ pub(super) fn switch(source: &Source<'_>, name: &str, item: &document::Switch) -
         }
         (None, None) => Ok(None),
     }
+}
+
+/// A section `timing`, if there is one.
+pub(super) fn written(
+    source: &Source<'_>,
+    reader: &Reader,
+    timing: Option<&Spanned<document::Timing>>,
+) -> Checked<Option<SwitchTiming>> {
+    let checked = timing.map(|timing| weir_profile::check::timing(reader, timing)).transpose();
+    checked.map_err(|problem| source.problem(problem))
 }
 
 /// The controller's timing.

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use switch::Switch;
 use threads::Threads;
-use weir_emulator::parts::{self, Host, MEMORY_FRAMES, Measured};
+use weir_emulator::parts::{self, At, Host, MEMORY_FRAMES, Measured};
 use weir_emulator::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
 use weir_emulator::{LabError, MAX_ADDRESSES, Progress};
 use weir_packet::PortNo;
@@ -119,17 +119,22 @@ impl<'a> Network<'a> {
         for (number, host) in scenario.hosts.iter().enumerate() {
             let (near, far) = pair()?;
             let spec = rated(&host.link);
-            let port = parts::queued(parts::shaped(near.named(&host.name), &spec), &host.queues)?;
+            let port = near.named(&host.name);
+            let port =
+                parts::queued(parts::shaped(port, &spec, parts::dice(scenario, At::ToHost(number))), &host.queues)?;
             switches[host.switch].add_port(PortNo(host.port), port, Node::Host(number), &host.name)?;
-            let own = parts::shaped(far.named(&format!("{}-eth0", host.name)), &spec);
+            let own = far.named(&format!("{}-eth0", host.name));
+            let own = parts::shaped(own, &spec, parts::dice(scenario, At::OfHost(number)));
             hosts.push(Host::new(own, host.mac, &host.ip, scenario.seed.wrapping_add(number as u64)));
         }
-        for link in &scenario.links {
+        for (number, link) in scenario.links.iter().enumerate() {
             let (one, other) = pair()?;
             let [a, b] = link.ends;
             let names = [a, b].map(|end| scenario.switches[end.switch].name.as_str());
-            for (end, port, peer, from, to) in [(a, one, b, names[0], names[1]), (b, other, a, names[1], names[0])] {
-                let shaped = parts::shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec));
+            let ends = [(a, one, b, names[0], names[1]), (b, other, a, names[1], names[0])];
+            for (at, (end, port, peer, from, to)) in ends.into_iter().enumerate() {
+                let dice = parts::dice(scenario, At::Link(number, at));
+                let shaped = parts::shaped(port.named(&format!("{from}-{to}")), &rated(&link.spec), dice);
                 let port = parts::queued(shaped, &link.queues)?;
                 switches[end.switch].add_port(PortNo(end.port), port, Node::Switch(peer.switch), to)?;
             }

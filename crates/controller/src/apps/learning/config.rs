@@ -8,6 +8,9 @@ use weir_openflow::model::PortNo;
 pub struct LearningConfig {
     /// Access ports: (datapath id, port) to VLAN id, `1..=4094`. With none, VLANs are told apart by tag only. Default: none.
     pub access: HashMap<(u64, PortNo), u16>,
+    /// Links between switches, each by datapath id and port of its two ends. Where they form loops packets keep to a tree of them; loops of links that are not
+    /// named here are not broken. Default: none.
+    pub links: Vec<[(u64, PortNo); 2]>,
     /// Time without a packet after which an entry goes, in whole seconds up to 65535; zero for never. Default: 60 s.
     pub idle_timeout: Duration,
     /// Priority of entries, above 0. Default: 100.
@@ -22,6 +25,7 @@ impl Default for LearningConfig {
     fn default() -> Self {
         LearningConfig {
             access: HashMap::new(),
+            links: Vec::new(),
             idle_timeout: Duration::from_secs(60),
             priority: 100,
             max_addresses: 4096,

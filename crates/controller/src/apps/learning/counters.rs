@@ -21,6 +21,8 @@ pub struct Counters {
     pub drop_reserved: u64,
     /// Packets dropped: tagged on an access port.
     pub drop_tagged: u64,
+    /// Packets dropped: they came by a link that no packets take.
+    pub drop_blocked: u64,
     /// Packets dropped: the destination is on the port they came from.
     pub drop_same_port: u64,
     /// Packets dropped: the switch neither kept them nor sent all of them.
@@ -49,6 +51,7 @@ impl Counters {
             ("drop_multicast_source", c.drop_multicast_source),
             ("drop_reserved", c.drop_reserved),
             ("drop_tagged", c.drop_tagged),
+            ("drop_blocked", c.drop_blocked),
             ("drop_same_port", c.drop_same_port),
             ("drop_truncated", c.drop_truncated),
             ("drop_no_port", c.drop_no_port),

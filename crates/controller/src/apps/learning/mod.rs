@@ -8,7 +8,8 @@
 //! - Entries match `in_port`, VLAN, `eth_src` and `eth_dst`: so a station is always learned before its frames match, and one
 //!   that moves is noticed with its first frame; its old entries go before new ones come. Without a MAC address in the match a
 //!   moved station would go unnoticed.
-//! - Not there: loops are not broken; the links between switches must form a tree.
+//! - Loops of links that the configuration names are broken: packets keep to a spanning tree of them, which changes when links go and come back ([`trunks`]).
+//!   Other links between switches must form a tree.
 //! - Counters: [`Counters`].
 //! - Source: IEEE 802.1Q-2022, 8.7 and 8.8 (learning, ageing, the filtering database).
 mod addresses;
@@ -16,6 +17,7 @@ mod config;
 mod counters;
 mod entries;
 mod ports;
+mod trunks;
 
 pub use config::LearningConfig;
 pub use counters::Counters;
@@ -25,6 +27,7 @@ use addresses::Addresses;
 use entries::Flow;
 use ports::{Change, Ports, Vlan};
 use std::collections::HashMap;
+use trunks::Trunks;
 use weir_openflow::model::multipart::{FlowStats, MultipartReply, ReplyBody};
 use weir_openflow::model::port::{PortStatus, PortStatusReason};
 use weir_openflow::model::{Action, Body, FeaturesReply, FlowRemoved, PacketIn, PortDesc, PortNo};
@@ -42,11 +45,13 @@ const ETH_TYPE_LLDP: u128 = 0x88cc;
 pub struct Learning {
     config: LearningConfig,
     switches: HashMap<ConnectionId, Switch>,
+    trunks: Trunks,
     counters: Counters,
 }
 
 #[derive(Debug)]
 struct Switch {
+    dpid: u64,
     version: Version,
     ports: Ports,
     vlans: HashMap<Vlan, Addresses>,
@@ -63,7 +68,8 @@ enum Dropped {
 impl Learning {
     /// A learning switch that knows no station yet.
     pub fn new(config: LearningConfig) -> Learning {
-        Learning { config, switches: HashMap::new(), counters: Counters::default() }
+        let trunks = Trunks::new(config.links.clone());
+        Learning { config, switches: HashMap::new(), trunks, counters: Counters::default() }
     }
 
     /// What was counted since the start, over all switches.
@@ -81,7 +87,7 @@ impl App for Learning {
         features: &FeaturesReply,
         out: &mut Outbox,
     ) {
-        self.add(switch, version, features);
+        self.add(switch, version, features, out);
         send(switch, entries::setup(version, features.n_buffers), out);
     }
 
@@ -94,7 +100,7 @@ impl App for Learning {
         features: &FeaturesReply,
         out: &mut Outbox,
     ) {
-        self.add(switch, version, features);
+        self.add(switch, version, features, out);
         send(switch, entries::take_over(features.n_buffers), out);
     }
 
@@ -104,7 +110,7 @@ impl App for Learning {
             Body::FlowRemoved(removed) => self.flow_removed(switch, &removed),
             Body::PortStatus(status) => self.port_status(switch, &status, out),
             Body::MultipartReply(MultipartReply { body: ReplyBody::PortDesc(ports), .. }) => {
-                self.learn_ports(switch, &ports);
+                self.learn_ports(switch, &ports, out);
             }
             Body::MultipartReply(MultipartReply { body: ReplyBody::Flow(entries), .. }) => {
                 self.learn_entries(now, switch, &entries, out);
@@ -125,18 +131,37 @@ impl App for Learning {
 
 /// Ports.
 impl Learning {
-    fn add(&mut self, switch: ConnectionId, version: Version, features: &FeaturesReply) {
+    fn add(&mut self, switch: ConnectionId, version: Version, features: &FeaturesReply, out: &mut Outbox) {
         let of_this = self.config.access.iter().filter(|((dpid, _), _)| *dpid == features.datapath_id);
         let access = of_this.map(|((_, port), vlan)| (*port, *vlan)).collect();
-        let ports = Ports::new(version, access, !self.config.access.is_empty());
-        self.switches.insert(switch, Switch { version, ports, vlans: HashMap::new() });
-        self.learn_ports(switch, &features.ports);
+        let dpid = features.datapath_id;
+        let mut ports = Ports::new(version, access, !self.config.access.is_empty());
+        ports.block(self.trunks.blocked(dpid));
+        self.switches.insert(switch, Switch { dpid, version, ports, vlans: HashMap::new() });
+        self.learn_ports(switch, &features.ports, out);
     }
 
-    fn learn_ports(&mut self, id: ConnectionId, ports: &[PortDesc]) {
-        if let Some(switch) = self.switches.get_mut(&id) {
-            let changes = ports.iter().map(|desc| switch.ports.set(desc));
-            self.counters.ports_left_aside += changes.filter(|change| *change == Change::TooMany).count() as u64;
+    fn learn_ports(&mut self, id: ConnectionId, ports: &[PortDesc], out: &mut Outbox) {
+        let Some(switch) = self.switches.get_mut(&id) else { return };
+        let mut rerouted = false;
+        for desc in ports {
+            let change = switch.ports.set(desc);
+            self.counters.ports_left_aside += u64::from(change == Change::TooMany);
+            rerouted |= self.trunks.set(switch.dpid, desc.port_no, change != Change::Down);
+        }
+        if rerouted {
+            self.reroute(out);
+        }
+    }
+
+    /// Packets take other links from now on: what was learned from the former ones is forgotten, and so are the entries.
+    fn reroute(&mut self, out: &mut Outbox) {
+        for (id, switch) in &mut self.switches {
+            switch.ports.block(self.trunks.blocked(switch.dpid));
+            for port in self.trunks.ports(switch.dpid) {
+                switch.vlans.values_mut().for_each(|addresses| addresses.forget_port(port));
+                send(*id, entries::forget_port(port), out);
+            }
         }
     }
 
@@ -158,6 +183,9 @@ impl Learning {
                 switch.vlans.values_mut().for_each(|addresses| addresses.forget_port(port));
                 send(id, entries::forget_port(port), out);
             }
+        }
+        if self.trunks.set(switch.dpid, port, change != Change::Down) {
+            self.reroute(out);
         }
     }
 }
@@ -241,6 +269,10 @@ impl Learning {
         };
         let mac = |field| MacAddr::from_bits(parsed.key.get(field) as u64);
         let (src, dst) = (mac(Field::EthSrc), mac(Field::EthDst));
+        if self.trunks.is_blocked(switch.dpid, in_port) {
+            self.counters.drop_blocked += 1;
+            return Err(Dropped::Packet);
+        }
         if src.is_multicast() {
             self.counters.drop_multicast_source += 1;
             return Err(Dropped::Packet);

@@ -2,7 +2,7 @@
 //!
 //! An access port belongs to one VLAN; its frames are untagged. On any other port, a trunk, the tag says which VLAN a frame
 //! belongs to; a frame without one belongs to the untagged VLAN, which no access port is in.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use weir_openflow::Version;
 use weir_openflow::model::port::bits;
 use weir_openflow::model::{Action, PortDesc, PortNo};
@@ -24,6 +24,8 @@ pub(super) struct Ports {
     access: HashMap<PortNo, Vlan>,
     /// Whether any switch has access ports: then floods go to listed ports only.
     tenants: bool,
+    /// Ports of links that no frames take.
+    blocked: HashSet<PortNo>,
     /// Ports that frames can leave by when flooded.
     floodable: BTreeMap<PortNo, bool>,
 }
@@ -41,7 +43,12 @@ pub(super) enum Change {
 
 impl Ports {
     pub(super) fn new(version: Version, access: HashMap<PortNo, Vlan>, tenants: bool) -> Ports {
-        Ports { version, access, tenants, floodable: BTreeMap::new() }
+        Ports { version, access, tenants, blocked: HashSet::new(), floodable: BTreeMap::new() }
+    }
+
+    /// No frames are to be sent by these ports any more, and by no others.
+    pub(super) fn block(&mut self, ports: HashSet<PortNo>) {
+        self.blocked = ports;
     }
 
     /// A port is as `desc` says now.
@@ -77,7 +84,7 @@ impl Ports {
 
     /// Actions that send a frame to every port of its VLAN but the one it came in on.
     pub(super) fn flood(&self, vlan: Vlan, tag: Tag, in_port: PortNo) -> Vec<Action> {
-        if !self.tenants {
+        if !self.tenants && self.blocked.is_empty() {
             return vec![Action::output(PortNo::FLOOD)];
         }
         let others = self.floodable.iter().filter(|(port, flood)| **flood && **port != in_port);
@@ -87,6 +94,9 @@ impl Ports {
 
     /// Whether frames of `vlan` may leave by `port`. The switch's own network stack is in a VLAN only if it was put there.
     fn carries(&self, port: PortNo, vlan: Vlan) -> bool {
+        if self.blocked.contains(&port) {
+            return false;
+        }
         match self.access.get(&port) {
             Some(access) => *access == vlan,
             None => port.is_ordinary(),
@@ -154,6 +164,18 @@ mod tests {
         assert_eq!(ports.flood(0, None, PortNo(4)), [out(5)]);
         let ports = tenants(Version::V10);
         assert_eq!(ports.flood(20, None, PortNo(3)), [Action::SetVlanVid(20), out(4), out(5)]);
+    }
+
+    #[test]
+    fn nothing_is_flooded_to_blocked_ports() {
+        let mut ports = Ports::new(Version::V13, HashMap::new(), false);
+        (1..=4).for_each(|port| assert_eq!(ports.set(&desc(port, 0, 0)), Change::Up));
+        assert_eq!(ports.flood(0, None, PortNo(1)), [Action::output(PortNo::FLOOD)]);
+        ports.block([PortNo(3)].into());
+        assert_eq!(ports.flood(0, None, PortNo(1)), [PortNo(2), PortNo(4)].map(Action::output));
+        assert_eq!(ports.flood(7, Some(7), PortNo(4)), [PortNo(1), PortNo(2)].map(Action::output));
+        ports.block(HashSet::new());
+        assert_eq!(ports.flood(0, None, PortNo(1)), [Action::output(PortNo::FLOOD)]);
     }
 
     #[test]

@@ -1,0 +1,126 @@
+//! `weir topology`: networks as graphs.
+use anyhow::{Context, anyhow};
+use serde_json::json;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use weir_scenario::{Scenario, write_out};
+use weir_topology::{Measures, Topology, text};
+use weir_units::{Bps, Span};
+
+/// Looks at networks. FILE is a scenario (`.toml`), or a topology: `.graphml` (Topology Zoo), `.json` (TopoHub), `.xml` (SNDlib), `.intra` (Rocketfuel).
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Show what a network is like: nodes, links, degree, diameter, rates, delays, unconnected parts
+    Show(Show),
+    /// List its nodes and links
+    List(List),
+}
+
+#[derive(clap::Args)]
+struct Show {
+    #[command(flatten)]
+    what: What,
+    /// Print the result as one JSON document
+    #[arg(long, conflicts_with = "toml")]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct List {
+    #[command(flatten)]
+    what: What,
+}
+
+#[derive(clap::Args)]
+struct What {
+    /// A scenario or a topology
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print it as an ordinary scenario, every switch, host and link written out, such as to begin one of your own with
+    #[arg(long)]
+    toml: bool,
+    /// With --toml: rate of links of which the topology's file says none
+    #[arg(long, requires = "toml", value_name = "RATE")]
+    rate: Option<Bps>,
+    /// With --toml: delay of links of which the topology's file says none
+    #[arg(long, requires = "toml", value_name = "TIME")]
+    delay: Option<Span>,
+    /// With --toml: hosts at each switch [default: 1]
+    #[arg(long, requires = "toml", value_name = "N")]
+    hosts: Option<u32>,
+    /// With --toml: what becomes of links beside each other [default: refuse]
+    #[arg(long, requires = "toml", value_parser = ["refuse", "merge", "keep"])]
+    duplicates: Option<String>,
+    /// With --toml: what becomes of parts that nothing joins [default: refuse]
+    #[arg(long, requires = "toml", value_parser = ["refuse", "largest", "keep"])]
+    unconnected: Option<String>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let printed = match args.command {
+        Command::Show(Show { what, .. }) | Command::List(List { what }) if what.toml => what.toml()?,
+        Command::Show(Show { what, json }) => {
+            let topology = what.topology()?;
+            let measures = Measures::of(&topology);
+            match json {
+                true => format!("{}\n", json!({ "name": topology.name, "measures": measures })),
+                false => text::show(&topology, &measures),
+            }
+        }
+        Command::List(List { what }) => text::list(&what.topology()?),
+    };
+    // Whoever reads it may have seen enough.
+    let _ = std::io::stdout().lock().write_all(printed.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+impl What {
+    fn is_scenario(&self) -> bool {
+        self.file.extension().is_some_and(|ending| ending == "toml")
+    }
+
+    fn topology(&self) -> anyhow::Result<Topology> {
+        match self.is_scenario() {
+            true => Ok(Scenario::read(&self.file).map_err(|error| anyhow!("{error}"))?.topology()),
+            false => weir_topology::read(&self.file).map_err(|error| anyhow!("{error}")),
+        }
+    }
+
+    fn toml(&self) -> anyhow::Result<String> {
+        let text = match self.is_scenario() {
+            true => std::fs::read_to_string(&self.file)
+                .with_context(|| format!("{}: cannot read the scenario", self.file.display()))?,
+            false => self.scenario()?,
+        };
+        // A topology's file is found from the scenario's folder.
+        let file = if self.is_scenario() { self.file.clone() } else { self.file.with_extension("toml") };
+        write_out(&text, &file.display().to_string()).map_err(|error| anyhow!("{error}"))
+    }
+
+    /// A scenario that is a topology's file and nothing else.
+    fn scenario(&self) -> anyhow::Result<String> {
+        let name = self.file.file_name().unwrap_or_default().to_str();
+        let name = name.with_context(|| format!("{}: expected a name of UTF-8", self.file.display()))?;
+        let mut topology = toml::Table::new();
+        topology.insert("file".to_owned(), name.into());
+        let texts = [
+            ("rate", self.rate.map(|rate| format!("{}bit/s", rate.0))),
+            ("delay", self.delay.map(|delay| delay.to_string())),
+            ("duplicates", self.duplicates.clone()),
+            ("unconnected", self.unconnected.clone()),
+        ];
+        topology.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text?.into()))));
+        topology.extend(self.hosts.map(|hosts| ("hosts".to_owned(), i64::from(hosts).into())));
+        let stem = self.file.file_stem().unwrap_or(Path::new("topology").as_os_str()).to_string_lossy().into_owned();
+        let scenario =
+            toml::Table::from_iter([("name".to_owned(), stem.into()), ("topology".to_owned(), topology.into())]);
+        toml::to_string(&scenario).context("writing the scenario")
+    }
+}

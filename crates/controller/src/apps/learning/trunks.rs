@@ -1,0 +1,92 @@
+//! Links between switches that are known beforehand, and those of them that no frame takes, so that floods end.
+//!
+//! Of the links whose ends are both up a spanning tree is kept ([`weir_topology::spanning_tree`], by datapath id); the ports of the others are *blocked*. When a
+//! port goes down or comes back the tree is made anew. Until a switch says otherwise its ports count as up.
+use std::collections::{BTreeSet, HashSet};
+use weir_openflow::model::PortNo;
+use weir_topology::spanning_tree;
+
+/// A switch's port: its datapath id and number.
+pub(super) type End = (u64, PortNo);
+
+/// The links, and which ports are blocked.
+#[derive(Debug)]
+pub(super) struct Trunks {
+    links: Vec<[End; 2]>,
+    down: HashSet<End>,
+    blocked: HashSet<End>,
+}
+
+impl Trunks {
+    pub(super) fn new(links: Vec<[End; 2]>) -> Trunks {
+        let mut trunks = Trunks { links, down: HashSet::new(), blocked: HashSet::new() };
+        trunks.renew();
+        trunks
+    }
+
+    /// A port went up or down; whether other ports are blocked now than before.
+    pub(super) fn set(&mut self, dpid: u64, port: PortNo, up: bool) -> bool {
+        let end = (dpid, port);
+        let known = self.links.iter().flatten().any(|known| *known == end);
+        let changed = known && if up { self.down.remove(&end) } else { self.down.insert(end) };
+        changed && self.renew()
+    }
+
+    /// Whether frames neither come nor go by this port.
+    pub(super) fn is_blocked(&self, dpid: u64, port: PortNo) -> bool {
+        self.blocked.contains(&(dpid, port))
+    }
+
+    /// The blocked ports of a switch.
+    pub(super) fn blocked(&self, dpid: u64) -> HashSet<PortNo> {
+        self.blocked.iter().filter(|(of, _)| *of == dpid).map(|(_, port)| *port).collect()
+    }
+
+    /// The ports of a switch at which links are.
+    pub(super) fn ports(&self, dpid: u64) -> Vec<PortNo> {
+        self.links.iter().flatten().filter(|(of, _)| *of == dpid).map(|(_, port)| *port).collect()
+    }
+
+    fn renew(&mut self) -> bool {
+        let up: Vec<[End; 2]> =
+            self.links.iter().filter(|ends| !ends.iter().any(|end| self.down.contains(end))).copied().collect();
+        let dpids: Vec<u64> = up.iter().flatten().map(|(dpid, _)| *dpid).collect::<BTreeSet<_>>().into_iter().collect();
+        let node = |end: End| dpids.binary_search(&end.0).unwrap_or_default();
+        let tree = spanning_tree(dpids.len(), &up.iter().map(|ends| ends.map(node)).collect::<Vec<_>>());
+        let blocked = up.iter().zip(tree).filter(|(_, kept)| !kept).flat_map(|(ends, _)| *ends).collect();
+        let changed = blocked != self.blocked;
+        self.blocked = blocked;
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(trunks: &Trunks) -> Vec<(u64, u32)> {
+        let mut blocked: Vec<_> = trunks.blocked.iter().map(|(dpid, port)| (*dpid, port.0)).collect();
+        blocked.sort_unstable();
+        blocked
+    }
+
+    /// Port 1 of each switch is joined to port 2 of the next.
+    fn ring(switches: u64) -> Trunks {
+        let link = |at| [(at, PortNo(1)), (at % switches + 1, PortNo(2))];
+        Trunks::new((1..=switches).map(link).collect())
+    }
+
+    #[test]
+    fn a_ring_is_cut_where_it_is_not_broken() {
+        let mut ring = ring(4);
+        assert_eq!(sorted(&ring), [(3, 1), (4, 2)]);
+        assert_eq!((ring.ports(3), ring.blocked(3)), (vec![PortNo(2), PortNo(1)], [PortNo(1)].into()));
+        assert!(!ring.set(9, PortNo(1), false), "no such switch");
+        assert!(ring.set(4, PortNo(2), false) && sorted(&ring).is_empty(), "a row is no ring");
+        assert!(!ring.set(4, PortNo(2), false), "said before");
+        assert!(ring.set(4, PortNo(2), true) && ring.is_blocked(3, PortNo(1)));
+        assert!(ring.set(1, PortNo(1), false), "the tree's link goes, the other is used");
+        assert!(sorted(&ring).is_empty());
+        assert!(Trunks::new(Vec::new()).blocked.is_empty());
+    }
+}

@@ -1,0 +1,67 @@
+//! What links do to frames.
+use super::{Checked, Source};
+use crate::document::Line;
+use crate::{Jitter, LinkSpec, Loss};
+use std::time::Duration;
+use toml::Spanned;
+use weir_units::{ByteSize, Span};
+
+/// Longest link delay: frames under way are kept in memory.
+pub(super) const MAX_DELAY: Duration = Duration::from_secs(10);
+/// What a rate-limited link buffers when the file does not say: 100 ms of 10 Mbit/s.
+const DEFAULT_BUFFER: ByteSize = crate::native::BUFFER;
+
+/// A link's, in limits.
+pub(super) fn spec(source: &Source<'_>, line: Line) -> Checked<LinkSpec> {
+    let delay = span(source, "delay", line.delay.as_ref())?.unwrap_or_default();
+    let (jitter, loss) = (jitter(source, &line, delay)?, loss(source, &line)?);
+    if let Some(buffer) = &line.buffer {
+        if line.rate.is_none() {
+            let problem = "buffer: found without rate, expected both: a link without rate needs no buffer";
+            return Err(source.error(buffer.span(), problem.into()));
+        }
+        if buffer.as_ref().0 < 1514 {
+            let problem = format!("buffer: found {}, expected at least one frame: 1514B", buffer.as_ref());
+            return Err(source.error(buffer.span(), problem));
+        }
+    }
+    let buffer = line.rate.map(|_| line.buffer.map_or(DEFAULT_BUFFER, Spanned::into_inner));
+    Ok(LinkSpec { rate: line.rate, delay, buffer, jitter, loss })
+}
+
+/// A time that frames are under way.
+fn span(source: &Source<'_>, what: &str, found: Option<&Spanned<Span>>) -> Checked<Option<Duration>> {
+    let Some(found) = found else { return Ok(None) };
+    if found.as_ref().0 > MAX_DELAY {
+        let problem = format!("{what}: found {}, expected at most {}", found.as_ref(), Span(MAX_DELAY));
+        return Err(source.error(found.span(), problem));
+    }
+    Ok(Some(found.as_ref().0))
+}
+
+fn jitter(source: &Source<'_>, line: &Line, delay: Duration) -> Checked<Option<Jitter>> {
+    let Some(written) = &line.jitter else {
+        let law = line.jitter_law.as_ref().map(|law| ("jitter_law", law.span()));
+        let alone = law.or_else(|| line.reorder.as_ref().map(|reorder| ("reorder", reorder.span())));
+        return alone.map_or(Ok(None), |(key, span)| {
+            Err(source.error(span, format!("{key}: found without jitter, expected both")))
+        });
+    };
+    let size = span(source, "jitter", Some(written))?.unwrap_or_default();
+    let law = line.jitter_law.as_ref().map(|law| *law.as_ref()).unwrap_or_default();
+    let reorder = line.reorder.as_ref().is_some_and(|reorder| *reorder.as_ref());
+    let jitter = Jitter { size, law, reorder };
+    jitter.check(delay).map_err(|error| source.error(written.span(), error.to_string()))?;
+    Ok((!size.is_zero()).then_some(jitter))
+}
+
+fn loss(source: &Source<'_>, line: &Line) -> Checked<Option<Loss>> {
+    let Some(written) = &line.loss else {
+        let alone = line.loss_burst.as_ref().map(Spanned::span);
+        let both = "loss_burst: found without loss, expected both";
+        return alone.map_or(Ok(None), |span| Err(source.error(span, both.to_owned())));
+    };
+    let loss = Loss { share: written.as_ref().0, burst: line.loss_burst.as_ref().map(|burst| *burst.as_ref()) };
+    loss.check().map_err(|error| source.error(written.span(), error.to_string()))?;
+    Ok((loss.share > 0.0).then_some(loss))
+}

@@ -1,0 +1,379 @@
+//! A `[topology]`: made or read, and written into the document as if its switches, hosts and links stood there.
+//!
+//! 1. The graph is made by rule or read, and what cannot be is refused (`made`).
+//! 2. Its nodes get names; each becomes a switch, unless the document has one of this name, which then fills in what it says (`switches`).
+//! 3. The same with hosts and links.
+use super::{Checked, Source, timing};
+use crate::document::{
+    Document, Duplicates, Host, Line, Link, OneOrMore, Switch, Topology as Written, TopologyKind as Kind, Unconnected,
+};
+use crate::{IpNet, MAX_ITEMS, Profile, SwitchTiming};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use weir_profile::check::Reader;
+use weir_topology::generate::{Rule, generate, usual_hosts};
+use weir_topology::names::Names;
+use weir_topology::{Measures, Topology};
+use weir_units::Span;
+
+/// Where hosts get their addresses from if nothing else is said.
+const NET: IpNet = IpNet { addr: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), prefix: 8 };
+/// Longest name, as of anything.
+const MAX_NAME: usize = super::MAX_NAME;
+
+/// What a topology says of all its switches that the document has no place for.
+#[derive(Default)]
+pub(crate) struct Shared {
+    timing: Option<SwitchTiming>,
+    /// Switches that have times of their own, or are none of the topology.
+    own: HashSet<String>,
+}
+
+/// A switch with the topology's timing, unless it has one.
+pub(super) fn timed(mut switch: crate::Switch, shared: &Shared) -> crate::Switch {
+    if shared.is_timing_of(&switch.name) {
+        switch.timing.clone_from(&shared.timing);
+        switch.profile = shared.timing.clone().map(|timing| Box::new(Profile::of_timing(&switch.name, timing)));
+    }
+    switch
+}
+
+impl Shared {
+    /// Whether a switch has the topology's section `timing`.
+    pub(crate) fn is_timing_of(&self, switch: &str) -> bool {
+        self.timing.is_some() && !self.own.contains(switch)
+    }
+}
+
+/// Puts what the document's topology has into its lists of switches, hosts and links.
+pub(crate) fn expand(document: &mut Document, source: &Source<'_>) -> Checked<Shared> {
+    let Some(spanned) = document.topology.take() else { return Ok(Shared::default()) };
+    let place = Place { source, span: spanned.span() };
+    let written = spanned.into_inner();
+    let (made, hosts) = made(&place, &written)?;
+    let timing = shared_timing(&place, &written)?;
+    let names = name_all(&made, hosts, written.file.is_some());
+    let own = |switch: &Spanned<Switch>| {
+        let switch = switch.as_ref();
+        (switch.timing.is_some() || switch.profile.is_some()).then(|| switch.name.as_ref().clone())
+    };
+    let mut own: HashSet<String> = document.switch.iter().filter_map(own).collect();
+    own.extend(
+        document.switch.iter().map(|s| s.as_ref().name.as_ref().clone()).filter(|s| !names.switches.contains(s)),
+    );
+    let given = std::mem::take(&mut document.switch);
+    document.switch = switches(&place, &written, &names, given);
+    let given = std::mem::take(&mut document.host);
+    document.host = hosts_of(&place, &written, &names, &made, given)?;
+    let given = std::mem::take(&mut document.link);
+    document.link = links(&place, &written, &names, &made, given)?;
+    Ok(Shared { timing, own })
+}
+
+/// Where the topology stands.
+struct Place<'a> {
+    source: &'a Source<'a>,
+    span: Range<usize>,
+}
+
+impl Place<'_> {
+    fn error(&self, problem: impl std::fmt::Display) -> crate::ScenarioError {
+        self.source.error(self.span.clone(), format!("topology: {problem}"))
+    }
+
+    fn spanned<T>(&self, value: T) -> Spanned<T> {
+        Spanned::new(self.span.clone(), value)
+    }
+}
+
+/// The graph, and how many hosts are at each switch that takes any.
+fn made(place: &Place<'_>, written: &Written) -> Checked<(Topology, usize)> {
+    let hosts = written.hosts.as_ref().map(|hosts| count(*hosts.as_ref()));
+    let (made, usual) = match (&written.kind, &written.file) {
+        (Some(kind), None) => {
+            let rule = rule(place, written, *kind.as_ref())?;
+            (generate(rule).map_err(|problem| place.error(problem))?, usual_hosts(rule))
+        }
+        (None, Some(file)) => {
+            refuse_unused(place, written, "file", &[])?;
+            (from_file(place, written, file)?, 1)
+        }
+        _ => {
+            let kinds = "kind = \"single\", \"linear\", \"tree\", \"ring\" or \"fat-tree\", or file = \"NAME.graphml\"";
+            return Err(place.error(format!("expected either `kind` or `file`: {kinds}")));
+        }
+    };
+    let hosts = hosts.unwrap_or(usual);
+    let takers = made.nodes.iter().filter(|node| node.takes_hosts).count();
+    for (what, found) in
+        [("switches", made.nodes.len()), ("links", made.links.len()), ("hosts", takers.saturating_mul(hosts))]
+    {
+        if found > MAX_ITEMS {
+            return Err(place.error(format!("found {found} {what}, expected at most {MAX_ITEMS}")));
+        }
+    }
+    Ok((made, hosts))
+}
+
+fn count(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn rule(place: &Place<'_>, written: &Written, kind: Kind) -> Checked<Rule> {
+    let (name, needed): (_, &[&str]) = match kind {
+        Kind::Single => ("single", &[]),
+        Kind::Linear => ("linear", &["switches"]),
+        Kind::Tree => ("tree", &["depth", "fanout"]),
+        Kind::Ring => ("ring", &["switches"]),
+        Kind::FatTree => ("fat-tree", &["k"]),
+    };
+    let kind_text = format!("kind = \"{name}\"");
+    refuse_unused(place, written, &kind_text, needed)?;
+    let get = |key: &str| {
+        let found = numbers(written).into_iter().find(|(name, _)| *name == key).and_then(|(_, number)| number);
+        found
+            .map(|number| count(*number.as_ref()))
+            .ok_or_else(|| place.error(format!("{kind_text}: found no `{key}`, expected it")))
+    };
+    Ok(match kind {
+        Kind::Single => Rule::Single,
+        Kind::Linear => Rule::Linear { switches: get("switches")? },
+        Kind::Tree => Rule::Tree { depth: get("depth")?, fanout: get("fanout")? },
+        Kind::Ring => Rule::Ring { switches: get("switches")? },
+        Kind::FatTree => Rule::FatTree { k: get("k")? },
+    })
+}
+
+fn numbers(written: &Written) -> [(&'static str, Option<&Spanned<u32>>); 4] {
+    [
+        ("switches", written.switches.as_ref()),
+        ("depth", written.depth.as_ref()),
+        ("fanout", written.fanout.as_ref()),
+        ("k", written.k.as_ref()),
+    ]
+}
+
+/// Refuses settings that this kind of topology has no use for.
+fn refuse_unused(place: &Place<'_>, written: &Written, what: &str, used: &[&str]) -> Checked<()> {
+    for (name, number) in numbers(written) {
+        if let Some(number) = number.filter(|_| !used.contains(&name)) {
+            let expected = if used.is_empty() { "none".to_owned() } else { used.join(" and ") };
+            let problem = format!("topology: found `{name}` with {what}, expected of such numbers: {expected}");
+            return Err(place.source.error(number.span(), problem));
+        }
+    }
+    Ok(())
+}
+
+fn from_file(place: &Place<'_>, written: &Written, file: &Spanned<String>) -> Checked<Topology> {
+    let directory = Path::new(place.source.file).parent().unwrap_or(Path::new(""));
+    let wrong = |problem: String| place.source.error(file.span(), format!("topology: {problem}"));
+    let mut found = weir_topology::read(&directory.join(file.as_ref())).map_err(|error| wrong(error.to_string()))?;
+    let name = file.as_ref();
+    let of_link = |found: &Topology, link: &weir_topology::Link| {
+        let line = link.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let [a, b] = link.ends.map(|end| found.nodes[end].name.as_str());
+        format!("{name}{line}: link {a} - {b}")
+    };
+    match (found.duplicates().first(), written.duplicates.unwrap_or_default()) {
+        (None, _) | (_, Duplicates::Keep) => {}
+        (Some(_), Duplicates::Merge) => found.merge_duplicates(),
+        (Some(second), Duplicates::Refuse) => {
+            let link = of_link(&found, &found.links[*second]);
+            let expected = "expected one: duplicates = \"merge\" makes one of such links, \"keep\" keeps them";
+            return Err(wrong(format!("{link}: found it beside another one, {expected}")));
+        }
+    }
+    let measures = Measures::of(&found);
+    match (measures.parts, written.unconnected.unwrap_or_default()) {
+        (0 | 1, _) | (_, Unconnected::Keep) => {}
+        (_, Unconnected::Largest) => found.keep_largest_part(),
+        (parts, Unconnected::Refuse) => {
+            let Measures { largest_part, nodes, .. } = measures;
+            let expected = "expected one: unconnected = \"largest\" takes the largest, \"keep\" all";
+            let problem = format!(
+                "{name}: found {parts} parts that nothing joins, the largest of {largest_part} of {nodes} nodes, {expected}"
+            );
+            return Err(wrong(problem));
+        }
+    }
+    for link in &found.links {
+        for (missing, what) in [
+            (link.rate.is_none() && written.rate.is_none(), "rate"),
+            (link.delay.is_none() && written.delay.is_none(), "delay"),
+        ] {
+            if missing {
+                let problem = format!(
+                    "{}: found no {what}, expected `{what}` in [topology] for links without",
+                    of_link(&found, link)
+                );
+                return Err(wrong(problem));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn shared_timing(place: &Place<'_>, written: &Written) -> Checked<Option<SwitchTiming>> {
+    if let (Some(_), Some(timing)) = (&written.profile, &written.timing) {
+        let both = "topology: found `profile` and a section `timing`, expected one of them: a profile has its own";
+        return Err(place.source.error(timing.span(), both.to_owned()));
+    }
+    timing::written(place.source, &Reader { what: "topology: timing".to_owned() }, written.timing.as_ref())
+}
+
+/// Names of all switches, and of the hosts at each of them.
+struct Named {
+    switches: Vec<String>,
+    hosts: Vec<Vec<String>>,
+}
+
+/// Of a rule: `s1`, ... with hosts `h1`, `h2`, ... Of a file: like the places, with hosts `h-PLACE`, or `h1-PLACE`, `h2-PLACE`, ...
+fn name_all(made: &Topology, hosts: usize, is_file: bool) -> Named {
+    let mut names = Names::default();
+    // What is in front of hosts' names.
+    let front = |number: usize| if hosts == 1 { "h-".to_owned() } else { format!("h{number}-") };
+    let room = if is_file { MAX_NAME.saturating_sub(front(hosts).len()).max(3) } else { MAX_NAME };
+    let switches: Vec<String> = made.nodes.iter().map(|node| names.take(&node.name, room)).collect();
+    let mut number = 0;
+    let mut host = |switch: &str, at: usize| {
+        number += 1;
+        let label = if is_file { format!("{}{switch}", front(at)) } else { format!("h{number}") };
+        names.take(&label, MAX_NAME)
+    };
+    let at_each = made.nodes.iter().zip(&switches);
+    let hosts = at_each
+        .map(|(node, switch)| (1..=if node.takes_hosts { hosts } else { 0 }).map(|at| host(switch, at)).collect());
+    Named { hosts: hosts.collect(), switches: switches.clone() }
+}
+
+/// The topology's switches, each as the document has it if it does, then the document's others.
+fn switches(place: &Place<'_>, written: &Written, names: &Named, given: Vec<Spanned<Switch>>) -> Vec<Spanned<Switch>> {
+    let (mut by_name, order) = by_name(given, |switch| switch.name.as_ref().clone());
+    let mut all = Vec::new();
+    for name in &names.switches {
+        let mut switch = by_name.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_else(|| {
+            let name = place.spanned(name.clone());
+            place.spanned(Switch::named(name))
+        });
+        let inner = switch.as_mut();
+        inner.fail_mode = inner.fail_mode.or(written.fail_mode);
+        if inner.profile.is_none() && inner.timing.is_none() {
+            inner.profile.clone_from(&written.profile);
+        }
+        all.push(switch);
+    }
+    all.extend(left(by_name, order));
+    all
+}
+
+fn hosts_of(
+    place: &Place<'_>,
+    written: &Written,
+    names: &Named,
+    made: &Topology,
+    given: Vec<Spanned<Host>>,
+) -> Checked<Vec<Spanned<Host>>> {
+    let net = written.ip.as_ref().map_or(NET, |ip| *ip.as_ref());
+    let total = names.hosts.iter().map(Vec::len).sum::<usize>();
+    let line = Line {
+        rate: written.host_rate,
+        delay: written.host_delay.clone(),
+        buffer: written.host_buffer.clone(),
+        ..Line::default()
+    };
+    let (mut by_name, order) = by_name(given, |host| host.name.as_ref().clone());
+    let mut all = Vec::new();
+    for (switch, hosts) in names.switches.iter().zip(&names.hosts).take(made.nodes.len()) {
+        for name in hosts {
+            let address = address(net, all.len() + 1)
+                .ok_or_else(|| place.error(format!("ip: found {net}, expected room for {total} addresses")))?;
+            let mut host = by_name.get_mut(name).and_then(VecDeque::pop_front).unwrap_or_else(|| {
+                let name = place.spanned(name.clone());
+                place.spanned(Host::named(name))
+            });
+            let inner = host.as_mut();
+            if inner.switch.is_none() {
+                inner.switch = Some(place.spanned(switch.clone()));
+            }
+            if inner.ip.is_none() {
+                inner.ip = Some(OneOrMore(vec![place.spanned(address)]));
+            }
+            inner.fill_in(line.clone());
+            all.push(host);
+        }
+    }
+    all.extend(left(by_name, order));
+    Ok(all)
+}
+
+/// The address `number` of a net, if it has so many.
+fn address(net: IpNet, number: usize) -> Option<IpNet> {
+    let bits = if net.addr.is_ipv4() { 32 } else { 128 };
+    let room = 1_u128.checked_shl(u32::from(bits - net.prefix)).unwrap_or(u128::MAX);
+    let number = number as u128;
+    // The last one is the broadcast address.
+    if number + 1 >= room {
+        return None;
+    }
+    let addr = match net.addr {
+        IpAddr::V4(v4) => {
+            let base = u128::from(v4.to_bits()) & !(room - 1);
+            IpAddr::V4(Ipv4Addr::from_bits(u32::try_from(base + number).ok()?))
+        }
+        IpAddr::V6(v6) => IpAddr::V6(((v6.to_bits() & !(room - 1)) + number).into()),
+    };
+    Some(IpNet { addr, prefix: net.prefix })
+}
+
+fn links(
+    place: &Place<'_>,
+    written: &Written,
+    names: &Named,
+    made: &Topology,
+    given: Vec<Spanned<Link>>,
+) -> Checked<Vec<Spanned<Link>>> {
+    let key = |link: &Link| {
+        let mut ends = [link.ends[0].as_ref().clone(), link.ends[1].as_ref().clone()];
+        ends.sort();
+        ends
+    };
+    let (mut by_ends, order) = by_name(given, key);
+    let mut all = Vec::new();
+    for link in &made.links {
+        let ends = link.ends.map(|end| names.switches[end].clone());
+        let mut sorted = ends.clone();
+        sorted.sort();
+        let mut item = by_ends.get_mut(&sorted).and_then(VecDeque::pop_front).unwrap_or_else(|| {
+            let ends = ends.map(|end| place.spanned(end));
+            place.spanned(Link::between(ends))
+        });
+        let usual = written.line();
+        let delay = link.delay.map(|delay| place.spanned(Span(delay)));
+        item.as_mut().fill_in(Line { rate: link.rate.or(usual.rate), delay: delay.or(usual.delay.clone()), ..usual });
+        all.push(item);
+    }
+    all.extend(left(by_ends, order));
+    Ok(all)
+}
+
+type ByKey<K, T> = (HashMap<K, VecDeque<Spanned<T>>>, Vec<K>);
+
+/// Items by their key, those of one key in order; and the keys in order.
+fn by_name<K: std::hash::Hash + Eq + Clone, T>(items: Vec<Spanned<T>>, key: impl Fn(&T) -> K) -> ByKey<K, T> {
+    let (mut by_key, mut order): (HashMap<K, VecDeque<_>>, _) = (HashMap::new(), Vec::new());
+    for item in items {
+        let key = key(item.as_ref());
+        order.push(key.clone());
+        by_key.entry(key).or_default().push_back(item);
+    }
+    (by_key, order)
+}
+
+/// What is left, in the order in which it stood in the file.
+fn left<K: std::hash::Hash + Eq, T>(mut by_key: HashMap<K, VecDeque<Spanned<T>>>, order: Vec<K>) -> Vec<Spanned<T>> {
+    order.iter().filter_map(|key| by_key.get_mut(key).and_then(VecDeque::pop_front)).collect()
+}

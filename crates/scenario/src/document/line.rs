@@ -1,0 +1,90 @@
+//! What a link does to frames, as links, hosts and topologies write it.
+use super::{Host, Link, Topology};
+use serde::Deserialize;
+use toml::Spanned;
+use weir_traffic::impair::JitterLaw;
+use weir_units::{Bps, ByteSize, Span};
+
+/// What a link does to frames, as written.
+#[derive(Clone, Default)]
+pub(crate) struct Line {
+    pub(crate) rate: Option<Bps>,
+    pub(crate) delay: Option<Spanned<Span>>,
+    pub(crate) buffer: Option<Spanned<ByteSize>>,
+    pub(crate) jitter: Option<Spanned<Span>>,
+    pub(crate) jitter_law: Option<Spanned<JitterLaw>>,
+    pub(crate) reorder: Option<Spanned<bool>>,
+    pub(crate) loss: Option<Spanned<Share>>,
+    pub(crate) loss_burst: Option<Spanned<f64>>,
+}
+
+/// A share, as a number or in per cent: `0.015` or `"1.5%"`.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(try_from = "Written")]
+pub(crate) struct Share(pub(crate) f64);
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a share such as 0.015 or `1.5%`")]
+enum Written {
+    Number(f64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Share {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Share, String> {
+        let text = match written {
+            Written::Number(number) => return Ok(Share(number)),
+            Written::Text(text) => text,
+        };
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        percent
+            .map(|percent| Share(percent / 100.0))
+            .ok_or_else(|| format!("found `{text}`, expected a share such as 0.015 or `1.5%`"))
+    }
+}
+
+/// The fields of a [`Line`], which links, hosts and topologies have beside their own.
+macro_rules! line_of {
+    ($($type:ty),*) => {$(
+        impl $type {
+            /// What it says of its link.
+            pub(crate) fn line(&self) -> Line {
+                Line {
+                    rate: self.rate,
+                    delay: self.delay.clone(),
+                    buffer: self.buffer.clone(),
+                    jitter: self.jitter.clone(),
+                    jitter_law: self.jitter_law.clone(),
+                    reorder: self.reorder.clone(),
+                    loss: self.loss.clone(),
+                    loss_burst: self.loss_burst.clone(),
+                }
+            }
+        }
+    )*};
+}
+line_of!(Link, Host, Topology);
+
+/// Where it says nothing, a link or host is as another says.
+macro_rules! fill_in {
+    ($($type:ty),*) => {$(
+        impl $type {
+            pub(crate) fn fill_in(&mut self, line: Line) {
+                let Line { rate, delay, buffer, jitter, jitter_law, reorder, loss, loss_burst } = line;
+                self.rate = self.rate.or(rate);
+                // Without a rate of its own and another's nothing waits.
+                self.buffer = self.buffer.take().or(buffer);
+                self.delay = self.delay.take().or(delay);
+                if self.jitter.is_none() {
+                    (self.jitter, self.jitter_law, self.reorder) = (jitter, self.jitter_law.take().or(jitter_law), self.reorder.take().or(reorder));
+                }
+                if self.loss.is_none() {
+                    (self.loss, self.loss_burst) = (loss, self.loss_burst.take().or(loss_burst));
+                }
+            }
+        }
+    )*};
+}
+fill_in!(Link, Host);

@@ -1,0 +1,137 @@
+//! A scenario with a `[topology]` as one without: its switches, hosts and links written out, everything else as it was.
+use crate::check::{self, Shared, Source};
+use crate::document::{self, Document};
+use crate::{JitterLaw, LinkSpec, Scenario, ScenarioError};
+use toml::{Spanned, Table, Value};
+use weir_units::{Bps, Span};
+
+/// Writes a scenario's text out, with all that its `[topology]` stands for, so that single switches, hosts and links can be changed; comments are lost.
+/// `file` names it in errors, and files that it names are found from there.
+///
+/// # Errors
+/// It is no scenario.
+pub fn write_out(text: &str, file: &str) -> Result<String, ScenarioError> {
+    let scenario = Scenario::parse(text, file)?;
+    let syntax = |error| ScenarioError::syntax(file, text, &error);
+    let mut document: Document = toml::from_str(text).map_err(syntax)?;
+    let shared = check::expand(&mut document, &Source { file, text })?;
+    let mut table: Table = toml::from_str(text).map_err(syntax)?;
+    let topology = table.remove("topology").and_then(|topology| topology.as_table().cloned()).unwrap_or_default();
+    let mut given = |what: &str| match table.remove(what) {
+        Some(Value::Array(items)) => items.into_iter().filter_map(|item| item.as_table().cloned()).collect(),
+        _ => Vec::new(),
+    };
+    let (switches, hosts, links) = (given("switch"), given("host"), given("link"));
+    put(&mut table, "switch", written_switches(&document.switch, switches, &topology, &shared));
+    put(&mut table, "host", written_hosts(&scenario, hosts));
+    put(&mut table, "link", written_links(&scenario, links));
+    let written = toml::to_string(&table);
+    written.map_err(|error| ScenarioError::at(file, text, &(0..0), format!("cannot write it out: {error}")))
+}
+
+fn put(table: &mut Table, what: &str, items: Vec<Table>) {
+    if !items.is_empty() {
+        table.insert(what.to_owned(), Value::Array(items.into_iter().map(Value::Table).collect()));
+    }
+}
+
+fn is_named(item: &Table, name: &str) -> bool {
+    item.get("name").and_then(Value::as_str) == Some(name)
+}
+
+fn say(item: &mut Table, key: &str, value: impl Into<Value>) {
+    item.entry(key).or_insert(value.into());
+}
+
+fn written_switches(
+    switches: &[Spanned<document::Switch>],
+    mut given: Vec<Table>,
+    topology: &Table,
+    shared: &Shared,
+) -> Vec<Table> {
+    let write = |switch: &Spanned<document::Switch>| {
+        let switch = switch.as_ref();
+        let name = switch.name.as_ref();
+        let known = given.iter().position(|item| is_named(item, name));
+        let mut item = known.map(|at| given.remove(at)).unwrap_or_default();
+        say(&mut item, "name", name.as_str());
+        let says = [
+            ("profile", switch.profile.is_some()),
+            ("timing", shared.is_timing_of(name)),
+            ("fail_mode", switch.fail_mode.is_some()),
+        ];
+        for (key, _) in says.into_iter().filter(|(_, says)| *says) {
+            if let Some(value) = topology.get(key) {
+                say(&mut item, key, value.clone());
+            }
+        }
+        item
+    };
+    switches.iter().map(write).collect()
+}
+
+fn written_hosts(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
+    let write = |host: &crate::Host| {
+        let known = given.iter().position(|item| is_named(item, &host.name));
+        let mut item = known.map(|at| given.remove(at)).unwrap_or_default();
+        say(&mut item, "name", host.name.as_str());
+        say(&mut item, "switch", scenario.switches[host.switch].name.as_str());
+        let ip: Vec<String> = host.ip.iter().map(ToString::to_string).collect();
+        match ip.as_slice() {
+            [one] => say(&mut item, "ip", one.as_str()),
+            more => say(&mut item, "ip", more.to_vec()),
+        }
+        say_link(&mut item, &host.link);
+        item
+    };
+    scenario.hosts.iter().map(write).collect()
+}
+
+fn written_links(scenario: &Scenario, mut given: Vec<Table>) -> Vec<Table> {
+    let write = |link: &crate::Link| {
+        let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
+        let joins = |item: &Table| {
+            let ends: Vec<&str> =
+                item.get("ends").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+            ends == names || ends == [names[1], names[0]]
+        };
+        let mut item = given.iter().position(joins).map(|at| given.remove(at)).unwrap_or_default();
+        say(&mut item, "ends", names.map(str::to_owned).to_vec());
+        say_link(&mut item, &link.spec);
+        item
+    };
+    scenario.links.iter().map(write).collect()
+}
+
+/// What a link does, where the item does not say so already.
+fn say_link(item: &mut Table, spec: &LinkSpec) {
+    if let Some(rate) = spec.rate {
+        // The short form if nothing is lost by it.
+        let short = rate.to_string();
+        say(item, "rate", if short.parse() == Ok::<Bps, _>(rate) { short } else { format!("{}bit/s", rate.0) });
+    }
+    if !spec.delay.is_zero() {
+        say(item, "delay", Span(spec.delay).to_string());
+    }
+    if let Some(buffer) = spec.buffer.filter(|buffer| *buffer != crate::native::BUFFER) {
+        say(item, "buffer", buffer.to_string());
+    }
+    if let Some(jitter) = spec.jitter {
+        say(item, "jitter", Span(jitter.size).to_string());
+        let law = match jitter.law {
+            JitterLaw::Uniform => "uniform",
+            JitterLaw::Normal => "normal",
+            JitterLaw::Pareto => "pareto",
+        };
+        say(item, "jitter_law", law);
+        if jitter.reorder {
+            say(item, "reorder", true);
+        }
+    }
+    if let Some(loss) = spec.loss {
+        say(item, "loss", loss.share);
+        if let Some(burst) = loss.burst {
+            say(item, "loss_burst", burst);
+        }
+    }
+}

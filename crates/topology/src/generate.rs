@@ -1,0 +1,174 @@
+//! Regular networks: by rule.
+use crate::{Link, MAX_NODES, Node, Topology};
+
+/// Which regular network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// One switch.
+    Single,
+    /// Switches in a row.
+    Linear {
+        /// How many, at least 1.
+        switches: usize,
+    },
+    /// A tree; hosts are at its leaves.
+    Tree {
+        /// Levels of switches, at least 1.
+        depth: usize,
+        /// Switches below each that is no leaf, at least 1.
+        fanout: usize,
+    },
+    /// Switches in a circle.
+    Ring {
+        /// How many, at least 3.
+        switches: usize,
+    },
+    /// A fat-tree of switches with `k` ports each, as Al-Fares, Loukissas and Vahdat have it (A scalable, commodity data center network architecture,
+    /// SIGCOMM 2008): `k` pods of `k` switches and a core of a quarter of `k` squared. Hosts are at the edge switches, half of `k` at each.
+    FatTree {
+        /// Ports of a switch, even, at least 2.
+        k: usize,
+    },
+}
+
+/// Makes a regular network. Switches are `s1`, `s2`, ...; of a fat-tree `c1`, ... in the core, `a1-1`, ... (pod and place) above the edge, and `e1-1`, ... there.
+///
+/// # Errors
+/// There is no such network, or it has more than [`MAX_NODES`] switches: what was found, what was expected.
+pub fn generate(rule: Rule) -> Result<Topology, String> {
+    match rule {
+        Rule::Single => Ok(topology(1, |_| true, std::iter::empty())),
+        Rule::Linear { switches } => {
+            between("switches", switches, 1, MAX_NODES)?;
+            Ok(topology(switches, |_| true, (1..switches).map(|at| [at - 1, at])))
+        }
+        Rule::Ring { switches } => {
+            between("switches", switches, 3, MAX_NODES)?;
+            Ok(topology(switches, |_| true, (0..switches).map(move |at| [at, (at + 1) % switches])))
+        }
+        Rule::Tree { depth, fanout } => tree(depth, fanout),
+        Rule::FatTree { k } => fat_tree(k),
+    }
+}
+
+/// How many hosts a network of this rule usually has at each switch that takes any.
+pub fn usual_hosts(rule: Rule) -> usize {
+    match rule {
+        Rule::Single => 2,
+        Rule::Linear { .. } | Rule::Ring { .. } => 1,
+        Rule::Tree { fanout, .. } => fanout,
+        Rule::FatTree { k } => k / 2,
+    }
+}
+
+fn between(what: &str, found: usize, least: usize, most: usize) -> Result<(), String> {
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(format!("{what}: found {found}, expected {least} to {most}"))
+}
+
+fn node(name: String, takes_hosts: bool) -> Node {
+    Node { name, place: None, takes_hosts, line: None }
+}
+
+fn link(ends: [usize; 2]) -> Link {
+    Link { ends, rate: None, delay: None, line: None }
+}
+
+fn topology(nodes: usize, takes_hosts: impl Fn(usize) -> bool, links: impl Iterator<Item = [usize; 2]>) -> Topology {
+    let nodes = (0..nodes).map(|at| node(format!("s{}", at + 1), takes_hosts(at)));
+    Topology { name: None, nodes: nodes.collect(), links: links.map(link).collect() }
+}
+
+fn tree(depth: usize, fanout: usize) -> Result<Topology, String> {
+    between("depth", depth, 1, MAX_NODES)?;
+    between("fanout", fanout, 1, MAX_NODES)?;
+    // Switches of the levels so far, and of the last of them.
+    let (mut switches, mut level) = (1_usize, 1_usize);
+    for _ in 1..depth {
+        level = level.saturating_mul(fanout);
+        switches = switches.saturating_add(level);
+        if switches > MAX_NODES {
+            return Err(format!("depth: found {depth} with fanout {fanout}, expected at most {MAX_NODES} switches"));
+        }
+    }
+    let leaves = switches - level;
+    Ok(topology(switches, |at| at >= leaves, (1..switches).map(move |at| [(at - 1) / fanout, at])))
+}
+
+fn fat_tree(k: usize) -> Result<Topology, String> {
+    let most = (1..).map(|half| half * 2).take_while(|k| k * k * 5 / 4 <= MAX_NODES).last().unwrap_or(2);
+    if k < 2 || k > most || !k.is_multiple_of(2) {
+        return Err(format!("k: found {k}, expected an even number from 2 to {most}"));
+    }
+    let half = k / 2;
+    let core = half * half;
+    let mut made = Topology::default();
+    made.nodes.extend((1..=core).map(|number| node(format!("c{number}"), false)));
+    for pod in 0..k {
+        made.nodes.extend((1..=half).map(|place| node(format!("a{}-{place}", pod + 1), false)));
+        made.nodes.extend((1..=half).map(|place| node(format!("e{}-{place}", pod + 1), true)));
+        let (above, edge) = (core + pod * k, core + pod * k + half);
+        for place in 0..half {
+            // The first switch of every pod is joined to the first half-k of the core, the second to the next, and so on.
+            made.links.extend((0..half).map(|other| link([place * half + other, above + place])));
+            made.links.extend((0..half).map(|other| link([above + place, edge + other])));
+        }
+    }
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Measures;
+
+    fn measured(rule: Rule) -> (usize, usize, usize, usize, usize) {
+        let made = generate(rule).unwrap();
+        let Measures { nodes, links, diameter, parts, duplicates, .. } = Measures::of(&made);
+        assert_eq!((parts, duplicates), (1, 0), "{rule:?}");
+        let takers = made.nodes.iter().filter(|node| node.takes_hosts).count();
+        (nodes, links, diameter, takers, takers * usual_hosts(rule))
+    }
+
+    /// Switches, links, diameter, switches with hosts, hosts.
+    #[test]
+    fn each_kind_has_its_numbers() {
+        assert_eq!(measured(Rule::Single), (1, 0, 0, 1, 2));
+        assert_eq!(measured(Rule::Linear { switches: 5 }), (5, 4, 4, 5, 5));
+        assert_eq!(measured(Rule::Ring { switches: 5 }), (5, 5, 2, 5, 5));
+        assert_eq!(measured(Rule::Tree { depth: 3, fanout: 3 }), (13, 12, 4, 9, 27));
+        assert_eq!(measured(Rule::Tree { depth: 4, fanout: 1 }), (4, 3, 3, 1, 1));
+        assert_eq!(measured(Rule::FatTree { k: 2 }), (5, 4, 4, 2, 2));
+        assert_eq!(measured(Rule::FatTree { k: 4 }), (20, 32, 4, 8, 16));
+        assert_eq!(measured(Rule::FatTree { k: 8 }), (80, 256, 4, 32, 128));
+    }
+
+    #[test]
+    fn switches_of_a_fat_tree_have_k_ports() {
+        let made = generate(Rule::FatTree { k: 6 }).unwrap();
+        for (at, next) in made.neighbours().iter().enumerate() {
+            let hosts = if made.nodes[at].takes_hosts { 3 } else { 0 };
+            assert_eq!(next.len() + hosts, 6, "{}", made.nodes[at].name);
+        }
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused() {
+        for (rule, problem) in [
+            (Rule::Linear { switches: 0 }, "switches: found 0, expected 1 to 10000"),
+            (Rule::Ring { switches: 2 }, "switches: found 2, expected 3 to 10000"),
+            (Rule::Tree { depth: 0, fanout: 2 }, "depth: found 0, expected 1 to 10000"),
+            (Rule::Tree { depth: 2, fanout: 0 }, "fanout: found 0, expected 1 to 10000"),
+            (
+                Rule::Tree { depth: 9999, fanout: 9999 },
+                "depth: found 9999 with fanout 9999, expected at most 10000 switches",
+            ),
+            (Rule::FatTree { k: 3 }, "k: found 3, expected an even number from 2 to 88"),
+            (Rule::FatTree { k: usize::MAX }, "k: found 18446744073709551615, expected an even number from 2 to 88"),
+        ] {
+            assert_eq!(generate(rule).unwrap_err(), problem);
+        }
+    }
+}

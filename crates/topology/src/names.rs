@@ -1,0 +1,121 @@
+//! Short names for nodes, out of whatever a file calls them.
+use std::collections::HashSet;
+
+/// Gives names of `a-z`, `0-9` and `-` that no one else has.
+#[derive(Debug, Default)]
+pub struct Names(HashSet<String>);
+
+impl Names {
+    /// A name like `label` of at most `max` characters (at least 3), for example `new-york` for `New York`; where another has it, one with a number
+    /// behind. A number at the end of the label stays whole if it has at most half of the characters, since it is mostly what tells nodes apart.
+    pub fn take(&mut self, label: &str, max: usize) -> String {
+        let plain = plain(label);
+        let (front, number) = plain.split_at(plain.trim_end_matches(|c: char| c.is_ascii_digit()).len());
+        let number = if number.len() <= max / 2 { number } else { "" };
+        let front = if number.is_empty() { plain.as_str() } else { front };
+        let first = joined(front, number, max);
+        let further = (2..).map(|count: usize| joined(front, &format!("{number}-{count}"), max));
+        let found = std::iter::once(first).chain(further).find(|name| !name.is_empty() && !self.0.contains(name));
+        let found = found.unwrap_or_default();
+        self.0.insert(found.clone());
+        found
+    }
+}
+
+/// As much of `front` as `max` leaves with `back`, and that.
+fn joined(front: &str, back: &str, max: usize) -> String {
+    let room = max.saturating_sub(back.len()).min(front.len());
+    let cut = &front[..room];
+    let whole = room == front.len() && !back.starts_with('-');
+    let name = format!("{}{back}", if whole { cut } else { cut.trim_end_matches('-') });
+    name.trim_start_matches('-').to_owned()
+}
+
+/// A label in lower-case letters, digits and single hyphens; `n` if there are none.
+fn plain(label: &str) -> String {
+    let mut plain = String::new();
+    for letter in label.chars().flat_map(char::to_lowercase) {
+        match letter {
+            'a'..='z' | '0'..='9' => plain.push(letter),
+            _ => match latin(letter) {
+                Some(letters) => plain.push_str(letters),
+                None if plain.is_empty() || plain.ends_with('-') => {}
+                None => plain.push('-'),
+            },
+        }
+    }
+    let plain = plain.trim_end_matches('-');
+    if plain.is_empty() { "n".to_owned() } else { plain.to_owned() }
+}
+
+/// Letters of European languages without their marks.
+fn latin(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'à' | 'á' | 'â' | 'ã' | 'å' | 'ā' | 'ă' | 'ą' => "a",
+        'ä' | 'æ' => "ae",
+        'ç' | 'ć' | 'č' => "c",
+        'ď' | 'đ' | 'ð' => "d",
+        'è' | 'é' | 'ê' | 'ë' | 'ē' | 'ę' | 'ě' => "e",
+        'ğ' | 'ģ' => "g",
+        'ì' | 'í' | 'î' | 'ï' | 'ī' | 'ı' => "i",
+        'ķ' => "k",
+        'ļ' | 'ľ' | 'ł' => "l",
+        'ñ' | 'ń' | 'ņ' | 'ň' => "n",
+        'ò' | 'ó' | 'ô' | 'õ' | 'ø' | 'ő' => "o",
+        'ö' | 'œ' => "oe",
+        'ř' => "r",
+        'ś' | 'š' | 'ş' | 'ș' => "s",
+        'ß' => "ss",
+        'ť' | 'ţ' | 'ț' => "t",
+        'ù' | 'ú' | 'û' | 'ū' | 'ů' | 'ű' => "u",
+        'ü' => "ue",
+        'ý' | 'ÿ' => "y",
+        'ź' | 'ż' | 'ž' => "z",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_short_and_unlike_each_other() {
+        let mut names = Names::default();
+        for (label, name) in [
+            ("New York", "new-york"),
+            ("Washington DC", "washingt"),
+            ("Washington State", "washin-2"),
+            ("Los Angeles", "los-ange"),
+            ("Kansas City", "kansas-c"),
+            ("Zürich", "zuerich"),
+            ("Zuerich", "zueric-2"),
+            ("Łódź", "lodz"),
+            ("Townsville,+Australia4282", "town4282"),
+            ("東京", "n"),
+            ("", "n-2"),
+            ("?", "n-3"),
+            ("--", "n-4"),
+            ("123456789", "12345678"),
+            ("a--b", "a-b"),
+            ("e1-2", "e1-2"),
+        ] {
+            assert_eq!(names.take(label, 8), name, "{label}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_labels_get_names(labels in prop::collection::vec(".{0,12}", 0..60), max in 3usize..12) {
+            let mut names = Names::default();
+            let mut seen = HashSet::new();
+            for label in labels {
+                let name = names.take(&label, max);
+                let fits = !name.is_empty() && name.len() <= max && !name.starts_with('-');
+                prop_assert!(fits && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
+                prop_assert!(seen.insert(name));
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A spanning tree: the links on which floods end.
+use crate::neighbours;
+use std::collections::VecDeque;
+
+/// Which of `links` between `nodes` (their places, from 0) to keep so that no two ways are left between any nodes, and all are joined that were.
+///
+/// In each part ways are as short as from its centre they can be: the node from which the farthest is nearest, the first of equal ones. Of links beside
+/// each other the first is kept. The same links give the same tree.
+pub fn spanning_tree(nodes: usize, links: &[[usize; 2]]) -> Vec<bool> {
+    let mut kept = vec![false; links.len()];
+    let next = neighbours(nodes, links.iter().copied());
+    let mut by_node: Vec<Vec<usize>> = vec![Vec::new(); nodes];
+    for (number, ends) in links.iter().enumerate() {
+        ends.iter().for_each(|end| by_node[*end].push(number));
+    }
+    let mut seen = vec![false; nodes];
+    for start in 0..nodes {
+        if seen[start] {
+            continue;
+        }
+        let centre = centre(&next, start);
+        let mut open = VecDeque::from([centre]);
+        seen[centre] = true;
+        while let Some(at) = open.pop_front() {
+            for &link in &by_node[at] {
+                let [a, b] = links[link];
+                let to = if a == at { b } else { a };
+                if !std::mem::replace(&mut seen[to], true) {
+                    kept[link] = true;
+                    open.push_back(to);
+                }
+            }
+        }
+    }
+    kept
+}
+
+/// How many links each node is away from `start`; none of what it is not joined to.
+pub(crate) fn hops(next: &[Vec<usize>], start: usize) -> Vec<Option<usize>> {
+    let mut hops = vec![None; next.len()];
+    hops[start] = Some(0);
+    let mut open = VecDeque::from([(start, 0)]);
+    while let Some((at, far)) = open.pop_front() {
+        for &to in &next[at] {
+            if hops[to].is_none() {
+                hops[to] = Some(far + 1);
+                open.push_back((to, far + 1));
+            }
+        }
+    }
+    hops
+}
+
+/// The centre of the part that `start` is in.
+fn centre(next: &[Vec<usize>], start: usize) -> usize {
+    let part = hops(next, start);
+    let farthest = |node: usize| hops(next, node).into_iter().flatten().max().unwrap_or(0);
+    let nodes = part.iter().enumerate().filter(|(_, hops)| hops.is_some()).map(|(node, _)| node);
+    nodes.min_by_key(|node| farthest(*node)).unwrap_or(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kept(nodes: usize, links: &[[usize; 2]]) -> Vec<[usize; 2]> {
+        spanning_tree(nodes, links).into_iter().zip(links).filter(|(kept, _)| *kept).map(|(_, link)| *link).collect()
+    }
+
+    #[test]
+    fn a_ring_is_cut_far_from_its_root() {
+        assert_eq!(kept(5, &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]), [[0, 1], [1, 2], [3, 4], [4, 0]]);
+        assert_eq!(kept(2, &[[0, 1], [1, 0]]), [[0, 1]], "of two links the first");
+        assert_eq!(kept(4, &[[0, 1], [2, 3]]), [[0, 1], [2, 3]], "each part has its tree");
+        assert_eq!(kept(3, &[[1, 1], [1, 2]]), [[1, 2]], "a link to itself is in no tree");
+        // Node 4 is one link from all others, so that ways from it are.
+        let wheel = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [1, 4], [2, 4], [3, 4]];
+        assert_eq!(kept(5, &wheel), [[0, 4], [1, 4], [2, 4], [3, 4]], "the centre is the root");
+    }
+
+    proptest! {
+        #[test]
+        fn it_joins_what_was_joined_and_has_no_loop(
+            nodes in 1usize..30,
+            links in prop::collection::vec([0usize..30, 0usize..30], 0..80),
+        ) {
+            let links: Vec<[usize; 2]> = links.into_iter().map(|link| link.map(|end| end % nodes)).collect();
+            let tree = kept(nodes, &links);
+            let reach = |links: &[[usize; 2]], from| {
+                hops(&neighbours(nodes, links.iter().copied()), from).iter().map(Option::is_some).collect::<Vec<_>>()
+            };
+            let mut parts = 0;
+            let mut seen = vec![false; nodes];
+            for node in 0..nodes {
+                prop_assert_eq!(reach(&links, node), reach(&tree, node));
+                if !seen[node] {
+                    parts += 1;
+                    reach(&links, node).iter().zip(&mut seen).for_each(|(joined, seen)| *seen |= joined);
+                }
+            }
+            prop_assert_eq!(tree.len(), nodes - parts, "as many links as a forest has");
+        }
+    }
+}
