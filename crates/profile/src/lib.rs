@@ -22,6 +22,7 @@ mod parameters;
 mod profile;
 mod shipped;
 mod timing;
+mod to_toml;
 pub mod written;
 
 pub use check::Problem;

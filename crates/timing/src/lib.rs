@@ -19,4 +19,4 @@ pub use lateness::{LATE, LateBy, Lateness};
 pub use record::{CSV_HEAD, MAX_RECORDS, Record, WorkKind};
 pub use server::{MAX_HELD, Server};
 pub use stage::{Counts, Part, Passing, Released, Stage, Waiting};
-pub use tables::{Charge, Tables};
+pub use tables::{Charge, Tables, Visit};

@@ -22,6 +22,21 @@ pub struct Charge {
     pub full: bool,
 }
 
+/// An entry that is written to a level when one is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    /// The level, from 0.
+    pub level: usize,
+    /// The entry's priority.
+    pub priority: u16,
+    /// Entries there before.
+    pub entries: u64,
+    /// Those of strictly lower priority: they have to make place.
+    pub shifts: u64,
+    /// Different priorities there with it.
+    pub different: usize,
+}
+
 /// Entries by level. An entry's name is any number that no other entry has.
 #[derive(Debug)]
 pub struct Tables {
@@ -89,10 +104,21 @@ impl Tables {
 
     /// A switch says that its tables are full before it moves anything: an entry that is there is never lost.
     fn charge_add(&self, priority: u16, batch: Batch) -> Result<Charge, ModelError> {
+        let Some(visits) = self.visits(priority) else { return Ok(Charge { full: true, ..Charge::default() }) };
+        let added_s = |visit: &Visit| {
+            let level = &self.levels[visit.level].priorities;
+            self.model.levels[visit.level].added_s(level, visit.priority, batch)
+        };
+        let duration_s = visits.iter().map(added_s).sum::<Result<f64, _>>()?;
+        Ok(Charge { duration_s, moved: u32::try_from(visits.len().saturating_sub(1)).unwrap_or(u32::MAX), full: false })
+    }
+
+    /// Where an added entry of this priority is written, and who is written in the levels below since it had to go for that; none if all levels are full.
+    pub fn visits(&self, priority: u16) -> Option<Vec<Visit>> {
         if (0..self.levels.len()).all(|level| !self.has_room(level)) {
-            return Ok(Charge { full: true, ..Charge::default() });
+            return None;
         }
-        let mut charge = Charge::default();
+        let mut visits = Vec::new();
         let mut coming = Standing { modified: self.clock + 1, used: 0, traffic: 0, priority };
         for level in 0..self.levels.len() {
             let next = match self.goes(level, coming) {
@@ -100,16 +126,23 @@ impl Tables {
                 Some(Goes::Coming) => continue,
                 Some(Goes::There(_, standing)) => Some(standing),
             };
-            charge.duration_s += self.added_s(level, coming.priority, batch)?;
+            let there = &self.levels[level].priorities;
+            visits.push(Visit {
+                level,
+                priority: coming.priority,
+                entries: there.entries(),
+                shifts: there.below(coming.priority),
+                different: there.different_with(coming.priority),
+            });
             let Some(next) = next else { break };
             coming = next;
-            charge.moved += 1;
         }
-        Ok(charge)
+        Some(visits)
     }
 
-    fn added_s(&self, level: usize, priority: u16, batch: Batch) -> Result<f64, ModelError> {
-        self.model.levels[level].added_s(&self.levels[level].priorities, priority, batch)
+    /// Different priorities of a level's entries.
+    pub fn different(&self, level: usize) -> usize {
+        self.levels.get(level).map_or(0, |level| level.priorities.different())
     }
 
     /// What a command finds in each level.

@@ -7,6 +7,7 @@ mod timing;
 
 pub(crate) use profile::profile;
 pub(crate) use reader::Checked;
+pub(crate) use timing::DEFAULT_SLOW;
 
 pub use law::MAX_SERVICE_S;
 pub use reader::{Problem, Reader};

@@ -10,7 +10,7 @@ use toml::Spanned;
 /// Most places where packets wait for a batch.
 const MAX_STAGES: u8 = 2;
 /// What counts as held up when the file does not say.
-pub(super) const DEFAULT_SLOW: Duration = Duration::from_millis(1);
+pub(crate) const DEFAULT_SLOW: Duration = Duration::from_millis(1);
 /// Slack for `delay` at exactly `1 / capacity`, both rounded.
 const ROUNDING: f64 = 1e-9;
 
