@@ -313,9 +313,8 @@ impl Writer<'_> {
 /// A law's name and parameters.
 fn law(law: Option<&Law>) -> Vec<String> {
     let Some(law) = law else { return vec!["law = \"constant\"".to_owned(), "mean = \"0ns\"".to_owned()] };
-    let named = |name: &str, parts: Vec<String>| {
-        std::iter::once(format!("law = \"{name}\"")).chain(parts).collect::<Vec<_>>()
-    };
+    let named =
+        |name: &str, parts: Vec<String>| std::iter::once(format!("law = \"{name}\"")).chain(parts).collect::<Vec<_>>();
     let mean = |mean: f64| format!("mean = {}", time(mean));
     let constant = |part: &Part| match part.shape {
         Shape::Constant(value) => Some((part.weight, value)),
@@ -330,10 +329,7 @@ fn law(law: Option<&Law>) -> Vec<String> {
         [Part { shape: Shape::Uniform { low, high }, .. }] => {
             named("uniform", vec![format!("from = {}", time(*low)), format!("to = {}", time(*high))])
         }
-        [
-            Part { weight, shape: Shape::Exponential(first) },
-            Part { shape: Shape::Exponential(second), .. },
-        ] => {
+        [Part { weight, shape: Shape::Exponential(first) }, Part { shape: Shape::Exponential(second), .. }] => {
             let means = list([*first, *second].map(time));
             named("hyperexponential", vec![format!("share = {}", number(*weight)), format!("means = {means}")])
         }
@@ -363,7 +359,11 @@ mod tests {
                 .filter(|one| one.relative.is_none_or(|relative| relative.abs() > 1e-9))
                 .collect();
             assert!(apart.is_empty(), "{apart:?}\n{written}");
-            assert_eq!(profile.evidence.keys().collect::<Vec<_>>(), again.evidence.keys().collect::<Vec<_>>(), "{written}");
+            assert_eq!(
+                profile.evidence.keys().collect::<Vec<_>>(),
+                again.evidence.keys().collect::<Vec<_>>(),
+                "{written}"
+            );
             assert_eq!((profile.levels, profile.origin, profile.source), (again.levels, again.origin, again.source));
         }
     }
@@ -378,7 +378,9 @@ mod tests {
             "{ law = \"hyperexponential\", share = 0.25, means = [\"1ms\", \"2ms\"] }",
             "{ law = \"lattice\", values = [\"4ms\", \"8ms\"], probs = [0.25, 0.75] }",
         ] {
-            let text = format!("name = 'p'\ndevice = 'd'\norigin = 'assumed'\nsource = 's'\nbarrier = {{ waits = false }}\n[timing]\npacket_in = {law}\nagents = 'shared'\nbuffer = 9\n");
+            let text = format!(
+                "name = 'p'\ndevice = 'd'\norigin = 'assumed'\nsource = 's'\nbarrier = {{ waits = false }}\n[timing]\npacket_in = {law}\nagents = 'shared'\nbuffer = 9\n"
+            );
             let profile = Profile::parse(&text, "p").unwrap();
             let written = profile.to_toml();
             let again = Profile::parse(&written, "p").unwrap_or_else(|error| panic!("{error}\n{written}"));

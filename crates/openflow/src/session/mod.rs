@@ -327,6 +327,10 @@ impl Session {
             (_, Message { xid, body: Body::EchoRequest(data) }) => {
                 self.answer(version, &Message { xid, body: Body::EchoReply(data) });
             }
+            // The session's own probes are empty; what else is answered someone asked who wants to know.
+            (State::Up(_), message @ Message { body: Body::EchoReply(_), .. }) if self.wants_echo(&message) => {
+                self.events.push_back(Event::Message(message));
+            }
             (_, Message { body: Body::EchoReply(_), .. }) => {}
             (State::Features(_, asked), Message { xid, body: Body::FeaturesReply(features) }) if xid == asked => {
                 self.up(version, Some(features));
@@ -339,6 +343,11 @@ impl Session {
 
 /// Answering, probing, ending.
 impl Session {
+    /// Whether the application asked for an echo: at the controller's end, with data.
+    fn wants_echo(&self, reply: &Message) -> bool {
+        self.end == End::Controller && matches!(&reply.body, Body::EchoReply(data) if !data.0.is_empty())
+    }
+
     fn refuse(&mut self, header: Header, bytes: &[u8], error: ErrorType) {
         self.counters.refused += 1;
         let data = bytes[..bytes.len().min(ERROR_DATA_BYTES)].to_vec();

@@ -38,8 +38,8 @@ pub enum Event {
         /// The switch's features, at the controller's end.
         features: Option<FeaturesReply>,
     },
-    /// A message for the application. Hello, echo, and (controller's end) the handshake's features reply do not show up;
-    /// errors from the peer do.
+    /// A message for the application. Hello, echo (but, at the controller's end, answers to echo requests with data), and the handshake's features reply
+    /// do not show up; errors from the peer do.
     Message(Message),
     /// The session ended; nothing more is received. Bytes still in the output should be written before closing.
     Closed {

@@ -8,7 +8,7 @@ mod print;
 mod printer;
 mod segment;
 mod tcp;
-mod time;
+pub(crate) mod time;
 
 use std::process::ExitCode;
 

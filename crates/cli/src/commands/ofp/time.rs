@@ -1,7 +1,7 @@
 //! Times of captured packets, for people.
 
 /// A time as `2026-01-31T12:34:56.123456Z`.
-pub(super) fn utc(time_ns: u64) -> String {
+pub(crate) fn utc(time_ns: u64) -> String {
     let (seconds, micros) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000 / 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);

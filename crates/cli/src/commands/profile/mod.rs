@@ -1,4 +1,5 @@
-//! `weir profile`: how devices behave in time, in files.
+//! `weir profile`: how devices behave in time, measured and in files.
+mod measure;
 mod text;
 
 use anyhow::Context;
@@ -11,11 +12,15 @@ use weir_profile::{Profile, SHIPPED, differences, figures};
 /// Exit status of `diff` for profiles that differ.
 const DIFFERENT: u8 = 1;
 
-/// Looks at profiles: how devices behave in time, as they were measured. PROFILE is a file, or the name of one that comes with weir.
+/// Measures how a switch behaves in time (`weir profile tcp:HOST:PORT --data eth0,eth1`), and looks at profiles, the files that say so. PROFILE is a file, or
+/// the name of one that comes with weir.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    measure: measure::Measure,
 }
 
 #[derive(clap::Subcommand)]
@@ -84,11 +89,12 @@ struct Plot {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
-        Command::List(list) => self::list(&list),
-        Command::Show(show) => self::show(&show),
-        Command::Diff(diff) => self::diff(&diff),
-        Command::Validate(validate) => self::validate(&validate),
-        Command::Plot(plot) => self::plot(&plot),
+        None => measure::run(&args.measure),
+        Some(Command::List(list)) => self::list(&list),
+        Some(Command::Show(show)) => self::show(&show),
+        Some(Command::Diff(diff)) => self::diff(&diff),
+        Some(Command::Validate(validate)) => self::validate(&validate),
+        Some(Command::Plot(plot)) => self::plot(&plot),
     }
 }
 

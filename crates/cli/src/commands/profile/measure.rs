@@ -1,0 +1,237 @@
+//! `weir profile tcp:HOST:PORT --data eth0,eth1`: measures a switch.
+use super::text;
+use crate::commands::ofp::time::utc;
+use crate::commands::run::{STOPPED, Signals};
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use weir_openflow::Version;
+use weir_packet::PortNo;
+use weir_profiler::{About, At, Grid, Live, Options, Parts, ProfilerError, Progress, Settings, Store, Target};
+use weir_units::{Clock as _, Instant, Span, SystemClock};
+
+/// Longest grid file.
+const MAX_GRID: u64 = 64 * 1024;
+/// Time between lines about how far it is, where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+#[derive(clap::Args)]
+pub(super) struct Measure {
+    /// The switch to measure, whose entries are deleted: tcp:HOST:PORT or unix:PATH where it listens for controllers, ptcp:PORT to let it connect
+    #[arg(value_name = "SWITCH", required = true)]
+    target: Option<Target>,
+    /// Network interfaces that lead to its ports: packets go in by the first and come out by the second. With a third, modified entries lead there,
+    /// else back out of the first. Instead of a name, a port such as af_xdp:eth0
+    #[arg(long, value_name = "INTERFACE", value_delimiter = ',')]
+    data: Vec<String>,
+    /// The switch's ports behind them, to be told if they are others [default: found out]
+    #[arg(long, value_name = "PORT", value_delimiter = ',')]
+    ports: Vec<PortNo>,
+    /// Minutes instead of the better part of an hour: fewer sizes, fewer runs
+    #[arg(long)]
+    quick: bool,
+    /// Sizes and numbers of runs from a file; that of another measurement is grid.toml in its folder
+    #[arg(long, value_name = "FILE", conflicts_with = "quick")]
+    grid: Option<PathBuf>,
+    /// Measure this alone
+    #[arg(long, value_enum)]
+    only: Option<Only>,
+    /// Where the profile and the raw runs go. A measurement that was stopped goes on where it was
+    #[arg(long, value_name = "FOLDER", default_value = "profile")]
+    out: PathBuf,
+    /// The profile's name [default: that of the folder]
+    #[arg(long)]
+    name: Option<String>,
+    /// OpenFlow version: 1.0 or 1.3 [default: the higher that both speak]
+    #[arg(long, value_parser = version)]
+    openflow: Option<Version>,
+    /// How long the switch may take over anything
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    patience: Span,
+    /// What random choices come from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print the result as one JSON document, in seconds
+    #[arg(long)]
+    json: bool,
+}
+
+/// A part of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Only {
+    /// What commands and messages take
+    Control,
+    /// Sizes and policies of tables, batches
+    Tables,
+    /// Delays of packets, throughput
+    Data,
+}
+
+fn version(text: &str) -> Result<Version, String> {
+    match text.parse() {
+        Ok(version @ (Version::V10 | Version::V13)) => Ok(version),
+        _ => Err(format!("found `{text}`, expected 1.0 or 1.3")),
+    }
+}
+
+fn grid(measure: &Measure) -> anyhow::Result<Grid> {
+    let Some(path) = &measure.grid else { return Ok(if measure.quick { Grid::quick() } else { Grid::full() }) };
+    let shown = path.display();
+    let length = std::fs::metadata(path).with_context(|| format!("--grid: read {shown}"))?.len();
+    anyhow::ensure!(length <= MAX_GRID, "--grid {shown}: found {length} bytes, expected at most {MAX_GRID}");
+    let text = std::fs::read_to_string(path).with_context(|| format!("--grid: read {shown}"))?;
+    let grid: Grid = toml::from_str(&text).with_context(|| format!("--grid {shown}"))?;
+    grid.check()?;
+    Ok(grid)
+}
+
+fn parts(only: Option<Only>) -> Parts {
+    Parts {
+        control: only.is_none_or(|only| only == Only::Control),
+        tables: only.is_none_or(|only| only == Only::Tables),
+        data: only.is_none_or(|only| only == Only::Data),
+    }
+}
+
+fn today() -> String {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    let ns = u64::try_from(now.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
+    utc(ns)[..10].to_owned()
+}
+
+pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
+    let target = measure.target.as_ref().context("found no SWITCH, expected one such as tcp:127.0.0.1:6654")?;
+    let grid = grid(measure)?;
+    let mut store = Store::folder(&measure.out, &grid)?;
+    let settings = Settings { patience: measure.patience.0, seed: measure.seed, ..Settings::default() };
+    let versions = measure.openflow.map_or(vec![Version::V13, Version::V10], |version| vec![version]);
+    let mut live = Live::open(target, &measure.data, &versions, measure.patience.0)?;
+    let signals = Signals::watch()?;
+    let mut shown = Shown::new();
+    let mut tell = |at: &At<'_>| shown.tell(at);
+    let mut stop = || signals.cancel.is_cancelled();
+    let options = Options {
+        settings,
+        grid,
+        parts: parts(measure.only),
+        ports: measure.ports.clone(),
+        stop: &mut stop,
+        progress: Progress::new(&mut tell),
+    };
+    let (found, ended) = weir_profiler::measure(&mut live, options, &mut store);
+    shown.clear();
+    let profile = found.profile(&about(measure, target));
+    let file = measure.out.join("profile.toml");
+    if let Ok(profile) = &profile {
+        std::fs::write(&file, profile.to_toml()).with_context(|| format!("--out: write {}", file.display()))?;
+    }
+    print(measure, &found.summary(), profile.as_ref().ok(), ended.as_ref().err(), &file)?;
+    match ended {
+        Ok(()) => profile.map(|_| ExitCode::SUCCESS).map_err(Into::into),
+        Err(ProfilerError::Stopped) => Ok(ExitCode::from(STOPPED)),
+        Err(error) => {
+            let kept = "what was measured is kept; the same command goes on from there";
+            Err(anyhow::Error::new(error).context(format!("{}: {kept}", measure.out.display())))
+        }
+    }
+}
+
+fn about(measure: &Measure, target: &Target) -> About {
+    let folder = || measure.out.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = measure.name.clone().or_else(folder).unwrap_or_else(|| "profile".to_owned());
+    let grid = if measure.quick { "the quick grid" } else { "its grid" };
+    let source = format!("{target} by interfaces {}, {grid}, seed {}", measure.data.join(", "), measure.seed);
+    About { name, device: String::new(), source, date: Some(today()), runs: Some(PathBuf::from(".")) }
+}
+
+fn print(
+    measure: &Measure,
+    summary: &weir_profiler::report::Summary,
+    profile: Option<&weir_profile::Profile>,
+    ended: Option<&ProfilerError>,
+    file: &Path,
+) -> anyhow::Result<()> {
+    if measure.json {
+        let document = json!({
+            "summary": summary,
+            "parameters": profile.map(weir_profile::Profile::parameters),
+            "partial": ended.map(ToString::to_string),
+            "file": profile.map(|_| file),
+        });
+        super::print(&(serde_json::to_string_pretty(&document)? + "\n"));
+        return Ok(());
+    }
+    let mut said = summary.text();
+    if let Some(profile) = profile {
+        said.push('\n');
+        said.push_str(&text::show(profile));
+        said.push_str(&format!("\nThe profile is in {}\n", file.display()));
+    }
+    if let Some(ended) = ended {
+        said.push_str(&format!("Partial: {ended}\n"));
+    }
+    super::print(&said);
+    Ok(())
+}
+
+/// How progress is shown: a bar on a terminal, now and then a line elsewhere.
+struct Shown {
+    bar: Option<ProgressBar>,
+    clock: SystemClock,
+    phase: String,
+    began: Instant,
+    said: Instant,
+}
+
+impl Shown {
+    fn new() -> Shown {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(1);
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {pos}/{len}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        let clock = SystemClock::start();
+        Shown { bar, clock, phase: String::new(), began: clock.now(), said: Instant::ZERO }
+    }
+
+    fn tell(&mut self, at: &At<'_>) {
+        let now = self.clock.now();
+        let is_new = self.phase != at.phase;
+        if is_new {
+            (self.phase, self.began) = (at.phase.to_owned(), now);
+        }
+        let left = self.left(at, now).map_or_else(String::new, |left| format!(", {} s left", left.as_secs()));
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(at.of.max(1) as u64);
+                bar.set_position(at.done as u64);
+                bar.set_message(format!("{}: {}{left}", at.phase, at.doing));
+                bar.tick();
+            }
+            None if is_new || now.since(self.said) >= LINE_EVERY => {
+                self.said = now;
+                let done = if at.of > 0 { format!(" ({} of {}{left})", at.done, at.of) } else { String::new() };
+                eprintln!("weir: {}: {}{done}", at.phase, at.doing);
+            }
+            None => {}
+        }
+    }
+
+    /// What the part takes from now on, as it went so far.
+    fn left(&self, at: &At<'_>, now: Instant) -> Option<Duration> {
+        let share = at.done as f64 / at.of.max(1) as f64;
+        (at.of > 0 && share > 0.02).then(|| now.since(self.began).mul_f64((1.0 - share) / share))
+    }
+
+    fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Which commands the switch carries out together: how near they must be to each other, and how many at most.
+//!
+//! Two commands are sent, one later than the other. If the switch waits for more before it begins, the *first* one is done later, by as much as the second
+//! comes later: that ends where it does not wait so long. And a burst that fills a batch is not waited for: its first command is done sooner than one that is alone.
+use crate::bench::{Bench, Change, Sign, Watch};
+use crate::levels::alike;
+use crate::rules::Rule;
+use crate::store::{Row, Store};
+use crate::{Grid, ProfilerError};
+use std::time::Duration;
+use weir_model::fit::order::Middle;
+use weir_model::switch::batch::Batching;
+
+/// Runs of each case.
+const RUNS: u32 = 3;
+/// Times between commands that are tried at most.
+const LONGEST: Duration = Duration::from_secs(1);
+/// How near the time-out is looked for: a share of itself.
+const PRECISION: f64 = 0.01;
+/// Shortest time-out that is looked for.
+const SHORTEST: Duration = Duration::from_micros(100);
+
+/// What was found.
+#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The batches.
+    pub batching: Batching,
+    /// What holds the time-out, in seconds.
+    pub timeout_s: Option<[f64; 2]>,
+    /// What to know about it.
+    pub notes: Vec<String>,
+}
+
+/// Finds time-out and size of batches, by halving.
+pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> Result<Found, ProfilerError> {
+    bench.during = "looking for batches".to_owned();
+    bench.clear()?;
+    let mut look = Look { bench, store, next: 0 };
+    let alone = look.first_done(1, Duration::ZERO)?;
+    let mut found = Found { batching: Batching::NONE, timeout_s: None, notes: Vec::new() };
+    let Some((low, high)) = look.timeout(alone)? else { return Ok(found) };
+    let timeout = (low + high) / 2;
+    found.timeout_s = Some([low.as_secs_f64(), high.as_secs_f64()]);
+    let most = look.most(alone, timeout, grid.batch_max)?;
+    if most.is_none() {
+        found.notes.push(format!("batching: no end of batches was found with {} commands", grid.batch_max));
+    }
+    found.batching = Batching { timeout_s: timeout.as_secs_f64(), most: most.unwrap_or(grid.batch_max) };
+    Ok(found)
+}
+
+struct Look<'e, 'a> {
+    bench: &'e mut Bench<'a>,
+    store: &'e mut Store,
+    next: u32,
+}
+
+impl Look<'_, '_> {
+    /// How long it takes until the first of so many commands is done that are sent so far apart: the median of some runs.
+    fn first_done(&mut self, commands: u32, apart: Duration) -> Result<Duration, ProfilerError> {
+        let mut times = Vec::new();
+        for run in 0..RUNS {
+            let rules: Vec<Rule> = (0..commands).map(|at| alike(self.next + at)).collect();
+            self.next = (self.next + commands) % 32_768;
+            let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
+            let offsets: Vec<Duration> = (0..commands).map(|at| apart * at).collect();
+            let watches: Vec<Watch> = [0, rules.len() - 1]
+                .into_iter()
+                .map(|command| Watch { command, rule: rules[command], sign: Sign::Leaves(1) })
+                .take(rules.len().min(2))
+                .collect();
+            let outcome = self.bench.burst(&changes, &offsets, &watches)?;
+            let Some((low, high)) = outcome.done[0] else {
+                return Err(ProfilerError::wrong("the switch's tables", "no room", "room for a few entries"));
+            };
+            let s = (low.since(outcome.started) + high.since(outcome.started)).as_secs_f64() / 2.0;
+            self.store.write(&Row::Apart { commands, apart_s: apart.as_secs_f64(), run, first_s: s })?;
+            times.push(s);
+            self.bench.take_out(&rules)?;
+        }
+        Ok(Duration::from_secs_f64(Middle::of(&times)?.median.max(0.0)))
+    }
+
+    /// Whether the first of two commands waits for the second.
+    fn waits(&mut self, alone: Duration, apart: Duration) -> Result<bool, ProfilerError> {
+        Ok(self.first_done(2, apart)? > alone + apart / 2)
+    }
+
+    /// The time-out lies between these two.
+    fn timeout(&mut self, alone: Duration) -> Result<Option<(Duration, Duration)>, ProfilerError> {
+        // What is much shorter than a command alone takes cannot be told from it, and does not matter beside it.
+        let shortest = SHORTEST.max(alone.mul_f64(0.02));
+        if !self.waits(alone, shortest)? {
+            return Ok(None);
+        }
+        let (mut low, mut high) = (shortest, shortest * 2);
+        while self.waits(alone, high)? {
+            (low, high) = (high, high * 2);
+            if high > LONGEST {
+                return Ok(None);
+            }
+        }
+        while (high - low).as_secs_f64() > PRECISION * low.as_secs_f64() {
+            let middle = (low + high) / 2;
+            if self.waits(alone, middle)? { low = middle } else { high = middle }
+        }
+        Ok(Some((low, high)))
+    }
+
+    /// The smallest burst that is not waited for.
+    fn most(&mut self, alone: Duration, timeout: Duration, batch_max: u32) -> Result<Option<u32>, ProfilerError> {
+        let sooner = alone.saturating_sub(timeout / 2);
+        let fills = |look: &mut Self, commands: u32| {
+            Ok::<_, ProfilerError>(look.first_done(commands, Duration::ZERO)? < sooner)
+        };
+        let (mut low, mut high) = (1, 2);
+        while !fills(self, high)? {
+            if high >= batch_max {
+                return Ok(None);
+            }
+            (low, high) = (high, (high * 2).min(batch_max));
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fills(self, middle)? { high = middle } else { low = middle }
+        }
+        Ok(Some(high))
+    }
+}

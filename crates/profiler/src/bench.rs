@@ -1,0 +1,294 @@
+//! The switch on the bench: what was put into it, what is known of its levels, and how long it takes until packets show that commands were carried out.
+mod burst;
+mod ports;
+mod probing;
+
+pub(crate) use burst::{Outcome, Sign, Watch};
+pub(crate) use ports::packet_out;
+pub(crate) use probing::Planned;
+
+use crate::device::{Device, Seen};
+use crate::rules::{Rule, delete_group};
+use crate::terms::Terms;
+use crate::{ProfilerError, Settings};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use weir_model::switch::device::SwitchModel;
+use weir_openflow::model::{FlowMod, PortNo};
+use weir_openflow::{Body, Message};
+use weir_timing::Tables;
+use weir_units::Instant;
+
+/// Commands that are sent at once while entries are put in that nobody measures.
+const FILL: usize = 64;
+
+/// Something that is done to entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// It is added, its packets go to the second interface.
+    Add(Rule),
+    /// Its packets go elsewhere from now on.
+    Modify(Rule, Way),
+    /// It is deleted.
+    Delete(Rule),
+    /// All entries of a group are.
+    DeleteGroup(u32),
+}
+
+/// Where an entry's packets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Out of the second interface.
+    On,
+    /// Out of the third; back out of the first if there is none.
+    Aside,
+}
+
+/// See the module's page.
+pub(crate) struct Bench<'a> {
+    pub(crate) device: &'a mut dyn Device,
+    pub(crate) settings: Settings,
+    pub(crate) random: fastrand::Rng,
+    /// Numbers of the switch's ports behind the interfaces.
+    ports: Vec<PortNo>,
+    /// Entries that are there.
+    rules: BTreeMap<u32, (Rule, Way)>,
+    /// Where they are, once levels are known.
+    tables: Option<Tables>,
+    model: Option<SwitchModel>,
+    xid: u32,
+    run: u16,
+    /// How long packets take in each level, as far as is known: they are not sent faster through entries.
+    forwarding: Vec<Duration>,
+    stop: &'a mut dyn FnMut() -> bool,
+    /// What is being done, for messages.
+    pub(crate) during: String,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(device: &'a mut dyn Device, settings: Settings, stop: &'a mut dyn FnMut() -> bool) -> Self {
+        Bench {
+            random: fastrand::Rng::with_seed(settings.seed),
+            device,
+            settings,
+            ports: Vec::new(),
+            rules: BTreeMap::new(),
+            tables: None,
+            model: None,
+            // Sessions number their own messages from 1.
+            xid: 1 << 16,
+            run: 0,
+            forwarding: Vec::new(),
+            stop,
+            during: "shaking hands".to_owned(),
+        }
+    }
+
+    /// What is known of levels from now on; the switch's entries are deleted.
+    pub(crate) fn know(&mut self, model: SwitchModel) -> Result<(), ProfilerError> {
+        self.model = Some(model);
+        self.clear()
+    }
+
+    /// Where entries are, as far as is known.
+    pub(crate) fn tables(&self) -> Option<&Tables> {
+        self.tables.as_ref()
+    }
+
+    pub(crate) fn model(&self) -> Option<&SwitchModel> {
+        self.model.as_ref()
+    }
+
+    /// How many entries are there.
+    pub(crate) fn entries(&self) -> usize {
+        self.rules.len()
+    }
+
+    pub(crate) fn rules(&self) -> impl Iterator<Item = (Rule, Way)> + '_ {
+        self.rules.values().copied()
+    }
+
+    pub(crate) fn interface(&self, way: Way) -> usize {
+        match way {
+            Way::On => 1,
+            Way::Aside if self.ports.len() > 2 => 2,
+            Way::Aside => 0,
+        }
+    }
+
+    pub(crate) fn port(&self, interface: usize) -> PortNo {
+        self.ports.get(interface).copied().unwrap_or(PortNo::ANY)
+    }
+
+    fn out(&self, way: Way) -> PortNo {
+        match way {
+            Way::Aside if self.ports.len() < 3 => PortNo::IN_PORT,
+            way => self.port(self.interface(way)),
+        }
+    }
+
+    fn body(&self, change: &Change) -> Body {
+        let in_port = self.port(0);
+        Body::FlowMod(match change {
+            Change::Add(rule) => rule.add(in_port, self.out(Way::On)),
+            Change::Modify(rule, way) => rule.modify(in_port, self.out(*way)),
+            Change::Delete(rule) => rule.delete(in_port),
+            Change::DeleteGroup(group) => delete_group(*group),
+        })
+    }
+
+    pub(crate) fn message(&mut self, body: Body) -> Message {
+        self.xid = self.xid.wrapping_add(1).max(1 << 16);
+        Message { xid: self.xid, body }
+    }
+
+    /// A number for marks that packets under way from before do not have.
+    pub(crate) fn next_run(&mut self) -> u16 {
+        self.run = self.run.wrapping_add(1);
+        self.run
+    }
+
+    /// # Errors
+    /// Someone wants it to end.
+    pub(crate) fn check_stop(&mut self) -> Result<(), ProfilerError> {
+        if (self.stop)() { Err(ProfilerError::Stopped) } else { Ok(()) }
+    }
+
+    /// What a burst of changes consists of, and what is known afterwards.
+    fn account(&mut self, changes: &[Change]) -> Terms {
+        let together = u32::try_from(changes.len()).unwrap_or(u32::MAX);
+        let most = self.model.as_ref().map_or(1, |model| model.batching.most);
+        let mut terms = Terms::burst(most > 1 && together < most);
+        for change in changes {
+            self.account_one(change, together, &mut terms);
+        }
+        terms
+    }
+
+    fn account_one(&mut self, change: &Change, batch: u32, terms: &mut Terms) {
+        match change {
+            Change::Add(rule) => {
+                if let Some(tables) = &mut self.tables {
+                    terms.adding(tables, rule.priority, batch);
+                    tables.added(rule.number.into(), rule.priority);
+                }
+                self.rules.insert(rule.number, (*rule, Way::On));
+            }
+            Change::Modify(rule, way) => {
+                if let Some(tables) = &mut self.tables {
+                    terms.modifying(tables, rule.number.into(), batch);
+                    tables.modified(&[rule.number.into()]);
+                }
+                self.rules.insert(rule.number, (*rule, *way));
+            }
+            Change::Delete(rule) => self.account_deleted(&[rule.number], terms),
+            Change::DeleteGroup(group) => {
+                let gone: Vec<u32> = self.group(*group).map(|rule| rule.number).collect();
+                self.account_deleted(&gone, terms);
+            }
+        }
+    }
+
+    fn account_deleted(&mut self, gone: &[u32], terms: &mut Terms) {
+        if let Some(tables) = &mut self.tables {
+            terms.deleting(tables, gone.iter().map(|number| u64::from(*number)));
+            gone.iter().for_each(|number| tables.removed(u64::from(*number)));
+        }
+        self.rules.retain(|number, _| !gone.contains(number));
+    }
+
+    /// Entries of a group that are there.
+    pub(crate) fn group(&self, group: u32) -> impl Iterator<Item = Rule> + '_ {
+        let first = crate::rules::number(group, 0);
+        self.rules.range(first..first + crate::rules::GROUP_ENTRIES).map(|(_, (rule, _))| *rule)
+    }
+
+    /// The switch refused it: it is not there.
+    fn forget(&mut self, rule: &Rule) {
+        self.rules.remove(&rule.number);
+        if let Some(tables) = &mut self.tables {
+            tables.removed(rule.number.into());
+        }
+    }
+
+    /// Puts entries in; how many of them the switch took before it said that it is full.
+    pub(crate) fn fill(&mut self, rules: &[Rule]) -> Result<usize, ProfilerError> {
+        let mut taken = 0;
+        for chunk in rules.chunks(FILL) {
+            let changes: Vec<Change> = chunk.iter().copied().map(Change::Add).collect();
+            let watch = Watch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: Sign::Leaves(1) };
+            let outcome = self.burst(&changes, &[], &[watch])?;
+            taken += chunk.len() - outcome.refused.len();
+            if !outcome.refused.is_empty() {
+                break;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes entries out, unmeasured.
+    pub(crate) fn take_out(&mut self, rules: &[Rule]) -> Result<(), ProfilerError> {
+        for chunk in rules.chunks(FILL) {
+            let changes: Vec<Change> = chunk.iter().copied().map(Change::Delete).collect();
+            let watch = Watch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: Sign::Gone };
+            self.burst(&changes, &[], &[watch])?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all entries, whosever they are.
+    pub(crate) fn clear(&mut self) -> Result<(), ProfilerError> {
+        let before = self.rules.values().next_back().map(|(rule, _)| *rule);
+        let delete = self.message(Body::FlowMod(FlowMod::delete_all()));
+        self.device.send(&[delete])?;
+        self.barrier()?;
+        if let Some(rule) = before {
+            self.until_gone(rule)?;
+        }
+        self.rules.clear();
+        self.tables = self.model.clone().map(Tables::new);
+        Ok(())
+    }
+
+    /// Sends a barrier request; how long its answer takes.
+    pub(crate) fn barrier(&mut self) -> Result<Duration, ProfilerError> {
+        let started = self.device.now();
+        let (at, _) = self.ask(Body::BarrierRequest, "barrier reply")?;
+        Ok(at.since(started))
+    }
+
+    /// Sends a request and waits for its answer; other things that come are passed over.
+    pub(crate) fn ask(&mut self, body: Body, what: &str) -> Result<(Instant, Body), ProfilerError> {
+        let message = self.message(body);
+        let xid = message.xid;
+        self.device.send(&[message])?;
+        let until = self.device.now() + self.settings.patience;
+        loop {
+            match self.device.wait(until)? {
+                Some(Seen::Message { at, message }) if message.xid == xid => match message.body {
+                    Body::Error(error) => {
+                        return Err(ProfilerError::Refused {
+                            what: format!("the request for a {what}"),
+                            error: error.error,
+                        });
+                    }
+                    body => return Ok((at, body)),
+                },
+                Some(_) => {}
+                None if self.device.now() >= until => {
+                    return Err(ProfilerError::silent(format!("{what} while {}", self.during), self.settings.patience));
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Lets time pass; what comes meanwhile is passed over.
+    pub(crate) fn rest(&mut self, time: Duration) -> Result<(), ProfilerError> {
+        let until = self.device.now() + time;
+        while self.device.now() < until {
+            self.device.wait(until)?;
+        }
+        Ok(())
+    }
+}

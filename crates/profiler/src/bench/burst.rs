@@ -1,0 +1,343 @@
+//! A burst of commands, and when packets show that each was carried out.
+//!
+//! Packets that match the entries are sent all the while. The times between them grow with the time that has passed, so that a switch that takes seconds is measured
+//! as finely, in relation, as one that takes microseconds, with as many packets. What counts is when packets were *sent*: an entry came to be between the
+//! last packet that did not get through and the first that did, however long packets take.
+use super::{Bench, Change};
+use crate::ProfilerError;
+use crate::device::Seen;
+use crate::rules::{Rule, SHORTEST};
+use crate::terms::Terms;
+use std::time::Duration;
+use weir_openflow::model::Body;
+use weir_openflow::model::ErrorType;
+use weir_openflow::model::error::FlowModFailed;
+use weir_traffic::Probe;
+use weir_units::Instant;
+
+/// Packets of an entry that stay away, in a row, before it counts as gone.
+const AWAY: u32 = 3;
+/// Marks that are remembered for a burst at most.
+const MAX_MARKS: usize = 1 << 22;
+
+/// What shows that a command was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// Packets come out of this interface.
+    Leaves(usize),
+    /// They do not come out any more.
+    Gone,
+}
+
+/// An entry whose packets are sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watch {
+    /// The command's place in the burst.
+    pub(crate) command: usize,
+    pub(crate) rule: Rule,
+    pub(crate) sign: Sign,
+}
+
+/// Between these two times something came to be.
+pub(crate) type Bracket = (Instant, Instant);
+
+/// What became of a burst.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// When the first command was sent.
+    pub(crate) started: Instant,
+    /// When the barrier behind it was answered.
+    pub(crate) barrier: Instant,
+    /// When each watched command was carried out; none if it was refused.
+    pub(crate) done: Vec<Option<Bracket>>,
+    /// Places of commands for which there was no room.
+    pub(crate) refused: Vec<usize>,
+    /// What it consists of.
+    pub(crate) terms: Terms,
+}
+
+impl Outcome {
+    /// When all that was watched was done: the bracket of what came last.
+    pub(crate) fn completed(&self) -> Option<Bracket> {
+        self.done.iter().flatten().copied().max()
+    }
+
+    /// Whether commands were done in another order than they came, for certain.
+    pub(crate) fn is_reordered(&self) -> bool {
+        let done: Vec<Bracket> = self.done.iter().flatten().copied().collect();
+        done.windows(2).any(|pair| pair[1].1 < pair[0].0)
+    }
+}
+
+/// One watched entry's packets.
+#[derive(Debug, Clone)]
+struct Watched {
+    watch: Watch,
+    last_sent: Option<Instant>,
+    /// The latest that came back, by when it was sent.
+    answered: Option<Instant>,
+    /// The first one sent after that.
+    unanswered: Option<Instant>,
+    away: u32,
+    done: Option<Bracket>,
+    refused: bool,
+}
+
+impl Watched {
+    fn new(watch: Watch) -> Watched {
+        Watched { watch, last_sent: None, answered: None, unanswered: None, away: 0, done: None, refused: false }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.refused || self.done.is_some()
+    }
+
+    fn sent(&mut self, at: Instant) {
+        self.last_sent = Some(at);
+        self.away += 1;
+        self.unanswered.get_or_insert(at);
+    }
+}
+
+/// A mark that was sent.
+struct Sent {
+    watched: usize,
+    at: Instant,
+    before: Option<Instant>,
+}
+
+/// A burst under way.
+struct Run {
+    number: u16,
+    started: Instant,
+    /// When each command is to be sent, after the start.
+    offsets: Vec<Duration>,
+    /// Transaction ids of those that were.
+    xids: Vec<u32>,
+    ended: Instant,
+    barrier_xid: Option<u32>,
+    barrier: Option<Instant>,
+    watched: Vec<Watched>,
+    marks: Vec<Sent>,
+    turn: usize,
+    refused: Vec<usize>,
+}
+
+impl Run {
+    fn is_over(&self) -> bool {
+        self.barrier.is_some() && self.watched.iter().all(Watched::is_settled)
+    }
+
+    /// Whose packet is next: every other time that of the last command, which mostly is the last to be done, else those of the others in turn.
+    fn next_watched(&mut self) -> Option<usize> {
+        let open: Vec<usize> = (0..self.watched.len()).filter(|at| !self.watched[*at].is_settled()).collect();
+        self.turn += 1;
+        if self.turn.is_multiple_of(2) {
+            open.last().copied()
+        } else {
+            open.get((self.turn / 2) % open.len().max(1)).copied()
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// Sends changes, each so long after the start (at once if nothing is said), and watches until all that is watched is done and the barrier is answered.
+    pub(crate) fn burst(
+        &mut self,
+        changes: &[Change],
+        offsets: &[Duration],
+        watches: &[Watch],
+    ) -> Result<Outcome, ProfilerError> {
+        self.check_stop()?;
+        let bodies: Vec<Body> = changes.iter().map(|change| self.body(change)).collect();
+        let through = watches.iter().filter(|watch| watch.sign == Sign::Gone || self.is_modified(changes, watch));
+        let slowest = through.map(|watch| self.forwarding_of(&watch.rule)).max().unwrap_or_default();
+        let terms = self.account(changes);
+        let started = self.device.now();
+        let mut run = Run {
+            number: self.next_run(),
+            started,
+            offsets: (0..changes.len()).map(|at| offsets.get(at).copied().unwrap_or_default()).collect(),
+            xids: Vec::new(),
+            ended: started,
+            barrier_xid: None,
+            barrier: None,
+            watched: watches.iter().copied().map(Watched::new).collect(),
+            marks: Vec::new(),
+            turn: 0,
+            refused: Vec::new(),
+        };
+        self.carry_through(&mut run, &bodies, slowest)?;
+        for at in &run.refused {
+            if let Some(Change::Add(rule)) = changes.get(*at) {
+                self.forget(rule);
+            }
+        }
+        Ok(Outcome {
+            started,
+            barrier: run.barrier.unwrap_or(run.ended),
+            done: run.watched.iter().map(|watched| watched.done).collect(),
+            refused: run.refused,
+            terms,
+        })
+    }
+
+    fn is_modified(&self, changes: &[Change], watch: &Watch) -> bool {
+        matches!(changes.get(watch.command), Some(Change::Modify(..)))
+    }
+
+    fn carry_through(&mut self, run: &mut Run, bodies: &[Body], slowest: Duration) -> Result<(), ProfilerError> {
+        let last = run.offsets.last().copied().unwrap_or_default();
+        let deadline = run.started + last + self.settings.patience;
+        let mut next_probe = run.started;
+        while !run.is_over() {
+            let now = self.device.now();
+            if now >= deadline {
+                return Err(self.silence(run));
+            }
+            let next_command = self.send_due(run, bodies, now)?;
+            if now >= next_probe {
+                self.probe(run)?;
+                next_probe = self.device.now() + self.gap(run, slowest);
+            }
+            let until = next_command.unwrap_or(deadline).min(next_probe).min(deadline);
+            if let Some(seen) = self.device.wait(until)? {
+                self.look(run, seen)?;
+            }
+            self.settle_gone(run);
+        }
+        Ok(())
+    }
+
+    fn silence(&self, run: &Run) -> ProfilerError {
+        let what = match run.barrier {
+            Some(_) => "packet that shows that a command was carried out",
+            None => "barrier reply",
+        };
+        ProfilerError::silent(format!("{what} while {}", self.during), self.settings.patience)
+    }
+
+    /// Sends commands whose time has come, and the barrier behind the last; when the next one is to be sent.
+    fn send_due(&mut self, run: &mut Run, bodies: &[Body], now: Instant) -> Result<Option<Instant>, ProfilerError> {
+        if run.barrier_xid.is_some() {
+            return Ok(None);
+        }
+        let mut messages = Vec::new();
+        while run.xids.len() < bodies.len() && run.started + run.offsets[run.xids.len()] <= now {
+            let message = self.message(bodies[run.xids.len()].clone());
+            run.xids.push(message.xid);
+            messages.push(message);
+        }
+        if run.xids.len() == bodies.len() {
+            let barrier = self.message(Body::BarrierRequest);
+            run.barrier_xid = Some(barrier.xid);
+            messages.push(barrier);
+            run.ended = now;
+        }
+        if !messages.is_empty() {
+            self.device.send(&messages)?;
+        }
+        Ok(run.offsets.get(run.xids.len()).map(|offset| run.started + *offset))
+    }
+
+    /// Until the next packet: a share of the time that has passed, now more and now less, so that measuring has no beat of its own.
+    fn gap(&mut self, run: &Run, slowest: Duration) -> Duration {
+        let passed = self.device.now().since(run.ended.max(run.started));
+        let share = passed.mul_f64(self.settings.resolution * (0.5 + self.random.f64()));
+        // Packets that the switch forwards all the while must not queue up in it.
+        let finest = self.settings.finest.max(slowest.mul_f64(1.0 + 0.5 * self.random.f64()));
+        share.clamp(finest, self.settings.coarsest.max(finest))
+    }
+
+    fn probe(&mut self, run: &mut Run) -> Result<(), ProfilerError> {
+        let Some(at) = run.next_watched().filter(|_| run.marks.len() < MAX_MARKS) else { return Ok(()) };
+        let now = self.device.now();
+        let mark = Probe {
+            run: run.number,
+            sequence: u32::try_from(run.marks.len()).unwrap_or(u32::MAX),
+            sent_ns: now.as_nanos(),
+            is_new_flow: false,
+            counts: true,
+            is_wall: false,
+        };
+        let packet = run.watched[at].watch.rule.packet(SHORTEST, &mark);
+        run.marks.push(Sent { watched: at, at: now, before: run.watched[at].last_sent });
+        run.watched[at].sent(now);
+        self.device.transmit(0, &packet)
+    }
+
+    fn look(&mut self, run: &mut Run, seen: Seen) -> Result<(), ProfilerError> {
+        match seen {
+            Seen::Message { at, message } if Some(message.xid) == run.barrier_xid => match message.body {
+                Body::Error(error) => Err(ProfilerError::Refused { what: "barriers".to_owned(), error: error.error }),
+                _ => {
+                    run.barrier = Some(at);
+                    Ok(())
+                }
+            },
+            Seen::Message { message, .. } => match message.body {
+                Body::Error(error) => self.refused(run, message.xid, error.error),
+                _ => Ok(()),
+            },
+            Seen::Frame { interface, bytes, .. } => {
+                if let Some(mark) = Probe::find(&bytes, Some(run.number)) {
+                    self.answered(run, interface, mark.sequence, bytes.len());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn refused(&mut self, run: &mut Run, xid: u32, error: ErrorType) -> Result<(), ProfilerError> {
+        let Some(at) = run.xids.iter().position(|sent| *sent == xid) else { return Ok(()) };
+        if error != FlowModFailed::TableFull.into() {
+            return Err(ProfilerError::Refused { what: format!("a flow-mod while {}", self.during), error });
+        }
+        run.refused.push(at);
+        run.watched.iter_mut().filter(|watched| watched.watch.command == at).for_each(|one| one.refused = true);
+        Ok(())
+    }
+
+    fn answered(&mut self, run: &mut Run, interface: usize, sequence: u32, bytes: usize) {
+        let Some(sent) = run.marks.get(sequence as usize) else { return };
+        let (at, before) = (sent.at, sent.before);
+        let next = run.marks[sequence as usize + 1..].iter().find(|other| other.watched == sent.watched);
+        let (next, watched) = (next.map(|next| next.at), &mut run.watched[sent.watched]);
+        if let Some(tables) = &mut self.tables {
+            tables.matched(watched.watch.rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+        match watched.watch.sign {
+            Sign::Leaves(expected) if interface == expected && watched.done.is_none() => {
+                watched.done = Some((before.unwrap_or(run.started), at));
+            }
+            Sign::Gone if watched.answered.is_none_or(|latest| latest < at) => {
+                (watched.answered, watched.unanswered) = (Some(at), next);
+                watched.away = u32::from(next.is_some());
+            }
+            _ => {}
+        }
+    }
+
+    /// Entries whose packets stay away are gone: since the last one that came back, or since the start.
+    fn settle_gone(&mut self, run: &mut Run) {
+        let now = self.device.now();
+        let grace = self.settings.grace.max(self.forwarding() * 4);
+        if run.barrier.is_none() {
+            return;
+        }
+        for watched in run.watched.iter_mut().filter(|watched| watched.watch.sign == Sign::Gone) {
+            if let Some(since) = watched.unanswered
+                && watched.done.is_none()
+                && watched.away >= AWAY
+                && now.since(since) > grace
+            {
+                watched.done = Some((watched.answered.unwrap_or(run.started), since));
+            }
+        }
+    }
+
+    /// Waits until an entry's packets stay away.
+    pub(super) fn until_gone(&mut self, rule: Rule) -> Result<(), ProfilerError> {
+        self.burst(&[], &[], &[Watch { command: 0, rule, sign: Sign::Gone }]).map(drop)
+    }
+}

@@ -1,0 +1,98 @@
+//! Packets whose delays are measured.
+use super::Bench;
+use crate::ProfilerError;
+use crate::device::Seen;
+use crate::rules::Rule;
+use std::time::Duration;
+use weir_traffic::Probe;
+use weir_units::Instant;
+
+/// How long is waited for the last packets.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// How much of being late is made up for.
+const HELD_UP: Duration = Duration::from_micros(200);
+
+/// A packet that is to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Planned {
+    pub(crate) rule: Rule,
+    pub(crate) bytes: u32,
+    /// After the one before.
+    pub(crate) gap: Duration,
+}
+
+impl Bench<'_> {
+    /// Sends packets by the first interface and says how long each took, in seconds; none for those that did not come.
+    pub(crate) fn delays(&mut self, packets: &[Planned]) -> Result<Vec<Option<f64>>, ProfilerError> {
+        Ok(self.offered(packets)?.0)
+    }
+
+    /// The same, and when the last one was sent.
+    pub(crate) fn offered(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
+        self.check_stop()?;
+        let run = self.next_run();
+        let mut found: Vec<Option<f64>> = vec![None; packets.len()];
+        let mut sent: Vec<Instant> = Vec::with_capacity(packets.len());
+        let mut due = self.device.now();
+        let (mut came, mut over) = (0, Instant::FAR);
+        while came < packets.len() {
+            let now = self.device.now();
+            if let Some(packet) = packets.get(sent.len()).filter(|_| now >= due) {
+                let sequence = u32::try_from(sent.len()).unwrap_or(u32::MAX);
+                let mark =
+                    Probe { run, sequence, sent_ns: now.as_nanos(), is_new_flow: false, counts: true, is_wall: false };
+                let frame = packet.rule.packet(packet.bytes, &mark);
+                let at = self.device.now();
+                self.device.transmit(0, &frame)?;
+                sent.push(at);
+                due += packets.get(sent.len()).map_or(Duration::ZERO, |next| next.gap);
+                // Who was held up does not send all that he missed at once.
+                due = due.max(now - HELD_UP);
+                if sent.len() == packets.len() {
+                    over = now + DRAIN.max(self.forwarding() * 8);
+                }
+                continue;
+            }
+            if now >= over {
+                break;
+            }
+            let until = if sent.len() < packets.len() { due } else { over };
+            if let Some(Seen::Frame { at, bytes, .. }) = self.device.wait(until)?
+                && let Some(mark) = Probe::find(&bytes, Some(run))
+                && let (Some(delay), Some(sent)) =
+                    (found.get_mut(mark.sequence as usize), sent.get(mark.sequence as usize))
+                && delay.is_none()
+            {
+                *delay = Some(at.since(*sent).as_secs_f64());
+                came += 1;
+                let rule = packets[mark.sequence as usize].rule;
+                self.note(rule, bytes.len());
+            }
+        }
+        Ok((found, sent.last().copied().unwrap_or(due)))
+    }
+
+    fn note(&mut self, rule: Rule, bytes: usize) {
+        if let Some(tables) = &mut self.tables {
+            tables.matched(rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Packets take so long in each level, in seconds.
+    pub(crate) fn knows_forwarding(&mut self, delays_s: &[f64]) {
+        let time = |s: &f64| Duration::try_from_secs_f64(*s).unwrap_or_default().min(self.settings.patience);
+        self.forwarding = delays_s.iter().map(time).collect();
+    }
+
+    /// How long packets take at most.
+    pub(crate) fn forwarding(&self) -> Duration {
+        self.forwarding.iter().max().copied().unwrap_or_default()
+    }
+
+    /// How long the packets of an entry take.
+    pub(crate) fn forwarding_of(&self, rule: &Rule) -> Duration {
+        let level = self.tables.as_ref().and_then(|tables| tables.level_of(rule.number.into()));
+        level.and_then(|level| self.forwarding.get(level).copied()).unwrap_or_else(|| self.forwarding())
+    }
+}

@@ -1,0 +1,338 @@
+//! The control plane's grid: adding, modifying and deleting, by order of priorities, entries that are there and commands at once (Cheng 2015, section 4.1).
+use crate::bench::{Bench, Change, Outcome, Sign, Watch, Way};
+use crate::rules::{GROUP_ENTRIES, Rule, number};
+use crate::store::{Row, Store};
+use crate::terms::Terms;
+use crate::{Grid, Priorities, ProfilerError, Progress};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use weir_profile::MatchKind;
+
+/// Groups of entries that are there, that are added, and that one command deletes.
+const THERE: u32 = 1;
+const ADDED: u32 = 100;
+const DELETED: u32 = 200;
+/// Rising priorities begin here, falling ones at the other end; 500 and below may have uses of their own in a switch.
+const LOWEST: u16 = 501;
+const HIGHEST: u16 = 65_000;
+const MIDDLE: u16 = 32_000;
+
+/// What was timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Entries were added.
+    Add,
+    /// Entries were modified, each by a command.
+    Modify,
+    /// Entries were deleted, each by a command.
+    Delete,
+    /// Entries were deleted by one command.
+    DeleteMany,
+}
+
+/// A burst that was timed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timed {
+    /// What it does.
+    pub command: Command,
+    /// In which order of priorities entries are there and come.
+    pub priorities: Priorities,
+    /// Entries of the grid that were there.
+    pub entries: u64,
+    /// Commands of the burst; for [`Command::DeleteMany`], entries that it deletes.
+    pub batch: u32,
+    /// Which of several, from 0.
+    pub run: u32,
+    /// It was done later than this after it was sent, in seconds.
+    pub low_s: f64,
+    /// And no later than this.
+    pub high_s: f64,
+    /// When the barrier behind it was answered.
+    pub barrier_s: f64,
+    /// Whether commands were done in another order than they were sent, for certain.
+    pub reordered: bool,
+    /// What it consists of.
+    pub terms: Terms,
+}
+
+impl Timed {
+    /// When it was done, in seconds after it was sent.
+    pub fn seconds(&self) -> f64 {
+        (self.low_s + self.high_s) / 2.0
+    }
+
+    /// How much later the barrier was answered than the burst was done; below 0: before.
+    pub fn lag_s(&self) -> f64 {
+        self.barrier_s - self.seconds()
+    }
+
+    fn of(case: Case, outcome: Outcome) -> Option<Timed> {
+        let (low, high) = outcome.completed()?;
+        let since = |at: weir_units::Instant| at.since(outcome.started).as_secs_f64();
+        Some(Timed {
+            command: case.command,
+            priorities: case.priorities,
+            entries: case.entries.into(),
+            batch: case.batch,
+            run: case.run,
+            low_s: since(low),
+            high_s: since(high),
+            barrier_s: since(outcome.barrier),
+            reordered: outcome.is_reordered(),
+            terms: outcome.terms,
+        })
+    }
+}
+
+/// A cell of the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Case {
+    command: Command,
+    priorities: Priorities,
+    entries: u32,
+    batch: u32,
+    run: u32,
+}
+
+/// The grid under way.
+struct Measuring<'e, 'a> {
+    bench: &'e mut Bench<'a>,
+    grid: &'e Grid,
+    store: &'e mut Store,
+    progress: &'e mut Progress<'a>,
+    /// How many entries there is room for in all.
+    room: u64,
+    done: BTreeSet<Case>,
+    timed: Vec<Timed>,
+    /// The next number of an entry that is added.
+    next: u32,
+}
+
+/// Measures the grid but for what was measured before; all of it, or what was measured when it was stopped, with why.
+pub(crate) fn measure<'a>(
+    bench: &mut Bench<'a>,
+    grid: &Grid,
+    room: Option<u64>,
+    store: &mut Store,
+    progress: &mut Progress<'a>,
+) -> (Vec<Timed>, Result<(), ProfilerError>) {
+    let timed = match store.timed() {
+        Ok(timed) => timed,
+        Err(error) => return (Vec::new(), Err(error)),
+    };
+    let done = timed.iter().map(Case::of).collect();
+    let room = room.unwrap_or(u64::MAX);
+    let mut measuring = Measuring { bench, grid, store, progress, room, done, timed, next: 0 };
+    let ended = measuring.all();
+    (measuring.timed, ended)
+}
+
+impl Case {
+    fn of(timed: &Timed) -> Case {
+        Case {
+            command: timed.command,
+            priorities: timed.priorities,
+            entries: u32::try_from(timed.entries).unwrap_or(u32::MAX),
+            batch: timed.batch,
+            run: timed.run,
+        }
+    }
+}
+
+impl Measuring<'_, '_> {
+    fn all(&mut self) -> Result<(), ProfilerError> {
+        let grid = self.grid;
+        let largest = grid.batches.last().copied().unwrap_or(1);
+        let entries: Vec<u32> =
+            grid.entries.iter().copied().filter(|entries| u64::from(entries + largest) <= self.room).collect();
+        let each = grid.runs as usize * (3 * grid.batches.len());
+        let deletions = grid.deletions.len() * grid.runs as usize;
+        self.progress.expect(grid.priorities.len() * (entries.len() * each + deletions));
+        for priorities in &grid.priorities {
+            self.bench.clear()?;
+            self.deletions(*priorities)?;
+            self.bench.clear()?;
+            for entries in &entries {
+                self.with_entries(*priorities, *entries)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One command deletes so many entries.
+    fn deletions(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
+        let (grid, room) = (self.grid, self.room);
+        for matching in grid.deletions.iter().filter(|matching| u64::from(**matching) <= room) {
+            for run in 0..grid.runs {
+                let case = Case { command: Command::DeleteMany, priorities, entries: 0, batch: *matching, run };
+                self.progress.step(&format!("deleting {matching} entries at once"));
+                if self.done.contains(&case) {
+                    continue;
+                }
+                self.bench.during = format!("deleting {matching} entries at once");
+                let rules = self.rules(DELETED, priorities, 0, *matching);
+                self.bench.fill(&rules)?;
+                let watch = Watch { command: 0, rule: rules[rules.len() - 1], sign: Sign::Gone };
+                let outcome = self.bench.burst(&[Change::DeleteGroup(DELETED)], &[], &[watch])?;
+                self.keep(case, outcome)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries of an order: `from` are there before them.
+    fn rules(&mut self, group: u32, priorities: Priorities, from: u32, count: u32) -> Vec<Rule> {
+        (0..count)
+            .map(|at| {
+                let place = u16::try_from((from + at) % u32::from(MIDDLE)).unwrap_or(MIDDLE);
+                let priority = match priorities {
+                    Priorities::Same => MIDDLE,
+                    Priorities::Ascending => LOWEST + place,
+                    Priorities::Descending => HIGHEST - place,
+                    Priorities::Random => self.bench.random.u16(LOWEST..HIGHEST),
+                };
+                Rule { number: number(group, (from + at) % GROUP_ENTRIES), priority, kind: MatchKind::L2L3 }
+            })
+            .collect()
+    }
+
+    /// All commands beside so many entries.
+    fn with_entries(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
+        let grid = self.grid;
+        let wanted = grid.batches.iter().flat_map(|batch| {
+            (0..grid.runs).flat_map(move |run| {
+                [Command::Modify, Command::Add, Command::Delete].map(|command| Case {
+                    command,
+                    priorities,
+                    entries,
+                    batch: *batch,
+                    run,
+                })
+            })
+        });
+        if wanted.clone().all(|case| self.done.contains(&case)) {
+            wanted.for_each(|_| self.progress.step("measured before"));
+            return Ok(());
+        }
+        self.there(priorities, entries)?;
+        for batch in &grid.batches {
+            for run in 0..grid.runs {
+                let name = priorities.name();
+                self.bench.during = format!("{batch} commands beside {entries} entries, priorities {name}");
+                let case = |command| Case { command, priorities, entries, batch: *batch, run };
+                self.modify(case(Command::Modify))?;
+                self.add_and_delete(case(Command::Add), case(Command::Delete))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees to it that so many entries are there, and that no level but the last has room where entries have gone.
+    fn there(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
+        let are = u32::try_from(self.bench.entries()).unwrap_or(u32::MAX);
+        if are < entries {
+            self.bench.during = format!("adding {} entries", entries - are);
+            let rules = self.rules(THERE, priorities, are, entries - are);
+            self.bench.fill(&rules)?;
+        }
+        Ok(())
+    }
+
+    fn modify(&mut self, case: Case) -> Result<(), ProfilerError> {
+        self.progress.step("modifying");
+        if self.done.contains(&case) || self.bench.entries() < case.batch as usize {
+            return Ok(());
+        }
+        let mut rules: Vec<(Rule, Way)> = self.bench.rules().collect();
+        self.bench.random.shuffle(&mut rules);
+        rules.truncate(case.batch as usize);
+        let other = |way| if way == Way::On { Way::Aside } else { Way::On };
+        let changes: Vec<Change> = rules.iter().map(|(rule, way)| Change::Modify(*rule, other(*way))).collect();
+        let sign = |way| Sign::Leaves(self.bench.interface(other(way)));
+        let watches: Vec<Watch> = rules
+            .iter()
+            .enumerate()
+            .map(|(command, (rule, way))| Watch { command, rule: *rule, sign: sign(*way) })
+            .collect();
+        let outcome = self.bench.burst(&changes, &[], &watches)?;
+        self.keep(case, outcome)
+    }
+
+    /// Adds entries and deletes them again, each by a command.
+    fn add_and_delete(&mut self, add: Case, delete: Case) -> Result<(), ProfilerError> {
+        self.progress.step("adding");
+        self.progress.step("deleting");
+        if self.done.contains(&add) && self.done.contains(&delete) {
+            return Ok(());
+        }
+        if self.bench.entries() as u64 + u64::from(add.batch) > self.room {
+            // Refilling has used up what there was beside the entries of the grid.
+            self.bench.clear()?;
+            self.there(add.priorities, add.entries)?;
+        }
+        let from = u32::try_from(self.bench.entries()).unwrap_or(u32::MAX);
+        let mut rules = self.rules(ADDED, add.priorities, from, add.batch);
+        for rule in &mut rules {
+            // Each has a number of its own, so that nothing is left of those before it.
+            rule.number = number(ADDED, self.next);
+            self.next = (self.next + 1) % GROUP_ENTRIES;
+        }
+        let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
+        let watches: Vec<Watch> = rules
+            .iter()
+            .enumerate()
+            .map(|(command, rule)| Watch { command, rule: *rule, sign: Sign::Leaves(1) })
+            .collect();
+        let outcome = self.bench.burst(&changes, &[], &watches)?;
+        let refused = outcome.refused.clone();
+        if refused.is_empty() {
+            self.keep(add, outcome)?;
+        }
+        let mut at = 0;
+        rules.retain(|_| {
+            at += 1;
+            !refused.contains(&(at - 1))
+        });
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let changes: Vec<Change> = rules.iter().copied().map(Change::Delete).collect();
+        let last = rules.len() - 1;
+        let watch = Watch { command: last, rule: rules[last], sign: Sign::Gone };
+        let outcome = self.bench.burst(&changes, &[], &[watch])?;
+        if refused.is_empty() {
+            self.keep(delete, outcome)?;
+        }
+        self.refill(add.priorities)
+    }
+
+    /// Where newcomers have put others out, their going leaves room in the upper levels, where the next ones would go: it is filled again.
+    fn refill(&mut self, priorities: Priorities) -> Result<(), ProfilerError> {
+        let (Some(tables), Some(model)) = (self.bench.tables(), self.bench.model()) else { return Ok(()) };
+        let below: u64 = tables.occupancy().iter().skip(1).sum();
+        let free = model.levels[0].size.map_or(0, |size| size.saturating_sub(tables.entries(0)));
+        let left = self.room.saturating_sub(self.bench.entries() as u64);
+        let missing = if below > 0 { u32::try_from(free.min(left)).unwrap_or(0) } else { 0 };
+        if missing == 0 {
+            return Ok(());
+        }
+        let from = u32::try_from(self.bench.entries()).unwrap_or(u32::MAX);
+        let mut rules = self.rules(THERE, priorities, from, missing);
+        for (at, rule) in rules.iter_mut().enumerate() {
+            rule.number = number(THERE + 1, (self.next + u32::try_from(at).unwrap_or(0)) % GROUP_ENTRIES);
+        }
+        self.next = (self.next + missing) % GROUP_ENTRIES;
+        self.bench.fill(&rules).map(drop)
+    }
+
+    fn keep(&mut self, case: Case, outcome: Outcome) -> Result<(), ProfilerError> {
+        if let Some(timed) = Timed::of(case, outcome) {
+            if self.done.insert(case) {
+                self.store.write(&Row::Timed(&timed))?;
+                self.timed.push(timed);
+            }
+        }
+        Ok(())
+    }
+}

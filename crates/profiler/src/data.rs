@@ -1,0 +1,341 @@
+//! The data plane: delays by what entries match, length, entries and times between packets, one factor at a time; and how many packets a second come through
+//! without loss (RFC 2544, 26.1).
+use crate::bench::{Bench, Planned};
+use crate::fit::forwarding::{Case, cases, stairs};
+use crate::levels::PRIORITY;
+use crate::rules::{Rule, SHORTEST, number};
+use crate::store::{DelayRow, Row, Store, TrialRow};
+use crate::{Grid, ProfilerError, Progress};
+use std::time::Duration;
+use weir_profile::MatchKind;
+
+/// The group of the entries.
+const GROUP: u32 = 5;
+/// Entries whose packets are measured, of those of a level.
+const TESTED: usize = 10;
+/// Entries, and length, of the case that the others differ from.
+const ENTRIES: u64 = 500;
+const BYTES: u32 = 128;
+/// What the laws of packets begin at, in microseconds between packets.
+const GAP_US: u32 = 100;
+/// How near a time between packets from which on delays differ is looked for, as a share of itself.
+const NEAR: f64 = 0.03;
+/// Trials of a search for throughput at most, and repetitions of the last.
+const TRIALS: u32 = 14;
+const REPETITIONS: u32 = 3;
+/// Rates that are tried to be confirmed at most, each lower than the one before.
+const CONFIRMATIONS: u32 = 12;
+/// Rates are told apart to this share.
+const PRECISION: f64 = 0.02;
+/// The share of a rate that was really sent must be so large, or it is the sender that cannot do more.
+const SENT: f64 = 0.97;
+/// First rate that is tried, in packets a second.
+const FIRST_PPS: f64 = 1000.0;
+/// Highest.
+const MOST_PPS: f64 = 10e6;
+/// Packets of a trial at most.
+const MOST_PACKETS: f64 = 2e6;
+
+/// A level's delays.
+#[derive(Debug, Clone)]
+pub(crate) struct LevelDelays {
+    pub(crate) base: Case,
+    pub(crate) rows: Vec<DelayRow>,
+}
+
+/// The most that came through without loss, for a length.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Throughput {
+    /// Length of packets.
+    pub bytes: u32,
+    /// Packets a second.
+    pub pps: f64,
+    /// Whether more could not be sent: the switch may carry more.
+    pub sender_bound: bool,
+    /// Packets that came through at this rate, of which none was lost.
+    pub packets: u64,
+    /// With that many and no loss, the share of lost ones is below this, 19 times in 20.
+    pub loss_below: f64,
+    /// Mean delay in seconds at shares of the rate.
+    pub delays_s: Vec<(f64, f64)>,
+}
+
+/// Measures all levels but for cases that were measured before.
+pub(crate) fn measure(
+    bench: &mut Bench<'_>,
+    grid: &Grid,
+    sizes: &[Option<u64>],
+    delays_s: &[f64],
+    store: &mut Store,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<LevelDelays>, ProfilerError> {
+    let mut rows = store.delays()?;
+    let mut made = Vec::new();
+    progress.expect(sizes.len() * (grid.bytes.len() + grid.gaps_us.len() + 6));
+    for (level, size) in sizes.iter().enumerate() {
+        let room = size.unwrap_or(u64::MAX);
+        let above: u64 = sizes[..level].iter().flatten().sum();
+        let delay_us = delays_s.get(level).copied().unwrap_or(0.0) * 1e6;
+        let mut measuring = Level {
+            bench,
+            grid,
+            store,
+            progress,
+            rows: &mut rows,
+            level,
+            above,
+            room,
+            base: base(level, room, delay_us),
+        };
+        measuring.all()?;
+        let base = measuring.base;
+        made.push(LevelDelays { base, rows: rows.clone() });
+    }
+    Ok(made)
+}
+
+/// Packets that come faster than a level forwards would wait for each other.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within bounds, above 0")]
+fn base(level: usize, room: u64, delay_us: f64) -> Case {
+    let gap_us = f64::from(GAP_US).max(delay_us * 4.0).min(1e6) as u32;
+    // A third of the entries is of each kind.
+    Case { level, kind: MatchKind::L2L3, entries: ENTRIES.min(room - room / 4).max(1), bytes: BYTES, gap_us }
+}
+
+struct Level<'e, 'a, 'p> {
+    bench: &'e mut Bench<'a>,
+    grid: &'e Grid,
+    store: &'e mut Store,
+    progress: &'e mut Progress<'p>,
+    rows: &'e mut Vec<DelayRow>,
+    level: usize,
+    /// Entries of the levels above, which are full.
+    above: u64,
+    room: u64,
+    base: Case,
+}
+
+impl Level<'_, '_, '_> {
+    fn all(&mut self) -> Result<(), ProfilerError> {
+        let base = self.base;
+        let mut wanted: Vec<Case> = MatchKind::ALL.map(|kind| Case { kind, ..base }).to_vec();
+        wanted.extend(self.grid.bytes.iter().map(|bytes| Case { bytes: *bytes, ..base }));
+        wanted.extend(
+            self.grid.gaps_us.iter().filter(|gap| **gap >= base.gap_us).map(|gap| Case { gap_us: *gap, ..base }),
+        );
+        for case in wanted {
+            self.case(case)?;
+        }
+        self.refine()?;
+        for entries in [self.room.min(4 * ENTRIES) / 4, self.room.min(4 * ENTRIES) / 2] {
+            self.case(Case { entries: entries.max(3), ..base })?;
+        }
+        Ok(())
+    }
+
+    fn case(&mut self, case: Case) -> Result<(), ProfilerError> {
+        self.progress.step("measuring delays");
+        if self.rows.iter().any(|row| Case::of(row) == Some(case)) {
+            return Ok(());
+        }
+        self.there(case.entries)?;
+        let Some(rules) = self.tested(case.kind) else { return Ok(()) };
+        let Case { entries, bytes, gap_us, .. } = case;
+        self.bench.during = format!("measuring packets of {bytes} bytes, {gap_us} us apart, beside {entries} entries");
+        let gap = Duration::from_micros(gap_us.into());
+        // The first ones do not count: the gap before them is another.
+        let warm = 2;
+        let rule = |at: u32| rules[at as usize % rules.len()];
+        let planned: Vec<Planned> =
+            (0..warm + self.grid.packets).map(|at| Planned { rule: rule(at), bytes, gap }).collect();
+        let delays = self.bench.delays(&planned)?;
+        for (packet, delay_s) in (0..).zip(delays.into_iter().skip(warm as usize)) {
+            let kind = case.kind.name().to_owned();
+            let row = DelayRow { level: case.level, kind, entries, bytes, gap_us, packet, delay_s };
+            self.store.write(&Row::Delay(&row))?;
+            self.rows.push(row);
+        }
+        self.bench.rest(gap)
+    }
+
+    /// Sees to it that the level has so many entries, of all kinds.
+    fn there(&mut self, entries: u64) -> Result<(), ProfilerError> {
+        let wanted = usize::try_from(self.above + entries).unwrap_or(usize::MAX);
+        if self.bench.entries() > wanted {
+            self.bench.clear()?;
+        }
+        let are = self.bench.entries();
+        if are < wanted {
+            self.bench.during = format!("adding {} entries", wanted - are);
+            let rules: Vec<Rule> = (are..wanted).map(rule).collect();
+            self.bench.fill(&rules)?;
+        }
+        Ok(())
+    }
+
+    /// Some entries of the level; none if it has none of that kind.
+    fn tested(&self, kind: MatchKind) -> Option<Vec<Rule>> {
+        let is_here = |rule: &Rule| {
+            let level = self.bench.tables().and_then(|tables| tables.level_of(rule.number.into()));
+            rule.kind == kind && level.is_none_or(|level| level == self.level)
+        };
+        let rules: Vec<Rule> = self.bench.rules().map(|(rule, _)| rule).filter(is_here).take(TESTED).collect();
+        Some(rules).filter(|rules| !rules.is_empty())
+    }
+
+    /// Halves the distances in which delays change with the time between packets.
+    fn refine(&mut self) -> Result<(), ProfilerError> {
+        let mut before = Vec::new();
+        loop {
+            let found = cases(self.rows, self.level);
+            if !found.contains_key(&self.base) {
+                return Ok(());
+            }
+            let thresholds = stairs(&found, self.base)?.thresholds_s;
+            let gaps: Vec<u32> = found
+                .keys()
+                .filter(|case| **case == Case { gap_us: case.gap_us, ..self.base })
+                .map(|case| case.gap_us)
+                .collect();
+            let middle = thresholds.iter().find_map(|threshold| {
+                let above = gaps.iter().copied().find(|gap| f64::from(*gap) * 1e-6 >= *threshold - 1e-9)?;
+                let below = gaps.iter().copied().rfind(|gap| *gap < above)?;
+                let is_wide = f64::from(above - below) > NEAR * f64::from(above) && above - below > 1;
+                is_wide.then_some(below + (above - below) / 2)
+            });
+            match middle.filter(|middle| !before.contains(middle)) {
+                Some(middle) => {
+                    before.push(middle);
+                    self.case(Case { gap_us: middle, ..self.base })?;
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+fn rule(at: usize) -> Rule {
+    let at = u32::try_from(at).unwrap_or(u32::MAX);
+    Rule { number: number(GROUP, at), priority: PRIORITY, kind: MatchKind::ALL[at as usize % 3] }
+}
+
+/// Searches the highest rate without loss, for the shortest and the longest packets.
+pub(crate) fn throughput(
+    bench: &mut Bench<'_>,
+    grid: &Grid,
+    store: &mut Store,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Throughput>, ProfilerError> {
+    if grid.trial_ms == 0 {
+        return Ok(Vec::new());
+    }
+    let mut lengths = vec![grid.bytes[0].max(SHORTEST), grid.bytes[grid.bytes.len() - 1].min(1514)];
+    lengths.dedup();
+    progress.expect(lengths.len() * (TRIALS + REPETITIONS + 2) as usize);
+    bench.clear()?;
+    let rules: Vec<Rule> = (0..TESTED).map(rule).collect();
+    bench.fill(&rules)?;
+    let before = store.trials()?;
+    lengths
+        .into_iter()
+        .map(|bytes| {
+            let trials = before.iter().filter(|trial| trial.bytes == bytes).cloned().collect();
+            Search { bench, grid, store, progress, rules: &rules, bytes, trials }.search()
+        })
+        .collect()
+}
+
+struct Search<'e, 'a, 'p> {
+    bench: &'e mut Bench<'a>,
+    grid: &'e Grid,
+    store: &'e mut Store,
+    progress: &'e mut Progress<'p>,
+    rules: &'e [Rule],
+    bytes: u32,
+    /// Trials from before, which are not done again.
+    trials: Vec<TrialRow>,
+}
+
+impl Search<'_, '_, '_> {
+    fn search(&mut self) -> Result<Throughput, ProfilerError> {
+        let (mut low, mut high, mut sender_bound) = (0.0, f64::INFINITY, false);
+        let mut rate = FIRST_PPS;
+        for _ in 0..TRIALS {
+            let trial = self.trial(rate)?;
+            if trial.lost > 0 {
+                high = rate;
+            } else if trial.sent_pps < SENT * rate {
+                (low, sender_bound) = (trial.sent_pps, true);
+                break;
+            } else {
+                low = rate;
+            }
+            if high.is_finite() && high - low <= PRECISION * high || low >= MOST_PPS {
+                break;
+            }
+            rate = if high.is_finite() { (low + high) / 2.0 } else { rate * 4.0 };
+        }
+        let mut found =
+            Throughput { bytes: self.bytes, pps: low, sender_bound, packets: 0, loss_below: 1.0, delays_s: Vec::new() };
+        for _ in 0..CONFIRMATIONS {
+            if found.pps <= 0.0 || self.confirmed(&mut found)? {
+                break;
+            }
+            found.pps *= 1.0 - PRECISION;
+        }
+        for share in [0.1, 0.5, 0.9] {
+            if let Some(delay) = self.trial(found.pps * share)?.mean_delay_s {
+                found.delays_s.push((share, delay));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Repeats the rate: with n packets of which none is lost, the share of lost ones is below 3/n.
+    fn confirmed(&mut self, found: &mut Throughput) -> Result<bool, ProfilerError> {
+        found.packets = 0;
+        for _ in 0..REPETITIONS {
+            let trial = self.again(found.pps)?;
+            if trial.lost > 0 {
+                return Ok(false);
+            }
+            found.packets += trial.sent;
+        }
+        found.loss_below = (3.0 / found.packets.max(3) as f64).min(1.0);
+        Ok(true)
+    }
+
+    fn trial(&mut self, rate: f64) -> Result<TrialRow, ProfilerError> {
+        let near = |trial: &&TrialRow| (trial.asked_pps / rate - 1.0).abs() < 1e-6;
+        match self.trials.iter().find(near) {
+            Some(trial) => Ok(trial.clone()),
+            None => self.again(rate),
+        }
+    }
+
+    fn again(&mut self, rate: f64) -> Result<TrialRow, ProfilerError> {
+        self.progress.step("looking for the highest rate without loss");
+        self.bench.during = format!("sending {rate:.0} packets a second");
+        let time = f64::from(self.grid.trial_ms) * 1e-3;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 2 and two million")]
+        let count = (rate * time).clamp(2.0, MOST_PACKETS) as usize;
+        let gap = Duration::from_secs_f64(1.0 / rate.max(1e-3));
+        let planned: Vec<Planned> =
+            (0..count).map(|at| Planned { rule: self.rules[at % self.rules.len()], bytes: self.bytes, gap }).collect();
+        let started = self.bench.device.now();
+        let (delays, last) = self.bench.offered(&planned)?;
+        let sending_s = last.since(started).as_secs_f64().max(1e-9);
+        let came: Vec<f64> = delays.iter().flatten().copied().collect();
+        let row = TrialRow {
+            bytes: self.bytes,
+            asked_pps: rate,
+            sent_pps: (count - 1) as f64 / sending_s,
+            sent: count as u64,
+            lost: (count - came.len()) as u64,
+            mean_delay_s: (!came.is_empty()).then(|| came.iter().sum::<f64>() / came.len() as f64),
+        };
+        self.store.write(&Row::Trial(&row))?;
+        self.trials.push(row.clone());
+        Ok(row)
+    }
+}

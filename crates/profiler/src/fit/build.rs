@@ -1,0 +1,225 @@
+//! The profile that everything measured adds up to.
+use super::costs::Costs;
+use super::{forwarding, service};
+use crate::ProfilerError;
+use crate::control::{Command, Timed};
+use crate::measurement::Measurement;
+use std::collections::BTreeMap;
+use weir_model::fit::order::Middle;
+use weir_model::switch::device::{Level, SwitchModel};
+use weir_model::switch::forward::At;
+use weir_profile::{
+    Barrier, ControlPath, Evidence, LevelForwarding, Origin, Profile, Returns, ServiceTime, SwitchTiming,
+};
+
+/// The share of bursts that barriers may be answered before, for a barrier to count as waiting.
+const EARLY: f64 = 0.1;
+/// Seconds between packets that ask the controller: each finds the switch idle.
+const ALONE_S: f64 = 5e-3;
+/// What counts as held up if nothing is said.
+const SLOW: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// What the profile says of itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// What the device is.
+    pub device: String,
+    /// How it was measured.
+    pub source: String,
+    /// When, as a date.
+    pub date: Option<String>,
+    /// Where the raw runs are.
+    pub runs: Option<std::path::PathBuf>,
+}
+
+/// How barriers are answered, and what that rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Barriers {
+    /// As profiles have it.
+    pub barrier: Barrier,
+    /// What the time rests on.
+    pub evidence: Option<Evidence>,
+    /// Bursts behind which the barrier was answered too early, of all.
+    pub early: [usize; 2],
+    /// Bursts that were carried out in another order than they were sent.
+    pub reordered: usize,
+}
+
+/// Looks at all barriers. Those of bursts that were timed most finely say how long answers take.
+pub fn barriers(timed: &[Timed]) -> Result<Barriers, ProfilerError> {
+    let bursts: Vec<&Timed> =
+        timed.iter().filter(|one| matches!(one.command, Command::Add | Command::Modify)).collect();
+    let early = bursts.iter().filter(|one| one.barrier_s < one.low_s).count();
+    let waits = early as f64 <= EARLY * bursts.len() as f64;
+    let mut finest = bursts.clone();
+    finest.sort_by(|left, right| (left.high_s - left.low_s).total_cmp(&(right.high_s - right.low_s)));
+    finest.truncate((bursts.len() / 3).max(4));
+    let width = Middle::of(&finest.iter().map(|one| one.high_s - one.low_s).collect::<Vec<_>>())
+        .map_or(0.0, |width| width.median);
+    let lags = finest.iter().map(|one| (1.0, if waits { one.lag_s() } else { one.barrier_s })).collect::<Vec<_>>();
+    let fitted = service::fit(&lags)?;
+    // What is shorter than the time between two packets does not show.
+    let (lag, evidence) = match fitted {
+        Some((lag, evidence)) if lag.mean_s(1.0) > width => {
+            (Some(ServiceTime { per_byte_s: 0.0, ..lag }), Some(evidence))
+        }
+        _ => (None, None),
+    };
+    let reordered = timed.iter().filter(|one| one.reordered).count();
+    Ok(Barriers { barrier: Barrier { waits, lag }, evidence, early: [early, bursts.len()], reordered })
+}
+
+/// Names of levels: the fastest is the first.
+fn names(levels: usize) -> Vec<String> {
+    (1..=levels).map(|level| if levels == 1 { "table".to_owned() } else { format!("level {level}") }).collect()
+}
+
+/// Puts the profile together.
+pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, ProfilerError> {
+    let mut evidence: BTreeMap<String, Evidence> = BTreeMap::new();
+    let tables = tables(measured, &mut evidence);
+    let forwarding = all_forwarding(measured, &mut evidence)?;
+    let barriers = measured.barriers.clone();
+    let barrier = barriers.as_ref().map_or(Barrier { waits: true, lag: None }, |barriers| barriers.barrier.clone());
+    if let (Some(_), Some(Some(found))) = (&barrier.lag, barriers.map(|barriers| barriers.evidence)) {
+        evidence.insert("barrier.lag".to_owned(), found);
+    }
+    let timing = timing(measured, &forwarding, &mut evidence)?;
+    let n_levels = tables.as_ref().map_or(0, |tables| tables.levels.len());
+    let profile = Profile {
+        name: about.name.clone(),
+        device: about.device.clone(),
+        origin: Origin::Measured,
+        source: about.source.clone(),
+        measured_with: Some(format!("weir profile {}", env!("CARGO_PKG_VERSION"))),
+        date: about.date.clone(),
+        runs: about.runs.clone(),
+        tables,
+        levels: names(n_levels),
+        forwarding,
+        barrier,
+        timing,
+        evidence,
+    };
+    let runs = profile.runs.clone();
+    // What is written is what counts: it is read again, as whoever uses it will.
+    let read = Profile::parse(&profile.to_toml(), &format!("{}.toml", about.name))?;
+    Ok(Profile { runs, ..read })
+}
+
+fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> Option<SwitchModel> {
+    let sizes = measured.sizes.as_ref()?;
+    let batching = measured.batching.as_ref().map_or(weir_model::switch::batch::Batching::NONE, |found| found.batching);
+    let costs: Option<&Costs> = measured.costs.as_ref();
+    let none = weir_model::switch::costs::TableCosts {
+        add: NOTHING,
+        modify: NOTHING,
+        shift_s: 0.0,
+        search_s: 0.0,
+        write_s: 0.0,
+    };
+    let mut above = 1;
+    let mut levels = Vec::new();
+    for (at, size) in sizes.sizes.iter().enumerate() {
+        // Files have levels in the order of their sizes.
+        let size = size.map(|size| size.max(above));
+        above = size.unwrap_or(above);
+        if size.is_some() {
+            let interval = sizes
+                .intervals
+                .get(at)
+                .copied()
+                .flatten()
+                .filter(|[low, high]| size.is_some_and(|size| (*low..=*high).contains(&(size as f64))));
+            let found = Evidence { interval, samples: Some(sizes.entries), ..Evidence::default() };
+            evidence.insert(format!("level{}.size", at + 1), found);
+        }
+        let costs = costs.and_then(|costs| costs.levels.get(at)).copied().unwrap_or(none);
+        levels.push(Level { size, costs });
+    }
+    if let Some(costs) = costs {
+        let written = |key: &str| {
+            // Costs that are not written have nowhere to keep what they rest on.
+            let level = levels.iter().enumerate().find(|(at, _)| key.starts_with(&format!("level{}.", at + 1)));
+            level.is_some_and(|(_, level)| {
+                let is_none = |costs: &weir_model::switch::costs::ByPriorities<_>| *costs == NOTHING;
+                !(key.contains(".add.") && is_none(&level.costs.add)
+                    || key.contains(".modify.") && is_none(&level.costs.modify))
+            })
+        };
+        evidence.extend(
+            costs.evidence.iter().filter(|(key, _)| written(key)).map(|(key, found)| (key.clone(), found.clone())),
+        );
+    }
+    if let (true, Some(interval)) = (batching.most > 1, measured.batching.as_ref().and_then(|found| found.timeout_s)) {
+        let found = Evidence { interval: Some(interval), ..Evidence::default() };
+        evidence.insert("batching.timeout".to_owned(), found);
+    }
+    let policy =
+        measured.policy.as_ref().filter(|_| levels.len() > 1).map(|found| found.policy.clone()).unwrap_or_default();
+    Some(SwitchModel { levels, batching, policy })
+}
+
+const NOTHING: weir_model::switch::costs::ByPriorities<weir_model::switch::speedup::Overhead> =
+    weir_model::switch::costs::ByPriorities {
+        single: weir_model::switch::speedup::Overhead::NONE,
+        several: weir_model::switch::speedup::Overhead::NONE,
+    };
+
+fn all_forwarding(
+    measured: &Measurement,
+    evidence: &mut BTreeMap<String, Evidence>,
+) -> Result<Vec<Option<LevelForwarding>>, ProfilerError> {
+    let levels = measured.sizes.as_ref().map_or(0, |sizes| sizes.sizes.len());
+    let mut made = Vec::new();
+    for level in 0..levels {
+        let delays = measured.delays.iter().find(|delays| delays.base.level == level);
+        let fitted = match delays {
+            Some(delays) => forwarding::fit(&forwarding::cases(&delays.rows, level), delays.base)?,
+            None => None,
+        };
+        made.push(fitted.map(|(law, found)| {
+            evidence.extend(found);
+            law
+        }));
+    }
+    Ok(made)
+}
+
+/// What messages take; the data path's part of packet-ins is taken off.
+fn timing(
+    measured: &Measurement,
+    forwarding: &[Option<LevelForwarding>],
+    evidence: &mut BTreeMap<String, Evidence>,
+) -> Result<Option<SwitchTiming>, ProfilerError> {
+    let first = forwarding.first().and_then(Option::as_ref);
+    let unknown_s = measured.sizes.as_ref().and_then(|sizes| sizes.delays_s.first().copied()).unwrap_or(0.0);
+    let data_s = |bytes: u32| {
+        let at = At { gap_s: ALONE_S, entries: 1.0, bytes: bytes.into() };
+        let law = first.and_then(|law| law.forward(weir_profile::MatchKind::L2L3, at).ok());
+        law.map_or(unknown_s, |forwarded| forwarded.delay_s)
+    };
+    let mut law = |kind: &str, less_s: &dyn Fn(u32) -> f64| -> Result<Option<ServiceTime>, ProfilerError> {
+        let of_kind = measured.messages.iter().filter(|row| row.message == kind);
+        let samples: Vec<(f64, f64)> =
+            of_kind.filter_map(|row| Some((f64::from(row.size), row.delay_s? - less_s(row.size)))).collect();
+        let Some((time, found)) = service::fit(&samples)? else { return Ok(None) };
+        evidence.insert(format!("timing.{kind}"), found);
+        Ok(Some(time))
+    };
+    let (packet_in, packet_out) = (law("packet_in", &data_s)?, law("packet_out", &|_| 0.0)?);
+    if packet_in.is_none() && packet_out.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(SwitchTiming {
+        data: None,
+        data_buffer: None,
+        gate: None,
+        control: ControlPath::Agents { packet_in, packet_out, shared: false, buffer: None },
+        returns: Returns::Direct,
+        write: std::time::Duration::ZERO,
+        slow: SLOW,
+    }))
+}

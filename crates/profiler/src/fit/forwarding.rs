@@ -1,0 +1,135 @@
+//! How packets take their way through a level, from measured delays: Cheng (2015), section 5.3.
+use crate::ProfilerError;
+use crate::store::DelayRow;
+use std::collections::BTreeMap;
+use weir_model::fit::levels::{Levels, Sample};
+use weir_model::fit::line::Line;
+use weir_model::fit::order::Middle;
+use weir_model::switch::forward::{At, BASE, Measured, Slopes};
+use weir_profile::{Evidence, LevelForwarding, MatchKind};
+
+/// Spread of delays that is taken for noise at least, as a share of them.
+const NOISE: f64 = 0.01;
+
+/// A case of the data plane's grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Case {
+    pub(crate) level: usize,
+    pub(crate) kind: MatchKind,
+    pub(crate) entries: u64,
+    pub(crate) bytes: u32,
+    pub(crate) gap_us: u32,
+}
+
+impl Case {
+    pub(crate) fn of(row: &DelayRow) -> Option<Case> {
+        let kind = MatchKind::ALL.into_iter().find(|kind| kind.name() == row.kind)?;
+        Some(Case { level: row.level, kind, entries: row.entries, bytes: row.bytes, gap_us: row.gap_us })
+    }
+
+    fn gap_s(&self) -> f64 {
+        f64::from(self.gap_us) * 1e-6
+    }
+}
+
+/// Delays of each case, in seconds.
+pub(crate) fn cases(rows: &[DelayRow], level: usize) -> BTreeMap<Case, Vec<f64>> {
+    let mut cases: BTreeMap<Case, Vec<f64>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.level == level) {
+        if let (Some(case), Some(delay)) = (Case::of(row), row.delay_s) {
+            cases.entry(case).or_default().push(delay);
+        }
+    }
+    cases
+}
+
+/// The law of a level, and what it rests on by parameter. `base` is the case that all others differ from in one thing.
+pub(crate) fn fit(
+    cases: &BTreeMap<Case, Vec<f64>>,
+    base: Case,
+) -> Result<Option<(LevelForwarding, BTreeMap<String, Evidence>)>, ProfilerError> {
+    if cases.get(&base).is_none_or(Vec::is_empty) {
+        return Ok(None);
+    }
+    let key = format!("level{}.forward", base.level + 1);
+    let mut evidence = BTreeMap::new();
+    let mut slope = |name: &str, line: Option<Line>| -> f64 {
+        let Some(line) = line else { return 0.0 };
+        let value = line.slope_or_zero();
+        let note = line.is_flat().then(|| format!("not told from 0: {:.3e} s", line.slope));
+        let interval = line.slope_ci95.filter(|_| !line.is_flat()).map(|(low, high)| [low, high]);
+        let found = Evidence { interval, r2: Some(line.r2), samples: Some(line.points as u64), note };
+        evidence.insert(format!("{key}.{name}"), found);
+        value
+    };
+    let per_byte_s =
+        slope("per_byte", line(cases, |case| case == Case { bytes: case.bytes, ..base }, |case| case.bytes.into())?);
+    let per_entry_s = slope(
+        "per_entry",
+        line(cases, |case| case == Case { entries: case.entries, ..base }, |case| case.entries as f64)?,
+    );
+    let gaps = stairs(cases, base)?;
+    let slopes = Slopes { per_level_s: gaps.per_level, per_entry_s, per_byte_s };
+    let level = |gap_s: f64| gaps.thresholds_s.iter().filter(|threshold| gap_s >= **threshold).count() as f64;
+    let to_base = per_entry_s * (BASE.entries - base.entries as f64)
+        + per_byte_s * (BASE.bytes - f64::from(base.bytes))
+        - gaps.per_level * (level(base.gap_s()) - level(BASE.gap_s));
+    let mut base_s = [None; 3];
+    for (at, kind) in MatchKind::ALL.into_iter().enumerate() {
+        let Some(delays) = cases.get(&Case { kind, ..base }) else { continue };
+        let middle = Middle::of(delays)?;
+        let value = (middle.median + to_base).max(0.0);
+        let half = 1.96 * 1.253 * middle.iqr / 1.349 / (delays.len() as f64).sqrt();
+        let found = Evidence {
+            interval: Some([(value - half).max(0.0), value + half]),
+            samples: Some(delays.len() as u64),
+            ..Evidence::default()
+        };
+        evidence.insert(format!("{key}.base_{}", kind.name()), found);
+        base_s[at] = Some(value);
+    }
+    let measured = measured(cases, base_s);
+    Ok(Some((LevelForwarding { base_s, slopes, gap_levels_s: gaps.thresholds_s, measured }, evidence)))
+}
+
+/// The line through the medians of cases.
+fn line(
+    cases: &BTreeMap<Case, Vec<f64>>,
+    is_in: impl Fn(Case) -> bool,
+    x: impl Fn(&Case) -> f64,
+) -> Result<Option<Line>, ProfilerError> {
+    let (mut places, mut medians) = (Vec::new(), Vec::new());
+    for (case, delays) in cases.iter().filter(|(case, _)| is_in(**case)) {
+        places.push(x(case));
+        medians.push(Middle::of(delays)?.median);
+    }
+    if places.len() < 2 { Ok(None) } else { Ok(Some(Line::fit(&places, &medians)?)) }
+}
+
+/// Delays by times between packets.
+pub(crate) fn stairs(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Levels, ProfilerError> {
+    let series = cases.iter().filter(|(case, _)| **case == Case { gap_us: case.gap_us, ..base });
+    let sample = |(case, delays): (&Case, &Vec<f64>)| {
+        let n = delays.len() as f64;
+        let mean = delays.iter().sum::<f64>() / n;
+        let variance = delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        Sample { gap_s: case.gap_s(), mean, sd: variance.sqrt().max(NOISE * mean) }
+    };
+    Ok(Levels::find(&series.map(sample).collect::<Vec<_>>())?)
+}
+
+fn measured(cases: &BTreeMap<Case, Vec<f64>>, base_s: [Option<f64>; 3]) -> Measured {
+    let range = |of: &dyn Fn(&Case) -> f64| {
+        cases.keys().map(of).fold((f64::INFINITY, 0.0_f64), |(least, most), at| (least.min(at), most.max(at)))
+    };
+    let (gap, entries, bytes) =
+        (range(&Case::gap_s), range(&|case| case.entries as f64), range(&|case| f64::from(case.bytes)));
+    let shortest = cases.values().flatten().copied().fold(f64::INFINITY, f64::min);
+    // What is foretold at the base may be less than was measured elsewhere.
+    let least_base = base_s.into_iter().flatten().fold(f64::INFINITY, f64::min);
+    Measured {
+        least: At { gap_s: gap.0, entries: entries.0, bytes: bytes.0 },
+        most: At { gap_s: gap.1, entries: entries.1, bytes: bytes.1 },
+        shortest_s: shortest.min(least_base),
+    }
+}

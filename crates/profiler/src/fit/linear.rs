@@ -1,0 +1,292 @@
+//! Costs from times: a linear fit by weighted least squares, in which single runs that went wrong count little (Huber 1964).
+use crate::terms::{Column, Terms};
+use nalgebra::{DMatrix, DVector};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::BTreeMap;
+
+/// Times that are this many standard deviations off count less.
+const HUBER: f64 = 2.0;
+/// How often weights are worked out.
+const ROUNDS: usize = 5;
+/// Pivots below this say that a column is a sum of others.
+const SINGULAR: f64 = 1e-10;
+
+/// A time that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// What took it.
+    pub terms: Terms,
+    /// Seconds.
+    pub seconds: f64,
+    /// Standard deviation, in seconds, as far as it is known.
+    pub sd: f64,
+}
+
+/// A cost that was fitted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Seconds.
+    pub value: f64,
+    /// What holds it 19 times in 20.
+    pub interval: [f64; 2],
+    /// Share of the variance of the times in which it is that the fit explains.
+    pub r2: f64,
+    /// Times in which it is.
+    pub samples: u64,
+}
+
+/// What was fitted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fitted {
+    /// Costs that are above 0 for certain.
+    pub costs: BTreeMap<Column, Estimate>,
+    /// Costs that times do not tell from 0, or that are below it: with what they came out as.
+    pub zero: BTreeMap<Column, f64>,
+    /// Share of all times' variance that the fit explains.
+    pub r2: f64,
+    /// Median of how far fitted times are from measured ones, as a share of these.
+    pub error: f64,
+    /// Times.
+    pub samples: usize,
+}
+
+impl Fitted {
+    /// The value of a cost, 0 if there is none.
+    pub fn value(&self, column: Column) -> f64 {
+        self.costs.get(&column).map_or(0.0, |estimate| estimate.value)
+    }
+
+    /// The time of these terms.
+    pub fn predict(&self, terms: &Terms) -> f64 {
+        terms.0.iter().map(|(column, times)| self.value(*column) * times).sum()
+    }
+
+    /// Fits costs that are not negative.
+    pub fn fit(observations: &[Observation]) -> Fitted {
+        let mut columns: Vec<Column> = Vec::new();
+        for column in observations.iter().flat_map(|one| one.terms.0.keys()) {
+            if !columns.contains(column) {
+                columns.push(*column);
+            }
+        }
+        columns.sort_unstable();
+        let mut weights: Vec<f64> = observations.iter().map(|one| one.sd.max(1e-12).powi(-2)).collect();
+        let mut solution = Solution::default();
+        for round in 1..=ROUNDS {
+            solution = Solution::of(&columns, observations, &weights, round == ROUNDS);
+            let mut off: Vec<f64> =
+                observations.iter().map(|one| (one.seconds - solution.time(&one.terms)) / one.sd.max(1e-12)).collect();
+            let scale = median_size(&mut off.clone()) / 0.6745;
+            for ((weight, one), off) in weights.iter_mut().zip(observations).zip(&mut off) {
+                let far = off.abs() / scale.max(1e-6);
+                *weight = one.sd.max(1e-12).powi(-2) * if far > HUBER { HUBER / far } else { 1.0 };
+            }
+        }
+        solution.described(&columns, observations)
+    }
+}
+
+fn median_size(values: &mut [f64]) -> f64 {
+    values.iter_mut().for_each(|value| *value = value.abs());
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Costs with their errors.
+#[derive(Debug, Default)]
+struct Solution {
+    /// Value and standard error.
+    costs: BTreeMap<Column, (f64, f64)>,
+    zero: BTreeMap<Column, f64>,
+    freedom: f64,
+}
+
+impl Solution {
+    fn time(&self, terms: &Terms) -> f64 {
+        terms.0.iter().map(|(column, times)| self.costs.get(column).map_or(0.0, |cost| cost.0) * times).sum()
+    }
+
+    /// Least squares; to choose means that the cost that is least certain to be above 0 is left out, until all that are left are.
+    fn of(columns: &[Column], observations: &[Observation], weights: &[f64], chooses: bool) -> Solution {
+        let n = columns.len();
+        let place: BTreeMap<Column, usize> = columns.iter().copied().zip(0..).collect();
+        let mut gram = DMatrix::<f64>::zeros(n, n);
+        let mut right = DVector::<f64>::zeros(n);
+        let mut squares = 0.0;
+        for (one, weight) in observations.iter().zip(weights) {
+            squares += weight * one.seconds * one.seconds;
+            let entries: Vec<(usize, f64)> =
+                one.terms.0.iter().map(|(column, times)| (place[column], *times)).collect();
+            for (row, left) in &entries {
+                right[*row] += weight * left * one.seconds;
+                entries.iter().for_each(|(column, times)| gram[(*row, *column)] += weight * left * times);
+            }
+        }
+        let mut kept: Vec<usize> = (0..n).collect();
+        let mut solution = Solution::default();
+        loop {
+            let (values, inverse, aliased) = solve(&gram, &right, &kept);
+            for at in &aliased {
+                solution.zero.insert(columns[*at], 0.0);
+            }
+            kept.retain(|at| !aliased.contains(at));
+            let fitted: f64 = kept.iter().zip(&values).map(|(at, value)| value * right[*at]).sum();
+            let freedom = (observations.len() as f64 - kept.len() as f64).max(1.0);
+            let variance = ((squares - fitted) / freedom).max(0.0);
+            let error = |at: usize| (variance * inverse[at]).max(0.0).sqrt();
+            let t = StudentsT::new(0.0, 1.0, freedom).map_or(1.96, |law| law.inverse_cdf(0.975));
+            let certain = |at: usize| values[at] - t * error(at);
+            let worst = (0..kept.len()).filter(|at| chooses && certain(*at) <= 0.0).min_by(|left, right| {
+                let sure = |at: usize| values[at] / error(at).max(f64::MIN_POSITIVE);
+                sure(*left).total_cmp(&sure(*right))
+            });
+            let Some(worst) = worst else {
+                solution.freedom = freedom;
+                solution.costs = (0..kept.len()).map(|at| (columns[kept[at]], (values[at], error(at)))).collect();
+                return solution;
+            };
+            solution.zero.insert(columns[kept[worst]], values[worst]);
+            kept.remove(worst);
+        }
+    }
+
+    fn described(self, columns: &[Column], observations: &[Observation]) -> Fitted {
+        let t = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).map_or(1.96, |law| law.inverse_cdf(0.975));
+        let explained = |column: Option<Column>| {
+            let has = |one: &&Observation| column.is_none_or(|column| one.terms.0.contains_key(&column));
+            let those: Vec<&Observation> = observations.iter().filter(has).collect();
+            let mean = those.iter().map(|one| one.seconds).sum::<f64>() / those.len().max(1) as f64;
+            let total: f64 = those.iter().map(|one| (one.seconds - mean).powi(2)).sum();
+            let left: f64 = those.iter().map(|one| (one.seconds - self.time(&one.terms)).powi(2)).sum();
+            (if total > 0.0 { (1.0 - left / total).max(0.0) } else { 1.0 }, those.len())
+        };
+        let estimate = |column: Column| {
+            let (value, error) = *self.costs.get(&column)?;
+            let (r2, samples) = explained(Some(column));
+            let interval = [value - t * error, value + t * error];
+            Some((column, Estimate { value, interval, r2, samples: samples as u64 }))
+        };
+        let mut errors: Vec<f64> = observations
+            .iter()
+            .filter(|one| one.seconds > 0.0)
+            .map(|one| (one.seconds - self.time(&one.terms)) / one.seconds)
+            .collect();
+        Fitted {
+            costs: columns.iter().copied().filter_map(estimate).collect(),
+            r2: explained(None).0,
+            error: median_size(&mut errors),
+            samples: observations.len(),
+            zero: self.zero,
+        }
+    }
+}
+
+/// Solves the normal equations of the kept columns: values, the diagonal of the inverse, and columns that are sums of others.
+fn solve(gram: &DMatrix<f64>, right: &DVector<f64>, kept: &[usize]) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
+    let (independent, aliased) = independent(gram, kept);
+    let n = independent.len();
+    // Columns are of very different size: they are brought to one.
+    let scale: Vec<f64> = independent.iter().map(|at| gram[(*at, *at)].sqrt().max(f64::MIN_POSITIVE)).collect();
+    let scaled = DMatrix::from_fn(n, n, |row, column| {
+        gram[(independent[row], independent[column])] / (scale[row] * scale[column])
+    });
+    let target = DVector::from_fn(n, |row, _| right[independent[row]] / scale[row]);
+    let inverse = scaled.cholesky().map(|factors| factors.inverse()).unwrap_or_else(|| DMatrix::identity(n, n));
+    let solved = &inverse * target;
+    let values = (0..n).map(|at| solved[at] / scale[at]).collect();
+    let diagonal = (0..n).map(|at| inverse[(at, at)] / (scale[at] * scale[at])).collect();
+    (values, diagonal, aliased)
+}
+
+/// Columns that are not sums of those before them, and those that are.
+fn independent(gram: &DMatrix<f64>, kept: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let n = kept.len();
+    let mut left = DMatrix::from_fn(n, n, |row, column| {
+        let scale = (gram[(kept[row], kept[row])] * gram[(kept[column], kept[column])]).sqrt();
+        if scale > 0.0 { gram[(kept[row], kept[column])] / scale } else { 0.0 }
+    });
+    let (mut good, mut aliased) = (Vec::new(), Vec::new());
+    for at in 0..n {
+        if left[(at, at)] < SINGULAR {
+            aliased.push(kept[at]);
+            continue;
+        }
+        good.push(kept[at]);
+        let pivot = left[(at, at)];
+        for row in at + 1..n {
+            let factor = left[(row, at)] / pivot;
+            if factor != 0.0 {
+                for column in at + 1..n {
+                    let taken = factor * left[(at, column)];
+                    left[(row, column)] -= taken;
+                }
+            }
+        }
+    }
+    (good, aliased)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observations(noise: f64, seed: u64) -> Vec<Observation> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut all = Vec::new();
+        for entries in [1_u32, 10, 100, 1000, 5000] {
+            for batch in [1_u32, 5, 20] {
+                for _ in 0..5 {
+                    let (e, q) = (f64::from(entries), f64::from(batch));
+                    let text = format!(
+                        "constant=1 add.0.single.{batch}={} shift.0={} write.0={q}",
+                        e * q,
+                        random.f64() * e * q
+                    );
+                    let terms: Terms = text.parse().unwrap();
+                    let of = |name: &str| terms.0.get(&name.parse().unwrap()).copied().unwrap_or(0.0);
+                    let exact = 5e-4 * q + 1e-6 / q.sqrt() * e * q + 4e-6 * of("shift.0");
+                    let seconds = exact * (1.0 + noise * (random.f64() - 0.5));
+                    all.push(Observation { terms, seconds, sd: 0.003 * seconds });
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn costs_are_found_and_what_is_none_is_none() {
+        let fitted = Fitted::fit(&observations(0.02, 3));
+        let near = |name: &str, truth: f64| {
+            let found = fitted.costs[&name.parse().unwrap()];
+            assert!((found.value / truth - 1.0).abs() < 0.05, "{name}: {found:?}");
+            assert!(found.interval[0] < found.value && found.value < found.interval[1]);
+        };
+        near("write.0", 5e-4);
+        near("shift.0", 4e-6);
+        near("add.0.single.1", 1e-6);
+        near("add.0.single.20", 1e-6 / 20_f64.sqrt());
+        assert!(fitted.zero.contains_key(&Column::Constant), "there is no constant part");
+        assert!(fitted.r2 > 0.99 && fitted.error < 0.01);
+    }
+
+    #[test]
+    fn runs_that_went_wrong_count_little() {
+        let mut all = observations(0.01, 4);
+        all.iter_mut().step_by(17).for_each(|one| one.seconds += 0.05);
+        let fitted = Fitted::fit(&all);
+        let write = fitted.costs[&Column::Write { level: 0 }].value;
+        assert!((write / 5e-4 - 1.0).abs() < 0.05, "{write}");
+    }
+
+    #[test]
+    fn a_column_that_is_a_sum_of_others_is_told() {
+        let mut all = observations(0.01, 5);
+        for one in &mut all {
+            let same = one.terms.0[&Column::Write { level: 0 }];
+            one.terms.0.insert(Column::Write { level: 1 }, same);
+        }
+        let fitted = Fitted::fit(&all);
+        assert_eq!(fitted.zero.get(&Column::Write { level: 1 }), Some(&0.0));
+        assert!(Fitted::fit(&[]).costs.is_empty());
+    }
+}

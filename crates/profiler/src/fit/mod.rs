@@ -1,0 +1,6 @@
+//! From raw runs to parameters, with what each rests on.
+pub mod build;
+pub mod costs;
+pub(crate) mod forwarding;
+pub mod linear;
+pub(crate) mod service;

@@ -1,0 +1,180 @@
+//! How many levels of tables there are, and for how many entries each has room: Cheng (2015), section 4.2.1.
+use crate::bench::Bench;
+use crate::bench::Planned;
+use crate::rules::{Rule, SHORTEST, number};
+use crate::store::{Row, Store};
+use crate::{Grid, ProfilerError};
+use std::time::Duration;
+use weir_model::fit::groups::Groups;
+use weir_model::fit::table_size::{LEVELS_MAX, TableSize};
+use weir_profile::MatchKind;
+
+/// Levels whose delays are nearer to each other than this factor are not told apart: steps of delay over times between packets look like that, too.
+const APART: f64 = 1.5;
+/// The share of entries whose packets may be lost.
+const LOST_MOST: f64 = 0.02;
+/// Priority of entries that are all alike.
+pub(crate) const PRIORITY: u16 = 1000;
+
+/// What was found.
+#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq)]
+pub struct Sizes {
+    /// Entries that each level has room for; none for the last one if no end was found.
+    pub sizes: Vec<Option<u64>>,
+    /// What holds each size 19 times in 20.
+    pub intervals: Vec<Option<[f64; 2]>>,
+    /// Delays between which levels lie, in seconds, rising; one less than levels.
+    pub boundaries_s: Vec<f64>,
+    /// Delay of each level, in seconds.
+    pub delays_s: Vec<f64>,
+    /// Entries that were added.
+    pub entries: u64,
+    /// Whether the switch said that it is full.
+    pub is_full: bool,
+    /// Whether a second look at the same entries gave the same sizes.
+    pub confirmed: bool,
+    /// What to know about it.
+    pub notes: Vec<String>,
+}
+
+impl Sizes {
+    /// The level of an entry whose packet took so long, from 0.
+    pub fn level(&self, delay_s: f64) -> usize {
+        self.boundaries_s.iter().filter(|boundary| delay_s > **boundary).count()
+    }
+}
+
+/// The entry number `at` of those that are all alike.
+pub(crate) fn alike(at: u32) -> Rule {
+    Rule { number: number(0, at), priority: PRIORITY, kind: MatchKind::L2L3 }
+}
+
+/// Fills the switch and sends each entry one packet, in random order, so that asking does not move entries; then once more.
+pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> Result<Sizes, ProfilerError> {
+    bench.during = "filling the tables".to_owned();
+    bench.clear()?;
+    let rules: Vec<Rule> = (0..grid.entries_max).map(alike).collect();
+    let taken = bench.fill(&rules)?;
+    if taken == 0 {
+        return Err(ProfilerError::wrong("the switch's tables", "no room for a single entry", "room for some"));
+    }
+    let is_full = taken < rules.len();
+    bench.during = "probing each entry".to_owned();
+    let spacing = Duration::from_millis(grid.spacing_ms.into());
+    let first = once(bench, &rules[..taken], spacing)?;
+    let again = once(bench, &rules[..taken], spacing)?;
+    for (run, delays) in [(0, &first), (1, &again)] {
+        for (at, delay) in delays.iter().enumerate() {
+            store.write(&Row::Probe { run, entry: at as u64, delay_s: *delay })?;
+        }
+    }
+    let found = infer(&first, taken, is_full)?;
+    let second = infer(&again, taken, is_full)?;
+    let confirmed = found.sizes == second.sizes;
+    bench.knows_forwarding(&found.delays_s);
+    Ok(Sizes { confirmed, ..found })
+}
+
+/// Sends each entry one packet, in random order; their delays in the entries' order.
+pub(crate) fn once(
+    bench: &mut Bench<'_>,
+    rules: &[Rule],
+    spacing: Duration,
+) -> Result<Vec<Option<f64>>, ProfilerError> {
+    let mut order: Vec<usize> = (0..rules.len()).collect();
+    bench.random.shuffle(&mut order);
+    let planned: Vec<Planned> =
+        order.iter().map(|at| Planned { rule: rules[*at], bytes: SHORTEST, gap: spacing }).collect();
+    let delays = bench.delays(&planned)?;
+    let mut found = vec![None; rules.len()];
+    order.into_iter().zip(delays).for_each(|(at, delay)| found[at] = delay);
+    Ok(found)
+}
+
+/// Levels from delays.
+fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
+    let known: Vec<f64> = delays.iter().flatten().copied().filter(|delay| *delay > 0.0).collect();
+    let lost = taken - known.len();
+    if lost as f64 > LOST_MOST * taken as f64 || known.is_empty() {
+        let found = format!("{lost} of {taken} entries whose packets do not come out");
+        return Err(ProfilerError::wrong("the switch's entries", found, "all of them to forward; is a port down?"));
+    }
+    let groups = Groups::find(&known, LEVELS_MAX)?;
+    let merged = merge(&groups);
+    let mut sizes: Vec<Option<u64>> = merged.iter().map(|(size, _)| Some(*size as u64)).collect();
+    let mut notes = Vec::new();
+    if lost > 0 {
+        notes.push(format!("{lost} of {taken} entries' packets were lost; sizes are uncertain by as many"));
+    }
+    let doubtful = TableSize::infer(&known)?.map_or(0, |size| size.interval.1 - size.entries);
+    let interval =
+        |size: &Option<u64>| size.map(|size| [size.saturating_sub(doubtful) as f64, (size + doubtful) as f64]);
+    let mut intervals: Vec<Option<[f64; 2]>> = sizes.iter().map(interval).collect();
+    if let (Some(size), Some(interval)) = (sizes.last_mut(), intervals.last_mut()) {
+        if is_full {
+            // What is in the last level is all that is left, whatever packets say.
+            *size = Some(taken as u64 - merged[..merged.len() - 1].iter().map(|(size, _)| *size as u64).sum::<u64>());
+        } else {
+            (*size, *interval) = (None, None);
+            notes.push(format!("no end of the tables was found with {taken} entries"));
+        }
+    }
+    let centres: Vec<f64> = merged.iter().map(|(_, centre)| *centre).collect();
+    let boundaries_s = centres.windows(2).map(|pair| (pair[0] * pair[1]).sqrt()).collect();
+    Ok(Sizes {
+        sizes,
+        intervals,
+        boundaries_s,
+        delays_s: centres,
+        entries: taken as u64,
+        is_full,
+        confirmed: false,
+        notes,
+    })
+}
+
+/// Groups that are far enough from each other: sizes and centres.
+fn merge(groups: &Groups) -> Vec<(usize, f64)> {
+    let mut merged: Vec<(usize, f64)> = Vec::new();
+    for (size, centre) in groups.sizes.iter().zip(&groups.centres) {
+        match merged.last_mut() {
+            Some(last) if *centre < last.1 * APART => {
+                let all = last.0 + size;
+                last.1 = ((last.1.ln() * last.0 as f64 + centre.ln() * *size as f64) / all as f64).exp();
+                last.0 = all;
+            }
+            _ => merged.push((*size, *centre)),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_delay_are_no_levels() {
+        let delays: Vec<Option<f64>> = (0..300)
+            .map(|at| {
+                Some(if at < 100 {
+                    4e-6
+                } else if at < 200 {
+                    5e-6
+                } else {
+                    60e-6
+                })
+            })
+            .collect();
+        let sizes = infer(&delays, 300, true).unwrap();
+        assert_eq!(sizes.sizes, [Some(200), Some(100)]);
+        assert_eq!((sizes.level(5e-6), sizes.level(50e-6)), (0, 1));
+        assert_eq!(infer(&delays, 300, false).unwrap().sizes, [Some(200), None]);
+    }
+
+    #[test]
+    fn entries_that_do_not_forward_are_told() {
+        let error = infer(&[Some(1e-6), None, None], 3, false).unwrap_err().to_string();
+        assert!(error.contains("2 of 3 entries"), "{error}");
+    }
+}

@@ -1,0 +1,183 @@
+//! What messages take: packets to the controller and back, echoes, statistics.
+use crate::bench::{Bench, packet_out};
+use crate::device::Seen;
+use crate::levels::{PRIORITY, alike};
+use crate::rules::Rule;
+use crate::store::{MessageRow, Row, Store};
+use crate::{Grid, ProfilerError, Progress};
+use std::time::Duration;
+use weir_openflow::Body;
+use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
+use weir_openflow::model::{Action, Bytes, FlowMod, Instruction, PortNo};
+use weir_traffic::Probe;
+use weir_units::Instant;
+
+/// Lengths of packets.
+const SIZES: [u32; 2] = [128, 1024];
+/// Entries for which statistics are asked.
+const ENTRIES: [u32; 3] = [1, 10, 100];
+/// Requests for statistics of each number of entries.
+const STATISTICS: u32 = 10;
+/// `max_len` for whole packets.
+const WHOLE: u16 = 0xffff;
+/// From one message to the next at least: each is to find the switch idle.
+const APART: Duration = Duration::from_millis(2);
+
+/// Measures messages of all kinds but for those that were measured before.
+pub(crate) fn measure(
+    bench: &mut Bench<'_>,
+    grid: &Grid,
+    store: &mut Store,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<MessageRow>, ProfilerError> {
+    let mut rows = store.messages()?;
+    progress.expect(SIZES.len() * 2 + 1 + ENTRIES.len());
+    for size in SIZES {
+        for kind in ["packet_out", "packet_in"] {
+            progress.step(kind);
+            if has(&rows, kind, size) {
+                continue;
+            }
+            bench.during = format!("measuring {kind} of {size} bytes");
+            let delays =
+                if kind == "packet_out" { packet_outs(bench, grid, size)? } else { packet_ins(bench, grid, size)? };
+            keep(&mut rows, store, kind, size, delays)?;
+        }
+    }
+    progress.step("echo");
+    if !has(&rows, "echo", 0) {
+        bench.during = "measuring echoes".to_owned();
+        let delays = (0..grid.messages).map(|_| echo(bench)).collect::<Result<_, _>>()?;
+        keep(&mut rows, store, "echo", 0, delays)?;
+    }
+    for entries in ENTRIES {
+        progress.step("statistics");
+        if !has(&rows, "statistics", entries) {
+            bench.during = format!("measuring statistics of {entries} entries");
+            let delays = statistics(bench, entries)?;
+            keep(&mut rows, store, "statistics", entries, delays)?;
+        }
+    }
+    bench.clear()?;
+    Ok(rows)
+}
+
+fn has(rows: &[MessageRow], kind: &str, size: u32) -> bool {
+    rows.iter().any(|row| row.message == kind && row.size == size)
+}
+
+fn keep(
+    rows: &mut Vec<MessageRow>,
+    store: &mut Store,
+    kind: &str,
+    size: u32,
+    delays: Vec<Option<f64>>,
+) -> Result<(), ProfilerError> {
+    for (run, delay_s) in (0..).zip(delays) {
+        let row = MessageRow { message: kind.to_owned(), size, run, delay_s };
+        store.write(&Row::Message(&row))?;
+        rows.push(row);
+    }
+    Ok(())
+}
+
+/// Waits until something is what is looked for, or for a second; then a while, so that the next one finds the switch idle.
+fn until<T>(bench: &mut Bench<'_>, mut is_it: impl FnMut(Seen) -> Option<T>) -> Result<Option<T>, ProfilerError> {
+    bench.check_stop()?;
+    let deadline = bench.device.now() + bench.settings.patience.min(Duration::from_secs(1));
+    let mut found = None;
+    while found.is_none() && bench.device.now() < deadline {
+        found = bench.device.wait(deadline)?.and_then(&mut is_it);
+    }
+    bench.rest(APART)?;
+    Ok(found)
+}
+
+fn mark(bench: &Bench<'_>, run: u16, sequence: u32) -> Probe {
+    let sent_ns = bench.device.now().as_nanos();
+    Probe { run, sequence, sent_ns, is_new_flow: false, counts: true, is_wall: false }
+}
+
+/// From a packet-out to its packet at the second interface.
+fn packet_outs(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
+    let run = bench.next_run();
+    let mut delays = Vec::new();
+    for sequence in 0..grid.messages {
+        let packet = alike(0).packet(size, &mark(bench, run, sequence));
+        let message = bench.message(Body::PacketOut(packet_out(bench.port(1), packet)));
+        let started = bench.device.now();
+        bench.device.send(&[message])?;
+        let came = until(bench, |seen| match seen {
+            Seen::Frame { at, interface: 1, bytes } if is_marked(&bytes, run, sequence) => Some(at),
+            _ => None,
+        })?;
+        delays.push(came.map(|at: Instant| at.since(started).as_secs_f64()));
+    }
+    Ok(delays)
+}
+
+fn is_marked(bytes: &[u8], run: u16, sequence: u32) -> bool {
+    Probe::find(bytes, Some(run)).is_some_and(|mark| mark.sequence == sequence)
+}
+
+/// From a packet at the first interface to its packet-in; what the data path takes before that is in it.
+fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
+    bench.clear()?;
+    let asking = Rule { number: crate::rules::number(3, 1), priority: PRIORITY, kind: weir_profile::MatchKind::L2L3 };
+    let to_controller = vec![Action::Output { port: PortNo::CONTROLLER, max_len: WHOLE }];
+    let entry = FlowMod {
+        instructions: vec![Instruction::ApplyActions(to_controller)],
+        ..asking.add(bench.port(0), PortNo::CONTROLLER)
+    };
+    let message = bench.message(Body::FlowMod(entry));
+    bench.device.send(&[message])?;
+    bench.barrier()?;
+    bench.rest(bench.settings.grace)?;
+    let run = bench.next_run();
+    let mut delays = Vec::new();
+    for sequence in 0..grid.messages {
+        let packet = asking.packet(size, &mark(bench, run, sequence));
+        let started = bench.device.now();
+        bench.device.transmit(0, &packet)?;
+        let came = until(bench, |seen| match seen {
+            Seen::Message { at, message } => match message.body {
+                Body::PacketIn(packet) if is_marked(&packet.data.0, run, sequence) => Some(at),
+                _ => None,
+            },
+            Seen::Frame { .. } => None,
+        })?;
+        delays.push(came.map(|at: Instant| at.since(started).as_secs_f64()));
+    }
+    Ok(delays)
+}
+
+fn echo(bench: &mut Bench<'_>) -> Result<Option<f64>, ProfilerError> {
+    let started = bench.device.now();
+    // Not an empty one: those are the session's own.
+    let (at, _) = bench.ask(Body::EchoRequest(Bytes(b"weir".to_vec())), "echo reply")?;
+    bench.rest(APART)?;
+    Ok(Some(at.since(started).as_secs_f64()))
+}
+
+/// Until the last part of the answer has come.
+fn statistics(bench: &mut Bench<'_>, entries: u32) -> Result<Vec<Option<f64>>, ProfilerError> {
+    bench.clear()?;
+    let rules: Vec<Rule> = (0..entries).map(alike).collect();
+    bench.fill(&rules)?;
+    let mut delays = Vec::new();
+    for _ in 0..STATISTICS {
+        let body = RequestBody::Flow(FlowRequest::all());
+        let message = bench.message(Body::MultipartRequest(MultipartRequest { more: false, body }));
+        let (xid, started) = (message.xid, bench.device.now());
+        bench.device.send(&[message])?;
+        let came = until(bench, |seen| match seen {
+            Seen::Message { at, message } if message.xid == xid => match message.body {
+                Body::MultipartReply(reply) if reply.more => None,
+                _ => Some(at),
+            },
+            _ => None,
+        })?;
+        delays.push(came.map(|at: Instant| at.since(started).as_secs_f64()));
+    }
+    Ok(delays)
+}

@@ -1,0 +1,194 @@
+//! Which entry goes to the next level when one is full: Cheng (2015), section 4.2.1, in two experiments.
+//!
+//! Some switches look at packets when an entry comes for which there is no room, some all the time. So entries that fill the first level are given packets, *then* half as
+//! many more come: those that are slow afterwards had to go, or came too late. If nothing but newcomers are slow, it is looked whether packets bring entries back.
+use crate::bench::Bench;
+use crate::bench::Planned;
+use crate::levels::{PRIORITY, Sizes, once};
+use crate::rules::{Rule, SHORTEST, number};
+use crate::store::{Row, Store};
+use crate::{Grid, ProfilerError};
+use std::time::Duration;
+use weir_model::fit::cache_policy::{Inference, Probed, infer, plan};
+use weir_model::switch::policy::{Attribute, Policy, Rank, Standing};
+use weir_profile::MatchKind;
+
+/// Lowest priority that entries are given.
+const PRIORITIES_FROM: u16 = 501;
+/// Largest first level whose policy is looked for, in entries; larger ones take too long.
+const MAX_ENTRIES: u64 = 20_000;
+
+/// What was found.
+#[derive(serde::Serialize, serde::Deserialize, Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// The policy.
+    pub policy: Policy,
+    /// What to know about it.
+    pub notes: Vec<String>,
+}
+
+/// Finds rank after rank, with those that were found made equal, until what decides is when an entry came.
+pub(crate) fn measure(
+    bench: &mut Bench<'_>,
+    grid: &Grid,
+    sizes: &Sizes,
+    store: &mut Store,
+) -> Result<Found, ProfilerError> {
+    let mut found = Found::default();
+    let room = match sizes.sizes.as_slice() {
+        [Some(first), _, ..] if (8..=MAX_ENTRIES).contains(first) => *first,
+        [_] => return Ok(found),
+        _ => {
+            found.notes.push(format!("policy: levels of other than 8 to {MAX_ENTRIES} entries are not looked at"));
+            return Ok(found);
+        }
+    };
+    bench.during = "looking for the policy of the tables".to_owned();
+    let spacing = Duration::from_millis(grid.spacing_ms.into());
+    for round in 0..4 {
+        let equal: Vec<Attribute> = found.policy.0.iter().map(|rank| rank.attribute).collect();
+        let mut experiment = Experiment { bench, sizes, spacing, equal: &equal };
+        let pushed = experiment.push(room)?;
+        keep(store, round, "push", &pushed)?;
+        let rank = match decided(&pushed, room)? {
+            Decided::By(rank) => rank,
+            Decided::Newest => {
+                let refreshed = experiment.refresh(room)?;
+                keep(store, round, "refresh", &refreshed)?;
+                match by_packets(&refreshed)? {
+                    Some(rank) => rank,
+                    None => break,
+                }
+            }
+            Decided::No(inference) => {
+                found.notes.push(undetermined(&inference));
+                break;
+            }
+        };
+        found.policy.0.push(rank);
+        if rank.attribute == Attribute::Modified {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+struct Experiment<'e, 'a> {
+    bench: &'e mut Bench<'a>,
+    sizes: &'e Sizes,
+    spacing: Duration,
+    equal: &'e [Attribute],
+}
+
+impl Experiment<'_, '_> {
+    /// Entries fill the first level, get their packets, and half as many come.
+    fn push(&mut self, room: u64) -> Result<Vec<Probed>, ProfilerError> {
+        let mut standings = self.plan(room.div_ceil(2).max(4))?;
+        standings.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        let filled = standings.len();
+        for at in 0..(filled / 2) as u64 {
+            let priority = self.priority();
+            standings.push(Standing { modified: filled as u64 + at + 1, used: 0, traffic: 0, priority });
+        }
+        let rules = rules(&standings);
+        self.bench.clear()?;
+        self.bench.fill(&rules[..filled])?;
+        self.send(&rules[..filled], &standings)?;
+        self.bench.fill(&rules[filled..])?;
+        self.probe(&rules, &standings)
+    }
+
+    /// Twice as many entries as fit come, then get their packets: the published experiment.
+    fn refresh(&mut self, room: u64) -> Result<Vec<Probed>, ProfilerError> {
+        let standings = self.plan(room)?;
+        let rules = rules(&standings);
+        self.bench.clear()?;
+        let taken = self.bench.fill(&rules)?;
+        self.send(&rules[..taken], &standings)?;
+        self.probe(&rules[..taken], &standings)
+    }
+
+    fn plan(&mut self, room: u64) -> Result<Vec<Standing>, ProfilerError> {
+        let random = &mut self.bench.random;
+        Ok(plan(room, self.equal, &mut || random.u16(PRIORITIES_FROM..60_000))?)
+    }
+
+    fn priority(&mut self) -> u16 {
+        if self.equal.contains(&Attribute::Priority) {
+            PRIORITY
+        } else {
+            self.bench.random.u16(PRIORITIES_FROM..60_000)
+        }
+    }
+
+    /// Sends packets in the order of their turns.
+    fn send(&mut self, rules: &[Rule], standings: &[Standing]) -> Result<(), ProfilerError> {
+        let mut turns: Vec<usize> = (0..rules.len()).filter(|at| standings[*at].used > 0).collect();
+        turns.sort_by_key(|at| standings[*at].used);
+        let gap = (self.bench.forwarding() * 4).max(self.bench.settings.finest * 5);
+        let bytes = |standing: &Standing| u32::try_from(standing.traffic).unwrap_or(SHORTEST);
+        let packets: Vec<Planned> =
+            turns.into_iter().map(|at| Planned { rule: rules[at], bytes: bytes(&standings[at]), gap }).collect();
+        self.bench.delays(&packets).map(drop)
+    }
+
+    fn probe(&mut self, rules: &[Rule], standings: &[Standing]) -> Result<Vec<Probed>, ProfilerError> {
+        let delays = once(self.bench, rules, self.spacing)?;
+        let probed = delays.into_iter().zip(standings).filter_map(|(delay, standing)| {
+            delay.map(|delay| Probed { standing: *standing, slow: self.sizes.level(delay) > 0 })
+        });
+        Ok(probed.collect())
+    }
+}
+
+fn rules(standings: &[Standing]) -> Vec<Rule> {
+    let rule = |(at, standing): (u32, &Standing)| Rule {
+        number: number(0, at),
+        priority: standing.priority,
+        kind: MatchKind::L2L3,
+    };
+    (0..).zip(standings).map(rule).collect()
+}
+
+fn keep(store: &mut Store, round: u32, experiment: &'static str, probed: &[Probed]) -> Result<(), ProfilerError> {
+    for probe in probed {
+        store.write(&Row::Standing { round, experiment, probe: *probe })?;
+    }
+    Ok(())
+}
+
+/// What decided who went.
+enum Decided {
+    By(Rank),
+    /// Who came last found no room.
+    Newest,
+    No(Inference),
+}
+
+fn decided(probed: &[Probed], room: u64) -> Result<Decided, ProfilerError> {
+    let is_new = |probe: &Probed| probe.standing.modified > room;
+    let wrong = probed.iter().filter(|probe| probe.slow != is_new(probe)).count();
+    if wrong * 20 <= probed.len() {
+        return Ok(Decided::Newest);
+    }
+    let inference = infer(probed)?;
+    Ok(match inference.found {
+        Some(rank) => Decided::By(rank),
+        None => Decided::No(inference),
+    })
+}
+
+/// The rank by which packets bring entries back, if they do.
+fn by_packets(probed: &[Probed]) -> Result<Option<Rank>, ProfilerError> {
+    let inference = infer(probed)?;
+    Ok(inference.found.filter(|rank| matches!(rank.attribute, Attribute::Used | Attribute::Traffic)))
+}
+
+fn undetermined(inference: &Inference) -> String {
+    let best = inference.scores.first();
+    let best = best.map_or_else(String::new, |score| {
+        let Rank { attribute, evicts } = score.rank;
+        format!(": nearest is {evicts:?} {attribute:?}, which agrees to {:.0} %", score.jaccard * 100.0).to_lowercase()
+    });
+    format!("policy: undetermined{best}")
+}

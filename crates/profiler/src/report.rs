@@ -1,0 +1,164 @@
+//! What was measured, in words and for programs; the profile beside it has the parameters.
+use crate::Measurement;
+use crate::data::Throughput;
+use serde::Serialize;
+use std::fmt::Write as _;
+use weir_model::fit::order::Middle;
+use weir_openflow::Version;
+use weir_units::Seconds;
+
+/// Half of the values are below the first number, 95 of 100 below the second, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// The median.
+    pub p50_s: f64,
+    /// The 95th percentile.
+    pub p95_s: f64,
+    /// How many.
+    pub samples: usize,
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Option<Spread> {
+        values.sort_by(f64::total_cmp);
+        let at =
+            |percent: usize| values.get((values.len() * percent / 100).min(values.len().saturating_sub(1))).copied();
+        Some(Spread { p50_s: at(50)?, p95_s: at(95)?, samples: values.len() })
+    }
+
+    fn text(&self) -> String {
+        format!("{} (95 %: {}), {} samples", Seconds(self.p50_s), Seconds(self.p95_s), self.samples)
+    }
+}
+
+/// Messages of a kind and size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MessageTimes {
+    /// Its kind.
+    pub message: String,
+    /// Bytes of the packet, or entries.
+    pub size: u32,
+    /// How long they took.
+    pub times: Spread,
+    /// How many did not come.
+    pub lost: usize,
+}
+
+/// How well the fit meets what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Quality {
+    /// Share of the variance of bursts' times that it explains.
+    pub r2: f64,
+    /// Median of how far it is off, as a share.
+    pub error: f64,
+    /// Bursts.
+    pub samples: usize,
+}
+
+/// A measurement in short.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// What the switch says it is.
+    pub device: String,
+    /// The version that its channel speaks.
+    pub version: Option<Version>,
+    /// Its ports behind the interfaces.
+    pub ports: Vec<u32>,
+    /// Entries that were added to look for levels, and whether the switch said that it is full.
+    pub entries: Option<(u64, bool)>,
+    /// Bursts of commands that were timed.
+    pub bursts: usize,
+    /// How well costs fit.
+    pub fit: Option<Quality>,
+    /// Messages.
+    pub messages: Vec<MessageTimes>,
+    /// How much later barriers were answered than packets showed that commands were done; below 0: before.
+    pub barrier_lag_s: Option<f64>,
+    /// The highest rates without loss.
+    pub throughput: Vec<Throughput>,
+    /// What to know about it.
+    pub notes: Vec<String>,
+}
+
+impl Measurement {
+    /// The measurement in short.
+    pub fn summary(&self) -> Summary {
+        let mut messages: Vec<MessageTimes> = Vec::new();
+        let mut kinds: Vec<(&str, u32)> = self.messages.iter().map(|row| (row.message.as_str(), row.size)).collect();
+        kinds.dedup();
+        for (message, size) in kinds {
+            let rows = || self.messages.iter().filter(|row| row.message == message && row.size == size);
+            if let Some(times) = Spread::of(rows().filter_map(|row| row.delay_s).collect()) {
+                let lost = rows().filter(|row| row.delay_s.is_none()).count();
+                messages.push(MessageTimes { message: message.to_owned(), size, times, lost });
+            }
+        }
+        let lags: Vec<f64> = self.timed.iter().map(crate::control::Timed::lag_s).collect();
+        Summary {
+            device: self.device.clone(),
+            version: self.version,
+            ports: self.ports.iter().map(|port| port.0).collect(),
+            entries: self.sizes.as_ref().map(|sizes| (sizes.entries, sizes.is_full)),
+            bursts: self.timed.len(),
+            fit: self.costs.as_ref().map(|costs| Quality {
+                r2: costs.fitted.r2,
+                error: costs.fitted.error,
+                samples: costs.fitted.samples,
+            }),
+            messages,
+            barrier_lag_s: Middle::of(&lags).ok().map(|middle| middle.median),
+            throughput: self.throughput.clone(),
+            notes: self.notes(),
+        }
+    }
+}
+
+impl Summary {
+    /// In words, a line for each thing.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let version = self.version.map_or("?", Version::name);
+        let ports = self.ports.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "{} (OpenFlow {version}), interfaces lead to ports {ports}", self.device);
+        if let Some((entries, is_full)) = self.entries {
+            let end = if is_full { "then it was full" } else { "no end was found" };
+            let _ = writeln!(text, "entries        {entries} were taken, {end}");
+        }
+        if let Some(Quality { r2, error, samples }) = self.fit {
+            let _ = writeln!(
+                text,
+                "commands       {samples} bursts fitted with R2 {r2:.4}; half of them are met to {:.1} %",
+                error * 100.0
+            );
+        }
+        if let Some(lag) = self.barrier_lag_s {
+            let (size, when) = (Seconds(lag.abs()), if lag < 0.0 { "before" } else { "after" });
+            let _ = writeln!(
+                text,
+                "barriers       answered {size} {when} packets show that commands are done, in the median"
+            );
+        }
+        for MessageTimes { message, size, times, lost } in &self.messages {
+            let of = match message.as_str() {
+                "echo" => String::new(),
+                "statistics" => format!(" of {size} entries"),
+                _ => format!(" of {size} bytes"),
+            };
+            let lost = if *lost > 0 { format!(", {lost} lost") } else { String::new() };
+            let _ = writeln!(text, "{:14} {}{lost}", format!("{message}{of}"), times.text());
+        }
+        for Throughput { bytes, pps, sender_bound, packets, loss_below, delays_s } in &self.throughput {
+            let bound = if *sender_bound { " (more could not be sent)" } else { "" };
+            let delays = delays_s.iter().map(|(share, s)| format!("{} at {:.0} %", Seconds(*s), share * 100.0));
+            let delays = delays.collect::<Vec<_>>().join(", ");
+            let _ = writeln!(
+                text,
+                "throughput     {pps:.0} packets of {bytes} bytes a second without loss{bound}: {packets} sent, less than {loss_below:.1e} lost for certain; delay {delays}"
+            );
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "note: {note}");
+        }
+        text
+    }
+}

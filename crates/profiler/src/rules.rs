@@ -1,0 +1,138 @@
+//! Flow entries that are measured, and the packets that they match: a number tells each from the others.
+use std::net::Ipv4Addr;
+use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo};
+use weir_packet::craft::Craft;
+use weir_packet::field::eth_type;
+use weir_packet::{Field, MacAddr};
+use weir_profile::MatchKind;
+use weir_traffic::{Probe, probe};
+
+/// Entries of one group, which one command can delete, at most.
+pub const GROUP_ENTRIES: u32 = 1 << 16;
+/// Groups.
+pub const GROUPS: u32 = 256;
+/// Ethernet, IPv4 and UDP headers.
+const HEADERS: usize = 42;
+/// Length of the shortest packet that has room for its mark.
+pub const SHORTEST: u32 = (HEADERS + probe::BYTES) as u32;
+const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 1]);
+/// Of the network for benchmarks (RFC 2544, appendix C.2.2).
+const SOURCE_IP: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+/// The port that discards.
+const DISCARD: u16 = 9;
+
+/// A flow entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rule {
+    /// Its number: the upper byte of 24 bits is its group.
+    pub number: u32,
+    /// Its priority.
+    pub priority: u16,
+    /// What it looks at, beside the input port and the EtherType.
+    pub kind: MatchKind,
+}
+
+/// The number of an entry of a group.
+pub fn number(group: u32, at: u32) -> u32 {
+    ((group % GROUPS) << 16) | (at % GROUP_ENTRIES)
+}
+
+impl Rule {
+    fn mac(&self) -> MacAddr {
+        let [_, group, high, low] = self.number.to_be_bytes();
+        MacAddr([2, 0x77, 0, group, high, low])
+    }
+
+    fn ip(&self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(0x0a00_0000 | self.number)
+    }
+
+    fn matching(&self, in_port: PortNo) -> Match {
+        let any = Match::any().with(Field::InPort, in_port.0).with(Field::EthType, eth_type::IPV4);
+        let [a, b, c, d, e, f] = self.mac().0;
+        let mac = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        match self.kind {
+            MatchKind::L2 => any.with(Field::EthDst, mac),
+            MatchKind::L3 => any.with(Field::Ipv4Dst, self.ip().to_bits()),
+            MatchKind::L2L3 => any.with(Field::EthDst, mac).with(Field::Ipv4Dst, self.ip().to_bits()),
+        }
+    }
+
+    /// Adds it: packets from one port go to another.
+    pub fn add(&self, in_port: PortNo, out: PortNo) -> FlowMod {
+        let actions = vec![Action::Output { port: out, max_len: 0 }];
+        FlowMod::add(self.priority, self.matching(in_port), vec![Instruction::ApplyActions(actions)])
+    }
+
+    /// Lets its packets go to another port.
+    pub fn modify(&self, in_port: PortNo, out: PortNo) -> FlowMod {
+        FlowMod { command: FlowCommand::ModifyStrict, ..self.add(in_port, out) }
+    }
+
+    /// Deletes it alone.
+    pub fn delete(&self, in_port: PortNo) -> FlowMod {
+        let only = FlowMod::add(self.priority, self.matching(in_port), Vec::new());
+        FlowMod { command: FlowCommand::DeleteStrict, ..only }
+    }
+
+    /// A packet of so many bytes that it matches, carrying a mark.
+    pub fn packet(&self, bytes: u32, mark: &Probe) -> Vec<u8> {
+        let craft = Craft::ethernet(self.mac(), SOURCE).ipv4(SOURCE_IP, self.ip()).udp(1024, DISCARD);
+        let mut payload = mark.bytes().to_vec();
+        payload.resize((bytes.max(SHORTEST) as usize) - HEADERS, 0);
+        craft.payload(&payload).build()
+    }
+}
+
+/// Deletes all entries of a group that look at IP addresses.
+pub fn delete_group(group: u32) -> FlowMod {
+    let prefix = Match::any().with(Field::EthType, eth_type::IPV4).with_masked(
+        Field::Ipv4Dst,
+        0x0a00_0000 | number(group, 0),
+        0xffff_0000_u32,
+    );
+    FlowMod { command: FlowCommand::Delete, ..FlowMod::add(0, prefix, Vec::new()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_packet::parse;
+
+    const MARK: Probe = Probe { run: 1, sequence: 2, sent_ns: 3, is_new_flow: false, counts: true, is_wall: false };
+
+    #[test]
+    fn packets_match_their_entry_and_no_other() {
+        let port = PortNo(1);
+        for kind in MatchKind::ALL {
+            let rule = |number| Rule { number, priority: 7, kind };
+            let (one, other) = (rule(number(3, 700)), rule(number(4, 700)));
+            let key = parse::parse(&one.packet(128, &MARK), port).unwrap().key;
+            let hits = |rule: &Rule| {
+                let (value, mask) = rule.add(port, PortNo(2)).matching.key_and_mask().unwrap();
+                key.matches(&value, &mask)
+            };
+            assert!(hits(&one) && !hits(&other), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_groups_prefix_covers_it_alone() {
+        let rule = |group| Rule { number: number(group, 5), priority: 7, kind: MatchKind::L3 };
+        let (value, mask) = delete_group(200).matching.key_and_mask().unwrap();
+        let covers =
+            |group| rule(group).add(PortNo(1), PortNo(2)).matching.key_and_mask().unwrap().0.matches(&value, &mask);
+        assert!(covers(200) && !covers(201));
+    }
+
+    #[test]
+    fn packets_have_their_length_and_carry_their_mark() {
+        let rule = Rule { number: 9, priority: 1, kind: MatchKind::L2 };
+        for bytes in [60, 64, 128, 1514] {
+            let packet = rule.packet(bytes, &MARK);
+            assert_eq!(packet.len(), bytes as usize);
+            assert_eq!(Probe::find(&packet, Some(1)), Some(MARK));
+            assert_eq!(weir_packet::checksum::verify(&packet), Ok(()));
+        }
+    }
+}

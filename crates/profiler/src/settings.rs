@@ -1,0 +1,186 @@
+//! How a switch is measured: how long, how finely, at which sizes.
+use crate::ProfilerError;
+use crate::rules::{GROUP_ENTRIES, Rule};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use weir_model::fit::control::Order;
+use weir_profile::MatchKind;
+
+/// Numbers of entries in a grid at most: some are added beside them.
+const MAX_ENTRIES: u32 = GROUP_ENTRIES - 4096;
+
+/// How a switch is measured, whatever is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// How long the switch may take over anything.
+    pub patience: Duration,
+    /// Times between the packets that watch entries are this share of the time that has passed.
+    pub resolution: f64,
+    /// The shortest time between them.
+    pub finest: Duration,
+    /// The longest.
+    pub coarsest: Duration,
+    /// An entry whose packets stay away for so long is gone.
+    pub grace: Duration,
+    /// What random choices come from.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            patience: Duration::from_secs(60),
+            resolution: 1.0 / 200.0,
+            finest: Duration::from_micros(20),
+            coarsest: Duration::from_millis(20),
+            grace: Duration::from_millis(20),
+            seed: 1,
+        }
+    }
+}
+
+impl Settings {
+    /// For packets that no entry is to match.
+    pub(crate) fn any_rule() -> Rule {
+        Rule { number: 0xff_ffff, priority: 0, kind: MatchKind::L2L3 }
+    }
+}
+
+/// In which order of priorities entries are added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priorities {
+    /// All have the same.
+    Same,
+    /// Each is higher than those before.
+    Ascending,
+    /// Each is lower.
+    Descending,
+    /// They are drawn.
+    Random,
+}
+
+impl Priorities {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Priorities::Same => "same",
+            Priorities::Ascending => "ascending",
+            Priorities::Descending => "descending",
+            Priorities::Random => "random",
+        }
+    }
+
+    /// The order that the models' fits know; none for random ones.
+    pub fn order(self) -> Option<Order> {
+        match self {
+            Priorities::Same => Some(Order::Same),
+            Priorities::Ascending => Some(Order::Ascending),
+            Priorities::Descending => Some(Order::Descending),
+            Priorities::Random => None,
+        }
+    }
+}
+
+/// What is measured, at which sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    /// Orders of priorities.
+    pub priorities: Vec<Priorities>,
+    /// Entries that are there, rising.
+    pub entries: Vec<u32>,
+    /// Commands of a burst, rising.
+    pub batches: Vec<u32>,
+    /// Entries that one command deletes.
+    pub deletions: Vec<u32>,
+    /// How often each is repeated.
+    pub runs: u32,
+    /// Entries that are added at most to find how many there is room for.
+    pub entries_max: u32,
+    /// Commands that a batch is looked for at most.
+    pub batch_max: u32,
+    /// Milliseconds between packets that look for levels of tables.
+    pub spacing_ms: u32,
+    /// Messages of each kind.
+    pub messages: u32,
+    /// Packets of each measurement of delay.
+    pub packets: u32,
+    /// Lengths of packets, in bytes.
+    pub bytes: Vec<u32>,
+    /// Microseconds between packets.
+    pub gaps_us: Vec<u32>,
+    /// Milliseconds of a trial of throughput; 0 for none.
+    pub trial_ms: u32,
+}
+
+impl Grid {
+    /// The published grid, and more: an hour on a switch that takes milliseconds.
+    pub fn full() -> Grid {
+        use Priorities::{Ascending, Descending, Random, Same};
+        Grid {
+            priorities: vec![Same, Ascending, Descending, Random],
+            entries: vec![1, 5, 10, 20, 50, 100, 500, 1000, 2000, 3000, 4000, 5000, 6000, 7000],
+            batches: vec![1, 3, 5, 10, 20, 50, 80, 100],
+            deletions: vec![1, 10, 50, 100, 500, 1000],
+            runs: 10,
+            entries_max: 10_000,
+            batch_max: 1024,
+            spacing_ms: 10,
+            messages: 200,
+            packets: 100,
+            bytes: vec![64, 128, 256, 512, 1024, 1500],
+            gaps_us: vec![100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000],
+            trial_ms: 2000,
+        }
+    }
+
+    /// Minutes.
+    pub fn quick() -> Grid {
+        use Priorities::{Ascending, Descending, Same};
+        Grid {
+            priorities: vec![Same, Ascending, Descending],
+            entries: vec![1, 50, 200, 500, 1000],
+            batches: vec![1, 5, 20, 50],
+            deletions: vec![1, 10, 100],
+            runs: 5,
+            entries_max: 2000,
+            batch_max: 128,
+            spacing_ms: 4,
+            messages: 50,
+            packets: 50,
+            bytes: vec![64, 512, 1500],
+            gaps_us: vec![100, 1000, 10_000, 50_000],
+            trial_ms: 300,
+        }
+    }
+
+    /// # Errors
+    /// What cannot be, by name.
+    pub fn check(&self) -> Result<(), ProfilerError> {
+        let rising = |what: &str, list: &[u32], least: u32, most: u32| {
+            let is_right = !list.is_empty()
+                && list.windows(2).all(|pair| pair[0] < pair[1])
+                && list.iter().all(|value| (least..=most).contains(value));
+            let found = list.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            let expected = format!("rising numbers of {least} to {most}");
+            if is_right { Ok(()) } else { Err(ProfilerError::wrong(format!("grid: {what}"), found, expected)) }
+        };
+        rising("entries", &self.entries, 1, MAX_ENTRIES)?;
+        rising("batches", &self.batches, 1, 4096)?;
+        rising("deletions", &self.deletions, 1, MAX_ENTRIES)?;
+        rising("bytes", &self.bytes, crate::rules::SHORTEST, 9000)?;
+        rising("gaps_us", &self.gaps_us, 10, 10_000_000)?;
+        rising("runs", &[self.runs], 1, 1000)?;
+        rising("entries_max", &[self.entries_max], 16, MAX_ENTRIES)?;
+        rising("batch_max", &[self.batch_max], 2, 4096)?;
+        rising("spacing_ms", &[self.spacing_ms], 1, 10_000)?;
+        rising("messages", &[self.messages], 4, 100_000)?;
+        rising("packets", &[self.packets], 4, 100_000)?;
+        rising("trial_ms", &[self.trial_ms], 0, 60_000)?;
+        if self.priorities.is_empty() {
+            return Err(ProfilerError::wrong("grid: priorities", "none", "one order or more, such as same"));
+        }
+        Ok(())
+    }
+}

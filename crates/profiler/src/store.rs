@@ -1,0 +1,267 @@
+//! Raw runs, written as they come, one file for each kind; and what was found so far, so that a measurement can go on where it was stopped.
+use crate::control::{Command, Timed};
+use crate::{Grid, Priorities, ProfilerError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use weir_model::fit::cache_policy::Probed;
+
+/// Longest file of runs that is read again.
+const MAX_FILE: u64 = 1 << 28;
+
+/// A raw measurement.
+#[derive(Debug, Clone)]
+pub(crate) enum Row<'a> {
+    /// An entry's packet, looking for levels.
+    Probe { run: u32, entry: u64, delay_s: Option<f64> },
+    /// An entry of an experiment that looks for a policy.
+    Standing { round: u32, experiment: &'static str, probe: Probed },
+    /// A burst that looks for batches: when its first command was done.
+    Apart { commands: u32, apart_s: f64, run: u32, first_s: f64 },
+    /// A burst of the control plane's grid.
+    Timed(&'a Timed),
+    /// A message.
+    Message(&'a MessageRow),
+    /// A packet.
+    Delay(&'a DelayRow),
+    /// A trial of throughput.
+    Trial(&'a TrialRow),
+}
+
+/// How long a message took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageRow {
+    /// `packet_in`, `packet_out`, `echo` or `statistics`.
+    pub message: String,
+    /// Bytes of its packet; for statistics, entries that were there.
+    pub size: u32,
+    /// Which one of its kind, from 0.
+    pub run: u32,
+    /// Seconds; none if it did not come.
+    pub delay_s: Option<f64>,
+}
+
+/// How long a packet took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DelayRow {
+    /// The level of its entry, from 0.
+    pub level: usize,
+    /// What the entry looks at: `l2`, `l3` or `l2l3`.
+    pub kind: String,
+    /// Entries in the level.
+    pub entries: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// Microseconds since the one before.
+    pub gap_us: u32,
+    /// Which one of its case, from 0.
+    pub packet: u32,
+    /// Seconds; none if it was lost.
+    pub delay_s: Option<f64>,
+}
+
+/// A trial of throughput.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRow {
+    /// Length of packets.
+    pub bytes: u32,
+    /// Packets a second that were to be sent.
+    pub asked_pps: f64,
+    /// Packets a second that were sent.
+    pub sent_pps: f64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that did not come.
+    pub lost: u64,
+    /// Mean delay in seconds; none if no packet came.
+    pub mean_delay_s: Option<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ControlRow {
+    command: Command,
+    priorities: Priorities,
+    entries: u64,
+    batch: u32,
+    run: u32,
+    low_s: f64,
+    high_s: f64,
+    barrier_s: f64,
+    reordered: bool,
+    terms: String,
+}
+
+/// Where raw runs go.
+#[derive(Debug, Default)]
+pub struct Store {
+    folder: Option<PathBuf>,
+    writers: BTreeMap<&'static str, csv::Writer<File>>,
+}
+
+impl Store {
+    /// They are not kept.
+    pub fn none() -> Store {
+        Store::default()
+    }
+
+    /// They go to a folder, which is made if it is not there. One that has runs of the same grid is gone on with.
+    ///
+    /// # Errors
+    /// It cannot be made or read, or has runs of another grid.
+    pub fn folder(folder: &Path, grid: &Grid) -> Result<Store, ProfilerError> {
+        let file = |path: &Path, problem: String| ProfilerError::File { path: path.display().to_string(), problem };
+        std::fs::create_dir_all(folder).map_err(|error| file(folder, format!("making the folder: {error}")))?;
+        let path = folder.join("grid.toml");
+        let text = toml::to_string(grid).map_err(|error| file(&path, error.to_string()))?;
+        match std::fs::read_to_string(&path) {
+            Ok(there) if there == text => {}
+            Ok(_) => {
+                let problem = "found runs of another grid, expected those of this one; give another --out, or the grid they were measured with";
+                return Err(file(&path, problem.to_owned()));
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::write(&path, text).map_err(|error| file(&path, format!("writing it: {error}")))?;
+            }
+            Err(error) => return Err(file(&path, format!("reading it: {error}"))),
+        }
+        Ok(Store { folder: Some(folder.to_owned()), writers: BTreeMap::new() })
+    }
+
+    /// Where they go.
+    pub fn path(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    pub(crate) fn write(&mut self, row: &Row<'_>) -> Result<(), ProfilerError> {
+        match row {
+            Row::Probe { run, entry, delay_s } => {
+                self.line("probes", &["run", "entry", "delay_s"], (run, entry, delay_s))
+            }
+            Row::Standing { round, experiment, probe } => {
+                let Probed { standing, slow } = probe;
+                let names = ["round", "experiment", "modified", "used", "traffic", "priority", "slow"];
+                let values =
+                    (round, experiment, standing.modified, standing.used, standing.traffic, standing.priority, slow);
+                self.line("policy", &names, values)
+            }
+            Row::Apart { commands, apart_s, run, first_s } => {
+                self.line("batches", &["commands", "apart_s", "run", "first_s"], (commands, apart_s, run, first_s))
+            }
+            Row::Timed(timed) => self.line("control", &[], ControlRow::of(timed)),
+            Row::Message(row) => self.line("messages", &[], row),
+            Row::Delay(row) => self.line("delays", &[], row),
+            Row::Trial(row) => self.line("trials", &[], row),
+        }
+    }
+
+    /// Adds a line to a file; `names` is its first one if the row does not say it.
+    fn line(&mut self, file: &'static str, names: &[&str], row: impl Serialize) -> Result<(), ProfilerError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let path = folder.join(file).with_extension("csv");
+        let failed = |problem: String| ProfilerError::File { path: path.display().to_string(), problem };
+        if !self.writers.contains_key(file) {
+            let opened = OpenOptions::new().create(true).append(true).open(&path);
+            let opened = opened.map_err(|error| failed(format!("opening it: {error}")))?;
+            let is_new = opened.metadata().map_or(true, |data| data.len() == 0);
+            let mut writer = csv::WriterBuilder::new().has_headers(is_new && names.is_empty()).from_writer(opened);
+            if is_new && !names.is_empty() {
+                writer.write_record(names).map_err(|error| failed(error.to_string()))?;
+            }
+            self.writers.insert(file, writer);
+        }
+        let Some(writer) = self.writers.get_mut(file) else { return Ok(()) };
+        writer.serialize(row).map_err(|error| failed(format!("writing to it: {error}")))?;
+        writer.flush().map_err(|error| failed(format!("writing to it: {error}")))
+    }
+
+    /// Rows that are there from before. A last line that was cut short is left out.
+    fn rows<T: DeserializeOwned>(&self, file: &str) -> Result<Vec<T>, ProfilerError> {
+        let Some(folder) = &self.folder else { return Ok(Vec::new()) };
+        let path = folder.join(file).with_extension("csv");
+        let failed = |problem: String| ProfilerError::File { path: path.display().to_string(), problem };
+        match std::fs::metadata(&path) {
+            Err(_) => return Ok(Vec::new()),
+            Ok(data) if data.len() > MAX_FILE => {
+                return Err(failed(format!("found {} bytes, expected at most {MAX_FILE}", data.len())));
+            }
+            Ok(_) => {}
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| failed(format!("reading it: {error}")))?;
+        let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+        let mut reader = csv::Reader::from_reader(whole.as_bytes());
+        reader.deserialize().collect::<Result<Vec<T>, _>>().map_err(|error| failed(error.to_string()))
+    }
+
+    pub(crate) fn timed(&self) -> Result<Vec<Timed>, ProfilerError> {
+        let rows: Vec<ControlRow> = self.rows("control")?;
+        let wrong = |problem| ProfilerError::File { path: "control.csv".to_owned(), problem };
+        rows.into_iter().map(|row| row.timed().map_err(wrong)).collect()
+    }
+
+    pub(crate) fn messages(&self) -> Result<Vec<MessageRow>, ProfilerError> {
+        self.rows("messages")
+    }
+
+    pub(crate) fn delays(&self) -> Result<Vec<DelayRow>, ProfilerError> {
+        self.rows("delays")
+    }
+
+    pub(crate) fn trials(&self) -> Result<Vec<TrialRow>, ProfilerError> {
+        self.rows("trials")
+    }
+
+    /// Keeps what was found, under a name.
+    pub(crate) fn keep<T: Serialize>(&self, name: &str, found: &T) -> Result<(), ProfilerError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let path = folder.join(name).with_extension("json");
+        let failed = |problem: String| ProfilerError::File { path: path.display().to_string(), problem };
+        let text = serde_json::to_string_pretty(found).map_err(|error| failed(error.to_string()))?;
+        std::fs::write(&path, text + "\n").map_err(|error| failed(format!("writing it: {error}")))
+    }
+
+    /// What was found before, under a name.
+    pub(crate) fn kept<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ProfilerError> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let path = folder.join(name).with_extension("json");
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+        let failed = |error: serde_json::Error| ProfilerError::File {
+            path: path.display().to_string(),
+            problem: error.to_string(),
+        };
+        serde_json::from_str(&text).map(Some).map_err(failed)
+    }
+}
+
+impl ControlRow {
+    fn of(timed: &Timed) -> ControlRow {
+        ControlRow {
+            command: timed.command,
+            priorities: timed.priorities,
+            entries: timed.entries,
+            batch: timed.batch,
+            run: timed.run,
+            low_s: timed.low_s,
+            high_s: timed.high_s,
+            barrier_s: timed.barrier_s,
+            reordered: timed.reordered,
+            terms: timed.terms.to_string(),
+        }
+    }
+
+    fn timed(self) -> Result<Timed, String> {
+        Ok(Timed {
+            command: self.command,
+            priorities: self.priorities,
+            entries: self.entries,
+            batch: self.batch,
+            run: self.run,
+            low_s: self.low_s,
+            high_s: self.high_s,
+            barrier_s: self.barrier_s,
+            reordered: self.reordered,
+            terms: self.terms.parse()?,
+        })
+    }
+}

@@ -1,0 +1,280 @@
+//! A switch in virtual time that behaves as a profile says: what measuring is tested against, since its truth is known and no machine disturbs it.
+//!
+//! The times are those of [`weir_timing::Stage`], the same code that the live switch and simulations run; what entries do to packets is as little as measuring
+//! needs: one table, output to a port, to the input port or to the controller.
+mod flows;
+
+use crate::ProfilerError;
+use crate::device::{Device, Seen};
+use flows::Flows;
+use std::collections::VecDeque;
+use weir_openflow::model::error::FlowModFailed;
+use weir_openflow::model::multipart::{AggregateStats, Desc, MultipartReply, ReplyBody, RequestBody};
+use weir_openflow::model::{
+    Body, Bytes, ErrorMessage, FlowMod, Match, Message, PacketIn, PacketInReason, PacketOut, PortDesc, PortNo, TableId,
+    Version,
+};
+use weir_packet::{Field, MacAddr};
+use weir_profile::Profile;
+use weir_timing::{Part, Passing, Stage};
+use weir_units::Instant;
+
+/// What the stage holds back.
+#[derive(Debug)]
+enum Held {
+    FlowMod(u32, Box<FlowMod>),
+    Barrier(u32),
+    /// A frame on its way out, by a port's number; to the controller with its input port.
+    Frame {
+        in_port: PortNo,
+        out: PortNo,
+        bytes: Vec<u8>,
+    },
+    PacketOut(Box<PacketOut>),
+}
+
+/// How a switch misbehaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Faults {
+    /// The channel ends when so many messages have come.
+    pub ends_after: Option<u64>,
+    /// Nothing that comes after so many messages is answered or carried out.
+    pub hangs_after: Option<u64>,
+    /// Frames of the interfaces lead to the ports the other way round.
+    pub crossed: bool,
+}
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct VirtualSwitch {
+    now: Instant,
+    interfaces: usize,
+    stage: Stage<Held>,
+    flows: Flows,
+    came: VecDeque<Seen>,
+    faults: Faults,
+    messages: u64,
+}
+
+impl VirtualSwitch {
+    /// A switch with a profile that takes time; the same seed gives the same times.
+    ///
+    /// # Errors
+    /// The profile takes no time, or has parts that only formulas know.
+    pub fn new(profile: &Profile, interfaces: usize, seed: u64) -> Result<VirtualSwitch, ProfilerError> {
+        let stage = Stage::new(profile, seed)?
+            .ok_or_else(|| ProfilerError::wrong("profile", &profile.name, "one that takes time: not a native one"))?;
+        Ok(VirtualSwitch {
+            now: Instant::ZERO,
+            interfaces,
+            stage,
+            flows: Flows::default(),
+            came: VecDeque::new(),
+            faults: Faults::default(),
+            messages: 0,
+        })
+    }
+
+    /// The same switch with faults.
+    #[must_use]
+    pub fn with(self, faults: Faults) -> VirtualSwitch {
+        VirtualSwitch { faults, ..self }
+    }
+
+    /// Entries that it has.
+    pub fn entries(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Messages that came.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    fn port(&self, interface: usize) -> PortNo {
+        let at = if self.faults.crossed { self.interfaces - 1 - interface } else { interface };
+        PortNo(u32::try_from(at + 1).unwrap_or(u32::MAX))
+    }
+
+    fn interface(&self, port: PortNo) -> Option<usize> {
+        (0..self.interfaces).find(|interface| self.port(*interface) == port)
+    }
+
+    fn say(&mut self, at: Instant, xid: u32, body: Body) {
+        self.came.push_back(Seen::Message { at, message: Message { xid, body } });
+    }
+
+    fn take(&mut self, message: &Message) {
+        let (now, xid) = (self.now, message.xid);
+        match &message.body {
+            Body::FlowMod(flow) => self.stage.command(now, Held::FlowMod(xid, Box::new(flow.clone()))),
+            Body::BarrierRequest => self.stage.barrier(now, Held::Barrier(xid)),
+            Body::EchoRequest(data) => self.say(now, xid, Body::EchoReply(data.clone())),
+            Body::PacketOut(out) => {
+                let bytes = u32::try_from(out.data.0.len()).unwrap_or(u32::MAX);
+                if let Ok(Some(Held::PacketOut(out))) =
+                    self.stage.packet_out(now, bytes, Held::PacketOut(Box::new(out.clone())))
+                {
+                    self.carry_out(now, *out);
+                }
+            }
+            Body::MultipartRequest(request) => {
+                if let Some(body) = self.statistics(&request.body) {
+                    self.say(now, xid, Body::MultipartReply(MultipartReply { more: false, body }));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn statistics(&self, request: &RequestBody) -> Option<ReplyBody> {
+        match request {
+            RequestBody::Desc => {
+                let text = |text: &str| text.to_owned();
+                Some(ReplyBody::Desc(Desc {
+                    mfr_desc: text("weir"),
+                    hw_desc: text("virtual time"),
+                    sw_desc: text(env!("CARGO_PKG_VERSION")),
+                    serial_num: String::new(),
+                    dp_desc: String::new(),
+                }))
+            }
+            RequestBody::PortDesc(_) => {
+                let port = |interface| {
+                    let number = self.port(interface);
+                    PortDesc::new(number, MacAddr([2, 0, 0, 0, 0, number.0.to_be_bytes()[3]]), format!("p{number}"))
+                };
+                Some(ReplyBody::PortDesc((0..self.interfaces).map(port).collect()))
+            }
+            RequestBody::Aggregate(_) => Some(ReplyBody::Aggregate(AggregateStats {
+                flow_count: u32::try_from(self.flows.len()).unwrap_or(u32::MAX),
+                ..AggregateStats::default()
+            })),
+            RequestBody::Flow(_) => Some(ReplyBody::Flow(Vec::new())),
+            _ => None,
+        }
+    }
+
+    /// A frame comes in: what the tables say is decided now, and done when the data path is through with it.
+    fn enter(&mut self, in_port: PortNo, bytes: &[u8]) {
+        let Some(found) = self.flows.find(in_port, bytes) else { return };
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let level = self.stage.tables().map_or(0, |tables| {
+            tables.matched(found.name, length);
+            tables.level_of(found.name).unwrap_or(0)
+        });
+        let Some(out) = found.out else { return };
+        let passing = Passing { level, kind: found.kind, bytes: length };
+        // One that finds no room is lost, as the stage counts.
+        let _ = self.stage.packet(self.now, passing, Held::Frame { in_port, out, bytes: bytes.to_vec() });
+    }
+
+    fn carry_out(&mut self, at: Instant, out: PacketOut) {
+        for port in flows::outputs(&out.actions) {
+            self.leave(at, out.in_port, port, out.data.0.clone());
+        }
+    }
+
+    fn leave(&mut self, at: Instant, in_port: PortNo, out: PortNo, bytes: Vec<u8>) {
+        let port = if out == PortNo::IN_PORT { in_port } else { out };
+        if let Some(interface) = self.interface(port) {
+            self.came.push_back(Seen::Frame { at, interface, bytes });
+        }
+    }
+
+    fn ask_controller(&mut self, at: Instant, in_port: PortNo, bytes: Vec<u8>) {
+        let packet = PacketIn {
+            buffer_id: None,
+            total_len: u16::try_from(bytes.len()).unwrap_or(u16::MAX),
+            reason: PacketInReason::Action,
+            table: TableId(0),
+            cookie: 0,
+            matching: Match::any().with(Field::InPort, in_port.0),
+            data: Bytes(bytes),
+        };
+        self.say(at, 0, Body::PacketIn(packet));
+    }
+
+    /// Does the next thing whose time has come, if there is one.
+    fn release(&mut self) -> bool {
+        let flows = &self.flows;
+        let mut describe = |held: &Held| match held {
+            Held::FlowMod(_, flow) => flows.work(flow),
+            _ => weir_timing::Work::Nothing,
+        };
+        let Some(released) = self.stage.release(self.now, &mut describe) else { return false };
+        let due = released.due;
+        match (released.part, released.item) {
+            (Part::Command, Held::FlowMod(_, flow)) => {
+                self.flows.apply(&flow, self.stage.tables());
+            }
+            (Part::Refused, Held::FlowMod(xid, _)) => {
+                let error = ErrorMessage { error: FlowModFailed::TableFull.into(), data: Bytes::default() };
+                self.say(due, xid, Body::Error(error));
+            }
+            (Part::Barrier, Held::Barrier(xid)) => self.say(due, xid, Body::BarrierReply),
+            (Part::Data, Held::Frame { in_port, out: PortNo::CONTROLLER, bytes }) => {
+                let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                let held = Held::Frame { in_port, out: PortNo::CONTROLLER, bytes };
+                if let Ok(Some(Held::Frame { bytes, .. })) = self.stage.packet_in(due, length, held) {
+                    self.ask_controller(due, in_port, bytes);
+                }
+            }
+            (Part::PacketIn, Held::Frame { in_port, bytes, .. }) => self.ask_controller(due, in_port, bytes),
+            (Part::Data, Held::Frame { in_port, out, bytes }) => self.leave(due, in_port, out, bytes),
+            (Part::PacketOut, Held::PacketOut(out)) => self.carry_out(due, *out),
+            _ => {}
+        }
+        true
+    }
+}
+
+impl Device for VirtualSwitch {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn interfaces(&self) -> usize {
+        self.interfaces
+    }
+
+    fn version(&self) -> Version {
+        Version::V13
+    }
+
+    fn send(&mut self, messages: &[Message]) -> Result<(), ProfilerError> {
+        for message in messages {
+            self.messages += 1;
+            if self.faults.ends_after.is_some_and(|most| self.messages > most) {
+                let reason = "the switch closed the connection".to_owned();
+                return Err(ProfilerError::Ended { during: "sending messages".to_owned(), reason });
+            }
+            if self.faults.hangs_after.is_none_or(|most| self.messages <= most) {
+                self.take(message);
+            }
+        }
+        Ok(())
+    }
+
+    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<(), ProfilerError> {
+        // What is due before the frame comes is done before it.
+        while self.release() {}
+        self.enter(self.port(interface), frame);
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError> {
+        loop {
+            if let Some(seen) = self.came.pop_front() {
+                return Ok(Some(seen));
+            }
+            let due = self.stage.due();
+            if due > until {
+                self.now = self.now.max(until);
+                return Ok(None);
+            }
+            self.now = self.now.max(due);
+            self.release();
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The entries of a switch in virtual time: found by their masks, one hash for each.
+use std::collections::HashMap;
+use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, PortNo};
+use weir_packet::{Field, FlowKey, FlowMask, parse};
+use weir_profile::MatchKind;
+use weir_timing::{Tables, Work};
+
+/// Entries by what they match.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    masks: Vec<(FlowMask, HashMap<FlowKey, Vec<Entry>>)>,
+    /// Names given so far.
+    named: u64,
+    len: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    name: u64,
+    priority: u16,
+    out: Option<PortNo>,
+}
+
+/// The entry that a packet met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) name: u64,
+    pub(super) kind: MatchKind,
+    pub(super) out: Option<PortNo>,
+}
+
+/// Ports that actions lead to.
+pub(super) fn outputs(actions: &[Action]) -> impl Iterator<Item = PortNo> + '_ {
+    actions.iter().filter_map(|action| match action {
+        Action::Output { port, .. } => Some(*port),
+        _ => None,
+    })
+}
+
+fn output(flow: &FlowMod) -> Option<PortNo> {
+    flow.instructions.iter().find_map(|instruction| match instruction {
+        Instruction::ApplyActions(actions) => outputs(actions).next(),
+        _ => None,
+    })
+}
+
+impl Flows {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The entry of highest priority that a packet matches.
+    pub(super) fn find(&self, in_port: PortNo, bytes: &[u8]) -> Option<Found> {
+        let key = parse::parse(bytes, in_port).ok()?.key;
+        let of_mask = |(mask, entries): &(FlowMask, HashMap<FlowKey, Vec<Entry>>)| {
+            let entry = entries.get(&key.masked(mask))?.iter().max_by_key(|entry| entry.priority)?.clone();
+            Some((entry, *mask))
+        };
+        let (entry, mask) = self.masks.iter().filter_map(of_mask).max_by_key(|(entry, _)| entry.priority)?;
+        let looks_at = |field| mask.get(field) != 0;
+        let kind = MatchKind::of(looks_at(Field::EthDst), looks_at(Field::Ipv4Dst));
+        Some(Found { name: entry.name, kind, out: entry.out })
+    }
+
+    /// What a flow-mod is about, as the entries are now.
+    pub(super) fn work(&self, flow: &FlowMod) -> Work {
+        match flow.command {
+            FlowCommand::Add => Work::Add { priority: flow.priority },
+            FlowCommand::Modify | FlowCommand::ModifyStrict => Work::Modify { entries: self.about(flow) },
+            FlowCommand::Delete | FlowCommand::DeleteStrict => Work::Delete { entries: self.about(flow) },
+        }
+    }
+
+    /// Names of the entries that a flow-mod is about.
+    fn about(&self, flow: &FlowMod) -> Vec<u64> {
+        let Ok((value, bits)) = flow.matching.key_and_mask() else { return Vec::new() };
+        if matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict) {
+            let entries = self.masks.iter().find(|(mask, _)| *mask == bits).and_then(|(_, all)| all.get(&value));
+            let same = entries.into_iter().flatten().filter(|entry| entry.priority == flow.priority);
+            return same.map(|entry| entry.name).collect();
+        }
+        let narrower = self.masks.iter().filter(|(mask, _)| mask.masked(&bits) == bits);
+        let covered = narrower.flat_map(|(_, entries)| entries).filter(|(key, _)| key.matches(&value, &bits));
+        covered.flat_map(|(_, entries)| entries.iter().map(|entry| entry.name)).collect()
+    }
+
+    /// Carries a flow-mod out, and tells the stage's tables.
+    pub(super) fn apply(&mut self, flow: &FlowMod, mut tables: Option<&mut Tables>) {
+        match flow.command {
+            FlowCommand::Add => self.add(flow, tables),
+            FlowCommand::Modify | FlowCommand::ModifyStrict => {
+                let about = self.about(flow);
+                let out = output(flow);
+                let all = self.masks.iter_mut().flat_map(|(_, entries)| entries.values_mut()).flatten();
+                all.filter(|entry| about.contains(&entry.name)).for_each(|entry| entry.out = out);
+                if let Some(tables) = &mut tables {
+                    tables.modified(&about);
+                }
+            }
+            FlowCommand::Delete | FlowCommand::DeleteStrict => {
+                let about: std::collections::HashSet<u64> = self.about(flow).into_iter().collect();
+                if about.is_empty() {
+                    return;
+                }
+                for (_, entries) in &mut self.masks {
+                    entries.retain(|_, list| {
+                        list.retain(|entry| !about.contains(&entry.name));
+                        !list.is_empty()
+                    });
+                }
+                self.len -= about.len();
+                if let Some(tables) = &mut tables {
+                    about.iter().for_each(|name| tables.removed(*name));
+                }
+            }
+        }
+    }
+
+    /// One with the same match and priority is replaced, and keeps its name.
+    fn add(&mut self, flow: &FlowMod, tables: Option<&mut Tables>) {
+        let Ok((value, bits)) = flow.matching.key_and_mask() else { return };
+        let at = self.masks.iter().position(|(mask, _)| *mask == bits).unwrap_or_else(|| {
+            self.masks.push((bits, HashMap::new()));
+            self.masks.len() - 1
+        });
+        let list = self.masks[at].1.entry(value).or_default();
+        let (priority, out) = (flow.priority, output(flow));
+        if let Some(same) = list.iter_mut().find(|entry| entry.priority == priority) {
+            same.out = out;
+            if let Some(tables) = tables {
+                tables.modified(&[same.name]);
+            }
+            return;
+        }
+        self.named += 1;
+        self.len += 1;
+        list.push(Entry { name: self.named, priority, out });
+        if let Some(tables) = tables {
+            tables.added(self.named, priority);
+        }
+    }
+}

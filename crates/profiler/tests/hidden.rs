@@ -1,0 +1,233 @@
+//! Profiles that are hidden in a switch in virtual time are found again.
+use weir_openflow::model::PortNo;
+use weir_profile::{Profile, differences};
+use weir_profiler::{
+    About, Faults, Grid, Measurement, Options, Parts, Priorities, ProfilerError, Progress, Settings, Store,
+    VirtualSwitch,
+};
+
+const TWO_LEVELS: &str = r#"
+name = "two"
+device = "Two levels"
+origin = "assumed"
+source = "A test"
+policy = [{ attribute = "priority", evicts = "lowest" }]
+batching = { timeout = "2ms", most = 12 }
+barrier = { lag = "800us" }
+[[level]]
+name = "fast"
+size = 97
+shift = "6us"
+search = "300us"
+write = "700us"
+add = { single = { per_entry = "3us", speedup = [0.9, 0.1, 0.0] }, several = { per_entry = "5us", speedup = [0.95, 0.05, 0.0] } }
+modify = { single = { per_entry = "2us" }, several = { per_entry = "4us", speedup = [0.9, 0.1, 0.0] } }
+forward = { base_l2 = "4us", base_l3 = "5us", base_l2l3 = "6us", per_byte = "8ns", gap_levels = ["3ms"], per_gap_level = "1us" }
+[[level]]
+name = "slow"
+size = 203
+write = "250us"
+modify = { single = { per_entry = "1us" } }
+forward = { base_l2l3 = "60us", per_byte = "8ns", per_entry = "10ns" }
+[timing]
+packet_in = { law = "lattice", values = ["4ms", "8ms"], probs = [1, 1] }
+packet_out = { law = "gamma", mean = "2ms", scv = 0.2 }
+"#;
+
+fn grid() -> Grid {
+    Grid {
+        priorities: vec![Priorities::Same, Priorities::Ascending, Priorities::Descending],
+        entries: vec![1, 10, 40, 80, 130, 200, 250],
+        batches: vec![1, 4, 8],
+        deletions: vec![1, 10, 60, 150],
+        runs: 3,
+        entries_max: 400,
+        batch_max: 64,
+        spacing_ms: 10,
+        messages: 60,
+        packets: 20,
+        bytes: vec![64, 512, 1500],
+        gaps_us: vec![100, 1000, 10_000],
+        trial_ms: 10,
+    }
+}
+
+fn measured(
+    switch: &mut VirtualSwitch,
+    grid: Grid,
+    parts: Parts,
+    store: &mut Store,
+    stop: &mut dyn FnMut() -> bool,
+) -> (Measurement, Result<(), ProfilerError>) {
+    let mut tell = |_: &weir_profiler::At<'_>| ();
+    let settings = Settings {
+        finest: std::time::Duration::from_micros(5),
+        grace: std::time::Duration::from_millis(2),
+        ..Settings::default()
+    };
+    let options = Options { settings, grid, parts, ports: Vec::new(), stop, progress: Progress::new(&mut tell) };
+    weir_profiler::measure(switch, options, store)
+}
+
+fn about() -> About {
+    About { name: "found".to_owned(), source: "a test".to_owned(), ..About::default() }
+}
+
+#[test]
+fn a_hidden_profile_is_found_again() {
+    let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
+    let mut switch = VirtualSwitch::new(&truth, 3, 7).unwrap();
+    let (found, ended) = measured(&mut switch, grid(), Parts::ALL, &mut Store::none(), &mut || false);
+    ended.unwrap();
+    let profile = found.profile(&about()).unwrap();
+    let apart = differences(&truth, &profile);
+    let apart = |key: &str| apart.iter().find(|one| one.key == key).and_then(|one| one.relative).unwrap_or(0.0).abs();
+    let (tables, known) = (profile.tables.as_ref().unwrap(), truth.tables.as_ref().unwrap());
+    assert_eq!(tables.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(97), Some(203)]);
+    assert_eq!((&tables.policy, tables.batching.most), (&known.policy, 12));
+    for (key, most) in [
+        ("batching.timeout", 0.02),
+        ("barrier.lag", 0.01),
+        ("level1.shift", 0.03),
+        ("level1.search", 0.03),
+        ("level1.write", 0.03),
+        ("level2.write", 0.03),
+        ("level1.add.single.per_entry", 0.05),
+        ("level1.add.several.per_entry", 0.05),
+        ("level1.modify.single.per_entry", 0.05),
+        ("level1.modify.several.per_entry", 0.05),
+        // Packets that take 60 us cannot be sent so often that this shows better beside 1.5 ms.
+        ("level2.modify.single.per_entry", 0.2),
+        ("level1.forward.base_l2", 0.01),
+        ("level1.forward.base_l3", 0.01),
+        ("level1.forward.per_byte", 0.01),
+        ("level2.forward.per_byte", 0.01),
+        ("level2.forward.per_entry", 0.01),
+        ("level1.forward.per_gap_level", 0.02),
+        ("timing.packet_in", 0.1),
+        ("timing.packet_out", 0.1),
+    ] {
+        assert!(apart(key) < most, "{key}: {} apart\n{}", apart(key), profile.to_toml());
+    }
+    let speedup = tables.levels[0].costs.add.several.speedup;
+    for batch in [4, 8, 12] {
+        assert!((speedup.at(batch).unwrap() / (0.95 + 0.05 * f64::from(batch)) - 1.0).abs() < 0.05);
+    }
+    assert!(found.notes().is_empty(), "{:?}", found.notes());
+    assert!(found.throughput.iter().all(|one| one.pps > 10_000.0 && one.packets > 0), "{:?}", found.throughput);
+}
+
+#[test]
+fn three_levels_without_batches_and_barriers_that_lie() {
+    let text = TWO_LEVELS
+        .replace(
+            "batching = { timeout = \"2ms\", most = 12 }\nbarrier = { lag = \"800us\" }",
+            "barrier = { waits = false }",
+        )
+        .replace(
+            "policy = [{ attribute = \"priority\", evicts = \"lowest\" }]",
+            "policy = [{ attribute = \"modified\", evicts = \"lowest\" }]",
+        )
+        .replace("size = 97", "size = 31")
+        .replace("size = 203", "size = 64")
+        .replace(
+            "[timing]",
+            "[[level]]\nname = \"last\"\nwrite = \"100us\"\nforward = { base_l2l3 = \"700us\" }\n[timing]",
+        );
+    let truth = Profile::parse(&text, "three.toml").unwrap();
+    let mut switch = VirtualSwitch::new(&truth, 2, 3).unwrap();
+    let parts = Parts { control: true, tables: true, data: false };
+    let grid =
+        Grid { entries: vec![1, 10, 25, 50, 80, 120], batches: vec![1, 4], deletions: vec![1, 20, 90], ..grid() };
+    let (found, ended) = measured(&mut switch, grid, parts, &mut Store::none(), &mut || false);
+    ended.unwrap();
+    let profile = found.profile(&about()).unwrap();
+    let tables = profile.tables.as_ref().unwrap();
+    assert_eq!(tables.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(31), Some(64), None]);
+    assert_eq!((&tables.policy, tables.batching.most), (&truth.tables.as_ref().unwrap().policy, 1));
+    assert!(!profile.barrier.waits, "barriers are answered at once");
+    assert!(found.notes().iter().any(|note| note.starts_with("barriers: ")), "{:?}", found.notes());
+    let apart = |level: usize, write: f64| (tables.levels[level].costs.write_s / write - 1.0).abs();
+    assert!(apart(0, 7e-4) < 0.05 && apart(1, 2.5e-4) < 0.05 && apart(2, 1e-4) < 0.1, "{}", profile.to_toml());
+}
+
+#[test]
+fn what_was_measured_is_kept_and_gone_on_with() {
+    let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let grid = Grid {
+        entries: vec![1, 40],
+        batches: vec![1, 4],
+        deletions: vec![1, 10],
+        priorities: vec![Priorities::Same],
+        ..grid()
+    };
+    let parts = Parts { control: true, tables: false, data: false };
+    let mut store = Store::folder(folder.path(), &grid).unwrap();
+    // The channel ends somewhere in the grid.
+    let mut counted = VirtualSwitch::new(&truth, 2, 7).unwrap();
+    measured(&mut counted, grid.clone(), parts, &mut Store::none(), &mut || false).1.unwrap();
+    let faults = Faults { ends_after: Some(counted.messages() - 100), ..Faults::default() };
+    let mut ending = VirtualSwitch::new(&truth, 2, 7).unwrap().with(faults);
+    let (first, ended) = measured(&mut ending, grid.clone(), parts, &mut store, &mut || false);
+    assert!(matches!(ended, Err(ProfilerError::Ended { .. })), "{ended:?}");
+    assert!(!first.timed.is_empty());
+    assert!(first.profile(&about()).is_ok(), "what there is makes a profile");
+    drop(store);
+    let mut store = Store::folder(folder.path(), &grid).unwrap();
+    let mut whole = VirtualSwitch::new(&truth, 2, 8).unwrap();
+    let (second, ended) = measured(&mut whole, grid.clone(), parts, &mut store, &mut || false);
+    ended.unwrap();
+    assert_eq!(second.timed[..first.timed.len()], first.timed[..], "what was there is not measured again");
+    assert!(second.timed.len() > first.timed.len());
+    let other = Grid { runs: 9, ..grid };
+    let error = Store::folder(folder.path(), &other).unwrap_err().to_string();
+    assert!(error.contains("another grid"), "{error}");
+}
+
+#[test]
+fn switches_that_hang_and_people_who_stop_are_told_apart() {
+    let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
+    let mut hanging =
+        VirtualSwitch::new(&truth, 2, 7).unwrap().with(Faults { hangs_after: Some(500), ..Faults::default() });
+    let (_, ended) = measured(&mut hanging, grid(), Parts::ALL, &mut Store::none(), &mut || false);
+    let said = ended.unwrap_err().to_string();
+    assert!(said.starts_with("no ") && said.contains("--patience"), "{said}");
+    let mut asked = 0;
+    let mut stop = || {
+        asked += 1;
+        asked > 40
+    };
+    let mut switch = VirtualSwitch::new(&truth, 2, 7).unwrap();
+    let (_, ended) = measured(&mut switch, grid(), Parts::ALL, &mut Store::none(), &mut stop);
+    assert!(matches!(ended, Err(ProfilerError::Stopped)), "{ended:?}");
+}
+
+#[test]
+fn interfaces_are_told_by_packets() {
+    let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();
+    let crossed = || VirtualSwitch::new(&truth, 2, 7).unwrap().with(Faults { crossed: true, ..Faults::default() });
+    let parts = Parts { control: false, tables: false, data: false };
+    let grid = Grid { entries_max: 32, ..grid() };
+    let (found, ended) = measured(&mut crossed(), grid.clone(), parts, &mut Store::none(), &mut || false);
+    ended.unwrap();
+    assert_eq!(found.ports, [PortNo(2), PortNo(1)], "the other way round");
+    let mut tell = |_: &weir_profiler::At<'_>| ();
+    let mut stop = || false;
+    let options = Options {
+        settings: Settings::default(),
+        grid: grid.clone(),
+        parts,
+        ports: vec![PortNo(1), PortNo(2)],
+        stop: &mut stop,
+        progress: Progress::new(&mut tell),
+    };
+    let error = weir_profiler::measure(&mut crossed(), options, &mut Store::none()).1.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "port behind interface 1 of --data: found 2, expected 1 (--ports): are two cables the wrong way round?"
+    );
+    let mut one = VirtualSwitch::new(&truth, 1, 7).unwrap();
+    let error = measured(&mut one, grid, parts, &mut Store::none(), &mut || false).1.unwrap_err().to_string();
+    assert!(error.starts_with("interfaces (--data): found 1"), "{error}");
+}
