@@ -13,7 +13,7 @@ use std::sync::Arc;
 use weir_openflow::Version;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::monitor::FlowEvent;
-use weir_openflow::model::{ErrorType, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId};
+use weir_openflow::model::{ErrorType, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, TableId};
 use weir_units::Instant;
 
 /// What a step may cost: some microseconds. A place looked at costs one.
@@ -91,7 +91,8 @@ enum Left {
 
 impl<'a> Sweep<'a> {
     fn new(what: What<'a>) -> Sweep<'a> {
-        Sweep { what, table: 0, left: Left::All }
+        let table = what.only().unwrap_or(0);
+        Sweep { what, table, left: Left::All }
     }
 
     /// Deletes what a filter lets through.
@@ -139,7 +140,26 @@ impl<'a> Sweep<'a> {
     }
 }
 
+/// A number that no table has.
+const BEYOND: u8 = TableId::ALL.0;
+
 impl What<'_> {
+    /// The table that it is about, if it is about one only: nearly all flow-mods are.
+    fn only(&self) -> Option<u8> {
+        let table = match self {
+            What::Delete(filter) => filter.table,
+            What::Modify(modify) => modify.filter.table,
+            What::Add(add) => add.flow.table,
+            What::WithGroup(_) | What::WithMeter(_) | What::Clear(_) => TableId::ALL,
+        };
+        Some(table.0).filter(|_| table != TableId::ALL)
+    }
+
+    /// Where it goes on behind a table.
+    fn after(&self, table: u8) -> u8 {
+        if self.only().is_some() { BEYOND } else { table + 1 }
+    }
+
     /// Whether there may be something to look for in a table; most groups and meters have no entries in most tables.
     fn is_about(&self, number: u8, table: &FlowTable) -> bool {
         let is_it = match self {
@@ -277,7 +297,7 @@ impl Tables<'_> {
             };
             match found {
                 Some(id) => return Some((*number, id)),
-                None if is_through => (*number, sweep.left) = (*number + 1, Left::All),
+                None if is_through => (*number, sweep.left) = (sweep.what.after(*number), Left::All),
                 None => {}
             }
         }
