@@ -9,6 +9,7 @@ mod chain;
 mod compare;
 mod controllers;
 mod documentation;
+mod emulate;
 mod failover;
 mod failures;
 mod groups;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_testing::{Running, wait_until};
 
 /// One test's lab would be the other's leftover.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Every process that a run starts inherits this variable, by which those that stay behind are found.
 const MARK: &str = "WEIR_SYSTEM_TEST_MARK";
 

@@ -153,7 +153,7 @@ fn simulated_network(
 }
 
 fn live(scenario: &Scenario, plan: &Plan, rig: Option<Rig>, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
-    let options = Options { netns: plan.netns, cancel: cancel.clone() };
+    let options = Options { netns: plan.netns, cancel: cancel.clone(), ..Options::default() };
     let one = |_, progress: &mut dyn FnMut(Progress)| weir_emulator::run(scenario, &options, progress);
     match rounds(Verb::Run, plan.rounds, cancel, tell, one) {
         Ok(results) => {

@@ -37,7 +37,7 @@ impl Rig {
     /// Measures it, in about a second. None if no ping came back.
     pub(crate) fn measure(cancel: &Cancel) -> Option<Rig> {
         let scenario = Scenario::parse(NOTHING, "nothing.toml").ok()?;
-        let options = Options { netns: false, cancel: cancel.clone() };
+        let options = Options { cancel: cancel.clone(), ..Options::default() };
         let result = weir_emulator::run(&scenario, &options, &mut |_| ()).ok()?;
         // The median: the first ping waits for addresses, and others of the machine hold up some.
         let round_trip = Duration::from_secs_f64(result.traffic.first()?.rtt?.p50_us.max(0.0) / 1e6);

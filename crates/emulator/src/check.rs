@@ -8,7 +8,8 @@ use weir_switch::threads::Machine;
 
 /// Refuses what the schema allows but a lab cannot give, and a machine that lacks something.
 pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabError> {
-    if options.netns {
+    if options.netns || options.emulate {
+        options.dilation.check(scenario)?;
         netns::check(scenario)?;
     } else if let Some(host) = scenario.hosts.iter().find(|host| host.ip.len() > MAX_ADDRESSES) {
         let (name, found) = (&host.name, host.ip.len());

@@ -1,17 +1,24 @@
 //! A run from its start to its end.
+use crate::certificate::{self, Certificate, Late, LateDevices};
+use crate::dilate::Dilation;
 use crate::host::Host;
 use crate::host::engine::Engines;
 use crate::measured::Measured;
+use crate::netns::programs::Programs;
 use crate::network::{At, MEMORY_FRAMES, Network, SwitchPorts, dice, port_drops, shaped};
 use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
 use crate::streams::{self, Rig};
-use crate::{Cancel, LabError, check, netns};
+use crate::watch::{Taken, Watch};
+use crate::{Cancel, LabError, check, files, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_port::memory;
+use weir_port::shaper::LinkControl;
 use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
-use weir_units::{Clock, SystemClock};
+use weir_switch::SwitchHandle;
+use weir_units::{Clock, Instant, SystemClock};
 
 /// How long switches may take to come under control.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,6 +34,10 @@ const GRACE: Duration = Duration::from_secs(10);
 pub struct Options {
     /// Hosts are network namespaces instead of stacks in this process.
     pub netns: bool,
+    /// Hosts are network namespaces, links can be changed while they are used, switches listen for tools, and the result has a certificate.
+    pub emulate: bool,
+    /// How many times slower than the scenario says everything is, with `emulate`.
+    pub dilation: Dilation,
     /// Stops the run early.
     pub cancel: Cancel,
 }
@@ -55,30 +66,10 @@ pub enum Progress {
 /// # Errors
 /// The lab could not be set up. Traffic that fails is no error but a result that did not pass.
 pub fn run(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<LabResult, LabError> {
-    check::check(scenario, options)?;
-    progress(Progress::Step("making hosts"));
-    let clock = SystemClock::start();
-    let (done, finished) = unbounded();
-    let scenario = Arc::new(scenario.clone());
-    let (hosts, ports) = if options.netns {
-        let (hosts, ports) = netns::Hosts::make(&scenario)?;
-        (AnyHosts::Netns(hosts), ports)
-    } else {
-        let (hosts, ports) = memory_hosts(&scenario)?;
-        (
-            AnyHosts::Memory(Engines::start(hosts, clock, &done).map_err(LabError::system("start threads of hosts"))?),
-            ports,
-        )
-    };
-    progress(Progress::Step("starting switches"));
-    let (spare, rig) = streams::ports(&scenario)?;
-    let network = Network::start(&scenario, ports, spare)?;
-    let cancel = options.cancel.clone();
-    let mut lab = Lab { scenario, clock, cancel, network, hosts, streams: None, done, finished };
-    lab.await_network()?;
-    let (elapsed, through) = lab.traffic(rig, progress)?;
+    let mut lab = Lab::start(scenario, options, progress)?;
+    lab.traffic(&options.cancel, progress)?;
     progress(Progress::Step("cleaning up"));
-    lab.finish(elapsed, &through)
+    lab.finish()
 }
 
 /// Hosts of one of the two kinds.
@@ -87,22 +78,97 @@ enum AnyHosts {
     Netns(netns::Hosts),
 }
 
-/// A lab that is set up. Its parts are taken down in this order.
-struct Lab {
+/// A lab that is set up. Its parts are taken down in this order when it is dropped, whatever the reason.
+pub struct Lab {
     scenario: Arc<Scenario>,
     clock: SystemClock,
-    cancel: Cancel,
+    dilation: Dilation,
     network: Network,
     hosts: AnyHosts,
+    /// What sends streams, until it was used.
+    rig: Option<Rig>,
     streams: Option<streams::Running>,
     done: Sender<usize>,
     finished: Receiver<usize>,
+    /// What traffic there was.
+    ran: Ran,
+    /// What was measured of it so far.
+    measured: Vec<Measured>,
+    counted: Vec<streams::Counted>,
+    /// With when it began, if times are certified.
+    watch: Option<(Watch, Instant)>,
+    started: Started,
+}
+
+/// How traffic ran.
+#[derive(Debug, Clone, Default)]
+struct Ran {
+    elapsed: Duration,
+    /// Which items are through: all streams together are one behind the others.
+    through: Vec<bool>,
+    /// It was ended early.
+    is_cut_short: bool,
 }
 
 impl Lab {
-    fn await_network(&self) -> Result<(), LabError> {
+    /// Makes hosts, switches and links, and waits until all is under control.
+    ///
+    /// # Errors
+    /// The lab could not be set up; nothing of it is left.
+    pub fn start(scenario: &Scenario, options: &Options, progress: &mut dyn FnMut(Progress)) -> Result<Lab, LabError> {
+        check::check(scenario, options)?;
+        let mut scenario = scenario.clone();
+        options.dilation.slow(&mut scenario)?;
+        files::allow(&scenario)?;
+        let scenario = Arc::new(scenario);
+        progress(Progress::Step("making hosts"));
+        let clock = SystemClock::start();
+        let (done, finished) = unbounded();
+        let mut started = Started::default();
+        let (hosts, ports) = if options.netns || options.emulate {
+            let (hosts, ports) = netns::Hosts::make(&scenario, options.emulate)?;
+            (AnyHosts::Netns(hosts), ports)
+        } else {
+            let (hosts, ports) = memory_hosts(&scenario)?;
+            let engines = Engines::start(hosts, clock, &done).map_err(LabError::system("start threads of hosts"))?;
+            (AnyHosts::Memory(engines), ports)
+        };
+        started.hosts = clock.now() - Instant::ZERO;
+        progress(Progress::Step("starting switches"));
+        let (spare, rig) = streams::ports(&scenario)?;
+        let folder = match &hosts {
+            AnyHosts::Netns(hosts) if options.emulate => Some(hosts.folder()),
+            _ => None,
+        };
+        let network = Network::start(&scenario, ports, spare, folder)?;
+        started.switches = clock.now() - Instant::ZERO - started.hosts;
+        let mut lab = Lab {
+            scenario,
+            clock,
+            dilation: options.dilation,
+            network,
+            hosts,
+            rig: Some(rig),
+            streams: None,
+            done,
+            finished,
+            ran: Ran::default(),
+            measured: Vec::new(),
+            counted: Vec::new(),
+            watch: None,
+            started,
+        };
+        lab.await_network(&options.cancel)?;
+        lab.started.control = clock.now() - Instant::ZERO - lab.started.hosts - lab.started.switches;
+        if options.emulate {
+            lab.watch = Some((Watch::start()?, clock.now()));
+        }
+        Ok(lab)
+    }
+
+    fn await_network(&self, cancel: &Cancel) -> Result<(), LabError> {
         let deadline = self.clock.now() + CONTROL_TIMEOUT;
-        while !self.network.is_ready(&self.scenario)? && !self.cancel.wait(LOOK_EVERY) {
+        while !self.network.is_ready(&self.scenario)? && !cancel.wait(LOOK_EVERY) {
             if self.clock.now() >= deadline {
                 return Err(LabError::NotReady(CONTROL_TIMEOUT));
             }
@@ -110,15 +176,21 @@ impl Lab {
         Ok(())
     }
 
-    /// Runs the traffic; how long it took, and which items are through: all streams together are one behind the others.
-    fn traffic(&mut self, rig: Rig, progress: &mut dyn FnMut(Progress)) -> Result<(Duration, Vec<bool>), LabError> {
+    /// Runs the scenario's traffic, until it is through or `cancel` says so; [`Lab::report`] says what became of it. Streams are sent the first time.
+    ///
+    /// # Errors
+    /// The system has no thread left.
+    pub fn traffic(&mut self, cancel: &Cancel, progress: &mut dyn FnMut(Progress)) -> Result<(), LabError> {
         let begin = self.clock.now();
         let streams = self.scenario.traffic.len();
-        let mut through = vec![false; streams + usize::from(!self.scenario.streams.is_empty())];
-        if self.cancel.is_cancelled() {
-            return Ok((Duration::ZERO, through));
+        self.measured = vec![Measured::default(); streams];
+        let rig = self.rig.take().filter(|_| !self.scenario.streams.is_empty());
+        let mut through = vec![false; streams + usize::from(rig.is_some())];
+        if cancel.is_cancelled() {
+            self.ran = Ran { elapsed: Duration::ZERO, is_cut_short: through.contains(&false), through };
+            return Ok(());
         }
-        if through.len() > streams {
+        if let Some(rig) = rig {
             let done = self.done.clone();
             // Nobody listens any more: the lab is ending.
             let tell = move || _ = done.send(streams);
@@ -126,54 +198,177 @@ impl Lab {
         }
         match &mut self.hosts {
             AnyHosts::Memory(engines) => engines.begin(&self.scenario, begin),
-            AnyHosts::Netns(hosts) => hosts.begin(&self.scenario, &self.cancel, &self.done),
+            AnyHosts::Netns(hosts) => {
+                hosts.forget_programs();
+                // What a run before had to say.
+                while self.finished.try_recv().is_ok() {}
+                hosts.begin(&self.scenario, cancel, &self.done);
+            }
         }
         let expected = expected(&self.scenario);
-        while through.contains(&false) && !self.cancel.is_cancelled() && self.clock.now() < begin + expected + GRACE {
-            if let Some(item) = self.cancel.receive(&self.finished, TELL_EVERY) {
+        while through.contains(&false) && !cancel.is_cancelled() && self.clock.now() < begin + expected + GRACE {
+            if let Some(item) = cancel.receive(&self.finished, TELL_EVERY) {
                 through[item] = true;
             }
             let done = through.iter().filter(|done| **done).count();
             let elapsed = self.clock.now() - begin;
             progress(Progress::Traffic { done, items: through.len(), elapsed, expected });
         }
-        self.cancel.wait(self.scenario.under_way().min(GRACE));
-        Ok((self.clock.now() - begin, through))
+        cancel.wait(self.scenario.under_way().min(GRACE));
+        let is_cut_short = through.contains(&false) && cancel.is_cancelled();
+        self.ran = Ran { elapsed: self.clock.now() - begin, through, is_cut_short };
+        Ok(())
     }
 
-    fn finish(mut self, elapsed: Duration, through: &[bool]) -> Result<LabResult, LabError> {
+    /// What became of the traffic that was run last, and how everything is now. Traffic that still runs is ended; of hosts in this process no more can
+    /// be run afterwards.
+    ///
+    /// # Errors
+    /// A switch has ended.
+    pub fn report(&mut self) -> Result<LabResult, LabError> {
         let (switches, mut drops) = self.network.snapshot()?;
-        let streams = self.streams.as_mut().map(streams::Running::stop).unwrap_or_default();
-        let mut measured: Vec<Measured> = self.scenario.traffic.iter().map(|_| Measured::default()).collect();
+        if let Some(mut running) = self.streams.take() {
+            self.counted = running.stop();
+        }
         let mode = match &mut self.hosts {
             AnyHosts::Memory(engines) => {
-                take_memory(engines, &self.scenario, &mut measured, &mut drops);
+                take_memory(engines, &self.scenario, &mut self.measured, &mut drops);
                 Mode::Memory
             }
             AnyHosts::Netns(hosts) => {
-                hosts.stop().into_iter().for_each(|(item, end)| measured[item].merge(end));
+                hosts.stop().into_iter().for_each(|(item, end)| self.measured[item].merge(end));
                 Mode::Netns
             }
         };
-        // Switches stop before the interfaces of their ports are removed.
-        let controller = self.network.stop();
-        drop(self.hosts);
-        let scenario = &self.scenario;
-        let item = |((item, measured), through): ((&Traffic, Measured), &bool)| {
-            traffic_result(scenario, item, measured, *through)
+        let (scenario, ran) = (&self.scenario, &self.ran);
+        let item = |((item, measured), through): ((&Traffic, &Measured), &bool)| {
+            traffic_result(scenario, item, measured.clone(), *through)
         };
-        let traffic: Vec<TrafficResult> = scenario.traffic.iter().zip(measured).zip(through).map(item).collect();
-        let partial = through.contains(&false) && self.cancel.is_cancelled();
-        Ok(LabResult {
-            passed: !partial && traffic.iter().all(|item| item.ok),
-            partial,
-            setup: setup(scenario, mode, elapsed),
+        // Without any run yet there is nothing to tell.
+        let traffic: Vec<TrafficResult> =
+            scenario.traffic.iter().zip(&self.measured).zip(&ran.through).map(item).collect();
+        let mut result = LabResult {
+            passed: !ran.is_cut_short && traffic.iter().all(|item| item.ok),
+            partial: ran.is_cut_short,
+            setup: setup(scenario, mode, ran.elapsed),
             traffic,
-            streams: streams::results(scenario, &streams),
+            streams: streams::results(scenario, &self.counted),
             switches,
-            controller,
+            controller: self.network.controller(),
             drops,
-        })
+            certificate: None,
+        };
+        result.certificate = self.watch.is_some().then(|| self.certificate()).transpose()?;
+        self.dilation.tell(&mut result);
+        Ok(result)
+    }
+
+    /// Takes the lab down; as [`Lab::report`], with what was counted until the very end.
+    ///
+    /// # Errors
+    /// A switch has ended.
+    pub fn finish(mut self) -> Result<LabResult, LabError> {
+        let mut result = self.report()?;
+        // Switches stop before the interfaces of their ports are removed.
+        result.controller = self.network.stop();
+        Ok(result)
+    }
+
+    /// How far times can be trusted that were measured until now.
+    ///
+    /// # Errors
+    /// A switch has ended.
+    pub fn certificate(&self) -> Result<Certificate, LabError> {
+        let (taken, begun) =
+            self.watch.as_ref().map_or((Taken::default(), Instant::ZERO), |(watch, begun)| (watch.taken(), *begun));
+        let controls = self.network.controls().iter().flatten().chain(self.access_controls());
+        let counts = controls.flat_map(|control| control.lateness().counts());
+        let links = Late::of(counts, self.dilation);
+        let devices = LateDevices::of(&self.network.lateness()?, self.dilation);
+        Ok(certificate::judge(links, devices, &taken, self.clock.now() - begun, self.dilation))
+    }
+
+    /// How long starting took.
+    pub fn started(&self) -> Started {
+        self.started
+    }
+}
+
+/// What a prompt needs to know.
+impl Lab {
+    pub(crate) fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    pub(crate) fn clock(&self) -> SystemClock {
+        self.clock
+    }
+
+    pub(crate) fn dilation(&self) -> Dilation {
+        self.dilation
+    }
+
+    pub(crate) fn switch(&self, index: usize) -> &SwitchHandle {
+        self.network.switch(index)
+    }
+
+    /// Of links between switches, at both ends.
+    pub(crate) fn link_controls(&self) -> &[[LinkControl; 2]] {
+        self.network.controls()
+    }
+
+    /// Of links of hosts.
+    pub(crate) fn access_controls(&self) -> &[LinkControl] {
+        self.netns().map_or(&[], netns::Hosts::controls)
+    }
+
+    pub(crate) fn namespaces(&self) -> &[String] {
+        self.netns().map_or(&[], netns::Hosts::namespaces)
+    }
+
+    pub(crate) fn namespace(&self, host: usize) -> &str {
+        &self.namespaces()[host]
+    }
+
+    /// Programs that run in hosts, new ones being started.
+    pub(crate) fn programs(&mut self) -> Option<&Programs> {
+        match &mut self.hosts {
+            AnyHosts::Netns(hosts) => {
+                hosts.forget_programs();
+                Some(hosts.programs())
+            }
+            AnyHosts::Memory(_) => None,
+        }
+    }
+
+    /// Where the lab's sockets are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.netns().map_or(Path::new(""), netns::Hosts::folder)
+    }
+
+    fn netns(&self) -> Option<&netns::Hosts> {
+        match &self.hosts {
+            AnyHosts::Netns(hosts) => Some(hosts),
+            AnyHosts::Memory(_) => None,
+        }
+    }
+}
+
+/// How long starting a lab took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Started {
+    /// Making hosts and their links.
+    pub hosts: Duration,
+    /// Starting switches and the controller.
+    pub switches: Duration,
+    /// Waiting until all links are up and all switches under control.
+    pub control: Duration,
+}
+
+impl Started {
+    /// All together.
+    pub fn sum(&self) -> Duration {
+        self.hosts + self.switches + self.control
     }
 }
 

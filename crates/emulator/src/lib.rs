@@ -1,24 +1,33 @@
 //! Labs: a scenario's switches, links and hosts brought to life, its traffic run, everything measured and taken down again.
 //!
-//! [`run`] is the way in. Hosts are network stacks in this process on memory ports, which needs no privilege, or network
-//! namespaces with real programs. Reading order: [`result`] (what comes out), `lab` (the run from start to end), `network`
-//! (switches, links, controller), `host` and `netns` (the two kinds of hosts).
+//! [`run`] is the way in; [`Lab`] for one that stays, with a [`prompt`]. Hosts are network stacks in this process on memory ports, which needs no
+//! privilege, or network namespaces with real programs. Reading order: [`result`] (what comes out), `lab` (the run from start to end), `network`
+//! (switches, links, controller), `host` and `netns` (the two kinds of hosts), [`prompt`], `certificate` (how far times can be trusted),
+//! [`cleanup`] (what killed labs leave).
 mod cancel;
+mod certificate;
 mod check;
+pub mod cleanup;
+mod dilate;
 mod error;
+mod files;
+mod folder;
 mod host;
 mod lab;
 mod measured;
 mod netns;
 mod network;
+pub mod prompt;
 pub mod result;
 mod streams;
 mod threads;
+mod watch;
 
 pub use cancel::Cancel;
+pub use dilate::Dilation;
 pub use error::LabError;
 pub use host::MAX_ADDRESSES;
-pub use lab::{Options, Progress, run};
+pub use lab::{Lab, Options, Progress, Started, run};
 pub use result::LabResult;
 
 /// What labs are made of, for other engines that run scenarios: parts without thread or clock.

@@ -4,6 +4,7 @@ use crate::result::{ControllerResult, Drop, SwitchResult};
 use crate::streams::SparePorts;
 use crate::threads::threads;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::time::Duration;
 use weir_controller::apps::learning::{Learning, LearningConfig};
 use weir_controller::{Controller, ControllerConfig};
@@ -12,11 +13,14 @@ use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_packet::PortNo;
 use weir_port::queues::{self, QueueConfig};
-use weir_port::shaper::{Link, Shape};
+use weir_port::shaper::{Link, LinkControl, Shape};
 use weir_port::{Counters, Port, memory};
 use weir_scenario::{Control, LinkSpec, OpenFlow, Scenario};
 use weir_switch::threads::Machine;
-use weir_switch::{ControllerTarget, PortConfig, ProfileConfig, Snapshot, Spin, Switch, SwitchConfig, SwitchHandle};
+use weir_switch::{
+    ControllerTarget, LatenessSnapshot, ListenTarget, PortConfig, ProfileConfig, Snapshot, SocketFile, Spin, Switch,
+    SwitchConfig, SwitchHandle,
+};
 
 /// Frames on their way between two memory ports: a burst of 64 kB of small frames, several times.
 pub const MEMORY_FRAMES: usize = 4096;
@@ -34,21 +38,37 @@ pub(crate) struct Network {
     controller: Option<Controller>,
     /// What is at the other end of each switch's ports.
     peers: Vec<HashMap<PortNo, String>>,
+    /// What changes its links at both ends, in the scenario's order; nothing if they cannot be changed.
+    controls: Vec<[LinkControl; 2]>,
 }
 
 impl Network {
     /// Starts the scenario's switches, with `hosts[i]` as the switch's end of the link to host `i` and `spare` ports beside, joined by its
-    /// links and under its controller.
-    pub(crate) fn start(scenario: &Scenario, hosts: SwitchPorts, spare: SparePorts) -> Result<Network, LabError> {
+    /// links and under its controller. With a `folder` links can be changed while they are used, and each switch listens there: for OpenFlow
+    /// on `NAME.mgmt`, for `weir ctl` on `NAME.sock`.
+    pub(crate) fn start(
+        scenario: &Scenario,
+        hosts: SwitchPorts,
+        spare: SparePorts,
+        folder: Option<&Path>,
+    ) -> Result<Network, LabError> {
         let mut ports: Vec<Vec<PortConfig>> = scenario.switches.iter().map(|_| Vec::new()).collect();
         let mut peers: Vec<HashMap<PortNo, String>> = scenario.switches.iter().map(|_| HashMap::new()).collect();
         for (host, port) in scenario.hosts.iter().zip(hosts) {
             ports[host.switch].push(PortConfig::new(PortNo(host.port), queued(port, &host.queues)?));
             peers[host.switch].insert(PortNo(host.port), format!("to {}", host.name));
         }
+        let mut controls = Vec::new();
         for (number, link) in scenario.links.iter().enumerate() {
             let names = link.ends.map(|end| scenario.switches[end.switch].name.as_str());
-            let ends = link_ports(names, &link.spec, [0, 1].map(|end| dice(scenario, At::Link(number, end))))?;
+            let dice = [0, 1].map(|end| dice(scenario, At::Link(number, end)));
+            let ends = if folder.is_some() {
+                let (ends, control) = controlled_ports(names, &link.spec, dice)?;
+                controls.push(control);
+                ends
+            } else {
+                link_ports(names, &link.spec, dice)?
+            };
             for ((end, port), peer) in link.ends.iter().zip(ends).zip([names[1], names[0]]) {
                 ports[end.switch].push(PortConfig::new(PortNo(end.port), queued(port, &link.queues)?));
                 peers[end.switch].insert(PortNo(end.port), format!("to {peer}"));
@@ -58,9 +78,14 @@ impl Network {
             ports[switch].push(PortConfig::new(number, port));
         }
         let controller = start_controller(scenario)?;
-        let mut network = Network { switches: Vec::new(), controller, peers };
+        let mut network = Network { switches: Vec::new(), controller, peers, controls };
         for (switch, ports) in scenario.switches.iter().zip(ports) {
-            let handle = Switch::start(switch_config(scenario, switch, ports)?)?;
+            let mut config = switch_config(scenario, switch, ports)?;
+            if let Some(folder) = folder {
+                config.listeners.push(ListenTarget::Unix(folder.join(format!("{}.mgmt", switch.name))));
+                config.control_socket = Some(SocketFile::bind(&folder.join(format!("{}.sock", switch.name)))?);
+            }
+            let handle = Switch::start(config)?;
             if let Some(controller) = &network.controller {
                 handle.connect_stream(controller.connect())?;
             }
@@ -86,6 +111,23 @@ impl Network {
         Ok(true)
     }
 
+    /// A switch, by its place in the scenario.
+    pub(crate) fn switch(&self, index: usize) -> &SwitchHandle {
+        &self.switches[index]
+    }
+
+    /// What changes a link at both ends, by its place in the scenario.
+    pub(crate) fn controls(&self) -> &[[LinkControl; 2]] {
+        &self.controls
+    }
+
+    /// How late switches were that keep a profile's times.
+    pub(crate) fn lateness(&self) -> Result<Vec<LatenessSnapshot>, LabError> {
+        let timings = self.switches.iter().map(|switch| Ok(switch.snapshot()?.timing));
+        let timings: Vec<_> = timings.collect::<Result<_, LabError>>()?;
+        Ok(timings.into_iter().flatten().map(|timing| timing.lateness).collect())
+    }
+
     /// Switches and their drops as they are now.
     pub(crate) fn snapshot(&self) -> Result<(Vec<SwitchResult>, Vec<Drop>), LabError> {
         let mut switches = Vec::new();
@@ -98,16 +140,25 @@ impl Network {
         Ok((switches, drops))
     }
 
+    /// What the controller counted so far.
+    pub(crate) fn controller(&self) -> Option<ControllerResult> {
+        self.controller.as_ref().map(|controller| controller_result(&controller.snapshot()))
+    }
+
     /// Stops switches and controller; what the controller counted.
-    pub(crate) fn stop(mut self) -> Option<ControllerResult> {
+    pub(crate) fn stop(&mut self) -> Option<ControllerResult> {
         self.switches.drain(..).for_each(SwitchHandle::stop);
-        let counters = self.controller.take()?.stop().counters;
-        Some(ControllerResult {
-            packet_ins: counters.packet_ins,
-            flow_mods: counters.flow_mods,
-            packet_outs: counters.packet_outs,
-            errors: counters.errors,
-        })
+        Some(controller_result(&self.controller.take()?.stop()))
+    }
+}
+
+fn controller_result(snapshot: &weir_controller::Snapshot) -> ControllerResult {
+    let counters = &snapshot.counters;
+    ControllerResult {
+        packet_ins: counters.packet_ins,
+        flow_mods: counters.flow_mods,
+        packet_outs: counters.packet_outs,
+        errors: counters.errors,
     }
 }
 
@@ -175,6 +226,23 @@ fn link_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<[Box
     let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
     Ok([shaped(a, spec, first), shaped(b, spec, second)])
 }
+
+/// As [`link_ports`], with what changes each end.
+fn controlled_ports(names: [&str; 2], spec: &LinkSpec, dice: [Dice; 2]) -> Result<ControlledEnds, LabError> {
+    let (a, b) = memory::pair(MEMORY_FRAMES).map_err(LabError::system("join two switches"))?;
+    let [one, two] = names;
+    let controls = [(); 2].map(|()| LinkControl::new(shape(spec), Shape::default()));
+    let controlled = |port, control: &LinkControl, (seed, number): Dice| -> Box<dyn Port> {
+        Box::new(Link::controlled(Box::new(port), control.clone()).seeded(seed, number))
+    };
+    let [first, second] = dice;
+    let (a, b) = (a.named(&format!("{one}-{two}")), b.named(&format!("{two}-{one}")));
+    let ends = [controlled(a, &controls[0], first), controlled(b, &controls[1], second)];
+    Ok((ends, controls))
+}
+
+/// A link's ends, and what changes each.
+type ControlledEnds = ([Box<dyn Port>; 2], [LinkControl; 2]);
 
 fn start_controller(scenario: &Scenario) -> Result<Option<Controller>, LabError> {
     let Some((app, session)) = embedded(scenario) else { return Ok(None) };

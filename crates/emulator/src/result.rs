@@ -1,4 +1,5 @@
 //! What a lab reports: every figure, with what it was measured with.
+pub use crate::certificate::{Certificate, Late, LateDevices, Spent, Verdict};
 use serde::Serialize;
 
 pub use weir_traffic::Delay;
@@ -23,6 +24,9 @@ pub struct LabResult {
     pub controller: Option<ControllerResult>,
     /// Packets that were dropped, where and why; places without drops are left out.
     pub drops: Vec<Drop>,
+    /// How far times can be trusted, of an emulation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Certificate>,
 }
 
 /// What the figures of a run were measured with.

@@ -8,7 +8,16 @@
 //! `rx_lost`.
 //!
 //! Super-frames ([`weir_packet::frame::Offload`]) count the bytes they have, not those of the segments they become.
+//!
+//! A link with a [`LinkControl`] can be changed while frames pass, and taken away and put back as if it were pulled out.
+mod control;
+mod lateness;
+
+pub use control::{LinkControl, Wanted};
+pub use lateness::Lateness;
+
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use control::Followed;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -51,12 +60,31 @@ pub struct Link {
     ingress: Wire,
     /// Frames due, on their way into or out of the port; kept to reuse its room.
     due: Vec<Frame>,
+    /// Whoever may change it.
+    followed: Option<Followed>,
+    /// Frames lost since it was not there.
+    cut: Cut,
+}
+
+/// Frames that a link lost since it was not there.
+#[derive(Default)]
+struct Cut {
+    tx: u64,
+    rx: u64,
+    rx_bytes: u64,
 }
 
 impl Link {
     /// Puts `egress` in front of what is transmitted to `port` and `ingress` behind what is received from it.
     pub fn new(port: Box<dyn Port>, egress: Shape, ingress: Shape) -> Link {
-        Link { port, egress: Wire::new(egress), ingress: Wire::new(ingress), due: Vec::new() }.seeded(0, 0)
+        let (egress, ingress) = (Wire::new(egress), Wire::new(ingress));
+        Link { port, egress, ingress, due: Vec::new(), followed: None, cut: Cut::default() }.seeded(0, 0)
+    }
+
+    /// Puts a link around `port` that does what `control` says, and tells there how late its frames were.
+    pub fn controlled(port: Box<dyn Port>, control: LinkControl) -> Link {
+        let wanted = control.wanted();
+        Link { followed: Some(Followed::new(control)), ..Link::new(port, wanted.egress, wanted.ingress) }
     }
 
     /// The same link as number so and so of those with this seed for what they do by chance: jitter and losses, which differ between links and
@@ -70,8 +98,53 @@ impl Link {
 
     /// Hands frames whose time has come to the port.
     fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
-        self.egress.take_due(now, usize::MAX, &mut self.due);
+        self.egress.take_due(now, usize::MAX, &mut self.due, self.followed.as_ref().map(Followed::lateness));
         if self.due.is_empty() { Ok(()) } else { self.port.transmit(now, pool, &mut self.due) }
+    }
+
+    /// Takes over what was changed, if anything was. Whether the link is there.
+    #[inline]
+    fn follow(&mut self, now: Instant, pool: &mut FramePool) -> bool {
+        let Some(followed) = &mut self.followed else { return true };
+        match followed.news() {
+            Some(wanted) => self.adopt(now, pool, &wanted),
+            None => followed.is_up,
+        }
+    }
+
+    #[cold]
+    fn adopt(&mut self, now: Instant, pool: &mut FramePool, wanted: &Wanted) -> bool {
+        self.egress.reshape(now, wanted.egress);
+        self.ingress.reshape(now, wanted.ingress);
+        if !wanted.up {
+            self.cut.tx += self.egress.forget(pool).0;
+            let (frames, bytes) = self.ingress.forget(pool);
+            self.cut.rx += frames;
+            self.cut.rx_bytes += bytes;
+        }
+        self.connect(wanted.up);
+        wanted.up
+    }
+
+    /// Has the link be there or not: the port behind it is out of service meanwhile, so that the other end has no link either.
+    fn connect(&mut self, up: bool) {
+        let Some(followed) = self.followed.as_mut().filter(|followed| followed.is_up != up) else { return };
+        followed.is_up = up;
+        if let Err(error) = self.port.set_admin(up && followed.admin_up) {
+            // Frames are lost here all the same; only the other end does not see it.
+            tracing::warn!(
+                "{}: cannot set the device {} ({error})",
+                self.port.info().spec,
+                if up { "up" } else { "down" }
+            );
+        }
+    }
+
+    /// Loses frames that came in though the link is not there.
+    fn lose_received(&mut self, pool: &mut FramePool) {
+        self.cut.rx += self.due.len() as u64;
+        self.cut.rx_bytes += self.due.iter().map(|frame| frame.len() as u64).sum::<u64>();
+        self.due.drain(..).for_each(|frame| pool.give(frame));
     }
 }
 
@@ -87,14 +160,22 @@ impl Port for Link {
         batch: &mut Vec<Frame>,
         max: usize,
     ) -> Result<(), PortError> {
+        let is_there = self.follow(now, pool);
         self.flush(now, pool)?;
         self.port.receive(now, pool, &mut self.due, max)?;
+        if !is_there {
+            self.lose_received(pool);
+        }
         self.ingress.send(now, pool, &mut self.due);
-        self.ingress.take_due(now, max, batch);
+        self.ingress.take_due(now, max, batch, self.followed.as_ref().map(Followed::lateness));
         Ok(())
     }
 
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        if !self.follow(now, pool) {
+            self.cut.tx += frames.len() as u64;
+            frames.drain(..).for_each(|frame| pool.give(frame));
+        }
         self.egress.send(now, pool, frames);
         self.flush(now, pool)
     }
@@ -112,8 +193,13 @@ impl Port for Link {
     }
 
     fn link(&mut self) -> LinkState {
+        let wanted = self.followed.as_ref().map(Followed::wants_up);
+        if let Some(up) = wanted {
+            // Without waiting for the next frame.
+            self.connect(up);
+        }
         let link = self.port.link();
-        LinkState { speed: self.egress.shape.rate.or(link.speed), ..link }
+        LinkState { speed: self.egress.shape.rate.or(link.speed), up: link.up && wanted != Some(false) }
     }
 
     fn takes_any_packet_type(&self) -> bool {
@@ -126,15 +212,22 @@ impl Port for Link {
         counters.rx_missed += self.ingress.dropped;
         counters.tx_lost += self.egress.lost;
         counters.rx_lost += self.ingress.lost;
+        counters.tx_errors += self.cut.tx;
+        counters.rx_errors += self.cut.rx;
         // What was dropped or lost or still waits here has not reached the engine yet.
-        let kept = self.ingress.dropped + self.ingress.lost + self.ingress.frames.len() as u64;
+        let kept = self.ingress.dropped + self.ingress.lost + self.ingress.frames.len() as u64 + self.cut.rx;
+        let kept_bytes = self.ingress.gone_bytes + self.ingress.held_bytes + self.cut.rx_bytes;
         counters.rx_packets = counters.rx_packets.saturating_sub(kept);
-        counters.rx_bytes = counters.rx_bytes.saturating_sub(self.ingress.gone_bytes + self.ingress.held_bytes);
+        counters.rx_bytes = counters.rx_bytes.saturating_sub(kept_bytes);
         counters
     }
 
     fn set_admin(&mut self, up: bool) -> io::Result<()> {
-        self.port.set_admin(up)
+        let is_there = self.followed.as_mut().is_none_or(|followed| {
+            followed.admin_up = up;
+            followed.is_up
+        });
+        self.port.set_admin(up && is_there)
     }
 
     fn take_rate(&mut self) -> Option<(Bps, ByteSize)> {
@@ -169,6 +262,8 @@ struct Wire {
 
 /// A frame on a wire.
 struct OnWire {
+    /// When the wire begins to send it.
+    begins: Instant,
     arrives: Instant,
     frame: Frame,
 }
@@ -222,21 +317,30 @@ impl Wire {
             return Some(frame);
         }
         self.held_bytes += bytes;
-        match self.shape.jitter {
-            None => self.frames.push_back(OnWire { arrives: self.free_at + self.shape.delay, frame }),
-            Some(jitter) => self.push_with_jitter(jitter, frame),
-        }
+        self.put(begins, frame);
         None
     }
 
-    fn push_with_jitter(&mut self, jitter: Jitter, frame: Frame) {
+    /// Has a frame be under way with which the wire is through last.
+    fn put(&mut self, begins: Instant, frame: Frame) {
+        match self.shape.jitter {
+            None => {
+                // Only those from before a change of the delay can be later.
+                let arrives = (self.free_at + self.shape.delay).max(self.last_arrival);
+                self.frames.push_back(OnWire { begins, arrives, frame });
+            }
+            Some(jitter) => self.put_with_jitter(jitter, begins, frame),
+        }
+    }
+
+    fn put_with_jitter(&mut self, jitter: Jitter, begins: Instant, frame: Frame) {
         let arrives = self.free_at + self.dice.delay(self.shape.delay, jitter);
         if jitter.reorder {
             let place = self.frames.partition_point(|other| other.arrives <= arrives);
-            self.frames.insert(place, OnWire { arrives, frame });
+            self.frames.insert(place, OnWire { begins, arrives, frame });
         } else {
             self.last_arrival = self.last_arrival.max(arrives);
-            self.frames.push_back(OnWire { arrives: self.last_arrival, frame });
+            self.frames.push_back(OnWire { begins, arrives: self.last_arrival, frame });
         }
     }
 
@@ -247,15 +351,57 @@ impl Wire {
         }
     }
 
-    /// Appends at most `max` frames that have arrived by `now`.
-    fn take_due(&mut self, now: Instant, max: usize, into: &mut Vec<Frame>) {
+    /// Does something else with frames from now on. Those that it has begun to send keep their times, and none overtakes another.
+    fn reshape(&mut self, now: Instant, shape: Shape) {
         self.advance(now);
+        if shape == self.shape {
+            return;
+        }
+        self.shape = shape;
+        self.buffer_bytes = shape.buffer.unwrap_or(DEFAULT_BUFFER).0;
+        let (begun, mut again): (Vec<OnWire>, Vec<OnWire>) =
+            std::mem::take(&mut self.frames).into_iter().partition(|frame| frame.begins <= now);
+        again.sort_by_key(|frame| frame.begins);
+        self.last_arrival = begun.last().map_or(Instant::ZERO, |last| last.arrives);
+        self.frames = begun.into();
+        let mut again = again.into_iter().peekable();
+        let waiting = std::mem::take(&mut self.waiting);
+        // The wire is free when the first that waits was to begin.
+        self.free_at = waiting.front().map_or(self.free_at, |(begins, _)| *begins);
+        for (began, bytes) in waiting {
+            let begins = self.free_at;
+            self.free_at += shape.rate.map_or(Duration::ZERO, |rate| rate.time_of(bytes));
+            self.waiting.push_back((begins, bytes));
+            // Otherwise it will be lost on its way.
+            if let Some(frame) = again.next_if(|frame| frame.begins == began) {
+                self.put(begins, frame.frame);
+            }
+        }
+    }
+
+    /// Loses everything waiting or under way; number and bytes of the frames.
+    fn forget(&mut self, pool: &mut FramePool) -> (u64, u64) {
+        let lost = (self.frames.len() as u64, self.held_bytes);
+        self.frames.drain(..).for_each(|lost| pool.give(lost.frame));
+        self.waiting.clear();
+        (self.waiting_bytes, self.held_bytes) = (0, 0);
+        (self.free_at, self.last_arrival) = (Instant::ZERO, Instant::ZERO);
+        lost
+    }
+
+    /// Appends at most `max` frames that have arrived by `now`.
+    fn take_due(&mut self, now: Instant, max: usize, into: &mut Vec<Frame>, late: Option<&Lateness>) {
+        self.advance(now);
+        let late = late.filter(|_| !self.shape.is_none());
         for _ in 0..max {
             if self.next_due().is_none_or(|due| due > now) {
                 return;
             }
             let Some(arrived) = self.frames.pop_front() else { return };
             self.held_bytes -= arrived.frame.len() as u64;
+            if let Some(late) = late {
+                late.note(now.since(arrived.arrives));
+            }
             into.push(arrived.frame);
         }
     }
@@ -432,6 +578,79 @@ mod tests {
         let arrived = arrivals(Shape { loss, ..Shape::default() }, 20_000).len();
         // Five standard errors, bursts of 3 making one 1 / sqrt(20000 / (2 * 3)).
         assert!((14_500..15_500).contains(&arrived), "{arrived}");
+    }
+
+    #[test]
+    fn changes_hold_for_what_has_not_begun() {
+        let (near, mut far) = memory::pair(1024).unwrap();
+        let control = LinkControl::new(Shape { delay: 10 * MS, ..SLOW }, Shape::default());
+        let mut link = Link::controlled(Box::new(near), control.clone());
+        send(&mut link, Duration::ZERO, 3, 1000);
+        // Ten times as fast, and nearer: the first has begun and keeps its times; the others do not overtake it.
+        let fast = Shape { rate: Some(Bps(80_000_000)), delay: Duration::ZERO, ..SLOW };
+        control.change(|wanted| wanted.egress = fast);
+        receive(&mut link, MS / 2);
+        assert_eq!(link.next_wake(), Some(at(11 * MS)));
+        assert_eq!(link.link().speed, fast.rate);
+        send(&mut link, 2 * MS, 1, 1000);
+        receive(&mut link, 11 * MS - Duration::from_nanos(1));
+        assert_eq!(receive(&mut far, Duration::ZERO), 0);
+        receive(&mut link, 11 * MS);
+        assert_eq!((receive(&mut far, Duration::ZERO), link.next_wake()), (4, None));
+        send(&mut link, 12 * MS, 1, 1000);
+        assert_eq!(link.next_wake(), Some(at(12 * MS + MS / 10)));
+    }
+
+    #[test]
+    fn lateness_is_told() {
+        let (near, _far) = memory::pair(1024).unwrap();
+        let control = LinkControl::new(SLOW, Shape::default());
+        let mut link = Link::controlled(Box::new(near), control.clone());
+        send(&mut link, Duration::ZERO, 1, 1000);
+        receive(&mut link, 3 * MS);
+        assert_eq!(control.lateness().counts().collect::<Vec<_>>(), [(2_000_000, 1)]);
+    }
+
+    #[test]
+    fn a_link_that_is_pulled_out_loses_everything_until_it_is_back() {
+        let (near, far) = memory::pair(1024).unwrap();
+        let mut far = Link::controlled(Box::new(far), LinkControl::new(Shape::default(), SLOW));
+        let control = LinkControl::new(SLOW, Shape::default());
+        let mut link = Link::controlled(Box::new(near), control.clone());
+        send(&mut link, Duration::ZERO, 2, 1000);
+        control.change(|wanted| wanted.up = false);
+        assert!(!link.link().up && !far.link().up, "at once, and at both ends");
+        send(&mut link, MS, 3, 1000);
+        receive(&mut link, 9 * MS);
+        assert_eq!((receive(&mut far, 20 * MS), link.counters().tx_errors, link.next_wake()), (0, 5, None));
+        // Neither does a controller bring it back.
+        link.set_admin(true).unwrap();
+        assert!(!link.link().up);
+        control.change(|wanted| wanted.up = true);
+        assert!(link.link().up && far.link().up);
+        send(&mut link, 20 * MS, 1, 1000);
+        receive(&mut link, 21 * MS);
+        receive(&mut far, 21 * MS);
+        assert_eq!(receive(&mut far, 22 * MS), 1);
+        link.set_admin(false).unwrap();
+        control.change(|wanted| wanted.up = false);
+        link.link();
+        control.change(|wanted| wanted.up = true);
+        assert!(!link.link().up, "nor does the lab bring back what a controller took out of service");
+    }
+
+    #[test]
+    fn what_comes_in_by_a_link_that_is_pulled_out_is_lost() {
+        let (near, mut far) = memory::pair(1024).unwrap();
+        let control = LinkControl::new(Shape::default(), SLOW);
+        let mut link = Link::controlled(Box::new(near), control.clone());
+        send(&mut far, Duration::ZERO, 2, 1000);
+        receive(&mut link, Duration::ZERO);
+        send(&mut far, Duration::ZERO, 1, 1000);
+        control.change(|wanted| wanted.up = false);
+        assert_eq!(receive(&mut link, 9 * MS), 0);
+        let counters = link.counters();
+        assert_eq!((counters.rx_packets, counters.rx_bytes, counters.rx_errors), (0, 0, 3));
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod number;
 mod parameters;
 mod profile;
 mod shipped;
+mod slowed;
 mod timing;
 mod to_toml;
 pub mod written;

@@ -215,6 +215,15 @@ impl SwitchHandle {
         self.engine.call(move |engine| engine.remove_port(number).ok_or_else(|| engine.no_port(number)))?.map(drop)
     }
 
+    /// Asks all ports for their links, and tells controllers what changed: for whoever changed them, since a switch finds some changes out
+    /// only half a second later.
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`].
+    pub fn look_at_links(&self) -> Result<(), SwitchError> {
+        self.engine.call(Engine::look_at_links)
+    }
+
     /// Adds a virtual switch; gives where it listens, with the TCP ports it got.
     ///
     /// # Errors

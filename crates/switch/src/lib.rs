@@ -26,6 +26,6 @@ pub use snapshot::{
 pub use socket::SocketFile;
 pub use spin::Spin;
 pub use targets::{ControllerSpec, ControllerTarget, ListenTarget};
-pub use timed::TimingSnapshot;
+pub use timed::{LatenessSnapshot, TimingSnapshot};
 pub use virtuals::convert::fail_mode;
 pub use weir_tls::Files as TlsFiles;

@@ -48,6 +48,11 @@ impl Delays {
         let _ = self.0.record(delay_ns);
     }
 
+    /// Adds one as often as said, in nanoseconds.
+    pub fn record_many_ns(&mut self, delay_ns: u64, times: u64) {
+        let _ = self.0.record_n(delay_ns, times);
+    }
+
     /// Adds all of another's.
     pub fn merge(&mut self, other: &Delays) {
         // Both grow as needed: nothing can be out of range.

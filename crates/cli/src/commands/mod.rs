@@ -1,8 +1,10 @@
 //! The subcommands.
 mod bench;
+mod cleanup;
 mod compare;
 mod controller;
 mod ctl;
+mod emulate;
 mod experiment;
 mod model;
 mod ofp;
@@ -36,6 +38,10 @@ pub(crate) enum Command {
     Quickstart(quickstart::Args),
     /// Run a scenario file live
     Run(run::Args),
+    /// Run a scenario file on real programs, with links and switches that keep to its times, and a prompt
+    Emulate(Box<emulate::Args>),
+    /// Remove what killed runs left behind: network namespaces, interfaces, sockets
+    Cleanup(cleanup::Args),
     /// Simulate a scenario file in virtual time
     Simulate(Box<simulate::Args>),
     /// Predict by formulas what a scenario file's packets will meet
@@ -69,6 +75,8 @@ impl Command {
         match self {
             Command::Quickstart(args) => quickstart::run(args),
             Command::Run(args) => run::run(args),
+            Command::Emulate(args) => emulate::run(*args),
+            Command::Cleanup(args) => cleanup::run(&args),
             Command::Simulate(args) => simulate::run(*args),
             Command::Predict(args) => predict::run(*args),
             Command::Compare(args) => compare::run(*args),

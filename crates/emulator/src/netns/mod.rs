@@ -1,10 +1,12 @@
 //! Hosts that are network namespaces, each with a veth pair to its switch, and real programs inside: ping and iperf3.
 //!
 //! Names hold the process id (`weir-4711-red-a`, `weir4711p0`), so that what a killed run left behind is told from what
-//! another run uses, and removed by the next. Everything is removed when [`Hosts`] is dropped, whatever the reason.
+//! another run uses, and removed by the next or by [`crate::cleanup`]. Everything is removed when [`Hosts`] is dropped, whatever the reason.
+pub(crate) mod echo;
+pub(crate) mod leftovers;
 mod namespaces;
-mod parse;
-mod programs;
+pub(crate) mod parse;
+pub(crate) mod programs;
 mod traffic;
 
 use crate::Cancel;
@@ -14,11 +16,12 @@ use crate::network::{At, SwitchPorts, dice, shape};
 use crossbeam_channel::Sender;
 use namespaces::Namespaces;
 use programs::Programs;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_port::PortSpec;
-use weir_port::shaper::Link;
+use weir_port::shaper::{Link, LinkControl};
 use weir_scenario::{Scenario, TrafficKind};
 
 /// How long programs may take to end after they were interrupted.
@@ -43,27 +46,64 @@ pub(crate) struct Hosts {
     namespaces: Namespaces,
     programs: Arc<Programs>,
     threads: Vec<JoinHandle<(usize, Measured)>>,
+    /// Their links, if these can be changed.
+    controls: Vec<LinkControl>,
 }
 
 impl Hosts {
-    /// Makes the scenario's hosts; and the switches' ends of their links.
+    /// Makes the scenario's hosts; and the switches' ends of their links, which can be changed later if `controlled`.
     ///
     /// # Errors
     /// The system refuses; nothing stays behind.
-    pub(crate) fn make(scenario: &Scenario) -> Result<(Hosts, SwitchPorts), LabError> {
-        let mut namespaces = Namespaces::new();
+    pub(crate) fn make(scenario: &Scenario, controlled: bool) -> Result<(Hosts, SwitchPorts), LabError> {
+        let namespaces = Namespaces::make(&scenario.hosts)?;
         let mut ports = SwitchPorts::new();
-        for host in &scenario.hosts {
-            let device = namespaces.add(host)?;
+        let mut controls = Vec::new();
+        for (host, device) in scenario.hosts.iter().zip(namespaces.devices()) {
             let port = weir_port::open(&format!("af_packet:{device}").parse::<PortSpec>()?)?;
             let shape = shape(&host.link);
             let (seed, number) = dice(scenario, At::ToHost(ports.len()));
-            ports.push(match shape.is_none() {
-                true => port,
-                false => Box::new(Link::new(port, shape, shape).seeded(seed, number)),
-            });
+            if controlled {
+                let control = LinkControl::new(shape, shape);
+                controls.push(control.clone());
+                ports.push(Box::new(Link::controlled(port, control).seeded(seed, number)));
+            } else {
+                ports.push(if shape.is_none() {
+                    port
+                } else {
+                    Box::new(Link::new(port, shape, shape).seeded(seed, number))
+                });
+            }
         }
-        Ok((Hosts { namespaces, programs: Arc::default(), threads: Vec::new() }, ports))
+        Ok((Hosts { namespaces, programs: Arc::default(), threads: Vec::new(), controls }, ports))
+    }
+
+    /// The names of their namespaces, in the scenario's order.
+    pub(crate) fn namespaces(&self) -> &[String] {
+        self.namespaces.names()
+    }
+
+    /// What changes their links, in the scenario's order; nothing if they cannot be changed.
+    pub(crate) fn controls(&self) -> &[LinkControl] {
+        &self.controls
+    }
+
+    /// The lab's folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.namespaces.folder()
+    }
+
+    /// The programs that run for it.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// Ends programs of before, so that new ones can be started.
+    pub(crate) fn forget_programs(&mut self) {
+        if !self.threads.is_empty() || self.programs.is_ending() {
+            self.stop();
+            self.programs = Arc::default();
+        }
     }
 
     /// Begins the scenario's traffic, each item on a thread that waits for its programs.

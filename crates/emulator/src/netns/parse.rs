@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Takes over what ping (iputils) printed: a line for each answer, and a summary.
-pub(super) fn ping(output: &str, errors: &str, measured: &mut Measured) {
+pub(crate) fn ping(output: &str, errors: &str, measured: &mut Measured) {
     for line in output.lines() {
         if let Some(rtt) = round_trip(line).filter(|_| !line.contains("DUP!")) {
             measured.answered(number(line), rtt);
@@ -31,7 +31,7 @@ fn number(line: &str) -> u64 {
 }
 
 /// What an iperf3 client's report (`--json`) says.
-pub(super) fn iperf(output: &str, errors: &str, udp: bool) -> Measured {
+pub(crate) fn iperf(output: &str, errors: &str, udp: bool) -> Measured {
     let report: Value = serde_json::from_str(output).unwrap_or_default();
     let mut measured = Measured::default();
     let failed = report["error"].as_str().map(str::to_owned);

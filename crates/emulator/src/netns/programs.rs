@@ -32,33 +32,32 @@ fn installed(program: &str) -> bool {
 
 /// Runs `ip` with these arguments and standard input.
 pub(super) fn ip(arguments: &[&str], input: &str) -> Result<(), LabError> {
-    run_ip(arguments, input).map(|_| ())
-}
-
-/// Runs `ip`; what it printed.
-pub(super) fn ip_output(arguments: &[&str]) -> Result<String, LabError> {
-    run_ip(arguments, "")
-}
-
-fn run_ip(arguments: &[&str], input: &str) -> Result<String, LabError> {
     let mut command = Command::new("ip");
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let output = command.spawn().and_then(|mut child| {
-        // A pipe holds more than the few lines of a batch; one that `ip` does not read to its end shows in its status.
+        // A batch that `ip` does not read to its end shows in its status.
         let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
-        written.and(child.wait_with_output())
+        let output = child.wait_with_output()?;
+        if output.status.success() { written.map(|()| output) } else { Ok(output) }
     });
     let output = output.map_err(LabError::system("run ip"))?;
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     Err(LabError::Command { command: format!("ip {}", arguments.join(" ")), said })
 }
 
+/// A program in a namespace. `setpriv` has the kernel end it should this process be killed, or the thread that starts it end.
+pub(crate) fn command(namespace: &str, arguments: &[String]) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace, "setpriv", "--pdeathsig", "KILL"]).args(arguments);
+    command
+}
+
 /// Programs that run, so that all can be ended at once.
 #[derive(Default)]
-pub(super) struct Programs(Mutex<Running>);
+pub(crate) struct Programs(Mutex<Running>);
 
 #[derive(Default)]
 struct Running {
@@ -70,7 +69,7 @@ struct Running {
 impl Programs {
     /// Runs a program in a namespace to its end; its standard output, and what it said on standard error. Ends at once, with
     /// nothing, when programs are being ended.
-    pub(super) fn run(&self, namespace: &str, arguments: &[String]) -> io::Result<(String, String)> {
+    pub(crate) fn run(&self, namespace: &str, arguments: &[String]) -> io::Result<(String, String)> {
         let Some(mut child) = self.spawn(namespace, arguments)? else { return Ok(Default::default()) };
         let (mut output, mut errors) = (String::new(), String::new());
         // ping and iperf3 say at most a few lines on standard error: the pipe holds them.
@@ -81,7 +80,7 @@ impl Programs {
     }
 
     /// Starts a program in a namespace and waits until it prints a line that holds `ready`; nothing if it ended before.
-    pub(super) fn start_until(
+    pub(crate) fn start_until(
         &self,
         namespace: &str,
         arguments: &[String],
@@ -93,6 +92,11 @@ impl Programs {
         let is_ready = lines.any(|line| line.contains(ready));
         let server = Server { programs: self, child: Some(child), _output: Box::new(lines) };
         Ok(is_ready.then_some(server))
+    }
+
+    /// Whether no more are started.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.running().ending
     }
 
     /// Interrupts all that run, and lets no more start.
@@ -114,14 +118,13 @@ impl Programs {
         }
     }
 
-    /// `setpriv` has the kernel end the program should this process be killed.
     fn spawn(&self, namespace: &str, arguments: &[String]) -> io::Result<Option<Child>> {
         let mut running = self.running();
         if running.ending {
             return Ok(None);
         }
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace, "setpriv", "--pdeathsig", "KILL"]).args(arguments).env("LC_ALL", "C");
+        let mut command = command(namespace, arguments);
+        command.env("LC_ALL", "C");
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         running.pids.extend(pid(&child));
         Ok(Some(child))
@@ -144,7 +147,7 @@ fn pid(child: &Child) -> Option<Pid> {
 }
 
 /// A program in the background; killed when dropped.
-pub(super) struct Server<'a> {
+pub(crate) struct Server<'a> {
     programs: &'a Programs,
     child: Option<Child>,
     /// Kept open, so that the program can go on writing.

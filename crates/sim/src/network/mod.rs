@@ -310,6 +310,7 @@ impl<'a> Network<'a> {
             switches,
             controller: self.control.map(Control::result),
             drops,
+            certificate: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{Engine, ports};
 use std::time::Duration;
 use weir_openflow::model::PortNo;
 use weir_port::link::{Event, Monitor};
-use weir_units::Instant;
+use weir_units::{Clock, Instant};
 
 /// How often links are asked for that nobody tells about.
 const ASK_INTERVAL: Duration = Duration::from_millis(500);
@@ -122,6 +122,11 @@ impl Engine {
             tracing::warn!("port {number} ({}): cannot set the device {state} ({error})", slot.spec());
         }
         self.ask_links(now, |slot| slot.number == number);
+    }
+
+    /// Asks all ports for their links now.
+    pub(crate) fn look_at_links(&mut self) {
+        self.ask_links(self.clock.now(), |_| true);
     }
 
     /// Asks ports for their links, and tells what changed.

@@ -50,7 +50,7 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
         set_duration(&mut scenario, duration)?;
     }
     let signals = Signals::watch()?;
-    let options = Options { netns: args.netns, cancel: signals.cancel.clone() };
+    let options = Options { netns: args.netns, cancel: signals.cancel.clone(), ..Options::default() };
     let mut shown = progress::Shown::new();
     let result = weir_emulator::run(&scenario, &options, &mut |progress| shown.tell(&progress));
     shown.clear();

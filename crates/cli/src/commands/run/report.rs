@@ -38,7 +38,8 @@ fn footer(result: &LabResult) -> String {
             controller.packet_ins, controller.flow_mods, controller.packet_outs, controller.errors
         );
     }
-    text + &lateness(result) + &conditions(result) + &verdict(result)
+    let certificate = result.certificate.as_ref().map(ToString::to_string).unwrap_or_default();
+    text + &lateness(result) + &certificate + &conditions(result) + &verdict(result)
 }
 
 fn conditions(result: &LabResult) -> String {

@@ -1,0 +1,60 @@
+//! `weir cleanup`: removes what labs left behind; exit status 0 if nothing of it is left, 1 if something could not be removed, 2 if a lab that
+//! runs was named.
+use serde_json::json;
+use std::process::ExitCode;
+use weir_emulator::cleanup::{Leftover, leftovers};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only what these processes left behind [default: all whose process is gone]
+    #[arg(value_name = "PID")]
+    pids: Vec<u32>,
+    /// Also labs that run; needs --force
+    #[arg(long, conflicts_with = "pids")]
+    all: bool,
+    /// End labs that run: they are told to clean up, and killed if they do not within ten seconds
+    #[arg(long)]
+    force: bool,
+    /// Print what was removed as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(rustix::process::geteuid().is_root(), "cleaning up needs root: use sudo");
+    let found = leftovers();
+    let is_meant = |left: &&Leftover| match args.pids.is_empty() {
+        true => args.all || !left.alive,
+        false => args.pids.contains(&left.pid),
+    };
+    let meant: Vec<&Leftover> = found.iter().filter(is_meant).collect();
+    let alive: Vec<String> = meant.iter().filter(|left| left.alive).map(|left| left.pid.to_string()).collect();
+    anyhow::ensure!(
+        alive.is_empty() || args.force,
+        "found labs that run (process {}), expected --force to end them",
+        alive.join(", ")
+    );
+    let mut problems = Vec::new();
+    for left in &meant {
+        problems.extend(left.remove());
+        if !args.json {
+            tell(left);
+        }
+    }
+    problems.iter().for_each(|problem| eprintln!("weir: left behind: {problem}"));
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&json!({ "removed": meant, "problems": problems }))?);
+    } else if meant.is_empty() {
+        println!("nothing was left behind");
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn tell(left: &Leftover) {
+    let folder = left.folder.as_ref().map(|folder| folder.display().to_string());
+    let state = if left.alive { "ended" } else { "was gone" };
+    println!("process {} {state}; removed:", left.pid);
+    for name in left.namespaces.iter().chain(&left.interfaces).chain(&folder) {
+        println!("  {name}");
+    }
+}

@@ -1,0 +1,237 @@
+//! `weir emulate`: a scenario on real programs, with links and switches that keep to the times of the file, and a prompt; exit status 0 if all
+//! went well, 1 if traffic or a command did not, 2 for bad input, 3 if times cannot be trusted that must be (`--strict`), 130 when stopped.
+mod input;
+mod signals;
+
+use super::run::{NOT_AS_EXPECTED, STOPPED, progress, report, set_duration};
+use anyhow::Context as _;
+use input::{Input, Line};
+use signals::Signals;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use weir_emulator::prompt::{self, Command, Console, Outcome};
+use weir_emulator::result::{Certificate, Verdict};
+use weir_emulator::{Dilation, Lab, LabResult, Options, Progress};
+use weir_scenario::Scenario;
+use weir_units::Span;
+
+/// Exit status of a run whose times cannot be trusted, with `--strict`.
+const NOT_FAITHFUL: u8 = 3;
+/// Exit status when a line of a script could not be read.
+const BAD_LINE: u8 = 2;
+
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Scenario file (TOML; docs/scenario.md describes it)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Give a prompt (or read commands from a pipe) though the file has traffic, which `traffic` runs
+    #[arg(long)]
+    cli: bool,
+    /// Carry out this command of the prompt, and end; may be given several times
+    #[arg(long, value_name = "COMMAND", conflicts_with = "cli")]
+    exec: Vec<String>,
+    /// Run N times slower than the file says, for networks that this machine is too slow for: rates of links are divided by N, delays multiplied,
+    /// and the scenario's traffic with them; what is reported is the file's time. Programs in hosts run in real time: what they tell takes N times
+    /// as long
+    #[arg(long, value_name = "N", default_value = "1")]
+    dilate: Dilation,
+    /// End with status 3 unless the certificate says that times are faithful
+    #[arg(long)]
+    strict: bool,
+    /// Length of each tcp and udp item of traffic, such as 10s, instead of the scenario's
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// Print the result at the end as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "Needs root: hosts are network namespaces. A file with traffic is run and ends; without traffic there is a prompt, where `help` \
+says what can be typed, or commands are read from a pipe. docs/guide/emulate.md shows it.";
+
+pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut scenario = Scenario::read(&args.file)?;
+    if let Some(duration) = args.duration {
+        set_duration(&mut scenario, duration)?;
+    }
+    // Before anything is started: a script with a mistake changes nothing.
+    let read = |line: &String| prompt::parse(&scenario, line).map_err(|problem| anyhow::anyhow!("--exec: {problem}"));
+    let commands: Vec<Command> = args.exec.iter().map(read).collect::<Result<_, _>>()?;
+    let signals = Signals::watch()?;
+    let options = Options { emulate: true, dilation: args.dilate, cancel: signals.all().clone(), ..Options::default() };
+    let mut shown = progress::Shown::new();
+    let lab = Lab::start(&scenario, &options, &mut |progress| shown.tell(&progress));
+    shown.clear();
+    let lab = lab?;
+    tell_start(&scenario, &lab);
+    let mut session = Session { console: Console::new(lab), signals, json: args.json, failed: false, misread: false };
+    if !commands.is_empty() {
+        session.carry_out_all(&commands)?;
+    } else if args.cli || scenario.traffic.is_empty() && scenario.streams.is_empty() {
+        session.converse()?;
+    } else {
+        session.carry_out(&Command::Traffic, false)?;
+    }
+    session.finish(&args)
+}
+
+/// What was started, and how long that took.
+fn tell_start(scenario: &Scenario, lab: &Lab) {
+    let started = lab.started();
+    let (switches, hosts, links) = (scenario.switches.len(), scenario.hosts.len(), scenario.links.len());
+    let s = |time: std::time::Duration| time.as_secs_f64();
+    let each = s(started.sum()) * 1000.0 / (switches + hosts).max(1) as f64;
+    eprintln!(
+        "weir: {switches} switches, {hosts} hosts and {links} links between switches in {:.2} s, {each:.1} ms a node (hosts {:.2} s, switches {:.2} s, control and links up {:.2} s)",
+        s(started.sum()),
+        s(started.hosts),
+        s(started.switches),
+        s(started.control)
+    );
+}
+
+/// A lab that is talked to.
+struct Session {
+    console: Console,
+    signals: Signals,
+    /// Only the result at the end goes to standard output as JSON; what commands say does not.
+    json: bool,
+    failed: bool,
+    misread: bool,
+}
+
+impl Session {
+    fn carry_out_all(&mut self, commands: &[Command]) -> anyhow::Result<()> {
+        for command in commands {
+            if self.signals.all().is_cancelled() || !self.carry_out(command, true)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads lines until the end of input.
+    fn converse(&mut self) -> anyhow::Result<()> {
+        let mut input = Input::open(self.signals.all().clone())?;
+        loop {
+            match input.next_line()? {
+                Line::Text(line) => match self.console.parse(&line) {
+                    Ok(command) => {
+                        if !self.carry_out(&command, true)? {
+                            return Ok(());
+                        }
+                    }
+                    Err(problem) => {
+                        self.misread = true;
+                        eprintln!("{problem}");
+                    }
+                },
+                Line::Interrupted => {}
+                Line::End => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether more is to come.
+    fn carry_out(&mut self, command: &Command, reports: bool) -> anyhow::Result<bool> {
+        let cancel = self.signals.begin();
+        let mut shown = progress::Shown::new();
+        let mut progress = |progress: Progress| shown.tell(&progress);
+        let mut said = Vec::new();
+        let json = self.json;
+        let outcome = {
+            // Programs print by themselves: what is said before them is to be before them.
+            let mut out = Out { said: &mut said, json };
+            self.console.carry_out(command, &cancel, &mut out, &mut progress)
+        };
+        shown.clear();
+        flush(&mut said, json);
+        match outcome {
+            Ok(Outcome::Done) => {}
+            Ok(Outcome::Failed) => self.failed = true,
+            Ok(Outcome::Quit) => return Ok(false),
+            Ok(Outcome::Report(result)) => {
+                self.failed |= !result.passed && !result.partial;
+                if reports && !json {
+                    print(&report::text(&result));
+                }
+            }
+            Ok(Outcome::Certificate(certificate)) => print_certificate(&certificate, json),
+            Err(error) => {
+                self.failed = true;
+                eprintln!("{:#}", anyhow::Error::from(error));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes the lab down and says how it was.
+    fn finish(self, args: &Args) -> anyhow::Result<ExitCode> {
+        let Session { console, signals, failed, misread, .. } = self;
+        let stopped = signals.all().is_cancelled();
+        let result = console.finish()?;
+        let reports = args.exec.is_empty() && !result.traffic.is_empty();
+        if args.json {
+            print(&(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"));
+        } else if reports && !args.cli {
+            print(&report::text(&result));
+        } else {
+            tell_certificate(&result);
+        }
+        let faithful = result.certificate.is_none_or(|certificate| certificate.verdict == Verdict::Faithful);
+        Ok(match () {
+            () if stopped || result.partial => ExitCode::from(STOPPED),
+            () if misread => ExitCode::from(BAD_LINE),
+            () if failed => ExitCode::from(NOT_AS_EXPECTED),
+            () if args.strict && !faithful => ExitCode::from(NOT_FAITHFUL),
+            () => ExitCode::SUCCESS,
+        })
+    }
+}
+
+/// What commands say: on standard output at once when programs are about to print, otherwise when they are through.
+struct Out<'a> {
+    said: &'a mut Vec<u8>,
+    json: bool,
+}
+
+impl std::io::Write for Out<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.said.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        flush(self.said, self.json);
+        Ok(())
+    }
+}
+
+fn flush(said: &mut Vec<u8>, json: bool) {
+    // A reader that has gone away misses it, nothing else.
+    let _ = if json { std::io::stderr().write_all(said) } else { std::io::stdout().write_all(said) };
+    let _ = std::io::stdout().flush();
+    said.clear();
+}
+
+fn print(text: &str) {
+    flush(&mut text.as_bytes().to_vec(), false);
+}
+
+fn print_certificate(certificate: &Certificate, json: bool) {
+    flush(&mut certificate.to_string().into_bytes(), json);
+}
+
+/// With every emulation: on standard error when nobody asked for a report, so that output of commands stays as it is.
+fn tell_certificate(result: &LabResult) {
+    if let Some(certificate) = &result.certificate {
+        if std::io::stdout().is_terminal() {
+            print(&certificate.to_string());
+        } else {
+            eprint!("{certificate}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! How far a lab's times can be trusted: what it was to delay and did too late, what was left of the machine, and what follows from both.
+use crate::dilate::Dilation;
+use crate::watch::Taken;
+use serde::Serialize;
+use std::time::Duration;
+use weir_switch::LatenessSnapshot;
+use weir_traffic::{Delay, Delays};
+
+/// Errors of injected delays beyond this are counted: what links promise for 99 of 100 packets.
+const BOUND: Duration = Duration::from_micros(50);
+/// The same for what a profile delays.
+const DEVICE_BOUND: Duration = Duration::from_micros(20);
+/// Share of what is delayed that may be off by more than its bound in a faithful run.
+const FAITHFUL_OFF: f64 = 0.01;
+/// Beyond this share a run is not faithful.
+const DOUBTFUL_OFF: f64 = 0.10;
+/// Share of the time in which all processors may be busy in a faithful run, and beyond which a run is not.
+const SATURATED: [f64; 2] = [0.05, 0.30];
+/// The same of processors' time that another machine got.
+const STOLEN: [f64; 2] = [0.02, 0.10];
+/// The same of the time for which the process was not allowed to run.
+const THROTTLED: [f64; 2] = [0.01, 0.05];
+
+/// Whether times are what the scenario says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// They are.
+    Faithful,
+    /// Some may not be.
+    Doubtful,
+    /// They are not.
+    NotFaithful,
+}
+
+/// How far a lab's times can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Certificate {
+    /// In a word.
+    pub verdict: Verdict,
+    /// Why it is no better, the gravest first; each with what to change.
+    pub reasons: Vec<String>,
+    /// How many times slower than the scenario says everything ran; times here are divided by it.
+    pub dilation: f64,
+    /// Time watched.
+    pub duration_s: f64,
+    /// How much later than they should have frames left links that have a rate or a delay; none without such frames.
+    pub links: Option<Late>,
+    /// The same of what switches with a profile delayed: commands, packets, their way to the controller and back.
+    pub devices: Option<LateDevices>,
+    /// What was left of the machine.
+    pub machine: Spent,
+}
+
+/// How late things were done that were to be done at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Late {
+    /// Their distribution.
+    pub by: Delay,
+    /// Share that was more than 20 us late, `0.0..=1.0`.
+    pub share_over_20us: f64,
+    /// Share that was more than 50 us late.
+    pub share_over_50us: f64,
+}
+
+/// How late switches with a profile were, all together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LateDevices {
+    /// Things that were delayed.
+    pub samples: u64,
+    /// Half of one switch's were at most so late, in microseconds: of the switch of which that is most.
+    pub worst_p50_us: f64,
+    /// The same of 99 of 100.
+    pub worst_p99_us: f64,
+    /// The latest of all.
+    pub max_us: f64,
+    /// Share that was more than 20 us late in this machine's time, `0.0..=1.0`.
+    pub share_over_20us: f64,
+}
+
+/// What was taken of the machine. Shares are of all processors' time, `0.0..=1.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spent {
+    /// Processors.
+    pub processors: usize,
+    /// Time they were busy.
+    pub busy_share: f64,
+    /// Part of it by this process and programs in hosts that have ended.
+    pub own_share: f64,
+    /// Share of the run in which all of them were busy at once.
+    pub saturated_share: f64,
+    /// Time that the machine below gave to others.
+    pub stolen_share: f64,
+    /// Time for which this process was not allowed to run, in seconds.
+    pub throttled_s: f64,
+}
+
+impl Late {
+    /// Of times in this machine's own time.
+    pub(crate) fn of(counts: impl Iterator<Item = (u64, u64)>, dilation: Dilation) -> Option<Late> {
+        let mut late = Delays::default();
+        counts.for_each(|(ns, count)| late.record_many_ns(dilation.told_ns(ns), count));
+        let over = |us| late.share_above(Duration::from_micros(us)).unwrap_or_default();
+        late.summary().map(|by| Late { by, share_over_20us: over(20), share_over_50us: over(50) })
+    }
+}
+
+impl LateDevices {
+    /// Of switches' times in this machine's own time; none if nothing was delayed.
+    pub(crate) fn of(switches: &[LatenessSnapshot], dilation: Dilation) -> Option<LateDevices> {
+        let worst = |time: fn(&LatenessSnapshot) -> f64| {
+            switches.iter().map(time).fold(0.0, f64::max) * 1e6 / dilation.factor()
+        };
+        let samples: u64 = switches.iter().map(|switch| switch.count).sum();
+        let late: u64 = switches.iter().map(|switch| switch.late).sum();
+        (samples > 0).then(|| LateDevices {
+            samples,
+            worst_p50_us: worst(|switch| switch.p50_s),
+            worst_p99_us: worst(|switch| switch.p99_s),
+            max_us: worst(|switch| switch.max_s),
+            share_over_20us: late as f64 / samples as f64,
+        })
+    }
+}
+
+/// Judges a run of this length.
+pub(crate) fn judge(
+    links: Option<Late>,
+    devices: Option<LateDevices>,
+    taken: &Taken,
+    duration: Duration,
+    dilation: Dilation,
+) -> Certificate {
+    let machine = Spent {
+        processors: taken.processors,
+        busy_share: taken.busy,
+        own_share: taken.own,
+        saturated_share: if taken.looks == 0 { 0.0 } else { taken.saturated as f64 / taken.looks as f64 },
+        stolen_share: taken.stolen,
+        throttled_s: taken.throttled.as_secs_f64(),
+    };
+    let throttled = machine.throttled_s / duration.as_secs_f64().max(1e-3);
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let slower = "use fewer or idler nodes, more processors, or --dilate";
+    let findings = [
+        links.and_then(|late| {
+            let by = [late.by.p99_us, late.by.max_us];
+            off("frames left links", late.by.samples, late.share_over_50us, by, BOUND, slower)
+        }),
+        devices.and_then(|late| {
+            let by = [late.worst_p99_us, late.max_us];
+            off(
+                "releases of switches with a profile were",
+                late.samples,
+                late.share_over_20us,
+                by,
+                DEVICE_BOUND,
+                slower,
+            )
+        }),
+        exceeds(machine.saturated_share, SATURATED).map(|verdict| {
+            let what = format!("all processors were busy for {} of the time", percent(machine.saturated_share));
+            (verdict, format!("{what}: {slower}"))
+        }),
+        exceeds(machine.stolen_share, STOLEN).map(|verdict| {
+            let what = format!(
+                "{} of the processors' time went to other machines on the same hardware",
+                percent(machine.stolen_share)
+            );
+            (verdict, format!("{what}: run where nobody else does"))
+        }),
+        exceeds(throttled, THROTTLED).map(|verdict| {
+            let what = format!(
+                "the process was not allowed to run for {:.2} s, its control group's quota being used up",
+                machine.throttled_s
+            );
+            (verdict, format!("{what}: raise the quota, or --dilate"))
+        }),
+    ];
+    let mut findings: Vec<(Verdict, String)> = findings.into_iter().flatten().collect();
+    findings.sort_by_key(|(verdict, _)| std::cmp::Reverse(*verdict));
+    Certificate {
+        verdict: findings.first().map_or(Verdict::Faithful, |(verdict, _)| *verdict),
+        reasons: findings.into_iter().map(|(_, reason)| reason).collect(),
+        dilation: dilation.factor(),
+        duration_s: duration.as_secs_f64(),
+        links,
+        devices,
+        machine,
+    }
+}
+
+/// What is said of things of which too large a share was late; `by`: at most so, 99 of 100, and all, in microseconds.
+fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advice: &str) -> Option<(Verdict, String)> {
+    let verdict = exceeds(share, [FAITHFUL_OFF, DOUBTFUL_OFF])?;
+    let ([p99, most], percent) = (by, share * 100.0);
+    let off =
+        format!("{percent:.1} % of {samples} {what} more than {bound:?} late (p99 {p99:.0} us, at most {most:.0} us)");
+    Some((verdict, format!("{off}: {advice}")))
+}
+
+/// What a share says that is to stay below the first of two limits, and must below the second.
+fn exceeds(share: f64, [faithful, doubtful]: [f64; 2]) -> Option<Verdict> {
+    match share {
+        _ if share > doubtful => Some(Verdict::NotFaithful),
+        _ if share > faithful => Some(Verdict::Doubtful),
+        _ => None,
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Verdict::Faithful => "faithful",
+            Verdict::Doubtful => "doubtful",
+            Verdict::NotFaithful => "not faithful",
+        })
+    }
+}
+
+impl std::fmt::Display for Certificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        writeln!(f, "Fidelity: {}", self.verdict)?;
+        self.reasons.iter().try_for_each(|reason| writeln!(f, "  since {reason}"))?;
+        if let Some(Late { by, share_over_20us, share_over_50us }) = self.links {
+            let [over_20, over_50] = [share_over_20us, share_over_50us].map(percent);
+            writeln!(
+                f,
+                "  links: {} frames delayed, late by {:.0} us (p50), {:.0} us (p99), {:.0} us at most; {over_20} by more than 20 us, {over_50} by more than 50 us",
+                by.samples, by.p50_us, by.p99_us, by.max_us,
+            )?;
+        }
+        if let Some(late) = self.devices {
+            writeln!(
+                f,
+                "  switches with a profile: {} releases, of the worst late by {:.0} us (p50), {:.0} us (p99); of all {:.0} us at most, {} by more than 20 us",
+                late.samples,
+                late.worst_p50_us,
+                late.worst_p99_us,
+                late.max_us,
+                percent(late.share_over_20us),
+            )?;
+        }
+        if self.links.is_none() && self.devices.is_none() {
+            writeln!(f, "  no frame was to be delayed")?;
+        }
+        let machine = &self.machine;
+        write!(
+            f,
+            "  processors: {} of {} busy, {} by the lab; all busy at once for {} of {:.1} s",
+            percent(machine.busy_share),
+            machine.processors,
+            percent(machine.own_share),
+            percent(machine.saturated_share),
+            self.duration_s
+        )?;
+        if machine.stolen_share > 0.0 {
+            write!(f, "; {} stolen", percent(machine.stolen_share))?;
+        }
+        if machine.throttled_s > 0.0 {
+            write!(f, "; throttled for {:.2} s", machine.throttled_s)?;
+        }
+        writeln!(f)?;
+        if self.dilation > 1.0 {
+            writeln!(
+                f,
+                "  everything ran {} times slower than the scenario says; times here are the scenario's",
+                self.dilation
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn idle() -> Taken {
+        Taken { processors: 2, looks: 100, busy: 0.2, own: 0.1, ..Taken::default() }
+    }
+
+    fn late(counts: &[(u64, u64)], factor: f64) -> Option<Late> {
+        Late::of(counts.iter().copied(), Dilation::new(factor).unwrap())
+    }
+
+    fn certificate(links: Option<Late>, taken: &Taken) -> Certificate {
+        judge(links, None, taken, SECOND, Dilation::default())
+    }
+
+    #[test]
+    fn a_run_in_time_is_faithful() {
+        let good = certificate(late(&[(5_000, 995), (60_000, 5)], 1.0), &idle());
+        assert_eq!((good.verdict, good.reasons.len()), (Verdict::Faithful, 0));
+        assert!((good.links.unwrap().share_over_50us - 0.005).abs() < 1e-9);
+        assert!(
+            good.to_string().contains("links: 1000 frames delayed, late by 5 us (p50), 5 us (p99), 60 us at most"),
+            "{good}"
+        );
+        let nothing = certificate(late(&[], 1.0), &idle());
+        assert_eq!(nothing.verdict, Verdict::Faithful);
+        assert!(nothing.to_string().contains("no frame was to be delayed"), "{nothing}");
+    }
+
+    #[test]
+    fn late_frames_and_a_full_machine_are_reasons() {
+        let doubtful = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &idle());
+        assert_eq!(doubtful.verdict, Verdict::Doubtful);
+        assert!(doubtful.reasons[0].starts_with("5.0 % of 100 frames left links more than 50µs late"), "{doubtful:?}");
+        let bad = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &Taken { saturated: 50, ..idle() });
+        assert_eq!((bad.verdict, bad.reasons.len()), (Verdict::NotFaithful, 2));
+        assert!(
+            bad.reasons[0].starts_with("all processors were busy for 50.0 % of the time"),
+            "the gravest first: {bad:?}"
+        );
+        for (taken, said) in [
+            (Taken { stolen: 0.05, ..idle() }, "5.0 % of the processors' time went to other machines"),
+            (Taken { throttled: SECOND / 50, ..idle() }, "not allowed to run for 0.02 s"),
+        ] {
+            let found = certificate(None, &taken);
+            assert_eq!(found.verdict, Verdict::Doubtful);
+            assert!(found.reasons[0].contains(said), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_slowed_run_is_judged_in_the_scenarios_time() {
+        let counts = [(5_000, 50), (400_000, 50)];
+        assert_eq!(certificate(late(&counts, 1.0), &idle()).verdict, Verdict::NotFaithful);
+        let slowed = judge(late(&counts, 10.0), None, &idle(), SECOND, Dilation::new(10.0).unwrap());
+        assert_eq!(slowed.verdict, Verdict::Faithful);
+        assert!(slowed.to_string().contains("10 times slower"), "{slowed}");
+    }
+}

@@ -1,0 +1,265 @@
+//! Pings from and to all hosts of a lab, sent by this process by sockets within their namespaces: starting a program for each would take
+//! longer than the pings.
+use crate::Cancel;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, recvfrom, sendto, socket_with,
+};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
+use weir_units::{Clock, Instant, SystemClock};
+
+/// Pings under way at most, of all hosts together.
+const UNDER_WAY: usize = 64;
+/// The same of one host.
+const OF_ONE: usize = 2;
+/// How long is waited for an answer before it is looked whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Types of echo requests and replies: RFC 792, RFC 4443.
+const TYPES: [[u8; 2]; 2] = [[8, 0], [128, 129]];
+/// Type, code, checksum, identifier and number.
+const HEADER: usize = 8;
+/// Behind the header: the place of the ping among all.
+const LENGTH: usize = HEADER + 8;
+
+/// A ping to be sent, from a host by its place.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ping {
+    pub(crate) from: usize,
+    pub(crate) to: IpAddr,
+}
+
+/// Sockets of all hosts, for both versions of IP where the host has them.
+pub(crate) struct Pinger {
+    sockets: Vec<[Option<OwnedFd>; 2]>,
+    identifier: u16,
+}
+
+impl Pinger {
+    /// Opens sockets in these namespaces.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn open(namespaces: &[String]) -> io::Result<Pinger> {
+        // A thread of its own goes through the namespaces, and ends in the last: the sockets stay where they were opened.
+        let open = || namespaces.iter().map(|name| open_in(name)).collect::<io::Result<Vec<_>>>();
+        let sockets = std::thread::scope(|scope| scope.spawn(open).join());
+        let sockets = sockets.unwrap_or_else(|_| Err(io::Error::other("the thread that opens sockets panicked")))?;
+        let identifier = u16::try_from(std::process::id() & 0xffff).unwrap_or_default();
+        Ok(Pinger { sockets, identifier })
+    }
+
+    /// Sends all pings, a number of them at a time, and waits for their answers, each no longer than `timeout`. How long each took; none without an
+    /// answer.
+    pub(crate) fn run(
+        &self,
+        pings: &[Ping],
+        timeout: Duration,
+        clock: SystemClock,
+        cancel: &Cancel,
+    ) -> Vec<Option<Duration>> {
+        let mut round = Round {
+            waiting: (0..pings.len()).collect(),
+            under_way: Vec::new(),
+            took: vec![None; pings.len()],
+            pings,
+            timeout,
+        };
+        while !round.is_over() && !cancel.is_cancelled() {
+            let now = clock.now();
+            round.give_up(now);
+            while let Some(place) = round.next() {
+                let ping = &pings[place];
+                round.under_way.push((place, clock.now()));
+                self.send(ping, place);
+            }
+            self.wait(&round);
+            self.receive(&mut round, clock);
+        }
+        round.took
+    }
+
+    /// What cannot be sent (no route) is not answered: that is what the sender finds.
+    fn send(&self, ping: &Ping, place: usize) {
+        let v6 = ping.to.is_ipv6();
+        let Some(socket) = &self.sockets[ping.from][usize::from(v6)] else { return };
+        let mut bytes = [0; LENGTH];
+        bytes[0] = TYPES[usize::from(v6)][0];
+        bytes[4..6].copy_from_slice(&self.identifier.to_be_bytes());
+        let number = (place as u64).to_be_bytes();
+        bytes[6..8].copy_from_slice(&number[6..]);
+        bytes[HEADER..].copy_from_slice(&number);
+        if !v6 {
+            // Of version 6 the kernel works it out.
+            let sum = checksum(&bytes);
+            bytes[2..4].copy_from_slice(&sum.to_be_bytes());
+        }
+        if let Err(error) = sendto(socket, &bytes, SendFlags::DONTWAIT, &SocketAddr::new(ping.to, 0)) {
+            tracing::debug!(%error, "a ping to {} was not sent", ping.to);
+        }
+    }
+
+    /// Waits until something comes or a ping's time is over.
+    fn wait(&self, round: &Round<'_>) {
+        let mut hosts: Vec<usize> = round.under_way.iter().map(|(place, _)| round.pings[*place].from).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let sockets = hosts.iter().flat_map(|host| self.sockets[*host].iter().flatten());
+        let mut fds: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        let timeout = LOOK_EVERY.min(round.timeout);
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
+        // An interrupted poll ends the wait early.
+        let _ = poll(&mut fds, Some(&timeout));
+    }
+
+    fn receive(&self, round: &mut Round<'_>, clock: SystemClock) {
+        for at in (0..round.under_way.len()).rev() {
+            // Answers to others that came by the same socket may have taken it off.
+            let Some((place, _)) = round.under_way.get(at) else { continue };
+            let ping = round.pings[*place];
+            let v6 = ping.to.is_ipv6();
+            let Some(socket) = &self.sockets[ping.from][usize::from(v6)] else { continue };
+            let mut bytes = [0; 256];
+            while let Ok((length, _, _)) = recvfrom(socket, &mut bytes[..], RecvFlags::DONTWAIT) {
+                if let Some(place) = self.answered(&bytes[..length.min(bytes.len())], v6) {
+                    round.answered(place, ping.from, clock.now());
+                }
+            }
+        }
+    }
+
+    /// The place of the ping that a packet answers, if it does.
+    fn answered(&self, packet: &[u8], v6: bool) -> Option<usize> {
+        let message = if v6 { packet } else { packet.get(usize::from(packet.first()? & 0xf) * 4..)? };
+        let is_ours =
+            *message.first()? == TYPES[usize::from(v6)][1] && message.get(4..6)? == self.identifier.to_be_bytes();
+        let number = u64::from_be_bytes(message.get(HEADER..LENGTH)?.try_into().ok()?);
+        is_ours.then(|| usize::try_from(number).ok()).flatten()
+    }
+}
+
+/// Pings that are being sent and answered.
+struct Round<'a> {
+    pings: &'a [Ping],
+    timeout: Duration,
+    waiting: VecDeque<usize>,
+    /// With the time at which each was sent.
+    under_way: Vec<(usize, Instant)>,
+    took: Vec<Option<Duration>>,
+}
+
+impl Round<'_> {
+    fn is_over(&self) -> bool {
+        self.waiting.is_empty() && self.under_way.is_empty()
+    }
+
+    /// The next ping that may be sent.
+    fn next(&mut self) -> Option<usize> {
+        if self.under_way.len() >= UNDER_WAY {
+            return None;
+        }
+        let of = |host: usize| self.under_way.iter().filter(|(place, _)| self.pings[*place].from == host).count();
+        let free = self.waiting.iter().position(|place| of(self.pings[*place].from) < OF_ONE)?;
+        self.waiting.remove(free)
+    }
+
+    fn give_up(&mut self, now: Instant) {
+        self.under_way.retain(|(_, sent)| now.since(*sent) < self.timeout);
+    }
+
+    /// Only by the host that sent it: a number in another's answer is another lab's, or made up.
+    fn answered(&mut self, place: usize, host: usize, now: Instant) {
+        let is_meant = |(other, _): &(usize, Instant)| *other == place && self.pings[place].from == host;
+        if let Some(at) = self.under_way.iter().position(is_meant) {
+            let (place, sent) = self.under_way.swap_remove(at);
+            self.took[place] = Some(now.since(sent));
+        }
+    }
+}
+
+fn open_in(namespace: &str) -> io::Result<[Option<OwnedFd>; 2]> {
+    let file = File::open(format!("/run/netns/{namespace}"))?;
+    move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?;
+    let raw = |family, protocol| match socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, Some(protocol)) {
+        Ok(socket) => Ok(Some(socket)),
+        // A kernel without this version of IP.
+        Err(Errno::AFNOSUPPORT) => Ok(None),
+        Err(error) => Err(io::Error::from(error)),
+    };
+    Ok([raw(AddressFamily::INET, ipproto::ICMP)?, raw(AddressFamily::INET6, ipproto::ICMPV6)?])
+}
+
+/// The Internet checksum (RFC 1071).
+fn checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)])));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    u16::try_from(!sum & 0xffff).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pinger() -> Pinger {
+        Pinger { sockets: Vec::new(), identifier: 7 }
+    }
+
+    #[test]
+    fn answers_are_told_from_everything_else() {
+        let mut message = [0; LENGTH];
+        message[5] = 7;
+        message[15] = 42;
+        let mut packet = vec![0; 20];
+        packet[0] = 0x45;
+        packet.extend(message);
+        assert_eq!(pinger().answered(&packet, false), Some(42));
+        let mut long = packet.clone();
+        (long[0], _) = (0x46, long.splice(20..20, [1; 4]));
+        assert_eq!(pinger().answered(&long, false), Some(42), "options of IP");
+        message[0] = 129;
+        assert_eq!(pinger().answered(&message, true), Some(42));
+        message[5] = 8;
+        assert_eq!(pinger().answered(&message, true), None, "another's");
+        packet[20] = 8;
+        assert_eq!(pinger().answered(&packet, false), None, "a request");
+        for end in 0..packet.len() {
+            assert_eq!(pinger().answered(&packet[..end], false), None);
+        }
+    }
+
+    #[test]
+    fn a_host_waits_for_its_own_pings_before_it_sends_more() {
+        let to = "10.0.0.9".parse().unwrap();
+        let pings: Vec<Ping> = [0, 0, 0, 1].map(|from| Ping { from, to }).into();
+        let waiting = (0..4).collect();
+        let timeout = Duration::from_secs(1);
+        let mut round = Round { pings: &pings, timeout, waiting, under_way: Vec::new(), took: vec![None; 4] };
+        while let Some(place) = round.next() {
+            round.under_way.push((place, Instant::ZERO));
+        }
+        assert_eq!(round.under_way.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [0, 1, 3]);
+        round.answered(1, 1, Instant::from_nanos(9));
+        round.answered(99, 0, Instant::from_nanos(9));
+        round.answered(1, 0, Instant::from_nanos(5));
+        assert_eq!((round.next(), round.took[1]), (Some(2), Some(Duration::from_nanos(5))));
+        round.give_up(Instant::ZERO + timeout);
+        assert!(round.is_over());
+    }
+
+    #[test]
+    fn checksums_add_up() {
+        let mut bytes = [8, 0, 0, 0, 1, 2, 3, 4, 0xff, 0xff];
+        let sum = checksum(&bytes);
+        bytes[2..4].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(checksum(&bytes), 0);
+    }
+}

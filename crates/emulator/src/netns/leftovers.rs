@@ -1,0 +1,101 @@
+//! Namespaces and interfaces of labs by their names, and their removal.
+use super::programs::ip;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Where `ip netns` has its namespaces.
+const NAMESPACES: &str = "/run/netns";
+/// Where the kernel lists interfaces.
+const DEVICES: &str = "/sys/class/net";
+
+/// The namespaces of all labs, with the process that made each.
+pub(crate) fn namespaces() -> impl Iterator<Item = (u32, String)> {
+    entries(NAMESPACES).into_iter().filter_map(|name| Some((namespace_owner(&name)?, name)))
+}
+
+/// The interfaces of all labs here, with the process that made each.
+pub(crate) fn devices() -> impl Iterator<Item = (u32, String)> {
+    entries(DEVICES).into_iter().filter_map(|name| Some((device_owner(&name)?, name)))
+}
+
+/// The process that made `weir-PID-HOST`.
+fn namespace_owner(name: &str) -> Option<u32> {
+    name.strip_prefix("weir-")?.split_once('-')?.0.parse().ok()
+}
+
+/// The process that made `weirPIDpNUMBER`.
+fn device_owner(name: &str) -> Option<u32> {
+    let (pid, number) = name.strip_prefix("weir")?.split_once('p')?;
+    number.parse::<u32>().ok()?;
+    pid.parse().ok()
+}
+
+fn entries(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// Deletes interfaces that are there, all at once: one by one the kernel waits each time until nobody looks at the old list any more. What could
+/// not be deleted.
+pub(crate) fn delete_devices(names: &[String]) -> Vec<String> {
+    let there: Vec<&String> = names.iter().filter(|name| Path::new(DEVICES).join(name).exists()).collect();
+    if there.len() > 1 {
+        // A number that nothing else has; a device that was never in a group is moved to it.
+        let group = std::process::id();
+        let lines: String = there.iter().map(|name| format!("link set dev {name} group {group}\n")).collect();
+        // Whatever fails here is deleted by itself below.
+        let _ = ip(&["-force", "-batch", "-"], &lines)
+            .and_then(|()| ip(&["link", "delete", "group", &group.to_string()], ""));
+    }
+    let left = there.into_iter().filter(|name| Path::new(DEVICES).join(name).exists());
+    left.filter_map(|name| ip(&["link", "delete", name], "").err().map(|error| format!("interface {name}: {error}")))
+        .collect()
+}
+
+/// Ends the processes in namespaces that are there, and deletes these; without both a namespace lives on. What could not be deleted.
+pub(crate) fn delete_namespaces(names: &[String]) -> Vec<String> {
+    let there: Vec<&String> = names.iter().filter(|name| Path::new(NAMESPACES).join(name).exists()).collect();
+    kill_inside(&there);
+    let lines: String = there.iter().map(|name| format!("netns delete {name}\n")).collect();
+    if !lines.is_empty() {
+        // Whatever fails here is tried again by itself below.
+        let _ = ip(&["-force", "-batch", "-"], &lines);
+    }
+    let left = there.into_iter().filter(|name| Path::new(NAMESPACES).join(name).exists());
+    left.filter_map(|name| ip(&["netns", "delete", name], "").err().map(|error| format!("namespace {name}: {error}")))
+        .collect()
+}
+
+/// Kills the processes in these namespaces; one look at all processes for all of them.
+fn kill_inside(names: &[&String]) {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let inside: BTreeSet<_> = names.iter().filter_map(|name| identity(&Path::new(NAMESPACES).join(name))).collect();
+    let own = std::process::id();
+    for pid in entries("/proc").iter().filter_map(|name| name.parse::<u32>().ok()).filter(|pid| *pid != own) {
+        let is_inside = identity(Path::new(&format!("/proc/{pid}/ns/net"))).is_some_and(|at| inside.contains(&at));
+        if let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| is_inside) {
+            // It may have ended meanwhile.
+            let _ = kill_process(process, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_in_the_names() {
+        assert_eq!(namespace_owner("weir-4711-red-a"), Some(4711));
+        assert_eq!(device_owner("weir4711p12"), Some(4711));
+        for other in ["weir", "weir-", "weir-x-h", "weir-1", "other-1-h", "weir0"] {
+            assert_eq!(namespace_owner(other), None, "{other}");
+        }
+        for other in ["weir4711", "weir4711px", "weirxp1", "eth0", "weir-1-p1"] {
+            assert_eq!(device_owner(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A lab's links: what they do, and changing it while frames pass.
+use super::command::{Change, LinkPlace};
+use crate::{Dilation, Lab, LabError};
+use std::io::Write;
+use weir_port::shaper::{LinkControl, Shape, Wanted};
+use weir_traffic::TrafficError;
+use weir_traffic::impair::{Jitter, JitterLaw, Loss};
+use weir_units::{ByteSize, Span};
+
+/// Lists all links.
+pub(super) fn list(lab: &Lab, out: &mut dyn Write) -> std::io::Result<()> {
+    let scenario = lab.scenario();
+    for (host, control) in scenario.hosts.iter().zip(lab.access_controls()) {
+        let switch = &scenario.switches[host.switch].name;
+        writeln!(out, "{} - {switch}:{}  {}", host.name, host.port, described(lab, &control.wanted()))?;
+    }
+    for (link, controls) in scenario.links.iter().zip(lab.link_controls()) {
+        let [a, b] = link.ends.map(|end| format!("{}:{}", scenario.switches[end.switch].name, end.port));
+        writeln!(out, "{a} - {b}  {}", described(lab, &controls[0].wanted()))?;
+    }
+    Ok(())
+}
+
+/// What a link does, in the scenario's time.
+fn described(lab: &Lab, wanted: &Wanted) -> String {
+    let Shape { rate, delay, buffer, jitter, loss } = wanted.egress;
+    let rate = rate.map(|rate| lab.dilation().faster(rate).to_string());
+    let delay = (!delay.is_zero()).then(|| format!("delay {}", Span(lab.dilation().told(delay))));
+    let buffer = buffer.filter(|_| rate.is_some()).map(|ByteSize(bytes)| format!("buffer {bytes} B"));
+    let jitter = jitter.map(|jitter| format!("jitter {}", Span(lab.dilation().told(jitter.size))));
+    let loss = loss.map(|loss| format!("loss {} %", (loss.share * 1e8).round() / 1e6));
+    let settings: Vec<String> = rate.into_iter().chain(delay).chain(buffer).chain(jitter).chain(loss).collect();
+    let settings = if settings.is_empty() { "as fast as the machine".to_owned() } else { settings.join(", ") };
+    format!("{}, {settings}", if wanted.up { "up" } else { "DOWN" })
+}
+
+/// Changes links, both directions alike; switches see at once who was pulled out.
+///
+/// # Errors
+/// A link cannot have what it was to get, and nothing has changed; a switch has ended.
+pub(super) fn change(lab: &Lab, links: &[LinkPlace], changes: &[Change]) -> Result<(), LabError> {
+    let scenario = lab.scenario();
+    let mut ends: Vec<(&LinkControl, Wanted)> = Vec::new();
+    let mut switches = Vec::new();
+    for place in links {
+        let controls = match place {
+            LinkPlace::Access(host) => {
+                switches.push(scenario.hosts[*host].switch);
+                &lab.access_controls()[*host..=*host]
+            }
+            LinkPlace::Between(link) => {
+                switches.extend(scenario.links[*link].ends.map(|end| end.switch));
+                &lab.link_controls()[*link][..]
+            }
+        };
+        for control in controls {
+            ends.push((control, changed(lab.dilation(), control.wanted(), changes)?));
+        }
+    }
+    ends.into_iter().for_each(|(control, wanted)| control.change(|now| *now = wanted));
+    // All ends have changed by now: none sees the other half way.
+    switches.into_iter().try_for_each(|switch| lab.switch(switch).look_at_links())?;
+    Ok(())
+}
+
+fn changed(dilation: Dilation, mut wanted: Wanted, changes: &[Change]) -> Result<Wanted, LabError> {
+    // A link between switches has its delay where it is sent; one to a host at the switch, for both directions.
+    let both_ways = wanted.ingress == wanted.egress;
+    let shape = &mut wanted.egress;
+    for change in changes {
+        match *change {
+            Change::Up(up) => wanted.up = up,
+            Change::Rate(rate) => shape.rate = rate.map(|rate| dilation.slower(rate)),
+            Change::Delay(delay) => shape.delay = dilation.slowed(delay),
+            Change::Buffer(buffer) => shape.buffer = Some(buffer),
+            Change::Jitter(size) => {
+                let size = dilation.slowed(size);
+                let jitter = shape.jitter.unwrap_or(Jitter { size, law: JitterLaw::Uniform, reorder: false });
+                shape.jitter = (!size.is_zero()).then_some(Jitter { size, ..jitter });
+            }
+            Change::Loss(share) => {
+                let burst = shape.loss.and_then(|loss| loss.burst);
+                shape.loss = (share > 0.0).then_some(Loss { share, burst });
+            }
+        }
+    }
+    let wrong = |problem: TrafficError| LabError::Scenario(format!("link: {problem}"));
+    shape.jitter.map_or(Ok(()), |jitter| jitter.check(shape.delay)).map_err(wrong)?;
+    shape.loss.map_or(Ok(()), |loss| loss.check()).map_err(wrong)?;
+    if both_ways {
+        wanted.ingress = wanted.egress;
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,123 @@
+//! The same device in slow motion: every time as many times as long.
+use crate::{ControlPath, Gate, LevelForwarding, Profile, Returns, ServiceTime, SwitchTiming};
+use std::time::Duration;
+use weir_model::ModelError;
+use weir_model::switch::device::Level;
+
+impl Profile {
+    /// A device that takes `factor` times as long over everything. What the figures rest on is not told of it.
+    ///
+    /// # Errors
+    /// `DOMAIN` if the factor is not above 0.
+    pub fn slowed(&self, factor: f64) -> Result<Profile, ModelError> {
+        let mut slow = self.clone();
+        slow.evidence.clear();
+        if let Some(tables) = &mut slow.tables {
+            tables.batching.timeout_s *= factor;
+            tables.levels.iter_mut().for_each(|level| slow_level(level, factor));
+        }
+        slow.forwarding.iter_mut().flatten().for_each(|forwarding| slow_forwarding(forwarding, factor));
+        if let Some(lag) = &mut slow.barrier.lag {
+            *lag = lag.slowed(factor)?;
+        }
+        slow.timing = slow.timing.map(|timing| timing.slowed(factor)).transpose()?;
+        Ok(slow)
+    }
+}
+
+impl ServiceTime {
+    /// Service that takes `factor` times as long.
+    ///
+    /// # Errors
+    /// `DOMAIN` if the factor is not above 0.
+    pub fn slowed(&self, factor: f64) -> Result<ServiceTime, ModelError> {
+        let law = self.law.as_ref().map(|law| law.scaled(factor)).transpose()?;
+        Ok(ServiceTime { law, per_byte_s: self.per_byte_s * factor })
+    }
+}
+
+impl SwitchTiming {
+    /// A switch that takes `factor` times as long over everything.
+    ///
+    /// # Errors
+    /// `DOMAIN` if the factor is not above 0.
+    pub fn slowed(&self, factor: f64) -> Result<SwitchTiming, ModelError> {
+        let service =
+            |service: &Option<ServiceTime>| service.as_ref().map(|service| service.slowed(factor)).transpose();
+        let time = |time: Duration| Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX);
+        let control = match &self.control {
+            ControlPath::Agents { packet_in, packet_out, shared, buffer } => ControlPath::Agents {
+                packet_in: service(packet_in)?,
+                packet_out: service(packet_out)?,
+                shared: *shared,
+                buffer: *buffer,
+            },
+            ControlPath::Measured { delay_s, capacity, scv, buffer } => ControlPath::Measured {
+                delay_s: delay_s * factor,
+                capacity: capacity / factor,
+                scv: *scv,
+                buffer: *buffer,
+            },
+        };
+        let returns = match &self.returns {
+            Returns::Priority { service: own, buffer } => Returns::Priority { service: service(own)?, buffer: *buffer },
+            direct => direct.clone(),
+        };
+        let gate = self.gate.map(|gate| match gate {
+            Gate::Tick { every, most } => Gate::Tick { every: time(every), most },
+            Gate::Batch { packets, timeout, stages } => Gate::Batch { packets, timeout: time(timeout), stages },
+        });
+        Ok(SwitchTiming {
+            data: service(&self.data)?,
+            data_buffer: self.data_buffer,
+            gate,
+            control,
+            returns,
+            write: time(self.write),
+            slow: time(self.slow),
+        })
+    }
+}
+
+fn slow_level(level: &mut Level, factor: f64) {
+    let costs = &mut level.costs;
+    let overheads =
+        [&mut costs.add.single, &mut costs.add.several, &mut costs.modify.single, &mut costs.modify.several];
+    overheads.into_iter().for_each(|overhead| overhead.per_entry_s *= factor);
+    [&mut costs.shift_s, &mut costs.search_s, &mut costs.write_s].into_iter().for_each(|cost| *cost *= factor);
+}
+
+fn slow_forwarding(forwarding: &mut LevelForwarding, factor: f64) {
+    let LevelForwarding { base_s, slopes, gap_levels_s, measured } = forwarding;
+    let slopes = [&mut slopes.per_level_s, &mut slopes.per_entry_s, &mut slopes.per_byte_s];
+    let measured = [&mut measured.least.gap_s, &mut measured.most.gap_s, &mut measured.shortest_s];
+    let times = base_s.iter_mut().flatten().chain(slopes).chain(gap_levels_s).chain(measured);
+    times.for_each(|time| *time *= factor);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SHIPPED;
+    use std::path::Path;
+
+    #[test]
+    fn every_time_is_longer_and_nothing_else_changes() {
+        for (name, _) in SHIPPED {
+            let profile = Profile::find(name, Path::new(".")).unwrap();
+            let slow = profile.slowed(8.0).unwrap();
+            for (was, is) in profile.parameters().into_iter().zip(slow.parameters()) {
+                let (Some(fast), Some(slow)) = (was.value.number(), is.value.number()) else { continue };
+                let expected = match was.unit {
+                    "s" => fast * 8.0,
+                    "1/s" => fast / 8.0,
+                    _ => fast,
+                };
+                assert!((slow - expected).abs() <= expected.abs() * 1e-9, "{name} {}: {fast} {slow}", was.key);
+            }
+            assert_eq!(slow.slowed(1.0 / 8.0).unwrap().timing, profile.timing, "{name}");
+        }
+        let device = Profile::find("at-x510", Path::new(".")).unwrap();
+        assert!(device.slowed(0.0).is_err());
+    }
+}
