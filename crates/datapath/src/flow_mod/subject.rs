@@ -33,15 +33,16 @@ impl Tables<'_> {
             return Ok(Subject::Delete(self.names(&Filter::of_delete(flow, words))));
         }
         self.check(flow, version, key, mask)?;
-        let adds = Ok(Subject::Add { priority: flow.priority });
-        if flow.command == FlowCommand::Add {
-            let table = &self.tables[usize::from(flow.table.0)];
-            let same = table.find(&words, flow.priority).and_then(|id| table.get(id));
-            return same.map_or(adds, |same| Ok(Subject::Modify(vec![same.stamp])));
+        if flow.command != FlowCommand::Add {
+            let names = self.names(&Filter::of_flow_mod(flow, words.clone()));
+            // 1.0 adds what it does not find to modify.
+            if !names.is_empty() || version != Version::V10 {
+                return Ok(Subject::Modify(names));
+            }
         }
-        let names = self.names(&Filter::of_flow_mod(flow, words));
-        // 1.0 adds what it does not find to modify.
-        if names.is_empty() && version == Version::V10 { adds } else { Ok(Subject::Modify(names)) }
+        let table = &self.tables[usize::from(flow.table.0)];
+        let same = table.find(&words, flow.priority).and_then(|id| table.get(id));
+        Ok(same.map_or(Subject::Add { priority: flow.priority }, |same| Subject::Modify(vec![same.stamp])))
     }
 
     /// The entries that a filter lets through.

@@ -34,4 +34,5 @@ mod trace;
 mod vacancy;
 mod verdict_cache;
 mod walk;
+mod watched;
 mod workers;
