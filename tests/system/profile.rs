@@ -1,6 +1,7 @@
 //! `weir profile`, and scenarios that name a profile.
-use crate::bed::weir;
+use crate::bed::{B4, Bed, weir};
 use std::process::{Command, Output};
+use weir_units::{Clock as _, SystemClock};
 
 fn run(arguments: &[&str]) -> Output {
     let output = Command::new(weir()).args(arguments).output();
@@ -85,4 +86,99 @@ fn formulas_and_stations_read_a_profile_beside_the_scenario() {
         said.contains("scenario.toml:6: switch s1: profile: found no profile") && said.contains("at-x510"),
         "{said}"
     );
+}
+
+/// Two levels of ten entries; each flow-mod takes 10 ms, packets take 2 ms or 5 ms.
+const SLOW: &str = r#"
+name = "slow"
+device = "A slow one"
+origin = "assumed"
+source = "A test"
+policy = [{ attribute = "priority", evicts = "lowest" }]
+[[level]]
+name = "fast"
+size = 10
+write = "10ms"
+forward = { base_l2 = "2ms" }
+[[level]]
+name = "slow"
+size = 10
+write = "10ms"
+forward = { base_l2 = "5ms" }
+"#;
+
+/// A switch with [`SLOW`] as its profile, driven by `ovs-ofctl`.
+#[test]
+fn a_switch_with_a_profile_takes_its_time_and_says_so() {
+    if !weir_testing::root() || !weir_testing::programs(&["ovs-ofctl", "ping", "ip"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(file("slow.toml"), SLOW).unwrap();
+    // The last is the lowest, which finds no room.
+    let flows: String =
+        (0..21).map(|number| format!("priority={},ip,nw_dst=10.1.0.{number},actions=drop\n", 100 - number)).collect();
+    std::fs::write(file("flows"), flows).unwrap();
+    let bed = Bed::new();
+    let (socket, profile) = (file("ctl.sock"), file("slow.toml"));
+    let ports = ["--port", "1=af_packet:pa", "--port", "2=af_packet:pb", "--listen", "ptcp:6654"];
+    let switch = bed.switch(&[&ports[..], &["--control-socket", &socket, "--profile", &profile]].concat());
+    let ctl = |words: &[&str]| weir_testing::run(Command::new(weir()).args(["ctl", "--socket", &socket]).args(words));
+    let ofctl = |words: &[&str]| {
+        let mut command = bed.switches.command("ovs-ofctl");
+        let output = command.args(["-O", "OpenFlow13"]).args(words).output().expect("ovs-ofctl starts");
+        stdout(&output) + &stderr(&output)
+    };
+    let clock = SystemClock::start();
+    let said = ofctl(&["add-flows", "tcp:127.0.0.1:6654", &file("flows")]);
+    // Twenty at least: the barrier behind them is not answered before. A machine may be slower.
+    assert!(clock.now().as_secs_f64() >= 0.2, "{said}");
+    assert!(said.contains("OFPFMFC_TABLE_FULL"), "{said}");
+    let shown: serde_json::Value =
+        serde_json::from_str(&ctl(&["profile", "--commands", &file("csv"), "--json"])).unwrap();
+    let entries: Vec<_> = shown["levels"].as_array().unwrap().iter().map(|level| level["entries"].as_u64()).collect();
+    assert_eq!(entries, [Some(10), Some(10)], "{shown}");
+    assert_eq!((shown["commands"].as_u64(), shown["refused"].as_u64()), (Some(20), Some(1)), "{shown}");
+    let csv = std::fs::read_to_string(file("csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (22, "kind,came_s,start_s,delay_s,batch,moved,full"));
+    assert!(lines[1..21].iter().all(|line| line.starts_with("add,") && line.ends_with("false")), "{csv}");
+    let text = ctl(&["profile"]);
+    assert!(text.contains("20 carried out, 1 refused") && text.contains("packets lost: none"), "{text}");
+    assert!(ctl(&["show"]).contains("profile slow: "));
+    ofctl(&["del-flows", "tcp:127.0.0.1:6654"]);
+    ofctl(&["add-flow", "tcp:127.0.0.1:6654", "priority=1,actions=normal"]);
+    assert!(bed.reaches(B4, 5));
+    let pinged = bed.a.command("ping").args(["-q", "-i", "0.05", "-c", "5", B4]).output().expect("ping starts");
+    let pinged = stdout(&pinged);
+    // `rtt min/avg/max/mdev = 4.1/...`: through the first level there and back.
+    let least = pinged.split("mdev = ").nth(1).and_then(|rtt| rtt.split('/').next()?.parse::<f64>().ok());
+    assert!(least.is_some_and(|least| least >= 4.0), "{pinged}");
+    switch.stop();
+}
+
+/// The same network packet by packet in virtual time, and what cannot be emulated.
+#[test]
+fn virtual_time_takes_a_profiles_time_packet_by_packet() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scenario.toml");
+    std::fs::write(folder.path().join("slow.toml"), SLOW).unwrap();
+    let scenario = |switch: &str| {
+        format!(
+            "duration = '1s'\n[controller]\nconnect = 'none'\n[[switch]]\nname = 's1'\nentries = ['priority=1,actions=normal']\n{switch}\n\
+             [[host]]\nname = 'h1'\nswitch = 's1'\nip = '10.0.0.1/24'\n[[host]]\nname = 'h2'\nswitch = 's1'\nip = '10.0.0.2/24'\n\
+             [[traffic]]\nkind = 'ping'\nfrom = 'h1'\nto = 'h2'\ncount = 10\ninterval = '20ms'\n"
+        )
+    };
+    std::fs::write(&file, scenario("profile = 'slow.toml'")).unwrap();
+    let simulate = || run(&["simulate", "--level", "packets", "--json", file.to_str().unwrap()]);
+    let output = simulate();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let median = result["traffic"][0]["rtt"]["p50_us"].as_f64();
+    assert!(median.is_some_and(|median| (4000.0..4200.0).contains(&median)), "{result}");
+    std::fs::write(&file, scenario("[switch.timing]\ncontrol = { delay = '20ms', capacity = 70 }")).unwrap();
+    let output = simulate();
+    assert!(!output.status.success() && stderr(&output).contains("found timing.control"), "{}", stderr(&output));
 }

@@ -76,7 +76,7 @@ impl Engine {
             for _ in 0..RELEASED_AT_ONCE {
                 let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
                 let Some(timed) = timed else { break };
-                if timed.release(now, datapath.get(), &mut self.pool, out).is_none() {
+                if !timed.release(now, datapath.get(), &mut self.pool, out) {
                     break;
                 }
             }

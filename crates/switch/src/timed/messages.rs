@@ -1,10 +1,10 @@
 //! What controllers say.
-use super::{Done, Held, Timed};
+use super::{Held, MAX_MESSAGE_BYTES, Pending, Said, Timed};
 use weir_datapath::{ChannelId, Datapath, Output, Subject};
 use weir_openflow::model::bundle::BundleCommand;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::nicira::NxMessage;
-use weir_openflow::{Body, Message};
+use weir_openflow::{Body, Message, Version, codec};
 use weir_packet::FramePool;
 use weir_timing::{Part, Work};
 use weir_units::Instant;
@@ -47,7 +47,7 @@ pub(super) fn packet_in_bytes(message: &Message) -> Option<u32> {
 
 /// What a command is about, as the tables are.
 pub(super) fn work(datapath: &mut Datapath, held: &Held) -> Work {
-    let Held::Message(channel, message) = held else { return Work::Nothing };
+    let Held::Message(Said { channel, message, .. }) = held else { return Work::Nothing };
     match datapath.subject(*channel, &message.body) {
         Subject::Add { priority } => Work::Add { priority },
         Subject::Modify(entries) => Work::Modify { entries },
@@ -71,13 +71,21 @@ impl Timed {
             Kind::Follows if !self.stage.is_idle() => self.command(now, channel, message),
             Kind::Barrier => {
                 self.pending.entry(channel).or_default().barriers += 1;
-                self.stage.barrier(now, Held::Message(channel, message));
+                self.stage.barrier(now, Held::Message(Said { channel, message, bytes: 0 }));
             }
-            Kind::PacketOut(bytes) => match self.stage.packet_out(now, bytes, Held::Message(channel, message)) {
-                Ok(Some(Held::Message(channel, message))) => self.carry_out(now, channel, message, datapath, pool, out),
-                // There is no agent and it was carried out, or it waits, or found no room.
-                _ => {}
-            },
+            Kind::PacketOut(bytes) => {
+                if self.message_bytes >= MAX_MESSAGE_BYTES {
+                    self.lost.beyond += 1;
+                    return None;
+                }
+                let said = Said { channel, message, bytes: bytes.into() };
+                match self.stage.packet_out(now, bytes, Held::Message(said)) {
+                    Ok(Some(Held::Message(said))) => self.carry_out(now, said, datapath, pool, out),
+                    Ok(None) => self.message_bytes += u64::from(bytes),
+                    // One without room is lost, and counted; packets' outcomes are not what came.
+                    Err(_) | Ok(Some(Held::Outcome(_))) => {}
+                }
+            }
             Kind::Follows | Kind::AtOnce => return Some(message),
         }
         None
@@ -85,59 +93,62 @@ impl Timed {
 
     fn command(&mut self, now: Instant, channel: ChannelId, message: Message) {
         self.pending.entry(channel).or_default().commands += 1;
-        self.stage.command(now, Held::Message(channel, message));
+        // What decoded also encodes; how long it is counts only for what is held at most.
+        self.encoded.clear();
+        let _ = codec::encode(&message, Version::V13, &mut self.encoded);
+        let bytes = self.encoded.len() as u64;
+        self.message_bytes += bytes;
+        self.stage.command(now, Held::Message(Said { channel, message, bytes }));
     }
 
     /// The time of a message has come.
-    #[expect(clippy::too_many_arguments, reason = "what is released, and where to")]
     pub(super) fn release_message(
         &mut self,
         now: Instant,
-        due: Instant,
         part: Part,
-        (channel, message): (ChannelId, Message),
-        datapath: &mut Datapath,
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) -> Done {
-        match part {
-            Part::Command => {
-                datapath.handle(now, channel, message, pool, &mut self.scratch);
-                self.follow(datapath);
-                let outcome = self.sort(out);
-                // A packet that it released: the work of who carries out packet-outs.
-                self.packet_out(due, outcome, pool, out);
-            }
-            Part::Refused => datapath.refuse_message(channel, &message, FlowModFailed::TableFull.into(), out),
-            Part::Barrier => datapath.handle(now, channel, message, pool, out),
-            Part::PacketIn => out.messages.push((channel, message)),
-            Part::PacketOut => self.carry_out(due, channel, message, datapath, pool, out),
-            // Messages do not take the data path.
-            Part::Data | Part::Lost => {}
-        }
-        let Some(pending) = self.pending.get_mut(&channel) else { return Done::Other };
-        match part {
-            Part::Command | Part::Refused => pending.commands = pending.commands.saturating_sub(1),
-            Part::Barrier => pending.barriers = pending.barriers.saturating_sub(1),
-            _ => return Done::Other,
-        }
-        if pending.commands == 0 && pending.barriers == 0 {
-            self.pending.remove(&channel);
-        }
-        Done::Of(channel)
-    }
-
-    /// Carries out a packet-out.
-    fn carry_out(
-        &mut self,
-        at: Instant,
-        channel: ChannelId,
-        message: Message,
+        said: Said,
         datapath: &mut Datapath,
         pool: &mut FramePool,
         out: &mut Output,
     ) {
-        datapath.handle(at, channel, message, pool, &mut self.scratch);
+        self.message_bytes = self.message_bytes.saturating_sub(said.bytes);
+        let channel = said.channel;
+        match part {
+            Part::Command => {
+                datapath.handle(now, channel, said.message, pool, &mut self.scratch);
+                self.follow(datapath);
+                let outcome = self.sort(out);
+                // A packet that it released: the work of who carries out packet-outs.
+                self.packet_out(now, outcome, pool, out);
+                self.settle(channel, |pending| pending.commands = pending.commands.saturating_sub(1));
+            }
+            Part::Refused => {
+                datapath.refuse_message(channel, &said.message, FlowModFailed::TableFull.into(), out);
+                self.settle(channel, |pending| pending.commands = pending.commands.saturating_sub(1));
+            }
+            Part::Barrier => {
+                datapath.handle(now, channel, said.message, pool, out);
+                self.settle(channel, |pending| pending.barriers = pending.barriers.saturating_sub(1));
+            }
+            Part::PacketIn => out.messages.push((channel, said.message)),
+            Part::PacketOut => self.carry_out(now, said, datapath, pool, out),
+            // Messages do not take the data path.
+            Part::Data | Part::Lost => {}
+        }
+    }
+
+    /// Something that a channel asked for is done.
+    fn settle(&mut self, channel: ChannelId, done: impl FnOnce(&mut Pending)) {
+        let Some(pending) = self.pending.get_mut(&channel) else { return };
+        done(pending);
+        if pending.commands == 0 && pending.barriers == 0 {
+            self.pending.remove(&channel);
+        }
+    }
+
+    /// Carries out a packet-out.
+    fn carry_out(&mut self, at: Instant, said: Said, datapath: &mut Datapath, pool: &mut FramePool, out: &mut Output) {
+        datapath.handle(at, said.channel, said.message, pool, &mut self.scratch);
         self.follow(datapath);
         let outcome = self.sort(out);
         self.came_back(at, outcome, pool, out);

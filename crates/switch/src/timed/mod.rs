@@ -21,19 +21,30 @@ use weir_openflow::Message;
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_profile::{MatchKind, Profile};
-use weir_timing::{Stage, TimingError};
+use weir_timing::{Released, Stage, TimingError};
 use weir_units::Instant;
 
 /// Bytes of frames that are held at most; packets beyond are lost, and counted.
 pub const MAX_HELD_BYTES: u64 = 128 << 20;
+/// Bytes of messages that are held at most; channels have to wait then, and packets on their way to and from controllers are lost, and counted.
+pub const MAX_MESSAGE_BYTES: u64 = 128 << 20;
 
 /// What is held back.
 #[derive(Debug)]
 enum Held {
     /// What a channel said, or is to be told.
-    Message(ChannelId, Message),
+    Message(Said),
     /// What a packet came to.
     Outcome(Outcome),
+}
+
+/// A message with its channel.
+#[derive(Debug)]
+struct Said {
+    channel: ChannelId,
+    message: Message,
+    /// About its length.
+    bytes: u64,
 }
 
 /// What a packet came to.
@@ -43,15 +54,6 @@ struct Outcome {
     packet_ins: Vec<(ChannelId, Message)>,
     /// Bytes of frames and packet-ins.
     bytes: u64,
-}
-
-/// What was released for a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
-    /// Something else.
-    Other,
-    /// It may be the channel's turn again: a command was carried out, or a barrier answered.
-    Of(ChannelId),
 }
 
 /// What a channel has under way.
@@ -72,6 +74,7 @@ pub struct Timed {
     kinds: HashMap<u64, MatchKind>,
     pending: HashMap<ChannelId, Pending>,
     held_bytes: u64,
+    message_bytes: u64,
     lost: Lost,
     /// The datapath's generation when its changes were last looked at.
     generation: Option<u64>,
@@ -81,12 +84,13 @@ pub struct Timed {
     changes: Vec<EntryChange>,
     met: Vec<u64>,
     segments: Vec<Frame>,
+    encoded: Vec<u8>,
 }
 
 /// Packets that were lost here.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lost {
-    /// More bytes would have been held than [`MAX_HELD_BYTES`].
+    /// More bytes would have been held than [`MAX_HELD_BYTES`] or [`MAX_MESSAGE_BYTES`].
     beyond: u64,
     /// A super-frame that cannot be cut.
     bad_offload: u64,
@@ -110,12 +114,14 @@ impl Timed {
             kinds: HashMap::new(),
             pending: HashMap::new(),
             held_bytes: 0,
+            message_bytes: 0,
             lost: Lost::default(),
             generation: None,
             scratch: Output::default(),
             changes: Vec::new(),
             met: Vec::new(),
             segments: Vec::new(),
+            encoded: Vec::new(),
         };
         timed.follow(datapath);
         Ok(Some(timed))
@@ -128,7 +134,7 @@ impl Timed {
 
     /// Whether another message of a channel may come; if not, channels have to wait.
     pub fn has_room(&self) -> bool {
-        self.stage.has_room()
+        self.stage.has_room() && self.message_bytes < MAX_MESSAGE_BYTES
     }
 
     /// Whether a channel waits for a barrier: none of its later messages is to be carried out before that is answered.
@@ -200,24 +206,15 @@ impl Timed {
         outcome
     }
 
-    /// Releases the next thing whose time has come, the earliest first, into `out`; none: look again at [`Timed::due`].
-    pub fn release(
-        &mut self,
-        now: Instant,
-        datapath: &mut Datapath,
-        pool: &mut FramePool,
-        out: &mut Output,
-    ) -> Option<Done> {
+    /// Releases the next thing whose time has come, the earliest first, into `out`. Whether there was one; if not, look again at [`Timed::due`].
+    pub fn release(&mut self, now: Instant, datapath: &mut Datapath, pool: &mut FramePool, out: &mut Output) -> bool {
         self.follow(datapath);
-        let released = self.stage.release(now, &mut |held| messages::work(datapath, held))?;
-        Some(match released.item {
-            Held::Message(channel, message) => {
-                self.release_message(now, released.due, released.part, (channel, message), datapath, pool, out)
-            }
-            Held::Outcome(outcome) => {
-                self.release_packet(released.due, released.part, outcome, pool, out);
-                Done::Other
-            }
-        })
+        let Some(released) = self.stage.release(now, &mut |held| messages::work(datapath, held)) else { return false };
+        let Released { part, due, item } = released;
+        match item {
+            Held::Message(said) => self.release_message(now, part, said, datapath, pool, out),
+            Held::Outcome(outcome) => self.release_packet(due, part, outcome, pool, out),
+        }
+        true
     }
 }

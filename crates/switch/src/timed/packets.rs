@@ -1,6 +1,6 @@
 //! What packets come to.
 use super::messages::packet_in_bytes;
-use super::{Held, MAX_HELD_BYTES, Outcome, Timed};
+use super::{Held, MAX_HELD_BYTES, MAX_MESSAGE_BYTES, Outcome, Said, Timed};
 use weir_datapath::{Datapath, Output};
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool, offload};
@@ -72,7 +72,7 @@ impl Timed {
         match self.stage.packet(now, passing, Held::Outcome(outcome)) {
             Ok(()) => self.held_bytes += bytes,
             Err(Held::Outcome(outcome)) => outcome.give_back(pool),
-            Err(Held::Message(..)) => {}
+            Err(Held::Message(_)) => {}
         }
     }
 
@@ -104,11 +104,16 @@ impl Timed {
         outcome.frames.into_iter().for_each(|(port, frame)| out.add_frame(port, frame));
         for (channel, message) in outcome.packet_ins {
             let bytes = packet_in_bytes(&message).unwrap_or(0);
-            // One without room is lost, and counted.
-            if let Ok(Some(Held::Message(channel, message))) =
-                self.stage.packet_in(at, bytes, Held::Message(channel, message))
-            {
-                out.messages.push((channel, message));
+            if self.message_bytes >= MAX_MESSAGE_BYTES {
+                self.lost.beyond += 1;
+                continue;
+            }
+            let said = Said { channel, message, bytes: bytes.into() };
+            match self.stage.packet_in(at, bytes, Held::Message(said)) {
+                Ok(Some(Held::Message(said))) => out.messages.push((said.channel, said.message)),
+                Ok(None) => self.message_bytes += u64::from(bytes),
+                // One without room is lost, and counted; packets' outcomes are not what came.
+                Err(_) | Ok(Some(Held::Outcome(_))) => {}
             }
         }
     }
@@ -123,7 +128,7 @@ impl Timed {
             Ok(Some(Held::Outcome(outcome))) => self.came_back(at, outcome, pool, out),
             Err(Held::Outcome(outcome)) => outcome.give_back(pool),
             Ok(None) => self.held_bytes += bytes,
-            Ok(Some(Held::Message(..))) | Err(Held::Message(..)) => {}
+            Ok(Some(Held::Message(_))) | Err(Held::Message(_)) => {}
         }
     }
 

@@ -8,6 +8,7 @@ mod predict;
 mod simulate;
 mod tenants;
 mod threads;
+mod timing;
 mod tree;
 mod updates;
 
@@ -33,6 +34,8 @@ enum Command {
     Simulate(simulate::Args),
     /// What several threads do beside one, each with ports of its own, also while others want their cores
     Threads(threads::Args),
+    /// How exactly a switch with a profile keeps its times
+    Timing(timing::Args),
     /// What changing a table costs: the gaps in forwarding meanwhile, each flow-mod, memory
     Updates(updates::Args),
 }
@@ -45,6 +48,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Predict(args) => predict::run(&args),
         Command::Simulate(args) => simulate::run_bench(&args),
         Command::Threads(args) => threads::run(&args),
+        Command::Timing(args) => timing::run(&args),
         Command::Updates(args) => updates::run(&args),
     }
 }
