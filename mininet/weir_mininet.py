@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 
+from mininet.link import TCIntf
 from mininet.log import debug, warn
 from mininet.node import Switch
 
@@ -102,7 +103,9 @@ class WeirSwitch(Switch):
 
     def port(self, intf):
         """An interface as a port of the switch: with the number that it has in Mininet."""
-        return '%d=%s:%s' % (self.ports[intf], self.kind, intf.name)
+        # What TCLink sets is the kernel's to keep: frames have to go through its queueing, which they otherwise pass by.
+        shaped = isinstance(intf, TCIntf) and self.kind == 'af_packet'
+        return '%d=%s:%s%s' % (self.ports[intf], self.kind, intf.name, ',qdisc=on' if shaped else '')
 
     def socket(self):
         """The switch's control socket."""

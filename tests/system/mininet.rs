@@ -60,9 +60,14 @@ net = Mininet(controller=None)
 h1, h2 = net.addHost('h1'), net.addHost('h2')
 s1 = net.addSwitch('s1', cls=WeirSwitch, failMode='standalone', dpid='2a')
 net.addLink(h1, s1)
-net.addLink(h2, s1, cls=TCLink, bw=10)
+net.addLink(s1, h2, cls=TCLink, bw=10)
 net.start()
 print('lost', net.pingAll())
+def queued():
+    return [int(line.split()[3]) for line in s1.cmd('tc -s qdisc show dev s1-eth2').splitlines() if 'Sent' in line][0]
+before = queued()
+h1.cmd('ping -i 0.05 -c 20', h2.IP())
+print('through tc', queued() - before >= 20)
 print('dpid', '0x000000000000002a' in s1.dpctl('show'), 'detached', 's1-eth2' in s1.detach('s1-eth2') + s1.dpctl('show'))
 print('attached', s1.attach('s1-eth2') is not None, 's1-eth2' in s1.dpctl('show'), 'lost', net.pingAll())
 net.stop()
@@ -78,6 +83,7 @@ print('left', [name for name in os.listdir('/tmp') if name.startswith('weir-')])
         return;
     };
     assert!(text.contains("lost 0.0\n"), "{text}");
+    assert!(text.contains("through tc True\n"), "{text}");
     assert!(text.contains("dpid True detached False\n"), "{text}");
     assert!(text.contains("attached True True lost 0.0\n"), "{text}");
     assert!(

@@ -3,7 +3,7 @@ use crate::host::MAX_ADDRESSES;
 use crate::netns;
 use crate::threads::threads;
 use crate::{LabError, Options};
-use weir_scenario::{Control, Scenario};
+use weir_scenario::{Control, FailMode, Scenario};
 use weir_switch::threads::Machine;
 
 /// Refuses what the schema allows but a lab cannot give, and a machine that lacks something.
@@ -27,11 +27,15 @@ pub(crate) fn check(scenario: &Scenario, options: &Options) -> Result<(), LabErr
 /// # Errors
 /// A link that closes a loop.
 pub fn refuse_loops(scenario: &Scenario) -> Result<(), LabError> {
-    if scenario.control != Control::None {
-        return Ok(());
-    }
+    let alone = scenario.switches.iter().find(|switch| switch.fail_mode == FailMode::Standalone);
+    let why = match (&scenario.control, alone) {
+        (Control::Connect(_), _) | (Control::Embedded { .. }, None) => return Ok(()),
+        (Control::None, _) => "without a controller".to_owned(),
+        // Before the controller has it, it floods.
+        (Control::Embedded { .. }, Some(switch)) => format!("and the standalone switch {}", switch.name),
+    };
     looping_link(scenario).map_or(Ok(()), |[a, b]| {
-        let problem = "found a loop of links without a controller, expected a tree: floods would go round it for ever";
+        let problem = format!("found a loop of links {why}, expected a tree: floods would go round it for ever");
         Err(LabError::Scenario(format!("link {a} - {b}: {problem}")))
     })
 }

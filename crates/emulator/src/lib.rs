@@ -36,5 +36,5 @@ pub mod parts {
     pub use crate::host::{Finished, Host};
     pub use crate::lab::{length, traffic_result};
     pub use crate::measured::{Delays, Measured, shares};
-    pub use crate::network::{At, MEMORY_FRAMES, datapath, dice, embedded, port_drops, profile, queued, shaped};
+    pub use crate::network::{At, Dice, MEMORY_FRAMES, datapath, dice, embedded, port_drops, profile, queued, shaped};
 }

@@ -205,6 +205,8 @@ fn what_no_lab_can_be_is_refused() {
     let refused = |scenario: &Scenario| run(scenario, &Options::default(), &mut |_| {}).unwrap_err().to_string();
     let twice = pair("", "[[link]]\nends = [\"s1\", \"s2\"]\n[controller]\nconnect = \"none\"");
     assert!(refused(&twice).starts_with("link s1 - s2: found a loop of links"), "{}", refused(&twice));
+    let ring = Scenario::parse("[topology]\nkind = 'ring'\nswitches = 3\nfail_mode = 'standalone'", "ring").unwrap();
+    assert!(refused(&ring).contains("found a loop of links and the standalone switch s1"), "{}", refused(&ring));
     let mut crowded = pair("", PING);
     crowded.hosts[0].ip = vec![crowded.hosts[0].ip[0]; 9];
     assert_eq!(refused(&crowded), "host a: found 9 addresses, expected at most 8");

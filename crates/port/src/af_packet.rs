@@ -1,4 +1,4 @@
-//! `af_packet:NAME[,offload=on|off][,outgoing=on|off]`: a network interface through a packet socket.
+//! `af_packet:NAME[,offload=on|off][,outgoing=on|off][,qdisc=on|off]`: a network interface through a packet socket.
 //!
 //! The port for bulk traffic of hosts on the same machine: with `offload=on` (the default) checksums and segmentation that
 //! the sending host left undone travel with the frame, through weir, to the receiving interface, so TCP moves super-frames
@@ -8,6 +8,9 @@
 //! captures is one that a wire could carry.
 //!
 //! With `outgoing=on` frames that the host itself sends by the interface are received, too: for looking at what passes, never for forwarding.
+//!
+//! With `qdisc=on` frames go through the queueing that the kernel has at the interface (`tc`): for rates that others set there. Otherwise they go straight to its
+//! driver, past them.
 //!
 //! A frame that a host left unfinished stays so on its way through veth pairs: a capture on the receiving host shows its
 //! checksum as wrong, as it does for any two hosts that Linux joins.
@@ -58,15 +61,16 @@ impl AfPacket {
     /// # Errors
     /// There is no such interface, or a capability is missing (`CAP_NET_RAW`).
     pub fn open(name: &str, options: &Options) -> Result<Self, PortError> {
-        options.expect_only(&["offload", "outgoing"])?;
+        options.expect_only(&["offload", "outgoing", "qdisc"])?;
         let hand_on = options.flag("offload", true)?;
         let takes_outgoing = options.flag("outgoing", false)?;
+        let bypasses = !options.flag("qdisc", false)?;
         let interface = Arc::new(Interface::find(name, options)?);
         let info = interface.describe(options)?;
         let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_RAW");
         // Protocol 0: nothing is received before the socket is bound to the one interface.
         let socket = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(failed("open a packet socket"))?;
-        configure(socket.as_fd(), takes_outgoing).map_err(failed("set up the packet socket"))?;
+        configure(socket.as_fd(), takes_outgoing, bypasses).map_err(failed("set up the packet socket"))?;
         attach(socket.as_fd(), interface.index()).map_err(failed("bind the packet socket to the interface"))?;
         Ok(AfPacket {
             info,
@@ -77,7 +81,7 @@ impl AfPacket {
             slots: ReceiveSlots::new(),
             sending: SendSlots::new(),
             finished: Vec::new(),
-            bypasses: true,
+            bypasses,
             counters: Counters::default(),
             missed: Cell::new(0),
             vanished: false,
@@ -238,15 +242,17 @@ impl Port for AfPacket {
 }
 
 /// Options that must be set before the first frame is received.
-fn configure(socket: BorrowedFd<'_>, takes_outgoing: bool) -> io::Result<()> {
+fn configure(socket: BorrowedFd<'_>, takes_outgoing: bool, bypasses: bool) -> io::Result<()> {
     let on = |option| socket::set(socket, libc::SOL_PACKET, option, &1i32);
     on(libc::PACKET_VNET_HDR)?;
     on(libc::PACKET_AUXDATA)?;
     if !takes_outgoing {
         on(libc::PACKET_IGNORE_OUTGOING)?;
     }
-    // Straight to the driver: weir does its own queueing.
-    on(libc::PACKET_QDISC_BYPASS)?;
+    if bypasses {
+        // Straight to the driver: weir does its own queueing.
+        on(libc::PACKET_QDISC_BYPASS)?;
+    }
     // Without CAP_NET_ADMIN the limit net.core.rmem_max holds.
     socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)
         .or_else(|_| socket::set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER))

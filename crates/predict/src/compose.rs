@@ -48,6 +48,7 @@ pub fn predict(scenario: &Scenario, settings: &Settings) -> Result<Prediction, P
                     some, it is faster";
         warnings.push(Warning::new("VIRTUAL_SWITCHES", text));
     }
+    warnings.extend(crate::impaired::warnings(scenario));
     Ok(Prediction {
         scenario: scenario.name.clone(),
         alternatives: alternatives::answers(scenario, settings, &flows)?,

@@ -13,6 +13,7 @@ mod choice;
 mod compose;
 mod devices;
 mod graph;
+mod impaired;
 mod network;
 mod phase;
 mod returns;

@@ -1,6 +1,7 @@
 //! A scenario as a network of queues, and its solution: rates, losses and how uneven flows are, station by station until nothing moves
 //! (decomposition after Whitt, The queueing network analyzer, 1983).
 use crate::graph::{Graph, Hop};
+use crate::impaired;
 use crate::sizes::Work;
 use crate::station::{Arriving, Solved, Station, Timed};
 use crate::virtuals::Output;
@@ -50,7 +51,7 @@ pub(crate) struct Visit {
     pub(crate) station: usize,
     /// The whole service, as the queue sees it.
     pub(crate) service: Timed,
-    /// What of it does not depend on the packet's length.
+    /// What of it does not depend on the packet's length; of a line, what jitter adds to the delay.
     pub(crate) fixed: Option<Law>,
     pub(crate) per_byte_s: f64,
     /// What comes after the service.
@@ -169,12 +170,14 @@ impl<'a> Network<'a> {
         let per_byte_s = 8.0 / rate;
         let station = self.station(Place::Line(line), || graph.lines[line].name.clone(), None);
         self.stations[station].buffer_s = Some(buffer * per_byte_s);
+        self.stations[station].passes = 1.0 - spec.loss.map_or(0.0, |loss| loss.share);
+        let (delay_s, jitter) = impaired::delay(&spec)?;
         Ok(Visit {
             station,
             service: Timed::new(lengths.scaled(per_byte_s)?),
-            fixed: None,
+            fixed: jitter,
             per_byte_s,
-            delay_s: spec.delay.as_secs_f64(),
+            delay_s,
             first: false,
             wakes: Wakes {
                 switch: false,

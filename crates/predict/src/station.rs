@@ -63,6 +63,8 @@ pub(crate) struct Station {
     pub(crate) paced: bool,
     /// Instead of a server, something that lets packets out in groups.
     pub(crate) gate: Option<Gate>,
+    /// Share of what it served that the link behind it does not lose.
+    pub(crate) passes: f64,
     pub(crate) arriving: Vec<Arriving>,
     pub(crate) state: State,
 }
@@ -125,6 +127,7 @@ impl Station {
             standing: None,
             paced: false,
             gate: None,
+            passes: 1.0,
             arriving: Vec::new(),
             state: State::NEW,
         }
@@ -142,7 +145,7 @@ impl Station {
 
     /// The share of packets that goes on.
     pub(crate) fn keeps(&self) -> f64 {
-        self.state.keeps
+        self.state.keeps * self.passes
     }
 
     /// Takes over what arrives; the step from the last state is `damping` of the way. Returns how far the state moved.

@@ -406,3 +406,31 @@ mod random {
         }
     }
 }
+
+/// Datagrams over one link between two switches.
+fn over_a_link(link: &str) -> Prediction {
+    predicted(&format!(
+        "[topology]\nkind = 'linear'\nswitches = 2\nrate = '1Gbit/s'\n{link}\n\
+         [[traffic]]\nkind = 'udp'\nfrom = 'h1'\nto = 'h2'\nrate = 100\n{SMALL}\n"
+    ))
+}
+
+#[test]
+fn jitter_is_part_of_the_delay_and_losses_multiply() {
+    let plain = over_a_link("delay = '10ms'").flows[0].delay.unwrap().mean_s;
+    let mean_and_p95 = |link: &str| {
+        let delay = over_a_link(link).flows[0].delay.unwrap();
+        (delay.mean_s - plain, delay.p95_s - plain)
+    };
+    let (mean, p95) = mean_and_p95("delay = '10ms'\njitter = '2ms'\nreorder = true");
+    assert!(mean.abs() < 2e-6 && (p95 - 0.9 * 2e-3).abs() < 2e-5, "uniform: {mean} {p95}");
+    let (mean, p95) = mean_and_p95("delay = '10ms'\njitter = '1ms'\njitter_law = 'normal'\nreorder = true");
+    assert!(mean.abs() < 2e-6 && (p95 - 1.645e-3).abs() < 6e-5, "normal: {mean} {p95}");
+    let (mean, p95) = mean_and_p95("delay = '10ms'\njitter = '1ms'\njitter_law = 'pareto'\nreorder = true");
+    // Lomax: 2 ms (0.05^(-1/3) - 1).
+    assert!((mean - 1e-3).abs() < 2e-6 && (p95 / 3.43e-3 - 1.0).abs() < 0.15, "pareto: {mean} {p95}");
+    let lossy = over_a_link("loss = '10%'\nloss_burst = 4");
+    near(lossy.flows[0].loss.unwrap(), 0.1, 1e-6);
+    let ordered = over_a_link("delay = '10ms'\njitter = '2ms'").warnings;
+    assert!(ordered.iter().any(|warning| warning.kind == "JITTER_ORDER"), "{ordered:?}");
+}

@@ -10,8 +10,9 @@ impl Scenario {
     /// How long after the last sender is through a packet may still be under way: the delays of all links, the longest queue of a link and of
     /// a switch's fabric as far as files say how long they are, and 50 ms.
     pub fn under_way(&self) -> Duration {
-        let delays: Duration = self.links.iter().map(|link| link.spec.delay).sum();
-        let access = self.hosts.iter().map(|host| host.link.delay).max().unwrap_or_default();
+        let delay = |spec: &LinkSpec| spec.delay + spec.jitter.map_or(Duration::ZERO, |jitter| jitter.most());
+        let delays: Duration = self.links.iter().map(|link| delay(&link.spec)).sum();
+        let access = self.hosts.iter().map(|host| delay(&host.link)).max().unwrap_or_default();
         let links = self.links.iter().map(|Link { spec, .. }| spec).chain(self.hosts.iter().map(|host| &host.link));
         let longest = links.filter_map(queue).max().unwrap_or_default();
         let fabrics = self.switches.iter().filter_map(|switch| switch.fabric.as_ref());
@@ -46,6 +47,9 @@ mod tests {
     fn counts_delays_and_the_longest_queues() {
         let with = |rest: &str| Scenario::parse(&format!("{rest}{TWO}"), "test").unwrap().under_way();
         assert_eq!(with("[[switch]]\nname = \"s\"\n"), Duration::from_millis(54));
+        let varying = TWO.replacen("2ms\"", "2ms\"\njitter = \"1ms\"\njitter_law = \"pareto\"", 1);
+        let varying = Scenario::parse(&format!("[[switch]]\nname = \"s\"\n{varying}"), "test").unwrap();
+        assert_eq!(varying.under_way(), Duration::from_millis(50 + 2 * 20));
         // 125 kB take a second at 1 Mbit/s; a buffer without a rate takes no time.
         let slow = "[[switch]]\nname = \"s\"\n[[host]]\nname = \"c\"\nswitch = \"s\"\nrate = \"1Mbit/s\"\nbuffer = \"125kB\"\n";
         assert_eq!(with(slow), Duration::from_millis(1054));

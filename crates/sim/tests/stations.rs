@@ -298,3 +298,16 @@ fn what_cannot_be_simulated_is_named() {
         + "[[switch]]\nname = 's2'\n";
     assert_eq!(of(&apart).unwrap_err().to_string(), "udp from h1 to h2: found no way of links between their switches");
 }
+
+#[test]
+fn links_with_jitter_and_losses_are_drawn() {
+    let text = "[topology]\nkind = 'linear'\nswitches = 2\ndelay = '10ms'\njitter = '4ms'\nreorder = true\nloss = '20%'\nloss_burst = 3\n\
+                [topology.timing]\ndata = '1us'\n\
+                [[traffic]]\nkind = 'udp'\nfrom = 'h1'\nto = 'h2'\nrate = 2000\narrival = 'poisson'\n[simulate]\nduration = '20s'\n";
+    let (report, _) = simulate(text);
+    let flow = &report.flows[0];
+    assert_near("loss", flow.loss, 0.2, 0.0);
+    // Two data paths of a microsecond.
+    assert_near("mean", flow.all.mean_s, 10.002e-3, 0.0);
+    assert_near("p95", flow.all.p95_s, 10.002e-3 + 0.9 * 4e-3, 0.0);
+}

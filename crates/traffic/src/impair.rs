@@ -68,15 +68,13 @@ impl Jitter {
         Err(TrafficError::parameter("jitter", Span(self.size), expected))
     }
 
-    /// By how much it makes the mean delay longer, and the standard deviation, both in seconds. Of frames that may overtake each other, or are far
-    /// enough apart not to.
-    pub fn moments_s(&self) -> (f64, f64) {
-        let size = self.size.as_secs_f64();
-        match self.law {
-            JitterLaw::Uniform => (0.0, size / 3f64.sqrt()),
-            JitterLaw::Normal => (0.0, size),
-            JitterLaw::Pareto => (size, size * 3f64.sqrt()),
-        }
+    /// A time that next to no frame is under way longer than the link's delay, for those who wait for the last one: of Pareto's law one in a thousand is.
+    pub fn most(&self) -> Duration {
+        self.size.saturating_mul(match self.law {
+            JitterLaw::Uniform => 1,
+            JitterLaw::Normal => 4,
+            JitterLaw::Pareto => 18,
+        })
     }
 }
 
@@ -122,7 +120,12 @@ pub struct Dice {
 impl Dice {
     /// Those of a link's direction `number`, of what has this seed.
     pub fn new(seed: u64, number: u64) -> Dice {
-        Dice { random: Stream::new(seed, 0, number), in_burst: false }
+        Dice::of(Stream::new(seed, 0, number))
+    }
+
+    /// Those that draw from a stream.
+    pub fn of(random: Stream) -> Dice {
+        Dice { random, in_burst: false }
     }
 
     /// Whether the next frame is lost.
@@ -217,6 +220,8 @@ mod tests {
         let (mean, _) = mean_and_deviation(&values);
         assert!((mean - 22.0).abs() < 0.06, "{mean}");
         assert!(values.iter().all(|value| (20.0..=220.0).contains(value)));
+        let late = values.iter().filter(|value| **value > 20.0 + 2.0 * 18.0).count();
+        assert!((100..320).contains(&late), "one in a thousand: {late}");
         // P(X > x) = (1 + x / (2 * 2 ms)) ^ -3.
         let expected = [2.0, 4.0, 16.0, 36.0].map(|over: f64| 1.0 - (1.0 + over / 4.0).powi(-3));
         for (found, expected) in shares(&values, &[22.0, 24.0, 36.0, 56.0]).iter().zip(expected) {

@@ -1,6 +1,6 @@
 //! What is simulated: stations, gates, wires and the ways of flows through them, made of a scenario once for all replications.
 use std::time::Duration;
-use weir_scenario::Gate;
+use weir_scenario::{Gate, Jitter, Loss};
 use weir_traffic::{Offered, Services};
 use weir_units::Instant;
 
@@ -125,7 +125,16 @@ pub(super) enum Role {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WirePlan {
     pub(super) delay: Duration,
+    pub(super) jitter: Option<Jitter>,
+    pub(super) loss: Option<Loss>,
     pub(super) leads: Leads,
+}
+
+impl WirePlan {
+    /// Whether packets are at its other end at once, all of them.
+    pub(super) fn is_none(&self) -> bool {
+        self.delay.is_zero() && self.jitter.is_none() && self.loss.is_none()
+    }
 }
 
 /// Where a wire leads.

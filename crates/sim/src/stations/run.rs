@@ -9,6 +9,7 @@ use crate::engine::Watch;
 use crate::model;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
+use weir_traffic::impair::Dice;
 use weir_traffic::{Flows, Generator, Stream, TrafficError};
 use weir_units::Instant;
 
@@ -19,6 +20,7 @@ const MAX_UNDER_WAY: usize = 1 << 20;
 /// Numbers of streams of random numbers: sources first, then stations, then gates.
 const STATION_STREAMS: u64 = 1 << 32;
 const GATE_STREAMS: u64 = 2 << 32;
+const WIRE_STREAMS: u64 = 3 << 32;
 
 /// What happens next to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,8 @@ struct Run<'a> {
     stations: Vec<Station>,
     gates: Vec<GateState>,
     wires: Vec<VecDeque<(Instant, Item)>>,
+    /// What happens by chance on each wire.
+    dice: Vec<Dice>,
     flows: Vec<FlowTally>,
     switches: Vec<SwitchTally>,
     /// Kept to reuse its room.
@@ -124,6 +128,9 @@ impl<'a> Run<'a> {
             stations: (0..).zip(&plan.stations).map(station).collect(),
             gates: (0..).zip(&plan.gates).map(gate).collect(),
             wires: plan.wires.iter().map(|_| VecDeque::new()).collect(),
+            dice: (0..plan.wires.len() as u64)
+                .map(|number| Dice::of(Stream::new(seed, replication, WIRE_STREAMS + number)))
+                .collect(),
             flows: plan.flows.iter().map(|_| FlowTally::default()).collect(),
             switches: plan.devices.iter().map(|_| SwitchTally::default()).collect(),
             released: Vec::new(),
@@ -384,18 +391,32 @@ impl<'a> Run<'a> {
     /// A packet goes on a wire; where there is no delay it is at its other end.
     fn send(&mut self, wire: usize, item: &Item, now: Instant) -> Step {
         let plan = self.plan.wires[wire];
-        if plan.delay.is_zero() {
+        if plan.is_none() {
             return end_of(plan.leads);
         }
-        let under_way = &mut self.wires[wire];
-        if under_way.len() >= MAX_UNDER_WAY {
+        let (under_way, dice) = (&mut self.wires[wire], &mut self.dice[wire]);
+        if under_way.len() >= MAX_UNDER_WAY || plan.loss.is_some_and(|loss| dice.loses(loss)) {
             self.lose(item);
             return Step::Over;
         }
-        if under_way.is_empty() {
-            self.agenda.set(self.sources.len() + self.stations.len() + self.gates.len() + wire, now + plan.delay);
+        let place = match plan.jitter {
+            None => {
+                under_way.push_back((now + plan.delay, *item));
+                under_way.len() - 1
+            }
+            Some(jitter) => {
+                let drawn = now + dice.delay(plan.delay, jitter);
+                let last = under_way.back().map_or(drawn, |(at, _)| *at);
+                let arrives = if jitter.reorder { drawn } else { drawn.max(last) };
+                let place = under_way.partition_point(|(at, _)| *at <= arrives);
+                under_way.insert(place, (arrives, *item));
+                place
+            }
+        };
+        if place == 0 {
+            let next = under_way.front().map_or(Instant::FAR, |(at, _)| *at);
+            self.agenda.set(self.sources.len() + self.stations.len() + self.gates.len() + wire, next);
         }
-        under_way.push_back((now + plan.delay, *item));
         Step::Over
     }
 

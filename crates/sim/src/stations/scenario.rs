@@ -93,7 +93,7 @@ impl Builder {
     }
 
     fn wire(&mut self, delay: Duration, leads: Leads) -> usize {
-        self.plan.wires.push(WirePlan { delay, leads });
+        self.plan.wires.push(WirePlan { delay, jitter: None, loss: None, leads });
         self.plan.wires.len() - 1
     }
 
@@ -184,11 +184,6 @@ impl Builder {
     }
 
     fn link(&mut self, spec: &LinkSpec, [from, to]: [&str; 2]) -> Result<(), NotSimulated> {
-        if spec.jitter.is_some() || spec.loss.is_some() {
-            let problem =
-                "found jitter or loss, which stations do not have: leave it out, or leave out all times of devices";
-            return Err(NotSimulated(format!("link {from} > {to}: {problem}")));
-        }
         let line = match spec.rate {
             None => None,
             Some(rate) => {
@@ -197,7 +192,11 @@ impl Builder {
                 Some(self.station(format!("link {from} > {to}"), Role::Line, [&time; 2], room)?)
             }
         };
-        let wire = (!spec.delay.is_zero()).then(|| self.wire(spec.delay, Leads::Onwards));
+        let wire = WirePlan { delay: spec.delay, jitter: spec.jitter, loss: spec.loss, leads: Leads::Onwards };
+        let wire = (!wire.is_none()).then(|| {
+            self.plan.wires.push(wire);
+            self.plan.wires.len() - 1
+        });
         self.plan.links.push(LinkPlan { line, wire });
         Ok(())
     }

@@ -3,6 +3,7 @@ mod datapath;
 mod entries;
 mod flow_mods;
 mod link;
+mod links;
 mod machine;
 mod predict;
 mod simulate;
@@ -24,6 +25,8 @@ pub(crate) struct Args {
 enum Command {
     /// Packets per second of the packet path alone: real tables between ports in memory, on one pinned thread
     Datapath(datapath::Args),
+    /// How exactly a link keeps its rate and its delay
+    Link(links::Args),
     /// How fast a switch takes flow-mods, over its OpenFlow channel
     FlowMods(flow_mods::Args),
     /// What virtual switches are promised while one does its worst: shares, rates, delays, cost of a packet
@@ -43,6 +46,7 @@ enum Command {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Datapath(args) => datapath::run(args),
+        Command::Link(args) => links::run(&args),
         Command::FlowMods(args) => flow_mods::run(&args),
         Command::Tenants(args) => tenants::run(&args),
         Command::Predict(args) => predict::run(&args),

@@ -1,0 +1,236 @@
+//! `weir bench link`: how exactly a link keeps its rate and its delay, live.
+//!
+//! A switch in this process sends what comes in by one port out by another, behind which the link is; this thread is at both far ends, in memory, and looks at
+//! the clock that the switch has, too. What the rig takes by itself is measured first, with a link that does nothing.
+use super::machine::Machine;
+use anyhow::{Context as _, ensure};
+use serde::Serialize;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+use weir_emulator::parts;
+use weir_packet::{Frame, FramePool, PortNo};
+use weir_port::Port as _;
+use weir_port::memory::{self, MemoryPort};
+use weir_scenario::LinkSpec;
+use weir_switch::{PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
+use weir_units::{Bps, Clock as _, Instant, Span, SystemClock};
+
+/// How long the switch polls before it sleeps, as in a lab that has a core for each switch.
+const SPIN: Duration = Duration::from_micros(20);
+/// Frames that are sent ahead while the rate is measured: more than are under way, less than the link's buffer.
+const AHEAD: u64 = 64;
+/// How long after the last frame one is waited for.
+const GRACE: Duration = Duration::from_millis(200);
+/// Ethernet addresses and an EtherType for experiments (IEEE 802); behind them the frame's number.
+const HEADER: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The link's rate
+    #[arg(long, default_value = "100Mbit/s")]
+    rate: Bps,
+    /// The link's delay
+    #[arg(long, default_value = "5ms")]
+    delay: Span,
+    /// Length of the frames
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(60..=1514))]
+    bytes: u16,
+    /// Time between two frames while delays are measured
+    #[arg(long, default_value = "1ms")]
+    gap: Span,
+    /// How long each of the three measurements takes
+    #[arg(long, default_value = "5s")]
+    time: Span,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Result {
+    machine: Machine,
+    release_build: bool,
+    rate_bps: u64,
+    delay_s: f64,
+    bytes: u16,
+    gap_s: f64,
+    /// The rig alone: from being sent to having come.
+    rig: Late,
+    /// Later than the link's delay and the frame's time at its rate.
+    late: Late,
+    /// Measured over set, less one.
+    rate_error: f64,
+}
+
+/// How late frames were.
+#[derive(Serialize)]
+struct Late {
+    frames: usize,
+    lost: u64,
+    p50_us: f64,
+    p99_us: f64,
+    max_us: f64,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let line = args.rate.time_of(u64::from(args.bytes));
+    ensure!(
+        args.gap.0 > line,
+        "--gap: found {}, expected more than the frame's time at the rate, {}",
+        args.gap,
+        Span(line)
+    );
+    ensure!(args.time.0 > args.delay.0, "--time: found {}, expected more than the delay, {}", args.time, args.delay);
+    let machine = Machine::look();
+    let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, ..LinkSpec::default() };
+    let rig = Rig::start(&LinkSpec::default())?.delays(args, Duration::ZERO)?;
+    let late = Rig::start(&spec)?.delays(args, line + args.delay.0)?;
+    let rate = Rig::start(&spec)?.rate(args)?;
+    let result = Result {
+        machine,
+        release_build: !cfg!(debug_assertions),
+        rate_bps: args.rate.0,
+        delay_s: args.delay.0.as_secs_f64(),
+        bytes: args.bytes,
+        gap_s: args.gap.0.as_secs_f64(),
+        rig,
+        late,
+        rate_error: rate / args.rate.0 as f64 - 1.0,
+    };
+    let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(args, &result) };
+    // A reader that has gone away misses the report, nothing else.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn lines(args: &Args, result: &Result) -> String {
+    let row = |what: &str, late: &Late| {
+        let Late { frames, lost, p50_us, p99_us, max_us } = late;
+        format!(
+            "{what:22}  p50 {p50_us:8.1} us   p99 {p99_us:8.1} us   max {max_us:8.1} us   ({frames} frames, {lost} lost)\n"
+        )
+    };
+    format!("a link of {} and {}, frames of {} bytes\n", args.rate, args.delay, args.bytes)
+        + &row("the rig by itself", &result.rig)
+        + &row("later than the link", &result.late)
+        + &format!("{:22}  {:+.4} %\n", "rate", result.rate_error * 100.0)
+}
+
+/// A switch with the link behind its port 2, and the far ends of both ports.
+struct Rig {
+    clock: SystemClock,
+    switch: SwitchHandle,
+    pool: FramePool,
+    to: MemoryPort,
+    from: MemoryPort,
+    batch: Vec<Frame>,
+    sent: u64,
+}
+
+impl Rig {
+    fn start(spec: &LinkSpec) -> anyhow::Result<Rig> {
+        let pair = || memory::pair(parts::MEMORY_FRAMES).context("making a memory port");
+        let ((near, to), (out, from)) = (pair()?, pair()?);
+        let clock = SystemClock::start();
+        let ports = vec![
+            PortConfig::new(PortNo(1), Box::new(near.named("in"))),
+            PortConfig::new(PortNo(2), parts::shaped(out.named("out"), spec, (1, 0))),
+        ];
+        let entries = vec!["in_port=1,actions=output:2".to_owned()];
+        let switch =
+            Switch::start(SwitchConfig { ports, entries, clock, spin: Spin::For(SPIN), ..SwitchConfig::default() })?;
+        Ok(Rig { clock, switch, pool: FramePool::default(), to, from, batch: Vec::new(), sent: 0 })
+    }
+
+    fn send(&mut self, now: Instant, bytes: u16) -> anyhow::Result<()> {
+        let mut content = vec![0; usize::from(bytes)];
+        content[..14].copy_from_slice(&HEADER);
+        content[14..22].copy_from_slice(&self.sent.to_be_bytes());
+        self.sent += 1;
+        Ok(self.to.transmit(now, &mut self.pool, &mut vec![Frame::from_bytes(&content)])?)
+    }
+
+    /// Numbers of the frames that have come.
+    fn take(&mut self) -> anyhow::Result<(Instant, Vec<u64>)> {
+        let now = self.clock.now();
+        self.from.receive(now, &mut self.pool, &mut self.batch, 64)?;
+        let number =
+            |frame: &Frame| frame.bytes().get(14..22).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
+        let numbers = self.batch.iter().filter_map(number).collect();
+        for frame in self.batch.drain(..) {
+            self.pool.give(frame);
+        }
+        Ok((now, numbers))
+    }
+
+    /// How much later than `expected` after being sent frames come.
+    fn delays(mut self, args: &Args, expected: Duration) -> anyhow::Result<Late> {
+        let begin = self.clock.now();
+        let (end, mut next) = (begin + args.time.0, begin);
+        let (mut times, mut late) = (Vec::new(), Vec::new());
+        loop {
+            let now = self.clock.now();
+            if now >= next && now < end {
+                times.push(now);
+                self.send(now, args.bytes)?;
+                next += args.gap.0;
+            }
+            let (now, numbers) = self.take()?;
+            for number in numbers {
+                let sent =
+                    usize::try_from(number).ok().and_then(|number| times.get(number)).context("a frame of nobody")?;
+                let due = *sent + expected;
+                late.push(if now >= due { now.since(due).as_secs_f64() } else { -due.since(now).as_secs_f64() });
+            }
+            if now >= end && (late.len() as u64 == self.sent || now >= end + expected + GRACE) {
+                break;
+            }
+        }
+        self.switch.stop();
+        Late::of(late, self.sent)
+    }
+
+    /// Bits per second that come out of the link while it is never idle.
+    fn rate(mut self, args: &Args) -> anyhow::Result<f64> {
+        let begin = self.clock.now();
+        let (mut came, mut first, mut last) = (0_u64, begin, begin);
+        // What is under way, and somewhat more.
+        let under_way = args.delay.0.as_secs_f64() * args.rate.0 as f64 / 8.0 / f64::from(args.bytes);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most what memory holds of frames"
+        )]
+        let ahead = AHEAD + under_way.min(1e6) as u64;
+        while last < begin + args.time.0 {
+            let now = self.clock.now();
+            while self.sent < came + ahead {
+                self.send(now, args.bytes)?;
+            }
+            let (now, numbers) = self.take()?;
+            if !numbers.is_empty() {
+                first = if came == 0 { now } else { first };
+                last = now;
+                came += numbers.len() as u64;
+            }
+            ensure!(
+                now < begin + args.time.0 + args.delay.0 + GRACE * 5,
+                "found {came} frames of {}, expected more",
+                self.sent
+            );
+        }
+        self.switch.stop();
+        Ok((came.saturating_sub(1) * u64::from(args.bytes) * 8) as f64 / last.since(first).as_secs_f64())
+    }
+}
+
+impl Late {
+    fn of(mut seconds: Vec<f64>, sent: u64) -> anyhow::Result<Late> {
+        ensure!(!seconds.is_empty(), "found none of {sent} frames behind the link");
+        seconds.sort_by(f64::total_cmp);
+        let at = |share: usize| seconds[(seconds.len() - 1) * share / 100] * 1e6;
+        let lost = sent - seconds.len() as u64;
+        Ok(Late { frames: seconds.len(), lost, p50_us: at(50), p99_us: at(99), max_us: at(100) })
+    }
+}
