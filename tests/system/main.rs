@@ -23,6 +23,7 @@ mod ofctl;
 mod port_mod;
 mod predict;
 mod profile;
+mod profiling;
 mod queues;
 mod quickstart;
 mod simulate;

@@ -10,6 +10,7 @@ mod lagopus;
 mod models;
 mod others;
 mod page;
+mod profiling;
 pub mod report;
 mod sojourn;
 mod tester;
@@ -55,6 +56,9 @@ experiments! {
     "sojourn-range-one" sojourn::range_one::measure,
     "sojourn-range-two" sojourn::range_two::measure,
     "generator-quality" generator::measure,
+    "profile-tables" profiling::tables,
+    "profile-control" profiling::control,
+    "profile-data" profiling::data,
     "model-accuracy" models::accuracy::measure,
     "model-comparison" models::comparison::measure,
 }

@@ -261,7 +261,14 @@ impl Search<'_, '_, '_> {
         let (mut low, mut high, mut sender_bound) = (0.0, f64::INFINITY, false);
         let mut rate = FIRST_PPS;
         for _ in 0..TRIALS {
-            let trial = self.trial(rate)?;
+            let mut trial = self.trial(rate)?;
+            for _ in 1..REPETITIONS {
+                if trial.lost > 0 || trial.sent_pps >= SENT * rate {
+                    break;
+                }
+                // Who has to share the processor is held up now and then.
+                trial = self.again(rate)?;
+            }
             if trial.lost > 0 {
                 high = rate;
             } else if trial.sent_pps < SENT * rate {

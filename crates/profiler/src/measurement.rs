@@ -23,7 +23,7 @@ use weir_profile::Profile;
 pub struct Parts {
     /// The control plane's grid, and messages.
     pub control: bool,
-    /// Levels of tables, policies and batches. Levels and batches are looked for in any case where the control plane is measured.
+    /// Levels of tables, policies and batches. Levels and policies are looked for in any case, batches where the control plane is measured.
     pub tables: bool,
     /// Delays of packets, and throughput.
     pub data: bool,
@@ -122,10 +122,9 @@ impl Run<'_, '_> {
             self.progress.begin("batches");
             self.batching()?;
         }
-        if parts.tables {
-            self.progress.begin("policy");
-            self.policy()?;
-        }
+        // Where entries are is to be known for everything else.
+        self.progress.begin("policy");
+        self.policy()?;
         if parts.control {
             self.control()?;
         }

@@ -8,7 +8,7 @@ use crate::{Grid, ProfilerError, Progress};
 use std::time::Duration;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
-use weir_openflow::model::{Action, Bytes, FlowMod, Instruction, PortNo};
+use weir_openflow::model::{Action, Bytes, FlowMod, Instruction, PortNo, SwitchConfig};
 use weir_traffic::Probe;
 use weir_units::Instant;
 
@@ -20,6 +20,8 @@ const ENTRIES: [u32; 3] = [1, 10, 100];
 const STATISTICS: u32 = 10;
 /// `max_len` for whole packets.
 const WHOLE: u16 = 0xffff;
+/// Messages after which no more are sent if none came.
+const NONE_CAME: u32 = 3;
 /// From one message to the next at least: each is to find the switch idle.
 const APART: Duration = Duration::from_millis(2);
 
@@ -133,9 +135,13 @@ fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Optio
     bench.device.send(&[message])?;
     bench.barrier()?;
     bench.rest(bench.settings.grace)?;
+    configure(bench, WHOLE)?;
     let run = bench.next_run();
     let mut delays = Vec::new();
     for sequence in 0..grid.messages {
+        if sequence >= NONE_CAME && delays.iter().all(Option::is_none) {
+            break;
+        }
         let packet = asking.packet(size, &mark(bench, run, sequence));
         let started = bench.device.now();
         bench.device.transmit(0, &packet)?;
@@ -148,7 +154,15 @@ fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Optio
         })?;
         delays.push(came.map(|at: Instant| at.since(started).as_secs_f64()));
     }
+    configure(bench, 0)?;
     Ok(delays)
+}
+
+/// Switches that listen tell those who connect nothing of their own accord until they say how much of packets they want; with none of them, packets without an entry ask nobody.
+fn configure(bench: &mut Bench<'_>, miss_send_len: u16) -> Result<(), ProfilerError> {
+    let message = bench.message(Body::SetConfig(SwitchConfig { flags: 0, miss_send_len }));
+    bench.device.send(&[message])?;
+    bench.barrier().map(drop)
 }
 
 fn echo(bench: &mut Bench<'_>) -> Result<Option<f64>, ProfilerError> {

@@ -10,8 +10,12 @@ use weir_units::Instant;
 /// How long is waited for the last packets.
 const DRAIN: Duration = Duration::from_millis(100);
 
+/// How long is waited for the first ones.
+const FIRST: Duration = Duration::from_millis(500);
+/// Packets after which no more are sent if none came.
+const ALL_LOST: usize = 20;
 /// How much of being late is made up for.
-const HELD_UP: Duration = Duration::from_micros(200);
+const HELD_UP: Duration = Duration::from_millis(1);
 
 /// A packet that is to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +32,37 @@ impl Bench<'_> {
         Ok(self.offered(packets)?.0)
     }
 
+    /// The same, each packet sent when the one before has come, so that none waits for another however long they take, and not before its time.
+    pub(crate) fn one_by_one(&mut self, packets: &[Planned]) -> Result<Vec<Option<f64>>, ProfilerError> {
+        let mut found: Vec<Option<f64>> = Vec::with_capacity(packets.len());
+        let (mut slowest, mut lost) = (Duration::ZERO, 0);
+        for packet in packets {
+            let started = self.device.now();
+            // Nothing is known of how long it may take before one has come.
+            let drain = if slowest.is_zero() { FIRST } else { DRAIN.max(slowest * 8) };
+            let delay = self.offer(std::slice::from_ref(packet), drain)?.0.pop().flatten();
+            match delay {
+                Some(s) => slowest = slowest.max(Duration::try_from_secs_f64(s).unwrap_or_default()),
+                None => lost += 1,
+            }
+            found.push(delay);
+            if lost >= ALL_LOST && slowest.is_zero() {
+                break;
+            }
+            self.rest(packet.gap.saturating_sub(self.device.now().since(started)))?;
+        }
+        found.resize(packets.len(), None);
+        Ok(found)
+    }
+
     /// The same, and when the last one was sent.
     pub(crate) fn offered(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
+        let drain = DRAIN.max(self.forwarding() * 8);
+        self.offer(packets, drain)
+    }
+
+    /// Waits so long for the last ones.
+    fn offer(&mut self, packets: &[Planned], drain: Duration) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         self.check_stop()?;
         let run = self.next_run();
         let mut found: Vec<Option<f64>> = vec![None; packets.len()];
@@ -50,7 +83,7 @@ impl Bench<'_> {
                 // Who was held up does not send all that he missed at once.
                 due = due.max(now - HELD_UP);
                 if sent.len() == packets.len() {
-                    over = now + DRAIN.max(self.forwarding() * 8);
+                    over = now + drain;
                 }
                 continue;
             }

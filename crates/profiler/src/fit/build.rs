@@ -13,7 +13,7 @@ use weir_profile::{
 };
 
 /// The share of bursts that barriers may be answered before, for a barrier to count as waiting.
-const EARLY: f64 = 0.1;
+const EARLY: f64 = 0.5;
 /// Seconds between packets that ask the controller: each finds the switch idle.
 const ALONE_S: f64 = 5e-3;
 /// What counts as held up if nothing is said.

@@ -1,0 +1,180 @@
+//! `weir profile SWITCH`: weir itself, weir with a profile, and Open vSwitch in user space are measured; switches that are not there or say nothing are told.
+use crate::bed::{ready, weir};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use weir_profile::Profile;
+use weir_testing::{Namespace, Running, programs, root, run, wait_until};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A grid of seconds.
+const GRID: &str = "priorities = ['same', 'descending']\nentries = [1, 40]\nbatches = [1, 8]\ndeletions = [1, 20]\nruns = 2\n\
+    entries_max = 200\nbatch_max = 16\nspacing_ms = 3\nmessages = 6\npackets = 6\nbytes = [64, 1500]\ngaps_us = [200, 2000]\ntrial_ms = 20\n";
+
+/// Two levels that even a busy machine can tell apart.
+const TWO_LEVELS: &str = "name = 'two'\ndevice = 'Two levels'\norigin = 'assumed'\nsource = 'A test'\n\
+    policy = [{ attribute = 'priority', evicts = 'lowest' }]\n\
+    [[level]]\nname = 'fast'\nsize = 24\nwrite = '2ms'\nforward = { base_l2l3 = '100us' }\n\
+    [[level]]\nname = 'slow'\nsize = 60\nwrite = '1ms'\nforward = { base_l2l3 = '20ms' }\n";
+
+/// A namespace with three pairs of interfaces: `d0` to `d2` for the profiler, `p0` to `p2` for the switch.
+fn rig() -> Namespace {
+    let rig = Namespace::new();
+    for at in 0..3 {
+        rig.join(&format!("d{at}"), &rig, &format!("p{at}"));
+    }
+    rig
+}
+
+fn profile(rig: &Namespace, out: &Path, arguments: &[&str]) -> Output {
+    let grid = out.with_extension("grid");
+    std::fs::write(&grid, GRID).expect("written");
+    let mut command = rig.command(weir());
+    command.args(["profile", "tcp:127.0.0.1:6653", "--data", "d0,d1,d2"]);
+    command.arg("--grid").arg(&grid).arg("--out").arg(out).args(arguments);
+    command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("cannot start weir: {error}"))
+}
+
+fn measured(output: &Output, out: &Path) -> Profile {
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    let found = Profile::read(&out.join("profile.toml")).unwrap_or_else(|error| panic!("{error}\n{said}"));
+    assert!(out.join("control.csv").exists() && out.join("delays.csv").exists(), "{said}");
+    found
+}
+
+fn switch(rig: &Namespace, arguments: &[&str]) -> Running {
+    let mut command = rig.command(weir());
+    command.args(["switch", "--listen", "ptcp:6653"]).args(arguments);
+    (0..3).for_each(|at| drop(command.arg("--port").arg(format!("{}=af_packet:p{at}", at + 1))));
+    ready(command)
+}
+
+#[test]
+fn weir_is_measured_and_gone_on_with() {
+    if !root() {
+        return;
+    }
+    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let out = folder.path().join("weir");
+    let _switch = switch(&rig, &[]);
+    let output = profile(&rig, &out, &["--json"]);
+    let found = measured(&output, &out);
+    assert_eq!((found.levels.len(), found.name.as_str()), (1, "weir"));
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["summary"]["ports"], serde_json::json!([1, 2, 3]));
+    assert!(said["partial"].is_null() && said["summary"]["throughput"][0]["pps"].as_f64().is_some(), "{said}");
+    // Everything is there: nothing is measured again.
+    let rows = std::fs::read_to_string(out.join("control.csv")).expect("rows");
+    measured(&profile(&rig, &out, &[]), &out);
+    assert_eq!(std::fs::read_to_string(out.join("control.csv")).expect("rows"), rows);
+    let shown = Command::new(weir()).args(["profile", "show"]).arg(out.join("profile.toml")).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("level1.write"), "{shown:?}");
+    let other = profile(&rig, &out, &["--ports", "2,1,3"]);
+    assert!(String::from_utf8_lossy(&other.stderr).contains("wrong way round"), "{other:?}");
+}
+
+#[test]
+fn version_1_0_does_as_well() {
+    if !root() {
+        return;
+    }
+    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let out = folder.path().join("old");
+    let _switch = switch(&rig, &[]);
+    let output = profile(&rig, &out, &["--openflow", "1.0", "--only", "control"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("OpenFlow 1.0") && said.contains("packet_in of 128 bytes"), "{said}");
+}
+
+#[test]
+fn what_a_live_switch_hides_is_found() {
+    if !root() {
+        return;
+    }
+    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let (hidden, out) = (folder.path().join("two.toml"), folder.path().join("found"));
+    std::fs::write(&hidden, TWO_LEVELS).expect("written");
+    let _switch = switch(&rig, &["--profile", hidden.to_str().expect("a path of text")]);
+    let found = measured(&profile(&rig, &out, &[]), &out);
+    let tables = found.tables.expect("tables");
+    assert_eq!(tables.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(24), Some(60)]);
+    assert_eq!(format!("{:?}", tables.policy), "Policy([Rank { attribute: Priority, evicts: Lowest }])");
+}
+
+/// Open vSwitch in user space in a rig, in a folder of its own.
+struct OpenVswitch {
+    _database: Running,
+    _switch: Running,
+}
+
+fn open_vswitch(rig: &Namespace, folder: &Path) -> OpenVswitch {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (file, socket) = (path("conf.db"), path("db.sock"));
+    run(Command::new("ovsdb-tool").args(["create", &file, "/usr/share/openvswitch/vswitch.ovsschema"]));
+    let quiet = |mut command: Command| Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    let mut database = rig.command("ovsdb-server");
+    database.args([&file, &format!("--remote=punix:{socket}"), &format!("--unixctl={}", path("db.ctl"))]);
+    let database = quiet(database);
+    assert!(wait_until(PATIENCE, || Path::new(&socket).exists()), "ovsdb-server does not listen");
+    let vsctl = |arguments: &[&str]| run(Command::new("ovs-vsctl").arg(format!("--db=unix:{socket}")).args(arguments));
+    vsctl(&["--no-wait", "init"]);
+    let mut switch = rig.command("ovs-vswitchd");
+    switch.args([&format!("unix:{socket}"), &format!("--unixctl={}", path("vs.ctl")), "--disable-system"]);
+    switch.env("OVS_RUNDIR", folder).env("OVS_LOGDIR", folder);
+    let switch = quiet(switch);
+    vsctl(&[
+        "add-br",
+        "br0",
+        "--",
+        "set",
+        "bridge",
+        "br0",
+        "datapath_type=netdev",
+        "fail_mode=secure",
+        "protocols=OpenFlow10,OpenFlow13",
+    ]);
+    (0..3).for_each(|at| drop(vsctl(&["add-port", "br0", &format!("p{at}")])));
+    vsctl(&["set-controller", "br0", "ptcp:6653"]);
+    OpenVswitch { _database: database, _switch: switch }
+}
+
+#[test]
+fn open_vswitch_in_user_space_is_measured() {
+    if !root() || !programs(&["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"]) {
+        return;
+    }
+    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let _switch = open_vswitch(&rig, folder.path());
+    let listens = || run(rig.command("ss").args(["-ltn"])).contains(":6653");
+    assert!(wait_until(PATIENCE, listens), "ovs-vswitchd does not listen");
+    let out = folder.path().join("ovs");
+    let output = profile(&rig, &out, &[]);
+    let found = measured(&output, &out);
+    assert!(found.device.contains("Open vSwitch"), "{}", found.device);
+    assert_eq!(found.levels.len(), 1, "all entries are in one table: {}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn what_cannot_be_measured_is_told() {
+    if !root() {
+        return;
+    }
+    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let said = |output: Output| (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned());
+    let (code, error) = said(profile(&rig, &folder.path().join("nobody"), &[]));
+    assert!(code == Some(2) && error.contains("does the switch listen there?"), "{error}");
+    rig.ip("link set d1 down");
+    let (code, error) = said(profile(&rig, &folder.path().join("down"), &[]));
+    assert!(code == Some(2) && error.contains("--data d1: found no link"), "{error}");
+    // One that listens and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let target = format!("tcp:{}", silent.local_addr().expect("an address"));
+    let out = folder.path().join("silent");
+    let output = Command::new(weir()).args(["profile", &target, "--patience", "200ms", "--out"]).arg(out).output();
+    let (code, error) = said(output.expect("it runs"));
+    assert!(code == Some(2) && error.contains("within 200ms"), "{error}");
+}
