@@ -78,7 +78,7 @@ pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnM
 /// What the live rig adds by itself, measured if there will be a live run of hosts in this process.
 fn rig(scenario: &Scenario, plan: &Plan, cancel: &Cancel) -> Option<Rig> {
     let live = plan.verbs.contains(&Verb::Run) && not_live(scenario).is_none() && !scenario.traffic.is_empty();
-    if live && !plan.netns && plan.wake_up.is_none() { Rig::measure(cancel) } else { None }
+    if live && !plan.netns && plan.wake_up.is_none() { Rig::measure(scenario, cancel) } else { None }
 }
 
 /// Why a scenario cannot be run live as it is described, if so.

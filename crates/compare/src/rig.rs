@@ -4,61 +4,91 @@ use std::time::Duration;
 use weir_emulator::{Cancel, Options};
 use weir_scenario::Scenario;
 
-/// Two hosts at a switch, on links that take no time. The pings are as far apart as those of most scenarios, so that everybody sleeps in between.
-const NOTHING: &str = r#"
-[[switch]]
-name = "s1"
-[[host]]
-name = "a"
-switch = "s1"
-ip = "10.0.0.1/24"
-[[host]]
-name = "b"
-switch = "s1"
-ip = "10.0.0.2/24"
-[[traffic]]
-kind = "ping"
-from = "a"
-to = "b"
-count = 60
-interval = "20ms"
-"#;
+/// Switches of it at most.
+const MOST_SWITCHES: usize = 16;
+/// How long its links hold packets if the scenario's do: as long as those of a data centre.
+const HELD: Duration = Duration::from_micros(100);
+/// Links that hold packets for longer let who holds them sleep.
+const AWAKE: Duration = Duration::from_micros(30);
 
-/// Threads that a ping wakes: the switch's and the receiver's, there and back.
-const WAKE_UPS: u32 = 4;
+/// Two hosts at the ends of a row of switches, and a link that holds packets if the scenario has such. Where switches are as many as cores they do not look for packets
+/// between pings, so the row is as long then. Pings are as far apart as those of most scenarios, so that everybody sleeps in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Nothing {
+    switches: usize,
+    held: Duration,
+}
+
+impl Nothing {
+    fn like(scenario: &Scenario, cores: usize) -> Nothing {
+        let links = scenario.links.iter().map(|link| link.spec).chain(scenario.hosts.iter().map(|host| host.link));
+        let held = links.into_iter().any(|link| link.delay > AWAKE);
+        Nothing {
+            switches: if scenario.switches.len() < cores { 1 } else { cores.clamp(1, MOST_SWITCHES) },
+            held: if held { HELD } else { Duration::ZERO },
+        }
+    }
+
+    fn scenario(self) -> String {
+        let last = self.switches;
+        let switch = |number| format!("[[switch]]\nname = \"s{number}\"\nfail_mode = \"standalone\"\n");
+        let link = |number| format!("[[link]]\nends = [\"s{number}\", \"s{}\"]\n", number + 1);
+        let mut text = String::from("[controller]\nconnect = \"none\"\n");
+        text += &(1..=last).map(switch).chain((1..last).map(link)).collect::<String>();
+        text += "[[host]]\nname = \"a\"\nswitch = \"s1\"\nip = \"10.0.0.1/24\"\n";
+        if !self.held.is_zero() {
+            text += &format!("delay = \"{}us\"\n", self.held.as_micros());
+        }
+        text += &format!("[[host]]\nname = \"b\"\nswitch = \"s{last}\"\nip = \"10.0.0.2/24\"\n");
+        text + "[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\ncount = 60\ninterval = \"20ms\"\n"
+    }
+
+    /// Threads that a ping wakes: the switches', the receiver's and whoever holds it, there and back.
+    fn wake_ups(self) -> u32 {
+        let switches = u32::try_from(self.switches).unwrap_or(u32::MAX);
+        2 * (switches + 1 + u32::from(!self.held.is_zero()))
+    }
+}
 
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rig {
+    nothing: Nothing,
+    /// What a ping takes beyond the delay of its links.
     round_trip: Duration,
 }
 
 impl Rig {
-    /// Measures it, in about a second. None if no ping came back.
-    pub(crate) fn measure(cancel: &Cancel) -> Option<Rig> {
-        let scenario = Scenario::parse(NOTHING, "nothing.toml").ok()?;
+    /// Measures one like the scenario's, in about a second. None if no ping came back.
+    pub(crate) fn measure(like: &Scenario, cancel: &Cancel) -> Option<Rig> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let nothing = Nothing::like(like, cores);
+        let scenario = Scenario::parse(&nothing.scenario(), "nothing.toml").ok()?;
         let options = Options { cancel: cancel.clone(), ..Options::default() };
         let result = weir_emulator::run(&scenario, &options, &mut |_| ()).ok()?;
         // The median: the first ping waits for addresses, and others of the machine hold up some.
-        let round_trip = Duration::from_secs_f64(result.traffic.first()?.rtt?.p50_us.max(0.0) / 1e6);
-        Some(Rig { round_trip })
+        let found = Duration::from_secs_f64(result.traffic.first()?.rtt?.p50_us.max(0.0) / 1e6);
+        Some(Rig { nothing, round_trip: found.saturating_sub(2 * nothing.held) })
     }
 
     /// How long one thread takes to wake up.
     pub(crate) fn wake_up(self) -> Duration {
-        self.round_trip / WAKE_UPS
+        self.round_trip / self.nothing.wake_ups()
     }
 }
 
 impl fmt::Display for Rig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let us = |time: Duration| time.as_secs_f64() * 1e6;
+        let Nothing { switches, held } = self.nothing;
         write!(
             f,
-            "the rig's own delay: {:.1} us a ping between two hosts at one switch over links without delay, {:.1} us for each of {WAKE_UPS} threads that \
-             it wakes",
+            "the rig's own delay: {:.1} us a ping between two hosts over {switches} {} beside {:.0} us that its links hold it, {:.1} us for each of {} threads that it wakes",
             us(self.round_trip),
-            us(self.wake_up())
+            if switches == 1 { "switch" } else { "switches" },
+            us(2 * held),
+            us(self.wake_up()),
+            self.nothing.wake_ups()
         )
     }
 }
@@ -67,10 +97,32 @@ impl fmt::Display for Rig {
 mod tests {
     use super::*;
 
+    fn like(switches: usize, delay: &str) -> Scenario {
+        let switch = |number| format!("[[switch]]\nname = \"s{number}\"\n");
+        let host = format!("[[host]]\nname = \"a\"\nswitch = \"s0\"\nip = \"10.0.0.1/24\"\ndelay = \"{delay}\"\n");
+        Scenario::parse(&((0..switches).map(switch).collect::<String>() + &host), "like.toml").unwrap()
+    }
+
+    #[test]
+    fn it_is_like_the_scenario() {
+        let of = |switches, delay, cores| Nothing::like(&like(switches, delay), cores);
+        assert_eq!(of(3, "0s", 4), Nothing { switches: 1, held: Duration::ZERO });
+        assert_eq!(of(4, "0s", 4), Nothing { switches: 4, held: Duration::ZERO });
+        assert_eq!(of(3, "2ms", 2), Nothing { switches: 2, held: HELD });
+        assert_eq!(of(64, "20us", 64), Nothing { switches: MOST_SWITCHES, held: Duration::ZERO });
+        assert_eq!([of(1, "0s", 4), of(3, "2ms", 2)].map(Nothing::wake_ups), [4, 8]);
+        for nothing in [of(1, "0s", 4), of(3, "2ms", 2)] {
+            let scenario = Scenario::parse(&nothing.scenario(), "nothing.toml").unwrap();
+            assert_eq!((scenario.switches.len(), scenario.hosts[0].link.delay), (nothing.switches, nothing.held));
+        }
+    }
+
     #[test]
     fn a_network_of_nothing_takes_some_time() {
-        let rig = Rig::measure(&Cancel::new()).unwrap();
-        assert!(rig.wake_up() > Duration::ZERO && rig.wake_up() < rig.round_trip, "{rig}");
-        assert!(rig.to_string().starts_with("the rig's own delay: "), "{rig}");
+        for delay in ["0s", "1ms"] {
+            let rig = Rig::measure(&like(2, delay), &Cancel::new()).unwrap();
+            assert!(rig.wake_up() > Duration::ZERO && rig.wake_up() < rig.round_trip, "{rig}");
+            assert!(rig.to_string().starts_with("the rig's own delay: "), "{rig}");
+        }
     }
 }

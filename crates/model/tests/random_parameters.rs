@@ -76,6 +76,7 @@ proptest! {
         (p, count, stages) in (share(), 0..300u32, 0..9u32),
     ) {
         is_answer("interference", &json!({"lam": lam, "sd": time, "lam_b": other, "B": length, "x": time, "p": p}))?;
+        is_answer("tcp_bulk", &json!({"share": lam, "rtt": time, "buffer": other, "duration": length, "window": 100 * count}))?;
         is_answer("udp_burst", &json!({"phi": lam, "N": count, "r": other, "D": time}))?;
         is_answer("udp_burst", &json!({"phi": lam, "N": count, "r": other, "D": time, "kind": "det"}))?;
         is_answer("udp_burst", &json!({"phi": lam, "N": count, "r": other, "mu_c": length}))?;

@@ -11,7 +11,8 @@ use crate::tcp::{self, Connection};
 use crate::way::{Passage, passage};
 use crate::{PredictError, Settings, alternatives, before_entry, choice, streams, virtuals};
 use std::rc::Rc;
-use weir_model::mechanism::Flows;
+use std::time::Duration;
+use weir_model::mechanism::{Flows, Transfer};
 use weir_model::{Distribution, Law, ModelError, Warning};
 use weir_scenario::{Expect, Scenario, Traffic, TrafficKind, native};
 
@@ -82,7 +83,9 @@ fn assumptions(scenario: &Scenario, settings: &Settings) -> Vec<String> {
     }
     if scenario.traffic.iter().any(|item| matches!(item.kind, TrafficKind::Tcp { .. })) {
         all.push(format!(
-            "TCP: what others leave of the narrowest place, at most {} bytes in a round trip; {} of {} bytes of a frame are payload",
+            "TCP: from its first {} bytes on, Reno as hosts in this process have it; what others leave of the narrowest place, at most {} bytes in a \
+             round trip; {} of {} bytes of a frame are payload",
+            native::TCP_FIRST_BYTES,
             native::TCP_WINDOW_BYTES,
             tcp::SEGMENT_BYTES,
             tcp::FRAME_BYTES
@@ -259,26 +262,21 @@ fn solve(
                 of_item.push((*at, vec![flows.len(), flows.len() + 1]));
                 flows.extend([there, back]);
             }
-            TrafficKind::Tcp { .. } => {
-                connections.push(Connection {
-                    item: *at,
-                    route: routes[0].clone(),
-                    flow: there,
-                    rate_bps: 0.0,
-                    held_by: None,
-                });
+            TrafficKind::Tcp { duration } => {
+                connections.push(Connection::new(*at, routes[0].clone(), there, *duration));
             }
         }
     }
     tcp::share(&mut connections, &flows, &network, graph);
-    for (station, seconds) in tcp::standing(&connections, graph, &network) {
-        network.stations[station].standing = Some(seconds);
+    let wrong = |error| PredictError::at("tcp", error);
+    for (station, queue) in tcp::follow(&mut connections, graph, &network).map_err(wrong)? {
+        network.stations[station].standing = Some(queue);
     }
     for one in &connections {
         flows.push(one.flow.clone());
         let Ok(routes) = &items[one.item].routes else { continue };
-        let law = Law::constant(tcp::ACKNOWLEDGEMENT_BYTES).map_err(|error| PredictError::at("tcp", error))?;
-        let steps = network.steps(&routes[1], &law, 0.0).map_err(|error| PredictError::at("tcp", error))?;
+        let law = Law::constant(tcp::ACKNOWLEDGEMENT_BYTES).map_err(wrong)?;
+        let steps = network.steps(&routes[1], &law, 0.0).map_err(wrong)?;
         let rate = one.flow.rate / 2.0;
         flows.push(Flow { steps: Rc::new(steps), rate, scv: 1.0, lengths: law, asks: 0.0, flows: None });
     }
@@ -291,18 +289,33 @@ fn solve(
     for one in connections {
         let name = |place: Place| network.find(place).map(|station| network.stations[station].name.clone());
         let held = one.held_by.and_then(name);
-        let note =
-            held.as_ref().map_or_else(|| "its window holds it back".to_owned(), |name| format!("{name} holds it back"));
+        let mut notes = vec![
+            held.as_ref().map_or_else(|| "its window holds it back".to_owned(), |name| format!("{name} holds it back")),
+        ];
+        notes.extend(one.transfer.as_ref().and_then(|transfer| waits(transfer, one.duration)));
         items[one.item].fared.push(Fared {
             seconds: phase.length.as_secs_f64(),
             rate: one.flow.rate,
             data: Outcome { arrives: 1.0, delay: Err((String::new(), 0.0)), longest: held.map(|name| (name, 0.0)) },
             control: None,
-            goodput_bps: Some(one.flow.rate * tcp::SEGMENT_BYTES * 8.0),
-            notes: vec![note],
+            goodput_bps: Some(one.transfer.map_or(0.0, |transfer| transfer.payload_rate * 8.0)),
+            notes,
         });
     }
     Ok(warning)
+}
+
+/// Why a connection gets less than there is.
+fn waits(transfer: &Transfer, duration: Duration) -> Option<String> {
+    let Transfer { timeouts, lost, .. } = transfer;
+    (*timeouts > 0).then(|| {
+        format!(
+            "loses {lost:.0} frames to a full buffer in its {:.1} s, and waits {timeouts} {} for its timer, {:.1} s at least",
+            duration.as_secs_f64(),
+            if *timeouts == 1 { "time" } else { "times" },
+            native::TCP_TIMEOUT.as_secs_f64()
+        )
+    })
 }
 
 /// How the packets of an item fared, there or there and back.

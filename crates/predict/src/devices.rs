@@ -59,7 +59,7 @@ impl Devices {
 impl Found {
     fn new(station: &Station, place: Place, solved: Option<Solved>) -> Found {
         let utilisation = solved.as_ref().map_or(station.state.offered, |solved| solved.utilisation);
-        let full = station.standing.is_some();
+        let full = station.is_full();
         Found {
             name: station.name.clone(),
             place,

@@ -12,6 +12,8 @@ const MOST_PLACES: usize = 1000;
 const LEAST_SCV: f64 = 0.01;
 /// Differences of an SCV from 1 that are none.
 const POISSON: f64 = 1e-6;
+/// What TCP keeps busy for this share of the time, it keeps full.
+const FULL: f64 = 0.9;
 /// More different laws at one station are put together by mean and variance.
 const MOST_LAWS: usize = 16;
 
@@ -57,8 +59,8 @@ pub(crate) struct Station {
     pub(crate) classes: bool,
     /// Length and, per second, number of interruptions by writes to its tables.
     pub(crate) seized: Option<(f64, f64)>,
-    /// What waits before any packet because a TCP connection keeps it full, in seconds.
-    pub(crate) standing: Option<f64>,
+    /// What waits before any packet because TCP connections fill it.
+    pub(crate) standing: Option<Distribution>,
     /// Whether what is in front of it lets packets out one by one, as fast as it takes them: nothing waits here.
     pub(crate) paced: bool,
     /// Instead of a server, something that lets packets out in groups.
@@ -143,6 +145,11 @@ impl Station {
         self.standing.is_none() && self.state.offered >= 1.0
     }
 
+    /// Whether TCP connections keep it full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.standing.is_some() && self.state.offered >= FULL
+    }
+
     /// The share of packets that goes on.
     pub(crate) fn keeps(&self) -> f64 {
         self.state.keeps * self.passes
@@ -170,7 +177,7 @@ impl Station {
             next.arrival_scv = if self.memoryless { 1.0 } else { together(&self.arriving, rate, next.offered) };
             let service_scv = (square / (mean * mean) - 1.0).max(0.0);
             next.loss = before.loss + damping * (self.loss(&next, service_scv)? - before.loss);
-            let busy = if self.standing.is_some() { 1.0 } else { (next.offered * (1.0 - next.loss)).min(1.0) };
+            let busy = (next.offered * (1.0 - next.loss)).min(1.0);
             // Where most of what comes was there before, what leaves is taken as without memory, too.
             let leaves = busy * busy * service_scv + (1.0 - busy * busy) * next.arrival_scv;
             next.departure_scv = if self.memoryless { 1.0 } else { leaves };
@@ -259,7 +266,7 @@ impl Station {
             }));
         }
         let service = self.service()?;
-        let utilisation = if self.standing.is_some() { 1.0 } else { (state.offered * (1.0 - state.loss)).min(1.0) };
+        let utilisation = (state.offered * (1.0 - state.loss)).min(1.0);
         let (waiting, how) = self.waiting(&service, utilisation)?;
         Ok(Some(Solved { utilisation, waiting, both: None, service: Some(service), how }))
     }
@@ -267,8 +274,9 @@ impl Station {
     fn waiting(&self, service: &Law, utilisation: f64) -> Result<([Distribution; 2], &'static str), ModelError> {
         let state = &self.state;
         let both = |waiting: Distribution| [waiting.clone(), waiting];
-        if let Some(standing) = self.standing {
-            return Ok((both(Distribution::constant(standing)?), "kept full by TCP"));
+        if let Some(standing) = &self.standing {
+            let how = if self.is_full() { "kept full by TCP" } else { "filled by TCP at times" };
+            return Ok((both(standing.clone()), how));
         }
         if self.paced {
             return Ok((both(Distribution::zero()), "paced by the fabric"));

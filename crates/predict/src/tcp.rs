@@ -1,7 +1,11 @@
-//! How much TCP connections get: what others leave, shared alike, and no more than their window in a round trip.
+//! How much TCP connections get: what others leave, shared alike, and no more than their window in a round trip; and what comes of that from a connection's
+//! start to its end.
 use crate::graph::{Graph, Hop};
 use crate::network::{Flow, Network, Place, Step};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use weir_model::mechanism::{Bulk, Transfer};
+use weir_model::{Distribution, ModelError};
 use weir_scenario::native;
 
 /// A segment's payload, and its frame: Ethernet, IP and TCP headers without options.
@@ -15,11 +19,39 @@ pub(crate) const ACKNOWLEDGEMENT_BYTES: f64 = 60.0;
 pub(crate) struct Connection {
     pub(crate) item: usize,
     pub(crate) route: Vec<Hop>,
+    /// Its frames: as many a second as it gets on average.
     pub(crate) flow: Flow,
-    /// What its frames get, in bits per second.
-    pub(crate) rate_bps: f64,
+    /// From its start to its end.
+    pub(crate) duration: Duration,
     /// What holds it back; none: its window.
     pub(crate) held_by: Option<Place>,
+    /// Frames a second that there would be for it.
+    pub(crate) available: f64,
+    /// What comes of it.
+    pub(crate) transfer: Option<Transfer>,
+}
+
+impl Connection {
+    pub(crate) fn new(item: usize, route: Vec<Hop>, flow: Flow, duration: Duration) -> Connection {
+        Connection { item, route, flow, duration, held_by: None, available: 0.0, transfer: None }
+    }
+
+    /// Where its frames take longest: there its bursts wait, even if its window holds it back.
+    fn slowest(&self) -> Option<usize> {
+        let visits = self.flow.steps.iter().filter_map(|step| match step {
+            Step::Visit(visit) => Some((visit.service.mean, visit.station)),
+            Step::Ask { .. } => None,
+        });
+        visits.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, station)| station)
+    }
+
+    /// Seconds that a frame of it takes at a station on its way.
+    fn frame_s(&self, at: usize) -> Option<f64> {
+        self.flow.steps.iter().find_map(|step| match step {
+            Step::Visit(visit) if visit.station == at => Some(visit.service.mean),
+            _ => None,
+        })
+    }
 }
 
 /// A round trip when nothing waits, in seconds: the way back is as long.
@@ -85,31 +117,63 @@ pub(crate) fn share(connections: &mut [Connection], others: &[Flow], network: &N
             }
         }
     }
-    for ((connection, rate), held) in connections.iter_mut().zip(rates).zip(held) {
+    for (((connection, rate), held), visits) in connections.iter_mut().zip(rates).zip(held).zip(&visits) {
+        let more =
+            |(station, time): &(usize, f64)| left.get(station).copied().unwrap_or(1.0).max(0.0) / time.max(1e-15);
         connection.flow.rate = rate;
-        connection.rate_bps = rate * FRAME_BYTES * 8.0;
+        connection.available = rate + visits.iter().map(more).fold(f64::INFINITY, f64::min);
         connection.held_by = held.flatten().map(|station| network.places[station]);
     }
 }
 
-/// What waits, in seconds, at lines and outputs that connections keep full, by station: what their windows hold beyond what is on the way, as much as the
-/// buffer takes.
-pub(crate) fn standing(connections: &[Connection], graph: &Graph, network: &Network<'_>) -> HashMap<usize, f64> {
-    let mut seconds: HashMap<usize, f64> = HashMap::new();
-    let window = native::TCP_WINDOW_BYTES as f64 / SEGMENT_BYTES * FRAME_BYTES;
-    for one in connections {
-        let Some(place @ (Place::Line(_) | Place::Output(..))) = one.held_by else { continue };
-        let Some(station) = network.find(place) else { continue };
-        let frame_s = one.flow.steps.iter().find_map(|step| match step {
-            Step::Visit(visit) if visit.station == station => Some(visit.service.mean),
-            _ => None,
-        });
-        let on_the_way = one.rate_bps / 8.0 * round_trip(one, graph);
-        let frames = (window - on_the_way).max(0.0) / FRAME_BYTES;
-        *seconds.entry(station).or_default() += frames * frame_s.unwrap_or(0.0);
+/// Follows connections from their start to their end: what they get on average after that, and what waits, at queues that they fill, by station.
+pub(crate) fn follow(
+    connections: &mut [Connection],
+    graph: &Graph,
+    network: &Network<'_>,
+) -> Result<BTreeMap<usize, Distribution>, ModelError> {
+    let held = |one: &Connection| one.held_by.and_then(|place| network.find(place));
+    let mut together: HashMap<usize, f64> = HashMap::new();
+    for one in connections.iter() {
+        if let Some(station) = held(one) {
+            *together.entry(station).or_default() += one.flow.rate;
+        }
     }
-    for (station, seconds) in &mut seconds {
-        *seconds = seconds.min(network.stations[*station].buffer_s.unwrap_or(f64::INFINITY));
+    let mut queues: BTreeMap<usize, Distribution> = BTreeMap::new();
+    for one in connections.iter_mut().filter(|one| one.flow.rate > 0.0) {
+        let station = held(one);
+        let share = station.map_or(1.0, |station| one.flow.rate / together[&station]);
+        let transfer = bulk(one, station.or(one.slowest()), share, round_trip(one, graph), network).solve()?;
+        if let Some(station) = station {
+            let parts = transfer.queue.iter().map(|(share, seconds)| Ok((*share, Distribution::constant(*seconds)?)));
+            let queue = Distribution::mixture(&parts.collect::<Result<Vec<_>, ModelError>>()?)?;
+            let all = queues.remove(&station).map_or(queue.clone(), |known| Distribution::sum([&known, &queue]));
+            queues.insert(station, all);
+        }
+        let per_second = transfer.payload_bytes / SEGMENT_BYTES / one.duration.as_secs_f64().max(1e-9);
+        one.flow.rate = per_second.min(one.available);
+        one.transfer = Some(transfer);
     }
-    seconds
+    Ok(queues)
+}
+
+/// A connection at the queue that holds it back, of whose buffer it has a share.
+fn bulk(one: &Connection, station: Option<usize>, share: f64, round_trip_s: f64, network: &Network<'_>) -> Bulk {
+    let available = FRAME_BYTES * one.available;
+    let line = station.and_then(|at| one.frame_s(at)).map_or(available, |frame_s| FRAME_BYTES / frame_s.max(1e-15));
+    let places = |at: usize| network.stations[at].places.map(|places| places as f64 * FRAME_BYTES);
+    let buffer = |at: usize| network.stations[at].buffer_s.map(|seconds| seconds * line).or(places(at));
+    Bulk {
+        share: available.min(line),
+        line,
+        round_trip_s: round_trip_s.max(1e-9),
+        buffer_bytes: station.and_then(buffer).map_or(f64::INFINITY, |bytes| bytes * share),
+        window_bytes: native::TCP_WINDOW_BYTES as f64,
+        first_bytes: native::TCP_FIRST_BYTES as f64,
+        segment_bytes: SEGMENT_BYTES,
+        frame_bytes: FRAME_BYTES,
+        timeout_s: native::TCP_TIMEOUT.as_secs_f64(),
+        duration_s: one.duration.as_secs_f64(),
+        patience_s: native::TCP_PATIENCE.as_secs_f64(),
+    }
 }

@@ -260,9 +260,9 @@ fn nothing_is_delivered_where_nobody_forwards() {
 fn cut(more: &str, traffic: &str) -> Prediction {
     predicted(&format!(
         "[[switch]]\nname = \"s1\"\n[switch.fabric]\nrate = \"100Mbit/s\"\n\
-         [[switch.virtual]]\nname = \"one\"\ndpid = 0x101\nbuffer = \"90kB\"\nselect = [{{ vlan = 0 }}]\n{more}\n\
+         [[switch.virtual]]\nname = \"one\"\ndpid = 0x101\nbuffer = \"120kB\"\nselect = [{{ vlan = 0 }}]\n{more}\n\
          ports = [{{ port = 1, rate = \"20Mbit/s\" }}, {{ port = 2, rate = \"20Mbit/s\" }}]\n\
-         [[switch.virtual]]\nname = \"two\"\ndpid = 0x102\nbuffer = \"90kB\"\nselect = [{{ vlan = 2 }}]\nfail_mode = \"standalone\"\n\
+         [[switch.virtual]]\nname = \"two\"\ndpid = 0x102\nbuffer = \"60kB\"\nselect = [{{ vlan = 2 }}]\nfail_mode = \"standalone\"\n\
          ports = [{{ port = 1, rate = \"80Mbit/s\" }}, {{ port = 2, rate = \"80Mbit/s\" }}]\n\
          [[host]]\nname = \"a\"\nswitch = \"s1\"\nport = 1\nip = \"10.0.0.1/24\"\nrate = \"100Mbit/s\"\n\
          [[host]]\nname = \"b\"\nswitch = \"s1\"\nport = 2\nip = \"10.0.0.2/24\"\nrate = \"100Mbit/s\"\n\

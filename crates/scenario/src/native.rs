@@ -14,3 +14,9 @@ pub const PACKET: Duration = Duration::from_nanos(12);
 pub const BUFFER: ByteSize = ByteSize(128_000);
 /// Bytes that a TCP connection of the hosts in this process has under way at most.
 pub const TCP_WINDOW_BYTES: usize = 96 << 10;
+/// What it begins with.
+pub const TCP_FIRST_BYTES: usize = 2 << 10;
+/// How long it waits at least before it sends again what was not acknowledged.
+pub const TCP_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long what it holds is still sent after its end.
+pub const TCP_PATIENCE: Duration = Duration::from_secs(1);

@@ -13,7 +13,7 @@ const WINDOW_BYTES: usize = weir_scenario::native::TCP_WINDOW_BYTES;
 /// What is sent: zeros, this many at once.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// How long the end of the connection is waited for after its time.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = weir_scenario::native::TCP_PATIENCE;
 
 /// The end that connects and sends.
 pub(crate) struct Client {

@@ -1,11 +1,13 @@
-//! What queues leave out: writes that seize the data path, packets that come before their entry, packets and times handled in batches.
+//! What queues leave out: writes that seize the data path, packets that come before their entry, packets and times handled in batches, TCP from its start.
 mod batching;
 mod before_entry;
+mod bulk;
 mod interference;
 mod tick;
 
 pub use batching::{BATCH_MAX, BatchStage, BatchState, Polling, PollingDelay};
 pub use before_entry::{BeforeEntry, Flows, SetUp};
+pub use bulk::{Bulk, Transfer};
 pub use interference::{Interference, InterferenceState, effective_share, write_length_s};
 pub use tick::{TICK_PACKETS_MAX, tick_s};
 

@@ -2,13 +2,13 @@
 use super::{Model, Outcome, Parameter, Parameters, optional, output, required};
 use crate::answer::Load;
 use crate::check::{at_least_one, domain};
-use crate::mechanism::{BatchStage, Flows, Interference, Polling, SetUp, effective_share, tick_s};
+use crate::mechanism::{BatchStage, Bulk, Flows, Interference, Polling, SetUp, effective_share, tick_s};
 use crate::{Law, ModelError};
 
 const OURS: &str = "weir's own";
 const LAM: Parameter = required("lam", "1/s", "the rate of packets, Poisson");
 
-/// Interference, packets before their entry, batches, polling, ticks.
+/// Interference, packets before their entry, batches, polling, ticks, TCP.
 pub(super) const MODELS: &[Model] = &[
     Model {
         name: "interference",
@@ -110,6 +110,31 @@ pub(super) const MODELS: &[Model] = &[
         ],
         evaluate: tick,
     },
+    Model {
+        name: "tcp_bulk",
+        title: "A TCP connection from its first segment on, through a line with a buffer",
+        assumes: "Reno without selective acknowledgements, one for two segments; nothing is lost but what the buffer does not take",
+        validity: "approximate: 15 % off simulation in the middle, within a factor of two in 95 of 100 cases; worst with buffers of ten frames",
+        source: "weir's own; slow start after Cardwell, Savage and Anderson (2000), congestion avoidance after Jacobson (1988)",
+        parameters: &[
+            required("share", "bytes/s", "what others leave of the line, frames"),
+            optional("line", "bytes/s", "what the line sends of all traffic", "share"),
+            required("rtt", "s", "a round trip while nothing waits"),
+            required("buffer", "bytes", "what may wait for the line, frames"),
+            required("duration", "s", "from the connection's beginning to its end"),
+            optional("window", "bytes", "the receiver's window, payload", "98304"),
+            optional("first", "bytes", "the first window, payload", "2048"),
+            optional("timeout", "s", "the least time after which segments are sent again", "1"),
+        ],
+        outputs: &[
+            output("bytes", "bytes", "payload that arrives"),
+            output("rate", "bytes/s", "the same a second, from the first byte's arrival on"),
+            output("queue", "s", "what waits for the line on average"),
+            output("lost", "frames", "that the buffer does not take"),
+            output("timeouts", "", "waits for the timer"),
+        ],
+        evaluate: bulk,
+    },
 ];
 
 fn small(given: &Parameters, name: &str) -> Result<u32, ModelError> {
@@ -185,4 +210,28 @@ fn tick(given: &Parameters) -> Result<Outcome, ModelError> {
     let rho = rate * interval_s / f64::from(packets);
     let delay_s = tick_s(rate, interval_s, packets)?;
     Ok(Outcome::default().with("T", "s", delay_s).with("rho", "", rho).with_loads(&[Load::new("tick", rho)]))
+}
+
+fn bulk(given: &Parameters) -> Result<Outcome, ModelError> {
+    let share = given.positive("share")?;
+    let transfer = Bulk {
+        share,
+        line: given.optional_number("line")?.unwrap_or(share),
+        round_trip_s: given.positive("rtt")?,
+        buffer_bytes: given.number("buffer")?,
+        window_bytes: given.optional_number("window")?.unwrap_or(98_304.0),
+        first_bytes: given.optional_number("first")?.unwrap_or(2048.0),
+        segment_bytes: 1460.0,
+        frame_bytes: 1514.0,
+        timeout_s: given.optional_number("timeout")?.unwrap_or(1.0),
+        duration_s: given.number("duration")?,
+        patience_s: 0.0,
+    }
+    .solve()?;
+    Ok(Outcome::default()
+        .with("bytes", "bytes", transfer.payload_bytes)
+        .with("rate", "bytes/s", transfer.payload_rate)
+        .with("queue", "s", transfer.queue_s())
+        .with("lost", "frames", transfer.lost)
+        .with("timeouts", "", f64::from(transfer.timeouts)))
 }

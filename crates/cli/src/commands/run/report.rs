@@ -121,7 +121,7 @@ fn outcome(item: &TrafficResult) -> &'static str {
 fn traffic(result: &LabResult) -> Table {
     let mut table = table(&[
         "", "from", "to", "outcome", "sent", "received", "loss", "goodput", "time of", "samples", "min", "mean", "p50",
-        "p99", "max",
+        "p95", "p99", "max",
     ]);
     for item in &result.traffic {
         let (what, delay) = match (&item.rtt, &item.delay) {
@@ -172,6 +172,7 @@ fn streams(result: &LabResult) -> Table {
         "min",
         "mean",
         "p50",
+        "p95",
         "p99",
         "max",
     ]);
@@ -217,9 +218,9 @@ fn sent(item: &TrafficResult) -> String {
     }
 }
 
-fn times(delay: Option<&Delay>) -> [String; 5] {
+fn times(delay: Option<&Delay>) -> [String; 6] {
     let Some(delay) = delay else { return Default::default() };
-    [delay.min_us, delay.mean_us, delay.p50_us, delay.p99_us, delay.max_us].map(|us| format!("{us:.0}"))
+    [delay.min_us, delay.mean_us, delay.p50_us, delay.p95_us, delay.p99_us, delay.max_us].map(|us| format!("{us:.0}"))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate above zero, far from the limit")]
