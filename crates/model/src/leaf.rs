@@ -31,6 +31,9 @@ pub(crate) enum Leaf {
     Whole(Arc<Distribution>),
 }
 
+/// A transform's values at the points of a stage.
+type Values = Arc<[Complex64]>;
+
 /// Waiting in an M/G/1 queue, 0 for those who find it empty (Pollaczek and Khinchine).
 #[derive(Debug)]
 pub(crate) struct Waiting {
@@ -39,7 +42,7 @@ pub(crate) struct Waiting {
     mean: f64,
     variance: f64,
     /// Values of the transform, by line and stage: all flows through a queue ask for the same.
-    kept: Mutex<HashMap<(Line, usize), Arc<[Complex64]>>>,
+    kept: Mutex<HashMap<(Line, usize), Values>>,
 }
 
 impl Waiting {
@@ -54,12 +57,12 @@ impl Waiting {
         (Complex64::ONE - self.law.excess_lst(s) * self.rho).inv() * (1.0 - self.rho)
     }
 
-    fn values(&self, line: Line, stage: usize) -> Arc<[Complex64]> {
+    fn values(&self, line: Line, stage: usize) -> Values {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(values) = kept().get(&(line, stage)) {
             return Arc::clone(values);
         }
-        let values: Arc<[Complex64]> = points(stage).map(|k| self.lst(line.point(k))).collect();
+        let values: Values = points(stage).map(|k| self.lst(line.point(k))).collect();
         let mut kept = kept();
         if kept.len() < MOST_KEPT {
             kept.insert((line, stage), Arc::clone(&values));

@@ -91,7 +91,7 @@ impl Bulk {
         not_negative("duration", self.duration_s)?;
         not_negative("patience", self.patience_s)?;
         // No limit is one.
-        if !(self.buffer_bytes >= 0.0) {
+        if self.buffer_bytes.is_nan() || self.buffer_bytes < 0.0 {
             return Err(domain("buffer", self.buffer_bytes, "0 or more"));
         }
         Ok(Course::new(self).run())
