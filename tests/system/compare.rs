@@ -115,8 +115,8 @@ fn streams_are_compared_by_virtual_switch() {
 fn without_any_answer_it_is_bad_input() {
     for (arguments, problem) in [
         (&["--answers", "simulate"][..], "controllers elsewhere"),
-        (&["--answers", "guess"][..], "expected one of predict, simulate, run"),
-        (&["--reference", "predict"][..], "expected run or simulate"),
+        (&["--answers", "guess"][..], "expected one of predict, simulate, emulate, run"),
+        (&["--reference", "predict"][..], "expected run, emulate or simulate"),
     ] {
         let output = compare("external.toml", arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -12,19 +12,22 @@ pub enum Verb {
     Predict,
     /// In virtual time.
     Simulate,
+    /// Live, with real programs in network namespaces, and a certificate of how far its times can be trusted.
+    Emulate,
     /// Live.
     Run,
 }
 
 impl Verb {
     /// All of them, the cheapest first.
-    pub const ALL: [Verb; 3] = [Verb::Predict, Verb::Simulate, Verb::Run];
+    pub const ALL: [Verb; 4] = [Verb::Predict, Verb::Simulate, Verb::Emulate, Verb::Run];
 
     /// Its name: that of the command.
     pub fn name(self) -> &'static str {
         match self {
             Verb::Predict => "predict",
             Verb::Simulate => "simulate",
+            Verb::Emulate => "emulate",
             Verb::Run => "run",
         }
     }
@@ -35,7 +38,7 @@ impl std::str::FromStr for Verb {
 
     fn from_str(text: &str) -> Result<Verb, String> {
         let known = Verb::ALL.into_iter().find(|verb| verb.name() == text.trim());
-        known.ok_or_else(|| format!("found `{text}`, expected one of predict, simulate, run"))
+        known.ok_or_else(|| format!("found `{text}`, expected one of predict, simulate, emulate, run"))
     }
 }
 
@@ -58,6 +61,7 @@ impl Answerer {
     /// What it is called on charts.
     pub fn label(&self) -> &str {
         match (self.verb, &self.model) {
+            (Verb::Emulate, _) => "emulated",
             (Verb::Run, _) => "live",
             (Verb::Simulate, _) => "simulated",
             (Verb::Predict, Some(model)) => model,

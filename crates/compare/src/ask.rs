@@ -65,8 +65,9 @@ pub fn ask(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnM
             Verb::Simulate if !scenario.streams.is_empty() => simulated_streams(scenario, plan, cancel, tell),
             Verb::Simulate if has_timing(scenario) => simulated_stations(scenario, plan, cancel, tell),
             Verb::Simulate => simulated_network(scenario, plan, wake_up, cancel, tell),
-            Verb::Run => match not_live(scenario) {
+            Verb::Run | Verb::Emulate => match not_live(scenario) {
                 Some(why) => Answer::left_out(Answerer::new(*verb), why),
+                None if *verb == Verb::Emulate => emulated(scenario, plan, cancel, tell),
                 None => live(scenario, plan, rig, cancel, tell),
             },
         };
@@ -163,6 +164,23 @@ fn live(scenario: &Scenario, plan: &Plan, rig: Option<Rig>, cancel: &Cancel, tel
             finished(answer, results.len(), plan.rounds)
         }
         Err(why) => Answer::left_out(Answerer::new(Verb::Run), why),
+    }
+}
+
+fn emulated(scenario: &Scenario, plan: &Plan, cancel: &Cancel, tell: &mut dyn FnMut(Told<'_>)) -> Answer {
+    let options = Options { emulate: true, cancel: cancel.clone(), ..Options::default() };
+    let one = |_, progress: &mut dyn FnMut(Progress)| weir_emulator::run(scenario, &options, progress);
+    match rounds(Verb::Emulate, plan.rounds, cancel, tell, one) {
+        Ok(results) => {
+            let mut answer = lab::answer(Verb::Emulate, scenario, &results);
+            streams::add_live(&mut answer, scenario, &results);
+            let certificates = results.iter().filter_map(|result| result.certificate.as_ref());
+            if let Some(worst) = certificates.max_by_key(|certificate| certificate.verdict) {
+                answer.conditions += &format!("; times of the worst round {}", worst.verdict);
+            }
+            finished(answer, results.len(), plan.rounds)
+        }
+        Err(why) => Answer::left_out(Answerer::new(Verb::Emulate), why),
     }
 }
 

@@ -41,7 +41,7 @@ impl Comparison {
         let of = |verb: Verb| answers.iter().find(|answer| answer.by.verb == verb && answer.is_there());
         let chosen = match reference {
             Some(verb) => of(verb),
-            None => of(Verb::Run).or_else(|| of(Verb::Simulate)),
+            None => of(Verb::Run).or_else(|| of(Verb::Emulate)).or_else(|| of(Verb::Simulate)),
         };
         let compared = chosen.map_or_else(Vec::new, |reference| {
             let others = answers.iter().filter(|answer| answer.is_there() && answer.by != reference.by);

@@ -64,7 +64,10 @@ impl Leftover {
 fn end(pid: u32) {
     let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
     for signal in [Signal::TERM, Signal::KILL] {
-        // It may have ended meanwhile.
+        // Its number may be another's by now.
+        if !folder::lives(pid) {
+            return;
+        }
         let _ = kill_process(process, signal);
         let mut waited = Duration::ZERO;
         while folder::lives(pid) && waited < PATIENCE {

@@ -20,8 +20,9 @@ use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
 use weir_switch::SwitchHandle;
 use weir_units::{Clock, Instant, SystemClock};
 
-/// How long switches may take to come under control.
+/// How long switches may take to come under control, and for each of them.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(5);
+const CONTROL_TIMEOUT_EACH: Duration = Duration::from_millis(50);
 /// How often something is looked at that cannot be waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How often progress is told.
@@ -167,10 +168,12 @@ impl Lab {
     }
 
     fn await_network(&self, cancel: &Cancel) -> Result<(), LabError> {
-        let deadline = self.clock.now() + CONTROL_TIMEOUT;
+        let switches = u32::try_from(self.scenario.switches.len()).unwrap_or(u32::MAX);
+        let patience = CONTROL_TIMEOUT + CONTROL_TIMEOUT_EACH * switches;
+        let deadline = self.clock.now() + patience;
         while !self.network.is_ready(&self.scenario)? && !cancel.wait(LOOK_EVERY) {
             if self.clock.now() >= deadline {
-                return Err(LabError::NotReady(CONTROL_TIMEOUT));
+                return Err(LabError::NotReady(patience));
             }
         }
         Ok(())

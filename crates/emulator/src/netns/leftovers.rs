@@ -8,6 +8,8 @@ use std::path::Path;
 
 /// Where `ip netns` has its namespaces.
 const NAMESPACES: &str = "/run/netns";
+/// Where the numbers of groups begin in which interfaces are deleted, one for each process: far from those that people give.
+const GROUPS: u32 = 0x7000_0000;
 /// Where the kernel lists interfaces.
 const DEVICES: &str = "/sys/class/net";
 
@@ -43,8 +45,7 @@ fn entries(folder: &str) -> Vec<String> {
 pub(crate) fn delete_devices(names: &[String]) -> Vec<String> {
     let there: Vec<&String> = names.iter().filter(|name| Path::new(DEVICES).join(name).exists()).collect();
     if there.len() > 1 {
-        // A number that nothing else has; a device that was never in a group is moved to it.
-        let group = std::process::id();
+        let group = GROUPS + std::process::id();
         let lines: String = there.iter().map(|name| format!("link set dev {name} group {group}\n")).collect();
         // Whatever fails here is deleted by itself below.
         let _ = ip(&["-force", "-batch", "-"], &lines)

@@ -3,6 +3,7 @@
 //! Names hold the process id (`weir-4711-red-a`, `weir4711p0`), so that what a killed run left behind is told from what
 //! another run uses, and removed by the next or by [`crate::cleanup`]. Everything is removed when [`Hosts`] is dropped, whatever the reason.
 pub(crate) mod echo;
+mod inside;
 pub(crate) mod leftovers;
 mod namespaces;
 pub(crate) mod parse;

@@ -1,4 +1,5 @@
 //! Network namespaces and veth pairs, made and removed.
+use super::inside;
 use super::leftovers::{delete_devices, delete_namespaces};
 use super::programs::ip;
 use crate::LabError;
@@ -67,14 +68,8 @@ impl Namespaces {
     }
 
     fn set_up(&self, hosts: &[Host]) -> Result<(), LabError> {
-        for (host, name) in hosts.iter().zip(&*self.names) {
-            let mut inside = String::from("link set lo up\nlink set eth0 addrgenmode none\nlink set eth0 up\n");
-            for net in &host.ip {
-                let nodad = if net.addr.is_ipv6() { "nodad" } else { "" };
-                inside += &format!("address add {net} dev eth0 {nodad}\n");
-            }
-            ip(&["-n", name, "-batch", "-"], &inside)?;
-        }
+        inside::set_up(hosts, &self.names)
+            .map_err(|(host, error)| LabError::system(format!("set up the interfaces of host {host}"))(error))?;
         for device in &self.devices {
             // The switch's end belongs to the switch: the kernel is to say nothing on it.
             let quiet = format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6");

@@ -24,10 +24,10 @@ pub(crate) struct Args {
     /// Scenario file (TOML; docs/scenario.md describes it), or a folder of them
     #[arg(value_name = "FILE or DIR")]
     path: PathBuf,
-    /// Who answers: some of predict, simulate, run
+    /// Who answers: some of predict, simulate, emulate (needs root), run
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "predict,simulate,run")]
     answers: Vec<Verb>,
-    /// What the others are held against: run or simulate; by default run if it answered, else simulate
+    /// What the others are held against: run, emulate or simulate; by default the first of these that answered
     #[arg(long, value_name = "ANSWER", value_parser = reference)]
     reference: Option<Verb>,
     /// Models that are asked beside the scenario's own formulas: all, or one by name; may be given several times
@@ -79,7 +79,7 @@ const REPLICATIONS: u32 = 3;
 
 fn reference(text: &str) -> Result<Verb, String> {
     let verb = text.parse::<Verb>().ok().filter(|verb| *verb != Verb::Predict);
-    verb.ok_or_else(|| format!("found `{text}`, expected run or simulate"))
+    verb.ok_or_else(|| format!("found `{text}`, expected run, emulate or simulate"))
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -185,6 +185,7 @@ fn begin(scenario: &str, verb: Verb, round: u32, rounds: u32) {
     match verb {
         Verb::Predict => eprintln!("weir: predicting {scenario}"),
         Verb::Simulate => eprintln!("weir: simulating {scenario}, {round} of {rounds}"),
+        Verb::Emulate => eprintln!("weir: emulating {scenario}, round {round} of {rounds}"),
         Verb::Run => eprintln!("weir: running {scenario}, round {round} of {rounds}"),
     }
 }

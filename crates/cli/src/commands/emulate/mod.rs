@@ -68,14 +68,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let lab = lab?;
     tell_start(&scenario, &lab);
     let mut session = Session { console: Console::new(lab), signals, json: args.json, failed: false, misread: false };
+    let is_whole = commands.is_empty() && !args.cli && !(scenario.traffic.is_empty() && scenario.streams.is_empty());
     if !commands.is_empty() {
         session.carry_out_all(&commands)?;
-    } else if args.cli || scenario.traffic.is_empty() && scenario.streams.is_empty() {
-        session.converse()?;
-    } else {
+    } else if is_whole {
         session.carry_out(&Command::Traffic, false)?;
+    } else {
+        session.converse()?;
     }
-    session.finish(&args)
+    session.finish(&args, is_whole)
 }
 
 /// What was started, and how long that took.
@@ -168,15 +169,14 @@ impl Session {
         Ok(true)
     }
 
-    /// Takes the lab down and says how it was.
-    fn finish(self, args: &Args) -> anyhow::Result<ExitCode> {
+    /// Takes the lab down and says how it was; `is_whole`: the file's traffic was all that was to be done.
+    fn finish(self, args: &Args, is_whole: bool) -> anyhow::Result<ExitCode> {
         let Session { console, signals, failed, misread, .. } = self;
         let stopped = signals.all().is_cancelled();
         let result = console.finish()?;
-        let reports = args.exec.is_empty() && !result.traffic.is_empty();
         if args.json {
             print(&(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"));
-        } else if reports && !args.cli {
+        } else if is_whole {
             print(&report::text(&result));
         } else {
             tell_certificate(&result);
