@@ -1,26 +1,20 @@
 //! A scenario as a network of queues, and its solution: rates, losses and how uneven flows are, station by station until nothing moves
 //! (decomposition after Whitt, The queueing network analyzer, 1983).
+mod control;
+mod solve;
+
+use crate::Settings;
 use crate::graph::{Graph, Hop};
 use crate::impaired;
 use crate::sizes::Work;
-use crate::station::{Arriving, Solved, Station, Timed};
+use crate::station::{Station, Timed};
 use crate::virtuals::Output;
 use crate::waking::{Wakes, sleeps_through};
-use crate::{PredictError, Settings, returns};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use weir_model::mechanism::Flows;
 use weir_model::{Law, ModelError};
-use weir_scenario::{ControlPath, Gate, Install, Returns, Scenario, SwitchTiming, native};
-
-/// Rounds after which a network that still moves is given up.
-const MOST_ROUNDS: u32 = 400;
-/// Rounds after which steps become smaller, against swinging between two states, and by how much.
-const PATIENCE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (0, 1.0)];
-/// What moves less than this rests.
-const REST: f64 = 1e-9;
-/// What moves less than this when rounds are over is near enough: far below what formulas are off by.
-const NEARLY: f64 = 1e-3;
+use weir_scenario::{Gate, Install, Returns, Scenario, SwitchTiming, native};
 
 /// A queue's place in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -266,143 +260,5 @@ impl<'a> Network<'a> {
             visit.wakes.switch = true;
         }
         Ok(visit)
-    }
-
-    fn ask(&mut self, switch: usize, timing: Option<&SwitchTiming>, lengths: &Law) -> Result<Option<Step>, ModelError> {
-        let Some(timing) = timing else { return Ok(None) };
-        let scenario = self.scenario;
-        if timing.control.is_unknown() && scenario.controller.service.is_none() {
-            return Ok(None);
-        }
-        let (way, delay_s) = match &timing.control {
-            ControlPath::Measured { delay_s, capacity, scv, buffer } => {
-                let name = format!("{} control path", scenario.switches[switch].name);
-                let station = self.station(Place::Control(switch), || name, *buffer);
-                let work = Work { fixed: Some(Law::gamma(1.0 / capacity, *scv)?), per_byte_s: 0.0 };
-                (Vec::from_iter(self.visit(station, &work, lengths)?), delay_s - 1.0 / capacity)
-            }
-            ControlPath::Agents { .. } => {
-                (self.agents(switch, timing, lengths)?, 2.0 * scenario.controller.delay.as_secs_f64())
-            }
-        };
-        let back = match &timing.returns {
-            Returns::Direct => None,
-            Returns::Fifo => self.data(switch, Some(timing), lengths)?,
-            Returns::Priority { service, .. } => {
-                let again = self.data(switch, Some(timing), lengths)?;
-                let own = service.as_ref().map(|service| Work::of(Some(service)));
-                let changed = match (&again, own) {
-                    (Some(again), Some(own)) => self.visit(again.station, &own, lengths)?,
-                    _ => again,
-                };
-                changed.map(|visit| Visit { first: true, ..visit })
-            }
-        };
-        let length = timing.write.as_secs_f64();
-        let seizes = self.find(Place::Data(switch)).filter(|_| length > 0.0).map(|station| (station, length));
-        Ok(Some(Step::Ask { way, back, delay_s: delay_s.max(0.0), seizes }))
-    }
-
-    fn agents(&mut self, switch: usize, timing: &SwitchTiming, lengths: &Law) -> Result<Vec<Visit>, ModelError> {
-        let ControlPath::Agents { packet_in, packet_out, shared, buffer } = &timing.control else {
-            return Ok(Vec::new());
-        };
-        let scenario = self.scenario;
-        let name = scenario.switches[switch].name.as_str();
-        let mut way = Vec::new();
-        let agents: [(Place, &str, _); 2] = if *shared {
-            [(Place::Agents(switch), "agents", packet_in), (Place::Agents(switch), "agents", packet_out)]
-        } else {
-            [
-                (Place::PacketIn(switch), "packet-in agent", packet_in),
-                (Place::PacketOut(switch), "packet-out agent", packet_out),
-            ]
-        };
-        for (at, (place, what, service)) in agents.into_iter().enumerate() {
-            if at == 1 {
-                way.extend(self.controller(lengths)?);
-            }
-            if service.is_some() {
-                let station = self.station(place, || format!("{name} {what}"), *buffer);
-                self.stations[station].memoryless = *shared;
-                let visit = self.visit(station, &Work::of(service.as_ref()), lengths)?;
-                way.extend(visit.map(|visit| Visit { first: *shared && at == 1, ..visit }));
-            }
-        }
-        Ok(way)
-    }
-
-    fn controller(&mut self, lengths: &Law) -> Result<Option<Visit>, ModelError> {
-        let timing = &self.scenario.controller;
-        let Some(service) = &timing.service else { return Ok(None) };
-        let station = self.station(Place::Controller, || "controller".to_owned(), timing.buffer);
-        self.visit(station, &Work::of(Some(service)), lengths)
-    }
-
-    /// Lets flows through until nothing moves, then solves each queue; queues without a steady state are none.
-    pub(crate) fn solve(&mut self, flows: &[Flow]) -> Result<Vec<Option<Solved>>, PredictError> {
-        for round in 0..MOST_ROUNDS {
-            for station in &mut self.stations {
-                station.arriving.clear();
-                station.seized = station.seized.map(|(length, _)| (length, 0.0));
-            }
-            flows.iter().for_each(|flow| self.pass(flow));
-            let damping = PATIENCE.iter().find(|(from, _)| round >= *from).map_or(1.0, |(_, step)| *step);
-            let mut moved = 0.0f64;
-            for station in &mut self.stations {
-                moved = moved.max(station.settle(damping).map_err(|error| PredictError::at(&station.name, error))?);
-            }
-            if (moved < REST && round > 0) || (moved < NEARLY && round + 1 == MOST_ROUNDS) {
-                let solved = |one: &Station| one.solve().map_err(|error| PredictError::at(&one.name, error));
-                let mut solved = self.stations.iter().map(solved).collect::<Result<Vec<_>, _>>()?;
-                returns::together(self, &mut solved)?;
-                return Ok(solved);
-            }
-        }
-        Err(PredictError::at(
-            "the network",
-            ModelError::NoConvergence { what: "rates and losses".into(), rounds: MOST_ROUNDS },
-        ))
-    }
-
-    /// Brings one flow to all queues on its way, as much of it as those before let through.
-    fn pass(&mut self, flow: &Flow) {
-        let (mut data, mut asking) = (flow.rate * (1.0 - flow.asks), flow.rate * flow.asks);
-        let mut scv = flow.scv;
-        for step in flow.steps.iter() {
-            match step {
-                Step::Visit(visit) => {
-                    let rate = data + asking;
-                    scv = self.bring(visit, rate, scv);
-                    let keeps = self.stations[visit.station].keeps();
-                    data *= keeps;
-                    asking *= keeps;
-                }
-                Step::Ask { way, back, seizes, .. } => {
-                    let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
-                    let mut own = share * scv + 1.0 - share;
-                    for visit in way {
-                        own = self.bring(visit, asking, own);
-                        asking *= self.stations[visit.station].keeps();
-                    }
-                    if let Some((station, length)) = seizes {
-                        let known = self.stations[*station].seized.map_or(0.0, |(_, per_second)| per_second);
-                        self.stations[*station].seized = Some((*length, known + asking));
-                    }
-                    if let Some(visit) = back {
-                        self.bring(visit, asking, own);
-                        asking *= self.stations[visit.station].keeps();
-                    }
-                }
-            }
-        }
-    }
-
-    /// Adds a flow to a queue; the SCV with which it leaves.
-    fn bring(&mut self, visit: &Visit, rate: f64, scv: f64) -> f64 {
-        let station = &mut self.stations[visit.station];
-        station.arriving.push(Arriving { rate, scv, service: visit.service.clone(), first: visit.first });
-        let share = if station.state.rate > 0.0 { (rate / station.state.rate).min(1.0) } else { 1.0 };
-        share * station.state.departure_scv + 1.0 - share
     }
 }

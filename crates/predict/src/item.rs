@@ -1,0 +1,180 @@
+//! A traffic item: its ways, what it offers, how it fared in each phase, and its answer.
+use crate::answer::{FlowAnswer, Status};
+use crate::arrivals::{Unevenness, unevenness};
+use crate::gather::gather;
+use crate::graph::{Graph, Hop};
+use crate::network::{Flow, Network};
+use crate::phase::Phase;
+use crate::sizes::lengths;
+use crate::station::Solved;
+use crate::way::{Passage, passage};
+use crate::{PredictError, tcp, virtuals};
+use weir_model::mechanism::Flows;
+use weir_model::{Distribution, Law, ModelError};
+use weir_scenario::{Expect, Scenario, Traffic, TrafficKind};
+
+/// Frames of a ping of 56 bytes, over IPv4 and IPv6.
+const PING_BYTES: [f64; 2] = [98.0, 118.0];
+
+/// A traffic item with what its phases gave.
+pub(crate) struct Item<'a> {
+    pub(crate) traffic: &'a Traffic,
+    /// The way there and the way back; or why there is none.
+    pub(crate) routes: Result<[Vec<Hop>; 2], (Status, String)>,
+    pub(crate) unevenness: Unevenness,
+    pub(crate) rate: f64,
+    pub(crate) fared: Vec<Fared>,
+}
+
+/// How an item fared in a phase.
+pub(crate) struct Fared {
+    pub(crate) seconds: f64,
+    pub(crate) rate: f64,
+    pub(crate) data: Outcome,
+    pub(crate) control: Option<(f64, Outcome)>,
+    pub(crate) goodput_bps: Option<f64>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// Packets of a kind: share that arrives, delay or the name and the load of what has no steady state, and where they wait longest.
+pub(crate) struct Outcome {
+    pub(crate) arrives: f64,
+    pub(crate) delay: Result<Distribution, (String, f64)>,
+    pub(crate) longest: Option<(String, f64)>,
+}
+
+impl<'a> Item<'a> {
+    pub(crate) fn new(scenario: &Scenario, graph: &Graph, traffic: &'a Traffic) -> Item<'a> {
+        let (unevenness, rate) = match &traffic.kind {
+            TrafficKind::Udp { offered, .. } => (unevenness(offered), offered.per_second()),
+            TrafficKind::Ping { interval, .. } => {
+                (Unevenness { scv: 0.0, doubt: None }, 1.0 / interval.as_secs_f64().max(1e-9))
+            }
+            TrafficKind::Tcp { .. } => (Unevenness { scv: 1.0, doubt: None }, 0.0),
+        };
+        Item { traffic, routes: routes(scenario, graph, traffic), unevenness, rate, fared: Vec::new() }
+    }
+
+    pub(crate) fn lengths(&self) -> Result<Law, ModelError> {
+        match &self.traffic.kind {
+            TrafficKind::Udp { offered, .. } => lengths(offered),
+            TrafficKind::Ping { .. } => Law::constant(PING_BYTES[usize::from(self.traffic.address.is_ipv6())]),
+            TrafficKind::Tcp { .. } => Law::constant(tcp::FRAME_BYTES),
+        }
+    }
+
+    pub(crate) fn new_flows(&self) -> f64 {
+        if let TrafficKind::Udp { new_flows, .. } = self.traffic.kind { new_flows } else { 0.0 }
+    }
+
+    pub(crate) fn flows(&self) -> Option<Flows> {
+        let TrafficKind::Udp { new_flows, flows: Some(flows), .. } = self.traffic.kind else { return None };
+        Some(Flows { rate: self.rate * new_flows, packets: 1.0 / new_flows, packet_rate: self.rate / f64::from(flows) })
+    }
+
+    pub(crate) fn answer(self, scenario: &Scenario, at: usize) -> Result<FlowAnswer, PredictError> {
+        let (from, to) = (&scenario.hosts[self.traffic.from].name, &scenario.hosts[self.traffic.to].name);
+        let name = format!("{} {from} -> {to}", kind(self.traffic));
+        let mut answer = FlowAnswer {
+            item: Some(at),
+            streams: Vec::new(),
+            expected: None,
+            kind: kind(self.traffic),
+            from: from.clone(),
+            to: to.clone(),
+            status: Status::Ok,
+            packets_per_s: self.rate,
+            delay: None,
+            data: None,
+            control: None,
+            asks: None,
+            loss: None,
+            goodput_bps: None,
+            bottleneck: None,
+            notes: self.unevenness.doubt.map(str::to_owned).into_iter().collect(),
+            distribution: None,
+        };
+        match &self.routes {
+            Err((status, why)) => {
+                answer.status = status.clone();
+                answer.notes = vec![why.clone()];
+                answer.loss = Some(1.0);
+            }
+            Ok(_) => gather(&mut answer, &self.fared).map_err(|error| PredictError::at(&name, error))?,
+        }
+        if let (Some(of), Some(share)) = (self.flows(), answer.asks) {
+            let (percent, packets) = (share * 100.0, share * of.packets);
+            answer.notes.push(format!(
+                "{percent:.1} % of the packets ask the controller: {packets:.2} of a flow's {}",
+                of.packets
+            ));
+        }
+        Ok(answer)
+    }
+}
+
+pub(crate) fn kind(traffic: &Traffic) -> &'static str {
+    match traffic.kind {
+        TrafficKind::Ping { .. } => "ping",
+        TrafficKind::Tcp { .. } => "tcp",
+        TrafficKind::Udp { .. } => "udp",
+    }
+}
+
+pub(crate) fn routes(scenario: &Scenario, graph: &Graph, item: &Traffic) -> Result<[Vec<Hop>; 2], (Status, String)> {
+    let (from, to) = (&scenario.hosts[item.from], &scenario.hosts[item.to]);
+    if item.expect == Expect::Isolated || from.tenant != to.tenant {
+        return Err((Status::Isolated, "the hosts are not to reach each other: nothing is delivered".into()));
+    }
+    let Some(there) = graph.route(scenario, item.from, item.to) else {
+        return Err((Status::NoPath, format!("no links lead from {} to {}", from.name, to.name)));
+    };
+    for hop in &there {
+        if let Hop::Switch(switch) = hop
+            && !virtuals::forwards(scenario, *switch)
+        {
+            let name = &scenario.switches[*switch].name;
+            return Err((
+                Status::NoPath,
+                format!("{name} has neither a controller nor entries, and is not standalone: it forwards nothing"),
+            ));
+        }
+    }
+    let back = graph.route(scenario, item.to, item.from).unwrap_or_default();
+    let cut = |ends, route| virtuals::through(scenario, graph, item, ends, route).map_err(|why| (Status::NoPath, why));
+    Ok([cut([item.from, item.to], there)?, cut([item.to, item.from], back)?])
+}
+
+/// How the packets of an item fared, there or there and back.
+pub(crate) fn fared<'f>(
+    network: &Network<'_>,
+    solved: &[Option<Solved>],
+    phase: &Phase,
+    flows: impl Iterator<Item = &'f Flow>,
+) -> Result<Fared, PredictError> {
+    let wrong = |error| PredictError::at("a flow's delay", error);
+    let outcome = |ways: Vec<Passage>| {
+        let longest = ways.iter().filter_map(|way| way.longest).max_by(|a, b| a.1.total_cmp(&b.1));
+        let delay = ways.iter().map(|way| way.delay.clone()).collect::<Result<Vec<_>, usize>>();
+        Outcome {
+            arrives: ways.iter().map(|way| way.arrives).product(),
+            delay: delay.map(|delays| Distribution::sum(&delays)).map_err(|station| {
+                let station = &network.stations[station];
+                (station.name.clone(), station.state.offered)
+            }),
+            longest: longest.map(|(station, seconds)| (network.stations[station].name.clone(), seconds)),
+        }
+    };
+    let flows: Vec<&Flow> = flows.collect();
+    let share = flows.first().map_or(0.0, |flow| flow.asks);
+    let ways = |asks| flows.iter().map(|flow| passage(network, solved, flow, asks)).collect::<Result<Vec<_>, _>>();
+    let control = if share > 0.0 { Some((share, outcome(ways(true).map_err(wrong)?))) } else { None };
+    Ok(Fared {
+        seconds: phase.length.as_secs_f64(),
+        rate: flows.first().map_or(0.0, |flow| flow.rate),
+        data: outcome(ways(false).map_err(wrong)?),
+        control,
+        goodput_bps: None,
+        notes: Vec::new(),
+    })
+}

@@ -1,0 +1,83 @@
+//! Flows let through until nothing moves.
+use super::{Flow, Network, Step, Visit};
+use crate::station::{Arriving, Solved, Station};
+use crate::{PredictError, returns};
+use weir_model::ModelError;
+
+/// Rounds after which a network that still moves is given up.
+const MOST_ROUNDS: u32 = 400;
+/// Rounds after which steps become smaller, against swinging between two states, and by how much.
+const PATIENCE: [(u32, f64); 4] = [(250, 0.05), (100, 0.2), (20, 0.5), (0, 1.0)];
+/// What moves less than this rests.
+const REST: f64 = 1e-9;
+/// What moves less than this when rounds are over is near enough: far below what formulas are off by.
+const NEARLY: f64 = 1e-3;
+
+impl Network<'_> {
+    /// Lets flows through until nothing moves, then solves each queue; queues without a steady state are none.
+    pub(crate) fn solve(&mut self, flows: &[Flow]) -> Result<Vec<Option<Solved>>, PredictError> {
+        for round in 0..MOST_ROUNDS {
+            for station in &mut self.stations {
+                station.arriving.clear();
+                station.seized = station.seized.map(|(length, _)| (length, 0.0));
+            }
+            flows.iter().for_each(|flow| self.pass(flow));
+            let damping = PATIENCE.iter().find(|(from, _)| round >= *from).map_or(1.0, |(_, step)| *step);
+            let mut moved = 0.0f64;
+            for station in &mut self.stations {
+                moved = moved.max(station.settle(damping).map_err(|error| PredictError::at(&station.name, error))?);
+            }
+            if (moved < REST && round > 0) || (moved < NEARLY && round + 1 == MOST_ROUNDS) {
+                let solved = |one: &Station| one.solve().map_err(|error| PredictError::at(&one.name, error));
+                let mut solved = self.stations.iter().map(solved).collect::<Result<Vec<_>, _>>()?;
+                returns::together(self, &mut solved)?;
+                return Ok(solved);
+            }
+        }
+        Err(PredictError::at(
+            "the network",
+            ModelError::NoConvergence { what: "rates and losses".into(), rounds: MOST_ROUNDS },
+        ))
+    }
+
+    /// Brings one flow to all queues on its way, as much of it as those before let through.
+    fn pass(&mut self, flow: &Flow) {
+        let (mut data, mut asking) = (flow.rate * (1.0 - flow.asks), flow.rate * flow.asks);
+        let mut scv = flow.scv;
+        for step in flow.steps.iter() {
+            match step {
+                Step::Visit(visit) => {
+                    let rate = data + asking;
+                    scv = self.bring(visit, rate, scv);
+                    let keeps = self.stations[visit.station].keeps();
+                    data *= keeps;
+                    asking *= keeps;
+                }
+                Step::Ask { way, back, seizes, .. } => {
+                    let share = if data + asking > 0.0 { asking / (data + asking) } else { 0.0 };
+                    let mut own = share * scv + 1.0 - share;
+                    for visit in way {
+                        own = self.bring(visit, asking, own);
+                        asking *= self.stations[visit.station].keeps();
+                    }
+                    if let Some((station, length)) = seizes {
+                        let known = self.stations[*station].seized.map_or(0.0, |(_, per_second)| per_second);
+                        self.stations[*station].seized = Some((*length, known + asking));
+                    }
+                    if let Some(visit) = back {
+                        self.bring(visit, asking, own);
+                        asking *= self.stations[visit.station].keeps();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds a flow to a queue; the SCV with which it leaves.
+    fn bring(&mut self, visit: &Visit, rate: f64, scv: f64) -> f64 {
+        let station = &mut self.stations[visit.station];
+        station.arriving.push(Arriving { rate, scv, service: visit.service.clone(), first: visit.first });
+        let share = if station.state.rate > 0.0 { (rate / station.state.rate).min(1.0) } else { 1.0 };
+        share * station.state.departure_scv + 1.0 - share
+    }
+}

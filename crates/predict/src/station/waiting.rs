@@ -1,0 +1,125 @@
+//! How long packets wait before their service, by the formula that arrivals, services and places ask for.
+use super::gate::gate_waiting;
+use super::{MOST_PLACES, POISSON, Solved, State, Station};
+use weir_model::{Distribution, Law, ModelError, station};
+use weir_scenario::Gate;
+
+impl Station {
+    /// Solves it for good; none if it has no steady state.
+    pub(crate) fn solve(&self) -> Result<Option<Solved>, ModelError> {
+        let state = &self.state;
+        if self.is_unstable() {
+            return Ok(None);
+        }
+        if state.rate <= 0.0 {
+            let none = [Distribution::zero(), Distribution::zero()];
+            return Ok(Some(Solved { utilisation: 0.0, waiting: none, both: None, service: None, how: "idle" }));
+        }
+        if let Some(gate) = &self.gate {
+            let waiting = gate_waiting(gate, state.rate)?;
+            return Ok(Some(Solved {
+                utilisation: state.offered,
+                waiting: [waiting.clone(), waiting],
+                both: None,
+                service: None,
+                how: if matches!(gate, Gate::Tick { .. }) { "ticks" } else { "batches" },
+            }));
+        }
+        let service = self.service()?;
+        let utilisation = (state.offered * (1.0 - state.loss)).min(1.0);
+        let (waiting, how) = self.waiting(&service, utilisation)?;
+        Ok(Some(Solved { utilisation, waiting, both: None, service: Some(service), how }))
+    }
+
+    fn waiting(&self, service: &Law, utilisation: f64) -> Result<([Distribution; 2], &'static str), ModelError> {
+        let state = &self.state;
+        let both = |waiting: Distribution| [waiting.clone(), waiting];
+        if let Some(standing) = &self.standing {
+            let how = if self.is_full() { "kept full by TCP" } else { "filled by TCP at times" };
+            return Ok((both(standing.clone()), how));
+        }
+        if self.paced {
+            return Ok((both(Distribution::zero()), "paced by the fabric"));
+        }
+        if let Some((length, per_second)) = self.seized.filter(|(length, per_second)| length * per_second > 0.0) {
+            return Ok((both(interrupted(state, service, length, per_second)?), "M/G/1 with interruptions by writes"));
+        }
+        if self.classes {
+            return Ok((self.by_class(service)?, "M/G/1 with a class that goes first"));
+        }
+        let poisson = (state.arrival_scv - 1.0).abs() < POISSON;
+        if let (Some(places), true) = (self.places, state.loss > 0.0) {
+            if places > MOST_PLACES {
+                let waiting = Distribution::constant((places - 1) as f64 * service.mean())?;
+                return Ok((both(waiting), "always full"));
+            }
+            let steady = station::mg1k(state.rate, &self.finite_service(state)?, places)?;
+            let square = (steady.sojourn.variance() - self.finite_service(state)?.variance()).max(0.0)
+                + steady.waiting_s.powi(2);
+            let how = if poisson { "M/G/1/K" } else { "GI/G/1/K by variances" };
+            return Ok((both(spread(steady.utilisation, steady.waiting_s, square)?), how));
+        }
+        if poisson {
+            return Ok((both(station::mg1_waiting(state.rate, service)?), "M/G/1"));
+        }
+        Ok((both(general_waiting(utilisation, service, state.arrival_scv)?), "GI/G/1 by variances"))
+    }
+
+    /// Non-preemptive priority (Cobham, 1954), with waiting times that are exponential for those who wait.
+    fn by_class(&self, service: &Law) -> Result<[Distribution; 2], ModelError> {
+        let state = &self.state;
+        let first: f64 = self.arriving.iter().filter(|one| one.first).map(|one| one.rate * one.service.mean).sum();
+        let rest = state.rate * service.second_moment() / 2.0;
+        let offered = state.offered.min(1.0 - 1e-9);
+        let waits = [rest / (1.0 - first.min(offered)), rest / ((1.0 - first.min(offered)) * (1.0 - offered))];
+        let exponential = |mean: f64| spread(offered, mean, 2.0 * mean * mean / offered.max(1e-12));
+        Ok([exponential(waits[0])?, exponential(waits[1])?])
+    }
+}
+
+/// Waiting in a queue whose arrivals are known by rate and SCV: the mean of Krämer and Langenbach-Belz (1976), distributed as the waits of Poisson
+/// arrivals with that mean.
+fn general_waiting(utilisation: f64, service: &Law, arrival_scv: f64) -> Result<Distribution, ModelError> {
+    let both = arrival_scv + service.scv();
+    if both <= 0.0 || utilisation <= 0.0 {
+        return Ok(Distribution::zero());
+    }
+    let less = if arrival_scv < 1.0 {
+        (-2.0 * (1.0 - utilisation) * (1.0 - arrival_scv).powi(2) / (3.0 * utilisation * both)).exp()
+    } else {
+        1.0
+    };
+    let mean = utilisation * service.mean() / (1.0 - utilisation) * both / 2.0 * less;
+    let longer = mean * 2.0 * (1.0 - utilisation) * service.mean() / (utilisation * service.second_moment());
+    if longer < f64::EPSILON {
+        return Ok(Distribution::zero());
+    }
+    let law = service.scaled(longer)?;
+    station::mg1_waiting(utilisation / law.mean(), &law)
+}
+
+/// Waiting that writes lengthen: they take the server whenever they come, and packets go on afterwards (preemptive-resume; the class of writes as
+/// a higher one, Kleinrock, Queueing Systems II, 1976, 3.4).
+fn interrupted(state: &State, service: &Law, length: f64, per_second: f64) -> Result<Distribution, ModelError> {
+    let taken = length * per_second;
+    let data = state.rate * service.mean();
+    let left = 1.0 - taken;
+    // A finite buffer loses what makes this too much.
+    let room = (left - data * (1.0 - state.loss)).max(1e-9);
+    let rest = (per_second * length * length + state.rate * service.second_moment()) / 2.0;
+    let mean = rest / (left * room) + service.mean() * taken / left;
+    let busy = (taken + data).min(1.0);
+    spread(busy, mean, 2.0 * mean * mean / busy.max(1e-12))
+}
+
+/// A waiting time that is nothing but for a share of the packets, with this mean and mean square: gamma for those who wait.
+pub(super) fn spread(share: f64, mean: f64, square: f64) -> Result<Distribution, ModelError> {
+    if mean <= 0.0 || share <= 0.0 {
+        return Ok(Distribution::zero());
+    }
+    // Whoever waits does so long enough for the mean square.
+    let share = share.min(1.0).max((mean * mean / square.max(mean * mean)).min(1.0));
+    let scv = (square * share / (mean * mean) - 1.0).max(0.0);
+    let waits = Distribution::law(&Law::gamma(mean / share, scv)?);
+    Distribution::mixture(&[(1.0 - share, Distribution::zero()), (share, waits)])
+}
