@@ -48,7 +48,7 @@ impl<T> GateQueue<T> {
 
     fn catch_up(&mut self, now: Instant) {
         if self.next < now {
-            let (behind, every) = (now.as_nanos() - self.next.as_nanos(), self.every_ns());
+            let (behind, every) = (now.as_nanos() - self.next.as_nanos(), Self::every_ns(self.kind));
             self.next += Duration::from_nanos(behind.div_ceil(every).saturating_mul(every));
         }
     }
@@ -74,7 +74,7 @@ impl<T> GateQueue<T> {
         let item = self.waiting.pop_front()?;
         self.left -= 1;
         if self.left == 0 {
-            self.next = due + Duration::from_nanos(self.every_ns());
+            self.next = due + Duration::from_nanos(Self::every_ns(self.kind));
         }
         Some((due, item))
     }
@@ -89,9 +89,9 @@ impl<T> GateQueue<T> {
         self.waiting.is_empty()
     }
 
-    /// Nanoseconds from one tick to the next, at least 1.
-    fn every_ns(&self) -> u64 {
-        let every = match self.kind {
+    /// Nanoseconds from one tick or time-out to the next, at least 1.
+    pub fn every_ns(kind: Gate) -> u64 {
+        let every = match kind {
             Gate::Tick { every, .. } => every,
             Gate::Batch { timeout, .. } => timeout,
         };

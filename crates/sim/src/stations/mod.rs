@@ -7,7 +7,6 @@
 //! This is what the formulas of performance models are about, event by event, so a formula can be compared with what it simplifies. [`fn@plan`] makes a plan of a
 //! scenario, [`run()`] simulates it once, [`mod@report`] sums replications up. Memory does not grow with the length of a run.
 mod entries;
-mod gate;
 mod plan;
 pub mod report;
 mod run;

@@ -1,6 +1,5 @@
 //! A run: packets from station to station until the last one is there.
 use super::entries::Entries;
-use super::gate::GateState;
 use super::plan::{Control, Flow, Leads, Plan, Role, Stage};
 use super::station::{Came, Item, Station};
 use super::tally::{FlowTally, StationsRun, SwitchTally, Window};
@@ -9,6 +8,7 @@ use crate::engine::Watch;
 use crate::model;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
+use weir_timing::GateQueue;
 use weir_traffic::impair::Dice;
 use weir_traffic::{Flows, Generator, Stream, TrafficError};
 use weir_units::Instant;
@@ -63,7 +63,7 @@ struct Run<'a> {
     /// By source: which flows have an entry where, if that is known.
     entries: Vec<Option<Entries>>,
     stations: Vec<Station>,
-    gates: Vec<GateState>,
+    gates: Vec<GateQueue<Item>>,
     wires: Vec<VecDeque<(Instant, Item)>>,
     /// What happens by chance on each wire.
     dice: Vec<Dice>,
@@ -116,7 +116,9 @@ impl<'a> Run<'a> {
         let station =
             |(number, station)| Station::new(station, window, Stream::new(seed, replication, STATION_STREAMS + number));
         let gate = |(number, kind): (u64, &weir_scenario::Gate)| {
-            GateState::new(*kind, &mut Stream::new(seed, replication, GATE_STREAMS + number))
+            // Ticks and replications have nothing to do with each other.
+            let first = Stream::new(seed, replication, GATE_STREAMS + number).below(GateQueue::<Item>::every_ns(*kind));
+            GateQueue::new(*kind, Instant::from_nanos(first))
         };
         let parts = plan.flows.len() + plan.stations.len() + plan.gates.len() + plan.wires.len();
         let mut run = Run {
@@ -225,8 +227,8 @@ impl<'a> Run<'a> {
     /// Packets waited long enough at a gate: in front of a data path, or behind it.
     fn release(&mut self, part: usize, gate: usize, now: Instant) {
         let mut released = std::mem::take(&mut self.released);
-        let next = self.gates[gate].release(now, &mut released);
-        self.agenda.set(part, next);
+        released.extend(std::iter::from_fn(|| self.gates[gate].take(now)).map(|(_, item)| item));
+        self.agenda.set(part, self.gates[gate].due());
         for item in released.drain(..) {
             let is_front = self.switch_of(&item).is_some_and(|switch| self.plan.devices[switch].front == Some(gate));
             self.follow(item, if is_front { Step::Data } else { Step::Decide }, now);
@@ -381,9 +383,11 @@ impl<'a> Run<'a> {
     }
 
     fn wait(&mut self, gate: usize, item: &Item, now: Instant) -> Step {
-        match self.gates[gate].come(*item, now) {
-            Some(goes_on) => self.agenda.set(self.sources.len() + self.stations.len() + gate, goes_on),
-            None => self.lose(item),
+        match self.gates[gate].offer(now, *item) {
+            Ok(()) => {
+                self.agenda.set(self.sources.len() + self.stations.len() + gate, self.gates[gate].due());
+            }
+            Err(item) => self.lose(&item),
         }
         Step::Over
     }

@@ -42,10 +42,7 @@ impl<T> Stage<T> {
         let lag = Drawn::new(profile.barrier.lag.as_ref(), stream(LAG))?;
         let gate = timing.and_then(|timing| timing.gate).map(|gate| {
             // Where its ticks lie has nothing to do with when anything else happens.
-            let every = match gate {
-                Gate::Tick { every, .. } | Gate::Batch { timeout: every, .. } => every,
-            };
-            let first = stream(TICK).below(u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1));
+            let first = stream(TICK).below(GateQueue::<T>::every_ns(gate));
             GateQueue::new(gate, Instant::from_nanos(first))
         });
         Ok(Some(Stage {
