@@ -22,8 +22,14 @@ const WINDOW_MAX: Duration = Duration::from_millis(2);
 const WINDOW_MIN: Duration = Duration::from_micros(30);
 /// What is due within this time is waited for awake: asleep it would be late by the wake-up.
 const NEAR: Duration = Duration::from_micros(60);
-/// The same of what a profile's timing releases, which promises more: a wake-up takes that long at most on a core that is not busy.
-const NEAR_RELEASE: Duration = Duration::from_micros(150);
+/// The same of what a profile's timing releases, which promises more: so long as wake-ups took lately, from this
+const NEAR_RELEASE_MIN: Duration = Duration::from_micros(100);
+/// to this, beyond which the core is not there anyway.
+const NEAR_RELEASE_MAX: Duration = Duration::from_micros(300);
+/// What a wake-up may take longer than the longest one lately.
+const NEAR_RELEASE_SPARE: Duration = Duration::from_micros(40);
+/// Wake-ups after which a long one is half forgotten.
+const FORGOTTEN: u32 = 64;
 /// Spinning for longer than this gives way to others.
 const YIELD_AFTER: Duration = Duration::from_micros(50);
 /// How often.
@@ -86,6 +92,8 @@ pub(crate) struct Spinner {
     yield_at: Instant,
     /// No window but the shortest before.
     rest_until: Instant,
+    /// What is to be released within this time is waited for awake.
+    near_release: Duration,
 }
 
 impl Spinner {
@@ -95,7 +103,14 @@ impl Spinner {
             Spin::Auto => WINDOW_MIN,
             Spin::For(time) => time,
         };
-        Spinner { spin, window, busy_at: now, yield_at: now + YIELD_AFTER, rest_until: Instant::ZERO }
+        Spinner {
+            spin,
+            window,
+            busy_at: now,
+            yield_at: now + YIELD_AFTER,
+            rest_until: Instant::ZERO,
+            near_release: NEAR_RELEASE_MIN,
+        }
     }
 
     /// How it was asked to wait.
@@ -145,12 +160,18 @@ impl Spinner {
 
     /// Whether something that is to be released at `due` is waited for awake, however it was asked to wait.
     pub(crate) fn awaits(&self, now: Instant, due: Instant) -> bool {
-        now >= self.rest_until && due.since(now) <= NEAR_RELEASE
+        now >= self.rest_until && due.since(now) <= self.near_release
     }
 
     /// When to wake up for it.
-    pub(crate) fn wakes_for(due: Instant) -> Instant {
-        due - NEAR_RELEASE
+    pub(crate) fn wakes_for(&self, due: Instant) -> Instant {
+        due - self.near_release
+    }
+
+    /// It woke up so long after it was to.
+    pub(crate) fn overslept(&mut self, by: Duration) {
+        let forgets = (self.near_release - NEAR_RELEASE_MIN) / FORGOTTEN;
+        self.near_release = (self.near_release - forgets).max(by + NEAR_RELEASE_SPARE).min(NEAR_RELEASE_MAX);
     }
 
     /// Others could run from `from` to `until`.
@@ -304,5 +325,19 @@ mod tests {
         for wrong in ["", "1", "always", "-1us", "auto:2ms"] {
             assert!(wrong.parse::<Spin>().unwrap_err().contains("expected auto, 0, or a time"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn wakes_as_early_as_wake_ups_took_lately() {
+        let mut spinner = Spinner::new(Spin::Auto, Instant::ZERO);
+        let due = Instant::ZERO + US * 1000;
+        assert_eq!(spinner.wakes_for(due), Instant::ZERO + US * 900);
+        spinner.overslept(US * 120);
+        assert_eq!(spinner.wakes_for(due), Instant::ZERO + US * 840);
+        assert!(spinner.awaits(Instant::ZERO + US * 840, due) && !spinner.awaits(Instant::ZERO + US * 839, due));
+        spinner.overslept(US * 5000);
+        assert_eq!(spinner.wakes_for(due), Instant::ZERO + US * 700, "a core that is not there is not waited for");
+        (0..1000).for_each(|_| spinner.overslept(US * 50));
+        assert!(spinner.wakes_for(due) >= Instant::ZERO + US * 899);
     }
 }

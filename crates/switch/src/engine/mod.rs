@@ -448,9 +448,13 @@ impl Engine {
             && self.are_workers_done()
             && !self.ports.arm()
         {
-            let timeout = self.due().min(self.wakes_for_release()).since(self.clock.now());
+            let release = self.wakes_for_release();
+            let timeout = self.due().min(release).since(self.clock.now());
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
                 self.links.look_now();
+            }
+            if release != Instant::FAR && !timeout.is_zero() {
+                self.note_wake_up(release);
             }
         }
         self.inbox.waker.awake();

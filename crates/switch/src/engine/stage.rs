@@ -4,7 +4,6 @@ use super::logical::LogicalSwitch;
 use crate::config::ProfileConfig;
 use crate::ctl::Profiled;
 use crate::handle::SwitchError;
-use crate::spin::Spinner;
 use crate::timed::Timed;
 use weir_datapath::ChannelId;
 use weir_datapath::perf::Stage;
@@ -115,11 +114,19 @@ impl Engine {
         self.logical.timed.is_some() && self.spinner.awaits(now, self.release_due())
     }
 
+    /// It slept, and was to wake up for a release at `wanted` at the latest.
+    pub(super) fn note_wake_up(&mut self, wanted: Instant) {
+        let now = self.clock.now();
+        if now >= wanted {
+            self.spinner.overslept(now.since(wanted));
+        }
+    }
+
     /// When an engine that sleeps is to wake up for the next release.
     pub(super) fn wakes_for_release(&self) -> Instant {
         match self.release_due() {
             Instant::FAR => Instant::FAR,
-            due => Spinner::wakes_for(due),
+            due => self.spinner.wakes_for(due),
         }
     }
 }

@@ -81,7 +81,10 @@ impl Timed {
                 let said = Said { channel, message, bytes: bytes.into() };
                 match self.stage.packet_out(now, bytes, Held::Message(said)) {
                     Ok(Some(Held::Message(said))) => self.carry_out(now, said, datapath, pool, out),
-                    Ok(None) => self.message_bytes += u64::from(bytes),
+                    Ok(None) => {
+                        self.message_bytes += u64::from(bytes);
+                        self.pending.entry(channel).or_default().packet_outs += 1;
+                    }
                     // One without room is lost, and counted; packets' outcomes are not what came.
                     Err(_) | Ok(Some(Held::Outcome(_))) => {}
                 }
@@ -120,28 +123,32 @@ impl Timed {
                 let outcome = self.sort(out);
                 // A packet that it released: the work of who carries out packet-outs.
                 self.packet_out(now, outcome, pool, out);
-                self.settle(channel, |pending| pending.commands = pending.commands.saturating_sub(1));
+                self.settle(channel, |pending| &mut pending.commands);
             }
             Part::Refused => {
                 datapath.refuse_message(channel, &said.message, FlowModFailed::TableFull.into(), out);
-                self.settle(channel, |pending| pending.commands = pending.commands.saturating_sub(1));
+                self.settle(channel, |pending| &mut pending.commands);
             }
             Part::Barrier => {
                 datapath.handle(now, channel, said.message, pool, out);
-                self.settle(channel, |pending| pending.barriers = pending.barriers.saturating_sub(1));
+                self.settle(channel, |pending| &mut pending.barriers);
             }
             Part::PacketIn => out.messages.push((channel, said.message)),
-            Part::PacketOut => self.carry_out(now, said, datapath, pool, out),
+            Part::PacketOut => {
+                self.carry_out(now, said, datapath, pool, out);
+                self.settle(channel, |pending| &mut pending.packet_outs);
+            }
             // Messages do not take the data path.
             Part::Data | Part::Lost => {}
         }
     }
 
     /// Something that a channel asked for is done.
-    fn settle(&mut self, channel: ChannelId, done: impl FnOnce(&mut Pending)) {
+    fn settle(&mut self, channel: ChannelId, count: impl FnOnce(&mut Pending) -> &mut u64) {
         let Some(pending) = self.pending.get_mut(&channel) else { return };
-        done(pending);
-        if pending.commands == 0 && pending.barriers == 0 {
+        let left = count(pending);
+        *left = left.saturating_sub(1);
+        if *pending == Pending::default() {
             self.pending.remove(&channel);
         }
     }

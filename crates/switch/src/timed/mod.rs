@@ -57,10 +57,11 @@ struct Outcome {
 }
 
 /// What a channel has under way.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Pending {
     commands: u64,
     barriers: u64,
+    packet_outs: u64,
 }
 
 /// See the module's page.

@@ -341,7 +341,9 @@ fn packets_go_to_the_controller_and_back_through_agents() {
             data: packet.data.clone(),
         };
         rig.say(Body::PacketOut(back));
+        assert!(rig.timed.owes(CHANNEL) && !rig.timed.awaits_barrier(CHANNEL));
         assert_eq!(rig.until(us(30_000)), [(us(22_000 + more), Seen::Frame(PortNo(2), 128))]);
+        assert!(!rig.timed.owes(CHANNEL));
         let lost = rig.timed.snapshot();
         assert_eq!((lost.lost_control, lost.lost_data), (1, 0));
         assert!(rig.timed.drops().contains(&("profile_agent_full", 1)));
