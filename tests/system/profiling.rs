@@ -17,7 +17,7 @@ const GRID: &str = "priorities = ['same', 'descending']\nentries = [1, 40]\nbatc
 const TWO_LEVELS: &str = "name = 'two'\ndevice = 'Two levels'\norigin = 'assumed'\nsource = 'A test'\n\
     policy = [{ attribute = 'priority', evicts = 'lowest' }]\n\
     [[level]]\nname = 'fast'\nsize = 24\nwrite = '2ms'\nforward = { base_l2l3 = '100us' }\n\
-    [[level]]\nname = 'slow'\nsize = 60\nwrite = '1ms'\nforward = { base_l2l3 = '20ms' }\n";
+    [[level]]\nname = 'slow'\nsize = 60\nwrite = '1ms'\nforward = { base_l2l3 = '4ms' }\n";
 
 /// A namespace with three pairs of interfaces: `d0` to `d2` for the profiler, `p0` to `p2` for the switch.
 fn rig() -> Namespace {
@@ -48,7 +48,9 @@ fn measured(output: &Output, out: &Path) -> Profile {
 fn switch(rig: &Namespace, arguments: &[&str]) -> Running {
     let mut command = rig.command(weir());
     command.args(["switch", "--listen", "ptcp:6653"]).args(arguments);
-    (0..3).for_each(|at| drop(command.arg("--port").arg(format!("{}=af_packet:p{at}", at + 1))));
+    for at in 0..3 {
+        command.arg("--port").arg(format!("{}=af_packet:p{at}", at + 1));
+    }
     ready(command)
 }
 
@@ -137,7 +139,9 @@ fn open_vswitch(rig: &Namespace, folder: &Path) -> OpenVswitch {
         "fail_mode=secure",
         "protocols=OpenFlow10,OpenFlow13",
     ]);
-    (0..3).for_each(|at| drop(vsctl(&["add-port", "br0", &format!("p{at}")])));
+    for at in 0..3 {
+        vsctl(&["add-port", "br0", &format!("p{at}")]);
+    }
     vsctl(&["set-controller", "br0", "ptcp:6653"]);
     OpenVswitch { _database: database, _switch: switch }
 }

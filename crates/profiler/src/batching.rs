@@ -17,6 +17,8 @@ const RUNS: u32 = 3;
 const LONGEST: Duration = Duration::from_secs(1);
 /// How near the time-out is looked for: a share of itself.
 const PRECISION: f64 = 0.01;
+/// What noise leaves between the time-out and the time of a command that waits for it.
+const SLACK: f64 = 1.2;
 /// Shortest time-out that is looked for.
 const SHORTEST: Duration = Duration::from_micros(100);
 
@@ -40,6 +42,14 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     let mut found = Found { batching: Batching::NONE, timeout_s: None, notes: Vec::new() };
     let Some((low, high)) = look.timeout(alone)? else { return Ok(found) };
     let timeout = (low + high) / 2;
+    if alone.mul_f64(SLACK) < low {
+        // A switch that waits so long for more lets a command that is alone wait as long, too.
+        let text = format!(
+            "batching: none: {alone:?} for a command alone is less than the {timeout:?} that seemed to be waited for more"
+        );
+        found.notes.push(text);
+        return Ok(found);
+    }
     found.timeout_s = Some([low.as_secs_f64(), high.as_secs_f64()]);
     let most = look.most(alone, timeout, grid.batch_max)?;
     if most.is_none() {

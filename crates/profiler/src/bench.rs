@@ -22,6 +22,9 @@ use weir_units::Instant;
 /// Commands that are sent at once while entries are put in that nobody measures.
 const FILL: usize = 64;
 
+/// Packets are late from here on.
+const LATE: Duration = Duration::from_micros(500);
+
 /// Something that is done to entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -60,6 +63,10 @@ pub(crate) struct Bench<'a> {
     run: u16,
     /// How long packets take in each level, as far as is known: they are not sent faster through entries.
     forwarding: Vec<Duration>,
+    /// Packets that were to be sent at a time, and those that were late.
+    sent: [u64; 2],
+    /// Whether nobody wants to know how long it takes: packets are sent seldom then.
+    is_coarse: bool,
     stop: &'a mut dyn FnMut() -> bool,
     /// What is being done, for messages.
     pub(crate) during: String,
@@ -79,6 +86,8 @@ impl<'a> Bench<'a> {
             xid: 1 << 16,
             run: 0,
             forwarding: Vec::new(),
+            sent: [0; 2],
+            is_coarse: false,
             stop,
             during: "shaking hands".to_owned(),
         }
@@ -88,6 +97,17 @@ impl<'a> Bench<'a> {
     pub(crate) fn know(&mut self, model: SwitchModel) -> Result<(), ProfilerError> {
         self.model = Some(model);
         self.clear()
+    }
+
+    /// A packet was to be sent at `due`, and is now.
+    fn note_sent(&mut self, due: Instant, now: Instant) {
+        self.sent[0] += 1;
+        self.sent[1] += u64::from(now.since(due) > LATE);
+    }
+
+    /// The share of packets that were sent late: the machine that measures had other things to do.
+    pub(crate) fn late_share(&self) -> f64 {
+        self.sent[1] as f64 / self.sent[0].max(1) as f64
     }
 
     /// Where entries are, as far as is known.
@@ -217,7 +237,7 @@ impl<'a> Bench<'a> {
         for chunk in rules.chunks(FILL) {
             let changes: Vec<Change> = chunk.iter().copied().map(Change::Add).collect();
             let watch = Watch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: Sign::Leaves(1) };
-            let outcome = self.burst(&changes, &[], &[watch])?;
+            let outcome = self.coarsely(&changes, watch)?;
             taken += chunk.len() - outcome.refused.len();
             if !outcome.refused.is_empty() {
                 break;
@@ -231,9 +251,17 @@ impl<'a> Bench<'a> {
         for chunk in rules.chunks(FILL) {
             let changes: Vec<Change> = chunk.iter().copied().map(Change::Delete).collect();
             let watch = Watch { command: chunk.len() - 1, rule: chunk[chunk.len() - 1], sign: Sign::Gone };
-            self.burst(&changes, &[], &[watch])?;
+            self.coarsely(&changes, watch)?;
         }
         Ok(())
+    }
+
+    /// A burst that nobody measures.
+    fn coarsely(&mut self, changes: &[Change], watch: Watch) -> Result<Outcome, ProfilerError> {
+        self.is_coarse = true;
+        let outcome = self.burst(changes, &[], &[watch]);
+        self.is_coarse = false;
+        outcome
     }
 
     /// Deletes all entries, whosever they are.

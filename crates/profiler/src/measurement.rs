@@ -18,6 +18,9 @@ use weir_openflow::model::multipart::{MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortNo, Version};
 use weir_profile::Profile;
 
+/// The share of packets that may be late without anyone being told.
+const LATE_MOST: f64 = 0.002;
+
 /// What is to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
@@ -61,6 +64,8 @@ pub struct Measurement {
     pub(crate) delays: Vec<LevelDelays>,
     /// The highest rates without loss.
     pub throughput: Vec<Throughput>,
+    /// The share of packets that this machine sent late: it had other things to do, and times may be its own rather than the switch's.
+    pub late_share: f64,
 }
 
 /// How it is measured.
@@ -91,6 +96,7 @@ pub fn measure<'o>(
     let mut run = Run { bench, grid, store, progress, made: &mut measurement };
     let ended = run.all(parts, &ports);
     let ended = ended.and(run.fit());
+    run.made.late_share = run.bench.late_share();
     (measurement, ended)
 }
 
@@ -256,6 +262,13 @@ impl Measurement {
             self.costs.as_ref().map(|costs| costs.notes.clone()),
         ];
         let mut notes: Vec<String> = lists.into_iter().flatten().flatten().collect();
+        if self.late_share > LATE_MOST {
+            let share = self.late_share * 100.0;
+            notes.insert(
+                0,
+                format!("this machine was busy: {share:.1} % of packets were sent late; measure again when it is not"),
+            );
+        }
         if self.sizes.as_ref().is_some_and(|sizes| !sizes.confirmed) {
             notes.push("levels: a second look at the same entries gave other sizes".to_owned());
         }

@@ -17,6 +17,10 @@ use weir_units::Instant;
 
 /// Packets of an entry that stay away, in a row, before it counts as gone.
 const AWAY: u32 = 3;
+/// Packets of an entry that are under way in the switch at most when the first comes back.
+const FEW: u32 = 16;
+/// Times between packets where nothing is measured.
+const COARSE: Duration = Duration::from_millis(2);
 /// Marks that are remembered for a burst at most.
 const MAX_MARKS: usize = 1 << 22;
 
@@ -150,9 +154,12 @@ impl Bench<'_> {
     ) -> Result<Outcome, ProfilerError> {
         self.check_stop()?;
         let bodies: Vec<Body> = changes.iter().map(|change| self.body(change)).collect();
-        let through = watches.iter().filter(|watch| watch.sign == Sign::Gone || self.is_modified(changes, watch));
-        let slowest = through.map(|watch| self.forwarding_of(&watch.rule)).max().unwrap_or_default();
+        let goes_through = |watch: &&Watch| watch.sign == Sign::Gone || self.is_modified(changes, watch);
+        let through = watches.iter().filter(goes_through).map(|watch| self.forwarding_of(&watch.rule)).max();
         let terms = self.account(changes);
+        // Packets of an entry that comes are let through only then; what is sent until the first is back is to be little.
+        let coming = watches.iter().map(|watch| self.forwarding_of(&watch.rule) / FEW).max();
+        let slowest = through.max(coming).unwrap_or_default();
         let started = self.device.now();
         let mut run = Run {
             number: self.next_run(),
@@ -197,6 +204,7 @@ impl Bench<'_> {
             }
             let next_command = self.send_due(run, bodies, now)?;
             if now >= next_probe {
+                self.note_sent(next_probe, now);
                 self.probe(run)?;
                 next_probe = self.device.now() + self.gap(run, slowest);
             }
@@ -246,6 +254,7 @@ impl Bench<'_> {
         let share = passed.mul_f64(self.settings.resolution * (0.5 + self.random.f64()));
         // Packets that the switch forwards all the while must not queue up in it.
         let finest = self.settings.finest.max(slowest.mul_f64(1.0 + 0.5 * self.random.f64()));
+        let finest = if self.is_coarse { finest.max(COARSE) } else { finest };
         share.clamp(finest, self.settings.coarsest.max(finest))
     }
 
@@ -338,6 +347,6 @@ impl Bench<'_> {
 
     /// Waits until an entry's packets stay away.
     pub(super) fn until_gone(&mut self, rule: Rule) -> Result<(), ProfilerError> {
-        self.burst(&[], &[], &[Watch { command: 0, rule, sign: Sign::Gone }]).map(drop)
+        self.coarsely(&[], Watch { command: 0, rule, sign: Sign::Gone }).map(drop)
     }
 }

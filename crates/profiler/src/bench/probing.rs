@@ -39,7 +39,7 @@ impl Bench<'_> {
         for packet in packets {
             let started = self.device.now();
             // Nothing is known of how long it may take before one has come.
-            let drain = if slowest.is_zero() { FIRST } else { DRAIN.max(slowest * 8) };
+            let drain = if slowest.is_zero() { FIRST } else { FIRST.min(DRAIN * 3).max(slowest * 8) };
             let delay = self.offer(std::slice::from_ref(packet), drain)?.0.pop().flatten();
             match delay {
                 Some(s) => slowest = slowest.max(Duration::try_from_secs_f64(s).unwrap_or_default()),
@@ -72,6 +72,7 @@ impl Bench<'_> {
         while came < packets.len() {
             let now = self.device.now();
             if let Some(packet) = packets.get(sent.len()).filter(|_| now >= due) {
+                self.note_sent(due, now);
                 let sequence = u32::try_from(sent.len()).unwrap_or(u32::MAX);
                 let mark =
                     Probe { run, sequence, sent_ns: now.as_nanos(), is_new_flow: false, counts: true, is_wall: false };
