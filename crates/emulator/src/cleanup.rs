@@ -39,7 +39,11 @@ pub fn leftovers() -> Vec<Leftover> {
     for pid in folder::owners() {
         found.entry(pid).or_default().folder = Some(folder::of(pid));
     }
-    let told = |(pid, left): (u32, Leftover)| Leftover { pid, alive: folder::lives(pid), ..left };
+    let told = |(pid, mut left): (u32, Leftover)| {
+        left.namespaces.sort();
+        left.interfaces.sort();
+        Leftover { pid, alive: folder::lives(pid), ..left }
+    };
     found.into_iter().map(told).collect()
 }
 

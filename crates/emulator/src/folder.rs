@@ -75,13 +75,19 @@ pub(crate) fn lives(pid: u32) -> bool {
     started(pid).is_some_and(|now| note.is_none_or(|then| then == now))
 }
 
-/// When a process was started; none: there is no such process.
+/// When a process was started; none: there is no such process, or it has ended and only its parent has not looked yet.
 fn started(pid: u32) -> Option<u64> {
-    /// Its place behind the name in proc_pid_stat(5), which counts from 1 and has the name second.
-    const PLACE: usize = 22 - 3;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    read_started(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The same from what the kernel says in `/proc/PID/stat`.
+fn read_started(stat: &str) -> Option<u64> {
+    /// Its place behind the state in proc_pid_stat(5), which counts from 1 and has the state third.
+    const PLACE: usize = 22 - 4;
     // A name may hold anything, also brackets and spaces.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(PLACE)?.parse().ok()
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = words.next()?;
+    if matches!(state, "Z" | "X") { None } else { words.nth(PLACE)?.parse().ok() }
 }
 
 #[cfg(test)]
@@ -95,5 +101,9 @@ mod tests {
         assert!(lives(own));
         // A process id that the kernel never gives.
         assert!(!lives(4_194_998));
+        let stat = |state| format!("7 (a) b) {state} 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20");
+        assert_eq!(read_started(&stat("S")), Some(4711));
+        assert_eq!(read_started(&stat("Z")), None, "only its parent has not looked yet");
+        assert_eq!(read_started("7 (a) S 1 2"), None);
     }
 }

@@ -15,13 +15,13 @@ pub(super) fn check(iperf: bool) -> Result<(), LabError> {
         let (programs, packages): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
         let (programs, packages) = (programs.join(", "), packages.join(" "));
         return Err(LabError::Missing(format!(
-            "hosts in namespaces need {programs}: apt-get install {packages}, or run without --netns"
+            "hosts in namespaces need {programs}: apt-get install {packages}; `weir run` without --netns needs none"
         )));
     }
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    Err(LabError::Missing("hosts in namespaces need root: use sudo, or run without --netns".into()))
+    Err(LabError::Missing("hosts in namespaces need root: use sudo; `weir run` without --netns needs none".into()))
 }
 
 fn installed(program: &str) -> bool {
