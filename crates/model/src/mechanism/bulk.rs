@@ -19,8 +19,8 @@ const REST: f64 = 1e-6;
 ///
 /// The model is ours: round by round as Cardwell, Savage and Anderson (Modeling TCP latency, 2000) have slow start, but what is lost follows from the buffer and
 /// not from a given share: a window beyond what is on the way fills it, and so do slow start's bursts, half again as fast as the line; what it does not take is lost, and is noticed a round trip later. One lost frame halves
-/// the window (Jacobson 1988); more than one wait for the timer, as without selective acknowledgements. Against 167 connections in virtual time (10 to 200 Mbit/s,
-/// 2 to 80 ms, buffers of 16 to 256 kB, half a second to a minute, alone and beside three quarters of the line) the rate is 15 % off in the middle, 95 in 100 are within a factor of two; buffers
+/// the window (Jacobson 1988); more than one wait for the timer, as without selective acknowledgements. Against 198 connections in virtual time (10 to 200 Mbit/s,
+/// 2 to 80 ms, buffers of 16 to 256 kB, half a second to a minute, alone and beside three quarters of the line) the rate is 11 % off in the middle, 95 in 100 are within a factor of two; buffers
 /// of ten frames at round trips of 2 ms are the worst.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bulk {

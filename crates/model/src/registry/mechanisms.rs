@@ -114,7 +114,7 @@ pub(super) const MODELS: &[Model] = &[
         name: "tcp_bulk",
         title: "A TCP connection from its first segment on, through a line with a buffer",
         assumes: "Reno without selective acknowledgements, one for two segments; nothing is lost but what the buffer does not take",
-        validity: "approximate: 15 % off simulation in the middle, within a factor of two in 95 of 100 cases; worst with buffers of ten frames",
+        validity: "approximate: 11 % off simulation in the middle, within a factor of two in 95 of 100 cases; worst with buffers of ten frames",
         source: "weir's own; slow start after Cardwell, Savage and Anderson (2000), congestion avoidance after Jacobson (1988)",
         parameters: &[
             required("share", "bytes/s", "what others leave of the line, frames"),
