@@ -14,11 +14,11 @@ use weir_port::Port as _;
 use weir_port::memory::{self, MemoryPort};
 use weir_scenario::LinkSpec;
 use weir_switch::{PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
-use weir_units::{Bps, Clock as _, Instant, Span, SystemClock};
+use weir_units::{Bps, ByteSize, Clock as _, Instant, Span, SystemClock};
 
 /// How long the switch polls before it sleeps, as in a lab that has a core for each switch.
 const SPIN: Duration = Duration::from_micros(20);
-/// Frames that are sent ahead while the rate is measured: more than are under way, less than the link's buffer.
+/// Frames that wait for the link while its rate is measured: it is never idle.
 const AHEAD: u64 = 64;
 /// How long after the last frame one is waited for.
 const GRACE: Duration = Duration::from_millis(200);
@@ -82,8 +82,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Span(line)
     );
     ensure!(args.time.0 > args.delay.0, "--time: found {}, expected more than the delay, {}", args.time, args.delay);
+    let most = parts::MEMORY_FRAMES as u64;
+    ensure!(
+        ahead(args) < most,
+        "--delay: found {}, expected less: at this rate more than {most} frames are under way",
+        args.delay
+    );
     let machine = Machine::look();
-    let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, ..LinkSpec::default() };
+    // Room for all that is sent ahead: nothing is to be lost.
+    let buffer = Some(ByteSize(most * u64::from(args.bytes)));
+    let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, buffer, ..LinkSpec::default() };
     let rig = Rig::start(&LinkSpec::default())?.delays(args, Duration::ZERO)?;
     let late = Rig::start(&spec)?.delays(args, line + args.delay.0)?;
     let rate = Rig::start(&spec)?.rate(args)?;
@@ -102,6 +110,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // A reader that has gone away misses the report, nothing else.
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Frames that are sent and have not come while the rate is measured: what is under way, and somewhat more.
+fn ahead(args: &Args) -> u64 {
+    let under_way = args.delay.0.as_secs_f64() * args.rate.0 as f64 / 8.0 / f64::from(args.bytes);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held within limits")]
+    let whole = under_way.min(1e6) as u64;
+    AHEAD + whole
 }
 
 fn lines(args: &Args, result: &Result) -> String {
@@ -195,14 +211,7 @@ impl Rig {
     fn rate(mut self, args: &Args) -> anyhow::Result<f64> {
         let begin = self.clock.now();
         let (mut came, mut first, mut last) = (0_u64, begin, begin);
-        // What is under way, and somewhat more.
-        let under_way = args.delay.0.as_secs_f64() * args.rate.0 as f64 / 8.0 / f64::from(args.bytes);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at most what memory holds of frames"
-        )]
-        let ahead = AHEAD + under_way.min(1e6) as u64;
+        let ahead = ahead(args);
         while last < begin + args.time.0 {
             let now = self.clock.now();
             while self.sent < came + ahead {
