@@ -14,6 +14,8 @@ const DEVICE_BOUND: Duration = Duration::from_micros(20);
 const FAITHFUL_OFF: f64 = 0.01;
 /// Beyond this share a run is not faithful.
 const DOUBTFUL_OFF: f64 = 0.10;
+/// Of fewer delays than this a share says too little for a run to be called not faithful.
+const FEW: u64 = 100;
 /// Share of the time in which all processors may be busy in a faithful run, and beyond which a run is not.
 const SATURATED: [f64; 2] = [0.05, 0.30];
 /// The same of processors' time that another machine got.
@@ -192,7 +194,8 @@ pub(crate) fn judge(
 
 /// What is said of things of which too large a share was late; `by`: at most so, 99 of 100, and all, in microseconds.
 fn off(what: &str, samples: u64, share: f64, by: [f64; 2], bound: Duration, advice: &str) -> Option<(Verdict, String)> {
-    let verdict = exceeds(share, [FAITHFUL_OFF, DOUBTFUL_OFF])?;
+    let found = exceeds(share, [FAITHFUL_OFF, DOUBTFUL_OFF])?;
+    let verdict = if samples < FEW { Verdict::Doubtful } else { found };
     let ([p99, most], percent) = (by, share * 100.0);
     let off =
         format!("{percent:.1} % of {samples} {what} more than {bound:?} late (p99 {p99:.0} us, at most {most:.0} us)");
@@ -310,6 +313,8 @@ mod tests {
         let doubtful = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &idle());
         assert_eq!(doubtful.verdict, Verdict::Doubtful);
         assert!(doubtful.reasons[0].starts_with("5.0 % of 100 frames left links more than 50µs late"), "{doubtful:?}");
+        assert_eq!(certificate(late(&[(60_000, 99)], 1.0), &idle()).verdict, Verdict::Doubtful, "too few to tell");
+        assert_eq!(certificate(late(&[(60_000, 100)], 1.0), &idle()).verdict, Verdict::NotFaithful);
         let bad = certificate(late(&[(5_000, 95), (60_000, 5)], 1.0), &Taken { saturated: 50, ..idle() });
         assert_eq!((bad.verdict, bad.reasons.len()), (Verdict::NotFaithful, 2));
         assert!(

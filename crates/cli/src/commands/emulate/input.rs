@@ -4,13 +4,15 @@ use anyhow::Context as _;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use std::io::{BufRead as _, IsTerminal as _, stdin};
+use std::io::{BufRead as _, IsTerminal as _, Read as _, stdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use weir_emulator::Cancel;
 
 /// What stands before what is typed.
 const PROMPT: &str = "weir> ";
+/// Longest line that is read.
+const MAX_LINE: u64 = 64 * 1024;
 /// How often it is looked whether the lab is to end while a line is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -95,6 +97,9 @@ fn reader() -> anyhow::Result<Read> {
 
 fn plain_line() -> anyhow::Result<Line> {
     let mut line = String::new();
-    let length = stdin().lock().read_line(&mut line).context("cannot read commands from standard input")?;
+    let read = stdin().lock().take(MAX_LINE).read_line(&mut line);
+    let length = read.context("cannot read commands from standard input")?;
+    let is_cut = length as u64 == MAX_LINE && !line.ends_with('\n');
+    anyhow::ensure!(!is_cut, "found a line of more than {MAX_LINE} bytes on standard input, expected commands");
     Ok(if length == 0 { Line::End } else { Line::Text(line) })
 }
