@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Compare(Box<compare::Args>),
     /// Evaluate a formula: queues, switches, controllers
     Model(model::Args),
-    /// Look at profiles: how devices behave in time
+    /// Measure how a switch behaves in time, and look at profiles that say so
     Profile(profile::Args),
     /// Look at networks: by rule, or from files of collections
     Topology(topology::Args),
