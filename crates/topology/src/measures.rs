@@ -75,12 +75,10 @@ impl Measures {
     }
 }
 
-#[expect(clippy::ref_option, reason = "what serde asks for")]
 fn as_bps<S: Serializer>(rates: &Option<[Bps; 2]>, into: S) -> Result<S::Ok, S::Error> {
     rates.map(|rates| rates.map(|rate| rate.0)).serialize(into)
 }
 
-#[expect(clippy::ref_option, reason = "what serde asks for")]
 fn as_seconds<S: Serializer>(delays: &Option<[Duration; 2]>, into: S) -> Result<S::Ok, S::Error> {
     delays.map(|delays| delays.map(|delay| delay.as_secs_f64())).serialize(into)
 }
