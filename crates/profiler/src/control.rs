@@ -327,11 +327,11 @@ impl Measuring<'_, '_> {
     }
 
     fn keep(&mut self, case: Case, outcome: Outcome) -> Result<(), ProfilerError> {
-        if let Some(timed) = Timed::of(case, outcome) {
-            if self.done.insert(case) {
-                self.store.write(&Row::Timed(&timed))?;
-                self.timed.push(timed);
-            }
+        if let Some(timed) = Timed::of(case, outcome)
+            && self.done.insert(case)
+        {
+            self.store.write(&Row::Timed(&timed))?;
+            self.timed.push(timed);
         }
         Ok(())
     }

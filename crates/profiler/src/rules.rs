@@ -14,6 +14,7 @@ pub const GROUPS: u32 = 256;
 /// Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 42;
 /// Length of the shortest packet that has room for its mark.
+#[expect(clippy::cast_possible_truncation, reason = "sixty")]
 pub const SHORTEST: u32 = (HEADERS + probe::BYTES) as u32;
 const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0xff, 1]);
 /// Of the network for benchmarks (RFC 2544, appendix C.2.2).

@@ -11,6 +11,9 @@ use weir_profile::{Evidence, LevelForwarding, MatchKind};
 /// Spread of delays that is taken for noise at least, as a share of them.
 const NOISE: f64 = 0.01;
 
+/// A level's law, and what it rests on by parameter.
+pub(crate) type Found = (LevelForwarding, BTreeMap<String, Evidence>);
+
 /// A case of the data plane's grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Case {
@@ -44,10 +47,7 @@ pub(crate) fn cases(rows: &[DelayRow], level: usize) -> BTreeMap<Case, Vec<f64>>
 }
 
 /// The law of a level, and what it rests on by parameter. `base` is the case that all others differ from in one thing.
-pub(crate) fn fit(
-    cases: &BTreeMap<Case, Vec<f64>>,
-    base: Case,
-) -> Result<Option<(LevelForwarding, BTreeMap<String, Evidence>)>, ProfilerError> {
+pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Option<Found>, ProfilerError> {
     if cases.get(&base).is_none_or(Vec::is_empty) {
         return Ok(None);
     }
