@@ -179,6 +179,8 @@ fn a_controller_is_told_of_links_at_once() {
         return;
     }
     let mut talk = Talk::begin(TWO);
+    // Only an answer says that switches listen.
+    talk.tell("nodes");
     let socket = format!("unix:/run/weir/labs/{}/s1.mgmt", talk.lab.id());
     let mut monitor = Command::new("ovs-ofctl");
     monitor.args(["-O", "OpenFlow13", "monitor", &socket, "65535"]).stdin(Stdio::null());

@@ -31,7 +31,7 @@ fn mn_takes_our_switch_without_a_controller() {
                echo left: $(ls -d /tmp/weir-* 2>/dev/null) $(pgrep -x weir)";
     let Some(text) = in_a_world_of_its_own(run) else { return };
     assert!(text.contains("Results: 0% dropped (2/2 received)"), "{text}");
-    assert!(text.contains("\nleft:\n"), "processes or files stay behind: {text}");
+    assert!(text.lines().any(|line| line == "left:"), "processes or files stay behind: {text}");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn mn_takes_our_switch_under_a_controller_elsewhere() {
     assert!(results.iter().all(|result| text.contains(&format!("Results: {result}"))), "{text}");
     assert!(text.contains("actions=output:"), "weir ctl answers dump-flows: {text}");
     assert!(text.contains("OFPST_TABLE reply"), "ovs-ofctl answers dump-tables: {text}");
-    assert!(text.contains("\nmininet> True\n"), "connected: {text}");
+    assert!(text.lines().any(|line| line.ends_with("True")), "connected: {text}");
 }
 
 #[test]
@@ -90,5 +90,5 @@ print('left', [name for name in os.listdir('/tmp') if name.startswith('weir-')])
         text.contains("refused: s2: weir switch ended with status 2: weir: ") && text.contains("no-such-profile"),
         "{text}"
     );
-    assert!(text.ends_with("left []\n"), "{text}");
+    assert!(text.lines().any(|line| line == "left []"), "{text}");
 }

@@ -195,9 +195,13 @@ fn links_lose_what_they_are_told_to() {
                 [[traffic]]\nkind = 'udp'\nfrom = 'h1'\nto = 'h2'\nrate = 1000\nduration = '1s'\n";
     let result = lab(&Scenario::parse(text, "lossy").unwrap());
     let item = &result.traffic[0];
-    // Questions for addresses are lost, too, so that the first datagrams may be.
-    assert!((100..600).contains(&item.received), "{result:#?}");
-    assert!(result.drops.iter().any(|drop| drop.reason == "sending: lost by the link"), "{result:#?}");
+    let dropped = |reason: &str| -> u64 {
+        result.drops.iter().filter(|drop| drop.reason == reason).map(|drop| drop.packets).sum()
+    };
+    let (lost, unanswered) = (dropped("sending: lost by the link"), dropped("no answer to ARP or neighbour discovery"));
+    // Questions for addresses are lost, too, and whatever waits for their answers: few datagrams may come to the link at all.
+    assert!(lost > 0 && item.received > 0, "{result:#?}");
+    assert!((item.received + lost + unanswered).abs_diff(1000) <= 20, "{result:#?}");
 }
 
 #[test]

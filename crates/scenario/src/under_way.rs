@@ -40,8 +40,7 @@ fn time(bytes: u64, rate: Bps) -> Duration {
 mod tests {
     use super::*;
 
-    const TWO: &str =
-        "[[host]]\nname = \"a\"\nswitch = \"s\"\ndelay = \"2ms\"\n[[host]]\nname = \"b\"\nswitch = \"s\"\n";
+    const TWO: &str = "[[host]]\nname = \"a\"\nswitch = \"s\"\nip = \"10.0.0.1/24\"\ndelay = \"2ms\"\n[[host]]\nname = \"b\"\nswitch = \"s\"\nip = \"10.0.0.2/24\"\n";
 
     #[test]
     fn counts_delays_and_the_longest_queues() {
@@ -51,7 +50,7 @@ mod tests {
         let varying = Scenario::parse(&format!("[[switch]]\nname = \"s\"\n{varying}"), "test").unwrap();
         assert_eq!(varying.under_way(), Duration::from_millis(50 + 2 * 20));
         // 125 kB take a second at 1 Mbit/s; a buffer without a rate takes no time.
-        let slow = "[[switch]]\nname = \"s\"\n[[host]]\nname = \"c\"\nswitch = \"s\"\nrate = \"1Mbit/s\"\nbuffer = \"125kB\"\n";
+        let slow = "[[switch]]\nname = \"s\"\n[[host]]\nname = \"c\"\nswitch = \"s\"\nip = \"10.0.0.3/24\"\nrate = \"1Mbit/s\"\nbuffer = \"125kB\"\n";
         assert_eq!(with(slow), Duration::from_millis(1054));
     }
 }
