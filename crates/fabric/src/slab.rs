@@ -112,7 +112,7 @@ impl<T> Slab<T> {
             let mut at = self.free;
             match first {
                 NONE => first = at,
-                // The list of free nodes had come to its end.
+                // The list of free nodes may have come to its end, and gone on with new ones.
                 _ => self.node_mut(last).next = at,
             }
             let place = at as usize / CHUNK;
