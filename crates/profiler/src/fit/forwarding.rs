@@ -56,9 +56,14 @@ pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Option
     let mut slope = |name: &str, line: Option<Line>| -> f64 {
         let Some(line) = line else { return 0.0 };
         let value = line.slope_or_zero();
-        let note = line.is_flat().then(|| format!("not told from 0: {:.3e} s", line.slope));
+        let note = match line.points {
+            // Any two points have a line through them.
+            0..=2 => Some("through two points: how far it is off is not known".to_owned()),
+            _ => line.is_flat().then(|| format!("not told from 0: {:.3e} s", line.slope)),
+        };
         let interval = line.slope_ci95.filter(|_| !line.is_flat()).map(|(low, high)| [low, high]);
-        let found = Evidence { interval, r2: Some(line.r2), samples: Some(line.points as u64), note };
+        let r2 = (line.points > 2).then_some(line.r2);
+        let found = Evidence { interval, r2, samples: Some(line.points as u64), note };
         evidence.insert(format!("{key}.{name}"), found);
         value
     };
