@@ -54,7 +54,7 @@ pub struct Throughput {
     pub sender_bound: bool,
     /// Packets that came through at this rate, of which none was lost.
     pub packets: u64,
-    /// With that many and no loss, the share of lost ones is below this, 19 times in 20.
+    /// With that many and no loss, the share of lost ones is below this, 19 times in 20; 1: some were lost whenever the rate was repeated.
     pub loss_below: f64,
     /// Mean delay in seconds at shares of the rate.
     pub delays_s: Vec<(f64, f64)>,

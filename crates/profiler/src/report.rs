@@ -151,9 +151,14 @@ impl Summary {
             let bound = if *sender_bound { " (more could not be sent)" } else { "" };
             let delays = delays_s.iter().map(|(share, s)| format!("{} at {:.0} %", Seconds(*s), share * 100.0));
             let delays = delays.collect::<Vec<_>>().join(", ");
+            let trust = if *loss_below < 1.0 {
+                format!("{packets} sent, less than {loss_below:.1e} lost, 19 times in 20")
+            } else {
+                "not confirmed, some were lost whenever it was repeated".to_owned()
+            };
             let _ = writeln!(
                 text,
-                "throughput     {pps:.0} packets of {bytes} bytes a second without loss{bound}: {packets} sent, less than {loss_below:.1e} lost for certain; delay {delays}"
+                "throughput     {pps:.0} packets of {bytes} bytes a second without loss{bound}: {trust}; delay {delays}"
             );
         }
         for note in &self.notes {
