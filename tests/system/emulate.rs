@@ -9,10 +9,10 @@ use std::time::Duration;
 use weir_testing::wait_until;
 
 /// How long anything may take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// Two switches with a slow line between them, a host at each.
-const TWO: &str = r#"
+pub(crate) const TWO: &str = r#"
 [[switch]]
 name = "s1"
 [[switch]]
@@ -31,13 +31,13 @@ ip = ["10.0.0.2/24", "fd00::2/64"]
 "#;
 
 /// Whether a lab can be made here, and that no other test makes one meanwhile.
-fn turn() -> Option<MutexGuard<'static, ()>> {
+pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
     let can = weir_testing::root() && weir_testing::programs(&["ip", "ping", "iperf3", "setpriv"]);
     can.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A scenario in a file, with the folder that it is in.
-fn file(scenario: &str) -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn file(scenario: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lab.toml");
     std::fs::write(&file, scenario).expect("written");
@@ -45,13 +45,13 @@ fn file(scenario: &str) -> (tempfile::TempDir, PathBuf) {
 }
 
 /// What a run of `weir emulate` printed, and its exit status.
-struct Ran {
-    code: Option<i32>,
-    said: String,
-    errors: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) said: String,
+    pub(crate) errors: String,
 }
 
-fn emulate(scenario: &str, arguments: &[&str], input: &str) -> Ran {
+pub(crate) fn emulate(scenario: &str, arguments: &[&str], input: &str) -> Ran {
     let (_folder, file) = file(scenario);
     let mut lab = start(&file, arguments);
     let id = lab.id();
@@ -63,14 +63,14 @@ fn emulate(scenario: &str, arguments: &[&str], input: &str) -> Ran {
     ran
 }
 
-fn start(file: &Path, arguments: &[&str]) -> Child {
+pub(crate) fn start(file: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new(weir());
     command.arg("emulate").arg(file).args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("weir starts")
 }
 
 /// Namespaces, interfaces and the folder of a lab.
-fn left_by(pid: u32) -> Vec<String> {
+pub(crate) fn left_by(pid: u32) -> Vec<String> {
     let names = |folder: &str| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect::<Vec<String>>()
@@ -86,7 +86,7 @@ fn shown(text: &str, from: &str, to: &str) -> Option<f64> {
 }
 
 /// A lab whose prompt is talked to line by line.
-struct Talk {
+pub(crate) struct Talk {
     lab: Child,
     input: ChildStdin,
     said: BufReader<std::process::ChildStdout>,
@@ -94,7 +94,7 @@ struct Talk {
 }
 
 impl Talk {
-    fn begin(scenario: &str) -> Talk {
+    pub(crate) fn begin(scenario: &str) -> Talk {
         let (folder, file) = file(scenario);
         let mut lab = start(&file, &[]);
         let (input, said) = (lab.stdin.take().expect("piped"), lab.stdout.take().expect("piped"));
@@ -102,7 +102,7 @@ impl Talk {
     }
 
     /// Tells it something; what it says until it is through.
-    fn tell(&mut self, line: &str) -> String {
+    pub(crate) fn tell(&mut self, line: &str) -> String {
         writeln!(self.input, "{line}\nh1 echo through").expect("it reads");
         let mut said = String::new();
         loop {
@@ -115,7 +115,7 @@ impl Talk {
         }
     }
 
-    fn quit(mut self) -> Option<i32> {
+    pub(crate) fn quit(mut self) -> Option<i32> {
         let id = self.lab.id();
         drop(self.input);
         let mut rest = String::new();

@@ -161,7 +161,7 @@ if __name__ == '__main__':
 "#;
 
 /// The Python of os-ken's virtual environment, where CI makes it.
-fn osken() -> Option<PathBuf> {
+pub(crate) fn osken() -> Option<PathBuf> {
     let folder = std::env::var_os("OSKEN_VENV").map_or_else(|| "/tmp/osken-venv".into(), PathBuf::from);
     let python = folder.join("bin/python");
     if !python.exists() {

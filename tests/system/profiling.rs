@@ -40,9 +40,12 @@ fn profile(rig: &Namespace, out: &Path, arguments: &[&str]) -> Output {
 fn measured(output: &Output, out: &Path) -> Profile {
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}");
-    let found = Profile::read(&out.join("profile.toml")).unwrap_or_else(|error| panic!("{error}\n{said}"));
-    assert!(out.join("control.csv").exists() && out.join("delays.csv").exists(), "{said}");
-    found
+    Profile::read(&out.join("profile.toml")).unwrap_or_else(|error| panic!("{error}\n{said}"))
+}
+
+/// Whether the raw runs of both planes are there.
+fn runs_are_kept(out: &Path) -> bool {
+    out.join("control.csv").exists() && out.join("delays.csv").exists()
 }
 
 fn switch(rig: &Namespace, arguments: &[&str]) -> Running {
@@ -64,6 +67,7 @@ fn weir_is_measured_and_gone_on_with() {
     let _switch = switch(&rig, &[]);
     let output = profile(&rig, &out, &["--json"]);
     let found = measured(&output, &out);
+    assert!(runs_are_kept(&out));
     assert_eq!((found.levels.len(), found.name.as_str()), (1, "weir"));
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(said["summary"]["ports"], serde_json::json!([1, 2, 3]));
@@ -78,6 +82,19 @@ fn weir_is_measured_and_gone_on_with() {
     assert!(String::from_utf8_lossy(&other.stderr).contains("wrong way round"), "{other:?}");
 }
 
+/// What a switch of 1.0 gives: as much as any.
+fn is_whole(output: &Output, out: &Path) {
+    let found = measured(output, out);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("OpenFlow 1.0"), "{said}");
+    for message in ["packet_out of 128 bytes", "packet_in of 128 bytes", "echo", "statistics of 10 entries"] {
+        assert!(said.lines().any(|line| line.starts_with(message)), "{message}: {said}");
+    }
+    let forward = found.forwarding[0].as_ref().expect("packets were measured");
+    assert!(forward.base_s.iter().all(Option::is_some), "{forward:?}");
+    assert!(found.timing.is_some_and(|timing| !timing.control.is_unknown()), "{said}");
+}
+
 #[test]
 fn version_1_0_does_as_well() {
     if !root() {
@@ -85,11 +102,81 @@ fn version_1_0_does_as_well() {
     }
     let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
     let out = folder.path().join("old");
-    let _switch = switch(&rig, &[]);
-    let output = profile(&rig, &out, &["--openflow", "1.0", "--only", "control"]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("OpenFlow 1.0") && said.contains("packet_in of 128 bytes"), "{said}");
+    let _switch = switch(&rig, &["--versions", "1.0"]);
+    is_whole(&profile(&rig, &out, &[]), &out);
+    let refused = profile(&rig, &folder.path().join("new"), &["--openflow", "1.3"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("handshake failed") && said.contains("1.0"), "{said}");
+}
+
+#[test]
+fn open_vswitch_with_1_0_alone_is_measured() {
+    if !root() || !programs(&["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"]) {
+        return;
+    }
+    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let _switch = open_vswitch(&rig, folder.path(), "OpenFlow10");
+    let out = folder.path().join("ovs");
+    is_whole(&profile(&rig, &out, &[]), &out);
+}
+
+/// The kernel's bridge between `p0` and `p1`, in the rig.
+fn bridge(rig: &Namespace) {
+    rig.ip("link add br0 type bridge");
+    rig.ip("link set br0 up");
+    for at in 0..3 {
+        rig.ip(&format!("link set p{at} master br0"));
+    }
+}
+
+#[test]
+fn a_bridge_is_measured_without_openflow() {
+    if !root() {
+        return;
+    }
+    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    bridge(&rig);
+    let grid = folder.path().join("grid.toml");
+    std::fs::write(&grid, GRID).expect("written");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let weir_in_rig = |arguments: &[&str]| {
+        let output = rig.command(weir()).args(arguments).stdin(Stdio::null()).output().expect("weir starts");
+        let said = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
+        (output.status.code(), said)
+    };
+    let data = ["profile", "--data", "d0,d1", "--grid", &file("grid.toml"), "--out", &file("bridge")];
+    let (code, said) = weir_in_rig(&[&data[..], &["--only", "data"]].concat());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("A device without OpenFlow: its data plane alone") && said.contains("a veth pair"), "{said}");
+    assert!(said.contains("throughput") && said.contains("control plane: not measured"), "{said}");
+    let profile = file("bridge/profile.toml");
+    let found = Profile::read(Path::new(&profile)).expect("a profile");
+    let forward = found.forwarding[0].clone().expect("packets were measured");
+    assert!(forward.base_s[0].is_some_and(|s| s < 1e-2) && forward.base_s[1..] == [None, None], "{forward:?}");
+    // Whoever looks at it is told what is not known, and may use it.
+    let (code, said) = weir_in_rig(&["profile", "show", &profile]);
+    assert!(code == Some(0) && said.contains("not measured") && said.contains("of the rig's own taken off"), "{said}");
+    assert_eq!(weir_in_rig(&["profile", "validate", &profile]).0, Some(0));
+    assert_eq!(weir_in_rig(&["profile", "diff", &profile, &profile]).0, Some(0));
+    assert_eq!(weir_in_rig(&["profile", "plot", &profile, "--output", &file("page.html")]).0, Some(0));
+    let scenario = "duration = '1s'\n[controller]\nconnect = 'none'\n[[switch]]\nname = 's1'\nfail_mode = 'standalone'\n\
+        profile = 'bridge/profile.toml'\n[[host]]\nname = 'a'\nswitch = 's1'\nip = '10.0.0.1/24'\n\
+        [[host]]\nname = 'b'\nswitch = 's1'\nip = '10.0.0.2/24'\n\
+        [[traffic]]\nkind = 'ping'\nfrom = 'a'\nto = 'b'\ncount = 5\ninterval = '20ms'\n";
+    std::fs::write(file("net.toml"), scenario).expect("written");
+    for verb in [&["run"][..], &["simulate", "--level", "packets"]] {
+        let (code, said) = weir_in_rig(&[verb, &[&file("net.toml")]].concat());
+        assert_eq!(code, Some(0), "{verb:?}: {said}");
+    }
+    // What it has not cannot be measured, and a cable that leads elsewhere is told.
+    let (code, said) = weir_in_rig(&data);
+    assert!(code == Some(2) && said.contains("found no SWITCH"), "{said}");
+    let (code, said) = weir_in_rig(&[&data[..], &["--only", "data", "--ports", "1,2"]].concat());
+    assert!(code == Some(2) && said.contains("--ports or --openflow without a SWITCH"), "{said}");
+    rig.ip("link set p1 nomaster");
+    let elsewhere = ["profile", "--data", "d0,d1", "--only", "data", "--patience", "1s", "--out", &file("elsewhere")];
+    let (code, said) = weir_in_rig(&elsewhere);
+    assert!(code == Some(2) && said.contains("packets at the second interface (--data): found 0 of 20"), "{said}");
 }
 
 #[test]
@@ -101,7 +188,7 @@ fn what_a_live_switch_hides_is_found() {
     let (hidden, out) = (folder.path().join("two.toml"), folder.path().join("found"));
     std::fs::write(&hidden, TWO_LEVELS).expect("written");
     let _switch = switch(&rig, &["--profile", hidden.to_str().expect("a path of text")]);
-    let found = measured(&profile(&rig, &out, &[]), &out);
+    let found = measured(&profile(&rig, &out, &["--only", "tables"]), &out);
     let tables = found.tables.expect("tables");
     assert_eq!(tables.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(24), Some(60)]);
     // On a busy machine it may be undetermined, but it is not to be wrong.
@@ -116,7 +203,7 @@ struct OpenVswitch {
     _switch: Running,
 }
 
-fn open_vswitch(rig: &Namespace, folder: &Path) -> OpenVswitch {
+fn open_vswitch(rig: &Namespace, folder: &Path, versions: &str) -> OpenVswitch {
     let path = |name: &str| folder.join(name).display().to_string();
     let (file, socket) = (path("conf.db"), path("db.sock"));
     run(Command::new("ovsdb-tool").args(["create", &file, "/usr/share/openvswitch/vswitch.ovsschema"]));
@@ -140,12 +227,14 @@ fn open_vswitch(rig: &Namespace, folder: &Path) -> OpenVswitch {
         "br0",
         "datapath_type=netdev",
         "fail_mode=secure",
-        "protocols=OpenFlow10,OpenFlow13",
+        &format!("protocols={versions}"),
     ]);
     for at in 0..3 {
         vsctl(&["add-port", "br0", &format!("p{at}")]);
     }
     vsctl(&["set-controller", "br0", "ptcp:6653"]);
+    let listens = || run(rig.command("ss").args(["-ltn"])).contains(":6653");
+    assert!(wait_until(PATIENCE, listens), "ovs-vswitchd does not listen");
     OpenVswitch { _database: database, _switch: switch }
 }
 
@@ -155,12 +244,11 @@ fn open_vswitch_in_user_space_is_measured() {
         return;
     }
     let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
-    let _switch = open_vswitch(&rig, folder.path());
-    let listens = || run(rig.command("ss").args(["-ltn"])).contains(":6653");
-    assert!(wait_until(PATIENCE, listens), "ovs-vswitchd does not listen");
+    let _switch = open_vswitch(&rig, folder.path(), "OpenFlow10,OpenFlow13");
     let out = folder.path().join("ovs");
     let output = profile(&rig, &out, &[]);
     let found = measured(&output, &out);
+    assert!(runs_are_kept(&out));
     assert!(found.device.contains("Open vSwitch"), "{}", found.device);
     assert_eq!(found.levels.len(), 1, "all entries are in one table: {}", String::from_utf8_lossy(&output.stdout));
 }

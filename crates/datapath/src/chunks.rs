@@ -37,6 +37,11 @@ impl<T> Chunks<T> {
         }
     }
 
+    /// All elements, in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.pieces.iter().flatten()
+    }
+
     /// Takes the first element.
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         let piece = self.pieces.front_mut()?;
@@ -68,6 +73,7 @@ mod tests {
     fn both_ends_give_what_was_put_in() {
         let mut chunks = Chunks::default();
         (0..1000).for_each(|number| chunks.push(number));
+        assert_eq!(chunks.iter().copied().collect::<Vec<_>>(), (0..1000).collect::<Vec<_>>());
         assert_eq!((chunks.len(), chunks.pop_front(), chunks.pop_back()), (1000, Some(0), Some(999)));
         let front: Vec<i32> = std::iter::from_fn(|| chunks.pop_front()).take(600).collect();
         assert_eq!(front, (1..601).collect::<Vec<_>>());

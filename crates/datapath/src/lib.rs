@@ -44,7 +44,7 @@ mod types;
 mod validate;
 mod watched;
 
-pub use agent::{FlowWalk, LongReply};
+pub use agent::{FlowWalk, LongReply, ReplyProgress};
 pub use cache::{CacheCounts, CacheState};
 pub use drops::{DropReason, Drops};
 pub use flow_mod::Subject;

@@ -9,7 +9,7 @@ use crate::network::{At, MEMORY_FRAMES, Network, SwitchPorts, dice, port_drops, 
 use crate::result::{Drop, LabResult, Machine, Mode, Setup, TrafficResult};
 use crate::streams::{self, Rig};
 use crate::watch::{Taken, Watch};
-use crate::{Cancel, LabError, check, files, netns};
+use crate::{Cancel, LabError, Neighbours, check, files, netns};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const CONTROL_TIMEOUT_EACH: Duration = Duration::from_millis(50);
 /// How often something is looked at that cannot be waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How often progress is told.
-const TELL_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const TELL_EVERY: Duration = Duration::from_millis(100);
 /// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -39,6 +39,8 @@ pub struct Options {
     pub emulate: bool,
     /// How many times slower than the scenario says everything is, with `emulate`.
     pub dilation: Dilation,
+    /// How hosts find each other's Ethernet addresses, with `emulate`; otherwise they ask.
+    pub neighbours: Neighbours,
     /// Stops the run early.
     pub cancel: Cancel,
 }
@@ -58,6 +60,15 @@ pub enum Progress {
         elapsed: Duration,
         /// Time it will take.
         expected: Duration,
+    },
+    /// Hosts ping each other.
+    Pings {
+        /// Pings that were answered or given up.
+        done: usize,
+        /// All pings.
+        pings: usize,
+        /// Time since they began.
+        elapsed: Duration,
     },
 }
 
@@ -127,7 +138,8 @@ impl Lab {
         let (done, finished) = unbounded();
         let mut started = Started::default();
         let (hosts, ports) = if options.netns || options.emulate {
-            let (hosts, ports) = netns::Hosts::make(&scenario, options.emulate)?;
+            started.neighbours_known = options.emulate && options.neighbours.are_known(&scenario.hosts);
+            let (hosts, ports) = netns::Hosts::make(&scenario, options.emulate, started.neighbours_known)?;
             (AnyHosts::Netns(hosts), ports)
         } else {
             let (hosts, ports) = memory_hosts(&scenario)?;
@@ -357,7 +369,7 @@ impl Lab {
     }
 }
 
-/// How long starting a lab took.
+/// How long starting a lab took, and what was decided then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Started {
     /// Making hosts and their links.
@@ -366,6 +378,8 @@ pub struct Started {
     pub switches: Duration,
     /// Waiting until all links are up and all switches under control.
     pub control: Duration,
+    /// Hosts know each other's Ethernet addresses from the start.
+    pub neighbours_known: bool,
 }
 
 impl Started {

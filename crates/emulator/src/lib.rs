@@ -28,6 +28,8 @@ pub use dilate::Dilation;
 pub use error::LabError;
 pub use host::MAX_ADDRESSES;
 pub use lab::{Lab, Options, Progress, Started, run};
+pub use netns::neighbours::Neighbours;
+pub use netns::pairs::Pairs;
 pub use result::LabResult;
 
 /// What labs are made of, for other engines that run scenarios: parts without thread or clock.

@@ -63,6 +63,7 @@ fn tenants_reach_their_own_and_nobody_else() {
     let result = run(&scenario, &Options::default(), &mut |progress| match progress {
         Progress::Step(step) => steps.push(step),
         Progress::Traffic { .. } => last = Some(progress),
+        Progress::Pings { .. } => unreachable!("only at a prompt"),
     })
     .unwrap();
     assert!(result.passed && !result.partial, "{result:#?}");

@@ -7,11 +7,13 @@ mod bed;
 pub mod definition;
 mod generator;
 mod lagopus;
+mod live;
 mod models;
 mod others;
 mod page;
 mod profiling;
 pub mod report;
+mod service_times;
 mod sojourn;
 mod tester;
 mod virtual_switches;
@@ -21,6 +23,7 @@ pub use report::Report;
 use definition::{Definition, Sizes};
 use others::Ticks;
 use report::{Claim, Figure, Setup};
+use std::path::PathBuf;
 use weir_emulator::{Cancel, LabError, result::Machine};
 use weir_switch::SwitchError;
 use weir_units::{Clock, SystemClock};
@@ -59,20 +62,45 @@ experiments! {
     "profile-tables" profiling::tables,
     "profile-control" profiling::control,
     "profile-data" profiling::data,
+    "emulator-fidelity" profiling::fidelity::measure,
+    "service-times" service_times::measure,
+    "model-validation-control" profiling::validation::control,
+    "model-validation-data" profiling::validation::data,
     "model-accuracy" models::accuracy::measure,
     "model-comparison" models::comparison::measure,
 }
 
 /// How an experiment is rerun.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// At the published size instead of the small one.
     pub full: bool,
+    /// Also what needs live switches on network interfaces, where an experiment leaves that to choice.
+    pub live: bool,
     /// What the order of random things comes from.
     pub seed: u64,
     /// Stops it early.
     pub cancel: Cancel,
+    /// The switch to measure instead of the experiment's own; only those that are about any switch take one.
+    pub switch: Option<LiveSwitch>,
+    /// The capture whose packets are sent, where any trace's packets are.
+    pub trace: Option<PathBuf>,
 }
+
+/// A switch that is really there.
+#[derive(Debug, Clone)]
+pub struct LiveSwitch {
+    /// Its control channel.
+    pub target: weir_profiler::Target,
+    /// Interfaces that lead to its ports, two or three.
+    pub data: Vec<String>,
+    /// Its profile, if that is known; it is measured otherwise.
+    pub profile: Option<PathBuf>,
+}
+
+/// Experiments that take a switch, and those that take a trace.
+const ON_ANY_SWITCH: [&str; 2] = ["model-validation-control", "model-validation-data"];
+const OF_ANY_TRACE: [&str; 1] = ["model-validation-data"];
 
 /// Why an experiment could not be rerun.
 #[derive(Debug, thiserror::Error)]
@@ -120,29 +148,36 @@ impl Experiment {
         Definition::parse(self.text).map_err(|error| ExperimentError::Definition { id: self.id, error })
     }
 
+    /// Whether it can do what is asked.
+    fn check(&self, options: &Options) -> Result<(), ExperimentError> {
+        for (flag, is_set, with) in [
+            ("--switch", options.switch.is_some(), &ON_ANY_SWITCH[..]),
+            ("--trace", options.trace.is_some(), &OF_ANY_TRACE[..]),
+        ] {
+            if is_set && !with.contains(&self.id) {
+                let problem = format!("{flag}: found with {}, expected with {}", self.id, with.join(" or "));
+                return Err(ExperimentError::Case(problem));
+            }
+        }
+        Ok(())
+    }
+
     /// Reruns it. `progress` is told what is being done.
     ///
     /// # Errors
     /// A switch could not be set up. Figures that do not show what they should are no error but a report that does not hold.
     pub fn run(&self, options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, ExperimentError> {
+        self.check(options)?;
         let definition = self.definition()?;
         let clock = SystemClock::start();
         let sizes = if options.full { definition.full } else { definition.small };
-        let mut run = Run {
-            options,
-            sizes,
-            progress,
-            figures: Vec::new(),
-            claims: Vec::new(),
-            notes: Vec::new(),
-            plots: Vec::new(),
-            simulated: false,
-        };
+        let mut run = Run::new(options, sizes, progress);
         let before = Ticks::now();
         (self.measure)(&mut run)?;
         let others = Ticks::now().zip(before).map(|(now, before)| now.others_since(before));
         let disturbed = others.filter(|_| !run.simulated);
-        let claims = run.claims.into_iter().map(|claim| claim.disturbed_by(disturbed)).collect();
+        let live = run.live_claims.into_iter().map(|claim| claim.disturbed_by(others));
+        let claims = run.claims.into_iter().map(|claim| claim.disturbed_by(disturbed)).chain(live).collect();
         let mut report = Report {
             experiment: self.id.to_owned(),
             title: definition.title.clone(),
@@ -176,13 +211,20 @@ pub(crate) struct Run<'a> {
     pub(crate) progress: &'a mut dyn FnMut(&str),
     pub(crate) figures: Vec<Figure>,
     pub(crate) claims: Vec<Claim>,
+    /// Those about live switches, in an experiment that is simulated otherwise.
+    pub(crate) live_claims: Vec<Claim>,
     pub(crate) notes: Vec<String>,
     pub(crate) plots: Vec<weir_plot::Figure>,
     /// Whether nothing is measured that others on the machine could disturb.
     pub(crate) simulated: bool,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(options: &'a Options, sizes: Sizes, progress: &'a mut dyn FnMut(&str)) -> Run<'a> {
+        let (figures, claims, live_claims, notes, plots) = Default::default();
+        Run { options, sizes, progress, figures, claims, live_claims, notes, plots, simulated: false }
+    }
+
     pub(crate) fn tell(&mut self, doing: &str) {
         (self.progress)(doing);
     }
@@ -199,6 +241,11 @@ impl Run<'_> {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
+    }
+
+    /// Someone wants it to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.options.cancel.is_cancelled()
     }
 
     /// A figure that was added.
@@ -231,8 +278,13 @@ impl Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    pub(crate) fn sizes(time: std::time::Duration) -> Sizes {
+        let time = weir_units::Span(time);
+        Sizes { time, ping_interval: time, replications: 1 }
+    }
 
     #[test]
     fn every_file_can_be_read_and_names_a_source() {
@@ -248,6 +300,13 @@ mod tests {
     fn unknown_names_are_told_the_known_ones() {
         let error = find("lagopus").map(|found| found.id).unwrap_err().to_string();
         assert!(error.contains("lagopus-workers"), "{error}");
+    }
+
+    #[test]
+    fn what_an_experiment_does_not_take_is_refused() {
+        let options = Options { trace: Some("x.pcap".into()), ..Options::default() };
+        let error = find("model-validation-control").unwrap().run(&options, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("--trace") && error.contains("model-validation-data"), "{error}");
     }
 
     #[test]

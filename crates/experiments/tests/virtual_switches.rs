@@ -1,12 +1,11 @@
 //! What was published on virtual switches holds in the simulations of the small size, which always come out the same, but for what the
 //! experiments' pages say.
-use weir_emulator::Cancel;
 use weir_experiments::report::Claim;
 use weir_experiments::{Options, find};
 
 /// Runs an experiment that must have a chart for each of its figures, and contradict no published statement but certain ones.
 fn holds(id: &str, but: &[&str]) {
-    let options = Options { full: false, seed: 1, cancel: Cancel::default() };
+    let options = Options { seed: 1, ..Options::default() };
     let report = find(id).unwrap().run(&options, &mut |_| ()).unwrap();
     let contradicts = |claim: &&Claim| claim.holds != Some(true) && !but.contains(&claim.text.as_str());
     assert!(report.claims.len() >= 3 && report.claims.iter().find(contradicts).is_none(), "{report}");

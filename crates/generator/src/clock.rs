@@ -1,19 +1,8 @@
 //! The clock that packets carry: one that another process, or another machine with the same time, reads too.
-use rustix::time::{ClockId, clock_gettime};
-use weir_units::{Clock, Instant, SystemClock};
+use weir_units::{Clock, Epoch, Instant, SystemClock};
 
 /// How often the two clocks are read, to find the pair of readings that are nearest to each other.
 const TRIES: u32 = 16;
-
-/// From when stamps count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Epoch {
-    /// The start of this machine: the same for all processes on it, never set.
-    #[default]
-    Boot,
-    /// 1970: the same for machines whose clocks are kept together, by PTP for example.
-    Wall,
-}
 
 /// This process's clock, and what to add to its readings for a stamp.
 #[derive(Debug, Clone, Copy)]
@@ -27,19 +16,20 @@ impl StampClock {
     /// Looks at both clocks.
     pub fn start(epoch: Epoch) -> StampClock {
         let clock = SystemClock::start();
-        let id = match epoch {
-            Epoch::Boot => ClockId::Monotonic,
-            Epoch::Wall => ClockId::Realtime,
-        };
         // The reading that took least time is the one nearest to the middle of the two around it.
         let read = |_| {
             let before = clock.now().as_nanos();
-            let other = nanos(id);
+            let other = epoch.now_ns();
             let after = clock.now().as_nanos();
             (after - before, other.saturating_sub(before + (after - before) / 2))
         };
         let (_, offset_ns) = (0..TRIES).map(read).min().unwrap_or_default();
         StampClock { clock, offset_ns, epoch }
+    }
+
+    /// This process's clock.
+    pub(crate) fn clock(&self) -> SystemClock {
+        self.clock
     }
 
     /// Now, by this process's clock.
@@ -58,12 +48,6 @@ impl StampClock {
     pub fn is_wall(&self) -> bool {
         self.epoch == Epoch::Wall
     }
-}
-
-fn nanos(id: ClockId) -> u64 {
-    let time = clock_gettime(id);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]

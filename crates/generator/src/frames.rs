@@ -1,4 +1,6 @@
 //! Packets of flows: UDP, each carrying the header by which it is known again.
+pub(crate) mod place;
+
 use crate::GeneratorError;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use weir_packet::checksum::internet;

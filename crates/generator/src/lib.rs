@@ -11,11 +11,12 @@ mod report;
 mod rig;
 mod taps;
 
-pub use clock::{Epoch, StampClock};
+pub use clock::StampClock;
 pub use frames::{FrameSpec, MAX_FLOW_ADDRESSES};
 pub use replay::{MAX_REPLAY_BYTES, Replay};
 pub use report::{Net, Report, SentReport};
 pub use rig::{Rig, RigConfig, Source};
+pub use weir_units::Epoch;
 
 /// Why traffic could not be sent or recorded.
 #[derive(Debug, thiserror::Error)]

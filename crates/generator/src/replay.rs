@@ -1,10 +1,11 @@
 //! Frames of a capture, to be sent again.
 use crate::GeneratorError;
+use crate::frames::place::Place;
 use std::path::Path;
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool};
 use weir_port::pcap::Reader;
-use weir_traffic::{MAX_TRACE, Trace, TracePacket};
+use weir_traffic::{MAX_TRACE, Probe, Trace, TracePacket};
 
 /// Most bytes of frames that are kept.
 pub const MAX_REPLAY_BYTES: usize = 1 << 30;
@@ -14,6 +15,8 @@ pub const MAX_REPLAY_BYTES: usize = 1 << 30;
 pub struct Replay {
     frames: Arc<[Box<[u8]>]>,
     trace: Trace,
+    /// Where each frame has room for a header; none: they are sent as they are.
+    places: Option<Arc<[Option<Place>]>>,
 }
 
 impl Replay {
@@ -42,7 +45,43 @@ impl Replay {
         if frames.is_empty() {
             return Err(wrong("found no Ethernet frame, expected one or more".into()));
         }
-        Ok(Replay { frames: frames.into(), trace: Trace(packets.into()) })
+        Ok(Replay { frames: frames.into(), trace: Trace(packets.into()), places: None })
+    }
+
+    /// The same frames, but at the end of the payload of whole TCP and UDP packets the header is written that tells what becomes of them; what has no room for it is sent as it is.
+    ///
+    /// # Errors
+    /// Not one frame has room.
+    pub fn with_headers(self) -> Result<Replay, GeneratorError> {
+        let places: Arc<[Option<Place>]> = self.frames.iter().map(|frame| Place::find(frame)).collect();
+        if places.iter().all(Option::is_none) {
+            let expected = "one at least of TCP or UDP, whole, with 18 bytes of payload";
+            return Err(GeneratorError::wrong("frames of the capture", "none with room for a header", expected));
+        }
+        Ok(Replay { places: Some(places), ..self })
+    }
+
+    /// Whether frames get a header.
+    pub(crate) fn has_headers(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// Whether all frames do.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.places.as_ref().is_some_and(|places| places.iter().all(Option::is_some))
+    }
+
+    /// Where the frame with this number has its header.
+    pub(crate) fn place(&self, number: u64) -> Option<&Place> {
+        let places = self.places.as_ref()?;
+        places.get(usize::try_from(number % places.len().max(1) as u64).ok()?)?.as_ref()
+    }
+
+    /// Writes a header into the frame with this number, if that has room.
+    pub(crate) fn mark(&self, number: u64, frame: &mut Frame, probe: &Probe) {
+        if let Some(place) = self.place(number) {
+            place.write(frame.bytes_mut(), probe);
+        }
     }
 
     /// Times and lengths of its frames.

@@ -37,6 +37,9 @@ pub struct SentReport {
     pub sent: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Packets sent that had no room for a header: nothing is told of what became of them.
+    #[serde(default)]
+    pub without_header: u64,
     /// Packets, warming up included, that the port refused: its queue was full, they were too long, the device was down.
     pub refused: u64,
     /// Packets sent that began a flow.

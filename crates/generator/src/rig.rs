@@ -30,7 +30,7 @@ const MAX_COUNTED: u64 = 20_000_000;
 pub struct Source {
     /// When, how long, of which flows.
     pub offer: Offer,
-    /// Frames of a capture, sent as they are instead of packets with headers: only their times are then the offer's.
+    /// Frames of a capture, sent instead of packets by rule: only their times are then the offer's.
     pub replay: Option<Replay>,
     /// Headers of packets.
     pub frames: FrameSpec,
@@ -96,6 +96,8 @@ pub struct Rig {
 
 struct Sink {
     port: Box<dyn Port>,
+    /// Whether its frames say when they came.
+    is_stamped: bool,
     recorder: Recorder,
 }
 
@@ -120,9 +122,12 @@ impl Rig {
         let begin = clock.now() + LEAD;
         let sender =
             source.map(|(source, port)| Sender::new(source, port, &config, begin, run.unwrap_or(0))).transpose()?;
-        let sink = sink.map(|port| Sink { port, recorder: Recorder::default() });
+        let sink = sink.map(|mut port| {
+            let is_stamped = port.stamp_arrivals(clock.clock());
+            Sink { port, is_stamped, recorder: Recorder::default() }
+        });
         let series = config.every.map(|every| Series::new(every, begin + config.warm_up));
-        let (pool, batch, taps) = (FramePool::new(4096, 64), Vec::new(), Taps::new(taps));
+        let (pool, batch, taps) = (FramePool::new(4096, 64), Vec::new(), Taps::new(taps, clock));
         Ok(Rig { config, clock, pool, batch, sender, sink, taps, law, run, others: 0, series })
     }
 
@@ -178,7 +183,7 @@ impl Rig {
         match &self.sender {
             Some(sender) if sender.due().is_some() => false,
             Some(sender) => {
-                let all_came = self.sink.as_ref().is_none_or(|sink| sink.recorder.received() >= sender.sent);
+                let all_came = self.sink.as_ref().is_none_or(|sink| sink.recorder.received() >= sender.expected());
                 all_came || now.since(last_came) >= self.config.drain
             }
             None => self.config.duration.is_some_and(|duration| now.since(started) >= duration),
@@ -195,9 +200,11 @@ impl Rig {
         let mut came = false;
         if let Some(sink) = &mut self.sink {
             sink.port.receive(self.clock.now(), &mut self.pool, &mut self.batch, BURST)?;
-            let now_ns = self.clock.stamp(self.clock.now());
+            let now = self.clock.now();
             for frame in self.batch.drain(..) {
                 came = true;
+                let at = if sink.is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
+                let now_ns = self.clock.stamp(at);
                 match Probe::find(frame.bytes(), self.run) {
                     Some(probe) => {
                         self.run = Some(probe.run);
@@ -214,9 +221,7 @@ impl Rig {
                 self.pool.give(frame);
             }
         }
-        let now = self.clock.now();
-        let now_ns = self.clock.stamp(now);
-        Ok(self.taps.receive(now, now_ns, self.run, &mut self.pool, &mut self.batch)? || came)
+        Ok(self.taps.receive(self.run, &mut self.pool, &mut self.batch)? || came)
     }
 
     /// Sleeps if there is time to, until something comes.
@@ -248,10 +253,12 @@ impl Rig {
     /// `stopped`: when, if it was before the end.
     fn report(mut self, stopped: Option<Instant>) -> Report {
         let sent = self.sender.as_mut().map(|sender| sender.report(self.law.as_ref(), stopped));
-        let has_headers = self.sender.as_ref().is_none_or(|sender| sender.source.replay.is_none());
-        let count = sent.as_ref().map(|sent| sent.sent);
-        let recorded =
-            self.sink.as_ref().map(|sink| sink.recorder.report(count, self.law.as_ref(), self.config.threshold));
+        let replay = self.sender.as_ref().and_then(|sender| sender.source.replay.as_ref());
+        let has_headers = replay.is_none_or(Replay::has_headers);
+        // Between packets with headers there may be others.
+        let law = self.law.as_ref().filter(|_| replay.is_none_or(Replay::is_whole));
+        let count = self.sender.as_ref().map(Sender::expected);
+        let recorded = self.sink.as_ref().map(|sink| sink.recorder.report(count, law, self.config.threshold));
         let mut ports = BTreeMap::new();
         let own = self.sender.iter().map(|sender| &sender.port).chain(self.sink.iter().map(|sink| &sink.port));
         ports.extend(own.map(|port| (port.info().spec.clone(), port.counters())));
@@ -291,6 +298,8 @@ struct Sender {
     sent: u64,
     bytes: u64,
     new_flows: u64,
+    /// Packets that count and carry a header, where not all do.
+    marked: u64,
     late: Delays,
     gaps: Gaps,
 }
@@ -312,7 +321,7 @@ impl Sender {
         let until = config.duration.map_or(Instant::FAR, |duration| counts_from + duration);
         let next = schedule.next_packet().filter(|packet| packet.at < until);
         let (late, gaps, is_wall) = (Delays::default(), Gaps::default(), config.epoch == Epoch::Wall);
-        let (number, sent, bytes, new_flows) = (0, 0, 0, 0);
+        let (number, sent, bytes, new_flows, marked) = (0, 0, 0, 0, 0);
         let (is_over, last) = (false, begin);
         Ok(Sender {
             source,
@@ -329,10 +338,16 @@ impl Sender {
             sent,
             bytes,
             new_flows,
+            marked,
             late,
             gaps,
             last,
         })
+    }
+
+    /// Packets whose recorder is to see them.
+    fn expected(&self) -> u64 {
+        if self.source.replay.as_ref().is_some_and(Replay::has_headers) { self.marked } else { self.sent }
     }
 
     /// When the next packet is to be sent; none: no more are.
@@ -371,12 +386,17 @@ impl Sender {
     fn frame(&mut self, planned: &Planned, sent_ns: u64, counts: bool, pool: &mut FramePool) -> Frame {
         let number = self.number;
         self.number += 1;
-        if let Some(replay) = &self.source.replay {
-            return replay.frame(number, pool);
-        }
         // Packets that count are numbered from 0, so that their recorder knows how many there are.
+        let counted = if self.source.replay.is_some() { self.marked } else { self.sent };
         #[expect(clippy::cast_possible_truncation, reason = "numbers begin again after 2^32")]
-        let sequence = if counts { self.sent as u32 } else { number as u32 };
+        let sequence = if counts { counted as u32 } else { number as u32 };
+        if let Some(replay) = &self.source.replay {
+            let probe = Probe { run: self.run, sequence, sent_ns, is_new_flow: false, counts, is_wall: self.is_wall };
+            let mut frame = replay.frame(number, pool);
+            replay.mark(number, &mut frame, &probe);
+            self.marked += u64::from(counts && replay.place(number).is_some());
+            return frame;
+        }
         let is_new_flow = planned.is_new_flow;
         let probe = Probe { run: self.run, sequence, sent_ns, is_new_flow, counts, is_wall: self.is_wall };
         self.template.frame(planned, &probe, pool)
@@ -410,6 +430,7 @@ impl Sender {
             offered: self.sent + missed,
             sent: self.sent,
             bytes: self.bytes,
+            without_header: self.sent - self.expected(),
             refused: self.port.counters().tx_dropped(),
             new_flows: self.new_flows,
             refused_flows: self.schedule.refused_flows(),

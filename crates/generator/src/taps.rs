@@ -1,4 +1,5 @@
 //! Taps: ports on which packets are seen on their way, in whatever they are wrapped.
+use crate::StampClock;
 use std::collections::BTreeMap;
 use weir_packet::{Frame, FramePool};
 use weir_port::{Counters, Port, PortError};
@@ -13,34 +14,41 @@ const BURST: usize = 32;
 
 /// The taps of a run, and what they saw.
 pub(crate) struct Taps {
-    ports: Vec<Box<dyn Port>>,
+    /// With whether their frames say when they came.
+    ports: Vec<(Box<dyn Port>, bool)>,
+    clock: StampClock,
     pub(crate) path: Path,
 }
 
 impl Taps {
-    pub(crate) fn new(taps: Vec<(String, Box<dyn Port>)>) -> Taps {
-        let (names, ports) = taps.into_iter().unzip();
-        Taps { ports, path: Path::new(names) }
+    pub(crate) fn new(taps: Vec<(String, Box<dyn Port>)>, clock: StampClock) -> Taps {
+        let (names, ports): (_, Vec<Box<dyn Port>>) = taps.into_iter().unzip();
+        let stamped = |mut port: Box<dyn Port>| {
+            let is_stamped = port.stamp_arrivals(clock.clock());
+            (port, is_stamped)
+        };
+        Taps { ports: ports.into_iter().map(stamped).collect(), clock, path: Path::new(names) }
     }
 
     pub(crate) fn ports(&mut self) -> impl Iterator<Item = &mut Box<dyn Port>> {
-        self.ports.iter_mut()
+        self.ports.iter_mut().map(|(port, _)| port)
     }
 
-    /// Takes in what came; whether anything did. `now_ns` is the time as a stamp.
+    /// Takes in what came; whether anything did.
     pub(crate) fn receive(
         &mut self,
-        now: Instant,
-        now_ns: u64,
         run: Option<u16>,
         pool: &mut FramePool,
         batch: &mut Vec<Frame>,
     ) -> Result<bool, PortError> {
         let mut came = false;
-        for (at, port) in self.ports.iter_mut().enumerate() {
-            port.receive(now, pool, batch, BURST)?;
+        for (at, (port, is_stamped)) in self.ports.iter_mut().enumerate() {
+            port.receive(self.clock.now(), pool, batch, BURST)?;
+            let now = self.clock.now();
             for frame in batch.drain(..) {
                 came = true;
+                let seen = if *is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
+                let now_ns = self.clock.stamp(seen);
                 for probe in Probe::all(frame.bytes(), REACH, run).filter(|probe| probe.counts) {
                     self.path.seen(at, &probe, now_ns);
                 }
@@ -51,6 +59,6 @@ impl Taps {
     }
 
     pub(crate) fn counters(&self, into: &mut BTreeMap<String, Counters>) {
-        into.extend(self.ports.iter().map(|port| (port.info().spec.clone(), port.counters())));
+        into.extend(self.ports.iter().map(|(port, _)| (port.info().spec.clone(), port.counters())));
     }
 }

@@ -7,9 +7,10 @@ pub trait Wide: Copy {
     /// Whether [`Wide::pick`] is one instruction.
     const PICKS: bool;
 
-    /// Byte `n` of the result (of little-endian words) is the byte of `from` that the low six bits of `which[n]` name, if bit `n` of
-    /// `keep` is set; otherwise zero.
-    fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64) -> [u64; 8];
+    /// Writes to byte `n` of `to` (of little-endian words) the byte of `from` that the low six bits of `which[n]` name, if bit `n` of
+    /// `keep` is set; otherwise zero. Where this is one instruction it is written at once: a result that is given back may be taken apart
+    /// first, if the caller goes on with some of its words.
+    fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64, to: &mut [u64; 8]);
 }
 
 /// Work that is compiled for each set of instructions. What it calls is compiled with it only if it is in line.
@@ -28,9 +29,9 @@ impl Wide for Portable {
     const PICKS: bool = false;
 
     #[inline(always)]
-    fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64) -> [u64; 8] {
+    fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64, to: &mut [u64; 8]) {
         let byte = |n: usize| if keep >> n & 1 != 0 { from[usize::from(which[n] & 63)] } else { 0 };
-        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|n| byte(word * 8 + n))))
+        *to = std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|n| byte(word * 8 + n))));
     }
 }
 
@@ -110,17 +111,15 @@ mod x86 {
         const PICKS: bool = true;
 
         #[inline(always)]
-        fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64) -> [u64; 8] {
-            let mut picked = [0; 8];
+        fn pick(self, from: &[u8; 64], which: &[u8; 64], keep: u64, to: &mut [u64; 8]) {
             // SAFETY: a value of this type is made only where the processor has AVX-512F and VBMI; the pointers are to 64 bytes
             // each, and unaligned access is allowed.
             unsafe {
                 let from: __m512i = _mm512_loadu_si512(from.as_ptr().cast());
                 let which: __m512i = _mm512_loadu_si512(which.as_ptr().cast());
                 let bytes = _mm512_maskz_permutexvar_epi8(keep, which, from);
-                _mm512_storeu_si512(picked.as_mut_ptr().cast(), bytes);
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), bytes);
             }
-            picked
         }
     }
 
@@ -148,7 +147,9 @@ mod tests {
     impl Work for Pick<'_> {
         type Output = ([u64; 8], bool);
         fn run<W: Wide>(self, wide: W) -> ([u64; 8], bool) {
-            (wide.pick(self.0, self.1, self.2), W::PICKS)
+            let mut picked = [7; 8];
+            wide.pick(self.0, self.1, self.2, &mut picked);
+            (picked, W::PICKS)
         }
     }
 
@@ -159,7 +160,9 @@ mod tests {
             let which: [u8; 64] = std::array::from_fn(|n| u8::try_from(n * step % 256).unwrap());
             for keep in [0, 1, u64::MAX, 0x1234_5678_9abc_def0] {
                 let (picked, picks) = run_widest(Pick(&from, &which, keep));
-                assert_eq!(picked, Portable.pick(&from, &which, keep), "step {step}, keep {keep:x}");
+                let mut expected = [9; 8];
+                Portable.pick(&from, &which, keep, &mut expected);
+                assert_eq!(picked, expected, "step {step}, keep {keep:x}");
                 assert_eq!(picks, widest() == "AVX-512");
             }
         }

@@ -65,10 +65,10 @@ impl Sum {
     }
 }
 
-/// The checksum after `old` became `new` (RFC 1624): right if it was right, as wrong as before if it was wrong.
+/// The checksum after `old` became `new`, of the same length and at an even offset of what is summed (RFC 1624): right if it was right, as wrong as before if it was wrong.
 #[must_use]
 #[inline]
-pub(crate) fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
+pub fn updated(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     Sum::from_folded(!checksum).replace(old, new).checksum()
 }
 

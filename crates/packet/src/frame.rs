@@ -69,6 +69,8 @@ pub struct FrameBody {
     pub queue: u32,
     /// The tunnel it came through or is to go through.
     pub tunnel: Tunnel,
+    /// Nanoseconds, as bytes: so the compiler puts them behind all that every packet needs, and nothing of that moves. Not reset with the others.
+    arrived: [u8; 8],
 }
 
 const _: () = assert!(size_of::<Frame>() == 8 && size_of::<FrameBody>() <= 128);
@@ -83,6 +85,7 @@ static NOTHING: FrameBody = FrameBody {
     eth_type: 0,
     queue: DEFAULT_QUEUE,
     tunnel: Tunnel::NONE,
+    arrived: [0; 8],
 };
 
 impl Deref for Frame {
@@ -184,6 +187,16 @@ impl FrameBody {
         self.queue = DEFAULT_QUEUE;
         self.eth_type = 0;
         self.tunnel = Tunnel::NONE;
+    }
+
+    /// When it came in, in nanoseconds of the clock that its port was given. Of frames of ports that do not say so it means nothing.
+    pub fn arrived(&self) -> u64 {
+        u64::from_ne_bytes(self.arrived)
+    }
+
+    /// States when it came in.
+    pub fn set_arrived(&mut self, nanoseconds: u64) {
+        self.arrived = nanoseconds.to_ne_bytes();
     }
 
     /// What its bytes begin with; an Ethernet header unless [`Frame::set_packet_type`] said otherwise.

@@ -7,6 +7,9 @@
 //! With `offload=off` each frame is finished in software as it comes in, so that every frame weir handles, counts and
 //! captures is one that a wire could carry.
 //!
+//! Asked to ([`Port::stamp_arrivals`]), it has the kernel say when each frame came: that is when its sender, or its card, handed it over, however long a
+//! sleeping engine took to look. The kernel begins some milliseconds after it is asked; frames of before count from when they are taken.
+//!
 //! With `outgoing=on` frames that the host itself sends by the interface are received, too: for looking at what passes, never for forwarding.
 //!
 //! With `qdisc=on` frames go through the queueing that the kernel has at the interface (`tc`): for rates that others set there. Otherwise they go straight to its
@@ -25,7 +28,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool, offload};
-use weir_units::Instant;
+use weir_units::{Clock as _, Epoch, Instant, SystemClock};
 
 /// Bytes the kernel may hold for weir before it drops frames: 10,000 small ones or 100 super-frames.
 const RECEIVE_BUFFER: i32 = 8 << 20;
@@ -52,6 +55,8 @@ pub struct AfPacket {
     /// The device was gone when the link was asked for. The socket tells only that it goes down, which may be long before.
     vanished: bool,
     held_down: Option<HeldDown>,
+    /// What times of arrival are told by, if they are.
+    stamps: Option<SystemClock>,
     _settings: Option<SwitchedOff>,
 }
 
@@ -86,7 +91,17 @@ impl AfPacket {
             missed: Cell::new(0),
             vanished: false,
             held_down: None,
+            stamps: None,
         })
+    }
+
+    /// Notes when the frames came that were just put into the batch.
+    #[cold]
+    fn stamp(clock: SystemClock, came_ns: Option<u64>, frames: &mut [Frame]) {
+        // The kernel's stamps are of the clock that may be set: what counts is how long ago that was.
+        let (wall_ns, now) = (Epoch::Wall.now_ns(), clock.now());
+        let age_ns = came_ns.map_or(0, |came| wall_ns.saturating_sub(came));
+        frames.iter_mut().for_each(|frame| frame.set_arrived(now.as_nanos().saturating_sub(age_ns)));
     }
 
     /// Puts a received frame into `batch`, or counts why not.
@@ -192,7 +207,11 @@ impl Port for AfPacket {
             Ok(count) => {
                 for slot in 0..count {
                     let received = self.slots.take(slot);
+                    let (came_ns, before) = (received.came_ns, batch.len());
                     self.accept(received, pool, batch);
+                    if let Some(clock) = self.stamps {
+                        AfPacket::stamp(clock, came_ns, &mut batch[before..]);
+                    }
                 }
                 Ok(())
             }
@@ -206,6 +225,16 @@ impl Port for AfPacket {
                 _ => self.check_device(),
             },
         }
+    }
+
+    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
+        let asked = socket::set(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32);
+        if let Err(error) = &asked {
+            tracing::warn!(port = self.info.spec, %error, "the kernel does not say when frames come: they count from when they are taken");
+        }
+        self.slots.are_stamped = asked.is_ok();
+        self.stamps = self.slots.are_stamped.then_some(clock);
+        self.slots.are_stamped
     }
 
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {

@@ -3,7 +3,7 @@
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
-use weir_units::{Bps, ByteSize, Instant};
+use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// How often frames are broken: probabilities in `0.0..=1.0`, each drawn alone. By default never.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -98,6 +98,10 @@ impl Port for Faulty {
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         self.pass(pool, frames.drain(..));
         self.port.transmit(now, pool, &mut self.held)
+    }
+
+    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
+        self.port.stamp_arrivals(clock)
     }
 
     fn arm(&mut self) -> Ready {

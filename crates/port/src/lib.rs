@@ -9,6 +9,7 @@ mod ethtool;
 pub mod event;
 pub mod fault;
 mod interface;
+pub mod kernel;
 pub mod link;
 pub mod memory;
 pub mod null;
@@ -23,6 +24,7 @@ pub mod tracer;
 pub mod traits;
 pub mod tunnel;
 mod unfinished;
+pub mod veth;
 mod virtio;
 pub mod wrap;
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex};
 use weir_packet::frame::{DEFAULT_QUEUE, MAX_FRAME};
 use weir_packet::{Frame, FramePool, Tunnel};
-use weir_units::Instant;
+use weir_units::{Clock as _, Epoch, Instant, SystemClock};
 
 /// Frames that a ring holds if nothing else is said: some milliseconds of small frames.
 pub const DEFAULT_CAPACITY: usize = 4096;
@@ -45,6 +45,8 @@ pub struct MemoryPort {
     wake: Arc<Wake>,
     peer_wake: Arc<Wake>,
     counters: Counters,
+    /// What to take off the machine's time for that of the clock by which frames are to say when they came, if they are.
+    stamps_offset_ns: Option<u64>,
 }
 
 /// How the writer of a ring wakes its reader.
@@ -54,11 +56,18 @@ struct Wake {
     event: EventFd,
     /// Whether the reader's end was taken out of service.
     is_down: AtomicBool,
+    /// Whether the reader wants to know when frames were sent.
+    wants_times: AtomicBool,
 }
 
 impl Wake {
     fn new() -> io::Result<Wake> {
-        Ok(Wake { asleep: AtomicBool::new(false), event: EventFd::new()?, is_down: AtomicBool::new(false) })
+        Ok(Wake {
+            asleep: AtomicBool::new(false),
+            event: EventFd::new()?,
+            is_down: AtomicBool::new(false),
+            wants_times: AtomicBool::new(false),
+        })
     }
 
     /// Wakes the reader if it sleeps. Called after the frames are in the ring: the fence orders them before the flag is
@@ -76,7 +85,8 @@ impl MemoryPort {
         let info = PortInfo { spec: String::new(), name: String::new(), mac: Default::default(), mtu: MTU };
         let (to_peer, from_peer) = rings;
         let (wake, peer_wake) = wakes;
-        MemoryPort { info, to_peer, from_peer, wake, peer_wake, counters: Counters::default() }.named(name)
+        let counters = Counters::default();
+        MemoryPort { info, to_peer, from_peer, wake, peer_wake, counters, stamps_offset_ns: None }.named(name)
     }
 
     /// The same end under another name, from which its Ethernet address is derived.
@@ -98,6 +108,13 @@ impl MemoryPort {
         let is_down = |wake: &Wake| wake.is_down.load(Ordering::Relaxed);
         !self.is_cut() && !is_down(&self.wake) && !is_down(&self.peer_wake)
     }
+}
+
+/// Notes when frames are sent, by the clock that every [`SystemClock`] counts by: the ends may have clocks of their own.
+#[cold]
+fn stamp(frames: &mut [Frame]) {
+    let now_ns = Epoch::Boot.now_ns();
+    frames.iter_mut().for_each(|frame| frame.set_arrived(now_ns));
 }
 
 /// Memory carries whatever fits a frame.
@@ -122,7 +139,19 @@ impl Port for MemoryPort {
         batch.extend(chunk);
         self.counters.rx_packets += count as u64;
         self.counters.rx_bytes += bytes_of(&batch[before..]);
+        if let Some(offset_ns) = self.stamps_offset_ns {
+            for frame in &mut batch[before..] {
+                let sent_ns = frame.arrived();
+                frame.set_arrived(sent_ns.saturating_sub(offset_ns));
+            }
+        }
         Ok(())
+    }
+
+    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
+        self.stamps_offset_ns = Some(Epoch::Boot.now_ns().saturating_sub(clock.now().as_nanos()));
+        self.wake.wants_times.store(true, Ordering::Relaxed);
+        true
     }
 
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
@@ -130,6 +159,9 @@ impl Port for MemoryPort {
             return Ok(());
         }
         let has_link = self.has_link();
+        if self.peer_wake.wants_times.load(Ordering::Relaxed) {
+            stamp(frames);
+        }
         for mut frame in frames.drain(..) {
             // Queues and tunnels are the sender's affair.
             frame.queue = DEFAULT_QUEUE;
@@ -253,6 +285,25 @@ mod tests {
         assert_eq!((a.counters().tx_packets, a.counters().tx_bytes), (3, 180));
         assert_eq!((b.counters().rx_packets, b.counters().rx_bytes), (3, 180));
         assert!(receive(&mut a, 8).is_empty());
+    }
+
+    #[test]
+    fn frames_say_when_they_were_sent_by_the_readers_clock() {
+        let (mut a, mut b) = pair(8).unwrap();
+        let clock = SystemClock::start();
+        assert!(b.stamp_arrivals(clock));
+        let before = clock.now().as_nanos();
+        send(&mut a, 2);
+        let after = clock.now().as_nanos();
+        // Nobody looks for a while.
+        while clock.now().as_nanos() < after + 5_000_000 {
+            std::thread::yield_now();
+        }
+        for frame in receive(&mut b, 8) {
+            let came = frame.arrived();
+            // One clock, read in two ways.
+            assert!(came + 100_000 > before && came < after + 100_000, "{came}, sent from {before} to {after}");
+        }
     }
 
     #[test]

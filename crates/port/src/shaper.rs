@@ -7,11 +7,13 @@
 //! frame of any length passes an idle link. A frame that is lost on the way has taken its time on the wire before that; it is counted, too: `tx_lost` or
 //! `rx_lost`.
 //!
-//! Super-frames ([`weir_packet::frame::Offload`]) count the bytes they have, not those of the segments they become.
+//! Super-frames ([`weir_packet::frame::Offload`]) count as the segments they become, each with headers of its own.
 //!
 //! A link with a [`LinkControl`] can be changed while frames pass, and taken away and put back as if it were pulled out.
 mod control;
 mod lateness;
+#[cfg(test)]
+mod rate_tests;
 
 pub use control::{LinkControl, Wanted};
 pub use lateness::Lateness;
@@ -24,7 +26,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use weir_packet::{Frame, FramePool};
 use weir_traffic::impair::{Dice, Jitter, Loss};
-use weir_units::{Bps, ByteSize, Instant};
+use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// Buffer of a link with a rate if nothing else is said.
 pub const DEFAULT_BUFFER: ByteSize = ByteSize(256_000);
@@ -64,6 +66,19 @@ pub struct Link {
     followed: Option<Followed>,
     /// Frames lost since it was not there.
     cut: Cut,
+    stamps: Stamps,
+}
+
+/// What frames that are received say of when they came.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Stamps {
+    /// Nobody asked.
+    #[default]
+    None,
+    /// When they arrive at this end of the link, to which they came when they were taken from the port.
+    Taken,
+    /// The same, to which they came when the port says.
+    Told,
 }
 
 /// Frames that a link lost since it was not there.
@@ -78,7 +93,8 @@ impl Link {
     /// Puts `egress` in front of what is transmitted to `port` and `ingress` behind what is received from it.
     pub fn new(port: Box<dyn Port>, egress: Shape, ingress: Shape) -> Link {
         let (egress, ingress) = (Wire::new(egress), Wire::new(ingress));
-        Link { port, egress, ingress, due: Vec::new(), followed: None, cut: Cut::default() }.seeded(0, 0)
+        let (cut, stamps) = (Cut::default(), Stamps::None);
+        Link { port, egress, ingress, due: Vec::new(), followed: None, cut, stamps }.seeded(0, 0)
     }
 
     /// Puts a link around `port` that does what `control` says, and tells there how late its frames were.
@@ -98,8 +114,12 @@ impl Link {
 
     /// Hands frames whose time has come to the port.
     fn flush(&mut self, now: Instant, pool: &mut FramePool) -> Result<(), PortError> {
-        self.egress.take_due(now, usize::MAX, &mut self.due, self.followed.as_ref().map(Followed::lateness));
-        if self.due.is_empty() { Ok(()) } else { self.port.transmit(now, pool, &mut self.due) }
+        let late = self.followed.as_ref().map(Followed::lateness);
+        match self.egress.take_due(now, usize::MAX, &mut self.due, late) {
+            // Whoever is behind it counts from when the last of them arrived, not from when somebody looked.
+            Some(arrived) => self.port.transmit(arrived, pool, &mut self.due),
+            None => Ok(()),
+        }
     }
 
     /// Takes over what was changed, if anything was. Whether the link is there.
@@ -140,6 +160,17 @@ impl Link {
         }
     }
 
+    /// Has what was received be on the link from when it came, not from when somebody looked.
+    #[cold]
+    fn send_as_they_came(&mut self, now: Instant, pool: &mut FramePool) {
+        let mut one = Vec::with_capacity(1);
+        for frame in self.due.drain(..) {
+            let came = Instant::from_nanos(frame.arrived()).min(now);
+            one.push(frame);
+            self.ingress.send(came, pool, &mut one);
+        }
+    }
+
     /// Loses frames that came in though the link is not there.
     fn lose_received(&mut self, pool: &mut FramePool) {
         self.cut.rx += self.due.len() as u64;
@@ -166,9 +197,18 @@ impl Port for Link {
         if !is_there {
             self.lose_received(pool);
         }
-        self.ingress.send(now, pool, &mut self.due);
+        match self.stamps {
+            Stamps::Told => self.send_as_they_came(now, pool),
+            _ => self.ingress.send(now, pool, &mut self.due),
+        }
         self.ingress.take_due(now, max, batch, self.followed.as_ref().map(Followed::lateness));
         Ok(())
+    }
+
+    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
+        self.stamps = if self.port.stamp_arrivals(clock) { Stamps::Told } else { Stamps::Taken };
+        self.ingress.are_stamped = true;
+        true
     }
 
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
@@ -257,6 +297,8 @@ struct Wire {
     gone_bytes: u64,
     /// When the latest of the frames whose order is kept arrives.
     last_arrival: Instant,
+    /// Whether frames are to say when they arrived.
+    are_stamped: bool,
     dice: Dice,
 }
 
@@ -282,6 +324,7 @@ impl Wire {
             lost: 0,
             gone_bytes: 0,
             last_arrival: Instant::ZERO,
+            are_stamped: false,
             dice: Dice::new(0, 0),
         }
     }
@@ -291,7 +334,8 @@ impl Wire {
         self.advance(now);
         for frame in frames.drain(..) {
             let bytes = frame.len() as u64;
-            let waits = self.free_at > now && self.waiting_bytes + bytes > self.buffer_bytes;
+            let on_wire = frame.wire_bytes();
+            let waits = self.free_at > now && self.waiting_bytes + on_wire > self.buffer_bytes;
             if waits || self.frames.len() >= MAX_FRAMES {
                 self.dropped += 1;
                 self.gone_bytes += bytes;
@@ -306,12 +350,12 @@ impl Wire {
 
     /// Sends a frame when the wire is free; gives it back if it will be lost on its way.
     fn push(&mut self, now: Instant, frame: Frame) -> Option<Frame> {
-        let bytes = frame.len() as u64;
+        let (bytes, on_wire) = (frame.len() as u64, frame.wire_bytes());
         let begins = self.free_at.max(now);
-        self.free_at = begins + self.shape.rate.map_or(Duration::ZERO, |rate| rate.time_of(bytes));
+        self.free_at = begins + self.shape.rate.map_or(Duration::ZERO, |rate| rate.time_of(on_wire));
         if begins > now {
-            self.waiting_bytes += bytes;
-            self.waiting.push_back((begins, bytes));
+            self.waiting_bytes += on_wire;
+            self.waiting.push_back((begins, on_wire));
         }
         if self.shape.loss.is_some_and(|loss| self.dice.loses(loss)) {
             return Some(frame);
@@ -389,21 +433,30 @@ impl Wire {
         lost
     }
 
-    /// Appends at most `max` frames that have arrived by `now`.
-    fn take_due(&mut self, now: Instant, max: usize, into: &mut Vec<Frame>, late: Option<&Lateness>) {
+    /// Appends at most `max` frames that have arrived by `now`; when the last of them did.
+    fn take_due(
+        &mut self,
+        now: Instant,
+        max: usize,
+        into: &mut Vec<Frame>,
+        late: Option<&Lateness>,
+    ) -> Option<Instant> {
         self.advance(now);
         let late = late.filter(|_| !self.shape.is_none());
+        let mut last = None;
         for _ in 0..max {
-            if self.next_due().is_none_or(|due| due > now) {
-                return;
+            let Some(mut arrived) = self.frames.pop_front_if(|next| next.arrives <= now) else { break };
+            last = Some(arrived.arrives);
+            if self.are_stamped {
+                arrived.frame.set_arrived(arrived.arrives.as_nanos());
             }
-            let Some(arrived) = self.frames.pop_front() else { return };
             self.held_bytes -= arrived.frame.len() as u64;
             if let Some(late) = late {
                 late.note(now.since(arrived.arrives));
             }
             into.push(arrived.frame);
         }
+        last
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -416,6 +469,7 @@ mod tests {
     use super::*;
     use crate::memory::{self, MemoryPort};
     use weir_traffic::impair::JitterLaw;
+    use weir_units::Clock as _;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -504,6 +558,24 @@ mod tests {
         assert_eq!(link.counters().rx_missed, 1);
         assert_eq!(receive(&mut link, 2 * MS), 2);
         assert_eq!((link.counters().rx_packets, link.counters().rx_bytes), (2, 2000));
+    }
+
+    #[test]
+    fn frames_say_when_they_arrived_however_late_they_are_taken() {
+        let clock = SystemClock::start();
+        let (mut link, mut far) = link(Shape::default(), Shape { delay: 2 * MS, ..Shape::default() });
+        assert!(link.stamp_arrivals(clock));
+        let before = clock.now();
+        far.transmit(before, &mut FramePool::default(), &mut frames(1, 100)).unwrap();
+        let after = clock.now();
+        while clock.now() < after + 3 * MS {
+            std::thread::yield_now();
+        }
+        let mut batch = Vec::new();
+        link.receive(clock.now(), &mut FramePool::default(), &mut batch, 8).unwrap();
+        let came = Instant::from_nanos(batch[0].arrived());
+        // One clock, read in two ways.
+        assert!(came + MS / 10 > before + 2 * MS && came < after + 2 * MS + MS / 10, "{came:?}, sent at {before:?}");
     }
 
     #[test]

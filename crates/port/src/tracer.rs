@@ -3,7 +3,7 @@ use crate::pcap::Writer;
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool};
-use weir_units::{Bps, ByteSize, Instant};
+use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// A port that is recorded.
 pub struct Tracer {
@@ -52,6 +52,10 @@ impl Port for Tracer {
         self.port.receive(now, pool, batch, max)?;
         self.record(now, "received", &batch[before..]);
         Ok(())
+    }
+
+    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
+        self.port.stamp_arrivals(clock)
     }
 
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {

@@ -2,7 +2,7 @@
 use crate::queues::Queues;
 use std::os::fd::BorrowedFd;
 use weir_packet::{Frame, FramePool, MacAddr};
-use weir_units::{Bps, ByteSize, Instant};
+use weir_units::{Bps, ByteSize, Instant, SystemClock};
 
 /// A place where frames come in and go out, driven by one thread, never blocking.
 pub trait Port: Send {
@@ -45,6 +45,12 @@ pub trait Port: Send {
     /// that hold frames back: shapers, delays, replays.
     fn next_wake(&self) -> Option<Instant> {
         None
+    }
+
+    /// Has the frames that are received from now on say when they came (`arrived`), in nanoseconds of `clock`, rather than when they were taken; whether
+    /// the port can know. What it costs is for ports that were asked alone.
+    fn stamp_arrivals(&mut self, _clock: SystemClock) -> bool {
+        false
     }
 
     /// Whether it carries packets without Ethernet header, as some tunnels do.

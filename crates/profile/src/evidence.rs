@@ -1,5 +1,5 @@
-//! What a parameter's value rests on. Any value of a profile may be written alone, or as `{ value = .., interval = [.., ..], r2 = .., samples = ..,
-//! note = ".." }`; laws have these keys beside their own. They are taken out before the rest is read, so that values have one form.
+//! What a parameter's value rests on. Any value of a profile may be written alone, or as `{ value = .., interval = [.., ..], r2 = .., residual = ..,
+//! samples = .., note = ".." }`; laws have these keys beside their own. They are taken out before the rest is read, so that values have one form.
 use crate::check::{Checked, Problem};
 use crate::number::Quantity;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Keys of a value's evidence.
-const KEYS: [&str; 4] = ["interval", "r2", "samples", "note"];
+const KEYS: [&str; 5] = ["interval", "r2", "residual", "samples", "note"];
 /// Tables in tables at most.
 const MAX_DEPTH: usize = 16;
 
@@ -22,6 +22,10 @@ pub struct Evidence {
     /// Share of the variance that the fit explains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r2: Option<f64>,
+    /// How far half of what was measured is from the fit at most, as a share of it. It tells a law that is constant, which explains no variance, from one that explains
+    /// nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub residual: Option<f64>,
     /// Samples behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
@@ -34,6 +38,7 @@ pub struct Evidence {
 struct Written {
     interval: Option<Spanned<[Quantity; 2]>>,
     r2: Option<Spanned<f64>>,
+    residual: Option<Spanned<f64>>,
     samples: Option<Spanned<u64>>,
     note: Option<Spanned<String>>,
 }
@@ -114,6 +119,11 @@ impl Written {
         if let Some(r2) = self.r2.as_ref().filter(|r2| !(r2.as_ref().is_finite() && *r2.as_ref() <= 1.0)) {
             return wrong(r2.span(), format!("r2: found {}, expected at most 1", r2.as_ref()));
         }
+        if let Some(wide) =
+            self.residual.as_ref().filter(|share| !(share.as_ref().is_finite() && *share.as_ref() >= 0.0))
+        {
+            return wrong(wide.span(), format!("residual: found {}, expected a share, 0 or more", wide.as_ref()));
+        }
         if let Some(none) = self.samples.as_ref().filter(|samples| *samples.as_ref() == 0) {
             return wrong(none.span(), "samples: found 0, expected 1 or more, or no `samples`".to_owned());
         }
@@ -123,6 +133,7 @@ impl Written {
         Ok(Evidence {
             interval: self.interval.map(|interval| interval.into_inner().map(|end| end.0)),
             r2: self.r2.map(Spanned::into_inner),
+            residual: self.residual.map(Spanned::into_inner),
             samples: self.samples.map(Spanned::into_inner),
             note: self.note.map(Spanned::into_inner),
         })

@@ -181,6 +181,9 @@ impl List<'_> {
         self.seconds(format!("{key}.shift"), level.costs.shift_s);
         self.seconds(format!("{key}.search"), level.costs.search_s);
         self.seconds(format!("{key}.write"), level.costs.write_s);
+        if let Some(delete_s) = level.costs.delete_s {
+            self.seconds(format!("{key}.delete"), delete_s);
+        }
         if let Some(forwarding) = forwarding {
             self.forwarding(&format!("{key}.forward"), forwarding);
         }

@@ -84,7 +84,8 @@ fn slow_level(level: &mut Level, factor: f64) {
     let overheads =
         [&mut costs.add.single, &mut costs.add.several, &mut costs.modify.single, &mut costs.modify.several];
     overheads.into_iter().for_each(|overhead| overhead.per_entry_s *= factor);
-    [&mut costs.shift_s, &mut costs.search_s, &mut costs.write_s].into_iter().for_each(|cost| *cost *= factor);
+    let others = [&mut costs.shift_s, &mut costs.search_s, &mut costs.write_s];
+    others.into_iter().chain(&mut costs.delete_s).for_each(|cost| *cost *= factor);
 }
 
 fn slow_forwarding(forwarding: &mut LevelForwarding, factor: f64) {

@@ -51,10 +51,12 @@ fn list(items: impl IntoIterator<Item = String>) -> String {
 /// What a value rests on, as keys beside it.
 fn keys(evidence: &Evidence, is_time: bool) -> Vec<String> {
     let end = |end: f64| if is_time { time(end) } else { number(end) };
-    let Evidence { interval, r2, samples, note } = evidence;
+    let Evidence { interval, r2, residual, samples, note } = evidence;
+    let rounded = |share: f64| number((share * 1e6).round() / 1e6);
     [
         interval.map(|ends| format!("interval = {}", list(ends.map(end)))),
-        r2.map(|r2| format!("r2 = {}", number((r2 * 1e6).round() / 1e6))),
+        r2.map(|r2| format!("r2 = {}", rounded(r2))),
+        residual.map(|residual| format!("residual = {}", rounded(residual))),
         samples.map(|samples| format!("samples = {samples}")),
         note.as_ref().map(|note| format!("note = {}", quoted(note))),
     ]
@@ -145,6 +147,10 @@ impl Writer<'_> {
         for (name, seconds) in [("shift", costs.shift_s), ("search", costs.search_s), ("write", costs.write_s)] {
             let value = self.seconds(&format!("{key}.{name}"), seconds);
             self.line(name, &value);
+        }
+        if let Some(seconds) = costs.delete_s {
+            let value = self.seconds(&format!("{key}.delete"), seconds);
+            self.line("delete", &value);
         }
         self.overheads(&key, "add", &costs.add);
         self.overheads(&key, "modify", &costs.modify);

@@ -59,6 +59,23 @@ fn a_profile_has_values_and_what_they_rest_on() {
 }
 
 #[test]
+fn deleting_has_a_time_of_its_own_and_fits_say_how_far_they_are_off() {
+    let write = "write = { value = \"1ms\", r2 = 0.0, residual = 0.04, samples = 9 }\ndelete = \"2ms\"";
+    let profile = parse(&MEASURED.replacen("write = \"1ms\"", write, 1)).unwrap();
+    let costs =
+        |profile: &Profile| profile.tables.as_ref().unwrap().levels.iter().map(|level| level.costs).collect::<Vec<_>>();
+    assert_eq!(costs(&profile)[0].delete_s, Some(2e-3));
+    assert_eq!((costs(&profile)[1].delete_s, costs(&profile)[1].deleted_s()), (None, 0.0), "as long as writing");
+    let again = parse(&profile.to_toml()).unwrap();
+    assert_eq!((costs(&again), &again.evidence), (costs(&profile), &profile.evidence));
+    assert_eq!(again.evidence["level1.write"].residual, Some(0.04));
+    assert_eq!(profile.parameters().iter().filter(|one| one.key.ends_with(".delete")).count(), 1);
+    assert_eq!(costs(&profile.slowed(2.0).unwrap())[0].delete_s, Some(4e-3));
+    let error = parse(&MEASURED.replacen("r2 = 0.98", "residual = -0.1", 1)).unwrap_err();
+    assert!(error.starts_with("p.toml:14: level1.add.single.per_entry: residual: found -0.1"), "{error}");
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_line() {
     for (line, by, said) in [
         ("write = \"1ms\"", "write = \"-1ms\"", "p.toml:17: found `-1ms`, expected a time"),

@@ -1,11 +1,14 @@
 //! The switch on the bench: what was put into it, what is known of its levels, and how long it takes until packets show that commands were carried out.
 mod burst;
+mod learning;
 mod ports;
 mod probing;
+mod series;
 
 pub(crate) use burst::{Outcome, Sign, Watch};
 pub(crate) use ports::packet_out;
 pub(crate) use probing::Planned;
+pub use series::Became;
 
 use crate::device::{Device, Seen};
 use crate::rules::{Rule, delete_group};
@@ -14,6 +17,7 @@ use crate::{ProfilerError, Settings};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_model::switch::device::SwitchModel;
+use weir_model::switch::policy::{Attribute, Rank};
 use weir_openflow::model::{FlowMod, PortNo};
 use weir_openflow::{Body, Message};
 use weir_timing::Tables;
@@ -22,6 +26,8 @@ use weir_units::Instant;
 /// Commands that are sent at once while entries are put in that nobody measures.
 const FILL: usize = 64;
 
+/// How long a switch may take at most to delete what a measurement that ended early left in it.
+const LEAVING: Duration = Duration::from_secs(10);
 /// Packets are late from here on.
 const LATE: Duration = Duration::from_micros(500);
 
@@ -115,6 +121,12 @@ impl<'a> Bench<'a> {
         self.tables.as_ref()
     }
 
+    /// Whether packets decide which entries go to the next level: what is watched then changes what happens.
+    pub(crate) fn packets_decide(&self) -> bool {
+        let by_packets = |rank: &Rank| matches!(rank.attribute, Attribute::Used | Attribute::Traffic);
+        self.model.as_ref().is_some_and(|model| model.levels.len() > 1 && model.policy.0.iter().any(by_packets))
+    }
+
     pub(crate) fn model(&self) -> Option<&SwitchModel> {
         self.model.as_ref()
     }
@@ -179,8 +191,10 @@ impl<'a> Bench<'a> {
         let together = u32::try_from(changes.len()).unwrap_or(u32::MAX);
         let most = self.model.as_ref().map_or(1, |model| model.batching.most);
         let mut terms = Terms::burst(most > 1 && together < most);
+        // Where commands are carried out one by one, all of them are alone.
+        let batch = if most > 1 { together } else { 1 };
         for change in changes {
-            self.account_one(change, together, &mut terms);
+            self.account_one(change, batch, &mut terms);
         }
         terms
     }
@@ -233,6 +247,10 @@ impl<'a> Bench<'a> {
 
     /// Puts entries in; how many of them the switch took before it said that it is full.
     pub(crate) fn fill(&mut self, rules: &[Rule]) -> Result<usize, ProfilerError> {
+        if !self.has_channel() {
+            self.learn(rules)?;
+            return Ok(rules.len());
+        }
         let mut taken = 0;
         for chunk in rules.chunks(FILL) {
             let changes: Vec<Change> = chunk.iter().copied().map(Change::Add).collect();
@@ -266,6 +284,10 @@ impl<'a> Bench<'a> {
 
     /// Deletes all entries, whosever they are.
     pub(crate) fn clear(&mut self) -> Result<(), ProfilerError> {
+        if !self.has_channel() {
+            self.rules.clear();
+            return Ok(());
+        }
         let before = self.rules.values().next_back().map(|(rule, _)| *rule);
         let delete = self.message(Body::FlowMod(FlowMod::delete_all()));
         self.device.send(&[delete])?;
@@ -276,6 +298,25 @@ impl<'a> Bench<'a> {
         self.rules.clear();
         self.tables = self.model.clone().map(Tables::new);
         Ok(())
+    }
+
+    /// Leaves no entries behind, whatever ended the measurement: tells the switch to delete them, and waits a while for it to say that it has.
+    pub(crate) fn leave(&mut self) {
+        let delete = self.message(Body::FlowMod(FlowMod::delete_all()));
+        let barrier = self.message(Body::BarrierRequest);
+        let xid = barrier.xid;
+        if !self.has_channel() || self.device.send(&[delete, barrier]).is_err() {
+            return;
+        }
+        let until = self.device.now() + LEAVING.min(self.settings.patience);
+        while self.device.now() < until {
+            match self.device.wait(until) {
+                Ok(Some(Seen::Message { message, .. })) if message.xid == xid => return,
+                Ok(_) => {}
+                // There is nobody left to tell.
+                Err(_) => return,
+            }
+        }
     }
 
     /// Sends a barrier request; how long its answer takes.

@@ -16,6 +16,8 @@ const DELETED: u32 = 200;
 const LOWEST: u16 = 501;
 const HIGHEST: u16 = 65_000;
 const MIDDLE: u16 = 32_000;
+/// Places in each level up to which entries are measured at least.
+const PLACES: u64 = 3;
 
 /// What was timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -128,6 +130,26 @@ pub(crate) fn measure<'a>(
     (measuring.timed, ended)
 }
 
+/// Numbers of entries in rising order: those of the grid that `least` more have room beside, and for each level that fewer than [`PLACES`] of them fill to somewhere,
+/// that many more, up to `most`.
+fn beside(grid: &[u32], sizes: &[Option<u64>], least: u64, room: u64, most: u64) -> Vec<u32> {
+    let mut entries: BTreeSet<u64> = grid
+        .iter()
+        .map(|entries| u64::from(*entries))
+        .filter(|entries| entries.saturating_add(least) <= room)
+        .collect();
+    let mut from = 0_u64;
+    for size in sizes {
+        let end = size.map_or(most, |size| from.saturating_add(size)).min(most);
+        let places = end.saturating_sub(from).saturating_sub(least);
+        if places > 0 && (entries.range(from + 1..=from + places).count() as u64) < PLACES {
+            entries.extend((1..=PLACES).map(|part| from + places * part / PLACES).filter(|entries| *entries > from));
+        }
+        from = end;
+    }
+    entries.into_iter().filter_map(|entries| u32::try_from(entries).ok()).collect()
+}
+
 impl Case {
     fn of(timed: &Timed) -> Case {
         Case {
@@ -143,12 +165,10 @@ impl Case {
 impl Measuring<'_, '_> {
     fn all(&mut self) -> Result<(), ProfilerError> {
         let grid = self.grid;
-        let largest = grid.batches.last().copied().unwrap_or(1);
-        let entries: Vec<u32> =
-            grid.entries.iter().copied().filter(|entries| u64::from(entries + largest) <= self.room).collect();
-        let each = grid.runs as usize * (3 * grid.batches.len());
-        let deletions = grid.deletions.len() * grid.runs as usize;
-        self.progress.expect(grid.priorities.len() * (entries.len() * each + deletions));
+        let entries = self.beside();
+        let bursts: usize = entries.iter().map(|entries| 3 * self.batches(*entries).count()).sum();
+        let each = grid.runs as usize;
+        self.progress.expect(grid.priorities.len() * each * (bursts + grid.deletions.len()));
         for priorities in &grid.priorities {
             self.bench.clear()?;
             self.deletions(*priorities)?;
@@ -158,6 +178,21 @@ impl Measuring<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Bursts that there is room for beside so many entries.
+    fn batches(&self, entries: u32) -> impl Iterator<Item = u32> {
+        let room = self.room;
+        self.grid.batches.iter().copied().filter(move |batch| u64::from(entries) + u64::from(*batch) <= room)
+    }
+
+    /// Entries of the grid that there is room beside, and some more in levels that have few of these: each level is to show what it costs.
+    fn beside(&self) -> Vec<u32> {
+        let least = self.grid.batches.first().copied().unwrap_or(1).into();
+        let most = self.room.min(self.grid.entries_max.into());
+        let sizes =
+            self.bench.model().map_or(Vec::new(), |model| model.levels.iter().map(|level| level.size).collect());
+        beside(&self.grid.entries, &sizes, least, self.room, most)
     }
 
     /// One command deletes so many entries.
@@ -200,7 +235,8 @@ impl Measuring<'_, '_> {
     /// All commands beside so many entries.
     fn with_entries(&mut self, priorities: Priorities, entries: u32) -> Result<(), ProfilerError> {
         let grid = self.grid;
-        let wanted = grid.batches.iter().flat_map(|batch| {
+        let batches: Vec<u32> = self.batches(entries).collect();
+        let wanted = batches.iter().flat_map(|batch| {
             (0..grid.runs).flat_map(move |run| {
                 [Command::Modify, Command::Add, Command::Delete].map(|command| Case {
                     command,
@@ -216,7 +252,7 @@ impl Measuring<'_, '_> {
             return Ok(());
         }
         self.there(priorities, entries)?;
-        for batch in &grid.batches {
+        for batch in &batches {
             for run in 0..grid.runs {
                 let name = priorities.name();
                 self.bench.during = format!("{batch} commands beside {entries} entries, priorities {name}");
@@ -279,9 +315,12 @@ impl Measuring<'_, '_> {
             self.next = (self.next + 1) % GROUP_ENTRIES;
         }
         let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
+        // Where packets decide who goes, those of one entry of the burst must not decide about the next: only the last is watched.
+        let first_watched = if self.bench.packets_decide() { rules.len().saturating_sub(1) } else { 0 };
         let watches: Vec<Watch> = rules
             .iter()
             .enumerate()
+            .skip(first_watched)
             .map(|(command, rule)| Watch { command, rule: *rule, sign: Sign::Leaves(1) })
             .collect();
         let outcome = self.bench.burst(&changes, &[], &watches)?;
@@ -334,5 +373,25 @@ impl Measuring<'_, '_> {
             self.timed.push(timed);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_has_places_in_it() {
+        let grid = [1, 10, 20, 40];
+        assert_eq!(beside(&grid, &[None], 1, u64::MAX, 1000), [1, 10, 20, 40], "the grid has enough");
+        let two = beside(&grid, &[Some(30), Some(60)], 1, 90, 90);
+        assert_eq!(
+            two,
+            [1, 10, 20, 40, 49, 69, 89],
+            "one of the second level was too few; one more has room beside the last"
+        );
+        assert_eq!(beside(&grid, &[Some(30), None], 2, u64::MAX, 64), [1, 10, 20, 40, 51, 62]);
+        assert_eq!(beside(&grid, &[Some(2)], 1, 2, 2), [1]);
+        assert_eq!(beside(&grid, &[Some(0), Some(3)], 1, 3, 3), [1, 2]);
     }
 }

@@ -60,7 +60,7 @@ pub struct Throughput {
     pub delays_s: Vec<(f64, f64)>,
 }
 
-/// Measures all levels but for cases that were measured before.
+/// Measures all levels but for cases that were measured before; `made` is what there is, also if it ends before its time.
 pub(crate) fn measure(
     bench: &mut Bench<'_>,
     grid: &Grid,
@@ -68,14 +68,15 @@ pub(crate) fn measure(
     delays_s: &[f64],
     store: &mut Store,
     progress: &mut Progress<'_>,
-) -> Result<Vec<LevelDelays>, ProfilerError> {
+    made: &mut Vec<LevelDelays>,
+) -> Result<(), ProfilerError> {
     let mut rows = store.delays()?;
-    let mut made = Vec::new();
     progress.expect(sizes.len() * (grid.bytes.len() + grid.gaps_us.len() + 6));
     for (level, size) in sizes.iter().enumerate() {
         let room = size.unwrap_or(u64::MAX);
         let above: u64 = sizes[..level].iter().flatten().sum();
         let delay_us = delays_s.get(level).copied().unwrap_or(0.0) * 1e6;
+        let kind = if bench.has_channel() { MatchKind::L2L3 } else { MatchKind::L2 };
         let mut measuring = Level {
             bench,
             grid,
@@ -85,13 +86,14 @@ pub(crate) fn measure(
             level,
             above,
             room,
-            base: base(level, room, delay_us),
+            base: Case { kind, ..base(level, room, delay_us) },
         };
-        measuring.all()?;
+        let ended = measuring.all();
         let base = measuring.base;
         made.push(LevelDelays { base, rows: rows.clone() });
+        ended?;
     }
-    Ok(made)
+    Ok(())
 }
 
 /// Packets that come faster than a level forwards would wait for each other.
@@ -167,10 +169,10 @@ impl Level<'_, '_, '_> {
         let are = self.bench.entries();
         if are < wanted {
             self.bench.during = format!("adding {} entries", wanted - are);
-            let rules: Vec<Rule> = (are..wanted).map(rule).collect();
+            let rules: Vec<Rule> = (are..wanted).map(|at| rule(self.bench, at)).collect();
             self.bench.fill(&rules)?;
         }
-        Ok(())
+        self.bench.refresh()
     }
 
     /// Some entries of the level; none if it has none of that kind.
@@ -214,9 +216,10 @@ impl Level<'_, '_, '_> {
     }
 }
 
-fn rule(at: usize) -> Rule {
-    let at = u32::try_from(at).unwrap_or(u32::MAX);
-    Rule { number: number(GROUP, at), priority: PRIORITY, kind: MatchKind::ALL[at as usize % 3] }
+/// A device that learns looks at Ethernet addresses alone; entries are of all kinds.
+fn rule(bench: &Bench<'_>, at: usize) -> Rule {
+    let kind = if bench.has_channel() { MatchKind::ALL[at % 3] } else { MatchKind::L2 };
+    Rule { number: number(GROUP, u32::try_from(at).unwrap_or(u32::MAX)), priority: PRIORITY, kind }
 }
 
 /// Searches the highest rate without loss, for the shortest and the longest packets.
@@ -233,7 +236,7 @@ pub(crate) fn throughput(
     lengths.dedup();
     progress.expect(lengths.len() * (TRIALS + REPETITIONS + 2) as usize);
     bench.clear()?;
-    let rules: Vec<Rule> = (0..TESTED).map(rule).collect();
+    let rules: Vec<Rule> = (0..TESTED).map(|at| rule(bench, at)).collect();
     bench.fill(&rules)?;
     let before = store.trials()?;
     lengths
@@ -329,6 +332,7 @@ impl Search<'_, '_, '_> {
         let gap = Duration::from_secs_f64(1.0 / rate.max(1e-3));
         let planned: Vec<Planned> =
             (0..count).map(|at| Planned { rule: self.rules[at % self.rules.len()], bytes: self.bytes, gap }).collect();
+        self.bench.refresh()?;
         let started = self.bench.device.now();
         let (delays, last) = self.bench.offered(&planned)?;
         let sending_s = last.since(started).as_secs_f64().max(1e-9);

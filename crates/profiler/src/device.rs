@@ -11,8 +11,8 @@ pub trait Device {
     /// How many interfaces lead to its ports.
     fn interfaces(&self) -> usize;
 
-    /// The version that its control channel speaks.
-    fn version(&self) -> Version;
+    /// The version that its control channel speaks; none if it has no channel: then its data plane alone can be measured.
+    fn version(&self) -> Option<Version>;
 
     /// Sends messages at once, in one piece.
     ///

@@ -58,6 +58,9 @@ pub enum ProfilerError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The control channel cannot be used.
+    #[error(transparent)]
+    Client(weir_client::ClientError),
     /// An interface cannot be used.
     #[error(transparent)]
     Port(#[from] weir_port::PortError),
@@ -72,7 +75,26 @@ pub enum ProfilerError {
     Profile(#[from] weir_profile::ProfileError),
 }
 
+impl From<weir_client::ClientError> for ProfilerError {
+    fn from(error: weir_client::ClientError) -> ProfilerError {
+        use weir_client::ClientError::{Ended, Unreachable};
+        match error {
+            Unreachable { target, problem } => ProfilerError::Channel { target, problem },
+            Ended { reason } => ProfilerError::Ended { during: "measuring".to_owned(), reason },
+            other => ProfilerError::Client(other),
+        }
+    }
+}
+
 impl ProfilerError {
+    /// The same, with what was being measured when the channel ended.
+    pub(crate) fn while_doing(self, what: &str) -> ProfilerError {
+        match self {
+            ProfilerError::Ended { reason, .. } => ProfilerError::Ended { during: what.to_owned(), reason },
+            other => other,
+        }
+    }
+
     pub(crate) fn wrong(what: impl ToString, found: impl ToString, expected: impl ToString) -> ProfilerError {
         ProfilerError::Wrong { what: what.to_string(), found: found.to_string(), expected: expected.to_string() }
     }

@@ -17,6 +17,8 @@ const SHARE: f64 = 0.02;
 const LOOKS: usize = 5;
 /// How far the sizes of two looks may be apart, as a share of the entries.
 const ALIKE: f64 = 0.02;
+/// Packets that a single entry is asked with at most, where more than one level shows.
+const ALONE_MOST: usize = 500;
 /// The share of entries whose packets may be lost.
 const LOST_MOST: f64 = 0.02;
 /// Priority of entries that are all alike.
@@ -46,6 +48,21 @@ pub struct Sizes {
 }
 
 impl Sizes {
+    /// One table without end, of which nothing else is known.
+    pub(crate) fn unknown() -> Sizes {
+        Sizes {
+            sizes: vec![None],
+            intervals: vec![None],
+            counted: Vec::new(),
+            boundaries_s: Vec::new(),
+            delays_s: Vec::new(),
+            entries: 0,
+            is_full: false,
+            confirmed: true,
+            notes: Vec::new(),
+        }
+    }
+
     /// The level of an entry whose packet took so long, from 0.
     pub fn level(&self, delay_s: f64) -> usize {
         self.boundaries_s.iter().filter(|boundary| delay_s > **boundary).count()
@@ -80,9 +97,43 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
             store.write(&Row::Probe { run, entry: at as u64, delay_s: *delay })?;
         }
     }
-    let found = agreed(&looks, taken, is_full)?;
+    let mut found = agreed(&looks, taken, is_full)?;
+    if found.sizes.len() > 1 {
+        let delays = alone(bench, taken.min(ALONE_MOST), spacing)?;
+        without_noise(&mut found, &delays);
+    }
     bench.knows_forwarding(&found.delays_s);
     Ok(found)
+}
+
+/// Delays of so many packets that a single entry forwards: what is slow then is so for reasons that have nothing to do with levels.
+fn alone(bench: &mut Bench<'_>, packets: usize, spacing: Duration) -> Result<Vec<f64>, ProfilerError> {
+    bench.during = "probing a single entry".to_owned();
+    bench.clear()?;
+    bench.fill(&[alike(0)])?;
+    let planned = vec![Planned { rule: alike(0), bytes: SHORTEST, gap: spacing }; packets];
+    Ok(bench.one_by_one(&planned)?.into_iter().flatten().collect())
+}
+
+/// Takes two levels for one where a single entry's packets are the slower one's half as often as all entries' are.
+fn without_noise(found: &mut Sizes, alone: &[f64]) {
+    let all: usize = found.counted.iter().sum();
+    let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
+    for at in (0..found.boundaries_s.len()).rev() {
+        let slower = share(found.counted[at + 1..].iter().sum(), all);
+        let slower_alone = share(alone.iter().filter(|delay| **delay > found.boundaries_s[at]).count(), alone.len());
+        if slower_alone < slower / 2.0 {
+            continue;
+        }
+        found.boundaries_s.remove(at);
+        found.delays_s.remove(at + 1);
+        found.counted[at] += found.counted.remove(at + 1);
+        let (size, interval) = (found.sizes.remove(at + 1), found.intervals.remove(at + 1));
+        found.sizes[at] = found.sizes[at].zip(size).map(|(one, other)| one + other);
+        found.intervals[at] =
+            found.intervals[at].zip(interval).map(|(one, other)| [one[0] + other[0], one[1] + other[1]]);
+        found.notes.push(format!("{:.0} % of a single entry's packets are slow, too: no level", slower_alone * 100.0));
+    }
 }
 
 /// Whether two looks at the same entries say the same.
@@ -165,21 +216,26 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
 
 /// Groups that are far enough from each other and large enough: sizes and centres.
 fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
-    let mut merged: Vec<(usize, f64)> = Vec::new();
-    for (size, centre) in groups.sizes.iter().zip(&groups.centres) {
-        let is_small = (*size as f64) < SHARE * all as f64;
-        match merged.last_mut() {
-            // Few packets that took long do not make a level slower.
-            Some(last) if is_small => last.0 += size,
-            Some(last) if *centre < last.1 * APART => {
+    let mut far: Vec<(usize, f64)> = Vec::new();
+    for (size, centre) in groups.sizes.iter().copied().zip(groups.centres.iter().copied()) {
+        match far.last_mut() {
+            Some(last) if centre < last.1 * APART => {
                 let together = last.0 + size;
-                last.1 = ((last.1.ln() * last.0 as f64 + centre.ln() * *size as f64) / together as f64).exp();
+                last.1 = ((last.1.ln() * last.0 as f64 + centre.ln() * size as f64) / together as f64).exp();
                 last.0 = together;
             }
-            _ => merged.push((*size, *centre)),
+            _ => far.push((size, centre)),
         }
     }
-    merged
+    let mut large: Vec<(usize, f64)> = Vec::new();
+    for (size, centre) in far {
+        match large.last_mut() {
+            // Few packets that took long do not make a level slower.
+            Some(last) if (size as f64) < SHARE * all as f64 => last.0 += size,
+            _ => large.push((size, centre)),
+        }
+    }
+    large
 }
 
 #[cfg(test)]
@@ -206,6 +262,17 @@ mod tests {
     }
 
     #[test]
+    fn a_few_packets_of_a_level_that_are_a_little_faster_are_its_own() {
+        let delay = |at: usize| match at {
+            0..63 => 5.991e-6 + 1e-9 * (at % 2) as f64,
+            63..70 => 22.945e-6,
+            _ => 22.946e-6,
+        };
+        let sizes = infer(&(0..700).map(|at| Some(delay(at))).collect::<Vec<_>>(), 700, true).unwrap();
+        assert_eq!(sizes.sizes, [Some(63), Some(637)]);
+    }
+
+    #[test]
     fn single_packets_that_are_late_are_no_level() {
         let look = |late: &dyn Fn(usize) -> bool| -> Vec<Option<f64>> {
             (0..300).map(|at| Some(if late(at) { 3e-3 } else { 4e-5 + 1e-8 * (at % 7) as f64 })).collect()
@@ -219,6 +286,27 @@ mod tests {
         assert!(are_alike(&slow, &slow, 300, false).unwrap());
         let sizes = agreed(&[slow.clone(), slow], 300, false).unwrap();
         assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(270), None], true), "the same both times");
+    }
+
+    #[test]
+    fn what_is_slow_with_a_single_entry_is_no_level() {
+        let delays: Vec<Option<f64>> = (0..300).map(|at| Some([20e-6, 90e-6, 900e-6][at % 3])).collect();
+        let of = |shares: [usize; 3]| -> Vec<f64> {
+            let times = [20e-6, 90e-6, 900e-6].into_iter().zip(shares);
+            times.flat_map(|(time, count)| std::iter::repeat_n(time, count)).collect()
+        };
+        let levels = |shares, is_full| {
+            let mut found = infer(&delays, 300, is_full).unwrap();
+            without_noise(&mut found, &of(shares));
+            assert_eq!(found.boundaries_s.len() + 1, found.sizes.len());
+            assert_eq!((found.delays_s.len(), found.intervals.len()), (found.sizes.len(), found.sizes.len()));
+            found.sizes
+        };
+        assert_eq!(levels([100, 0, 0], true), [Some(100), Some(100), Some(100)]);
+        assert_eq!(levels([97, 3, 0], true), [Some(100), Some(100), Some(100)]);
+        assert_eq!(levels([60, 40, 0], true), [Some(200), Some(100)]);
+        assert_eq!(levels([80, 0, 20], false), [Some(100), None]);
+        assert_eq!(levels([30, 30, 40], true), [Some(300)]);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Measures how a switch behaves in time, and fits a profile to it.
 //!
 //! The switch is reached by its OpenFlow channel and by interfaces that lead to its ports; both are behind one trait ([`Device`]), so that the same measuring runs on a
-//! live switch and on one in virtual time whose profile is known ([`VirtualSwitch`]). Reading order: [`Device`], [`rules`] (entries and the packets that match
+//! live switch and on one in virtual time whose profile is known ([`VirtualSwitch`]). A device without a channel is measured by packets alone. Reading order: [`Device`], [`rules`] (entries and the packets that match
 //! them), `bench` (what is in the switch, and when packets show that a command was carried out), [`terms`] (what a burst of commands consists of), [`levels`],
-//! [`policy`], [`batching`], [`control`], `messages`, `data` (what is measured), [`fit`] (what it adds up to), [`measure`] (all of it).
+//! [`policy`], [`batching`], [`control`], `messages`, `data` (what is measured), [`Rig`] (what is no part of it), [`fit`] (what it adds up to), [`measure`] (all of it);
+//! [`validation`] (how well that foretells what the switch does).
 pub mod batching;
 mod bench;
-mod connection;
 pub mod control;
 mod data;
 mod device;
@@ -19,13 +19,14 @@ mod messages;
 pub mod policy;
 mod progress;
 pub mod report;
+mod rig;
 pub mod rules;
 mod settings;
 mod store;
 pub mod terms;
+pub mod validation;
 mod virtual_switch;
 
-pub use connection::Target;
 pub use data::Throughput;
 pub use device::{Device, Seen};
 pub use error::ProfilerError;
@@ -33,6 +34,8 @@ pub use fit::build::{About, Barriers};
 pub use live::Live;
 pub use measurement::{Measurement, Options, Parts, measure};
 pub use progress::{At, Progress};
+pub use rig::{Rig, RigSource};
 pub use settings::{Grid, Priorities, Settings};
 pub use store::{DelayRow, MessageRow, Store, TrialRow};
 pub use virtual_switch::{Faults, VirtualSwitch};
+pub use weir_client::Target;

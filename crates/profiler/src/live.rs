@@ -1,9 +1,9 @@
-//! A switch that is really there: its control channel, and network interfaces that lead to its ports.
-use crate::connection::Connection;
+//! A device that is really there: network interfaces that lead to its ports, and its control channel if it has one.
 use crate::device::{Device, Seen};
 use crate::{ProfilerError, Target};
 use std::collections::VecDeque;
 use std::time::Duration;
+use weir_client::Client;
 use weir_openflow::{Message, Version};
 use weir_packet::{Frame, FramePool};
 use weir_port::{Port, PortSpec, Ready, event};
@@ -13,48 +13,68 @@ use weir_units::{Clock as _, Instant, SystemClock};
 const BURST: usize = 32;
 /// How long before something is due sleeping ends: waking up takes the system some of it.
 const AWAKE_BEFORE: Duration = Duration::from_micros(200);
+/// How long is stayed awake after something was sent: waking up is no part of what the device takes.
+const AWAKE_AFTER: Duration = Duration::from_millis(2);
 /// How long is slept at most: stopping is to be seen.
 const NAP: Duration = Duration::from_millis(20);
 
 /// See the module's page.
 pub struct Live {
     clock: SystemClock,
-    connection: Connection,
-    ports: Vec<Box<dyn Port>>,
+    channel: Option<Client>,
+    /// With whether their frames say when they came.
+    ports: Vec<(Box<dyn Port>, bool)>,
     pool: FramePool,
     batch: Vec<Frame>,
     came: VecDeque<Seen>,
+    /// When something was sent last.
+    sent: Instant,
 }
 
 impl Live {
     /// Opens interfaces, then the channel. An interface is a name, or a port such as `af_xdp:eth0`.
     ///
     /// # Errors
-    /// An interface is not there or down, or the switch does not answer.
+    /// An interface is not there, down, or named twice, or the switch does not answer.
     pub fn open(
         target: &Target,
         interfaces: &[String],
         versions: &[Version],
         patience: Duration,
     ) -> Result<Live, ProfilerError> {
-        let ports = interfaces.iter().map(|name| open(name)).collect::<Result<Vec<_>, _>>()?;
+        let mut made = Live::without_channel(interfaces)?;
+        made.channel = Some(Client::open(target, versions, patience, made.clock)?);
+        Ok(made)
+    }
+
+    /// Opens interfaces that lead to a device without a control channel, or to nothing but each other.
+    ///
+    /// # Errors
+    /// An interface is not there, down, or named twice.
+    pub fn without_channel(interfaces: &[String]) -> Result<Live, ProfilerError> {
+        if let Some(twice) = interfaces.iter().enumerate().find(|(at, name)| interfaces[..*at].contains(name)) {
+            return Err(ProfilerError::wrong(format!("--data {}", twice.1), "it twice", "an interface for each port"));
+        }
         let clock = SystemClock::start();
-        let connection = Connection::open(target, versions, patience, clock)?;
+        let ports = interfaces.iter().map(|name| open(name, clock)).collect::<Result<Vec<_>, _>>()?;
         let (pool, batch, came) = (FramePool::new(4096, 64), Vec::new(), VecDeque::new());
-        Ok(Live { clock, connection, ports, pool, batch, came })
+        Ok(Live { clock, channel: None, ports, pool, batch, came, sent: Instant::ZERO })
     }
 
     /// Takes in what is there.
     fn look(&mut self) -> Result<(), ProfilerError> {
-        for (interface, port) in self.ports.iter_mut().enumerate() {
+        for (interface, (port, is_stamped)) in self.ports.iter_mut().enumerate() {
             port.receive(self.clock.now(), &mut self.pool, &mut self.batch, BURST)?;
-            let at = self.clock.now();
+            let now = self.clock.now();
             for frame in self.batch.drain(..) {
+                // Whoever was woken looks late; the frame came before.
+                let at = if *is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
                 self.came.push_back(Seen::Frame { at, interface, bytes: frame.bytes().to_vec() });
                 self.pool.give(frame);
             }
         }
-        while let Some((at, message)) = self.connection.poll()? {
+        let Some(channel) = &mut self.channel else { return Ok(()) };
+        while let Some((at, message)) = channel.poll()? {
             self.came.push_back(Seen::Message { at, message });
         }
         Ok(())
@@ -62,28 +82,31 @@ impl Live {
 
     /// Sleeps if there is time to, until something comes.
     fn sleep(&mut self, until: Instant) {
-        let time = until.since(self.clock.now()).saturating_sub(AWAKE_BEFORE).min(NAP);
-        if time.is_zero() || self.connection.has_output() {
+        let now = self.clock.now();
+        let time = until.since(now).saturating_sub(AWAKE_BEFORE).min(NAP);
+        let is_under_way = now.since(self.sent) < AWAKE_AFTER;
+        if time.is_zero() || is_under_way || self.channel.as_mut().is_some_and(Client::has_output) {
             std::hint::spin_loop();
             return;
         }
-        if self.ports.iter_mut().any(|port| port.arm() == Ready::Now) {
+        if self.ports.iter_mut().any(|(port, _)| port.arm() == Ready::Now) {
             return;
         }
-        let mut descriptors: Vec<_> = self.ports.iter().filter_map(|port| port.fd()).collect();
-        descriptors.push(self.connection.fd());
+        let mut descriptors: Vec<_> = self.ports.iter().filter_map(|(port, _)| port.fd()).collect();
+        descriptors.extend(self.channel.as_ref().map(Client::fd));
         event::wait_any(&descriptors, Some(time));
     }
 }
 
-fn open(name: &str) -> Result<Box<dyn Port>, ProfilerError> {
+fn open(name: &str, clock: SystemClock) -> Result<(Box<dyn Port>, bool), ProfilerError> {
     let text = if name.contains(':') { name.to_owned() } else { format!("af_packet:{name}") };
     let mut port = weir_port::open(&text.parse::<PortSpec>()?)?;
     if !port.link().up {
         let expected = format!("an interface that is up; set it up: ip link set {name} up, and so the other end");
         return Err(ProfilerError::wrong(format!("--data {name}"), "no link", expected));
     }
-    Ok(port)
+    let is_stamped = port.stamp_arrivals(clock);
+    Ok((port, is_stamped))
 }
 
 impl Device for Live {
@@ -95,16 +118,19 @@ impl Device for Live {
         self.ports.len()
     }
 
-    fn version(&self) -> Version {
-        self.connection.version()
+    fn version(&self) -> Option<Version> {
+        self.channel.as_ref().map(Client::version)
     }
 
     fn send(&mut self, messages: &[Message]) -> Result<(), ProfilerError> {
-        self.connection.send(messages)
+        let Some(channel) = &mut self.channel else { return Ok(()) };
+        channel.send(messages)?;
+        self.sent = self.clock.now();
+        Ok(())
     }
 
     fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<(), ProfilerError> {
-        let Some(port) = self.ports.get_mut(interface) else { return Ok(()) };
+        let Some((port, _)) = self.ports.get_mut(interface) else { return Ok(()) };
         let mut made = self.pool.take(frame.len());
         made.assign(frame);
         self.batch.push(made);
@@ -113,6 +139,7 @@ impl Device for Live {
         while let Some(left) = self.batch.pop() {
             self.pool.give(left);
         }
+        self.sent = self.clock.now();
         Ok(())
     }
 

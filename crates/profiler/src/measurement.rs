@@ -7,7 +7,7 @@ use crate::fit::build::{self, About, Barriers};
 use crate::fit::costs::{self, Costs};
 use crate::levels::{self, Sizes};
 use crate::store::{MessageRow, Store};
-use crate::{Grid, ProfilerError, Progress, Settings, batching, messages, policy};
+use crate::{Grid, ProfilerError, Progress, Rig, Settings, batching, messages, policy};
 use weir_model::switch::batch::Batching;
 use weir_model::switch::costs::{ByPriorities, TableCosts};
 use weir_model::switch::device::{Level, SwitchModel};
@@ -20,6 +20,9 @@ use weir_profile::Profile;
 
 /// The share of packets that may be late without anyone being told.
 const LATE_MOST: f64 = 0.002;
+
+/// What a device says of itself that says nothing.
+const SILENT: &str = "A device without OpenFlow";
 
 /// What is to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +45,7 @@ impl Parts {
 pub struct Measurement {
     /// What the switch says it is.
     pub device: String,
-    /// The version that its channel speaks.
+    /// The version that its channel speaks; none: it has no channel, so its data plane alone was measured.
     pub version: Option<Version>,
     /// Its ports behind the interfaces.
     pub ports: Vec<PortNo>,
@@ -66,6 +69,8 @@ pub struct Measurement {
     pub throughput: Vec<Throughput>,
     /// The share of packets that this machine sent late: it had other things to do, and times may be its own rather than the switch's.
     pub late_share: f64,
+    /// The rig's own delay, which is no part of the device's: nothing is known of it unless someone says it.
+    pub rig: Rig,
 }
 
 /// How it is measured.
@@ -91,10 +96,13 @@ pub fn measure<'o>(
     store: &mut Store,
 ) -> (Measurement, Result<(), ProfilerError>) {
     let Options { settings, grid, parts, ports, stop, progress } = options;
-    let mut measurement = Measurement { version: Some(device.version()), ..Measurement::default() };
+    let mut measurement = Measurement { version: device.version(), ..Measurement::default() };
     let bench = Bench::new(device, settings, stop);
     let mut run = Run { bench, grid, store, progress, made: &mut measurement };
-    let ended = run.all(parts, &ports);
+    let ended = run.all(parts, &ports).map_err(|error| error.while_doing(&run.bench.during));
+    if ended.is_err() {
+        run.bench.leave();
+    }
     let ended = ended.and(run.fit());
     run.made.late_share = run.bench.late_share();
     (measurement, ended)
@@ -120,6 +128,9 @@ impl Run<'_, '_> {
             ));
         }
         self.progress.begin("ports");
+        if !self.bench.has_channel() {
+            return self.without_channel(parts);
+        }
         self.made.device = self.describe()?;
         self.made.ports = self.bench.learn_ports(ports)?;
         self.progress.begin("tables");
@@ -138,6 +149,18 @@ impl Run<'_, '_> {
             self.data()?;
         }
         self.bench.clear()
+    }
+
+    /// The data plane of a device that has nothing else.
+    fn without_channel(&mut self, parts: Parts) -> Result<(), ProfilerError> {
+        if parts.control || parts.tables {
+            let expected = "its data plane alone (--only data), or the SWITCH's channel, such as tcp:192.0.2.1:6653";
+            return Err(ProfilerError::wrong("a device without a control channel", "more to measure", expected));
+        }
+        SILENT.clone_into(&mut self.made.device);
+        let delay_s = self.bench.find_way()?;
+        self.bench.knows_forwarding(&[delay_s]);
+        self.packets(&[None], &[delay_s])
     }
 
     fn describe(&mut self) -> Result<String, ProfilerError> {
@@ -193,7 +216,8 @@ impl Run<'_, '_> {
     /// Tells the bench what is known of the switch so far; what it costs is not known yet.
     fn know(&mut self) -> Result<(), ProfilerError> {
         const NOTHING: ByPriorities<Overhead> = ByPriorities { single: Overhead::NONE, several: Overhead::NONE };
-        let costs = TableCosts { add: NOTHING, modify: NOTHING, shift_s: 0.0, search_s: 0.0, write_s: 0.0 };
+        let costs =
+            TableCosts { add: NOTHING, modify: NOTHING, shift_s: 0.0, search_s: 0.0, write_s: 0.0, delete_s: None };
         let Some(sizes) = &self.made.sizes else { return Ok(()) };
         let levels = sizes.sizes.iter().map(|size| Level { size: *size, costs }).collect();
         let batching = self.made.batching.as_ref().map_or(Batching::NONE, |found| found.batching);
@@ -220,11 +244,16 @@ impl Run<'_, '_> {
 
     fn data(&mut self) -> Result<(), ProfilerError> {
         let Some(sizes) = self.made.sizes.clone() else { return Ok(()) };
+        self.packets(&sizes.sizes, &sizes.delays_s)
+    }
+
+    /// Delays of packets in levels of these sizes, and throughput.
+    fn packets(&mut self, sizes: &[Option<u64>], delays_s: &[f64]) -> Result<(), ProfilerError> {
         self.progress.begin("data plane");
         self.bench.clear()?;
         let (grid, store) = (&self.grid, &mut *self.store);
-        self.made.delays =
-            data::measure(&mut self.bench, grid, &sizes.sizes, &sizes.delays_s, store, &mut self.progress)?;
+        let made = &mut self.made.delays;
+        data::measure(&mut self.bench, grid, sizes, delays_s, store, &mut self.progress, made)?;
         self.progress.begin("throughput");
         self.made.throughput = data::throughput(&mut self.bench, grid, store, &mut self.progress)?;
         Ok(())
@@ -253,6 +282,12 @@ impl Measurement {
         build::profile(&About { device, ..about.clone() }, self)
     }
 
+    /// Packets whose delays were measured, of all levels.
+    pub fn delays(&self) -> &[crate::store::DelayRow] {
+        // Those of a level are gathered beside those of the levels before.
+        self.delays.last().map_or(&[], |level| &level.rows)
+    }
+
     /// What to know about it.
     pub fn notes(&self) -> Vec<String> {
         let lists = [
@@ -268,6 +303,9 @@ impl Measurement {
                 0,
                 format!("this machine was busy: {share:.1} % of packets were sent late; measure again when it is not"),
             );
+        }
+        if self.version.is_none() && !self.delays.is_empty() {
+            notes.push("control plane: not measured: with this profile commands and messages take no time".to_owned());
         }
         if self.sizes.as_ref().is_some_and(|sizes| !sizes.confirmed) {
             notes.push("levels: a second look at the same entries gave other sizes".to_owned());

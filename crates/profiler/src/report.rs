@@ -47,10 +47,12 @@ pub struct MessageTimes {
 /// How well the fit meets what was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quality {
-    /// Share of the variance of bursts' times that it explains.
+    /// Share of the variance of bursts' times that it explains: none if all take the same time, however well it is met.
     pub r2: f64,
     /// Median of how far it is off, as a share.
     pub error: f64,
+    /// Median of how far it is from the medians of cases' runs, as a share: what chance does to single runs is not in it.
+    pub case_error: f64,
     /// Bursts.
     pub samples: usize,
 }
@@ -76,8 +78,21 @@ pub struct Summary {
     pub barrier_lag_s: Option<f64>,
     /// The highest rates without loss.
     pub throughput: Vec<Throughput>,
+    /// The rig's own delay, which is not in the delays of packets at these rates nor in the profile; nothing if it is not known.
+    pub rig: Option<RigTimes>,
     /// What to know about it.
     pub notes: Vec<String>,
+}
+
+/// What the rig takes itself, in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RigTimes {
+    /// How it is known.
+    pub how: String,
+    /// A packet of 128 bytes, 100 us after the one before.
+    pub packet_s: f64,
+    /// A message of 128 bytes, with the packet that it is about.
+    pub message_s: f64,
 }
 
 impl Measurement {
@@ -103,13 +118,30 @@ impl Measurement {
             fit: self.costs.as_ref().map(|costs| Quality {
                 r2: costs.fitted.r2,
                 error: costs.fitted.error,
+                case_error: costs.fitted.case_error,
                 samples: costs.fitted.samples,
             }),
             messages,
             barrier_lag_s: Middle::of(&lags).ok().map(|middle| middle.median),
-            throughput: self.throughput.clone(),
+            throughput: self.throughput.iter().map(|found| self.without_rig(found)).collect(),
+            rig: self.rig.is_known().then(|| RigTimes {
+                how: self.rig.how.clone(),
+                packet_s: self.rig.packet_s(128, 100),
+                message_s: self.rig.message_s(128),
+            }),
             notes: self.notes(),
         }
+    }
+}
+
+impl Measurement {
+    fn without_rig(&self, found: &Throughput) -> Throughput {
+        let off = |(share, s): &(f64, f64)| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a few thousand")]
+            let gap_us = (1e6 / (found.pps * share).max(1.0)) as u32;
+            (*share, self.rig.off(*s, found.bytes, gap_us))
+        };
+        Throughput { delays_s: found.delays_s.iter().map(off).collect(), ..found.clone() }
     }
 }
 
@@ -117,18 +149,28 @@ impl Summary {
     /// In words, a line for each thing.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let version = self.version.map_or("?", Version::name);
         let ports = self.ports.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let _ = writeln!(text, "{} (OpenFlow {version}), interfaces lead to ports {ports}", self.device);
+        let _ = match self.version.map(Version::name) {
+            Some(version) => writeln!(text, "{} (OpenFlow {version}), interfaces lead to ports {ports}", self.device),
+            None => writeln!(text, "{}: its data plane alone", self.device),
+        };
+        if let Some(RigTimes { how, packet_s, message_s }) = &self.rig {
+            let (packet, message) = (Seconds(*packet_s), Seconds(*message_s));
+            let _ = writeln!(
+                text,
+                "rig            {packet} of its own for packets of 128 bytes, {message} for packet-ins and packet-outs ({how}): taken off"
+            );
+        }
         if let Some((entries, is_full)) = self.entries {
             let end = if is_full { "then it was full" } else { "no end was found" };
             let _ = writeln!(text, "entries        {entries} were taken, {end}");
         }
-        if let Some(Quality { r2, error, samples }) = self.fit {
+        if let Some(Quality { r2, error, case_error, samples }) = self.fit {
             let _ = writeln!(
                 text,
-                "commands       {samples} bursts fitted with R2 {r2:.4}; half of them are met to {:.1} %",
-                error * 100.0
+                "commands       {samples} bursts fitted: half of them are met to {:.1} %, medians of their cases to {:.1} %; R2 {r2:.4}",
+                error * 100.0,
+                case_error * 100.0
             );
         }
         if let Some(lag) = self.barrier_lag_s {

@@ -76,6 +76,12 @@ impl Rule {
         FlowMod { command: FlowCommand::DeleteStrict, ..only }
     }
 
+    /// A packet the other way: who sees it knows where the entry's packets are to go.
+    pub fn answer(&self) -> Vec<u8> {
+        let craft = Craft::ethernet(SOURCE, self.mac()).ipv4(self.ip(), SOURCE_IP).udp(DISCARD, 1024);
+        craft.payload(&[0; probe::BYTES]).build()
+    }
+
     /// A packet of so many bytes that it matches, carrying a mark.
     pub fn packet(&self, bytes: u32, mark: &Probe) -> Vec<u8> {
         let craft = Craft::ethernet(self.mac(), SOURCE).ipv4(SOURCE_IP, self.ip()).udp(1024, DISCARD);
@@ -115,6 +121,15 @@ mod tests {
             };
             assert!(hits(&one) && !hits(&other), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn answers_come_from_where_packets_go() {
+        let rule = Rule { number: number(3, 700), priority: 1, kind: MatchKind::L2 };
+        let (there, back) = (rule.packet(SHORTEST, &MARK), rule.answer());
+        assert_eq!((&there[..6], &there[6..12]), (&back[6..12], &back[..6]));
+        assert_eq!((back.len(), weir_packet::checksum::verify(&back)), (SHORTEST as usize, Ok(())));
+        assert_eq!(Probe::find(&back, None), None, "it is not measured");
     }
 
     #[test]

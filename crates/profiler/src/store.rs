@@ -1,6 +1,6 @@
 //! Raw runs, written as they come, one file for each kind; and what was found so far, so that a measurement can go on where it was stopped.
 use crate::control::{Command, Timed};
-use crate::{Grid, Priorities, ProfilerError};
+use crate::{Grid, Priorities, ProfilerError, Rig};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,6 +127,38 @@ impl Store {
             Err(error) => return Err(file(&path, format!("reading it: {error}"))),
         }
         Ok(Store { folder: Some(folder.to_owned()), writers: BTreeMap::new() })
+    }
+
+    /// Says whose runs they are: which switch, by which interfaces.
+    ///
+    /// # Errors
+    /// There are runs of another; a file cannot be read or written.
+    pub fn of(&self, whose: &str) -> Result<(), ProfilerError> {
+        match self.kept::<String>("of")? {
+            Some(there) if there == whose => Ok(()),
+            Some(there) => {
+                let path = self.folder.iter().map(|folder| folder.join("of.json").display().to_string()).collect();
+                let problem = format!("found runs of {there}, expected those of {whose}; give another --out");
+                Err(ProfilerError::File { path, problem })
+            }
+            None => self.keep("of", &whose),
+        }
+    }
+
+    /// The rig's own delay as it was found before.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn rig(&self) -> Result<Option<Rig>, ProfilerError> {
+        self.kept("rig")
+    }
+
+    /// Keeps the rig's own delay.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn keep_rig(&self, rig: &Rig) -> Result<(), ProfilerError> {
+        self.keep("rig", rig)
     }
 
     /// Where they go.

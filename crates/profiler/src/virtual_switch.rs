@@ -16,7 +16,7 @@ use weir_openflow::model::{
 };
 use weir_packet::{Field, MacAddr};
 use weir_profile::Profile;
-use weir_timing::{Part, Passing, Stage};
+use weir_timing::{Part, Passing, Record, Stage};
 use weir_units::Instant;
 
 /// What the stage holds back.
@@ -84,6 +84,11 @@ impl VirtualSwitch {
     /// Entries that it has.
     pub fn entries(&self) -> usize {
         self.flows.len()
+    }
+
+    /// What became of commands since this was last called: the truth that measuring is after.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        self.stage.take_records()
     }
 
     /// Messages that came.
@@ -238,8 +243,8 @@ impl Device for VirtualSwitch {
         self.interfaces
     }
 
-    fn version(&self) -> Version {
-        Version::V13
+    fn version(&self) -> Option<Version> {
+        Some(Version::V13)
     }
 
     fn send(&mut self, messages: &[Message]) -> Result<(), ProfilerError> {

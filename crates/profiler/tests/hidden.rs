@@ -151,6 +151,36 @@ fn three_levels_without_batches_and_barriers_that_lie() {
     assert!(apart(0, 7e-4) < 0.05 && apart(1, 2.5e-4) < 0.05 && apart(2, 1e-4) < 0.1, "{}", profile.to_toml());
 }
 
+/// Packets that look whether commands were carried out move entries, where the switch goes by packets.
+#[test]
+fn packets_that_decide_who_goes_do_not_spoil_what_commands_cost() {
+    for policy in [
+        "{ attribute = \"used\", evicts = \"highest\" }",
+        "{ attribute = \"priority\", evicts = \"highest\" }, { attribute = \"traffic\", evicts = \"highest\" }",
+    ] {
+        let text = TWO_LEVELS
+            .replace("{ attribute = \"priority\", evicts = \"lowest\" }", policy)
+            .replace("size = 97", "size = 61")
+            .replace("write = \"250us\"", "write = \"250us\"\ndelete = \"600us\"");
+        let truth = Profile::parse(&text, "packets.toml").unwrap();
+        let mut switch = VirtualSwitch::new(&truth, 3, 9).unwrap();
+        let parts = Parts { control: true, tables: true, data: false };
+        let grid = Grid { entries: vec![1, 10, 40, 80, 130], ..grid() };
+        let (found, ended) = measured(&mut switch, grid, parts, &mut Store::none(), &mut || false);
+        ended.unwrap();
+        let profile = found.profile(&about()).unwrap();
+        let (tables, known) = (profile.tables.as_ref().unwrap(), truth.tables.as_ref().unwrap());
+        assert_eq!(tables.policy, known.policy);
+        for (found, truth) in tables.levels.iter().zip(&known.levels) {
+            let near = |found: f64, truth: f64| (found / truth - 1.0).abs() < 0.03;
+            assert!(near(found.costs.write_s, truth.costs.write_s), "{policy}\n{}", profile.to_toml());
+            assert!(near(found.costs.deleted_s(), truth.costs.deleted_s()), "{policy}\n{}", profile.to_toml());
+        }
+        assert_eq!(tables.levels[0].costs.delete_s, None, "as long as writing: not said twice");
+        assert!(profile.evidence["level2.delete"].residual.is_some_and(|share| share < 0.02));
+    }
+}
+
 #[test]
 fn what_was_measured_is_kept_and_gone_on_with() {
     let truth = Profile::parse(TWO_LEVELS, "two.toml").unwrap();

@@ -163,6 +163,17 @@ impl Spinner {
         now >= self.rest_until && due.since(now) <= self.near_release
     }
 
+    /// Whether frames that a port is to release at `due` are waited for awake: where spinning is allowed.
+    pub(crate) fn awaits_frames(&self, now: Instant, due: Instant) -> bool {
+        self.spin != Spin::For(Duration::ZERO) && self.awaits(now, due)
+    }
+
+    /// When to wake up for them: in time to wait for the rest awake, if that is allowed; otherwise what is due says when.
+    pub(crate) fn wakes_for_frames(&self, now: Instant, due: Instant) -> Instant {
+        let may_spin = self.spin != Spin::For(Duration::ZERO) && now >= self.rest_until;
+        if may_spin && due != Instant::FAR { self.wakes_for(due) } else { Instant::FAR }
+    }
+
     /// When to wake up for it.
     pub(crate) fn wakes_for(&self, due: Instant) -> Instant {
         due - self.near_release
@@ -315,6 +326,26 @@ mod tests {
         let mut spinner = Spinner::new(Spin::Auto, now);
         spinner.gave_way(now, now + 1000 * US);
         assert!(!spinner.is_near(now + 1001 * US, now + 1002 * US));
+    }
+
+    #[test]
+    fn frames_that_ports_hold_back_are_woken_up_for_where_spinning_is_allowed() {
+        let (now, due) = (Instant::ZERO, Instant::ZERO + 1000 * US);
+        let woken = |spin| Spinner::new(spin, now).wakes_for_frames(now, due);
+        let early = Instant::ZERO + 900 * US;
+        assert_eq!(
+            [Spin::Auto, Spin::For(20 * US), Spin::For(Duration::ZERO)].map(woken),
+            [early, early, Instant::FAR]
+        );
+        assert_eq!(Spinner::new(Spin::Auto, now).wakes_for_frames(now, Instant::FAR), Instant::FAR);
+        let awaits = |spin, at| Spinner::new(spin, now).awaits_frames(at, due);
+        assert!(
+            awaits(Spin::Auto, early) && !awaits(Spin::Auto, early - US) && !awaits(Spin::For(Duration::ZERO), due)
+        );
+        // Others need the core.
+        let mut spinner = Spinner::new(Spin::Auto, now);
+        spinner.gave_way(now, now + 500 * US);
+        assert_eq!(spinner.wakes_for_frames(now + 600 * US, due), Instant::FAR);
     }
 
     #[test]

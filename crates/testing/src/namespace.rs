@@ -1,5 +1,7 @@
 //! Network namespaces that end with the test.
 use crate::run;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::os::fd::AsFd as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -35,6 +37,16 @@ impl Namespace {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
+    }
+
+    /// Does something on a thread that lives inside: sockets that are made there stay there.
+    pub fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
+        let file = std::fs::File::open(format!("/run/netns/{}", self.name)).expect("the namespace is there");
+        let inside = move || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).expect("entering the namespace");
+            act()
+        };
+        std::thread::scope(|scope| scope.spawn(inside).join()).expect("the thread inside does not panic")
     }
 
     /// Runs `ip ARGUMENTS` inside.

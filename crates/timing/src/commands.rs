@@ -29,8 +29,28 @@ pub enum Work {
         /// The entries.
         entries: Vec<u64>,
     },
+    /// It carries out a bundle.
+    Bundle {
+        /// What its messages do, as the tables are before it; those that change no entries do [`Work::Nothing`].
+        members: Vec<Work>,
+        /// Messages behind those, which take as long as these do in the mean.
+        more: usize,
+    },
     /// It will be refused.
     Nothing,
+}
+
+impl Work {
+    /// Changes of the tables that it is.
+    pub(crate) fn writes(&self) -> u32 {
+        match self {
+            Work::Bundle { members, more } => {
+                let changing = members.iter().filter(|member| **member != Work::Nothing).count();
+                u32::try_from(changing.saturating_add(*more)).unwrap_or(u32::MAX)
+            }
+            _ => 1,
+        }
+    }
 }
 
 /// What came, in its order.
@@ -44,6 +64,7 @@ struct Waiting<T> {
 struct Current<T> {
     item: T,
     record: Record,
+    member: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -81,11 +102,20 @@ pub(crate) struct Commands<T> {
 /// What the queue of commands has for who looks.
 pub(crate) enum Step<T> {
     /// A command is done.
-    Done { item: T, record: Record },
+    Done {
+        item: T,
+        record: Record,
+        /// Of a bundle that finds all levels full: the message that does.
+        member: Option<usize>,
+    },
     /// A barrier is to be answered.
     Answer { item: T, due: Instant },
     /// A command was begun: it holds the data path from then on.
-    Begun { at: Instant },
+    Begun {
+        at: Instant,
+        /// For so many changes of the tables.
+        writes: u32,
+    },
 }
 
 impl<T> Commands<T> {
@@ -171,11 +201,12 @@ impl<T> Commands<T> {
         next.min(self.closes()).min(self.answer.unwrap_or(Instant::FAR))
     }
 
-    /// The next thing that is due. `charge` says what a command takes when its turn comes: all before it have been carried out.
+    /// The next thing that is due. `charge` says what a command is and takes, and how many changes it is, when its turn comes: all
+    /// before it have been carried out.
     pub(crate) fn step(
         &mut self,
         now: Instant,
-        charge: &mut dyn FnMut(&T, Batch) -> (WorkKind, Charge),
+        charge: &mut dyn FnMut(&T, Batch) -> (WorkKind, u32, Charge),
     ) -> Option<Step<T>> {
         self.close(now);
         if self
@@ -187,11 +218,11 @@ impl<T> Commands<T> {
             self.look_at_barrier();
             return Some(Step::Answer { item: barrier.item, due });
         }
-        if let Some(Current { item, record }) = self.current.take_if(|current| current.record.ended <= now) {
+        if let Some(Current { item, record, member }) = self.current.take_if(|current| current.record.ended <= now) {
             self.free = record.ended;
             self.done += 1;
             self.look_at_barrier();
-            return Some(Step::Done { item, record });
+            return Some(Step::Done { item, record, member });
         }
         if self.current.is_some() {
             return None;
@@ -208,12 +239,12 @@ impl<T> Commands<T> {
         }
         let Waiting { item, came } = first?;
         self.waiting -= 1;
-        let (kind, Charge { duration_s, moved, full }) =
+        let (kind, writes, Charge { duration_s, moved, full, member }) =
             charge(&item, Batch { commands: together, most: self.batching.most });
         let ended = began + Duration::try_from_secs_f64(duration_s).unwrap_or(Duration::ZERO);
         let record = Record { kind, came, began, ended, batch: together, moved, full };
-        self.current = Some(Current { item, record });
-        Some(Step::Begun { at: began })
+        self.current = Some(Current { item, record, member });
+        Some(Step::Begun { at: began, writes })
     }
 
     /// Works out when the first barrier is answered, if the commands before it are done.

@@ -16,6 +16,8 @@ pub enum WorkKind {
     Modify,
     /// It deletes entries.
     Delete,
+    /// It carries out a bundle.
+    Bundle,
     /// It is refused for another reason than full tables.
     Nothing,
 }
@@ -47,6 +49,7 @@ impl Record {
             WorkKind::Add => "add",
             WorkKind::Modify => "modify",
             WorkKind::Delete => "delete",
+            WorkKind::Bundle => "bundle",
             WorkKind::Nothing => "nothing",
         };
         let [came_s, start_s] = [came, began].map(|at| at.as_secs_f64());

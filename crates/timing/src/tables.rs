@@ -20,6 +20,8 @@ pub struct Charge {
     pub moved: u32,
     /// All levels are full: the command is to be refused.
     pub full: bool,
+    /// Of a bundle to be refused: the message that finds them full.
+    pub member: Option<usize>,
 }
 
 /// An entry that is written to a level when one is added.
@@ -38,7 +40,7 @@ pub struct Visit {
 }
 
 /// Entries by level. An entry's name is any number that no other entry has.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tables {
     model: SwitchModel,
     levels: Vec<Level>,
@@ -47,7 +49,7 @@ pub struct Tables {
     beyond: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Level {
     entries: HashMap<u64, Standing>,
     priorities: Priorities,
@@ -93,12 +95,41 @@ impl Tables {
     /// # Errors
     /// A cost that has no value, which checked profiles do not have.
     pub fn charge(&self, work: &Work, batch: Batch) -> Result<Charge, ModelError> {
-        let whole = |duration_s| Charge { duration_s, moved: 0, full: false };
+        let whole = |duration_s| Charge { duration_s, ..Charge::default() };
         match work {
             Work::Nothing => Ok(Charge::default()),
             Work::Add { priority } => self.charge_add(*priority, batch),
             Work::Modify { entries } => modify_s(&self.changing(entries, true), batch).map(whole),
             Work::Delete { entries } => delete_s(&self.changing(entries, false)).map(whole),
+            Work::Bundle { members, more } => self.charge_bundle(members, *more, batch.most),
+        }
+    }
+
+    /// Each message finds what those before it left, in batches of as many as the switch takes together.
+    fn charge_bundle(&self, members: &[Work], more: usize, most: u32) -> Result<Charge, ModelError> {
+        let (mut after, mut sum) = (self.clone(), Charge::default());
+        let all = members.len() + more;
+        for (number, work) in members.iter().enumerate() {
+            let charge = after.charge(work, Batch { commands: together(number, all, most), most })?;
+            if charge.full {
+                return Ok(Charge { full: true, member: Some(number), ..sum });
+            }
+            sum.duration_s += charge.duration_s;
+            sum.moved = sum.moved.saturating_add(charge.moved);
+            // Names that no entry has: they are counted from one up.
+            after.carry_out(work, u64::MAX - number as u64);
+        }
+        sum.duration_s *= all as f64 / members.len().max(1) as f64;
+        Ok(sum)
+    }
+
+    /// What a command does; what it adds has this name.
+    fn carry_out(&mut self, work: &Work, name: u64) {
+        match work {
+            Work::Add { priority } => self.added(name, *priority),
+            Work::Modify { entries } => self.modified(entries),
+            Work::Delete { entries } => entries.iter().for_each(|entry| self.removed(*entry)),
+            Work::Bundle { .. } | Work::Nothing => {}
         }
     }
 
@@ -110,7 +141,8 @@ impl Tables {
             self.model.levels[visit.level].added_s(level, visit.priority, batch)
         };
         let duration_s = visits.iter().map(added_s).sum::<Result<f64, _>>()?;
-        Ok(Charge { duration_s, moved: u32::try_from(visits.len().saturating_sub(1)).unwrap_or(u32::MAX), full: false })
+        let moved = u32::try_from(visits.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        Ok(Charge { duration_s, moved, ..Charge::default() })
     }
 
     /// Where an added entry of this priority is written, and who is written in the levels below since it had to go for that; none if all levels are full.
@@ -155,7 +187,7 @@ impl Tables {
             entries: level.priorities.entries(),
             matching,
             search_s: model.costs.search_s,
-            write_s: model.costs.write_s,
+            write_s: if modifying { model.costs.write_s } else { model.costs.deleted_s() },
         };
         levels.map(one).collect()
     }
@@ -248,4 +280,11 @@ impl Tables {
         let level = *self.level_of.get(&entry)?;
         self.levels[level].entries.get_mut(&entry)
     }
+}
+
+/// How many of a bundle's messages are handled with the one of that number.
+fn together(number: usize, all: usize, most: u32) -> u32 {
+    let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+    let of_batch = (all - number / most * most).min(most);
+    u32::try_from(of_batch).unwrap_or(u32::MAX)
 }

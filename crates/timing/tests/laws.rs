@@ -87,6 +87,7 @@ proptest! {
             2 => vec![Rank { attribute: Attribute::Modified, evicts: Evicts::Lowest }],
             _ => vec![Rank { attribute: Attribute::Priority, evicts: Evicts::Highest }],
         });
+        model.levels[1].costs.delete_s = Some(6e-5);
         let mut device = Device::new(&model).unwrap();
         let mut tables = Tables::new(model.clone());
         let mut added = 0usize;
@@ -119,6 +120,52 @@ proptest! {
             }
         }
         prop_assert_eq!(tables.beyond(), 0);
+    }
+
+    /// A bundle takes what its messages take one after the other, in batches of as many as the switch takes together, and leaves the tables alone.
+    #[test]
+    fn a_bundle_takes_what_its_messages_take(before in prop::collection::vec(500u16..506, 0..9), ops in prop::collection::vec(op(), 1..20)) {
+        let model: SwitchModel = profile(TWO_LEVELS).tables.unwrap();
+        let most = model.batching.most;
+        let mut tables = Tables::new(model);
+        (0..).zip(&before).for_each(|(name, priority)| tables.added(name, *priority));
+        let mut after = tables.clone();
+        let (mut members, mut sum, mut full) = (Vec::new(), 0.0, None);
+        for (number, op) in ops.iter().enumerate() {
+            let names = |numbers: &[usize]| numbers.iter().map(|number| *number as u64).collect::<Vec<_>>();
+            let work = match op {
+                Op::Add(priority) => Work::Add { priority: *priority },
+                Op::Modify(numbers) => Work::Modify { entries: names(numbers) },
+                Op::Delete(numbers) => Work::Delete { entries: names(numbers) },
+            };
+            members.push(work.clone());
+            if full.is_some() {
+                continue;
+            }
+            let of_batch = ops.chunks(most as usize).nth(number / most as usize).map_or(0, <[Op]>::len);
+            let batch = Batch { commands: u32::try_from(of_batch).unwrap(), most };
+            let charge = after.charge(&work, batch).unwrap();
+            if charge.full {
+                full = Some(number);
+                continue;
+            }
+            sum += charge.duration_s;
+            match op {
+                Op::Add(priority) => after.added(1000 + number as u64, *priority),
+                Op::Modify(numbers) => after.modified(&names(numbers)),
+                Op::Delete(numbers) => numbers.iter().for_each(|number| after.removed(*number as u64)),
+            }
+        }
+        let occupancy = tables.occupancy();
+        let alone = Batch { commands: 1, most };
+        let charge = tables.charge(&Work::Bundle { members: members.clone(), more: 0 }, alone).unwrap();
+        prop_assert!((charge.duration_s - sum).abs() < 1e-12, "{:?}, expected {}", charge, sum);
+        prop_assert_eq!((charge.full, charge.member), (full.is_some(), full));
+        prop_assert_eq!(tables.occupancy(), occupancy);
+        if full.is_none() {
+            let longer = tables.charge(&Work::Bundle { more: members.len(), members }, alone).unwrap();
+            prop_assert!(longer.duration_s >= charge.duration_s);
+        }
     }
 
     /// Commands are carried out in their order, each once, one after the other, in the batches that the model cuts; barriers come behind the commands before
@@ -277,4 +324,18 @@ fn records_are_lines() {
     let record = stage.take_records().remove(0);
     assert_eq!(record.csv(), "add,0.000000000,0.001000000,0.001100000,1,0,false");
     assert_eq!(weir_timing::CSV_HEAD.split(',').count(), record.csv().split(',').count());
+}
+
+#[test]
+fn taking_entries_out_takes_its_own_time() {
+    let text = TWO_LEVELS.replace("write = \"20us\"", "write = \"20us\"\ndelete = \"3us\"");
+    let mut tables = Tables::new(profile(&text).tables.unwrap());
+    (0..7).for_each(|name| tables.added(name, 500));
+    assert_eq!(tables.occupancy(), [5, 2]);
+    let all = || (0..7).collect::<Vec<u64>>();
+    let us = |work: Work| tables.charge(&work, Batch::ALONE).unwrap().duration_s * 1e6;
+    let deleted = us(Work::Delete { entries: all() });
+    assert!((deleted - (30.0 + 7.0 + 5.0 * 100.0 + 2.0 * 3.0)).abs() < 1e-6, "{deleted}");
+    let modified = us(Work::Modify { entries: all() });
+    assert!((modified - (30.0 + 7.0 + 5.0 * 100.0 + 2.0 * 20.0 + 5.0 * 2.0)).abs() < 1e-6, "{modified}");
 }

@@ -11,7 +11,7 @@
 //! | 6 to 9 | the packet's number in its run, from 0, which begins again after 2^32 |
 //! | 10 to 17 | when it was sent, in nanoseconds of the sender's clock |
 //!
-//! It is found wherever it stands: behind tags and tunnels, or in a packet-in on its way to a controller.
+//! It is found wherever it stands: behind tags and tunnels, in a packet-in on its way to a controller, or at the end of a packet that was captured and is sent again.
 
 /// Length of the header.
 pub const BYTES: usize = 18;
@@ -75,9 +75,15 @@ impl Probe {
         })
     }
 
-    /// The first header in a frame's first [`REACH`] bytes; of this run, if one is given.
+    /// The first header in a frame's first [`REACH`] bytes, or else that at its end; of this run, if one is given.
     pub fn find(frame: &[u8], run: Option<u16>) -> Option<Probe> {
-        Probe::all(frame, REACH, run).next()
+        Probe::all(frame, REACH, run).next().or_else(|| Probe::at_end(frame, run))
+    }
+
+    /// The header that a frame ends with, a byte behind it or none: captures that are sent again have it there.
+    fn at_end(frame: &[u8], run: Option<u16>) -> Option<Probe> {
+        let at = |behind: usize| frame.len().checked_sub(BYTES + behind).and_then(|at| Probe::read(&frame[at..]));
+        at(0).or_else(|| at(1)).filter(|found| run.is_none_or(|run| found.run == run))
     }
 
     /// All headers in a frame's first `reach` bytes; of this run, if one is given.
@@ -116,6 +122,12 @@ mod tests {
         frame[81..81 + BYTES].copy_from_slice(&PROBE.bytes());
         assert_eq!(Probe::find(&frame, None), Some(PROBE));
         assert_eq!(Probe::find(&frame, Some(0x1235)), None);
+        let mut long = [0x57; 1500];
+        for (at, found) in [(1482, Some(PROBE)), (1481, Some(PROBE)), (1480, None)] {
+            long.fill(0x57);
+            long[at..at + BYTES].copy_from_slice(&PROBE.bytes());
+            assert_eq!((Probe::find(&long, Some(0x1234)), Probe::find(&long, Some(1))), (found, None), "at {at}");
+        }
         let second = Probe { sequence: 8, ..PROBE };
         frame[282..].copy_from_slice(&second.bytes());
         assert_eq!(Probe::all(&frame, 300, Some(0x1234)).collect::<Vec<_>>(), [PROBE, second]);

@@ -1,5 +1,6 @@
 //! Where `now` comes from: only engines own a clock.
 use crate::Instant;
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Gives the current time. Logic never owns one: it is handed `now`.
@@ -25,6 +26,28 @@ impl SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Instant {
         Instant::ZERO + self.start.elapsed()
+    }
+}
+
+/// From when stamps count that a [`SystemClock`] of another process, or the kernel, is to agree with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Epoch {
+    /// The start of this machine: the same for all processes on it, never set.
+    #[default]
+    Boot,
+    /// 1970: the same for machines whose clocks are kept together, by PTP for example.
+    Wall,
+}
+
+impl Epoch {
+    /// Now, in nanoseconds.
+    pub fn now_ns(self) -> u64 {
+        let time = clock_gettime(match self {
+            Epoch::Boot => ClockId::Monotonic,
+            Epoch::Wall => ClockId::Realtime,
+        });
+        let part = |part: i64| u64::try_from(part).unwrap_or(0);
+        part(time.tv_sec).saturating_mul(1_000_000_000).saturating_add(part(time.tv_nsec))
     }
 }
 

@@ -12,7 +12,7 @@ mod span;
 mod throttle;
 mod time;
 
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, Epoch, ManualClock, SystemClock};
 pub use rate::Bps;
 pub use size::ByteSize;
 pub use span::{Seconds, Span};

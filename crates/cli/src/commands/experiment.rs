@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use weir_experiments::{EXPERIMENTS, Options, Report, find};
+use weir_experiments::{EXPERIMENTS, LiveSwitch, Options, Report, find};
+use weir_profiler::Target;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -16,9 +17,25 @@ pub(crate) struct Args {
     /// At the published size instead of one that takes seconds
     #[arg(long)]
     full: bool,
+    /// Also measures live switches, where an experiment can (as root where it is by network interfaces)
+    #[arg(long)]
+    live: bool,
     /// What the order of random things comes from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Measure this switch, whose entries are deleted, instead of those in virtual time: tcp:HOST:PORT, unix:PATH or ptcp:PORT. For model-validation-control and
+    /// model-validation-data; needs root for its interfaces
+    #[arg(long, value_name = "SWITCH", requires = "data")]
+    switch: Option<Target>,
+    /// Network interfaces that lead to its ports, as of `weir profile`
+    #[arg(long, value_name = "INTERFACE", value_delimiter = ',', requires = "switch")]
+    data: Vec<String>,
+    /// Its profile [default: it is measured first, as by `weir profile --quick`]
+    #[arg(long, value_name = "FILE", requires = "switch")]
+    profile: Option<PathBuf>,
+    /// Send the packets of this capture, with whole frames, instead of the built-in one. For model-validation-data
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Also write the report as JSON to a file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -42,7 +59,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &args.plots {
         std::fs::create_dir_all(folder).with_context(|| format!("--plots: create {}", folder.display()))?;
     }
-    let options = Options { full: args.full, seed: args.seed, cancel: signals.cancel.clone() };
+    let options = options(&args, &signals);
     let report = experiment.run(&options, &mut |doing| eprintln!("weir: {doing}"))?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     if let Some((mut file, path)) = record {
@@ -53,6 +70,21 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     print(&if args.json { json } else { report.to_string() });
     Ok(status(&report))
+}
+
+fn options(args: &Args, signals: &Signals) -> Options {
+    let switch = args.switch.clone().map(|target| {
+        let (data, profile) = (args.data.clone(), args.profile.clone());
+        LiveSwitch { target, data, profile }
+    });
+    Options {
+        full: args.full,
+        live: args.live,
+        seed: args.seed,
+        cancel: signals.cancel.clone(),
+        switch,
+        trace: args.trace.clone(),
+    }
 }
 
 fn create(path: &PathBuf) -> anyhow::Result<(std::fs::File, &PathBuf)> {

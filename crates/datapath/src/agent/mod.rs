@@ -19,7 +19,7 @@ mod walk;
 
 pub(crate) use parts::Parts;
 pub(crate) use sweeps::Job;
-pub use walk::{FlowWalk, LongReply};
+pub use walk::{FlowWalk, LongReply, ReplyProgress};
 
 use crate::{ChannelId, Datapath, Output, flow_mod};
 use notices::Forwarded;

@@ -30,6 +30,17 @@ pub struct LongReply {
     asked: Asked,
     /// Whether it is one of Nicira's.
     is_nicira: bool,
+    /// Where the entries of a part are gathered; empty in between.
+    found: Vec<FlowStats>,
+}
+
+/// What [`Datapath::encode_on`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyProgress {
+    /// Messages that it encoded.
+    pub messages: usize,
+    /// Whether there is more.
+    pub more: bool,
 }
 
 /// What was asked for, and how far the answer is.
@@ -61,8 +72,8 @@ impl Datapath {
         })
     }
 
-    /// The answer to a channel's message if it is one that may be long; it is then to be given by [`Datapath::reply_on`]
-    /// until that is done, and the channel's later messages are to wait. Any other message is for [`Datapath::handle`].
+    /// The answer to a channel's message if it is one that may be long; it is then to be given by [`Datapath::reply_on`] or
+    /// [`Datapath::encode_on`] until that is done, and the channel's later messages are to wait. Any other message is for [`Datapath::handle`].
     pub fn long_reply(&self, channel: ChannelId, message: &Message) -> Option<LongReply> {
         let version = self.plane.channels.version(channel)?;
         let Body::MultipartRequest(request) = &message.body else { return None };
@@ -88,34 +99,54 @@ impl Datapath {
             RequestBody::GroupDesc(wanted) => Ok(Asked::GroupDescs(GroupWalk::new(*wanted))),
             _ => return None,
         };
-        Some(asked.map(|asked| LongReply { channel, version, xid, asked, is_nicira }))
+        Some(asked.map(|asked| LongReply { channel, version, xid, asked, is_nicira, found: Vec::new() }))
     }
 
     /// Goes on with an answer over at most `most` places of entries, or about as many buckets of groups. Whether there is more.
     pub fn reply_on(&self, now: Instant, reply: &mut LongReply, most: usize, out: &mut Output) -> bool {
-        let (part, more) = self.part(now, &mut reply.asked, most);
+        let (part, more) = self.part(now, reply, most);
         // The last part ends the reply, empty or not.
         if more && is_empty(&part) {
             return true;
         }
-        let part = match part {
-            ReplyBody::Flow(entries) if reply.is_nicira => ReplyBody::NxFlow(entries),
-            ReplyBody::Aggregate(sum) if reply.is_nicira => ReplyBody::NxAggregate(sum),
-            part => part,
-        };
         for part in codec::split_reply(part, reply.version) {
-            reply.tell(MultipartReply { more: part.more || more, ..part }, out);
+            let message = reply.message(MultipartReply { more: part.more || more, ..part });
+            out.messages.push((reply.channel, message));
         }
         more
     }
 
+    /// The same, encoded behind what `bytes` holds; says how many messages that are, too.
+    pub fn encode_on(&self, now: Instant, reply: &mut LongReply, most: usize, bytes: &mut Vec<u8>) -> ReplyProgress {
+        let (part, more) = self.part(now, reply, most);
+        if more && is_empty(&part) {
+            return ReplyProgress { messages: 0, more };
+        }
+        // A part of few entries mostly fits into a message: what each of them takes is asked only if not.
+        let whole = reply.message(MultipartReply { more, body: part });
+        let is_encoded = codec::encode(&whole, reply.version, bytes).is_ok();
+        let Body::MultipartReply(MultipartReply { body, .. }) = whole.body else {
+            return ReplyProgress { messages: 0, more };
+        };
+        if is_encoded {
+            reply.reuse(body);
+            return ReplyProgress { messages: 1, more };
+        }
+        let parts = codec::split_reply(body, reply.version).into_iter();
+        let messages = parts.map(|part| reply.message(MultipartReply { more: part.more || more, ..part }));
+        // Of what the version cannot carry nothing is left, except of a reply that it does not have at all.
+        let encoded = messages.filter(|message| codec::encode(message, reply.version, bytes).is_ok());
+        ReplyProgress { messages: encoded.count(), more }
+    }
+
     /// The next part of an answer, and whether there is more.
-    fn part(&self, now: Instant, asked: &mut Asked, most: usize) -> (ReplyBody, bool) {
-        match asked {
+    fn part(&self, now: Instant, reply: &mut LongReply, most: usize) -> (ReplyBody, bool) {
+        let is_nicira = reply.is_nicira;
+        match &mut reply.asked {
             Asked::Flows(walk) => {
-                let mut found = Vec::with_capacity(most);
+                let mut found = std::mem::take(&mut reply.found);
                 let more = self.walk_flows(now, walk, most, &mut found);
-                (ReplyBody::Flow(found), more)
+                (if is_nicira { ReplyBody::NxFlow(found) } else { ReplyBody::Flow(found) }, more)
             }
             Asked::Counters(walk) => {
                 let (mut found, tables) = (Vec::with_capacity(most), &self.tables);
@@ -133,7 +164,8 @@ impl Datapath {
                     sum.flow_count += 1;
                 });
                 // One message has all of it, at the end.
-                (if more { ReplyBody::Flow(Vec::new()) } else { ReplyBody::Aggregate(*sum) }, more)
+                let whole = if is_nicira { ReplyBody::NxAggregate(*sum) } else { ReplyBody::Aggregate(*sum) };
+                (if more { ReplyBody::Flow(Vec::new()) } else { whole }, more)
             }
             Asked::GroupStats(walk) => {
                 let (groups, more) = self.group_stats(now, walk, most);
@@ -179,7 +211,7 @@ impl Datapath {
 
 fn is_empty(part: &ReplyBody) -> bool {
     match part {
-        ReplyBody::Flow(entries) => entries.is_empty(),
+        ReplyBody::Flow(entries) | ReplyBody::NxFlow(entries) => entries.is_empty(),
         ReplyBody::FlowCounters(entries) => entries.is_empty(),
         ReplyBody::Group(groups) => groups.is_empty(),
         ReplyBody::GroupDesc(groups) => groups.is_empty(),
@@ -188,12 +220,15 @@ fn is_empty(part: &ReplyBody) -> bool {
 }
 
 impl LongReply {
-    /// The version that its parts are to be encoded in.
-    pub fn version(&self) -> Version {
-        self.version
+    fn message(&self, part: MultipartReply) -> Message {
+        Message { xid: self.xid, body: Body::MultipartReply(part) }
     }
 
-    fn tell(&self, part: MultipartReply, out: &mut Output) {
-        out.messages.push((self.channel, Message { xid: self.xid, body: Body::MultipartReply(part) }));
+    /// Keeps the memory of a part that has been encoded for the next one.
+    fn reuse(&mut self, part: ReplyBody) {
+        if let ReplyBody::Flow(mut found) | ReplyBody::NxFlow(mut found) = part {
+            found.clear();
+            self.found = found;
+        }
     }
 }

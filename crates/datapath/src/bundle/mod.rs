@@ -8,6 +8,7 @@
 //! meters or tables as well is carried out between two bursts of packets, however long they have to wait.
 mod commit;
 mod schedule;
+mod timed;
 
 pub(crate) use commit::{Commit, Failure, Step};
 pub(crate) use schedule::Schedule;
@@ -60,6 +61,8 @@ enum End {
     GiveUp(Instant),
     /// It is carried out, in answer to the message with this transaction id.
     Commit(Instant, u32),
+    /// Nothing: its commit came and takes its time.
+    Held,
 }
 
 /// A bundle whose time has come.
@@ -159,6 +162,28 @@ impl Bundles {
         if std::mem::replace(&mut bundle.is_closed, true) { Err(BundleFailed::BundleClosed) } else { Ok(()) }
     }
 
+    /// Waits for a bundle's commit, which has come, as long as it takes.
+    pub(crate) fn hold(&mut self, channel: ChannelId, id: BundleId, flags: BundleFlags) {
+        let Ok(at) = self.position(channel, id) else { return };
+        let bundle = &mut self.list[at];
+        if bundle.flags == flags && matches!(bundle.end, End::GiveUp(_)) {
+            bundle.end = End::Held;
+        }
+    }
+
+    /// Lends out a bundle's messages, for [`Bundles::put_back`]; none if it is not there.
+    pub(crate) fn lend(&mut self, channel: ChannelId, id: BundleId) -> Option<Chunks<Box<Message>>> {
+        let at = self.position(channel, id).ok()?;
+        Some(std::mem::take(&mut self.list[at].messages))
+    }
+
+    /// Takes back what was lent.
+    pub(crate) fn put_back(&mut self, channel: ChannelId, id: BundleId, messages: Chunks<Box<Message>>) {
+        if let Ok(at) = self.position(channel, id) {
+            self.list[at].messages = messages;
+        }
+    }
+
     /// Takes a bundle out, to carry it out.
     ///
     /// # Errors
@@ -214,13 +239,13 @@ impl Bundles {
         let bundle = self.remove(at);
         Some(match bundle.end {
             End::Commit(_, xid) => Due::Commit(bundle, xid),
-            End::GiveUp(_) => Due::GiveUp(bundle.channel, bundle.id),
+            End::GiveUp(_) | End::Held => Due::GiveUp(bundle.channel, bundle.id),
         })
     }
 
     /// When the next bundle's time comes.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.list.iter().map(|bundle| bundle.end.at()).min()
+        self.list.iter().map(|bundle| bundle.end.at()).filter(|at| *at != Instant::FAR).min()
     }
 
     fn position(&self, channel: ChannelId, id: BundleId) -> Result<usize, BundleFailed> {
@@ -245,6 +270,7 @@ impl Bundles {
             End::GiveUp(at) => *at = now + PATIENCE,
             // Only discarding it is possible now.
             End::Commit(..) => return Err(BundleFailed::BundleInProgress),
+            End::Held => {}
         }
         Ok(bundle)
     }
@@ -260,6 +286,7 @@ impl End {
     fn at(self) -> Instant {
         match self {
             End::GiveUp(at) | End::Commit(at, _) => at,
+            End::Held => Instant::FAR,
         }
     }
 }

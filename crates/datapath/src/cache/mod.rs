@@ -17,7 +17,7 @@ mod ways;
 use crate::VerdictCache;
 use crate::burst::{Counting, Fate};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
-use crate::table::{FlowTable, VerdictWord};
+use crate::table::{FlowTable, VerdictWord, tally_two};
 pub use counts::{CacheCounts, CacheState};
 
 use choice::{Choice, Outcome, Turn};
@@ -283,30 +283,45 @@ impl Inner {
             left.each(|lane| lanes.0 |= u64::from(self.hits.route(lane) == route) << lane);
             left = left.without(lanes);
             let (steps, table, mut missed) = (route.len(), route.last(), 0);
+            (0..steps).for_each(|step| self.fetch_counts(step, route, lanes, asked));
             for lane in lanes {
                 let (verdict, entry) = (self.hits.verdict(lane), self.hits.entry(lane, steps.saturating_sub(1)));
                 asked.fates[lane] = Fate { verdict, table, entry };
                 differs |= *first.get_or_insert(verdict) != verdict;
                 missed += u64::from(entry == EntryId::NONE);
             }
-            (0..steps)
-                .for_each(|step| self.count(step, route, lanes, if step + 1 == steps { missed } else { 0 }, asked));
+            self.count(route, lanes, missed, asked);
         }
         first.filter(|_| !differs)
     }
 
-    /// Counts packets at one step of their route, where so many found no entry.
+    /// Begins to fetch where packets are counted at one step of their route, if that is mostly far.
     #[inline(always)]
-    fn count(&self, step: usize, route: Route, lanes: Lanes, missed: u64, asked: &Asked<'_>) {
-        let (Some(table), Counting::For(worker, now)) =
-            (asked.tables.get(usize::from(route.table(step))), asked.counting)
-        else {
-            return;
-        };
-        let packets = lanes.into_iter().map(|lane| (self.hits.entry(lane, step), asked.bytes[lane]));
-        table.tally(worker, now, packets);
+    fn fetch_counts(&self, step: usize, route: Route, lanes: Lanes, asked: &Asked<'_>) {
+        if let Some(table) = asked.tables.get(usize::from(route.table(step)))
+            && table.has_many()
+            && let Counting::For(worker, _) = asked.counting
+        {
+            lanes.each(|lane| table.fetch_count(worker, self.hits.entry(lane, step)));
+        }
+    }
+
+    /// Counts packets of one route, where so many found no entry in its last table: two steps at once, as their entries are kept.
+    #[inline(always)]
+    fn count(&self, route: Route, lanes: Lanes, missed: u64, asked: &Asked<'_>) {
+        let Counting::For(worker, now) = asked.counting else { return };
+        let steps = route.len();
+        let table = |step: usize| asked.tables.get(usize::from(route.table(step))).filter(|_| step < steps);
+        for two in 0..steps.div_ceil(2) {
+            let packets = lanes.into_iter().map(|lane| (self.hits.entries(lane, two), asked.bytes[lane]));
+            tally_two([table(2 * two), table(2 * two + 1)], worker, now, packets);
+        }
         let lookups = u64::from(lanes.count());
-        table.looked_up(worker, lookups, lookups - missed);
+        for step in 0..steps {
+            if let Some(table) = table(step) {
+                table.looked_up(worker, lookups, lookups - if step + 1 == steps { missed } else { 0 });
+            }
+        }
     }
 }
 

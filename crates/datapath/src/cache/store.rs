@@ -62,17 +62,22 @@ pub(super) struct Store {
     is_large: bool,
 }
 
+/// The first line of a slot, where it is written at once.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Head([u64; LINE]);
+
 /// What a burst found.
 #[derive(Debug)]
 pub(super) struct Hits {
     hashes: [u32; MAX_BURST],
     /// By packet: the slot's first line.
-    heads: [[u64; LINE]; MAX_BURST],
+    heads: [Head; MAX_BURST],
 }
 
 impl Default for Hits {
     fn default() -> Hits {
-        Hits { hashes: [0; MAX_BURST], heads: [[0; LINE]; MAX_BURST] }
+        Hits { hashes: [0; MAX_BURST], heads: [Head([0; LINE]); MAX_BURST] }
     }
 }
 
@@ -80,20 +85,26 @@ impl Hits {
     /// The tables that a packet comes to, which was found.
     #[inline(always)]
     pub(super) const fn route(&self, lane: usize) -> Route {
-        Route(self.heads[lane][1])
+        Route(self.heads[lane].0[1])
     }
 
     /// The entry that it meets at a step of its way.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "one half of the word")]
     pub(super) const fn entry(&self, lane: usize, step: usize) -> EntryId {
-        EntryId((self.heads[lane][HEAD + step / 2] >> (32 * (step % 2))) as u32)
+        EntryId((self.heads[lane].0[HEAD + step / 2] >> (32 * (step % 2))) as u32)
+    }
+
+    /// Those that it meets at two steps from an even one on, the first in the low half: without a second step, the high half says nothing.
+    #[inline(always)]
+    pub(super) const fn entries(&self, lane: usize, two: usize) -> u64 {
+        self.heads[lane].0[HEAD + two]
     }
 
     /// What becomes of it.
     #[inline(always)]
     pub(super) const fn verdict(&self, lane: usize) -> VerdictWord {
-        VerdictWord::of_bits(self.heads[lane][0])
+        VerdictWord::of_bits(self.heads[lane].0[0])
     }
 }
 
@@ -264,7 +275,7 @@ impl Store {
                     && head[0] >> VerdictWord::BITS == self.epoch
                     && words.are(&keys[lane].key, slot.get(self.front..).unwrap_or_default())
                 {
-                    hits.heads[lane] = *head;
+                    hits.heads[lane] = Head(*head);
                     found.add(lane);
                     break;
                 }

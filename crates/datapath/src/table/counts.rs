@@ -6,11 +6,14 @@ use crate::shape::adaptive::Adaptive;
 use crate::shape::{Count, EntryId, FlowCounter};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use weir_memory::{Array, OutOfMemory};
+use weir_memory::{Array, OutOfMemory, prefetch};
 use weir_units::Instant;
 
 /// Places whose memory is given back at once: some megabytes.
 const MAX_TRIM: usize = 1 << 16;
+
+/// Entries whose rows, a cache line each, are mostly in a second-level cache.
+const NEAR_PLACES: usize = 1 << 13;
 
 /// Who counts: 0 is the engine's own thread, its workers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,19 +151,23 @@ impl FlowTable {
         }
     }
 
-    /// Counts packets one after the other, each with its entry and its length in bytes; those without an entry are left out.
+    /// Begins to fetch where a worker counts packets for an entry.
     #[inline(always)]
-    pub(crate) fn tally(&self, worker: WorkerNo, now: Instant, packets: impl Iterator<Item = (EntryId, u32)>) {
+    pub(crate) fn fetch_count(&self, worker: WorkerNo, id: EntryId) {
         match worker {
-            WorkerNo::ENGINE => {
-                let rows = self.classifier.rows();
-                tally_with(now, packets, |id| rows.row(id).map(|row| &row.count));
-            }
+            WorkerNo::ENGINE => self.classifier.rows().soon(id),
             WorkerNo(other) => {
-                let share: &[Count] = self.counts.shares.get(other - 1).map(|share| &**share).unwrap_or_default();
-                tally_with(now, packets, |id| share.get(id.index()));
+                if let Some(share) = self.counts.shares.get(other - 1) {
+                    prefetch(share, id.index());
+                }
             }
         }
+    }
+
+    /// Whether there are so many entries that what packets count at them is mostly in no near cache.
+    #[inline(always)]
+    pub(crate) fn has_many(&self) -> bool {
+        self.n_places() > NEAR_PLACES
     }
 
     /// What becomes of packets that meet an entry; of those that meet none, too.
@@ -179,26 +186,58 @@ impl FlowTable {
     }
 }
 
-/// Counts packets where `count_of` says; those of one entry that follow each other at once.
+/// Counts packets one after the other, each with the entries that it met in two tables, the first table's in the low half of a word, and with
+/// its length in bytes. What met no entry is left out, and all of a table that there is not.
 #[inline(always)]
+pub(crate) fn tally_two<'a>(
+    tables: [Option<&'a FlowTable>; 2],
+    worker: WorkerNo,
+    now: Instant,
+    packets: impl Iterator<Item = (u64, u32)>,
+) {
+    match worker {
+        WorkerNo::ENGINE => {
+            let [first, second] = tables.map(|table| table.map(|table| table.classifier.rows()));
+            tally_with(
+                now,
+                packets,
+                |id| first.and_then(|rows| rows.row(id)).map(|row| &row.count),
+                |id| second.and_then(|rows| rows.row(id)).map(|row| &row.count),
+            );
+        }
+        WorkerNo(other) => {
+            let share = |table: &'a FlowTable| table.counts.shares.get(other - 1).map(|share| &**share);
+            let [first, second] = tables.map(|table| table.and_then(share).unwrap_or_default());
+            tally_with(now, packets, |id| first.get(id.index()), |id| second.get(id.index()));
+        }
+    }
+}
+
+/// Counts packets where the functions say for each half; those of the same entries that follow each other at once.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "halves of the word")]
 fn tally_with<'a>(
     now: Instant,
-    packets: impl Iterator<Item = (EntryId, u32)>,
-    count_of: impl Fn(EntryId) -> Option<&'a Count>,
+    packets: impl Iterator<Item = (u64, u32)>,
+    first: impl Fn(EntryId) -> Option<&'a Count>,
+    second: impl Fn(EntryId) -> Option<&'a Count>,
 ) {
-    let (mut entry, mut count, mut bytes) = (EntryId::NONE, 0, 0);
-    let tally = |entry, count, bytes| {
-        if let Some(counter) = count_of(entry) {
+    let (mut entries, mut count, mut bytes) = (u64::MAX, 0, 0);
+    let tally = |entries: u64, count, bytes| {
+        if let Some(counter) = first(EntryId(entries as u32)) {
+            counter.add(count, bytes, now);
+        }
+        if let Some(counter) = second(EntryId((entries >> 32) as u32)) {
             counter.add(count, bytes, now);
         }
     };
     for (next, length) in packets {
-        if next != entry {
-            tally(entry, count, bytes);
-            (entry, count, bytes) = (next, 0, 0);
+        if next != entries {
+            tally(entries, count, bytes);
+            (entries, count, bytes) = (next, 0, 0);
         }
         count += 1;
         bytes += u64::from(length);
     }
-    tally(entry, count, bytes);
+    tally(entries, count, bytes);
 }

@@ -15,7 +15,7 @@ mod written;
 
 pub(crate) use crate::shape::FlowCounter;
 use counts::Counts;
-pub(crate) use counts::WorkerNo;
+pub(crate) use counts::{WorkerNo, tally_two};
 pub(crate) use entry::{FlowEntry, duration};
 use groups::GroupEntries;
 pub(crate) use hot::{Verdict, VerdictWord};

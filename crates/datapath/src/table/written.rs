@@ -63,7 +63,8 @@ impl Written {
 
     /// The match.
     pub(crate) fn to_match(&self) -> Match {
-        let (mut rest, mut fields) = (self.bytes(), Vec::new());
+        // Fields of a byte have two, most have more.
+        let (mut rest, mut fields) = (self.bytes(), Vec::with_capacity(self.bytes().len().div_ceil(3)));
         while let Some(field) = next(&mut rest) {
             fields.push(field);
         }

@@ -1,8 +1,9 @@
 //! Long answers: walks through tables that change meanwhile.
 use crate::bench::*;
 use std::collections::HashMap;
-use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
-use weir_openflow::model::{FlowCommand, FlowMod, Match, TableId};
+use weir_openflow::codec::{self, Header};
+use weir_openflow::model::multipart::{FlowRequest, MultipartReply, MultipartRequest, ReplyBody, RequestBody};
+use weir_openflow::model::{Action, FlowCommand, FlowMod, Instruction, Match, PortNo, TableId};
 use weir_openflow::{Body, Message};
 use weir_packet::Field;
 
@@ -84,6 +85,53 @@ fn an_answer_in_parts_is_the_whole_answer() {
             assert_eq!(count, expected, "{body:?}");
         }
     }
+}
+
+/// Encoded, an answer has the same entries, whether its parts fit into messages or not.
+#[test]
+fn an_encoded_answer_is_the_same() {
+    let mut bench = Bench::controlled();
+    (0..300).for_each(|number| bench.flow_mod(&entry(0, number)).unwrap());
+    // Entries of which few fit into a message.
+    let long = vec![Action::output(PortNo(2)); 1000];
+    for number in 300..310 {
+        let flow = FlowMod { instructions: vec![Instruction::ApplyActions(long.clone())], ..entry(0, number) };
+        bench.flow_mod(&flow).unwrap();
+    }
+    for body in [RequestBody::Flow(FlowRequest::all()), RequestBody::Aggregate(FlowRequest::all())] {
+        let message = Message { xid: 9, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
+        let mut reply = bench.datapath.long_reply(CONTROLLER, &message).expect("it may be long");
+        while bench.datapath.reply_on(bench.now, &mut reply, 7, &mut bench.out) {}
+        let expected = replies(bench.told(CONTROLLER));
+        let mut reply = bench.datapath.long_reply(CONTROLLER, &message).expect("it may be long");
+        let (mut bytes, mut count) = (Vec::new(), 0);
+        loop {
+            let part = bench.datapath.encode_on(bench.now, &mut reply, 7, &mut bytes);
+            count += part.messages;
+            if !part.more {
+                break;
+            }
+        }
+        let mut decoded = Vec::new();
+        while let Some(header) = Header::read(&bytes) {
+            let rest = bytes.split_off(usize::from(header.length));
+            let message = codec::decode(&bytes).expect("it is right");
+            assert_eq!(message.xid, 9);
+            decoded.push(message.body);
+            bytes = rest;
+        }
+        assert_eq!(decoded.len(), count);
+        assert_eq!(replies(decoded), expected);
+    }
+}
+
+/// Multipart replies, one behind the other.
+fn replies(bodies: Vec<Body>) -> Vec<MultipartReply> {
+    let reply = |body| match body {
+        Body::MultipartReply(reply) => reply,
+        other => panic!("{other:?}"),
+    };
+    bodies.into_iter().map(reply).collect()
 }
 
 /// What is answered at once, or by an error, is no long answer.

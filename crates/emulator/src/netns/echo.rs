@@ -1,6 +1,7 @@
 //! Pings from and to all hosts of a lab, sent by this process by sockets within their namespaces: starting a program for each would take
 //! longer than the pings.
 use crate::Cancel;
+use crate::lab::TELL_EVERY;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -56,14 +57,17 @@ impl Pinger {
     }
 
     /// Sends all pings, a number of them at a time, and waits for their answers, each no longer than `timeout`. How long each took; none without an
-    /// answer.
+    /// answer. `tell` is told every now and then how many are through, and since when it has been going on.
     pub(crate) fn run(
         &self,
         pings: &[Ping],
         timeout: Duration,
         clock: SystemClock,
         cancel: &Cancel,
+        tell: &mut dyn FnMut(usize, Duration),
     ) -> Vec<Option<Duration>> {
+        let begun = clock.now();
+        let mut tell_at = begun + TELL_EVERY;
         let mut round = Round {
             waiting: (0..pings.len()).collect(),
             under_way: Vec::new(),
@@ -79,8 +83,13 @@ impl Pinger {
                 round.under_way.push((place, clock.now()));
                 self.send(ping, place);
             }
-            self.wait(&round);
-            self.receive(&mut round, clock);
+            let ready = self.wait(&round);
+            ready.into_iter().for_each(|host| self.receive(host, &mut round, clock));
+            let now = clock.now();
+            if now >= tell_at {
+                tell_at = now + TELL_EVERY;
+                tell(round.through(), now.since(begun));
+            }
         }
         round.took
     }
@@ -105,30 +114,33 @@ impl Pinger {
         }
     }
 
-    /// Waits until something comes or a ping's time is over.
-    fn wait(&self, round: &Round<'_>) {
+    /// Waits until something comes or a ping's time is over; the hosts to which something came.
+    fn wait(&self, round: &Round<'_>) -> Vec<usize> {
         let mut hosts: Vec<usize> = round.under_way.iter().map(|(place, _)| round.pings[*place].from).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        let sockets = hosts.iter().flat_map(|host| self.sockets[*host].iter().flatten());
-        let mut fds: Vec<PollFd<'_>> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        let sockets =
+            hosts.iter().flat_map(|host| self.sockets[*host].iter().flatten().map(move |socket| (*host, socket)));
+        let (hosts, mut fds): (Vec<usize>, Vec<PollFd<'_>>) =
+            sockets.map(|(host, socket)| (host, PollFd::new(socket, PollFlags::IN))).unzip();
         let timeout = LOOK_EVERY.min(round.timeout);
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(timeout.subsec_nanos()) };
         // An interrupted poll ends the wait early.
         let _ = poll(&mut fds, Some(&timeout));
+        let mut ready: Vec<usize> =
+            hosts.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(host, _)| host).collect();
+        ready.dedup();
+        ready
     }
 
-    fn receive(&self, round: &mut Round<'_>, clock: SystemClock) {
-        for at in (0..round.under_way.len()).rev() {
-            // Answers to others that came by the same socket may have taken it off.
-            let Some((place, _)) = round.under_way.get(at) else { continue };
-            let ping = round.pings[*place];
-            let v6 = ping.to.is_ipv6();
-            let Some(socket) = &self.sockets[ping.from][usize::from(v6)] else { continue };
+    /// Takes what came to a host.
+    fn receive(&self, host: usize, round: &mut Round<'_>, clock: SystemClock) {
+        for (v6, socket) in [false, true].into_iter().zip(&self.sockets[host]) {
+            let Some(socket) = socket else { continue };
             let mut bytes = [0; 256];
             while let Ok((length, _, _)) = recvfrom(socket, &mut bytes[..], RecvFlags::DONTWAIT) {
                 if let Some(place) = self.answered(&bytes[..length.min(bytes.len())], v6) {
-                    round.answered(place, ping.from, clock.now());
+                    round.answered(place, host, clock.now());
                 }
             }
         }
@@ -157,6 +169,11 @@ struct Round<'a> {
 impl Round<'_> {
     fn is_over(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_empty()
+    }
+
+    /// Pings that were answered or given up.
+    fn through(&self) -> usize {
+        self.pings.len() - self.waiting.len() - self.under_way.len()
     }
 
     /// The next ping that may be sent.
@@ -250,6 +267,7 @@ mod tests {
         round.answered(1, 1, Instant::from_nanos(9));
         round.answered(99, 0, Instant::from_nanos(9));
         round.answered(1, 0, Instant::from_nanos(5));
+        assert_eq!(round.through(), 1, "two are under way, one waits");
         assert_eq!((round.next(), round.took[1]), (Some(2), Some(Duration::from_nanos(5))));
         round.give_up(Instant::ZERO + timeout);
         assert!(round.is_over());

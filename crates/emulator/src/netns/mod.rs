@@ -6,6 +6,8 @@ pub(crate) mod echo;
 mod inside;
 pub(crate) mod leftovers;
 mod namespaces;
+pub(crate) mod neighbours;
+pub(crate) mod pairs;
 pub(crate) mod parse;
 pub(crate) mod programs;
 mod traffic;
@@ -52,12 +54,13 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes the scenario's hosts; and the switches' ends of their links, which can be changed later if `controlled`.
+    /// Makes the scenario's hosts, which know each other's Ethernet addresses from the start if `known`; and the switches' ends of their links, which can be changed
+    /// later if `controlled`.
     ///
     /// # Errors
     /// The system refuses; nothing stays behind.
-    pub(crate) fn make(scenario: &Scenario, controlled: bool) -> Result<(Hosts, SwitchPorts), LabError> {
-        let namespaces = Namespaces::make(&scenario.hosts)?;
+    pub(crate) fn make(scenario: &Scenario, controlled: bool, known: bool) -> Result<(Hosts, SwitchPorts), LabError> {
+        let namespaces = Namespaces::make(&scenario.hosts, known)?;
         let mut ports = SwitchPorts::new();
         let mut controls = Vec::new();
         for (host, device) in scenario.hosts.iter().zip(namespaces.devices()) {

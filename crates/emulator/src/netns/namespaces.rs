@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_scenario::Host;
 
 /// Labs of one process would use the same names: they take turns.
-static ONE_LAB: Mutex<()> = Mutex::new(());
+pub(super) static ONE_LAB: Mutex<()> = Mutex::new(());
 
 /// The namespaces of a lab's hosts and the switches' ends of their veth pairs, and the lab's folder; removed when dropped.
 pub(super) struct Namespaces {
@@ -23,10 +23,11 @@ pub(super) struct Namespaces {
 
 impl Namespaces {
     /// Makes a namespace for each host, its interface `eth0` inside, and the other end outside. Removes what killed runs left behind first.
+    /// Hosts know each other's Ethernet addresses if `known`.
     ///
     /// # Errors
     /// The system refuses; nothing stays behind.
-    pub(super) fn make(hosts: &[Host]) -> Result<Namespaces, LabError> {
+    pub(super) fn make(hosts: &[Host], known: bool) -> Result<Namespaces, LabError> {
         let turn = ONE_LAB.lock().unwrap_or_else(PoisonError::into_inner);
         remove_leftovers();
         let pid = std::process::id();
@@ -36,7 +37,7 @@ impl Namespaces {
         let devices = (0..hosts.len()).map(|number| format!("weir{pid}p{number}")).collect();
         let made = Namespaces { names: Arc::new(names), devices, folder, _turn: turn };
         made.make_pairs(hosts)?;
-        made.set_up(hosts)?;
+        made.set_up(hosts, known)?;
         Ok(made)
     }
 
@@ -67,18 +68,10 @@ impl Namespaces {
         ip(&["-batch", "-"], &lines)
     }
 
-    fn set_up(&self, hosts: &[Host]) -> Result<(), LabError> {
-        inside::set_up(hosts, &self.names)
+    fn set_up(&self, hosts: &[Host], known: bool) -> Result<(), LabError> {
+        inside::set_up(hosts, &self.names, known)
             .map_err(|(host, error)| LabError::system(format!("set up the interfaces of host {host}"))(error))?;
-        for device in &self.devices {
-            // The switch's end belongs to the switch: the kernel is to say nothing on it.
-            let quiet = format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6");
-            if Path::new(&quiet).exists() {
-                fs::write(&quiet, "1").map_err(LabError::system(format!("write {quiet}")))?;
-            }
-        }
-        let lines: String = self.devices.iter().map(|device| format!("link set {device} up\n")).collect();
-        ip(&["-batch", "-"], &lines)
+        set_up_quiet(&self.devices)
     }
 }
 
@@ -90,8 +83,23 @@ impl Drop for Namespaces {
     }
 }
 
+/// Sets interfaces up that belong to switches: the kernel is to say nothing on them.
+///
+/// # Errors
+/// The system refuses.
+pub(super) fn set_up_quiet(devices: &[String]) -> Result<(), LabError> {
+    for device in devices {
+        let quiet = format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6");
+        if Path::new(&quiet).exists() {
+            fs::write(&quiet, "1").map_err(LabError::system(format!("write {quiet}")))?;
+        }
+    }
+    let lines: String = devices.iter().map(|device| format!("link set {device} up\n")).collect();
+    ip(&["-batch", "-"], &lines)
+}
+
 /// Removes what runs left behind whose process is gone. What has our own process id is a former process's: labs of this one take turns.
-fn remove_leftovers() {
+pub(super) fn remove_leftovers() {
     let ours = std::process::id();
     for mut left in cleanup::leftovers() {
         if left.pid == ours || !left.alive {

@@ -24,7 +24,7 @@ pub(super) fn check(iperf: bool) -> Result<(), LabError> {
     Err(LabError::Missing("hosts in namespaces need root: use sudo; `weir run` without --netns needs none".into()))
 }
 
-fn installed(program: &str) -> bool {
+pub(super) fn installed(program: &str) -> bool {
     let folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
     folders.iter().any(|folder| folder.join(program).exists())

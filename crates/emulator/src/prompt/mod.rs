@@ -76,7 +76,7 @@ impl Console {
             Command::Help => writeln!(out, "{HELP}")?,
             Command::Nodes => show::nodes(&self.lab, out)?,
             Command::Links => links::list(&self.lab, out)?,
-            Command::PingAll { timeout } => return reach::ping_all(&self.lab, *timeout, cancel, out),
+            Command::PingAll { timeout } => return reach::ping_all(&self.lab, *timeout, cancel, out, progress),
             Command::Iperf { from, to, duration } => {
                 return reach::iperf(&mut self.lab, [*from, *to], *duration, out);
             }

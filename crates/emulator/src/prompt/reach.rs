@@ -3,7 +3,7 @@ use super::command::address;
 use super::{CommandError, Outcome};
 use crate::netns::echo::{Ping, Pinger};
 use crate::netns::parse;
-use crate::{Cancel, Lab, LabError};
+use crate::{Cancel, Lab, LabError, Progress};
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -37,12 +37,16 @@ pub(super) fn ping_all(
     timeout: Duration,
     cancel: &Cancel,
     out: &mut dyn Write,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, CommandError> {
     let scenario = lab.scenario();
     let mut pairs = pairs(scenario);
     let pinger = Pinger::open(lab.namespaces()).map_err(LabError::system("open sockets in the hosts"))?;
     let pings: Vec<Ping> = pairs.iter().map(|pair| Ping { from: pair.from, to: pair.address }).collect();
-    let took = pinger.run(&pings, lab.dilation().slowed(timeout), lab.clock(), cancel);
+    let (clock, timeout) = (lab.clock(), lab.dilation().slowed(timeout));
+    let took = pinger.run(&pings, timeout, clock, cancel, &mut |done, elapsed| {
+        progress(Progress::Pings { done, pings: pings.len(), elapsed });
+    });
     pairs.iter_mut().zip(took).for_each(|(pair, took)| pair.took = took.map(|time| lab.dilation().told(time)));
     if cancel.is_cancelled() {
         writeln!(out, "stopped")?;

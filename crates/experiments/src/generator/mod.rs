@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn every_case_has_its_figures() {
-        let options = Options { full: false, seed: 1, cancel: weir_emulator::Cancel::new() };
+        let options = Options { seed: 1, ..Options::default() };
         let report = crate::find("generator-quality").unwrap().run(&options, &mut |_| ()).unwrap();
         assert!(!report.partial);
         for metric in [super::MEAN_ERROR, super::RECEIVED_ERROR] {

@@ -204,23 +204,13 @@ fn predict(run: &mut Run<'_>) -> Result<(), ExperimentError> {
 mod tests {
     use super::*;
     use crate::{Options, find};
-    use weir_emulator::Cancel;
 
     #[test]
     fn the_model_has_the_published_means_and_their_spread() {
         let experiment = find("lagopus-loop-count").unwrap();
-        let options = Options { full: false, seed: 1, cancel: Cancel::new() };
+        let options = Options { seed: 1, ..Options::default() };
         let mut silent = |_: &str| ();
-        let mut run = Run {
-            options: &options,
-            sizes: experiment.definition().unwrap().small,
-            progress: &mut silent,
-            figures: Vec::new(),
-            claims: Vec::new(),
-            notes: Vec::new(),
-            plots: Vec::new(),
-            simulated: false,
-        };
+        let mut run = Run::new(&options, experiment.definition().unwrap().small, &mut silent);
         predict(&mut run).unwrap();
         let figures: Vec<(f64, f64)> = run.figures.iter().map(|figure| (figure.ours, figure.sd.unwrap())).collect();
         assert_eq!(figures.len(), 2);

@@ -19,7 +19,9 @@ const POLICIES: [&str; 8] = [
 /// The profile with a number, of all that a seed gives.
 pub(super) fn profile(seed: u64, number: u32) -> Result<Profile, ExperimentError> {
     let mut random = Stream::new(seed, number.into(), 0);
-    let text = text(&mut random, number);
+    // Deleting is drawn from a stream of its own, so that everything else is as in earlier records.
+    let mut deleting = Stream::new(seed, number.into(), 1);
+    let text = text(&mut random, &mut deleting, number);
     Profile::parse(&text, &format!("hidden {number}"))
         .map_err(|error| ExperimentError::Case(format!("{error}\n{text}")))
 }
@@ -33,7 +35,7 @@ fn between(random: &mut Stream, from: f64, to: f64) -> f64 {
     from + (to - from) * random.unit()
 }
 
-fn text(random: &mut Stream, number: u32) -> String {
+fn text(random: &mut Stream, deleting: &mut Stream, number: u32) -> String {
     let levels = 2 + number % 2;
     let policy = POLICIES[(number as usize / 2) % POLICIES.len()];
     let batching = if number % 4 < 2 {
@@ -55,6 +57,10 @@ fn text(random: &mut Stream, number: u32) -> String {
             text += &format!("size = {size}\n");
         }
         text += &costs(random, level == 0, batching.is_empty());
+        if number % 3 < 2 {
+            // Others take an entry out in the time of writing one.
+            text += &format!("delete = {}\n", us(deleting, 100.0, 1500.0));
+        }
         text += &forward(random, base, level == 0);
         size += random.below(100);
         base *= between(random, 3.0, 8.0);

@@ -1,5 +1,7 @@
 //! Whether the profiler finds what switches hide: drawn profiles in virtual time, where nothing but the measuring itself is tested.
+pub(crate) mod fidelity;
 mod hidden;
+pub(crate) mod validation;
 
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
@@ -51,16 +53,29 @@ fn measured(
         seed: run.options.seed,
         ..Settings::default()
     };
+    measure_device(run, &mut switch, settings, grid, parts, &truth.name)
+}
+
+/// Measures a device whose profile is called so; none if it was stopped.
+fn measure_device(
+    run: &Run<'_>,
+    device: &mut dyn weir_profiler::Device,
+    settings: Settings,
+    grid: Grid,
+    parts: Parts,
+    name: &str,
+) -> Result<Option<(Measurement, Profile)>, ExperimentError> {
+    let failed = |error: weir_profiler::ProfilerError| ExperimentError::Case(format!("{name}: {error}"));
     let mut stop = || run.options.cancel.is_cancelled();
     let mut tell = |_: &weir_profiler::At<'_>| ();
     let options =
         Options { settings, grid, parts, ports: Vec::new(), stop: &mut stop, progress: Progress::new(&mut tell) };
-    let (found, ended) = weir_profiler::measure(&mut switch, options, &mut Store::none());
+    let (found, ended) = weir_profiler::measure(device, options, &mut Store::none());
     match ended {
         Err(weir_profiler::ProfilerError::Stopped) => return Ok(None),
         other => other.map_err(failed)?,
     }
-    let about = About { name: "found".to_owned(), source: truth.name.clone(), ..About::default() };
+    let about = About { name: "found".to_owned(), source: name.to_owned(), ..About::default() };
     let profile = found.profile(&about).map_err(failed)?;
     Ok(Some((found, profile)))
 }
@@ -127,7 +142,8 @@ pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
         else {
             return Ok(());
         };
-        let errors = errors(&truth, &found, is_command);
+        let mut errors = errors(&truth, &found, is_command);
+        errors.extend(deletes(&truth, &found));
         let (error, key) = errors.iter().cloned().fold((0.0, String::new()), |a, b| if b.0 > a.0 { b } else { a });
         let samples = measurement.timed.len() as u64;
         run.figure(&case, RATE, "%", Value::of(error * 100.0, samples));
@@ -172,6 +188,19 @@ pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
         because,
     ));
     Ok(())
+}
+
+/// How far what taking an entry out of each level takes is from the hidden time, whether files have a key for it or it is as long as writing one.
+fn deletes(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
+    let of = |profile: &Profile| {
+        let levels = profile.tables.as_ref().map(|tables| tables.levels.clone()).unwrap_or_default();
+        levels.iter().map(|level| level.costs.deleted_s()).collect::<Vec<_>>()
+    };
+    let found = of(found);
+    let error = |(at, truth): (usize, f64)| {
+        ((found.get(at).copied().unwrap_or(0.0) / truth - 1.0).abs(), format!("level{}.delete", at + 1))
+    };
+    of(truth).into_iter().enumerate().map(error).collect()
 }
 
 /// How far times between packets from which delays differ are from the hidden ones.
@@ -223,10 +252,17 @@ mod tests {
 
     #[test]
     fn what_two_switches_hide_is_found() {
-        let options = Options { full: false, seed: 1, cancel: weir_emulator::Cancel::new() };
+        let options = Options { seed: 1, ..Options::default() };
         let report = crate::find("profile-tables").unwrap().run(&options, &mut |_| ()).unwrap();
         assert!(report.holds(), "{report}");
         assert!(report.figures.len() >= 6);
+    }
+
+    #[test]
+    fn what_commands_cost_on_two_switches_is_found() {
+        let options = Options { seed: 1, ..Options::default() };
+        let report = crate::find("profile-control").unwrap().run(&options, &mut |_| ()).unwrap();
+        assert!(report.holds(), "{report}");
     }
 
     #[test]

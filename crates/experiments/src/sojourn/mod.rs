@@ -2,6 +2,7 @@
 //!
 //! The thesis measured its devices idle (Tables 4.1 and 4.3) and then loaded (Tables 6.1 and 6.2, figures only). Here the stations get the former, and are
 //! to show what was seen of the latter. What is not published is ours: how uneven the times are ([`SCV`]), and where a table write seizes the data path.
+mod emulated;
 pub(crate) mod range_one;
 pub(crate) mod range_two;
 
@@ -56,9 +57,22 @@ impl Case<'_> {
 
 /// Simulates a case as often as is asked for; none if it was stopped.
 fn simulate(run: &mut Run<'_>, case: &Case<'_>) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
-    run.tell(&case.name);
+    simulate_planned(run, &case.name, &case.scenario()?)
+}
+
+/// The same of a case that is written as a file.
+fn simulate_scenario(run: &mut Run<'_>, name: &str, text: &str) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
+    simulate_planned(run, name, &Scenario::parse(text, name)?)
+}
+
+fn simulate_planned(
+    run: &mut Run<'_>,
+    name: &str,
+    scenario: &Scenario,
+) -> Result<Option<Vec<StationsRun>>, ExperimentError> {
+    run.tell(name);
     run.simulated = true;
-    let plan = plan(&case.scenario()?)?;
+    let plan = plan(scenario)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let count = u64::from(run.sizes.replications.max(1));
     let window = Window { warm_up: WARM_UP, length: run.sizes.time.0 };

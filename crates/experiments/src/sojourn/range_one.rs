@@ -1,7 +1,9 @@
 //! Table 6.1: thousands of packets a second, of which at most one in fifty goes to a controller path that passes seventy.
+use super::emulated::{self, Sent};
 use super::{Case, QUEUE, SCV, chart, loss, over, series, simulate, sojourn_ms};
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
 use weir_plot::Axis;
 
 const RATES: [u32; 6] = [5_000, 10_000, 15_000, 20_000, 25_000, 30_000];
@@ -61,7 +63,19 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     }
     claims(run);
     plots(run, rates);
-    Ok(())
+    let (emulated, time) = emulated_cases(run.options.full);
+    emulated::measure(run, &emulated, time)
+}
+
+/// What is emulated as well, and how long each case: few at the small size, all rates at the published one.
+fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
+    let of = |(share, rate): (f64, u32)| Sent { share, rate, bytes: 600 };
+    if !is_full {
+        let few = [(0.005, 5_000), (0.005, 30_000), (0.02, 5_000), (0.02, 15_000)];
+        return (few.map(of).into(), Duration::from_secs(5));
+    }
+    let all = SHARES.into_iter().flat_map(|share| RATES.map(|rate| of((share, rate))));
+    (all.collect(), Duration::from_secs(30))
 }
 
 /// Of 25000 packets a second more, the share that is lost.

@@ -1,7 +1,9 @@
 //! Table 6.2: few packets a second, of which up to half go to the controller.
+use super::emulated::{self, Sent};
 use super::{Case, QUEUE, SCV, chart, loss, over, series, simulate, sojourn_ms};
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
 use weir_plot::Axis;
 use weir_sim::stations::StationsRun;
 
@@ -82,7 +84,19 @@ pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
     ratios(run, rates);
     claims(run);
     plots(run, rates);
-    Ok(())
+    let (emulated, time) = emulated_cases(run.options.full);
+    emulated::measure(run, &emulated, time)
+}
+
+/// What is emulated as well, and how long each case: few at the small size, half of the rates at the published one.
+fn emulated_cases(is_full: bool) -> (Vec<Sent>, Duration) {
+    let of = |(share, rate): (f64, u32)| Sent { share, rate, bytes: BYTES };
+    if !is_full {
+        return ([(0.04, 100), (0.25, 100), (0.5, 60), (0.5, 200)].map(of).into(), Duration::from_secs(10));
+    }
+    // At the smallest share too few ask in a minute for a mean.
+    let all = SHARES[1..].iter().flat_map(|share| FEW_RATES.map(|rate| of((*share, rate))));
+    (all.collect(), Duration::from_secs(60))
 }
 
 /// Share of packets that asked, or took longer than a millisecond, of those that left the switch.

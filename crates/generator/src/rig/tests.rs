@@ -192,3 +192,48 @@ fn what_cannot_be_sent_is_refused() {
     let offer = Offer::Packets { offered: exponential, flows: FlowMix::default() };
     assert!(Rig::new(short(), Some((source(offer), null())), None, vec![]).is_ok());
 }
+
+#[test]
+fn what_was_captured_is_known_again_if_it_has_room() {
+    use weir_packet::MacAddr;
+    use weir_packet::craft::Craft;
+    let (from, to) = (std::net::Ipv4Addr::new(10, 0, 0, 1), std::net::Ipv4Addr::new(10, 0, 0, 2));
+    let udp = |bytes: usize| {
+        let craft = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4(from, to).udp(5, 6);
+        craft.payload(&vec![7; bytes]).build()
+    };
+    let lengths = [1400, 4, 40].into_iter().cycle();
+    let frames: Vec<(u64, Vec<u8>)> = (0..50).zip(lengths).map(|(at, bytes)| (at * 100_000, udp(bytes))).collect();
+    let file = std::env::temp_dir().join(format!("weir-replay-{}", std::process::id()));
+    std::fs::write(&file, capture(&frames)).unwrap();
+    let replay = Replay::read(&file).unwrap().with_headers();
+    std::fs::remove_file(&file).unwrap();
+    let replay = replay.unwrap();
+    let (near, far) = loop_back(64);
+    let offer =
+        Offer::Packets { offered: weir_traffic::Offered::Trace(replay.trace().clone()), flows: FlowMix::default() };
+    let source = Source { replay: Some(replay), ..source(offer) };
+    let config = RigConfig { duration: None, ..short() };
+    let report = run(Rig::new(config, Some((source, near)), Some(far), vec![]).unwrap());
+    let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
+    assert_eq!((sent.sent, sent.without_header, report.others), (50, 17, 17));
+    assert_eq!((received.sent, received.received, received.lost, received.duplicates), (33, 33, 0, 0));
+    assert!(received.delay.is_some_and(|delay| delay.samples == 33 && delay.max_us < 1e6));
+}
+
+/// A capture with these times in nanoseconds (pcap, its magic number that of nanoseconds).
+fn capture(frames: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        bytes.extend(word.to_le_bytes());
+    }
+    for (at_ns, frame) in frames {
+        let [s, ns] = [at_ns / 1_000_000_000, at_ns % 1_000_000_000].map(|part| u32::try_from(part).unwrap());
+        let length = u32::try_from(frame.len()).unwrap();
+        for word in [s, ns, length, length] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(frame);
+    }
+    bytes
+}

@@ -79,7 +79,7 @@ impl Fitted {
         let modify = fit.overheads("modify", &measured.modify)?;
         // 3. shifting: what ascending priorities cost more than descending ones
         let shift_s = fit.shifting(&measured.add)?;
-        let costs = TableCosts { add, modify, shift_s, search_s, write_s };
+        let costs = TableCosts { add, modify, shift_s, search_s, write_s, delete_s: None };
         Ok(Fitted { costs, lines: fit.lines, notes: fit.notes })
     }
 }
@@ -204,6 +204,7 @@ mod tests {
             shift_s: 4e-6,
             search_s: 2e-3,
             write_s: 5e-4,
+            delete_s: None,
         }
     }
 

@@ -33,6 +33,16 @@ pub struct TableCosts {
     pub search_s: f64,
     /// Writing one entry, W.
     pub write_s: f64,
+    /// Taking one entry out, if that is not as long as writing one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_s: Option<f64>,
+}
+
+impl TableCosts {
+    /// Taking one entry out, in seconds.
+    pub fn deleted_s(&self) -> f64 {
+        self.delete_s.unwrap_or(self.write_s)
+    }
 }
 
 /// An entry is added.
@@ -63,7 +73,7 @@ pub struct Changing {
     pub matching: u64,
     /// Searching, M, in seconds.
     pub search_s: f64,
-    /// Writing an entry, W, in seconds.
+    /// Writing an entry, W, or taking it out when deleting, in seconds.
     pub write_s: f64,
 }
 

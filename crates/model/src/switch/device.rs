@@ -243,7 +243,7 @@ impl<'a> Device<'a> {
                 entries: self.priorities[at].entries(),
                 matching: found[at],
                 search_s: level.costs.search_s,
-                write_s: level.costs.write_s,
+                write_s: if modifying { level.costs.write_s } else { level.costs.deleted_s() },
             }
         };
         self.model.levels.iter().enumerate().map(level).collect()
@@ -260,7 +260,7 @@ mod tests {
     fn costs(per_entry_s: f64, shift_s: f64, write_s: f64) -> TableCosts {
         let overhead = Overhead { per_entry_s, speedup: Speedup([0.5, 0.5, 0.0]) };
         let overheads = ByPriorities { single: overhead, several: overhead };
-        TableCosts { add: overheads, modify: overheads, shift_s, search_s: 0.01, write_s }
+        TableCosts { add: overheads, modify: overheads, shift_s, search_s: 0.01, write_s, delete_s: None }
     }
 
     /// Four places in front of a table without limit.

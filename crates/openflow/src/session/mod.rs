@@ -139,19 +139,19 @@ impl Session {
         Ok(())
     }
 
-    /// Sends a message that is encoded already, in the version that this session speaks.
+    /// Sends messages that are encoded already, so many of them, in the version that this session speaks.
     ///
     /// # Errors
     /// As [`Session::send`].
-    pub fn send_encoded(&mut self, message: &[u8]) -> Result<(), SendError> {
+    pub fn send_encoded(&mut self, messages: &[u8], count: u64) -> Result<(), SendError> {
         if !matches!(self.state, State::Up(_)) {
             return Err(SendError::NotUp);
         }
         if self.output.len() >= self.config.max_output_bytes {
             return Err(SendError::Full(self.output.len()));
         }
-        self.output.extend_from_slice(message);
-        self.counters.sent += 1;
+        self.output.extend_from_slice(messages);
+        self.counters.sent += count;
         Ok(())
     }
 

@@ -47,19 +47,19 @@ fn network<const AT: usize, W: Wide>(
         _ => return false,
     };
     let words = &mut parsed.key.words;
-    let first = if W::PICKS {
-        wide.pick(head, const { &places::<AT>() }, const { kept(&places::<AT>()) })
+    let Some(first) = words.first_chunk_mut() else { return false };
+    if W::PICKS {
+        wide.pick(head, const { &places::<AT>() }, const { kept(&places::<AT>()) }, first);
     } else {
-        words_of::<AT>(head)
-    };
-    words[..8].copy_from_slice(&first);
+        *first = words_of::<AT>(head);
+    }
     words[4] = u64::from(in_port.0) << 32;
     words[16] = u64::from(in_port.0) << 32;
     if AT != 14 {
         words[1] |= u64::from(VLAN_PRESENT);
     }
     if flags != 0 {
-        words[3] = first[3] | u64::from(flags) << 4;
+        words[3] |= u64::from(flags) << 4;
     }
     parsed.layers = Layers {
         vlan_tags: u8::from(AT != 14),
@@ -145,7 +145,9 @@ mod tests {
             [(12, places::<14>(), words_of::<14> as fn(&_) -> _), (16, places::<18>(), words_of::<18>)]
         {
             [head[at], head[at + 1]] = eth_type::IPV4.to_be_bytes();
-            assert_eq!(Portable.pick(&head, &places, kept(&places)), words(&head));
+            let mut picked = [0; 8];
+            Portable.pick(&head, &places, kept(&places), &mut picked);
+            assert_eq!(picked, words(&head));
         }
     }
 }

@@ -20,8 +20,9 @@ pub const MAX_VLAN_TAGS: u8 = 8;
 /// Smallest number that is a type and not, as in IEEE 802.3, a length.
 pub(crate) const MIN_ETH_TYPE: u16 = 0x0600;
 
-/// A packet's flow key, and where its headers lie.
+/// A packet's flow key, and where its headers lie. It begins a cache line, so that what [`parse_common`] writes at once is one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(align(64))]
 pub struct Parsed {
     /// What tables match on. `metadata` and `tunnel_id` are zero, `in_port` and `in_phy_port` the port given.
     pub key: FlowKey,

@@ -2,7 +2,7 @@
 use crate::sys::ring::{Consumer, FrameMemory, Kind, Producer, Ring};
 use crate::sys::{Plain as _, errno, socket, while_busy};
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use weir_memory::prefetch;
 use weir_packet::frame::{Frame, FramePool, MAX_FRAME};
 
@@ -25,7 +25,7 @@ const AHEAD: u32 = 4;
 /// A frame continues in the next descriptor.
 const CONTINUED: u32 = libc::XDP_PKT_CONTD;
 
-/// An AF_XDP socket bound to a queue, in copy mode.
+/// AF_XDP sockets bound to a queue, in copy mode: one receives, one sends.
 pub(super) struct Queue {
     fill: Producer<u64>,
     completion: Consumer<u64>,
@@ -40,6 +40,9 @@ pub(super) struct Queue {
     /// What continued frames have brought so far; the rest of one that is too long is skipped.
     partial: Partial,
     socket: OwnedFd,
+    /// Shares the chunks and sends. Nobody waits for it: each frame that a receiver lets go of wakes who waits for the
+    /// socket that sent it, a seventh of what sending costs.
+    sender: OwnedFd,
 }
 
 /// Where in a frame of several chunks receiving is.
@@ -70,6 +73,7 @@ impl Queue {
     /// Makes a socket for queue `number` with chunks of `chunk` bytes, and binds it.
     pub(super) fn open(interface: i32, number: u32, chunk: u32) -> io::Result<Self> {
         let socket = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
+        let sender = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)?;
         let fd = socket.as_fd();
         let chunks = RECEIVE_FRAMES + TRANSMIT_FRAMES;
         let memory = FrameMemory::new(chunks as usize * chunk as usize)?;
@@ -78,20 +82,22 @@ impl Queue {
             fill: Producer::new(Ring::new(fd, Kind::Fill, RECEIVE_FRAMES)?),
             completion: Consumer::new(Ring::new(fd, Kind::Completion, TRANSMIT_FRAMES)?),
             receive: Consumer::new(Ring::new(fd, Kind::Receive, RECEIVE_FRAMES)?),
-            transmit: Producer::new(Ring::new(fd, Kind::Transmit, TRANSMIT_FRAMES)?),
+            transmit: Producer::new(Ring::new(sender.as_fd(), Kind::Transmit, TRANSMIT_FRAMES)?),
             memory,
             free: (RECEIVE_FRAMES..chunks).map(|at| u64::from(at) * u64::from(chunk)).collect(),
             chunk,
             several: false,
             partial: Partial::None,
             socket,
+            sender,
         };
         (0..RECEIVE_FRAMES).for_each(|at| queue.fill.push(u64::from(at) * u64::from(chunk)));
         queue.fill.publish();
         queue.several = bind(queue.socket.as_fd(), interface, number)?;
+        share(queue.sender.as_fd(), queue.socket.as_fd(), interface, number)?;
         // Without the right to, the system's default holds.
-        let _ = socket::set(queue.socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER);
-        let _ = socket::set(queue.socket.as_fd(), libc::SOL_XDP, CALL_BUDGET_OPTION, &CALL_BUDGET);
+        let _ = socket::set(queue.sender.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER);
+        let _ = socket::set(queue.sender.as_fd(), libc::SOL_XDP, CALL_BUDGET_OPTION, &CALL_BUDGET);
         Ok(queue)
     }
 
@@ -114,10 +120,10 @@ impl Queue {
     pub(super) fn next(&mut self, pool: &mut FramePool) -> Option<Received> {
         loop {
             let descriptor = self.receive.pop()?;
-            if let Some(soon) = self.receive.peek(AHEAD)
-                && let Some(bytes) = self.memory.bytes(soon.addr, 1)
-            {
-                prefetch(bytes, 0);
+            while let Some(soon) = self.receive.look_ahead(AHEAD) {
+                if let Some(bytes) = self.memory.bytes(soon.addr, 1) {
+                    prefetch(bytes, 0);
+                }
             }
             let last = descriptor.options & CONTINUED == 0;
             let length = descriptor.len as usize;
@@ -175,7 +181,7 @@ impl Queue {
         self.transmit.publish();
         while self.transmit.waiting() > 0 && retries <= RETRIES_MAX {
             let before = self.transmit.taken();
-            match socket::kick(self.socket.as_fd()) {
+            match socket::kick(self.sender.as_fd()) {
                 Ok(()) => {}
                 Err(error) => match errno(&error) {
                     libc::EAGAIN | libc::ENOBUFS | libc::EINTR => {}
@@ -251,10 +257,7 @@ fn whole(bytes: &[u8], pool: &mut FramePool) -> Received {
 
 /// Binds to a queue; whether frames may span several chunks, which kernels before 6.6 do not know.
 fn bind(socket: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<bool> {
-    let mut address = libc::sockaddr_xdp::zeroed();
-    address.sxdp_family = u16::try_from(libc::AF_XDP).unwrap_or(0);
-    address.sxdp_ifindex = interface.cast_unsigned();
-    address.sxdp_queue_id = queue;
+    let mut address = address(interface, queue);
     let mut bind = |several| {
         address.sxdp_flags = libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP | if several { libc::XDP_USE_SG } else { 0 };
         while_busy(|| socket::bind(socket, &address))
@@ -263,4 +266,20 @@ fn bind(socket: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<bool> 
         Err(error) if errno(&error) == libc::EINVAL => bind(false).map(|()| false),
         result => result.map(|()| true),
     }
+}
+
+/// Binds a socket to the queue of `first`, whose memory, fill and completion rings and settings it shares.
+fn share(socket: BorrowedFd<'_>, first: BorrowedFd<'_>, interface: i32, queue: u32) -> io::Result<()> {
+    let mut address = address(interface, queue);
+    address.sxdp_flags = libc::XDP_SHARED_UMEM;
+    address.sxdp_shared_umem_fd = first.as_raw_fd().cast_unsigned();
+    while_busy(|| socket::bind(socket, &address))
+}
+
+fn address(interface: i32, queue: u32) -> libc::sockaddr_xdp {
+    let mut address = libc::sockaddr_xdp::zeroed();
+    address.sxdp_family = u16::try_from(libc::AF_XDP).unwrap_or(0);
+    address.sxdp_ifindex = interface.cast_unsigned();
+    address.sxdp_queue_id = queue;
+    address
 }

@@ -24,7 +24,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use weir_packet::frame::DEFAULT_QUEUE;
 use weir_packet::{Frame, FramePool};
-use weir_units::{Bps, Instant};
+use weir_units::{Bps, Instant, SystemClock};
 
 /// The queues of a port.
 #[derive(Debug)]
@@ -172,6 +172,10 @@ impl Port for Queued {
             }
         }
         Ok(())
+    }
+
+    fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
+        self.port.stamp_arrivals(clock)
     }
 
     fn arm(&mut self) -> Ready {

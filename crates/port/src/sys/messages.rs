@@ -1,5 +1,5 @@
 //! Receiving and sending many frames by one system call, each with its virtio header, without copying super-frames.
-use super::check;
+use super::{Plain, check};
 use crate::virtio;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -8,10 +8,12 @@ use weir_packet::{Frame, FramePool, frame::MAX_FRAME};
 /// Frames per system call. Each receive slot holds a super-frame's buffer, so this many make 2 MiB per port.
 pub(crate) const BATCH: usize = 32;
 
-/// Room for one control message with a `tpacket_auxdata`.
+/// Room for control messages: a `tpacket_auxdata`, and the time if that is asked for.
+const CONTROL_BYTES: usize = 96;
+
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-struct Control([u8; 64]);
+struct Control([u8; CONTROL_BYTES]);
 
 /// Buffers for one frame of whatever length: an ordinary one, followed by a super-frame's from where the ordinary one ends.
 /// So an ordinary frame touches only a small buffer, and of a super-frame only what lies in the small buffer is copied, into
@@ -63,6 +65,8 @@ pub(crate) struct ReceiveSlots {
     used: usize,
     /// Where this value was when the others were made ready: their pointers lead here.
     ready_at: usize,
+    /// Whether the socket was asked to say when frames came.
+    pub(crate) are_stamped: bool,
 }
 
 // SAFETY: the pointers in `vectors` and `headers` lead into this value and into buffers that it owns.
@@ -74,6 +78,8 @@ pub(crate) struct Received {
     pub(crate) frame: Option<Frame>,
     /// The VLAN tag that the kernel took out: protocol identifier and tag control information.
     pub(crate) vlan: Option<(u16, u16)>,
+    /// When it came, in nanoseconds since 1970, if that was asked for.
+    pub(crate) came_ns: Option<u64>,
 }
 
 impl ReceiveSlots {
@@ -81,11 +87,12 @@ impl ReceiveSlots {
         Box::new(ReceiveSlots {
             slots: std::array::from_fn(|_| Slot::default()),
             virtio: [virtio::Header::default(); BATCH],
-            control: [Control([0; 64]); BATCH],
+            control: [Control([0; CONTROL_BYTES]); BATCH],
             vectors: [[empty_vector(); 3]; BATCH],
             headers: [empty_message(); BATCH],
             used: BATCH,
             ready_at: 0,
+            are_stamped: false,
         })
     }
 
@@ -123,7 +130,7 @@ impl ReceiveSlots {
         header.msg_iov = self.vectors[slot].as_mut_ptr();
         header.msg_iovlen = 3;
         header.msg_control = self.control[slot].0.as_mut_ptr().cast();
-        header.msg_controllen = 64;
+        header.msg_controllen = CONTROL_BYTES;
         header.msg_flags = 0;
     }
 
@@ -132,14 +139,15 @@ impl ReceiveSlots {
         let message = &self.headers[slot];
         let whole = message.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
         let length = usize::try_from(message.msg_len).unwrap_or(0).checked_sub(virtio::Header::LENGTH);
-        let vlan = auxiliary_data(&message.msg_hdr).and_then(vlan_of);
+        let vlan = beside(&message.msg_hdr, libc::SOL_PACKET, libc::PACKET_AUXDATA).and_then(vlan_of);
+        let came_ns = if self.are_stamped { came_ns(&message.msg_hdr) } else { None };
         let frame = length.filter(|_| whole).and_then(|length| {
             let offload = self.virtio[slot].offload()?;
             let mut frame = self.slots[slot].take(length);
             frame.offload = offload;
             Some(frame)
         });
-        Received { frame, vlan }
+        Received { frame, vlan, came_ns }
     }
 }
 
@@ -201,16 +209,36 @@ pub(crate) fn write_frame(file: BorrowedFd<'_>, frame: &Frame) -> io::Result<()>
     usize::try_from(result).map(drop).map_err(|_| io::Error::last_os_error())
 }
 
-/// What the kernel put beside a frame because of `PACKET_AUXDATA`.
-fn auxiliary_data(header: &libc::msghdr) -> Option<libc::tpacket_auxdata> {
+/// The control message of a kind that the kernel put beside a frame, if it is there and long enough for a `T`.
+fn beside<T: Plain>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
     // SAFETY: the header's control pointer and length describe what recvmmsg just wrote.
-    let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref()? };
-    let long_enough = control.cmsg_len >= size_of::<libc::cmsghdr>() + size_of::<libc::tpacket_auxdata>();
-    if control.cmsg_level != libc::SOL_PACKET || control.cmsg_type != libc::PACKET_AUXDATA || !long_enough {
-        return None;
+    let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: null, or a control message that lies within what recvmmsg wrote.
+    while let Some(control) = unsafe { at.as_ref() } {
+        if control.cmsg_level == level && control.cmsg_type == kind {
+            if control.cmsg_len < size_of::<libc::cmsghdr>() + size_of::<T>() {
+                return None;
+            }
+            // SAFETY: the message's length was just checked, any bytes are a `T`; it may be unaligned.
+            return Some(unsafe { libc::CMSG_DATA(at).cast::<T>().read_unaligned() });
+        }
+        // SAFETY: as for the first; `at` is one of the header's control messages.
+        at = unsafe { libc::CMSG_NXTHDR(header, at) };
     }
-    // SAFETY: a control message of this type holds this structure (its length was just checked), maybe unaligned.
-    Some(unsafe { libc::CMSG_DATA(control).cast::<libc::tpacket_auxdata>().read_unaligned() })
+    None
+}
+
+// SAFETY: integers.
+unsafe impl Plain for libc::tpacket_auxdata {}
+// SAFETY: integers.
+unsafe impl Plain for libc::timespec {}
+
+/// When the kernel says that a frame came, in nanoseconds since 1970.
+#[cold]
+fn came_ns(header: &libc::msghdr) -> Option<u64> {
+    let time: libc::timespec = beside(header, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)?;
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }
 
 /// The VLAN tag that the kernel took out of the frame.

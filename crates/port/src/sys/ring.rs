@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
+use weir_memory::prefetch;
 
 // SAFETY: integers.
 unsafe impl Plain for libc::xdp_umem_reg {}
@@ -207,11 +208,13 @@ pub(crate) struct Consumer<T> {
     read: u32,
     /// Entries that were there when last looked: the kernel's counter is looked at once for a batch, not for each.
     seen: u32,
+    /// Entries that were read or looked at ahead of that.
+    looked_at: u32,
 }
 
 impl<T: Plain> Consumer<T> {
     pub(crate) fn new(ring: Ring<T>) -> Self {
-        Consumer { ring, read: 0, seen: 0 }
+        Consumer { ring, read: 0, seen: 0, looked_at: 0 }
     }
 
     /// Whether there is an entry to be read.
@@ -233,13 +236,22 @@ impl<T: Plain> Consumer<T> {
         Some(entry)
     }
 
-    /// The entry that is to be read `ahead` entries later, if it was there when last looked.
-    pub(crate) fn peek(&self, ahead: u32) -> Option<T> {
-        if self.seen.wrapping_sub(self.read) <= ahead {
+    /// The next entry that has been neither read nor looked at, of the `most` that are to be read next and were there when last
+    /// looked. Memory is asked for the entries behind those.
+    pub(crate) fn look_ahead(&mut self, most: u32) -> Option<T> {
+        let known = self.seen.wrapping_sub(self.read);
+        let ahead = self.looked_at.wrapping_sub(self.read);
+        // What was read without a look: the distance is below nothing.
+        let ahead = if ahead > known { 0 } else { ahead };
+        if ahead >= known.min(most) {
             return None;
         }
+        self.looked_at = self.read.wrapping_add(ahead + 1);
+        // SAFETY: no entries, at an address inside the ring: what is there may be the kernel's.
+        let behind = unsafe { std::slice::from_raw_parts(self.ring.entry(self.looked_at.wrapping_add(most)), 0) };
+        prefetch(behind, 0);
         // SAFETY: inside the ring, plain data; the kernel does not write it before it is released.
-        Some(unsafe { self.ring.entry(self.read.wrapping_add(ahead)).read() })
+        Some(unsafe { self.ring.entry(self.looked_at.wrapping_sub(1)).read() })
     }
 
     /// Gives the room of what was read back to the kernel.

@@ -2,7 +2,7 @@
 use crate::bed::{Bed, SOON, features, frame, open, pass, receive, send};
 use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
 use weir_testing::{Namespace, root, run, wait_until};
-use weir_units::Instant;
+use weir_units::{Clock as _, Instant, SystemClock};
 
 #[test]
 fn frames_pass_unchanged_each_way() {
@@ -19,6 +19,29 @@ fn frames_pass_unchanged_each_way() {
     assert_eq!((counted.tx_packets, counted.tx_bytes), (3, 3 * 14 + 46 + 1 + 1500));
     assert!(other.rx_packets >= 3 && counted.rx_packets >= 3);
     assert_eq!(counted.tx_dropped() + counted.rx_errors + counted.rx_missed, 0);
+}
+
+#[test]
+fn frames_say_when_they_came_however_late_they_are_taken() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0");
+    let clock = SystemClock::start();
+    assert!(port.stamp_arrivals(clock));
+    let mut is_told = |mark: u8, ethertype: &[u8]| {
+        let sent = frame(ethertype, mark, 60);
+        let before = clock.now().as_nanos();
+        send(&mut *host, &mut pool, &sent);
+        let after = clock.now().as_nanos();
+        // Nobody looks for a while.
+        assert!(wait_until(SOON, || clock.now().as_nanos() > after + 20_000_000));
+        let got = receive(&mut *port, &mut pool, |got| got.bytes() == sent).expect("arrives");
+        let came = got.arrived();
+        // It came while it was being sent; two clocks are compared, one of which may be slowed down a little.
+        came + 1_000_000 > before && came < after + 10_000_000
+    };
+    // The kernel begins some time after it is asked; from then on it goes on, also with a tag, which it tells beside the frame as well.
+    assert!(wait_until(SOON, || is_told(0, &[0x88, 0xb5])));
+    assert!(is_told(1, &[0x88, 0xb5]) && is_told(2, &[0x81, 0, 0, 5, 0x88, 0xb5]));
 }
 
 #[test]

@@ -4,4 +4,5 @@ mod af_xdp;
 mod bed;
 mod link;
 mod tap;
+mod veth;
 mod vlan;

@@ -135,6 +135,7 @@ fn costs(reader: &Reader, level: &Level, most: u32) -> Checked<TableCosts> {
         shift_s: time(reader, "shift", level.shift.as_ref())?,
         search_s: time(reader, "search", level.search.as_ref())?,
         write_s: time(reader, "write", level.write.as_ref())?,
+        delete_s: level.delete.as_ref().map(|delete| time(reader, "delete", Some(delete))).transpose()?,
     })
 }
 

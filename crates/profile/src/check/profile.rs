@@ -110,7 +110,9 @@ fn attach(profile: &mut Profile, found: Found) -> Checked<()> {
     let parameters = profile.parameters();
     for (key, (evidence, span)) in found {
         let Some(parameter) = parameters.iter().find(|parameter| parameter.key == key) else {
-            let text = format!("{key}: found interval, r2, samples or note, expected them at parameters that are used");
+            let text = format!(
+                "{key}: found interval, r2, residual, samples or note, expected them at parameters that are used"
+            );
             return Err(Problem { span, text });
         };
         if let Some([low, high]) = evidence.interval {

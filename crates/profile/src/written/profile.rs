@@ -49,6 +49,7 @@ pub(crate) struct Level {
     pub(crate) shift: Option<Spanned<Seconds>>,
     pub(crate) search: Option<Spanned<Seconds>>,
     pub(crate) write: Option<Spanned<Seconds>>,
+    pub(crate) delete: Option<Spanned<Seconds>>,
     pub(crate) forward: Option<Spanned<Forward>>,
 }
 

@@ -16,13 +16,13 @@ use weir_traffic::Probe;
 use weir_units::Instant;
 
 /// Packets of an entry that stay away, in a row, before it counts as gone.
-const AWAY: u32 = 3;
+pub(super) const AWAY: u32 = 3;
 /// Packets of an entry that are under way in the switch at most when the first comes back.
 const FEW: u32 = 16;
 /// Times between packets where nothing is measured.
 const COARSE: Duration = Duration::from_millis(2);
 /// Marks that are remembered for a burst at most.
-const MAX_MARKS: usize = 1 << 22;
+pub(super) const MAX_MARKS: usize = 1 << 22;
 
 /// What shows that a command was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,8 @@ impl Outcome {
 #[derive(Debug, Clone)]
 struct Watched {
     watch: Watch,
+    /// Whether its entry was there before the burst.
+    was_there: bool,
     last_sent: Option<Instant>,
     /// The latest that came back, by when it was sent.
     answered: Option<Instant>,
@@ -88,12 +90,26 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(watch: Watch) -> Watched {
-        Watched { watch, last_sent: None, answered: None, unanswered: None, away: 0, done: None, refused: false }
+    fn new(watch: Watch, was_there: bool) -> Watched {
+        Watched {
+            watch,
+            was_there,
+            last_sent: None,
+            answered: None,
+            unanswered: None,
+            away: 0,
+            done: None,
+            refused: false,
+        }
     }
 
     fn is_settled(&self) -> bool {
         self.refused || self.done.is_some()
+    }
+
+    /// Whether a packet that was sent then met the entry.
+    fn met(&self, at: Instant) -> bool {
+        self.was_there || self.done.is_some_and(|(_, from)| from <= at)
     }
 
     fn sent(&mut self, at: Instant) {
@@ -144,6 +160,10 @@ impl Run {
     }
 }
 
+fn is_modified(changes: &[Change], watch: &Watch) -> bool {
+    matches!(changes.get(watch.command), Some(Change::Modify(..)))
+}
+
 impl Bench<'_> {
     /// Sends changes, each so long after the start (at once if nothing is said), and watches until all that is watched is done and the barrier is answered.
     pub(crate) fn burst(
@@ -154,7 +174,7 @@ impl Bench<'_> {
     ) -> Result<Outcome, ProfilerError> {
         self.check_stop()?;
         let bodies: Vec<Body> = changes.iter().map(|change| self.body(change)).collect();
-        let goes_through = |watch: &&Watch| watch.sign == Sign::Gone || self.is_modified(changes, watch);
+        let goes_through = |watch: &&Watch| watch.sign == Sign::Gone || is_modified(changes, watch);
         let through = watches.iter().filter(goes_through).map(|watch| self.forwarding_of(&watch.rule)).max();
         let terms = self.account(changes);
         // Packets of an entry that comes are let through only then; what is sent until the first is back is to be little.
@@ -169,12 +189,13 @@ impl Bench<'_> {
             ended: started,
             barrier_xid: None,
             barrier: None,
-            watched: watches.iter().copied().map(Watched::new).collect(),
+            watched: watches.iter().map(|watch| Watched::new(*watch, goes_through(&watch))).collect(),
             marks: Vec::new(),
             turn: 0,
             refused: Vec::new(),
         };
         self.carry_through(&mut run, &bodies, slowest)?;
+        self.note_met(&run);
         for at in &run.refused {
             if let Some(Change::Add(rule)) = changes.get(*at) {
                 self.forget(rule);
@@ -189,8 +210,15 @@ impl Bench<'_> {
         })
     }
 
-    fn is_modified(&self, changes: &[Change], watch: &Watch) -> bool {
-        matches!(changes.get(watch.command), Some(Change::Modify(..)))
+    /// Entries are met in the order in which packets were sent, also by those whose coming out nobody waited for.
+    fn note_met(&mut self, run: &Run) {
+        let Some(tables) = &mut self.tables else { return };
+        for mark in &run.marks {
+            let watched = &run.watched[mark.watched];
+            if watched.met(mark.at) {
+                tables.matched(watched.watch.rule.number.into(), SHORTEST);
+            }
+        }
     }
 
     fn carry_through(&mut self, run: &mut Run, bodies: &[Body], slowest: Duration) -> Result<(), ProfilerError> {
@@ -290,7 +318,7 @@ impl Bench<'_> {
             },
             Seen::Frame { interface, bytes, .. } => {
                 if let Some(mark) = Probe::find(&bytes, Some(run.number)) {
-                    self.answered(run, interface, mark.sequence, bytes.len());
+                    self.answered(run, interface, mark.sequence);
                 }
                 Ok(())
             }
@@ -307,14 +335,11 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn answered(&mut self, run: &mut Run, interface: usize, sequence: u32, bytes: usize) {
+    fn answered(&mut self, run: &mut Run, interface: usize, sequence: u32) {
         let Some(sent) = run.marks.get(sequence as usize) else { return };
         let (at, before) = (sent.at, sent.before);
         let next = run.marks[sequence as usize + 1..].iter().find(|other| other.watched == sent.watched);
         let (next, watched) = (next.map(|next| next.at), &mut run.watched[sent.watched]);
-        if let Some(tables) = &mut self.tables {
-            tables.matched(watched.watch.rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));
-        }
         match watched.watch.sign {
             Sign::Leaves(expected) if interface == expected && watched.done.is_none() => {
                 watched.done = Some((before.unwrap_or(run.started), at));

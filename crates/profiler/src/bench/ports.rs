@@ -66,7 +66,7 @@ impl Bench<'_> {
     }
 
     fn describe_ports(&mut self) -> Result<Vec<PortDesc>, ProfilerError> {
-        if self.device.version() == Version::V10 {
+        if self.device.version() == Some(Version::V10) {
             let (_, body) = self.ask(Body::FeaturesRequest, "features reply")?;
             return Ok(match body {
                 Body::FeaturesReply(features) => features.ports,

@@ -80,6 +80,7 @@ impl Bench<'_> {
                 let at = self.device.now();
                 self.device.transmit(0, &frame)?;
                 sent.push(at);
+                self.note(packet.rule, frame.len());
                 due += packets.get(sent.len()).map_or(Duration::ZERO, |next| next.gap);
                 // Who was held up does not send all that he missed at once.
                 due = due.max(now - HELD_UP);
@@ -100,13 +101,12 @@ impl Bench<'_> {
             {
                 *delay = Some(at.since(*sent).as_secs_f64());
                 came += 1;
-                let rule = packets[mark.sequence as usize].rule;
-                self.note(rule, bytes.len());
             }
         }
         Ok((found, sent.last().copied().unwrap_or(due)))
     }
 
+    /// The order in which packets are sent is the order in which they meet entries, however long each then takes.
     fn note(&mut self, rule: Rule, bytes: usize) {
         if let Some(tables) = &mut self.tables {
             tables.matched(rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));

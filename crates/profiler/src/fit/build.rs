@@ -1,9 +1,12 @@
 //! The profile that everything measured adds up to.
 use super::costs::Costs;
 use super::{forwarding, service};
-use crate::ProfilerError;
 use crate::control::{Command, Timed};
+use crate::levels::Sizes;
 use crate::measurement::Measurement;
+use crate::rules::SHORTEST;
+use crate::store::DelayRow;
+use crate::{ProfilerError, Rig};
 use std::collections::BTreeMap;
 use weir_model::fit::order::Middle;
 use weir_model::switch::device::{Level, SwitchModel};
@@ -110,7 +113,9 @@ pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, 
 }
 
 fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> Option<SwitchModel> {
-    let sizes = measured.sizes.as_ref()?;
+    // A device without a control channel has one table without end.
+    let unknown = || (!measured.delays.is_empty()).then(Sizes::unknown);
+    let sizes = &measured.sizes.clone().or_else(unknown)?;
     let batching = measured.batching.as_ref().map_or(weir_model::switch::batch::Batching::NONE, |found| found.batching);
     let costs: Option<&Costs> = measured.costs.as_ref();
     let none = weir_model::switch::costs::TableCosts {
@@ -119,6 +124,7 @@ fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> 
         shift_s: 0.0,
         search_s: 0.0,
         write_s: 0.0,
+        delete_s: None,
     };
     let mut above = 1;
     let mut levels = Vec::new();
@@ -153,6 +159,12 @@ fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> 
             costs.evidence.iter().filter(|(key, _)| written(key)).map(|(key, found)| (key.clone(), found.clone())),
         );
     }
+    if costs.is_none() {
+        let note = Some("not measured: taken for no time".to_owned());
+        let keys =
+            (1..=levels.len()).flat_map(|level| ["shift", "search", "write"].map(|key| format!("level{level}.{key}")));
+        evidence.extend(keys.map(|key| (key, Evidence { note: note.clone(), ..Evidence::default() })));
+    }
     if let (true, Some(interval)) = (batching.most > 1, measured.batching.as_ref().and_then(|found| found.timeout_s)) {
         let found = Evidence { interval: Some(interval), ..Evidence::default() };
         evidence.insert("batching.timeout".to_owned(), found);
@@ -172,20 +184,40 @@ fn all_forwarding(
     measured: &Measurement,
     evidence: &mut BTreeMap<String, Evidence>,
 ) -> Result<Vec<Option<LevelForwarding>>, ProfilerError> {
-    let levels = measured.sizes.as_ref().map_or(0, |sizes| sizes.sizes.len());
+    let levels = measured.sizes.as_ref().map_or(usize::from(!measured.delays.is_empty()), |sizes| sizes.sizes.len());
     let mut made = Vec::new();
     for level in 0..levels {
         let delays = measured.delays.iter().find(|delays| delays.base.level == level);
         let fitted = match delays {
-            Some(delays) => forwarding::fit(&forwarding::cases(&delays.rows, level), delays.base)?,
+            Some(delays) => {
+                forwarding::fit(&forwarding::cases(&without_rig(&delays.rows, &measured.rig), level), delays.base)?
+            }
             None => None,
         };
         made.push(fitted.map(|(law, found)| {
-            evidence.extend(found);
+            evidence.extend(found.into_iter().map(|(key, found)| rig_noted(key, found, measured)));
             law
         }));
     }
     Ok(made)
+}
+
+/// Delays of packets without the rig's.
+fn without_rig(rows: &[DelayRow], rig: &Rig) -> Vec<DelayRow> {
+    let off = |row: &DelayRow| {
+        let delay_s = row.delay_s.map(|delay_s| rig.off(delay_s, row.bytes, row.gap_us));
+        DelayRow { delay_s, ..row.clone() }
+    };
+    rows.iter().map(off).collect()
+}
+
+/// Base delays say how much of the rig's was taken off.
+fn rig_noted(key: String, found: Evidence, measured: &Measurement) -> (String, Evidence) {
+    let base = measured.delays.iter().find(|delays| key.starts_with(&format!("level{}.", delays.base.level + 1)));
+    let note = base
+        .filter(|_| key.contains(".base_"))
+        .and_then(|delays| measured.rig.note(measured.rig.packet_s(delays.base.bytes, delays.base.gap_us)));
+    (key, Evidence { note: found.note.clone().or(note), ..found })
 }
 
 /// What messages take; the data path's part of packet-ins is taken off.
@@ -195,17 +227,21 @@ fn timing(
     evidence: &mut BTreeMap<String, Evidence>,
 ) -> Result<Option<SwitchTiming>, ProfilerError> {
     let first = forwarding.first().and_then(Option::as_ref);
-    let unknown_s = measured.sizes.as_ref().and_then(|sizes| sizes.delays_s.first().copied()).unwrap_or(0.0);
+    let found_s = measured.sizes.as_ref().and_then(|sizes| sizes.delays_s.first().copied());
+    let unknown_s = found_s.map_or(0.0, |s| measured.rig.off(s, SHORTEST, 0));
     let data_s = |bytes: u32| {
         let at = At { gap_s: ALONE_S, entries: 1.0, bytes: bytes.into() };
         let law = first.and_then(|law| law.forward(weir_profile::MatchKind::L2L3, at).ok());
         law.map_or(unknown_s, |forwarded| forwarded.delay_s)
     };
+    let rig_s = |bytes: u32| if measured.rig.is_known() { measured.rig.message_s(bytes) } else { 0.0 };
     let mut law = |kind: &str, less_s: &dyn Fn(u32) -> f64| -> Result<Option<ServiceTime>, ProfilerError> {
         let of_kind = measured.messages.iter().filter(|row| row.message == kind);
-        let samples: Vec<(f64, f64)> =
-            of_kind.filter_map(|row| Some((f64::from(row.size), row.delay_s? - less_s(row.size)))).collect();
+        let samples: Vec<(f64, f64)> = of_kind
+            .filter_map(|row| Some((f64::from(row.size), row.delay_s? - less_s(row.size) - rig_s(row.size))))
+            .collect();
         let Some((time, found)) = service::fit(&samples)? else { return Ok(None) };
+        let found = Evidence { note: found.note.clone().or(measured.rig.note(rig_s(128))), ..found };
         evidence.insert(format!("timing.{kind}"), found);
         Ok(Some(time))
     };

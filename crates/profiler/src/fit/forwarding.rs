@@ -57,13 +57,16 @@ pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Option
         let Some(line) = line else { return 0.0 };
         let value = line.slope_or_zero();
         let note = match line.points {
+            _ if value < 0.0 => Some(format!("came out below 0, as {value:.3e} s: taken for 0")),
             // Any two points have a line through them.
             0..=2 => Some("through two points: how far it is off is not known".to_owned()),
             _ => line.is_flat().then(|| format!("not told from 0: {:.3e} s", line.slope)),
         };
-        let interval = line.slope_ci95.filter(|_| !line.is_flat()).map(|(low, high)| [low, high]);
+        // Nothing is sooner done for being more: a line that falls is chance, or something else that was not the same, and leads below 0 farther on.
+        let value = value.max(0.0);
+        let interval = line.slope_ci95.filter(|_| value > 0.0).map(|(low, high)| [low, high]);
         let r2 = (line.points > 2).then_some(line.r2);
-        let found = Evidence { interval, r2, samples: Some(line.points as u64), note };
+        let found = Evidence { interval, r2, samples: Some(line.points as u64), note, ..Evidence::default() };
         evidence.insert(format!("{key}.{name}"), found);
         value
     };

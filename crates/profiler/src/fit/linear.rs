@@ -1,13 +1,12 @@
 //! Costs from times: a linear fit by weighted least squares, in which single runs that went wrong count little (Huber 1964).
+use super::spread;
 use crate::terms::{Column, Terms};
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
-/// Times that are this many standard deviations off count less.
-const HUBER: f64 = 2.0;
 /// How often weights are worked out.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 8;
 /// Pivots below this say that a column is a sum of others.
 const SINGULAR: f64 = 1e-10;
 
@@ -18,8 +17,10 @@ pub struct Observation {
     pub terms: Terms,
     /// Seconds.
     pub seconds: f64,
-    /// Standard deviation, in seconds, as far as it is known.
+    /// Standard deviation, in seconds, as far as it is known beforehand.
     pub sd: f64,
+    /// The case that it is a run of: how far its runs are apart is what chance does.
+    pub case: u32,
 }
 
 /// A cost that was fitted.
@@ -31,6 +32,8 @@ pub struct Estimate {
     pub interval: [f64; 2],
     /// Share of the variance of the times in which it is that the fit explains.
     pub r2: f64,
+    /// How far half of these times are from the fit at most, as a share of themselves.
+    pub residual: f64,
     /// Times in which it is.
     pub samples: u64,
 }
@@ -40,14 +43,25 @@ pub struct Estimate {
 pub struct Fitted {
     /// Costs that are above 0 for certain.
     pub costs: BTreeMap<Column, Estimate>,
-    /// Costs that times do not tell from 0, or that are below it: with what they came out as.
-    pub zero: BTreeMap<Column, f64>,
+    /// Costs that times do not tell from 0, or that are below it.
+    pub zero: BTreeMap<Column, Zero>,
     /// Share of all times' variance that the fit explains.
     pub r2: f64,
     /// Median of how far fitted times are from measured ones, as a share of these.
     pub error: f64,
+    /// Median of how far the medians of cases are from the fit, as a share of these.
+    pub case_error: f64,
     /// Times.
     pub samples: usize,
+}
+
+/// A cost that is taken for 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Zero {
+    /// It came out as this, in seconds, and may be up to the second number.
+    Small(f64, f64),
+    /// Every time is the same with more of it and less of others: theirs have it in them.
+    InOthers,
 }
 
 impl Fitted {
@@ -70,26 +84,27 @@ impl Fitted {
             }
         }
         columns.sort_unstable();
-        let mut weights: Vec<f64> = observations.iter().map(|one| one.sd.max(1e-12).powi(-2)).collect();
+        let mut sds = spread::spreads(observations, &vec![0.0; observations.len()]);
+        let mut trust = vec![1.0; observations.len()];
         let mut solution = Solution::default();
         for round in 1..=ROUNDS {
+            let weights: Vec<f64> = sds.iter().zip(&trust).map(|(sd, trust)| trust / (sd * sd)).collect();
             solution = Solution::of(&columns, observations, &weights, round == ROUNDS);
-            let mut off: Vec<f64> =
-                observations.iter().map(|one| (one.seconds - solution.time(&one.terms)) / one.sd.max(1e-12)).collect();
-            let scale = median_size(&mut off.clone()) / 0.6745;
-            for ((weight, one), off) in weights.iter_mut().zip(observations).zip(&mut off) {
-                let far = off.abs() / scale.max(1e-6);
-                *weight = one.sd.max(1e-12).powi(-2) * if far > HUBER { HUBER / far } else { 1.0 };
+            if round < ROUNDS {
+                let off: Vec<f64> = observations.iter().map(|one| one.seconds - solution.time(&one.terms)).collect();
+                sds = spread::spreads(observations, &off);
+                trust = spread::trust(&off, &sds);
             }
         }
-        solution.described(&columns, observations)
+        solution.described(&columns, observations, &trust)
     }
 }
 
-fn median_size(values: &mut [f64]) -> f64 {
-    values.iter_mut().for_each(|value| *value = value.abs());
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+/// How well times are met.
+struct Explained {
+    r2: f64,
+    residual: f64,
+    samples: usize,
 }
 
 /// Costs with their errors.
@@ -97,7 +112,7 @@ fn median_size(values: &mut [f64]) -> f64 {
 struct Solution {
     /// Value and standard error.
     costs: BTreeMap<Column, (f64, f64)>,
-    zero: BTreeMap<Column, f64>,
+    zero: BTreeMap<Column, Zero>,
     freedom: f64,
 }
 
@@ -127,7 +142,7 @@ impl Solution {
         loop {
             let (values, inverse, aliased) = solve(&gram, &right, &kept);
             for at in &aliased {
-                solution.zero.insert(columns[*at], 0.0);
+                solution.zero.insert(columns[*at], Zero::InOthers);
             }
             kept.retain(|at| !aliased.contains(at));
             let fitted: f64 = kept.iter().zip(&values).map(|(at, value)| value * right[*at]).sum();
@@ -145,37 +160,45 @@ impl Solution {
                 solution.costs = (0..kept.len()).map(|at| (columns[kept[at]], (values[at], error(at)))).collect();
                 return solution;
             };
-            solution.zero.insert(columns[kept[worst]], values[worst]);
+            let small = Zero::Small(values[worst], values[worst] + t * error(worst));
+            solution.zero.insert(columns[kept[worst]], small);
             kept.remove(worst);
         }
     }
 
-    fn described(self, columns: &[Column], observations: &[Observation]) -> Fitted {
+    fn described(self, columns: &[Column], observations: &[Observation], trust: &[f64]) -> Fitted {
         let t = StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).map_or(1.96, |law| law.inverse_cdf(0.975));
         let explained = |column: Option<Column>| {
-            let has = |one: &&Observation| column.is_none_or(|column| one.terms.0.contains_key(&column));
-            let those: Vec<&Observation> = observations.iter().filter(has).collect();
-            let mean = those.iter().map(|one| one.seconds).sum::<f64>() / those.len().max(1) as f64;
-            let total: f64 = those.iter().map(|one| (one.seconds - mean).powi(2)).sum();
-            let left: f64 = those.iter().map(|one| (one.seconds - self.time(&one.terms)).powi(2)).sum();
-            (if total > 0.0 { (1.0 - left / total).max(0.0) } else { 1.0 }, those.len())
+            let has = |one: &Observation| column.is_none_or(|column| one.terms.0.contains_key(&column));
+            let those = || observations.iter().zip(trust).filter(|(one, _)| has(one));
+            // Runs that went wrong count as little here as they did in the fit.
+            let sum = |of: &dyn Fn(&Observation) -> f64| those().map(|(one, trust)| trust * of(one)).sum::<f64>();
+            let mean = sum(&|one| one.seconds) / sum(&|_| 1.0).max(f64::MIN_POSITIVE);
+            let total = sum(&|one| (one.seconds - mean).powi(2));
+            let left = sum(&|one| (one.seconds - self.time(&one.terms)).powi(2));
+            let is_timed = those().filter(|(one, _)| one.seconds > 0.0);
+            let mut shares: Vec<f64> =
+                is_timed.map(|(one, _)| (one.seconds - self.time(&one.terms)) / one.seconds).collect();
+            Explained {
+                r2: if total > 0.0 { (1.0 - left / total).max(0.0) } else { 1.0 },
+                residual: spread::median_size(&mut shares),
+                samples: those().count(),
+            }
         };
         let estimate = |column: Column| {
             let (value, error) = *self.costs.get(&column)?;
-            let (r2, samples) = explained(Some(column));
+            let Explained { r2, residual, samples } = explained(Some(column));
             let interval = [value - t * error, value + t * error];
-            Some((column, Estimate { value, interval, r2, samples: samples as u64 }))
+            Some((column, Estimate { value, interval, r2, residual, samples: samples as u64 }))
         };
-        let mut errors: Vec<f64> = observations
-            .iter()
-            .filter(|one| one.seconds > 0.0)
-            .map(|one| (one.seconds - self.time(&one.terms)) / one.seconds)
-            .collect();
+        let Explained { r2, residual, samples } = explained(None);
+        let off: Vec<f64> = observations.iter().map(|one| one.seconds - self.time(&one.terms)).collect();
         Fitted {
             costs: columns.iter().copied().filter_map(estimate).collect(),
-            r2: explained(None).0,
-            error: median_size(&mut errors),
-            samples: observations.len(),
+            r2,
+            error: residual,
+            case_error: spread::by_case(observations, &off),
+            samples,
             zero: self.zero,
         }
     }
@@ -246,7 +269,7 @@ mod tests {
                     let of = |name: &str| terms.0.get(&name.parse().unwrap()).copied().unwrap_or(0.0);
                     let exact = 5e-4 * q + 1e-6 / q.sqrt() * e * q + 4e-6 * of("shift.0");
                     let seconds = exact * (1.0 + noise * (random.f64() - 0.5));
-                    all.push(Observation { terms, seconds, sd: 0.003 * seconds });
+                    all.push(Observation { terms, seconds, sd: 0.003 * seconds, case: entries * 100 + batch });
                 }
             }
         }
@@ -255,7 +278,7 @@ mod tests {
 
     #[test]
     fn costs_are_found_and_what_is_none_is_none() {
-        let fitted = Fitted::fit(&observations(0.02, 3));
+        let fitted = Fitted::fit(&observations(0.01, 3));
         let near = |name: &str, truth: f64| {
             let found = fitted.costs[&name.parse().unwrap()];
             assert!((found.value / truth - 1.0).abs() < 0.05, "{name}: {found:?}");
@@ -286,7 +309,7 @@ mod tests {
             one.terms.0.insert(Column::Write { level: 1 }, same);
         }
         let fitted = Fitted::fit(&all);
-        assert_eq!(fitted.zero.get(&Column::Write { level: 1 }), Some(&0.0));
+        assert_eq!(fitted.zero.get(&Column::Write { level: 1 }), Some(&Zero::InOthers));
         assert!(Fitted::fit(&[]).costs.is_empty());
     }
 }

@@ -4,3 +4,4 @@ pub mod costs;
 pub(crate) mod forwarding;
 pub mod linear;
 pub(crate) mod service;
+mod spread;

@@ -191,7 +191,7 @@ impl Switch {
         }
         if let Some(timed) = &mut self.timed {
             for frame in self.batch.drain(..) {
-                timed.packet(now, (number, frame), &mut self.datapath, &mut self.pool, &mut self.out);
+                timed.packet(now, now, (number, frame), &mut self.datapath, &mut self.pool, &mut self.out);
             }
             return self.deliver(now);
         }
@@ -283,7 +283,7 @@ impl Switch {
 
     /// Carries out what the controller said, or lets it take its time; up to a barrier that is not answered yet.
     fn obey(&mut self, now: Instant) {
-        while self.timed.as_ref().is_none_or(|timed| timed.has_room() && !timed.awaits_barrier(CHANNEL))
+        while self.timed.as_ref().is_none_or(|timed| timed.has_room() && !timed.awaits_answer(CHANNEL))
             && let Some(message) = self.behind.pop_front()
         {
             let (datapath, pool, out) = (&mut self.datapath, &mut self.pool, &mut self.out);

@@ -1,7 +1,9 @@
 //! Messages on their way from the engine to a controller: bounded by kind, so that one that does not read costs the switch
 //! neither memory nor time.
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::model::nicira::NxMessage;
@@ -19,20 +21,51 @@ pub(crate) const PAUSE_PARTS: usize = 8;
 /// [`PAUSE_REPLIES`]; only requests that were on their way, each with a long answer, get here.
 pub(crate) const MAX_REPLIES: usize = 4096;
 
+/// Bytes from which on a part of a long reply is sent.
+pub(crate) const PART_BYTES: usize = 16 << 10;
+/// Room in a part beyond that for the last of what is put there, where entries are ordinary ones.
+const PART_ROOM: usize = 8 << 10;
 /// Parts of a long reply that wait for a controller at most; the engine goes on when it has read half of them.
-const MAX_PARTS: usize = 32;
+const MAX_PARTS: usize = 16;
+/// Parts from which on the channel is told that there are some: it is woken once for many, since waking another thread takes the engine
+/// longer than making a part.
+const TOLD_PARTS: usize = MAX_PARTS / 2;
 
 /// What the engine puts on a channel's queue.
 #[derive(Debug)]
 pub(crate) enum ToChannel {
     /// To be sent.
     Message(Message),
-    /// A part of a long reply, encoded.
-    Part(Vec<u8>),
+    /// There are parts of a long reply.
+    Parts,
     /// To be closed, for this reason.
     Close(&'static str),
     /// Messages are taken from the controller again.
     Resume,
+}
+
+/// Some messages of a long reply, encoded.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) bytes: Vec<u8>,
+    /// How many they are.
+    pub(crate) messages: usize,
+    /// How many messages were put on the channel's queue before it, which go first.
+    pub(crate) behind: u64,
+}
+
+/// A queue of few places, in which neither end ever waits for the other.
+#[derive(Debug)]
+struct Places {
+    put: Sender<Part>,
+    take: Receiver<Part>,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        let (put, take) = bounded(MAX_PARTS);
+        Places { put, take }
+    }
 }
 
 /// What a channel carried and lost, over all its connections.
@@ -60,8 +93,12 @@ pub(crate) struct Backlog {
     is_held: AtomicBool,
     /// The engine waits for room.
     is_awaited: AtomicBool,
+    /// Parts of long replies; each says which messages of the queue it is behind.
+    ready: Places,
+    /// The channel has been told that there are some, and has not looked yet.
+    is_told: AtomicBool,
     /// Where parts of a long reply lay that were sent, for those that come: so neither thread waits for the other's allocator.
-    spare: Mutex<Vec<Vec<u8>>>,
+    spare: Places,
     carried: Arc<Carried>,
 }
 
@@ -69,13 +106,15 @@ pub(crate) struct Backlog {
 #[derive(Debug)]
 pub(crate) struct Outbox {
     queue: mpsc::UnboundedSender<ToChannel>,
+    /// Messages that were queued so far.
+    queued: Cell<u64>,
     backlog: Arc<Backlog>,
 }
 
 /// Makes the queue to a channel: unbounded itself, bounded by what [`Outbox::send`] lets in.
 pub(crate) fn outbox(backlog: Arc<Backlog>) -> (Outbox, mpsc::UnboundedReceiver<ToChannel>) {
     let (queue, receiver) = mpsc::unbounded_channel();
-    (Outbox { queue, backlog }, receiver)
+    (Outbox { queue, queued: Cell::new(0), backlog }, receiver)
 }
 
 impl Outbox {
@@ -99,22 +138,31 @@ impl Outbox {
         if matches!(message.body, Body::PacketIn(_)) {
             carried.packet_ins.fetch_add(1, Relaxed);
         }
+        self.queued.update(|queued| queued + 1);
         // A channel that has just ended does not need it.
         let _ = self.queue.send(ToChannel::Message(message));
     }
 
-    /// Where a part of a long reply can be encoded; empty.
-    pub(crate) fn spare(&self) -> Vec<u8> {
-        // Where the channel is just giving one back, a new one is made.
-        self.backlog.spare.try_lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
+    /// Where a part of a long reply can be put; empty.
+    pub(crate) fn spare(&self) -> Part {
+        let new = || Part { bytes: Vec::with_capacity(PART_BYTES + PART_ROOM), ..Part::default() };
+        self.backlog.spare.take.try_recv().unwrap_or_else(|_| new())
     }
 
     /// Queues a part of a long reply, for which there was room.
-    pub(crate) fn send_part(&self, part: Vec<u8>) {
-        self.backlog.replies.fetch_add(1, Relaxed);
-        self.backlog.parts.fetch_add(1, Relaxed);
-        // As in `send`.
-        let _ = self.queue.send(ToChannel::Part(part));
+    pub(crate) fn send_part(&self, mut part: Part, is_last: bool) {
+        let backlog = &*self.backlog;
+        part.behind = self.queued.get();
+        backlog.replies.fetch_add(1, Relaxed);
+        backlog.parts.fetch_add(1, Relaxed);
+        // There are no more parts than replies, so there is a place.
+        let _ = backlog.ready.put.try_send(part);
+        let is_due = is_last || backlog.ready.put.len() >= TOLD_PARTS;
+        // Either the channel finds this part when it has looked, or it is told again.
+        if is_due && !backlog.is_told.swap(true, SeqCst) {
+            // As in `send`.
+            let _ = self.queue.send(ToChannel::Parts);
+        }
     }
 
     /// Counts packet-ins that the datapath did not make for the channel.
@@ -174,7 +222,9 @@ impl Backlog {
             parts: 0.into(),
             is_held: false.into(),
             is_awaited: false.into(),
-            spare: Mutex::default(),
+            ready: Places::default(),
+            is_told: false.into(),
+            spare: Places::default(),
             carried,
         }
     }
@@ -192,15 +242,30 @@ impl Backlog {
         }
     }
 
-    /// A part of a long reply left the queue and is sent.
-    pub(crate) fn taken_part(&self, mut part: Vec<u8>) {
+    /// The channel looks at the parts that it was told of.
+    pub(crate) fn looked(&self) {
+        self.is_told.swap(false, SeqCst);
+    }
+
+    /// Parts of a long reply that are there to be sent.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready.take.len()
+    }
+
+    /// Takes the next part of a long reply; [`Backlog::taken_part`] follows when it is sent.
+    pub(crate) fn next_part(&self) -> Option<Part> {
+        self.ready.take.try_recv().ok()
+    }
+
+    /// A part of a long reply is sent.
+    pub(crate) fn taken_part(&self, mut part: Part) {
         self.replies.fetch_sub(1, SeqCst);
         self.parts.fetch_sub(1, Relaxed);
-        part.clear();
-        if let Ok(mut spare) = self.spare.lock()
-            && spare.len() < MAX_PARTS
-        {
-            spare.push(part);
+        part.bytes.clear();
+        part.messages = 0;
+        // Those that grew for entries of an unusual size are not kept.
+        if part.bytes.capacity() <= PART_BYTES + PART_ROOM {
+            let _ = self.spare.put.try_send(part);
         }
     }
 
@@ -257,6 +322,7 @@ fn kind(message: &Message) -> Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
     use weir_openflow::model::monitor::FlowUpdate;
     use weir_openflow::model::multipart::MultipartReply;
 
@@ -289,18 +355,57 @@ mod tests {
     fn parts_are_as_replies_and_their_memory_comes_back() {
         let backlog = Arc::new(Backlog::new(Arc::default()));
         let (outbox, mut queue) = outbox(backlog.clone());
-        for _ in 0..MAX_PARTS {
+        let mut places = HashSet::new();
+        for number in 0..MAX_PARTS {
             assert!(outbox.has_room());
             let mut part = outbox.spare();
-            assert!(part.is_empty());
-            part.extend([7; 100]);
-            outbox.send_part(part);
+            assert!(part.bytes.is_empty());
+            part.bytes.push(u8::try_from(number).unwrap());
+            places.insert(part.bytes.as_ptr());
+            outbox.send_part(part, false);
         }
         assert!(!outbox.has_room() && backlog.is_paused() && !backlog.is_engine_to_wake());
-        while let Ok(ToChannel::Part(part)) = queue.try_recv() {
+        backlog.looked();
+        for number in 0..MAX_PARTS {
+            let part = backlog.next_part().expect("it was put there");
+            assert_eq!(usize::from(part.bytes[0]), number, "they keep their order");
             backlog.taken_part(part);
         }
-        assert!(!backlog.is_paused() && backlog.is_engine_to_wake());
-        assert!((0..MAX_PARTS).all(|_| outbox.spare().capacity() >= 100) && outbox.spare().capacity() == 0);
+        assert!(backlog.next_part().is_none() && !backlog.is_paused() && backlog.is_engine_to_wake());
+        let spare: Vec<Part> = (0..MAX_PARTS).map(|_| outbox.spare()).collect();
+        assert!(spare.iter().all(|part| part.bytes.is_empty() && places.contains(&part.bytes.as_ptr())));
+        assert!(matches!(queue.try_recv(), Ok(ToChannel::Parts)) && queue.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_channel_is_told_once_for_many_parts_and_at_the_end() {
+        let backlog = Arc::new(Backlog::new(Arc::default()));
+        let (outbox, mut queue) = outbox(backlog.clone());
+        let mut told = || std::iter::from_fn(|| queue.try_recv().ok()).count();
+        (1..TOLD_PARTS).for_each(|_| outbox.send_part(Part::default(), false));
+        assert_eq!(told(), 0);
+        (TOLD_PARTS..MAX_PARTS).for_each(|_| outbox.send_part(Part::default(), false));
+        assert_eq!(told(), 1);
+        outbox.send_part(Part::default(), true);
+        assert_eq!((told(), backlog.ready()), (0, MAX_PARTS), "it has not looked since it was told");
+        backlog.looked();
+        while let Some(part) = backlog.next_part() {
+            backlog.taken_part(part);
+        }
+        outbox.send_part(Part::default(), true);
+        assert_eq!((told(), backlog.ready()), (1, 1));
+    }
+
+    #[test]
+    fn parts_know_which_messages_they_are_behind() {
+        let backlog = Arc::new(Backlog::new(Arc::default()));
+        let (outbox, _queue) = outbox(backlog.clone());
+        let barrier = || Message { xid: 1, body: Body::BarrierReply };
+        outbox.send_part(Part::default(), true);
+        outbox.send(barrier());
+        outbox.send(barrier());
+        outbox.send_part(Part::default(), true);
+        let behind: Vec<u64> = std::iter::from_fn(|| backlog.next_part()).map(|part| part.behind).collect();
+        assert_eq!(behind, [0, 2]);
     }
 }

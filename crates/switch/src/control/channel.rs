@@ -5,7 +5,7 @@
 //! stream takes it, and filled from the queue only up to [`OUTPUT_BYTES`]; what waits beyond waits in the queue, whose
 //! bounds drop and count ([`super::backlog`]).
 use super::auxiliary::{self, Main};
-use super::backlog::{Backlog, Outbox, ToChannel, outbox};
+use super::backlog::{self, Backlog, Outbox, ToChannel, outbox};
 use super::registry::ChannelInfo;
 use super::{Control, stopped};
 use crate::engine::inbox::{BATCH, FromChannel};
@@ -92,6 +92,8 @@ pub(crate) async fn run<S: ByteStream>(
         clock,
         backlog,
         queue,
+        taken: 0,
+        next_part: None,
     };
     let reason = channel.exchange(reader, writer).await;
     channel.end(reason).await
@@ -128,6 +130,10 @@ struct Channel {
     backlog: Arc<Backlog>,
     /// Messages from the engine.
     queue: mpsc::UnboundedReceiver<ToChannel>,
+    /// How many were taken.
+    taken: u64,
+    /// The next part of a long reply, which is behind one that is yet to be taken.
+    next_part: Option<backlog::Part>,
     /// Messages for the engine, at most those of one piece read.
     waiting: VecDeque<FromChannel>,
     /// The engine's end of `queue`, until it has it.
@@ -250,15 +256,17 @@ impl Channel {
     fn fill(&mut self, first: ToChannel) -> Option<&'static str> {
         let mut next = Some(first);
         while let Some(order) = next {
+            if matches!(order, ToChannel::Parts) {
+                self.backlog.looked();
+            }
+            self.send_parts();
             match order {
                 ToChannel::Message(message) => self.send(&message),
-                ToChannel::Part(part) => self.send_part(part),
                 ToChannel::Close(reason) => return Some(reason),
-                ToChannel::Resume => {
-                    next = self.queue.try_recv().ok();
-                    continue;
-                }
+                ToChannel::Parts | ToChannel::Resume => {}
             }
+            // Those behind that message: that they are there has been told.
+            self.send_parts();
             next = (self.session.output().len() < OUTPUT_BYTES).then(|| self.queue.try_recv().ok()).flatten();
         }
         if self.backlog.is_engine_to_wake() {
@@ -268,6 +276,7 @@ impl Channel {
     }
 
     fn send(&mut self, message: &Message) {
+        self.taken += 1;
         self.backlog.taken(message);
         match self.session.send(message) {
             Ok(()) => drop(self.info.carried.sent.fetch_add(1, Relaxed)),
@@ -277,9 +286,22 @@ impl Channel {
         }
     }
 
-    fn send_part(&mut self, part: Vec<u8>) {
-        match self.session.send_encoded(&part) {
-            Ok(()) => drop(self.info.carried.sent.fetch_add(1, Relaxed)),
+    /// Gives the session the parts of long replies that are there and behind no message still on the queue.
+    fn send_parts(&mut self) {
+        for _ in 0..=self.backlog.ready() {
+            match self.next_part.take().or_else(|| self.backlog.next_part()) {
+                Some(part) if part.behind <= self.taken => self.send_part(part),
+                later => {
+                    self.next_part = later;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn send_part(&mut self, part: backlog::Part) {
+        match self.session.send_encoded(&part.bytes, part.messages as u64) {
+            Ok(()) => drop(self.info.carried.sent.fetch_add(part.messages as u64, Relaxed)),
             Err(error) => tracing::debug!("{}: {error}", self.info.target()),
         }
         self.backlog.taken_part(part);

@@ -4,15 +4,15 @@
 //! it, so that replies keep their order; nothing more is read from the channel meanwhile, so no more waits than was on its way.
 use super::Engine;
 use super::inbox::FromChannel;
-use crate::control::backlog::Outbox;
+use crate::control::backlog::{Outbox, PART_BYTES, Part};
 use crate::timed::Timed;
 use foldhash::HashMap;
 use std::collections::VecDeque;
-use weir_datapath::{ChannelId, LongReply, Output};
-use weir_openflow::{Message, Version, codec};
+use weir_datapath::{ChannelId, Datapath, LongReply};
+use weir_openflow::Message;
 use weir_units::{Clock, Instant};
 
-/// Flow entries looked at for one part of a reply: some twenty microseconds.
+/// Flow entries looked at in one step of a reply: some ten microseconds.
 pub(super) const PART_ENTRIES: usize = 32;
 
 /// Messages that wait behind a barrier from which on nothing more is read from their channel.
@@ -32,6 +32,8 @@ struct Line {
     is_held: bool,
     has_ended: bool,
     reply: Option<LongReply>,
+    /// What was made of it and is not sent yet.
+    part: Part,
     waiting: VecDeque<FromChannel>,
 }
 
@@ -45,7 +47,14 @@ enum Step {
 
 impl Lines {
     pub(super) fn add(&mut self, channel: ChannelId, outbox: Outbox) {
-        let line = Line { outbox, is_held: false, has_ended: false, reply: None, waiting: VecDeque::new() };
+        let line = Line {
+            outbox,
+            is_held: false,
+            has_ended: false,
+            reply: None,
+            part: Part::default(),
+            waiting: VecDeque::new(),
+        };
         self.by_channel.insert(channel, line);
     }
 
@@ -131,29 +140,34 @@ impl Line {
     fn waits_for(&self, channel: ChannelId, timed: &Timed) -> bool {
         // What a channel said before it ended counts.
         let ends = matches!(self.waiting.front(), Some(FromChannel::Down(_)));
-        timed.awaits_barrier(channel) || !timed.has_room() || ends && timed.owes(channel)
+        timed.awaits_answer(channel) || !timed.has_room() || ends && timed.owes(channel)
     }
 }
 
 impl Line {
-    /// Sends the parts of its reply that were made, encoded: what makes a message's hundreds of small pieces of memory gives them back, too. If the
-    /// channel's thread did, it would give them back to this one's part of the heap; whether that made long steps has not been measured.
-    fn send_parts(&self, version: Version, out: &mut Output) {
-        for (_, message) in out.messages.drain(..) {
-            let mut part = self.outbox.spare();
-            match codec::encode(&message, version, &mut part) {
-                Ok(()) => self.outbox.send_part(part),
-                Err(error) => tracing::debug!("a part of a reply is left out: {error}"),
-            }
+    /// Makes some more of its reply; `datapath` knows how. It is encoded here, since what makes a message's hundreds of small pieces of memory
+    /// is to give them back, too, and sent when it is a piece of some size: handing over may mean waking the channel's thread.
+    fn reply_on(&mut self, now: Instant, datapath: &Datapath) {
+        let Some(reply) = &mut self.reply else { return };
+        if self.part.bytes.capacity() == 0 {
+            self.part = self.outbox.spare();
+        }
+        let made = datapath.encode_on(now, reply, PART_ENTRIES, &mut self.part.bytes);
+        self.part.messages += made.messages;
+        if !made.more {
+            self.reply = None;
+        }
+        if !made.more || self.part.bytes.len() >= PART_BYTES {
+            self.outbox.send_part(std::mem::take(&mut self.part), !made.more);
         }
     }
 }
 
 impl Engine {
-    /// Goes on with long replies and with what waits behind them, one step at least and none that begins after `until`. Whether there was
-    /// anything to do.
+    /// Goes on with long replies and with what waits behind them, one step at least and none that would end after `until` if it took as long
+    /// as the one before. Whether there was anything to do.
     pub(super) fn go_on(&mut self, now: Instant, until: Instant) -> bool {
-        let (mut worked, mut stuck) = (false, 0);
+        let (mut worked, mut stuck, mut began) = (false, 0, self.clock.now());
         while stuck < self.logical.lines.held.len()
             && let Some(channel) = self.logical.lines.held.pop_front()
         {
@@ -163,9 +177,11 @@ impl Engine {
                 Step::Done => continue,
             }
             self.logical.lines.held.push_back(channel);
-            if self.logical.is_busy || self.clock.now() >= until {
+            let ended = self.clock.now();
+            if self.logical.is_busy || ended + ended.since(began) >= until {
                 break;
             }
+            began = ended;
         }
         worked
     }
@@ -173,16 +189,11 @@ impl Engine {
     fn step(&mut self, now: Instant, channel: ChannelId) -> Step {
         let timed = self.logical.timed.as_deref();
         let Some(line) = self.logical.lines.by_channel.get_mut(&channel) else { return Step::Done };
-        if let Some(reply) = &mut line.reply {
+        if line.reply.is_some() {
             if !line.outbox.has_room() {
                 return Step::Stuck;
             }
-            let version = reply.version();
-            if !self.logical.datapath.get().reply_on(now, reply, PART_ENTRIES, &mut self.logical.out) {
-                line.reply = None;
-            }
-            line.send_parts(version, &mut self.logical.out);
-            self.deliver(now);
+            line.reply_on(now, self.logical.datapath.get());
             return Step::Moved;
         }
         if timed.is_some_and(|timed| line.waits_for(channel, timed)) {

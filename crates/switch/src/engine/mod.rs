@@ -159,6 +159,7 @@ impl Engine {
         }
         match self.spinner.wait(now) {
             _ if self.awaits_release(now) => std::hint::spin_loop(),
+            Wait::Sleep if self.spinner.awaits_frames(now, self.frames_due()) => std::hint::spin_loop(),
             Wait::Look => std::hint::spin_loop(),
             Wait::GiveWay => {
                 let from = self.clock.now();
@@ -435,7 +436,12 @@ impl Engine {
     /// When something is due.
     fn due(&self) -> Instant {
         let first = self.logical.due().min(self.links.due()).min(self.virtuals_due());
-        self.ports.open().filter_map(Port::next_wake).fold(first, Instant::min)
+        first.min(self.frames_due())
+    }
+
+    /// When a port is to release frames that it holds back.
+    fn frames_due(&self) -> Instant {
+        self.ports.open().filter_map(Port::next_wake).fold(Instant::FAR, Instant::min)
     }
 
     /// Sleeps until there is something to do or something is due.
@@ -448,8 +454,9 @@ impl Engine {
             && self.are_workers_done()
             && !self.ports.arm()
         {
-            let release = self.wakes_for_release();
-            let timeout = self.due().min(release).since(self.clock.now());
+            let now = self.clock.now();
+            let release = self.wakes_for_release().min(self.spinner.wakes_for_frames(now, self.frames_due()));
+            let timeout = self.due().min(release).since(now);
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
                 self.links.look_now();
             }
@@ -510,7 +517,10 @@ impl Engine {
             self.links.listen();
         }
         let port = self.workers.share(number, config.port);
-        let slot = Slot::new(number, port, config.reopen);
+        let mut slot = Slot::new(number, port, config.reopen);
+        if self.logical.timed.is_some() {
+            slot.stamps_arrivals(self.clock);
+        }
         self.logical.datapath.get().add_port(self.clock.now(), slot.desc(), &mut self.logical.out).map_err(refused)?;
         self.logical.datapath.get().take_any_packet_type(number, slot.takes_any_packet_type());
         tracing::info!("port {number}: {}", slot.spec());

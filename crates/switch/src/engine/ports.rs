@@ -7,6 +7,7 @@ use weir_openflow::model::{PortDesc, PortNo};
 use weir_port::queues::{QueueConfig, QueueState, Queues};
 use weir_port::spec::Kind;
 use weir_port::{LinkState, Port, PortInfo, PortSpec};
+use weir_units::SystemClock;
 
 /// One port.
 pub(crate) struct Slot {
@@ -24,6 +25,8 @@ pub(crate) struct Slot {
     pub(super) is_watched: bool,
     /// Rounds in a row in which it had nothing.
     pub(super) quiet_rounds: u32,
+    /// Whether its frames say when they came; none: it was not asked to.
+    is_stamped: Option<bool>,
     info: PortInfo,
     is_interface: bool,
     link: LinkState,
@@ -41,16 +44,37 @@ impl Slot {
         let (info, link) = (port.info().clone(), port.link());
         let is_interface = is_interface(&info);
         let costs_a_call = costs_a_call(&info);
-        let (is_watched, quiet_rounds, kept_queues) = (false, 0, None);
+        let (is_watched, quiet_rounds, kept_queues, is_stamped) = (false, 0, None, None);
         let port = Some(port);
-        Slot { number, port, reopen, kept_queues, costs_a_call, is_watched, quiet_rounds, info, is_interface, link }
+        Slot {
+            number,
+            port,
+            reopen,
+            kept_queues,
+            costs_a_call,
+            is_watched,
+            quiet_rounds,
+            is_stamped,
+            info,
+            is_interface,
+            link,
+        }
     }
 
     /// Puts the port back whose device had gone.
     pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: Reopen) {
         (self.info, self.link) = (port.info().clone(), port.link());
-        (self.port, self.reopen) = (Some(port), Some(reopen));
+        (self.port, self.reopen, self.is_stamped) = (Some(port), Some(reopen), None);
         self.ask_again();
+    }
+
+    /// Whether its frames say when they came, by `clock`. Those that are there when it is first asked do not.
+    pub(super) fn stamps_arrivals(&mut self, clock: SystemClock) -> bool {
+        if let Some(is_stamped) = self.is_stamped {
+            return is_stamped;
+        }
+        self.is_stamped = self.port.as_mut().map(|port| port.stamp_arrivals(clock));
+        false
     }
 
     /// Kind and name as the user wrote them.

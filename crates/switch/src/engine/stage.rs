@@ -23,6 +23,10 @@ impl Engine {
     pub(crate) fn start_profile(&mut self, config: &ProfileConfig) -> Result<(), SwitchError> {
         let timed = Timed::new(&config.profile, config.seed, self.logical.datapath.get())?;
         self.logical.timed = timed.map(Box::new);
+        if self.logical.timed.is_some() {
+            let clock = self.clock;
+            self.ports.iter_mut().for_each(|slot| _ = slot.stamps_arrivals(clock));
+        }
         Ok(())
     }
 
@@ -39,7 +43,7 @@ impl Engine {
         let LogicalSwitch { timed, datapath, out, lines, .. } = &mut *self.logical;
         let Some(timed) = timed else { return Some(message) };
         let message = timed.message(now, (channel, message), datapath.get(), &mut self.pool, out);
-        if timed.awaits_barrier(channel) {
+        if timed.awaits_answer(channel) {
             lines.wait(channel);
         }
         message
@@ -50,11 +54,15 @@ impl Engine {
     #[inline(never)]
     pub(super) fn pass_to_stage(&mut self, now: Instant, port: PortNo) {
         let packets = self.batch.len();
+        let clock = self.clock;
+        // Whoever had to be woken looks late: the time of packets counts from when they came.
+        let is_stamped = self.ports.place(port).is_some_and(|place| self.ports.at(place).stamps_arrivals(clock));
         let mut batch = std::mem::take(&mut self.batch);
         for frame in batch.drain(..) {
+            let came = if is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
             let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
             match timed {
-                Some(timed) => timed.packet(now, (port, frame), datapath.get(), &mut self.pool, out),
+                Some(timed) => timed.packet(now, came, (port, frame), datapath.get(), &mut self.pool, out),
                 None => self.pool.give(frame),
             }
             // A burst takes longer than what is due may be late.

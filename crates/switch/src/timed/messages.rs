@@ -1,7 +1,7 @@
 //! What controllers say.
 use super::{Held, MAX_MESSAGE_BYTES, Pending, Said, Timed};
 use weir_datapath::{ChannelId, Datapath, Output, Subject};
-use weir_openflow::model::bundle::BundleCommand;
+use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags};
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::{Body, Message, Version, codec};
@@ -9,9 +9,15 @@ use weir_packet::FramePool;
 use weir_timing::{Part, Work};
 use weir_units::Instant;
 
+/// Messages of a bundle that are looked at to know what it takes; those behind them take as long in the mean. All are looked at in one go, while packets
+/// wait: some milliseconds.
+const MAX_LOOKED_AT: usize = 1024;
+
 /// What a message is to the stage.
 enum Kind {
     Command,
+    /// A command that takes as long as the bundle's messages.
+    Commit,
     Barrier,
     PacketOut(u32),
     /// It takes no time itself, but is not to overtake commands.
@@ -26,7 +32,10 @@ fn kind(body: &Body) -> Kind {
         Body::BarrierRequest => Kind::Barrier,
         Body::PacketOut(packet) => Kind::PacketOut(u32::try_from(packet.data.0.len()).unwrap_or(u32::MAX)),
         Body::GroupMod(_) | Body::MeterMod(_) | Body::TableMod(_) => Kind::Follows,
-        Body::BundleControl(control) if control.command == BundleCommand::CommitRequest => Kind::Follows,
+        Body::BundleControl(control) if control.command == BundleCommand::CommitRequest => {
+            // One with a time of its own is carried out when it says.
+            if control.flags.contains(BundleFlags::TIME) { Kind::Follows } else { Kind::Commit }
+        }
         _ => Kind::AtOnce,
     }
 }
@@ -48,7 +57,19 @@ pub(super) fn packet_in_bytes(message: &Message) -> Option<u32> {
 /// What a command is about, as the tables are.
 pub(super) fn work(datapath: &mut Datapath, held: &Held) -> Work {
     let Held::Message(Said { channel, message, .. }) = held else { return Work::Nothing };
-    match datapath.subject(*channel, &message.body) {
+    match &message.body {
+        Body::BundleControl(commit) => bundle_work(datapath, *channel, commit),
+        body => of_subject(datapath.subject(*channel, body)),
+    }
+}
+
+fn bundle_work(datapath: &mut Datapath, channel: ChannelId, commit: &BundleControl) -> Work {
+    let Some((subjects, more)) = datapath.bundle_subjects(channel, commit, MAX_LOOKED_AT) else { return Work::Nothing };
+    Work::Bundle { members: subjects.into_iter().map(of_subject).collect(), more }
+}
+
+fn of_subject(subject: Subject) -> Work {
+    match subject {
         Subject::Add { priority } => Work::Add { priority },
         Subject::Modify(entries) => Work::Modify { entries },
         Subject::Delete(entries) => Work::Delete { entries },
@@ -68,6 +89,13 @@ impl Timed {
     ) -> Option<Message> {
         match kind(&message.body) {
             Kind::Command => self.command(now, channel, message),
+            Kind::Commit => {
+                if let Body::BundleControl(commit) = &message.body {
+                    datapath.hold_bundle(channel, commit);
+                }
+                self.pending.entry(channel).or_default().commits += 1;
+                self.command(now, channel, message);
+            }
             Kind::Follows if !self.stage.is_idle() => self.command(now, channel, message),
             Kind::Barrier => {
                 self.pending.entry(channel).or_default().barriers += 1;
@@ -116,35 +144,77 @@ impl Timed {
     ) {
         self.message_bytes = self.message_bytes.saturating_sub(said.bytes);
         let channel = said.channel;
+        let is_commit = matches!(said.message.body, Body::BundleControl(_));
         match part {
             Part::Command => {
                 datapath.handle(now, channel, said.message, pool, &mut self.scratch);
                 self.follow(datapath);
                 let outcome = self.sort(out);
                 // A packet that it released: the work of who carries out packet-outs.
-                self.packet_out(now, outcome, pool, out);
-                self.settle(channel, |pending| &mut pending.commands);
+                self.packet_out(now, (channel, outcome), pool, out);
+                self.settle_command(channel, is_commit);
             }
             Part::Refused => {
                 datapath.refuse_message(channel, &said.message, FlowModFailed::TableFull.into(), out);
-                self.settle(channel, |pending| &mut pending.commands);
+                self.settle_command(channel, is_commit);
             }
-            Part::Barrier => {
-                datapath.handle(now, channel, said.message, pool, out);
-                self.settle(channel, |pending| &mut pending.barriers);
+            Part::RefusedBundle(member) => {
+                datapath.refuse_bundle(channel, &said.message, member, FlowModFailed::TableFull.into(), out);
+                self.settle_command(channel, is_commit);
             }
+            // Its channel's packet-outs are still to be carried out: all came before it, since the channel waits for its answer.
+            Part::Barrier if self.waits && self.carries_out(channel) => self.behind.push(said),
+            Part::Barrier => self.answer(now, said, datapath, pool, out),
             Part::PacketIn => out.messages.push((channel, said.message)),
             Part::PacketOut => {
                 self.carry_out(now, said, datapath, pool, out);
                 self.settle(channel, |pending| &mut pending.packet_outs);
+                self.answer_behind(now, channel, datapath, pool, out);
             }
             // Messages do not take the data path.
             Part::Data | Part::Lost => {}
         }
     }
 
+    /// Whether any packet-out of a channel is yet to be carried out.
+    fn carries_out(&self, channel: ChannelId) -> bool {
+        self.pending.get(&channel).is_some_and(|pending| pending.packet_outs > 0)
+    }
+
+    /// Answers a barrier.
+    fn answer(&mut self, now: Instant, said: Said, datapath: &mut Datapath, pool: &mut FramePool, out: &mut Output) {
+        let channel = said.channel;
+        datapath.handle(now, channel, said.message, pool, out);
+        self.settle(channel, |pending| &mut pending.barriers);
+    }
+
+    /// Answers the barriers that only waited for a channel's packet-outs, if all are carried out.
+    pub(super) fn answer_behind(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        datapath: &mut Datapath,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
+        if self.behind.is_empty() || self.carries_out(channel) {
+            return;
+        }
+        let (answered, behind) = std::mem::take(&mut self.behind).into_iter().partition(|said| said.channel == channel);
+        self.behind = behind;
+        let answered: Vec<Said> = answered;
+        answered.into_iter().for_each(|said| self.answer(now, said, datapath, pool, out));
+    }
+
+    fn settle_command(&mut self, channel: ChannelId, is_commit: bool) {
+        self.settle(channel, |pending| &mut pending.commands);
+        if is_commit {
+            self.settle(channel, |pending| &mut pending.commits);
+        }
+    }
+
     /// Something that a channel asked for is done.
-    fn settle(&mut self, channel: ChannelId, count: impl FnOnce(&mut Pending) -> &mut u64) {
+    pub(super) fn settle(&mut self, channel: ChannelId, count: impl FnOnce(&mut Pending) -> &mut u64) {
         let Some(pending) = self.pending.get_mut(&channel) else { return };
         let left = count(pending);
         *left = left.saturating_sub(1);

@@ -2,11 +2,13 @@
 //! [`weir_timing::Stage`] until its time has come. Without thread, clock or sockets, so that networks in virtual time have the same
 //! (`weir_sim::network`).
 //!
-//! 1. Flow-mods and barriers wait in the stage, group-mods and the like behind flow-mods that came before them. Who sent a barrier waits for its answer
-//!    ([`Timed::awaits_barrier`]); all else is answered at once.
+//! 1. Flow-mods, commits of bundles and barriers wait in the stage, group-mods and the like behind flow-mods that came before them. Who sent a barrier or a
+//!    commit waits for its answer ([`Timed::awaits_answer`]); all else is answered at once. A bundle takes as long as its messages one after the other, and
+//!    takes effect when that time is over; one with a time of its own (OpenFlow 1.5) takes effect then.
 //! 2. A packet goes through the tables when it comes. What that comes to (frames for ports, packet-ins) is held as long as the data path takes, by the
 //!    level and the kind of the entries it met; packet-ins then go through the agent.
-//! 3. Packet-outs, and packets that flow-mods release, go through the agent that carries them out.
+//! 3. Packet-outs, and packets that flow-mods release, go through the agent that carries them out; barriers behind them are not answered before that (OpenFlow
+//!    1.3.5, 6.2). What they send then waits in the data path like any other packet, which a barrier does not wait for.
 //!
 //! What the owner's own calls do (the control socket, entries from configuration) takes no time.
 mod messages;
@@ -54,12 +56,16 @@ struct Outcome {
     packet_ins: Vec<(ChannelId, Message)>,
     /// Bytes of frames and packet-ins.
     bytes: u64,
+    /// Whose flow-mod released it, as long as it is yet to be carried out.
+    by: Option<ChannelId>,
 }
 
 /// What a channel has under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Pending {
     commands: u64,
+    /// Those of the commands that end bundles.
+    commits: u64,
     barriers: u64,
     packet_outs: u64,
 }
@@ -74,6 +80,10 @@ pub struct Timed {
     /// What entries look at.
     kinds: HashMap<u64, MatchKind>,
     pending: HashMap<ChannelId, Pending>,
+    /// Whether barriers wait for what came before them.
+    waits: bool,
+    /// Barriers whose time has come, behind packet-outs that are yet to be carried out.
+    behind: Vec<Said>,
     held_bytes: u64,
     message_bytes: u64,
     lost: Lost,
@@ -114,6 +124,8 @@ impl Timed {
             levels: profile.levels.iter().cloned().zip(sizes).collect(),
             kinds: HashMap::new(),
             pending: HashMap::new(),
+            waits: profile.barrier.waits,
+            behind: Vec::new(),
             held_bytes: 0,
             message_bytes: 0,
             lost: Lost::default(),
@@ -138,9 +150,9 @@ impl Timed {
         self.stage.has_room() && self.message_bytes < MAX_MESSAGE_BYTES
     }
 
-    /// Whether a channel waits for a barrier: none of its later messages is to be carried out before that is answered.
-    pub fn awaits_barrier(&self, channel: ChannelId) -> bool {
-        self.pending.get(&channel).is_some_and(|pending| pending.barriers > 0)
+    /// Whether a channel waits for a barrier or a commit: none of its later messages is to be carried out before that is answered.
+    pub fn awaits_answer(&self, channel: ChannelId) -> bool {
+        self.pending.get(&channel).is_some_and(|pending| pending.barriers + pending.commits > 0)
     }
 
     /// Whether something that a channel asked for is yet to be carried out.
@@ -214,7 +226,14 @@ impl Timed {
         let Released { part, due, item } = released;
         match item {
             Held::Message(said) => self.release_message(now, part, said, datapath, pool, out),
-            Held::Outcome(outcome) => self.release_packet(due, part, outcome, pool, out),
+            Held::Outcome(mut outcome) => {
+                let by = outcome.by.take();
+                self.release_packet(due, part, outcome, pool, out);
+                if let Some(channel) = by {
+                    self.settle(channel, |pending| &mut pending.packet_outs);
+                    self.answer_behind(now, channel, datapath, pool, out);
+                }
+            }
         }
         true
     }

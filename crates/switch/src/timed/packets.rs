@@ -1,7 +1,7 @@
 //! What packets come to.
 use super::messages::packet_in_bytes;
 use super::{Held, MAX_HELD_BYTES, MAX_MESSAGE_BYTES, Outcome, Said, Timed};
-use weir_datapath::{Datapath, Output};
+use weir_datapath::{ChannelId, Datapath, Output};
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool, offload};
 use weir_profile::MatchKind;
@@ -9,31 +9,31 @@ use weir_timing::{Part, Passing};
 use weir_units::Instant;
 
 impl Timed {
-    /// A frame came in on a port. A super-frame is the packets that it is on a line.
+    /// A frame is taken from a port, where it came at `came`, or now. A super-frame is the packets that it is on a line.
     pub fn packet(
         &mut self,
         now: Instant,
+        came: Instant,
         (in_port, frame): (PortNo, Frame),
         datapath: &mut Datapath,
         pool: &mut FramePool,
         out: &mut Output,
     ) {
         if frame.offload.segmentation.is_none() {
-            return self.one(now, in_port, frame, datapath, pool, out);
+            return self.one((now, came), (in_port, frame), datapath, pool, out);
         }
         let mut segments = std::mem::take(&mut self.segments);
         if !offload::finish(frame, pool, &mut segments) {
             self.lost.bad_offload += 1;
         }
-        segments.drain(..).for_each(|frame| self.one(now, in_port, frame, datapath, pool, out));
+        segments.drain(..).for_each(|frame| self.one((now, came), (in_port, frame), datapath, pool, out));
         self.segments = segments;
     }
 
     fn one(
         &mut self,
-        now: Instant,
-        in_port: PortNo,
-        frame: Frame,
+        (now, came): (Instant, Instant),
+        (in_port, frame): (PortNo, Frame),
         datapath: &mut Datapath,
         pool: &mut FramePool,
         out: &mut Output,
@@ -44,7 +44,7 @@ impl Timed {
         datapath.process_one(now, in_port, frame, pool, &mut self.scratch, &mut self.met);
         let passing = self.passing(bytes);
         let outcome = self.sort(out);
-        self.pass(now, passing, outcome, pool);
+        self.pass(came, passing, outcome, pool);
     }
 
     /// Where a packet that met some entries is served: in the slowest of their levels, as one that looks at all that they look at. One that met none has
@@ -119,15 +119,25 @@ impl Timed {
     }
 
     /// A packet that a flow-mod released is carried out as those of packet-outs are.
-    pub(super) fn packet_out(&mut self, at: Instant, outcome: Outcome, pool: &mut FramePool, out: &mut Output) {
+    pub(super) fn packet_out(
+        &mut self,
+        at: Instant,
+        (by, mut outcome): (ChannelId, Outcome),
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
         if outcome.is_empty() || !self.has_place(&outcome) {
             return outcome.give_back(pool);
         }
         let bytes = outcome.bytes;
+        outcome.by = Some(by);
         match self.stage.packet_out(at, u32::try_from(bytes).unwrap_or(u32::MAX), Held::Outcome(outcome)) {
-            Ok(Some(Held::Outcome(outcome))) => self.came_back(at, outcome, pool, out),
+            Ok(Some(Held::Outcome(outcome))) => self.came_back(at, Outcome { by: None, ..outcome }, pool, out),
             Err(Held::Outcome(outcome)) => outcome.give_back(pool),
-            Ok(None) => self.held_bytes += bytes,
+            Ok(None) => {
+                self.held_bytes += bytes;
+                self.pending.entry(by).or_default().packet_outs += 1;
+            }
             Ok(Some(Held::Message(_))) | Err(Held::Message(_)) => {}
         }
     }

@@ -1,4 +1,6 @@
 //! A datapath with a profile in virtual time, for somebody who looks exactly when something is due.
+mod bundles;
+
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::error::FlowModFailed;
@@ -96,7 +98,7 @@ impl Rig {
 
     fn frame(&mut self, frame: Frame) {
         let (datapath, pool, out) = (&mut self.datapath, &mut self.pool, &mut self.out);
-        self.timed.packet(self.now, (PortNo(1), frame), datapath, pool, out);
+        self.timed.packet(self.now, self.now, (PortNo(1), frame), datapath, pool, out);
     }
 
     /// Lets time pass; what happened.
@@ -178,6 +180,22 @@ fn a_command_takes_effect_when_its_time_has_come() {
     assert_eq!(rig.occupancy(), [1, 0]);
 }
 
+/// Whoever takes a packet late, since he had to be woken, does not make it later.
+#[test]
+fn times_of_packets_count_from_when_they_came() {
+    let mut rig = Rig::new(TWO_LEVELS);
+    rig.add(10, Field::Ipv4Dst, ip(5), output());
+    rig.until(us(1000));
+    for (came, taken, leaves) in [(1000, 1000, 1006), (2000, 2004, 2006), (3000, 3050, 3050)] {
+        rig.until(us(taken));
+        let (datapath, pool, out) = (&mut rig.datapath, &mut rig.pool, &mut rig.out);
+        rig.timed.packet(us(taken), us(came), (PortNo(1), frame(5)), datapath, pool, out);
+        assert_eq!(times(&rig.until(us(taken + 100))), [leaves], "came at {came}, taken at {taken}");
+    }
+    // That one was due before anybody looked is told.
+    assert_eq!(rig.timed.snapshot().lateness.late, 1);
+}
+
 #[test]
 fn packets_take_the_time_of_their_level_and_of_what_entries_look_at() {
     let mut rig = Rig::new(TWO_LEVELS);
@@ -231,16 +249,16 @@ fn barriers_are_answered_behind_commands_and_hold_the_channel() {
     let mut rig = Rig::new(TWO_LEVELS);
     rig.add(10, Field::Ipv4Dst, ip(1), output());
     rig.say(Body::BarrierRequest);
-    assert!(rig.timed.awaits_barrier(CHANNEL) && rig.timed.owes(CHANNEL));
+    assert!(rig.timed.awaits_answer(CHANNEL) && rig.timed.owes(CHANNEL));
     assert_eq!(rig.until(us(104)), []);
     assert_eq!(rig.until(us(200)), [(us(105), Seen::Message(Body::BarrierReply))]);
-    assert!(!rig.timed.awaits_barrier(CHANNEL) && !rig.timed.owes(CHANNEL));
+    assert!(!rig.timed.awaits_answer(CHANNEL) && !rig.timed.owes(CHANNEL));
     // A switch that lies.
     let mut rig = Rig::new(&TWO_LEVELS.replace("lag", "waits = false\nlag"));
     rig.add(10, Field::Ipv4Dst, ip(1), output());
     rig.say(Body::BarrierRequest);
     assert_eq!(times(&rig.until(us(50))), [5]);
-    assert!(!rig.timed.awaits_barrier(CHANNEL) && rig.timed.owes(CHANNEL));
+    assert!(!rig.timed.awaits_answer(CHANNEL) && rig.timed.owes(CHANNEL));
 }
 
 /// What the tables are changed by without commands is counted in its level, too.
@@ -341,7 +359,7 @@ fn packets_go_to_the_controller_and_back_through_agents() {
             data: packet.data.clone(),
         };
         rig.say(Body::PacketOut(back));
-        assert!(rig.timed.owes(CHANNEL) && !rig.timed.awaits_barrier(CHANNEL));
+        assert!(rig.timed.owes(CHANNEL) && !rig.timed.awaits_answer(CHANNEL));
         assert_eq!(rig.until(us(30_000)), [(us(22_000 + more), Seen::Frame(PortNo(2), 128))]);
         assert!(!rig.timed.owes(CHANNEL));
         let lost = rig.timed.snapshot();

@@ -21,6 +21,8 @@ pub enum Part {
     Command,
     /// A command that is to be refused: the tables are full (`OFPFMFC_TABLE_FULL`).
     Refused,
+    /// A bundle that is to be refused: the message of this number finds the tables full.
+    RefusedBundle(usize),
     /// A barrier, now to be answered.
     Barrier,
     /// A packet, now to leave.
@@ -116,7 +118,7 @@ impl<T> Stage<T> {
         self.commands.is_idle()
     }
 
-    /// A flow-mod came. It is given back as [`Part::Command`] or [`Part::Refused`].
+    /// A flow-mod, or the end of a bundle, came. It is given back as [`Part::Command`], [`Part::Refused`] or [`Part::RefusedBundle`].
     pub fn command(&mut self, now: Instant, item: T) {
         self.commands.command(now, item);
     }
@@ -218,22 +220,28 @@ impl<T> Stage<T> {
                 Work::Add { .. } => WorkKind::Add,
                 Work::Modify { .. } => WorkKind::Modify,
                 Work::Delete { .. } => WorkKind::Delete,
+                Work::Bundle { .. } => WorkKind::Bundle,
                 Work::Nothing => WorkKind::Nothing,
             };
             let charge = tables.and_then(|tables| tables.charge(&work, batch).ok()).unwrap_or_default();
-            (kind, charge)
+            (kind, work.writes(), charge)
         };
         match self.commands.step(now, &mut charge)? {
-            Step::Begun { at } => {
+            Step::Begun { at, writes } => {
                 if !self.write.is_zero() {
-                    self.lanes.iter_mut().for_each(|lane| lane.server.seize(at, self.write));
+                    let held = self.write.saturating_mul(writes);
+                    self.lanes.iter_mut().for_each(|lane| lane.server.seize(at, held));
                 }
                 None
             }
             Step::Answer { item, due } => Some(Released { part: Part::Barrier, due, item }),
-            Step::Done { item, record } => {
+            Step::Done { item, record, member } => {
                 self.note(record);
-                let part = if record.full { Part::Refused } else { Part::Command };
+                let part = match member {
+                    Some(member) => Part::RefusedBundle(member),
+                    None if record.full => Part::Refused,
+                    None => Part::Command,
+                };
                 Some(Released { part, due: record.ended, item })
             }
         }

@@ -18,8 +18,12 @@ use weir_units::{Bps, ByteSize, Clock as _, Instant, Span, SystemClock};
 
 /// How long the switch polls before it sleeps, as in a lab that has a core for each switch.
 const SPIN: Duration = Duration::from_micros(20);
-/// Frames that wait for the link while its rate is measured: it is never idle.
+/// Frames that wait for the link while its rate is measured, at least, and for how long they occupy it: it is not to be idle while this thread, or the switch,
+/// is stopped by others.
 const AHEAD: u64 = 64;
+const AHEAD_TIME: Duration = Duration::from_millis(20);
+/// Frames that a port in memory holds.
+const RING: u64 = 16_384;
 /// How long after the last frame one is waited for.
 const GRACE: Duration = Duration::from_millis(200);
 /// Ethernet addresses and an EtherType for experiments (IEEE 802); behind them the frame's number.
@@ -61,6 +65,10 @@ struct Result {
     late: Late,
     /// Measured over set, less one.
     rate_error: f64,
+    /// While that was measured: the longest time for which this thread did not look.
+    longest_stop_us: f64,
+    /// How often that was longer than what waited for the link lasted: it may have been idle.
+    starved: u64,
 }
 
 /// How late frames were.
@@ -82,15 +90,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Span(line)
     );
     ensure!(args.time.0 > args.delay.0, "--time: found {}, expected more than the delay, {}", args.time, args.delay);
-    let most = parts::MEMORY_FRAMES as u64;
     ensure!(
-        ahead(args) < most,
-        "--delay: found {}, expected less: at this rate more than {most} frames are under way",
+        ahead(args) < RING,
+        "--delay: found {}, expected less: at this rate more than {RING} frames are under way",
         args.delay
     );
     let machine = Machine::look();
     // Room for all that is sent ahead: nothing is to be lost.
-    let buffer = Some(ByteSize(most * u64::from(args.bytes)));
+    let buffer = Some(ByteSize(RING * u64::from(args.bytes)));
     let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, buffer, ..LinkSpec::default() };
     let rig = Rig::start(&LinkSpec::default())?.delays(args, Duration::ZERO)?;
     let late = Rig::start(&spec)?.delays(args, line + args.delay.0)?;
@@ -104,7 +111,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         gap_s: args.gap.0.as_secs_f64(),
         rig,
         late,
-        rate_error: rate / args.rate.0 as f64 - 1.0,
+        rate_error: rate.bps / args.rate.0 as f64 - 1.0,
+        longest_stop_us: rate.longest_stop.as_secs_f64() * 1e6,
+        starved: rate.starved,
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(args, &result) };
     // A reader that has gone away misses the report, nothing else.
@@ -112,12 +121,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Frames that are sent and have not come while the rate is measured: what is under way, and somewhat more.
+/// Frames that are sent and have not come while the rate is measured: what is under way, and what waits.
 fn ahead(args: &Args) -> u64 {
-    let under_way = args.delay.0.as_secs_f64() * args.rate.0 as f64 / 8.0 / f64::from(args.bytes);
+    let under_way = frames_of(args, args.delay.0);
+    // As many as there is room for, where the rate is high.
+    under_way + frames_of(args, AHEAD_TIME).min((RING - 1).saturating_sub(under_way)).max(AHEAD)
+}
+
+/// Frames that the link sends in a time.
+fn frames_of(args: &Args, time: Duration) -> u64 {
+    let frames = time.as_secs_f64() * args.rate.0 as f64 / 8.0 / f64::from(args.bytes);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held within limits")]
-    let whole = under_way.min(1e6) as u64;
-    AHEAD + whole
+    let whole = frames.min(1e6) as u64;
+    whole
 }
 
 fn lines(args: &Args, result: &Result) -> String {
@@ -130,7 +146,20 @@ fn lines(args: &Args, result: &Result) -> String {
     format!("a link of {} and {}, frames of {} bytes\n", args.rate, args.delay, args.bytes)
         + &row("the rig by itself", &result.rig)
         + &row("later than the link", &result.late)
-        + &format!("{:22}  {:+.4} %\n", "rate", result.rate_error * 100.0)
+        + &format!(
+            "{:22}  {:+.4} %   (this thread was stopped for {:.1} us at most, {} times for longer than the link had frames)\n",
+            "rate",
+            result.rate_error * 100.0,
+            result.longest_stop_us,
+            result.starved
+        )
+}
+
+/// What a rate came to.
+struct Rate {
+    bps: f64,
+    longest_stop: Duration,
+    starved: u64,
 }
 
 /// A switch with the link behind its port 2, and the far ends of both ports.
@@ -146,7 +175,8 @@ struct Rig {
 
 impl Rig {
     fn start(spec: &LinkSpec) -> anyhow::Result<Rig> {
-        let pair = || memory::pair(parts::MEMORY_FRAMES).context("making a memory port");
+        let ring = usize::try_from(RING).unwrap_or(usize::MAX);
+        let pair = || memory::pair(ring).context("making a memory port");
         let ((near, to), (out, from)) = (pair()?, pair()?);
         let clock = SystemClock::start();
         let ports = vec![
@@ -208,20 +238,26 @@ impl Rig {
     }
 
     /// Bits per second that come out of the link while it is never idle.
-    fn rate(mut self, args: &Args) -> anyhow::Result<f64> {
+    fn rate(mut self, args: &Args) -> anyhow::Result<Rate> {
         let begin = self.clock.now();
-        let (mut came, mut first, mut last) = (0_u64, begin, begin);
+        let (mut came, mut at_first, mut first, mut last) = (0_u64, 0, begin, begin);
         let ahead = ahead(args);
+        let lasts = args.rate.time_of(ahead.saturating_sub(frames_of(args, args.delay.0)) * u64::from(args.bytes));
+        let (mut looked, mut longest_stop, mut starved) = (begin, Duration::ZERO, 0);
         while last < begin + args.time.0 {
             let now = self.clock.now();
+            longest_stop = longest_stop.max(now.since(looked));
+            starved += u64::from(now.since(looked) > lasts);
+            looked = now;
             while self.sent < came + ahead {
                 self.send(now, args.bytes)?;
             }
             let (now, numbers) = self.take()?;
             if !numbers.is_empty() {
-                first = if came == 0 { now } else { first };
                 last = now;
                 came += numbers.len() as u64;
+                // Those that are there at the first look came before it.
+                (first, at_first) = if at_first == 0 { (now, came) } else { (first, at_first) };
             }
             ensure!(
                 now < begin + args.time.0 + args.delay.0 + GRACE * 5,
@@ -230,7 +266,8 @@ impl Rig {
             );
         }
         self.switch.stop();
-        Ok((came.saturating_sub(1) * u64::from(args.bytes) * 8) as f64 / last.since(first).as_secs_f64())
+        let bps = ((came - at_first) * u64::from(args.bytes) * 8) as f64 / last.since(first).as_secs_f64();
+        Ok(Rate { bps, longest_stop, starved })
     }
 }
 

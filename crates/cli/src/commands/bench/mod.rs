@@ -2,7 +2,7 @@
 mod datapath;
 mod entries;
 mod flow_mods;
-mod link;
+mod labs;
 mod links;
 mod machine;
 mod predict;
@@ -14,6 +14,10 @@ mod tree;
 mod updates;
 
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long a switch may take over anything before a measurement is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -25,6 +29,8 @@ pub(crate) struct Args {
 enum Command {
     /// Packets per second of the packet path alone: real tables between ports in memory, on one pinned thread
     Datapath(datapath::Args),
+    /// How long emulated networks of many switches and hosts take to start, to answer all pings, to end (needs root)
+    Emulate(labs::Args),
     /// How exactly a link keeps its rate and its delay
     Link(links::Args),
     /// How fast a switch takes flow-mods, over its OpenFlow channel
@@ -46,6 +52,7 @@ enum Command {
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Datapath(args) => datapath::run(args),
+        Command::Emulate(args) => labs::run(&args),
         Command::Link(args) => links::run(&args),
         Command::FlowMods(args) => flow_mods::run(&args),
         Command::Tenants(args) => tenants::run(&args),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_emulator::prompt::{self, Command, Console, Outcome};
 use weir_emulator::result::{Certificate, Verdict};
-use weir_emulator::{Dilation, Lab, LabResult, Options, Progress};
+use weir_emulator::{Dilation, Lab, LabResult, Neighbours, Options, Progress};
 use weir_scenario::Scenario;
 use weir_units::Span;
 
@@ -38,6 +38,10 @@ pub(crate) struct Args {
     /// as long
     #[arg(long, value_name = "N", default_value = "1")]
     dilate: Dilation,
+    /// How hosts find each other's Ethernet addresses: `ask` (ARP, neighbour discovery), `known` (they know those of their tenant from the start; Mininet's
+    /// --arp), or `auto`: they ask, unless the kernel's tables have no room for the answers of all
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    neighbours: Neighbours,
     /// End with status 3 unless the certificate says that times are faithful
     #[arg(long)]
     strict: bool,
@@ -61,7 +65,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let read = |line: &String| prompt::parse(&scenario, line).map_err(|problem| anyhow::anyhow!("--exec: {problem}"));
     let commands: Vec<Command> = args.exec.iter().map(read).collect::<Result<_, _>>()?;
     let signals = Signals::watch()?;
-    let options = Options { emulate: true, dilation: args.dilate, cancel: signals.all().clone(), ..Options::default() };
+    let options = Options {
+        emulate: true,
+        dilation: args.dilate,
+        neighbours: args.neighbours,
+        cancel: signals.all().clone(),
+        ..Options::default()
+    };
     let mut shown = progress::Shown::new();
     let lab = Lab::start(&scenario, &options, &mut |progress| shown.tell(&progress));
     shown.clear();
@@ -92,6 +102,9 @@ fn tell_start(scenario: &Scenario, lab: &Lab) {
         s(started.switches),
         s(started.control)
     );
+    if started.neighbours_known {
+        eprintln!("weir: hosts know each other's Ethernet addresses: no ARP, no neighbour discovery (--neighbours)");
+    }
 }
 
 /// A lab that is talked to.

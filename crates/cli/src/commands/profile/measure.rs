@@ -11,7 +11,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use weir_openflow::Version;
 use weir_packet::PortNo;
-use weir_profiler::{About, At, Grid, Live, Options, Parts, ProfilerError, Progress, Settings, Store, Target};
+use weir_profiler::{
+    About, At, Grid, Live, Options, Parts, ProfilerError, Progress, Rig, RigSource, Settings, Store, Target,
+};
 use weir_units::{Clock as _, Instant, Span, SystemClock};
 
 /// Longest grid file.
@@ -21,8 +23,9 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(clap::Args)]
 pub(super) struct Measure {
-    /// The switch to measure, whose entries are deleted: tcp:HOST:PORT or unix:PATH where it listens for controllers, ptcp:PORT to let it connect
-    #[arg(value_name = "SWITCH", required = true)]
+    /// The switch to measure, whose entries are deleted: tcp:HOST:PORT or unix:PATH where it listens for controllers, ptcp:PORT to let it connect.
+    /// A device without OpenFlow has none: with --only data its data plane is measured
+    #[arg(value_name = "SWITCH")]
     target: Option<Target>,
     /// Network interfaces that lead to its ports: packets go in by the first and come out by the second. With a third, modified entries lead there,
     /// else back out of the first. Instead of a name, a port such as af_xdp:eth0
@@ -52,6 +55,10 @@ pub(super) struct Measure {
     /// How long the switch may take over anything
     #[arg(long, value_name = "TIME", default_value = "60s")]
     patience: Span,
+    /// The rig's own delay, which is taken off the device's: auto, none, veth (a pair made for the moment), IF,IF (two interfaces that a cable joins), a
+    /// time, or FILE, a report of `weir traffic --json` without the device. auto: veth if --data are such, else none
+    #[arg(long, value_name = "RIG", default_value = "auto")]
+    rig: RigSource,
     /// What random choices come from
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -104,13 +111,17 @@ fn today() -> String {
 }
 
 pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
-    let target = measure.target.as_ref().context("found no SWITCH, expected one such as tcp:127.0.0.1:6654")?;
+    check(measure)?;
     let grid = grid(measure)?;
     let mut store = Store::folder(&measure.out, &grid)?;
     let settings = Settings { patience: measure.patience.0, seed: measure.seed, ..Settings::default() };
-    let versions = measure.openflow.map_or(vec![Version::V13, Version::V10], |version| vec![version]);
-    let mut live = Live::open(target, &measure.data, &versions, measure.patience.0)?;
+    let mut live = open(measure)?;
+    store.of(&whose(measure))?;
     let signals = Signals::watch()?;
+    let rig = match rig(measure, &grid, &store, &mut || signals.cancel.is_cancelled()) {
+        Err(ProfilerError::Stopped) => return Ok(ExitCode::from(STOPPED)),
+        rig => rig?,
+    };
     let mut shown = Shown::new();
     let mut tell = |at: &At<'_>| shown.tell(at);
     let mut stop = || signals.cancel.is_cancelled();
@@ -122,9 +133,10 @@ pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
         stop: &mut stop,
         progress: Progress::new(&mut tell),
     };
-    let (found, ended) = weir_profiler::measure(&mut live, options, &mut store);
+    let (mut found, ended) = weir_profiler::measure(&mut live, options, &mut store);
     shown.clear();
-    let profile = found.profile(&about(measure, target));
+    found.rig = rig;
+    let profile = found.profile(&about(measure));
     let file = measure.out.join("profile.toml");
     if let Ok(profile) = &profile {
         std::fs::write(&file, profile.to_toml()).with_context(|| format!("--out: write {}", file.display()))?;
@@ -140,11 +152,49 @@ pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn about(measure: &Measure, target: &Target) -> About {
+/// # Errors
+/// There is nothing to measure.
+fn check(measure: &Measure) -> anyhow::Result<()> {
+    let is_data_alone = measure.only == Some(Only::Data);
+    anyhow::ensure!(
+        measure.target.is_some() || is_data_alone,
+        "found no SWITCH, expected one such as tcp:127.0.0.1:6654; or --only data for a device without OpenFlow"
+    );
+    let is_known = measure.target.is_some() || measure.ports.is_empty() && measure.openflow.is_none();
+    anyhow::ensure!(
+        is_known,
+        "found --ports or --openflow without a SWITCH, expected neither: a device without OpenFlow has none"
+    );
+    Ok(())
+}
+
+fn open(measure: &Measure) -> Result<Live, ProfilerError> {
+    let Some(target) = &measure.target else { return Live::without_channel(&measure.data) };
+    let versions = measure.openflow.map_or(vec![Version::V13, Version::V10], |version| vec![version]);
+    Live::open(target, &measure.data, &versions, measure.patience.0)
+}
+
+/// Which device it is, by which interfaces.
+fn whose(measure: &Measure) -> String {
+    let target = measure.target.as_ref().map_or("a device without OpenFlow".to_owned(), Target::to_string);
+    format!("{target} by interfaces {}", measure.data.join(", "))
+}
+
+/// The rig's own delay: that of before, unless it is asked for.
+fn rig(measure: &Measure, grid: &Grid, store: &Store, stop: &mut dyn FnMut() -> bool) -> Result<Rig, ProfilerError> {
+    if let (RigSource::Auto, Some(rig)) = (&measure.rig, store.rig()?) {
+        return Ok(rig);
+    }
+    let rig = Rig::find(&measure.rig, &measure.data, grid, stop)?;
+    store.keep_rig(&rig)?;
+    Ok(rig)
+}
+
+fn about(measure: &Measure) -> About {
     let folder = || measure.out.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = measure.name.clone().or_else(folder).unwrap_or_else(|| "profile".to_owned());
     let grid = if measure.quick { "the quick grid" } else { "its grid" };
-    let source = format!("{target} by interfaces {}, {grid}, seed {}", measure.data.join(", "), measure.seed);
+    let source = format!("{}, {grid}, seed {}", whose(measure), measure.seed);
     About { name, device: String::new(), source, date: Some(today()), runs: Some(PathBuf::from(".")) }
 }
 

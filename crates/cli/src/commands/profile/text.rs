@@ -34,8 +34,9 @@ fn evidence(parameter: &Parameter) -> String {
     let Some(evidence) = &parameter.evidence else { return String::new() };
     let interval = evidence.interval.map(|[low, high]| format!("{} to {}", parameter.show(low), parameter.show(high)));
     let r2 = evidence.r2.map(|r2| format!("R2 {r2:.4}"));
+    let residual = evidence.residual.map(|share| format!("half within {:.1} %", share * 100.0));
     let samples = evidence.samples.map(|samples| format!("{samples} samples"));
-    [interval, r2, samples, evidence.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [interval, r2, residual, samples, evidence.note.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 pub(super) fn diff(left: &str, right: &str, found: &[Difference]) -> String {

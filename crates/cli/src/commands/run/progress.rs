@@ -50,6 +50,12 @@ fn tell_bar(bar: &ProgressBar, progress: &Progress) {
             bar.set_position(ms(elapsed).min(ms(expected)));
             bar.set_message(format!("traffic: {done} of {items} items are through"));
         }
+        Progress::Pings { done, pings, .. } => {
+            let count = |number: &usize| u64::try_from(*number).unwrap_or(u64::MAX);
+            bar.set_length(count(pings));
+            bar.set_position(count(done));
+            bar.set_message(format!("{done} of {pings} pings are through"));
+        }
     }
     bar.tick();
 }
@@ -62,6 +68,13 @@ fn tell_line(due: &mut Duration, progress: &Progress) {
             let (elapsed, expected) = (elapsed.as_secs_f64(), expected.as_secs_f64());
             eprintln!("weir: traffic: {done} of {items} items are through after {elapsed:.1} of {expected:.1} s");
         }
-        Progress::Traffic { .. } => {}
+        Progress::Pings { done, pings, elapsed } if elapsed >= due => {
+            // The first only if it takes long.
+            if !due.is_zero() {
+                eprintln!("weir: {done} of {pings} pings are through after {:.1} s", elapsed.as_secs_f64());
+            }
+            *due = *elapsed + LINE_EVERY;
+        }
+        Progress::Traffic { .. } | Progress::Pings { .. } => {}
     }
 }

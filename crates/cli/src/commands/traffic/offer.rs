@@ -23,9 +23,12 @@ pub(super) struct OfferArgs {
     /// What random numbers come from: the same seed gives the same packets
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Traffic")]
     seed: u64,
-    /// Send the frames of this capture, as they are (then nothing can be told of each), instead of packets by rule
+    /// Send the frames of this capture, as they are (then nothing can be told of each, but see --replay-headers), instead of packets by rule
     #[arg(long, value_name = "FILE", help_heading = "Traffic", conflicts_with_all = ["size", "flows", "flow_arrivals"])]
     replay: Option<PathBuf>,
+    /// Write the header that tells what becomes of a packet over the end of the payload of the capture's TCP and UDP packets, where it has room
+    #[arg(long, help_heading = "Traffic", requires = "replay")]
+    replay_headers: bool,
     /// Flows that packets are drawn from
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Flows")]
     flows: u64,
@@ -74,6 +77,7 @@ impl OfferArgs {
     /// The source; files are read.
     pub(super) fn source(&self) -> anyhow::Result<Source> {
         let replay = self.replay.as_deref().map(Replay::read).transpose()?;
+        let replay = if self.replay_headers { replay.map(Replay::with_headers).transpose()? } else { replay };
         let flows = FlowMix { known: self.flows, zipf: self.zipf, new: self.new_flow };
         let packets = |offered| Offer::Packets { offered, flows };
         let offer = match (&replay, self.flow_arrivals, &self.gaps) {

@@ -42,6 +42,13 @@ fn sender(sent: &SentReport) -> String {
         sent.offered_pps,
         rate(sent.bytes, sent.duration_s)
     );
+    if sent.without_header > 0 {
+        let _ = writeln!(
+            text,
+            "Headers   {} packets had no room for one: what became of them is not known",
+            sent.without_header
+        );
+    }
     if sent.refused > 0 {
         let _ = writeln!(text, "Refused   {} packets by the port: more than it takes", sent.refused);
     }

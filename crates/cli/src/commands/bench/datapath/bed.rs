@@ -4,11 +4,14 @@ use super::entry::{COOKIE, IN, OUT};
 use super::{Args, CacheName, LookupName, OrderName, PortsName};
 use anyhow::{Context, anyhow, bail};
 use std::path::Path;
+use std::sync::Arc;
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Lookup, Output, VerdictCache};
+use weir_memory::Slab;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{PortDesc, TableId};
 use weir_openflow::{Body, Message};
-use weir_packet::{Frame, FramePool};
+use weir_packet::frame::SMALL_BUFFER;
+use weir_packet::{Depot, Frame, FramePool};
 use weir_port::null::{NullPort, Order};
 use weir_port::pcap::Writer;
 use weir_port::{Port, PortError, PortSpec, memory};
@@ -16,6 +19,8 @@ use weir_units::{Clock, Instant, SystemClock};
 
 /// Frames taken at once, as by the engine.
 pub(super) const BURST: usize = 32;
+/// Buffers that are there from the start, as the engine has them unless told otherwise.
+const BUFFERS: u32 = 4096;
 /// Most flows in a looping capture.
 const MAX_CAPTURED: u32 = 100_000;
 
@@ -173,7 +178,7 @@ impl Way {
             ends,
             input,
             output,
-            pool: FramePool::default(),
+            pool: pool()?,
             batch: Vec::with_capacity(BURST),
             out: Output::default(),
         })
@@ -246,6 +251,13 @@ impl Ends {
         self.far.receive(now, pool, &mut self.batch, BURST)?;
         self.sink.transmit(now, pool, &mut self.batch)
     }
+}
+
+/// Buffers as the engine's: where a heap puts them, many begin at the same place of a page, and what is written to one holds up what is read
+/// of another.
+fn pool() -> anyhow::Result<FramePool> {
+    let slab = Slab::new(BUFFERS, SMALL_BUFFER).context("frame buffers")?;
+    Ok(FramePool::alone(&Arc::new(Depot::of(vec![slab]))))
 }
 
 fn null() -> anyhow::Result<Box<dyn Port>> {

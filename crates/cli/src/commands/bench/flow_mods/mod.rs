@@ -1,10 +1,11 @@
 //! `weir bench flow-mods`: flow-mods encoded beforehand are sent to any OpenFlow switch; measured is the time from the first byte to the
 //! barrier reply, or to the reply to a bundle's commit.
+use super::PATIENCE;
 use super::entries::{self, Kind};
-use super::link::{Link, Target};
 use anyhow::{bail, ensure};
 use std::process::ExitCode;
 use std::time::Duration;
+use weir_client::{Client, Target};
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowMod, GroupId, Match, PortNo, TableId};
@@ -13,7 +14,7 @@ use weir_units::{Clock as _, SystemClock};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The switch: tcp:HOST:PORT or unix:PATH where it listens for controllers. Its entries are deleted
+    /// The switch: tcp:HOST:PORT or unix:PATH where it listens for controllers, ptcp:PORT to let it connect. Its entries are deleted
     target: Target,
     /// Flow-mods per round
     #[arg(short = 'n', long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let version = args.openflow.unwrap_or(if args.way == Way::Plain { Version::V13 } else { Version::V14 });
     ensure!(version != Version::V10, "--openflow 1.0: expected 1.3, 1.4 or 1.5");
     let clock = SystemClock::start();
-    let mut link = Link::connect(&args.target, version, clock)?;
+    let mut link = Client::open(&args.target, &[version], PATIENCE, clock)?;
     let bundle = args.way.flags().map(|flags| (BUNDLE, flags));
     let adds = (0..args.count).map(|number| args.matching.add(number, args.hard_timeout));
     delete_all(&mut link, clock)?;
@@ -115,7 +116,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Sends what is measured and waits until it is done.
-fn add(args: &Args, link: &mut Link, bytes: &[u8], clock: SystemClock) -> anyhow::Result<Duration> {
+fn add(args: &Args, link: &mut Client, bytes: &[u8], clock: SystemClock) -> anyhow::Result<Duration> {
     let started = clock.now();
     let Some(flags) = args.way.flags() else {
         link.stream_and_ask(bytes, Body::BarrierRequest)?;
@@ -133,15 +134,15 @@ fn add(args: &Args, link: &mut Link, bytes: &[u8], clock: SystemClock) -> anyhow
 }
 
 /// Deletes all entries; how long that took.
-fn delete_all(link: &mut Link, clock: SystemClock) -> anyhow::Result<Duration> {
+fn delete_all(link: &mut Client, clock: SystemClock) -> anyhow::Result<Duration> {
     let started = clock.now();
-    link.send(Body::FlowMod(FlowMod::delete_all()))?;
+    link.tell(Body::FlowMod(FlowMod::delete_all()))?;
     link.ask(Body::BarrierRequest)?;
     Ok(clock.now().since(started))
 }
 
 /// That the switch has as many entries as it was given.
-fn check(link: &mut Link, count: u32) -> anyhow::Result<()> {
+fn check(link: &mut Client, count: u32) -> anyhow::Result<()> {
     let all = FlowRequest {
         table: TableId::ALL,
         out_port: PortNo::ANY,
@@ -160,7 +161,7 @@ fn check(link: &mut Link, count: u32) -> anyhow::Result<()> {
 }
 
 /// Sends flow-mods at a steady rate, a piece per millisecond; says what rate came about.
-fn load(args: &Args, link: &mut Link, bytes: &[u8], rate: u32, clock: SystemClock) -> anyhow::Result<ExitCode> {
+fn load(args: &Args, link: &mut Client, bytes: &[u8], rate: u32, clock: SystemClock) -> anyhow::Result<ExitCode> {
     let round = 2 * args.count as usize;
     let each = bytes.len() / round;
     let all = round * args.rounds as usize;

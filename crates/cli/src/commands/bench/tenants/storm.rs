@@ -1,6 +1,6 @@
 //! One tenant does its worst, and what a packet costs.
+use super::super::PATIENCE;
 use super::super::entries::{self, Kind as EntryKind};
-use super::super::link::{Link, Target};
 use super::bed::{Bed, Tenant, pause};
 use super::load::SMALLEST;
 use super::report::{Busy, Cost, Storm};
@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use std::io::Read;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use weir_client::{Client, Target};
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
@@ -133,7 +134,8 @@ fn control(kind: Kind, at: &ListenTarget, is_over: &AtomicBool, messages: &Atomi
     let ListenTarget::Tcp(address) = at else { return Ok(()) };
     match kind {
         Kind::FlowMods => {
-            let mut link = Link::connect(&Target::Tcp(address.to_string()), Version::V13, SystemClock::start())?;
+            let target = Target::Tcp(address.to_string());
+            let mut link = Client::open(&target, &[Version::V13], PATIENCE, SystemClock::start())?;
             let flows = (0..FLOW_MODS).map(|number| EntryKind::Udp.add(number, 0));
             let bytes = entries::encode(flows, Version::V13, None)?;
             let each = bytes.len() / FLOW_MODS as usize;

@@ -1,7 +1,8 @@
-//! What one flow-mod costs the tables, by how many entries there are: the datapath alone, on this thread.
+//! What one flow-mod costs the tables, and one entry that is told, by how many entries there are: the datapath alone, on this thread.
 use crate::commands::bench::entries::Kind;
 use serde::Serialize;
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
+use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
 use weir_openflow::model::{FlowCommand, FlowFlags, FlowMod};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::FramePool;
@@ -11,6 +12,8 @@ use weir_units::{Clock as _, Instant, SystemClock};
 const WINDOW: u32 = 100;
 /// Windows of each kind; the median counts.
 const WINDOWS: u32 = 40;
+/// Entries that are told together, as by the engine.
+const TOLD: u32 = 32;
 
 /// Nanoseconds that one flow-mod takes, with the making of its message: medians of windows.
 #[derive(Debug, Serialize)]
@@ -25,6 +28,8 @@ pub(super) struct Costs {
     pub(super) delete_strict_ns: f64,
     /// As `modify_ns`.
     pub(super) delete_ns: f64,
+    /// For one entry in flow statistics, encoded.
+    pub(super) tell_ns: f64,
 }
 
 struct Bed {
@@ -41,6 +46,8 @@ pub(super) fn measure(entries: u32) -> Costs {
     let mut bed = Bed { clock, datapath: Datapath::new(config), pool: FramePool::default(), out: Output::default() };
     bed.datapath.channel_up(Instant::ZERO, CHANNEL, Version::V13);
     (0..entries).for_each(|number| bed.send(Kind::Udp.add(number, 0)));
+    // While no place is empty that entries have left.
+    let tell_ns = bed.time_telling(TOLD.min(entries));
     let all = WINDOW * WINDOWS;
     // Numbers of the entries that come and go; those that stay are spread over the table.
     let (new, checked) = (entries..entries + all, entries + all..entries + 2 * all);
@@ -56,6 +63,7 @@ pub(super) fn measure(entries: u32) -> Costs {
         modify_ns: bed.time(old, command(FlowCommand::Modify)),
         delete_strict_ns: bed.time(new, command(FlowCommand::DeleteStrict)),
         delete_ns: bed.time(checked, command(FlowCommand::Delete)),
+        tell_ns,
     }
 }
 
@@ -78,7 +86,33 @@ impl Bed {
             flows.into_iter().for_each(|flow| self.send(flow));
             windows.push(self.clock.now().since(began).as_secs_f64() * 1e9 / count as f64);
         }
-        windows.sort_by(f64::total_cmp);
-        windows[windows.len() / 2]
+        median(windows)
     }
+
+    /// Nanoseconds for each entry that is told, so many at a time, of which there are as many at least.
+    fn time_telling(&mut self, most: u32) -> f64 {
+        let body = RequestBody::Flow(FlowRequest::all());
+        let request = Message { xid: 1, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
+        let (mut windows, mut bytes) = (Vec::new(), Vec::new());
+        while windows.len() < WINDOWS as usize
+            && let Some(mut reply) = self.datapath.long_reply(CHANNEL, &request)
+        {
+            let mut more = true;
+            while more {
+                bytes.clear();
+                let began = self.clock.now();
+                more = self.datapath.encode_on(began, &mut reply, most as usize, &mut bytes).more;
+                // The last part has what is left.
+                if more || windows.is_empty() {
+                    windows.push(self.clock.now().since(began).as_secs_f64() * 1e9 / f64::from(most));
+                }
+            }
+        }
+        median(windows)
+    }
+}
+
+fn median(mut windows: Vec<f64>) -> f64 {
+    windows.sort_by(f64::total_cmp);
+    windows.get(windows.len() / 2).copied().unwrap_or_default()
 }

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     };
     if !args.no_costs {
-        say("entries        add  checked   strict:modify   delete   exact:modify   delete   (ns per flow-mod, tables alone)".to_owned());
+        say("entries        add  checked   strict:modify   delete   exact:modify   delete     told   (ns per flow-mod, or entry told, tables alone)".to_owned());
         for entries in &args.entries {
             let costs = cost::measure(*entries);
             say(costs.line());
@@ -121,9 +121,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 impl Costs {
     fn line(&self) -> String {
-        let Costs { entries, add_ns, add_checked_ns, modify_strict_ns, modify_ns, delete_strict_ns, delete_ns } = self;
+        let Costs {
+            entries,
+            add_ns,
+            add_checked_ns,
+            modify_strict_ns,
+            modify_ns,
+            delete_strict_ns,
+            delete_ns,
+            tell_ns,
+        } = self;
         format!(
-            "{entries:8} {add_ns:9.0} {add_checked_ns:8.0} {modify_strict_ns:15.0} {delete_strict_ns:8.0} {modify_ns:14.0} {delete_ns:8.0}"
+            "{entries:8} {add_ns:9.0} {add_checked_ns:8.0} {modify_strict_ns:15.0} {delete_strict_ns:8.0} {modify_ns:14.0} {delete_ns:8.0} {tell_ns:8.0}"
         )
     }
 }

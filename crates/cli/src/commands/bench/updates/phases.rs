@@ -1,13 +1,14 @@
 //! A live switch that forwards without end on one processor while a controller changes its table from another.
 use super::gauge::{Gaps, Gauge, PAUSED, Seen};
 use super::{Args, Memory};
+use crate::commands::bench::PATIENCE;
 use crate::commands::bench::entries::{self, Kind};
-use crate::commands::bench::link::{Link, Target};
 use crate::commands::bench::machine;
 use anyhow::{Context as _, anyhow, ensure};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_client::{Client, Target};
 use weir_datapath::DatapathConfig;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, RequestBody};
@@ -149,7 +150,7 @@ pub(super) struct Bed<'a> {
     args: &'a Args,
     entries: u32,
     seen: Arc<Seen>,
-    link: Link,
+    link: Client,
     clock: SystemClock,
     // Stops when dropped, behind the link.
     _switch: SwitchHandle,
@@ -180,7 +181,7 @@ impl Bed<'_> {
             anyhow::bail!("the switch does not listen");
         };
         let clock = SystemClock::start();
-        let link = Link::connect(&Target::Tcp(address.to_string()), VERSION, clock)?;
+        let link = Client::open(&Target::Tcp(address.to_string()), &[VERSION], PATIENCE, clock)?;
         Ok(Bed { args, entries, seen, link, clock, _switch: switch })
     }
 
@@ -197,7 +198,7 @@ impl Bed<'_> {
         }
         // What no entry takes leaves, too.
         let output = vec![Instruction::ApplyActions(vec![Action::output(OUT)])];
-        self.link.send(Body::FlowMod(FlowMod::add(0, Match::any(), output)))?;
+        self.link.tell(Body::FlowMod(FlowMod::add(0, Match::any(), output)))?;
         self.link.ask(Body::BarrierRequest)?;
         Ok(self.clock.now().since(began))
     }
@@ -365,7 +366,7 @@ impl Bed<'_> {
         let nobody = FlowMod { table: TableId::ALL, cookie: 1, cookie_mask: u64::MAX, ..FlowMod::delete_all() };
         let (began, mut sent) = (self.clock.now(), 0);
         while !self.is_over(began) {
-            self.link.send(Body::FlowMod(nobody.clone()))?;
+            self.link.tell(Body::FlowMod(nobody.clone()))?;
             self.link.ask(Body::BarrierRequest)?;
             sent += 1;
         }
@@ -375,7 +376,7 @@ impl Bed<'_> {
     fn delete(&mut self) -> anyhow::Result<u64> {
         let entries = Match::any().with(weir_packet::Field::EthType, weir_packet::field::eth_type::IPV4);
         let delete = FlowMod { command: FlowCommand::Delete, matching: entries, ..FlowMod::delete_all() };
-        self.link.send(Body::FlowMod(delete))?;
+        self.link.tell(Body::FlowMod(delete))?;
         self.link.ask(Body::BarrierRequest)?;
         Ok(u64::from(self.entries))
     }

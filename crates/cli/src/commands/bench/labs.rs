@@ -1,0 +1,205 @@
+//! `weir bench emulate`: how long labs of many switches and hosts take to start, to answer all pings, and to end.
+use super::machine::Machine;
+use crate::commands::run::Signals;
+use anyhow::{Context as _, ensure};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+use weir_emulator::prompt::{Command, Console, Outcome};
+use weir_emulator::{Lab, Neighbours, Options};
+use weir_scenario::Scenario;
+use weir_units::{Clock as _, SystemClock};
+
+/// Switches below each other switch.
+const BRANCHES: usize = 3;
+/// Hosts of a switch.
+const HOSTS: usize = 2;
+/// How long an answer to a ping is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Switches of each network, a tree; two hosts at each
+    #[arg(long, value_delimiter = ',', default_value = "1,10,30,100", value_parser = clap::value_parser!(u16).range(1..=200))]
+    switches: Vec<u16>,
+    /// The device that every switch is to be like in time, by its profile's name
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// How often each network is started
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: u32,
+    /// Have every host ping every other, too
+    #[arg(long)]
+    pingall: bool,
+    /// How hosts find each other's Ethernet addresses, as in `weir emulate`
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    neighbours: Neighbours,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Result {
+    machine: Machine,
+    release_build: bool,
+    profile: Option<String>,
+    rows: Vec<Row>,
+}
+
+/// A network, started several times.
+#[derive(Serialize)]
+struct Row {
+    switches: usize,
+    hosts: usize,
+    links: usize,
+    /// Hosts knew each other's Ethernet addresses from the start.
+    neighbours_known: bool,
+    /// A switch or a host, starting: the median of all runs.
+    node_ms: f64,
+    runs: Vec<Run>,
+}
+
+/// How long parts took.
+#[derive(Serialize)]
+struct Run {
+    hosts_s: f64,
+    switches_s: f64,
+    control_s: f64,
+    sum_s: f64,
+    pings: Option<Pings>,
+    end_s: f64,
+}
+
+#[derive(Serialize)]
+struct Pings {
+    took_s: f64,
+    all_reached: bool,
+    /// The line at the end of `pingall`.
+    said: String,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let machine = Machine::look();
+    let signals = Signals::watch()?;
+    let mut rows = Vec::new();
+    for switches in &args.switches {
+        rows.push(row(args, usize::from(*switches), &signals)?);
+    }
+    let result = Result { machine, release_build: !cfg!(debug_assertions), profile: args.profile.clone(), rows };
+    let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
+    // A reader that has gone away misses the report, nothing else.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(args: &Args, switches: usize, signals: &Signals) -> anyhow::Result<Row> {
+    let scenario = network(switches, args.profile.as_deref())?;
+    let nodes = scenario.switches.len() + scenario.hosts.len();
+    let (mut runs, mut neighbours_known) = (Vec::new(), false);
+    for _ in 0..args.runs {
+        let (run, known) = once(args, &scenario, signals)?;
+        runs.push(run);
+        neighbours_known = known;
+    }
+    let mut sums: Vec<f64> = runs.iter().map(|run| run.sum_s).collect();
+    sums.sort_by(f64::total_cmp);
+    Ok(Row {
+        switches,
+        hosts: scenario.hosts.len(),
+        links: scenario.links.len(),
+        neighbours_known,
+        node_ms: sums[sums.len() / 2] * 1e3 / nodes as f64,
+        runs,
+    })
+}
+
+fn once(args: &Args, scenario: &Scenario, signals: &Signals) -> anyhow::Result<(Run, bool)> {
+    let cancel = &signals.cancel;
+    let options = Options { emulate: true, neighbours: args.neighbours, cancel: cancel.clone(), ..Options::default() };
+    let lab = Lab::start(scenario, &options, &mut |_| {})?;
+    let (clock, started) = (SystemClock::start(), lab.started());
+    let mut console = Console::new(lab);
+    let mut pings = None;
+    if args.pingall && !cancel.is_cancelled() {
+        let (begin, mut said) = (clock.now(), Vec::new());
+        let outcome = console.carry_out(&Command::PingAll { timeout: PATIENCE }, cancel, &mut said, &mut |_| {})?;
+        let said = String::from_utf8_lossy(&said).lines().last().unwrap_or_default().to_owned();
+        let took_s = clock.now().since(begin).as_secs_f64();
+        pings = Some(Pings { took_s, all_reached: matches!(outcome, Outcome::Done), said });
+    }
+    let begin = clock.now();
+    console.finish()?;
+    let end_s = clock.now().since(begin).as_secs_f64();
+    ensure!(!cancel.is_cancelled(), "stopped by a signal; nothing is left behind");
+    let s = |time: Duration| time.as_secs_f64();
+    let [hosts_s, switches_s, control_s] = [started.hosts, started.switches, started.control].map(s);
+    Ok((Run { hosts_s, switches_s, control_s, sum_s: s(started.sum()), pings, end_s }, started.neighbours_known))
+}
+
+/// A tree of switches with two hosts each, under the controller in this process.
+fn network(switches: usize, profile: Option<&str>) -> anyhow::Result<Scenario> {
+    let mut text = String::new();
+    for number in 0..switches {
+        let _ = write!(text, "[[switch]]\nname = \"s{number}\"\n");
+        if let Some(profile) = profile {
+            let _ = writeln!(text, "profile = {profile:?}");
+        }
+        for host in (0..HOSTS).map(|host| number * HOSTS + host) {
+            let (high, low) = (host / 250, host % 250 + 1);
+            let _ =
+                write!(text, "[[host]]\nname = \"h{host}\"\nswitch = \"s{number}\"\nip = \"10.0.{high}.{low}/16\"\n");
+        }
+        if number > 0 {
+            let above = (number - 1) / BRANCHES;
+            let _ = write!(text, "[[link]]\nends = [\"s{above}\", \"s{number}\"]\ndelay = \"100us\"\n");
+        }
+    }
+    Scenario::parse(&text, "labs.toml").context("the tree of switches and hosts")
+}
+
+fn lines(result: &Result) -> String {
+    let mut text = String::new();
+    for row in &result.rows {
+        let _ = writeln!(
+            text,
+            "{} switches, {} hosts, {} links: {:.1} ms a node to start (median of {})",
+            row.switches,
+            row.hosts,
+            row.links,
+            row.node_ms,
+            row.runs.len()
+        );
+        for run in &row.runs {
+            let Run { hosts_s, switches_s, control_s, sum_s, pings, end_s } = run;
+            let _ = write!(
+                text,
+                "  {sum_s:.2} s (hosts {hosts_s:.2} s, switches {switches_s:.2} s, control and links up {control_s:.2} s), to end {end_s:.2} s"
+            );
+            let _ = match pings {
+                Some(pings) => writeln!(text, "; all pings {:.2} s: {}", pings.took_s, pings.said),
+                None => writeln!(text),
+            };
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_of_all_sizes_can_be_made() {
+        for switches in [1, 2, 100, 200] {
+            let scenario = network(switches, None).unwrap();
+            let found = (scenario.switches.len(), scenario.hosts.len(), scenario.links.len());
+            assert_eq!(found, (switches, 2 * switches, switches - 1));
+        }
+        let profiled = network(2, Some("two-level-tcam")).unwrap();
+        assert!(profiled.switches.iter().all(|switch| switch.profile.is_some()));
+        assert!(network(2, Some("no such profile")).is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! Asking, and waiting for the answer.
+use crate::{Client, ClientError};
+use rustix::event::PollFlags;
+use std::io::ErrorKind;
+use weir_openflow::model::multipart::{MultipartRequest, ReplyBody};
+use weir_openflow::session::SendError;
+use weir_openflow::{Body, Message};
+use weir_units::{Clock as _, Instant};
+
+impl Client {
+    /// Sends a message; gives the body of its reply. Messages that the switch sends of its own accord are passed over.
+    ///
+    /// # Errors
+    /// An error from the switch, to this message or to one before; the channel ends, or nothing comes for as long as patience lasts.
+    pub fn ask(&mut self, body: Body) -> Result<Body, ClientError> {
+        let xid = self.tell(body)?;
+        self.reply_to(xid)
+    }
+
+    /// Sends encoded messages, then one more; gives the body of that one's reply. What comes meanwhile is read meanwhile.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub fn stream_and_ask(&mut self, bytes: &[u8], body: Body) -> Result<Body, ClientError> {
+        self.write_and_read(bytes, true)?;
+        self.ask(body)
+    }
+
+    /// Asks for flow entries; how many the parts of the reply tell of.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub fn ask_flows(&mut self, request: MultipartRequest) -> Result<u64, ClientError> {
+        let xid = self.tell(Body::MultipartRequest(request))?;
+        let mut found = 0;
+        loop {
+            let part = match self.reply_to(xid)? {
+                Body::MultipartReply(part) => part,
+                other => {
+                    let expected = "a part of the statistics of entries";
+                    return Err(ClientError::Unexpected { found: format!("{other:?}"), expected });
+                }
+            };
+            if let ReplyBody::Flow(entries) = &part.body {
+                found += entries.len() as u64;
+            }
+            if !part.more {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Sends a message that is not answered when all is well; gives its transaction id.
+    ///
+    /// # Errors
+    /// As [`Client::send`]; the switch does not read for as long as patience lasts.
+    pub fn tell(&mut self, body: Body) -> Result<u32, ClientError> {
+        let xid = self.session.next_xid();
+        match self.session.send(&Message { xid, body }) {
+            Ok(()) => {}
+            Err(SendError::NotUp) => return Err(ClientError::ended("the session is not up")),
+            Err(error) => return Err(ClientError::Unsayable(error.to_string())),
+        }
+        self.flush_all()?;
+        Ok(xid)
+    }
+
+    /// Sends encoded messages. Nothing is read meanwhile.
+    ///
+    /// # Errors
+    /// The channel ends, or the switch does not read for as long as patience lasts.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        self.write_and_read(bytes, false)
+    }
+
+    /// Messages of the session's own (answers to echo requests) wait meanwhile, so that none tears one of these apart.
+    fn write_and_read(&mut self, bytes: &[u8], reads: bool) -> Result<(), ClientError> {
+        self.flush_all()?;
+        let mut left = bytes;
+        let mut heard = self.clock.now();
+        while !left.is_empty() {
+            match self.stream.write(left) {
+                Ok(written) => {
+                    left = &left[written..];
+                    heard = self.clock.now();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let flags = if reads { PollFlags::IN | PollFlags::OUT } else { PollFlags::OUT };
+                    self.rest(flags, heard)?;
+                    if reads {
+                        self.take_in()?;
+                        self.drop_unasked()?;
+                    }
+                }
+                Err(error) => return Err(ClientError::ended(format!("writing to it: {error}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody waits for what comes while messages are written, but errors end it.
+    fn drop_unasked(&mut self) -> Result<(), ClientError> {
+        while let Some((_, message)) = self.came.pop_front() {
+            if let Body::Error(error) = message.body {
+                return Err(ClientError::Refused { xid: message.xid, error: error.error });
+            }
+        }
+        Ok(())
+    }
+
+    fn flush_all(&mut self) -> Result<(), ClientError> {
+        let heard = self.clock.now();
+        self.flush()?;
+        while self.has_output() {
+            self.rest(PollFlags::OUT, heard)?;
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn reply_to(&mut self, xid: u32) -> Result<Body, ClientError> {
+        let mut heard = self.clock.now();
+        loop {
+            while let Some((at, message)) = self.poll()? {
+                heard = at;
+                match message.body {
+                    Body::Error(error) => {
+                        return Err(ClientError::Refused { xid: message.xid, error: error.error });
+                    }
+                    body if message.xid == xid => return Ok(body),
+                    _ => {}
+                }
+            }
+            let flags = if self.has_output() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            self.rest(flags, heard)?;
+        }
+    }
+
+    /// Waits for the channel to be ready for something.
+    ///
+    /// # Errors
+    /// Patience, from when something was heard last, is at its end.
+    fn rest(&self, flags: PollFlags, heard: Instant) -> Result<(), ClientError> {
+        let left = self.patience.saturating_sub(self.clock.now().since(heard));
+        if left.is_zero() {
+            return Err(ClientError::Silent(self.patience));
+        }
+        self.wait(flags, left);
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Pairs of interfaces for a switch that is measured from outside, in this network namespace. The kernel says nothing on them.
+use super::leftovers::delete_devices;
+use super::namespaces::{self, ONE_LAB};
+use super::programs::{self, ip};
+use crate::LabError;
+use std::sync::{MutexGuard, PoisonError};
+
+/// Pairs of interfaces, up, each end for its own use; removed when dropped. Labs of this process wait until then.
+pub struct Pairs {
+    /// Those of a pair follow each other.
+    devices: Vec<String>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Pairs {
+    /// Why there can be none here; nothing if there can.
+    pub fn missing() -> Option<String> {
+        if !rustix::process::geteuid().is_root() {
+            return Some("pairs of interfaces need root: use sudo".to_owned());
+        }
+        (!programs::installed("ip")).then(|| "pairs of interfaces need ip: apt-get install iproute2".to_owned())
+    }
+
+    /// Makes so many pairs. Removes what killed runs left behind first.
+    ///
+    /// # Errors
+    /// The system refuses; nothing stays behind.
+    pub fn make(count: usize) -> Result<Pairs, LabError> {
+        let turn = ONE_LAB.lock().unwrap_or_else(PoisonError::into_inner);
+        namespaces::remove_leftovers();
+        let pid = std::process::id();
+        // Noted before they are made, so that whatever was made is removed if something fails.
+        let devices: Vec<String> = (0..2 * count).map(|number| format!("weir{pid}p{number}")).collect();
+        let pairs = Pairs { devices, _turn: turn };
+        let lines =
+            pairs.devices.chunks(2).map(|ends| format!("link add {} type veth peer name {}\n", ends[0], ends[1]));
+        ip(&["-batch", "-"], &lines.collect::<String>())?;
+        namespaces::set_up_quiet(&pairs.devices)?;
+        Ok(pairs)
+    }
+
+    /// The two ends of a pair, from 0; empty if there are not so many.
+    pub fn ends(&self, number: usize) -> [&str; 2] {
+        [0, 1].map(|end| self.devices.get(2 * number + end).map_or("", String::as_str))
+    }
+}
+
+impl Drop for Pairs {
+    fn drop(&mut self) {
+        delete_devices(&self.devices).iter().for_each(|problem| tracing::warn!("left behind: {problem}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn pairs_are_there_as_long_as_they_are_wanted() {
+        if !weir_testing::root() {
+            return;
+        }
+        assert_eq!(Pairs::missing(), None);
+        let pairs = Pairs::make(2).unwrap();
+        let devices = pairs.devices.clone();
+        let there = |device: &String| Path::new("/sys/class/net").join(device).exists();
+        assert!(devices.len() == 4 && devices.iter().all(there));
+        assert_eq!(pairs.ends(1), [devices[2].as_str(), devices[3].as_str()]);
+        assert_eq!(pairs.ends(2), [""; 2]);
+        drop(pairs);
+        assert!(!devices.iter().any(there));
+    }
+}

@@ -1,0 +1,201 @@
+//! A live switch, with a profile or as it is, and a controller that sends every packet that it is asked about on its way: nothing but the switch takes time.
+use crate::ExperimentError;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use weir_controller::{App, ConnectionId, Controller, ControllerConfig, Listen, Outbox};
+use weir_emulator::Cancel;
+use weir_openflow::model::{Action, FeaturesReply, FlowMod, Instruction, Match, PacketOut, PortNo};
+use weir_openflow::{Body, Message, Version};
+use weir_packet::Field;
+use weir_packet::field::{eth_type, ip_proto};
+use weir_port::Port;
+use weir_profile::Profile;
+use weir_switch::{
+    ControllerTarget, ListenTarget, PortConfig, ProfileConfig, Spin, Switch, SwitchConfig, SwitchHandle,
+};
+use weir_units::{Clock, SystemClock};
+
+/// Where packets come in, and where they go out.
+pub(crate) const PORTS: [PortNo; 2] = [PortNo(1), PortNo(2)];
+/// The UDP port of packets that no entry forwards: the controller is asked.
+pub(crate) const ASKING: u16 = 99;
+/// How long switch and controller may take to find each other.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// How a switch and whoever controls it are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// In this process.
+    Within,
+    /// By TCP on the loopback interface, where it can be looked at.
+    Tcp,
+    /// Not yet: the switch listens on the loopback interface.
+    Listens,
+}
+
+/// See the module's page. The switch ends before its controller.
+pub(crate) struct OwnSwitch {
+    switch: SwitchHandle,
+    _controller: Option<Controller>,
+}
+
+impl OwnSwitch {
+    /// Starts one with these ports, numbered from 1, and waits until it is under control.
+    pub(crate) fn start(
+        profile: Option<&Profile>,
+        ports: Vec<Box<dyn Port>>,
+        channel: Channel,
+        (spin, seed): (Spin, u64),
+        cancel: &Cancel,
+    ) -> Result<OwnSwitch, ExperimentError> {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let controller = match channel {
+            Channel::Listens => None,
+            Channel::Within => Some(controller(Vec::new())?),
+            Channel::Tcp => Some(controller(vec![Listen::Tcp(any)])?),
+        };
+        let address = controller.as_ref().and_then(|controller| controller.addresses().first());
+        let controllers = match address {
+            Some(Listen::Tcp(address)) => vec![ControllerTarget::Tcp(*address).into()],
+            _ => Vec::new(),
+        };
+        let ports = (1..).zip(ports).map(|(number, port)| PortConfig::new(PortNo(number), port)).collect();
+        let profile = profile.map(|profile| ProfileConfig { profile: Box::new(profile.clone()), seed });
+        let listeners = if channel == Channel::Listens { vec![ListenTarget::Tcp(any)] } else { Vec::new() };
+        let switch =
+            Switch::start(SwitchConfig { ports, controllers, listeners, profile, spin, ..SwitchConfig::default() })?;
+        if let (Channel::Within, Some(controller)) = (channel, &controller) {
+            switch.connect_stream(controller.connect())?;
+        }
+        let started = OwnSwitch { switch, _controller: controller };
+        if channel != Channel::Listens {
+            started.await_control(cancel)?;
+        }
+        Ok(started)
+    }
+
+    fn await_control(&self, cancel: &Cancel) -> Result<(), ExperimentError> {
+        let clock = SystemClock::start();
+        let deadline = clock.now() + PATIENCE;
+        while self.switch.snapshot()?.channels_up() == 0 && !cancel.wait(LOOK_EVERY) {
+            if clock.now() >= deadline {
+                return Err(ExperimentError::Case(format!("switch and controller did not meet within {PATIENCE:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Packets to [`ASKING`] ask the controller, others go from the first port to the second.
+    pub(crate) fn forward(&self) -> Result<(), ExperimentError> {
+        let [from, to] = PORTS;
+        let asking = Match::any()
+            .with(Field::InPort, from.0)
+            .with(Field::EthType, eth_type::IPV4)
+            .with(Field::IpProto, ip_proto::UDP)
+            .with(Field::UdpDst, ASKING);
+        self.install(vec![entry(20, asking, Action::to_controller()), passing(from, to)])
+    }
+
+    /// Packets that come in by one port go out by another, for each pair.
+    pub(crate) fn pass(&self, ways: &[(PortNo, PortNo)]) -> Result<(), ExperimentError> {
+        self.install(ways.iter().map(|(from, to)| passing(*from, *to)).collect())
+    }
+
+    fn install(&self, flows: Vec<FlowMod>) -> Result<(), ExperimentError> {
+        Ok(self.switch.flow_mods(flows)?)
+    }
+
+    /// Where it listens, as the profiler writes it.
+    pub(crate) fn target(&self) -> String {
+        match self.switch.listeners().first() {
+            Some(ListenTarget::Tcp(address)) => format!("tcp:{address}"),
+            _ => String::new(),
+        }
+    }
+
+    /// What became of what its profile held back: how late it was released in the middle, at the 99th percentile, in microseconds; nothing without a profile.
+    pub(crate) fn lateness_us(&self) -> Result<Option<[f64; 2]>, ExperimentError> {
+        let timing = self.switch.snapshot()?.timing;
+        Ok(timing.map(|timing| [timing.lateness.p50_s * 1e6, timing.lateness.p99_s * 1e6]))
+    }
+}
+
+fn controller(listen: Vec<Listen>) -> Result<Controller, ExperimentError> {
+    let failed = |error: std::io::Error| ExperimentError::Case(format!("starting a controller: {error}"));
+    Controller::start(Box::new(SendsOn), ControllerConfig { listen, ..ControllerConfig::default() }).map_err(failed)
+}
+
+fn entry(priority: u16, matching: Match, action: Action) -> FlowMod {
+    FlowMod::add(priority, matching, vec![Instruction::ApplyActions(vec![action])])
+}
+
+fn passing(from: PortNo, to: PortNo) -> FlowMod {
+    entry(10, Match::any().with(Field::InPort, from.0), Action::output(to))
+}
+
+/// The controller's application.
+struct SendsOn;
+
+impl App for SendsOn {
+    fn switch_up(
+        &mut self,
+        _now: weir_units::Instant,
+        _switch: ConnectionId,
+        _version: Version,
+        _features: &FeaturesReply,
+        _out: &mut Outbox,
+    ) {
+    }
+
+    fn message(&mut self, _now: weir_units::Instant, switch: ConnectionId, message: Message, out: &mut Outbox) {
+        let Body::PacketIn(packet) = message.body else { return };
+        out.push((switch, Message { xid: 0, body: Body::PacketOut(sent_on(packet.data.0, PORTS[1])) }));
+    }
+
+    fn switch_down(&mut self, _now: weir_units::Instant, _switch: ConnectionId) {}
+}
+
+/// Sends a packet out of a port.
+pub(crate) fn sent_on(packet: Vec<u8>, port: PortNo) -> PacketOut {
+    PacketOut {
+        buffer_id: None,
+        in_port: PortNo::ANY,
+        matching: Match::any(),
+        actions: vec![Action::output(port)],
+        data: weir_openflow::model::Bytes(packet),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_generator::{FrameSpec, Rig, RigConfig, Source};
+    use weir_port::memory;
+    use weir_traffic::{Arrival, FlowMix, Offer, Offered, Size};
+
+    #[test]
+    fn packets_take_either_way() {
+        let ([near, inlet], [outlet, far]) = (pair(), pair());
+        let spin = (Spin::Auto, 1);
+        let switch =
+            OwnSwitch::start(None, vec![Box::new(inlet), Box::new(outlet)], Channel::Within, spin, &Cancel::new())
+                .unwrap();
+        switch.forward().unwrap();
+        let offered = Offered::Rule { arrival: Arrival::Constant, per_second: 500.0, size: Size::Fixed(100) };
+        let offer = Offer::Packets { offered, flows: FlowMix { new: 0.5, ..FlowMix::default() } };
+        let frames = FrameSpec { new_flow_port: Some(ASKING), ..FrameSpec::default() };
+        let source = Source { offer, replay: None, frames, seed: 1 };
+        let config = RigConfig { duration: Some(Duration::from_millis(200)), ..RigConfig::default() };
+        let rig = Rig::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).unwrap();
+        let report = rig.run(&mut || false, &mut |_| ()).unwrap();
+        let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
+        assert_eq!((sent.sent, received.received, received.lost), (100, 100, 0));
+        assert!(received.new_flows.unwrap().samples > 20);
+        assert_eq!(switch.lateness_us().unwrap(), None, "it has no profile");
+    }
+
+    fn pair() -> [memory::MemoryPort; 2] {
+        memory::pair(1024).unwrap().into()
+    }
+}

@@ -1,0 +1,363 @@
+//! A switch that behaves like a profile is measured again: what comes back is to be the profile. In virtual time, where all that is off is the profiler's doing, and live
+//! (`--live`), where the machine's comes on top.
+use super::{errors, is_command, measure_device, measured, steps};
+use crate::live::{Channel, OwnSwitch};
+use crate::report::Claim;
+use crate::{ExperimentError, Run, Value};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use weir_emulator::Pairs;
+use weir_model::fit::order::Middle;
+use weir_model::switch::forward::At;
+use weir_openflow::Version;
+use weir_plot::{Axis, Chart, Point, Series};
+use weir_port::Port;
+use weir_profile::{MatchKind, Profile, SwitchTiming, Value as Parameter};
+use weir_profiler::{Grid, Live, Measurement, Parts, Priorities, Settings, Target};
+use weir_switch::Spin;
+
+/// How near is near.
+const NEAR: f64 = 0.05;
+/// A device like none in particular: of two levels, slow enough that what a machine needs to forward a packet (some microseconds) is small beside its times.
+const DEVICE: &str = include_str!("device.toml");
+/// Its name in cases.
+const SLOW: &str = "slow hardware";
+/// Shipped profiles that are measured in virtual time as well.
+const SHIPPED: [&str; 2] = ["ofsoftswitch13", "ovs-kernel"];
+/// Interfaces that lead to the switch's ports.
+const INTERFACES: usize = 3;
+const VIRTUAL: &str = "virtual time";
+const LIVE: &str = "live";
+
+/// How a profile was measured.
+#[derive(Clone, Copy, PartialEq)]
+struct How {
+    name: &'static str,
+    found: &'static str,
+    off: &'static str,
+}
+
+const BY_VIRTUAL: How = How { name: VIRTUAL, found: "found, virtual time", off: "off, virtual time" };
+const BY_LIVE: How = How { name: LIVE, found: "found, live", off: "off, live" };
+
+/// What was measured of a profile.
+struct Measured {
+    how: How,
+    measurement: Measurement,
+    found: Profile,
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    run.simulated = true;
+    let truth = device()?;
+    let Some(simulated) = by_virtual(run, &truth)? else { return Ok(()) };
+    compare(run, SLOW, &truth, &simulated);
+    if run.options.full {
+        for name in SHIPPED {
+            let truth = Profile::find(name, std::path::Path::new(".")).map_err(case_error)?;
+            let Some(simulated) = by_virtual(run, &truth)? else { return Ok(()) };
+            compare(run, name, &truth, &simulated);
+        }
+    }
+    let live = live(run, &truth, grid(run.options.full))?;
+    if let Some(live) = &live {
+        compare(run, SLOW, &truth, live);
+        curves(run, &simulated, live);
+    }
+    plots(run, &truth, [Some(&simulated), live.as_ref()].into_iter().flatten());
+    Ok(())
+}
+
+fn device() -> Result<Profile, ExperimentError> {
+    Profile::parse(DEVICE, "device.toml").map_err(case_error)
+}
+
+fn case_error(error: impl ToString) -> ExperimentError {
+    ExperimentError::Case(error.to_string())
+}
+
+fn grid(is_full: bool) -> Grid {
+    use Priorities::{Ascending, Descending, Random, Same};
+    Grid {
+        priorities: vec![Same, Ascending, Descending, Random],
+        entries: vec![1, 20, 40, 60, 80, 120, 160, 200],
+        batches: vec![1, 2, 4, 8],
+        deletions: vec![1, 10, 40, 80, 160],
+        runs: if is_full { 10 } else { 3 },
+        entries_max: 400,
+        batch_max: 32,
+        spacing_ms: 10,
+        messages: if is_full { 100 } else { 30 },
+        packets: if is_full { 100 } else { 30 },
+        bytes: vec![64, 512, 1024, 1500],
+        gaps_us: vec![1500, 3000, 10_000, 30_000],
+        trial_ms: 0,
+    }
+}
+
+fn by_virtual(run: &mut Run<'_>, truth: &Profile) -> Result<Option<Measured>, ExperimentError> {
+    run.tell(&format!("{} in virtual time", truth.name));
+    let found = measured(run, truth, 0, grid(run.options.full), Parts::ALL)?;
+    Ok(found.map(|(measurement, found)| Measured { how: BY_VIRTUAL, measurement, found }))
+}
+
+/// A live switch with the profile, on pairs of interfaces. None if it was not asked for, cannot be here or was stopped; claims say so.
+fn live(run: &mut Run<'_>, truth: &Profile, grid: Grid) -> Result<Option<Measured>, ExperimentError> {
+    let why_not = if run.options.live { Pairs::missing() } else { Some("ask for it: --live, as root".to_owned()) };
+    if let Some(why) = why_not {
+        run.live_claims.push(Claim::untested(text(LIVE), why));
+        return Ok(None);
+    }
+    run.tell(&format!("{} live", truth.name));
+    let pairs = Pairs::make(INTERFACES)?;
+    let port = |number: usize| open(pairs.ends(number)[0]);
+    let ports = (0..INTERFACES).map(port).collect::<Result<Vec<_>, _>>()?;
+    let cancel = run.options.cancel.clone();
+    let switch = OwnSwitch::start(Some(truth), ports, Channel::Listens, (Spin::Auto, run.options.seed), &cancel)?;
+    let target: Target = switch.target().parse().map_err(ExperimentError::Case)?;
+    let interfaces: Vec<String> = (0..INTERFACES).map(|number| pairs.ends(number)[1].to_owned()).collect();
+    let patience = Duration::from_secs(20);
+    let mut device = Live::open(&target, &interfaces, &[Version::V13], patience).map_err(case_error)?;
+    let settings = Settings { patience, seed: run.options.seed, ..Settings::default() };
+    let found = measure_device(run, &mut device, settings, grid, Parts::ALL, &truth.name)?;
+    if let Some([p50, p99]) = switch.lateness_us()? {
+        run.note(format!(
+            "live, the switch released what was due {p50:.1} us late in the middle, {p99:.1} us at the 99th percentile"
+        ));
+    }
+    let Some((measurement, found)) = found else { return Ok(None) };
+    for note in measurement.notes() {
+        run.note(format!("live: {note}"));
+    }
+    Ok(Some(Measured { how: BY_LIVE, measurement, found }))
+}
+
+fn open(device: &str) -> Result<Box<dyn Port>, ExperimentError> {
+    let spec = format!("af_packet:{device}").parse::<weir_port::PortSpec>().map_err(case_error)?;
+    weir_port::open(&spec).map_err(case_error)
+}
+
+fn text(how: &str) -> String {
+    format!("every parameter that the grid measures comes back within 5 %, sizes and policies exactly ({how})")
+}
+
+/// Parameters that are numbers and that the grid measures.
+fn is_measured(key: &str) -> bool {
+    is_command(key)
+        || key.contains(".forward.") && !key.ends_with("shortest")
+        || ["timing.packet_in", "timing.packet_out"].contains(&key)
+}
+
+/// Each parameter's value, that found and how far it is off; and what they show together.
+fn compare(run: &mut Run<'_>, name: &str, truth: &Profile, result: &Measured) {
+    let mut all = errors(truth, &result.found, is_measured);
+    all.extend(steps(truth, &result.found));
+    all.extend(data_path(truth, &result.found));
+    let (known, found) = (truth.parameters(), result.found.parameters());
+    let value = |list: &[weir_profile::Parameter], key: &str| {
+        let number = list.iter().find(|one| one.key == key).and_then(|one| match &one.value {
+            Parameter::Numbers(all) => all.first().copied(),
+            value => value.number(),
+        });
+        number.unwrap_or(0.0)
+    };
+    for (error, key) in &all {
+        let case = format!("{name}: {key}");
+        let unit = known.iter().find(|one| one.key == *key).map_or("", |one| one.unit);
+        if !unit.is_empty() && run.value(&case, "profile").is_none() {
+            run.figure(&case, "profile", unit, Value::of(value(&known, key), 1));
+        }
+        if !unit.is_empty() {
+            run.figure(&case, result.how.found, unit, Value::of(value(&found, key), 1));
+        }
+        run.figure(&case, result.how.off, "%", Value::of(error * 100.0, 1));
+    }
+    let exact = exact(truth, &result.found);
+    let (worst, key) = all.iter().cloned().fold((0.0, String::new()), |a, b| if b.0 > a.0 { b } else { a });
+    let within = all.iter().filter(|(error, _)| *error < NEAR).count();
+    let because = format!(
+        "{within} of {} are; the worst, {key}, is {:.1} % off; {}",
+        all.len(),
+        worst * 100.0,
+        exact.as_deref().unwrap_or("sizes, policy and largest batch are the profile's")
+    );
+    let holds = within == all.len() && exact.is_none();
+    let claim = Claim::tested(format!("{}: {name}", text(result.how.name)), holds, because);
+    if result.how == BY_LIVE { run.live_claims.push(claim) } else { run.claims.push(claim) }
+}
+
+/// What is to be found exactly and was not.
+fn exact(truth: &Profile, found: &Profile) -> Option<String> {
+    let (Some(known), Some(found)) = (&truth.tables, &found.tables) else { return None };
+    let sizes = |model: &weir_model::switch::device::SwitchModel| {
+        model.levels.iter().map(|level| level.size).collect::<Vec<_>>()
+    };
+    let mut wrong = Vec::new();
+    if sizes(known) != sizes(found) {
+        wrong.push(format!("sizes are {:?} instead of {:?}", sizes(found), sizes(known)));
+    }
+    if known.policy != found.policy {
+        wrong.push("the policy is another".to_owned());
+    }
+    if known.batching.most != found.batching.most {
+        wrong.push(format!("the largest batch is {} instead of {}", found.batching.most, known.batching.most));
+    }
+    (!wrong.is_empty()).then(|| wrong.join(", "))
+}
+
+/// A device whose data path is one law for all packets is found as a level's: how far its delays are off.
+fn data_path(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
+    // Levels have laws of their own, beside which the one for all packets is only for formulas.
+    let Some(SwitchTiming { data: Some(data), .. }) = truth.timing.as_ref().filter(|_| truth.tables.is_none()) else {
+        return Vec::new();
+    };
+    let Some(law) = found.forwarding.first().and_then(Option::as_ref) else { return Vec::new() };
+    let of = |bytes: f64| {
+        let at = At { gap_s: 5e-3, entries: 100.0, bytes };
+        let found_s = law.forward(MatchKind::L2L3, at).ok()?.delay_s;
+        Some(((found_s / data.mean_s(bytes) - 1.0).abs(), format!("timing.data at {bytes} bytes")))
+    };
+    [64.0, 1500.0].into_iter().filter_map(of).collect()
+}
+
+/// A curve's points: where, and the median there.
+type Curve = BTreeMap<u64, f64>;
+
+/// Delays of packets of the first level, by length or by time between packets, others at their most frequent values.
+fn delays(measurement: &Measurement, along: fn(&weir_profiler::DelayRow) -> u64) -> Curve {
+    let rows = measurement.delays().iter().filter(|row| row.level == 0 && row.kind == MatchKind::L2L3.name());
+    let rows: Vec<_> = rows.collect();
+    // The case that the others differ from in one thing is the first one of its kind.
+    let Some(base) = rows.first() else { return Curve::new() };
+    let others = |row: &weir_profiler::DelayRow| [u64::from(row.bytes), u64::from(row.gap_us), row.entries];
+    let mut by: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for row in &rows {
+        let differ = others(row).iter().zip(others(base)).filter(|(value, base)| *value != base).count();
+        let is_along = differ == 0 || differ == 1 && along(row) != along(base);
+        if let (true, Some(delay)) = (is_along, row.delay_s) {
+            by.entry(along(row)).or_default().push(delay);
+        }
+    }
+    medians(by)
+}
+
+/// How long adding one entry takes, by entries that are there.
+fn adding(measurement: &Measurement) -> Curve {
+    let mut by: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    let is_it = |timed: &&weir_profiler::control::Timed| {
+        timed.command == weir_profiler::control::Command::Add
+            && timed.batch == 1
+            && timed.priorities == Priorities::Same
+    };
+    for timed in measurement.timed.iter().filter(is_it) {
+        by.entry(timed.entries).or_default().push(timed.seconds());
+    }
+    medians(by)
+}
+
+fn medians(by: BTreeMap<u64, Vec<f64>>) -> Curve {
+    by.into_iter().filter_map(|(at, values)| Some((at, Middle::of(&values).ok()?.median))).collect()
+}
+
+/// A curve's name, how it is found, and what it is along.
+type Named = (&'static str, fn(&Measurement) -> Curve, &'static str);
+
+const CURVES: [Named; 3] = [
+    ("delays of packets by length", |of| delays(of, |row| row.bytes.into()), "bytes"),
+    ("delays of packets by time between them", |of| delays(of, |row| row.gap_us.into()), "microseconds"),
+    ("time of adding by entries there", adding, "entries"),
+];
+
+/// How near the live curves are to those of virtual time, which nothing disturbs.
+fn curves(run: &mut Run<'_>, simulated: &Measured, live: &Measured) {
+    for (name, curve, _) in CURVES {
+        let (expected, got) = (curve(&simulated.measurement), curve(&live.measurement));
+        let off =
+            expected.iter().filter_map(|(at, value)| Some((got.get(at)? / value - 1.0).abs())).collect::<Vec<_>>();
+        let worst = off.iter().copied().fold(0.0, f64::max);
+        run.figure(name, "farthest point", "%", Value::of(worst * 100.0, off.len() as u64));
+        let claim = format!("{name}: the live curve is within 5 % of that in virtual time");
+        let because = format!("{} points, the farthest {:.1} % off", off.len(), worst * 100.0);
+        run.live_claims.push(Claim::tested(claim, !off.is_empty() && worst < NEAR, because));
+    }
+}
+
+fn plots<'r>(run: &mut Run<'_>, truth: &Profile, results: impl Iterator<Item = &'r Measured>) {
+    let results: Vec<_> = results.collect();
+    for (number, (title, curve, along)) in CURVES.into_iter().enumerate() {
+        let line = |result: &&Measured| {
+            let points = curve(&result.measurement).into_iter().map(|(at, s)| Point::new(at as f64, s * 1e6));
+            Series::line(result.how.name, points.collect())
+        };
+        let mut series: Vec<Series> = results.iter().map(line).collect();
+        if number == 0 {
+            series.push(by_law(truth, results.first().map(|result| curve(&result.measurement)).unwrap_or_default()));
+        }
+        let (x, y) = (Axis::linear(along), Axis::linear("us"));
+        let name = ["delay-by-length", "delay-by-gap", "adding-by-entries"][number];
+        run.plots.push(Chart { name: name.into(), title: title.into(), x, y, series }.into());
+    }
+}
+
+/// What the profile says of the lengths of a curve.
+fn by_law(truth: &Profile, curve: Curve) -> Series {
+    let law = truth.forwarding.first().and_then(Option::as_ref);
+    let point = |bytes: &u64| {
+        let at = At { gap_s: 1e-3, entries: 60.0, bytes: *bytes as f64 };
+        let delay_s = law?.forward(MatchKind::L2L3, at).ok()?.delay_s;
+        Some(Point::new(*bytes as f64, delay_s * 1e6))
+    };
+    Series::line("the profile", curve.keys().filter_map(point).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+
+    /// A machine may be late, never early.
+    #[test]
+    fn a_live_switch_is_measured_on_interfaces_of_its_own() {
+        if !weir_testing::root() {
+            return;
+        }
+        let options = Options { live: true, seed: 1, ..Options::default() };
+        let mut tell = |_: &str| ();
+        let mut run = Run::new(&options, crate::tests::sizes(Duration::from_secs(1)), &mut tell);
+        let few = Grid {
+            priorities: vec![Priorities::Same],
+            entries: vec![1, 20],
+            batches: vec![1],
+            deletions: vec![1],
+            runs: 1,
+            messages: 4,
+            packets: 6,
+            bytes: vec![64, 1500],
+            gaps_us: vec![1500, 10_000],
+            ..grid(false)
+        };
+        let truth = Profile::parse(ONE_LEVEL, "one.toml").unwrap();
+        let found = live(&mut run, &truth, few).unwrap().expect("it is measured");
+        let model = found.found.tables.as_ref().unwrap();
+        assert_eq!(model.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(40)], "{:?}", run.notes);
+        let delay_s = delays(&found.measurement, |row| row.bytes.into())[&128];
+        assert!(delay_s >= 400e-6, "{delay_s}");
+        let command_s = adding(&found.measurement)[&1];
+        assert!(command_s >= 3e-3, "{command_s}");
+    }
+
+    const ONE_LEVEL: &str = "name = \"one\"\ndevice = \"One\"\norigin = \"assumed\"\nsource = \"A test\"\n\
+        [[level]]\nname = \"only\"\nsize = 40\nwrite = \"3ms\"\nforward = { base_l2l3 = \"400us\" }\n";
+
+    /// What is found in virtual time is what the profiler is worth; without being asked for, nothing live is done.
+    #[test]
+    fn the_profile_comes_back_in_virtual_time() {
+        let options = Options { seed: 1, ..Options::default() };
+        let report = crate::find("emulator-fidelity").unwrap().run(&options, &mut |_| ()).unwrap();
+        assert!(report.holds(), "{report}");
+        assert!(report.claims.iter().any(|claim| claim.holds.is_none()), "the live one is not tested");
+        assert!(report.figures.len() > 60 && report.plots.len() == 3, "{report}");
+        assert!(!report.plots[0].svg().is_empty());
+    }
+}

@@ -1,0 +1,165 @@
+//! How far what is foretold is from what is measured.
+use crate::report::Claim;
+use crate::{Run, Value};
+use weir_plot::{Axis, Chart, Point, Series};
+
+/// The error rate of a run: of the mean of what its commands or packets took, in percent.
+pub(super) const RATE: &str = "error rate";
+/// The median over single commands or packets, in percent.
+const EACH: &str = "error of single ones, median";
+/// The largest error rate that any switch has in the mean of its runs.
+const LARGEST: &str = "largest error rate of a switch";
+/// Those that only one of the two, switch and model, carried out or let through.
+const APART: &str = "only seen on one side";
+
+/// A run on the switch, and the same run as its profile foretells it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Errors {
+    /// Error of the mean, as a share.
+    pub(super) rate: f64,
+    /// Median error of single ones, as a share.
+    pub(super) each: f64,
+    /// How many were seen on one side alone.
+    pub(super) apart: usize,
+    /// How many there were.
+    pub(super) all: usize,
+}
+
+impl Errors {
+    /// Of seconds by command or packet; none if no two can be compared.
+    pub(super) fn of(measured: &[Option<f64>], foretold: &[Option<f64>]) -> Option<Errors> {
+        let both: Vec<(f64, f64)> =
+            measured.iter().zip(foretold).filter_map(|(one, other)| (*one).zip(*other)).collect();
+        let sum = |of: fn(&(f64, f64)) -> f64| both.iter().map(of).sum::<f64>();
+        let (truth, model) = (sum(|pair| pair.0), sum(|pair| pair.1));
+        if both.is_empty() || truth <= 0.0 {
+            return None;
+        }
+        let mut each: Vec<f64> =
+            both.iter().filter(|(truth, _)| *truth > 0.0).map(|(truth, model)| (model / truth - 1.0).abs()).collect();
+        each.sort_by(f64::total_cmp);
+        let all = measured.len().max(foretold.len());
+        let seen = |of: &[Option<f64>], at: usize| of.get(at).copied().flatten().is_some();
+        let apart = (0..all).filter(|at| seen(measured, *at) != seen(foretold, *at)).count();
+        let each = each.get(each.len() / 2).copied().unwrap_or(0.0);
+        Some(Errors { rate: (model / truth - 1.0).abs(), each, apart, all })
+    }
+}
+
+/// The runs of one switch with one number of commands or packets.
+#[derive(Debug, Clone)]
+pub(super) struct Cell {
+    pub(super) subject: String,
+    pub(super) count: u32,
+    pub(super) errors: Vec<Errors>,
+}
+
+impl Cell {
+    /// Mean error rate, in percent.
+    fn rate(&self) -> f64 {
+        percent(&[self], |errors| errors.rate).value
+    }
+}
+
+fn percent(cells: &[&Cell], of: fn(&Errors) -> f64) -> Value {
+    let all: Vec<f64> = cells.iter().flat_map(|cell| &cell.errors).map(|errors| of(errors) * 100.0).collect();
+    Value::mean_of(&all)
+}
+
+/// What is compared: its name in the plural, and the error rate that ours must be below, in percent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct What {
+    pub(super) things: &'static str,
+    pub(super) below: f64,
+}
+
+impl What {
+    /// Figures by number of commands or packets and by switch, the claim, and a chart.
+    pub(super) fn report(self, run: &mut Run<'_>, cells: &[Cell]) {
+        let cells: Vec<&Cell> = cells.iter().filter(|cell| !cell.errors.is_empty()).collect();
+        let claim = format!(
+            "the error rate of random {} is below {} % on every switch, for every number of them",
+            self.things, self.below
+        );
+        let Some(worst) = cells.iter().max_by(|left, right| left.rate().total_cmp(&right.rate())) else {
+            run.claims.push(Claim::untested(claim, "no run was measured to its end"));
+            return;
+        };
+        let mut counts: Vec<u32> = cells.iter().map(|cell| cell.count).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        for count in &counts {
+            let those: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.count == *count).collect();
+            self.figures(run, &format!("{count} {}", self.things), &those);
+            let largest = those.iter().map(|cell| cell.rate()).fold(0.0, f64::max);
+            run.figure(&format!("{count} {}", self.things), LARGEST, "%", Value::of(largest, those.len() as u64));
+        }
+        let mut subjects: Vec<&str> = cells.iter().map(|cell| cell.subject.as_str()).collect();
+        subjects.dedup();
+        for subject in &subjects {
+            let those: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.subject == **subject).collect();
+            self.figures(run, subject, &those);
+        }
+        let within = cells.iter().filter(|cell| cell.rate() < self.below).count();
+        let because = format!(
+            "{within} of {} are; the largest is {:.1} % ({}, {} {})",
+            cells.len(),
+            worst.rate(),
+            worst.subject,
+            worst.count,
+            self.things
+        );
+        run.claims.push(Claim::tested(claim, within == cells.len(), because));
+        self.plot(run, &counts, &cells);
+    }
+
+    fn figures(self, run: &mut Run<'_>, case: &str, cells: &[&Cell]) {
+        run.figure(case, RATE, "%", percent(cells, |errors| errors.rate));
+        run.figure(case, EACH, "%", percent(cells, |errors| errors.each));
+        let sum = |of: fn(&Errors) -> usize| cells.iter().flat_map(|cell| &cell.errors).map(of).sum::<usize>();
+        let (apart, all) = (sum(|errors| errors.apart), sum(|errors| errors.all));
+        if apart > 0 {
+            run.figure(case, APART, "%", Value::of(100.0 * apart as f64 / all.max(1) as f64, all as u64));
+        }
+    }
+
+    fn plot(self, run: &mut Run<'_>, counts: &[u32], cells: &[&Cell]) {
+        let mut series: Vec<Series> = Vec::new();
+        for cell in cells {
+            let value = percent(&[cell], |errors| errors.rate);
+            let half = value.sd.map(|sd| 1.96 * sd / (value.samples.max(1) as f64).sqrt());
+            let point = Point::within(cell.count.into(), value.value, half);
+            match series.iter_mut().find(|series| series.name == cell.subject) {
+                Some(series) => series.points.push(point),
+                None => series.push(Series::line(&cell.subject, vec![point])),
+            }
+        }
+        let bound = counts.iter().map(|count| Point::new((*count).into(), self.below)).collect();
+        series.push(Series::line("ours must be below", bound));
+        let chart = Chart {
+            name: format!("error-rate-{}", self.things),
+            title: format!("Error rate of random {}", self.things),
+            x: Axis::linear(self.things),
+            y: Axis::linear("error rate, %"),
+            series,
+        };
+        run.plots.push(chart.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_those_of_what_both_saw() {
+        let measured = [Some(1.0), Some(2.0), None, Some(5.0), None];
+        let foretold = [Some(1.5), Some(2.0), Some(9.0), None, None];
+        let errors = Errors::of(&measured, &foretold).unwrap();
+        assert!((errors.rate - 0.5 / 3.0).abs() < 1e-12, "{errors:?}");
+        assert!((errors.each - 0.5).abs() < 1e-12);
+        assert_eq!((errors.apart, errors.all), (2, 5));
+        assert_eq!(Errors::of(&[None], &[Some(1.0)]), None);
+        assert_eq!(Errors::of(&[Some(0.0)], &[Some(1.0)]), None, "nothing to be a share of");
+    }
+}

@@ -1,0 +1,145 @@
+//! Whether what the profiler finds foretells what a switch does (Cheng 2015, sections 4.5 and 5.4): commands and packets that are drawn, measured on the switch, and
+//! measured the same way on a switch in virtual time that has the profile.
+mod errors;
+mod subject;
+mod trace;
+
+use crate::{ExperimentError, Run};
+use errors::{Cell, Errors, What};
+use subject::{Plane, Subject};
+use trace::Trace;
+use weir_profiler::validation::{Became, CommandSeries, Commands, PacketSeries, commands, packets};
+use weir_profiler::{ProfilerError, Rig};
+use weir_traffic::Stream;
+
+/// Commands a second, as published.
+const PER_SECOND: f64 = 100.0;
+/// Streams of random numbers, apart from those that profiles are drawn with.
+const STREAM: u64 = 0x76;
+
+/// How many runs of how many commands or packets.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    counts: &'static [u32],
+    runs: u32,
+}
+
+const SMALL: Plan = Plan { counts: &[100, 300], runs: 4 };
+/// As published.
+const COMMANDS: Plan = Plan { counts: &[100, 200, 500, 1000, 1500, 2000], runs: 16 };
+const PACKETS: Plan = Plan { counts: &[100, 200, 500, 800, 1000, 2000], runs: 16 };
+
+/// What became of the same series on the switch and as its profile foretells: seconds, none for what was not seen.
+type Both = [Vec<Option<f64>>; 2];
+
+/// Random commands.
+pub(crate) fn control(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    let plan = if run.options.full { COMMANDS } else { SMALL };
+    let cells = all(run, Plane::Control, plan, &mut |run, subject, count, random| {
+        let most = subject.room();
+        let drawn = Commands { count, per_second: PER_SECOND, entries: (most * 2 / 3).max(1), entries_most: most };
+        let series = CommandSeries::draw(&drawn, random)?;
+        let cancel = run.options.cancel.clone();
+        let mut stop = || cancel.is_cancelled();
+        let (known, settings) = (subject.known.clone(), subject.settings);
+        let seconds = |became: Vec<Became>| became.iter().map(Became::seconds).collect();
+        let foretold = seconds(commands(&mut subject.model()?, &known, settings, &series, &mut stop)?);
+        let measured = seconds(commands(subject.device.as_mut(), &known, settings, &series, &mut stop)?);
+        Ok([measured, foretold])
+    })?;
+    What { things: "commands", below: 10.0 }.report(run, &cells);
+    Ok(())
+}
+
+/// Random packets of a real trace.
+pub(crate) fn data(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    let plan = if run.options.full { PACKETS } else { SMALL };
+    let trace = Trace::open(run.options.trace.as_deref())?;
+    if run.options.trace.is_some() {
+        run.note(format!("the trace has {} packets", trace.len()));
+    }
+    let cells = all(run, Plane::Data, plan, &mut |run, subject, count, random| {
+        let drawn = trace.draw(count, subject.longest_gap, random);
+        let series = PacketSeries::draw(&drawn, subject.room(), random)?;
+        let cancel = run.options.cancel.clone();
+        let mut stop = || cancel.is_cancelled();
+        let (known, settings) = (subject.known.clone(), subject.settings);
+        let foretold = packets(&mut subject.model()?, &known, &Rig::default(), settings, &series, &mut stop)?;
+        let measured = packets(subject.device.as_mut(), &known, &subject.rig, settings, &series, &mut stop)?;
+        Ok([measured, foretold])
+    })?;
+    What { things: "packets", below: 5.0 }.report(run, &cells);
+    Ok(())
+}
+
+/// Draws a series of so many, and gives it to a switch and to its model.
+type Once<'o> = dyn FnMut(&mut Run<'_>, &mut Subject, u32, &mut Stream) -> Result<Both, ProfilerError> + 'o;
+
+/// Runs a plan on every switch.
+fn all(run: &mut Run<'_>, plane: Plane, plan: Plan, once: &mut Once<'_>) -> Result<Vec<Cell>, ExperimentError> {
+    let mut cells = Vec::new();
+    let live = run.options.switch.clone();
+    run.simulated = live.is_none();
+    let subjects = if live.is_some() { 1 } else { run.sizes.replications };
+    for number in 0..subjects {
+        let subject = match &live {
+            Some(switch) => Subject::live(run, switch, plane)?,
+            None => Subject::hidden(run, number, plane)?,
+        };
+        let Some(mut subject) = subject else { return Ok(cells) };
+        for count in plan.counts {
+            run.tell(&format!("{}: {} runs of {count}", subject.name, plan.runs));
+            let mut cell = Cell { subject: subject.name.clone(), count: *count, errors: Vec::new() };
+            for repetition in 0..plan.runs {
+                let seed = run.options.seed ^ (STREAM << 32 | u64::from(number));
+                let mut random = Stream::new(seed, u64::from(repetition), u64::from(*count));
+                match once(run, &mut subject, *count, &mut random) {
+                    Ok([measured, foretold]) => cell.errors.extend(Errors::of(&measured, &foretold)),
+                    Err(ProfilerError::Stopped) => {
+                        cells.push(cell);
+                        return Ok(cells);
+                    }
+                    Err(error) => return Err(ExperimentError::Case(format!("{}: {error}", subject.name))),
+                }
+            }
+            cells.push(cell);
+        }
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LiveSwitch, Options, Report};
+
+    fn report(id: &str) -> Report {
+        let options = Options { seed: 1, ..Options::default() };
+        crate::find(id).unwrap().run(&options, &mut |_| ()).unwrap()
+    }
+
+    #[test]
+    fn packets_of_a_trace_are_foretold() {
+        let report = report("model-validation-data");
+        assert!(report.holds(), "{report}");
+        assert!(report.figure("300 packets", super::errors::RATE).is_some_and(|rate| rate < 5.0), "{report}");
+        assert_eq!(report.plots.len(), 1);
+    }
+
+    #[test]
+    fn random_commands_are_foretold() {
+        let report = report("model-validation-control");
+        assert!(report.holds(), "{report}");
+        let case = report.figures.iter().find(|figure| figure.case == "100 commands").unwrap();
+        assert_eq!((case.metric, case.samples), (super::errors::RATE, 8));
+    }
+
+    #[test]
+    fn a_switch_that_is_not_there_is_told() {
+        let target = "unix:/nonexistent/switch".parse().unwrap();
+        let switch = Some(LiveSwitch { target, data: Vec::new(), profile: None });
+        let options = Options { switch, ..Options::default() };
+        let found = crate::find("model-validation-data").unwrap().run(&options, &mut |_| ());
+        let error = found.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/switch"), "{error}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Switches whose profile is found, so that it can foretell what they do.
+use super::super::{case, grid, hidden, measured};
+use crate::{ExperimentError, LiveSwitch, Run};
+use std::path::Path;
+use std::time::Duration;
+use weir_model::switch::device::SwitchModel;
+use weir_openflow::Version;
+use weir_profile::{MatchKind, Profile};
+use weir_profiler::validation::Known;
+use weir_profiler::{
+    About, Device, Grid, Live, Options, Parts, ProfilerError, Progress, Rig, RigSource, Settings, Store, VirtualSwitch,
+};
+
+/// Entries for which a switch is asked without knowing an end of its room, beside those of levels that have one.
+const MORE: u64 = 400;
+/// How much of the room is used, in tenths: none is to be refused.
+const TENTHS: u64 = 9;
+/// Entries of a series at most.
+const MOST: u64 = 2000;
+/// Length and time apart of the packets that say how often others can be sent, in bytes and seconds.
+const ASKED: weir_model::switch::forward::At =
+    weir_model::switch::forward::At { gap_s: 5e-3, entries: 1.0, bytes: 64.0 };
+
+/// A switch, and what was found of it.
+pub(super) struct Subject {
+    /// As figures call it.
+    pub(super) name: String,
+    pub(super) device: Box<dyn Device>,
+    /// The profile that foretells what it does.
+    pub(super) found: Profile,
+    pub(super) known: Known,
+    /// What this machine takes by itself, which is no part of the switch.
+    pub(super) rig: Rig,
+    /// How both are measured.
+    pub(super) settings: Settings,
+    /// Times between packets at most; none for those in virtual time, which pass at once.
+    pub(super) longest_gap: Option<Duration>,
+}
+
+/// Which parts of a switch a profile is to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plane {
+    Control,
+    Data,
+}
+
+impl Plane {
+    fn parts(self) -> Parts {
+        match self {
+            Plane::Control => Parts { data: false, ..Parts::ALL },
+            Plane::Data => Parts { control: false, tables: false, data: true },
+        }
+    }
+
+    fn grid(self, full: bool) -> Grid {
+        match self {
+            Plane::Control => grid(if full { 10 } else { 4 }),
+            Plane::Data => {
+                Grid { gaps_us: vec![100, 300, 1000, 3000, 10_000, 30_000], bytes: vec![64, 512, 1500], ..grid(1) }
+            }
+        }
+    }
+}
+
+fn failed(what: &str) -> impl Fn(ProfilerError) -> ExperimentError + '_ {
+    move |error| ExperimentError::Case(format!("{what}: {error}"))
+}
+
+impl Subject {
+    /// The hidden switch of a number, and what the profiler finds of it; none if it was stopped.
+    pub(super) fn hidden(run: &mut Run<'_>, number: u32, plane: Plane) -> Result<Option<Subject>, ExperimentError> {
+        let truth = hidden::profile(run.options.seed, number)?;
+        let name = case(number, &truth);
+        run.tell(&format!("{name}: profiling it"));
+        let grid = plane.grid(run.options.full);
+        let Some((measurement, found)) = measured(run, &truth, number, grid, plane.parts())? else { return Ok(None) };
+        let device = VirtualSwitch::new(&truth, 3, run.options.seed ^ u64::from(number)).map_err(failed(&name))?;
+        let delays_s = measurement.sizes.map_or(Vec::new(), |sizes| sizes.delays_s);
+        let known = Known { tables: found.tables.clone(), delays_s };
+        let settings = Settings {
+            finest: Duration::from_micros(10),
+            grace: Duration::from_millis(2),
+            resolution: 1.0 / 50.0,
+            seed: run.options.seed,
+            ..Settings::default()
+        };
+        Ok(Some(Subject {
+            name,
+            device: Box::new(device),
+            found,
+            known,
+            rig: Rig::default(),
+            settings,
+            longest_gap: None,
+        }))
+    }
+
+    /// A switch that is really there; none if it was stopped.
+    pub(super) fn live(
+        run: &mut Run<'_>,
+        switch: &LiveSwitch,
+        plane: Plane,
+    ) -> Result<Option<Subject>, ExperimentError> {
+        let name = switch.target.to_string();
+        let settings = Settings { seed: run.options.seed, ..Settings::default() };
+        let versions = [Version::V13, Version::V10];
+        let mut device =
+            Live::open(&switch.target, &switch.data, &versions, settings.patience).map_err(failed(&name))?;
+        let grid = Grid { trial_ms: 0, ..Grid::quick() };
+        let cancel = run.options.cancel.clone();
+        let rig = Rig::find(&RigSource::Auto, &switch.data, &grid, &mut || cancel.is_cancelled());
+        let rig = match rig {
+            Err(ProfilerError::Stopped) => return Ok(None),
+            other => other.map_err(failed("the rig's own delay"))?,
+        };
+        let (found, known) = match &switch.profile {
+            Some(file) => {
+                let found =
+                    Profile::find(&file.to_string_lossy(), Path::new("")).map_err(|error| case_of(&name, &error))?;
+                let known = Known { tables: found.tables.clone(), delays_s: delays_s(&found) };
+                (found, known)
+            }
+            None => match profiled(run, &mut device, (settings, grid), plane, &rig)? {
+                Some(found) => found,
+                None => return Ok(None),
+            },
+        };
+        let longest_gap = Some(Duration::from_millis(20));
+        Ok(Some(Subject { name, device: Box::new(device), found, known, rig, settings, longest_gap }))
+    }
+
+    /// A switch in virtual time that does what the profile says.
+    pub(super) fn model(&self) -> Result<VirtualSwitch, ProfilerError> {
+        VirtualSwitch::new(&self.found, 3, self.settings.seed)
+    }
+
+    /// Entries of a series at most.
+    pub(super) fn room(&self) -> u32 {
+        room(self.known.tables.as_ref())
+    }
+}
+
+fn case_of(name: &str, error: &impl std::fmt::Display) -> ExperimentError {
+    ExperimentError::Case(format!("{name}: {error}"))
+}
+
+fn room(tables: Option<&SwitchModel>) -> u32 {
+    let levels = tables.map_or(&[][..], |tables| &tables.levels[..]);
+    let sized: u64 = levels.iter().filter_map(|level| level.size).sum();
+    let has_end = !levels.is_empty() && levels.iter().all(|level| level.size.is_some());
+    let room = if has_end { sized * TENTHS / 10 } else { sized + MORE };
+    u32::try_from(room.clamp(4, MOST)).unwrap_or(4)
+}
+
+/// What packets take in each level by a profile, in seconds.
+fn delays_s(profile: &Profile) -> Vec<f64> {
+    let of = |level: &Option<weir_profile::LevelForwarding>| {
+        let law = level.as_ref().and_then(|law| law.forward(MatchKind::L2L3, ASKED).ok());
+        law.map_or(0.0, |forwarded| forwarded.delay_s)
+    };
+    profile.forwarding.iter().map(of).collect()
+}
+
+/// Profiles a live switch in minutes.
+fn profiled(
+    run: &mut Run<'_>,
+    device: &mut Live,
+    (settings, grid): (Settings, Grid),
+    plane: Plane,
+    rig: &Rig,
+) -> Result<Option<(Profile, Known)>, ExperimentError> {
+    let cancel = run.options.cancel.clone();
+    let mut stop = || cancel.is_cancelled();
+    let mut phase = String::new();
+    let mut tell = |at: &weir_profiler::At<'_>| {
+        if at.phase != phase {
+            phase = at.phase.to_owned();
+            (run.progress)(&format!("profiling the switch: {phase}"));
+        }
+    };
+    let options = Options {
+        settings,
+        grid,
+        parts: plane.parts(),
+        ports: Vec::new(),
+        stop: &mut stop,
+        progress: Progress::new(&mut tell),
+    };
+    let (mut measurement, ended) = weir_profiler::measure(device, options, &mut Store::none());
+    match ended {
+        Err(ProfilerError::Stopped) => return Ok(None),
+        other => other.map_err(failed("profiling the switch"))?,
+    }
+    measurement.rig = rig.clone();
+    let about = About { name: "found".to_owned(), source: "this experiment".to_owned(), ..About::default() };
+    let found = measurement.profile(&about).map_err(failed("the switch's profile"))?;
+    measurement.notes().into_iter().for_each(|note| run.note(format!("profile: {note}")));
+    let delays_s = measurement.sizes.map_or(Vec::new(), |sizes| sizes.delays_s);
+    let known = Known { tables: found.tables.clone(), delays_s };
+    Ok(Some((found, known)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_end_is_not_filled() {
+        let tables = |text: &str| {
+            let text = format!("name = \"x\"\ndevice = \"x\"\norigin = \"assumed\"\nsource = \"x\"\n{text}");
+            Profile::parse(&text, "x").unwrap().tables
+        };
+        let level = |size: &str| format!("[[level]]\nname = \"l{}\"\n{size}\nwrite = \"1ms\"\n", size.len());
+        assert_eq!(room(tables(&(level("size = 100") + &level("size = 1100"))).as_ref()), 1080);
+        assert_eq!(room(tables(&(level("size = 100") + &level(""))).as_ref()), 500);
+        assert_eq!(room(None), 400);
+        assert_eq!(room(tables(&level("size = 9000")).as_ref()), 2000);
+    }
+}

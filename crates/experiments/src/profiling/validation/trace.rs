@@ -1,0 +1,137 @@
+//! Packets of a real trace: lengths, times and destinations.
+use crate::ExperimentError;
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+use weir_packet::{Field, FramePool, PortNo, parse};
+use weir_port::pcap::Reader;
+use weir_profiler::validation::Packet;
+use weir_traffic::Stream;
+
+/// The one that is part of the command.
+const BUILT_IN: &str = include_str!("../../../../../experiments/model-validation-data/trace.csv");
+/// Packets of a trace at most.
+const MOST: usize = 5_000_000;
+
+/// A packet when it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    at_ns: u64,
+    bytes: u32,
+    destination: u32,
+}
+
+/// Packets in order of time.
+#[derive(Debug)]
+pub(super) struct Trace(Vec<Seen>);
+
+impl Trace {
+    /// That of a capture, or the one that is part of the command.
+    pub(super) fn open(file: Option<&Path>) -> Result<Trace, ExperimentError> {
+        match file {
+            Some(file) => Trace::capture(file),
+            None => Trace::parse(BUILT_IN),
+        }
+    }
+
+    /// Lines of `SECONDS,BYTES,DESTINATION`.
+    fn parse(text: &str) -> Result<Trace, ExperimentError> {
+        let wrong = |line: &str| ExperimentError::Case(format!("trace: found `{line}`, expected SECONDS,BYTES,NUMBER"));
+        let mut packets = Vec::new();
+        // Comments, then the head.
+        for line in text.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())) {
+            let mut words = line.split(',');
+            let mut word = || words.next().ok_or_else(|| wrong(line));
+            let seconds: f64 = word()?.parse().map_err(|_| wrong(line))?;
+            let bytes = word()?.parse().map_err(|_| wrong(line))?;
+            let destination = word()?.parse().map_err(|_| wrong(line))?;
+            let at = Duration::try_from_secs_f64(seconds).map_err(|_| wrong(line))?;
+            let at_ns = u64::try_from(at.as_nanos()).map_err(|_| wrong(line))?;
+            packets.push(Seen { at_ns, bytes, destination });
+        }
+        Ok(Trace(packets))
+    }
+
+    fn capture(file: &Path) -> Result<Trace, ExperimentError> {
+        let wrong = |problem: String| ExperimentError::Case(format!("--trace {}: {problem}", file.display()));
+        let mut reader = Reader::open(file).map_err(|error| wrong(error.to_string()))?;
+        let mut pool = FramePool::new(2048, 4);
+        let mut numbers: HashMap<u128, u32> = HashMap::new();
+        let mut packets = Vec::new();
+        while let Some((at_ns, frame)) = reader.next(&mut pool).map_err(|error| wrong(error.to_string()))? {
+            let bytes = u32::try_from(frame.bytes().len()).unwrap_or(u32::MAX);
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            let destination = *numbers.entry(destination(frame.bytes())).or_insert(next);
+            pool.give(frame);
+            packets.push(Seen { at_ns, bytes, destination });
+            if packets.len() > MOST {
+                return Err(wrong(format!("found more, expected {MOST} packets at most; cut it with editcap -c")));
+            }
+        }
+        if packets.is_empty() {
+            return Err(wrong("found no packets, expected some on Ethernet".to_owned()));
+        }
+        // Captures of several processors have packets in nearly the order of time.
+        packets.sort_by_key(|packet| packet.at_ns);
+        Ok(Trace(packets))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// So many packets in a row from a place that is drawn, from the beginning again behind the end; none of them later than `longest` after the one before, and the first as
+    /// soon as can be.
+    pub(super) fn draw(&self, count: u32, longest: Option<Duration>, random: &mut Stream) -> Vec<Packet> {
+        let all = self.0.len();
+        let from = usize::try_from(random.below(all as u64)).unwrap_or(0);
+        let packet = |at: usize| {
+            let (seen, before) = (&self.0[(from + at) % all], (from + at + all - 1) % all);
+            // Where the trace begins again there is no time before.
+            let ns = if at == 0 { 0 } else { seen.at_ns.saturating_sub(self.0[before].at_ns) };
+            let gap = Duration::from_nanos(ns).min(longest.unwrap_or(Duration::MAX));
+            Packet { gap, bytes: seen.bytes, destination: seen.destination }
+        };
+        (0..count as usize).map(packet).collect()
+    }
+}
+
+/// Where a frame goes: its IP destination, or else its Ethernet one.
+fn destination(frame: &[u8]) -> u128 {
+    let Ok(parsed) = parse::parse(frame, PortNo(1)) else { return 0 };
+    let of = |field| Some(parsed.key.get(field)).filter(|value| *value != 0);
+    of(Field::Ipv4Dst).or_else(|| of(Field::Ipv6Dst)).or_else(|| of(Field::EthDst)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_one_is_of_packets_in_order() {
+        let trace = Trace::open(None).unwrap();
+        assert_eq!(trace.len(), 3103);
+        assert!(trace.0.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns));
+        assert!(trace.0.iter().map(|packet| packet.destination).max() > Some(20));
+        assert!(Trace::parse("1,2\n").is_err() && Trace::parse("-1,2,3\nx\n").unwrap().len() == 0);
+    }
+
+    #[test]
+    fn packets_are_drawn_in_a_row() {
+        let trace = Trace::parse("0.0,60,0\n0.001,70,1\n0.5,80,2\n").unwrap();
+        let drawn = trace.draw(7, Some(Duration::from_millis(100)), &mut Stream::new(1, 0, 0));
+        assert_eq!(drawn[0].gap, Duration::ZERO);
+        for (at, packet) in drawn.iter().enumerate() {
+            let expected = (drawn[0].destination + u32::try_from(at).unwrap()) % 3;
+            assert_eq!((packet.destination, packet.bytes), (expected, 60 + 10 * expected));
+            let gap = [Duration::ZERO, Duration::from_millis(1), Duration::from_millis(100)][expected as usize];
+            assert!(at == 0 || packet.gap == gap, "{packet:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_capture_is_told() {
+        let error = Trace::open(Some(Path::new("/dev/null"))).unwrap_err().to_string();
+        assert!(error.contains("--trace /dev/null"), "{error}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Both methods live. Events are when the kernel saw a packet at an interface: where it is sent, where it is received, and on the control channel in between. Loops are
+//! cables in memory from one port of the switch to another.
+use super::{EMULATED, EVENTS, Known, LOOPS, NATIVE, VISITS, case, claims, parts, sizes};
+use crate::live::{ASKING, Channel, OwnSwitch, PORTS};
+use crate::report::Claim;
+use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
+use weir_emulator::Pairs;
+use weir_generator::{FrameSpec, Report, Rig, RigConfig, Source, per_visit};
+use weir_openflow::model::PortNo;
+use weir_port::{Port, memory};
+use weir_profile::Profile;
+use weir_switch::Spin;
+use weir_traffic::recorder::Part;
+use weir_traffic::{Arrival, Delay, FlowMix, Offer, Offered, Size};
+
+/// Packets a second by the controller: as published, each finds the switch idle; and as many as still do.
+const ASKING_PPS: [f64; 2] = [40.0, 10.0];
+/// Packets a second that stay on the data path.
+const PASSING_PPS: f64 = 1000.0;
+/// Shares of the time of a case that data path and each number of visits have.
+const SHARE: u32 = 4;
+/// Before packets count: addresses, caches, threads that wake up.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// The engine stays awake: what is due in some microseconds is over when a sleeper wakes up.
+const AWAKE: Spin = Spin::For(Duration::from_secs(1));
+/// Frames that a cable holds.
+const CABLE: usize = 1024;
+/// What the tap on the control channel is called.
+const TAP: &str = "control";
+
+pub(super) fn measure(run: &mut Run<'_>, known: &Known) -> Result<(), ExperimentError> {
+    let why_not = if run.options.live { Pairs::missing() } else { Some("ask for it: --live, as root".to_owned()) };
+    if let Some(why) = why_not {
+        run.live_claims.push(Claim::untested("live, both methods find the profile's times within 5 %", why));
+        return Ok(());
+    }
+    let pairs = Pairs::make(2)?;
+    for (device, profile) in [(NATIVE, None), (EMULATED, Some(&known.profile))] {
+        by_events(run, device, profile, &pairs)?;
+        by_loops(run, device, profile)?;
+    }
+    if run.is_stopped() {
+        return Ok(());
+    }
+    let mut made = claims(run, known, EMULATED);
+    // Weir as it is has no profile; that its methods agree is worth as much.
+    made.extend(claims(run, known, NATIVE).pop());
+    run.live_claims.extend(made);
+    run.note("live: cables of the loop method are in memory; those of the network-event method are pairs of interfaces of the kernel, whose own delay, measured directly, is taken off");
+    run.note("live: the controller answers at once, where the published one took 7.5 ms");
+    Ok(())
+}
+
+/// Network events.
+fn by_events(run: &mut Run<'_>, device: &str, profile: Option<&Profile>, pairs: &Pairs) -> Result<(), ExperimentError> {
+    let ([near, inlet], [outlet, far]) = (pairs.ends(0), pairs.ends(1));
+    let ports = vec![open(inlet)?, open(outlet)?];
+    let switch = OwnSwitch::start(profile, ports, Channel::Tcp, (AWAKE, run.options.seed), &run.options.cancel)?;
+    switch.forward()?;
+    let time = run.sizes.time.0;
+    for bytes in sizes(run) {
+        let case = case(device, *bytes);
+        run.tell(&format!("{case}, events"));
+        let pps = ASKING_PPS[usize::from(run.options.full)];
+        let tap = (TAP.to_owned(), open("lo")?);
+        let Some(asked) = sent(run, (pps, *bytes, ASKING), time, [open(near)?, open(far)?], vec![tap])? else {
+            return Ok(());
+        };
+        let path = asked.path.ok_or_else(|| wrong(&case, "no report of the tap"))?.parts;
+        let part = |from: &str, to: &str| part(&path, &case, from, to);
+        let [first, second] = [1, 2].map(|time| format!("{TAP} {time}"));
+        parts(run, &case, [part("sent", &first)?, part(&first, &second)?, part(&second, "received")?]);
+        let passing = (PASSING_PPS, *bytes, 9);
+        let Some(mut passed) = sent(run, passing, time / SHARE, [open(near)?, open(far)?], Vec::new())? else {
+            return Ok(());
+        };
+        // The rig's own: from one end of a pair to the other, without the switch, which does not look at this one's outgoing packets.
+        let Some(direct) = sent(run, passing, time / SHARE, [open(near)?, open(inlet)?], Vec::new())? else {
+            return Ok(());
+        };
+        passed.take_off(&direct).map_err(failed)?;
+        let net = passed.net.ok_or_else(|| wrong(&case, "no packets"))?;
+        run.figure(&case, EVENTS, "us", Value::of(net.p50_us, passed.received.map_or(0, |all| all.received)));
+    }
+    note_lateness(run, device, &switch)
+}
+
+fn note_lateness(run: &mut Run<'_>, device: &str, switch: &OwnSwitch) -> Result<(), ExperimentError> {
+    if let Some([p50, p99]) = switch.lateness_us()? {
+        run.note(format!(
+            "{device}: what was due was released {p50:.1} us late in the middle, {p99:.1} us at the 99th percentile"
+        ));
+    }
+    Ok(())
+}
+
+fn part(path: &[Part], case: &str, from: &str, to: &str) -> Result<Value, ExperimentError> {
+    let found = path.iter().find(|part| part.from == from && part.to == to);
+    let found = found.ok_or_else(|| wrong(case, &format!("no packet was seen from {from} to {to}")))?;
+    let Delay { mean_us, sd_us, samples, .. } = found.delay;
+    Ok(Value { value: mean_us, sd: Some(sd_us), samples })
+}
+
+/// Loops.
+fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Result<(), ExperimentError> {
+    let time = run.sizes.time.0 / SHARE;
+    for bytes in sizes(run) {
+        let case = case(device, *bytes);
+        run.tell(&format!("{case}, loops"));
+        let mut reports = Vec::new();
+        for visits in VISITS {
+            let ([near, inlet], [outlet, far]) = (cable()?, cable()?);
+            let mut ports = vec![inlet, outlet];
+            for _ in 1..visits {
+                ports.extend(cable()?);
+            }
+            let switch =
+                OwnSwitch::start(profile, ports, Channel::Within, (AWAKE, run.options.seed), &run.options.cancel)?;
+            switch.pass(&ways(visits))?;
+            match sent(run, (PASSING_PPS, *bytes, 9), time, [near, far], Vec::new())? {
+                Some(report) => reports.push((f64::from(visits), report)),
+                None => return Ok(()),
+            }
+        }
+        let found = per_visit::per_visit(&reports).map_err(failed)?;
+        run.figure(&case, LOOPS, "us", Value::of(found.median.per_visit_us, VISITS.len() as u64));
+        if found.median.r2 < 0.99 {
+            run.note(format!(
+                "{case}: visits explain {:.1} % of the differences between loops",
+                found.median.r2 * 100.0
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where packets go that visit the switch so many times: from the inlet into one cable after the other, then out.
+fn ways(visits: u32) -> Vec<(PortNo, PortNo)> {
+    let [inlet, outlet] = PORTS;
+    let entries = (1..visits).map(|cable| PortNo(1 + 2 * cable));
+    let exits = (1..visits).map(|cable| PortNo(2 + 2 * cable));
+    let from = std::iter::once(inlet).chain(exits);
+    from.zip(entries.chain([outlet])).collect()
+}
+
+/// Sends packets so many a second, so long, to a UDP port; what became of them. None if it was stopped.
+fn sent(
+    run: &Run<'_>,
+    (pps, bytes, port): (f64, u32, u16),
+    time: Duration,
+    [near, far]: [Box<dyn Port>; 2],
+    taps: Vec<(String, Box<dyn Port>)>,
+) -> Result<Option<Report>, ExperimentError> {
+    let offered = Offered::Rule { arrival: Arrival::Constant, per_second: pps, size: Size::Fixed(bytes) };
+    let frames = FrameSpec { udp: [1024, port], ..FrameSpec::default() };
+    let offer = Offer::Packets { offered, flows: FlowMix::default() };
+    let source = Source { offer, replay: None, frames, seed: run.options.seed };
+    let config = RigConfig { duration: Some(time), warm_up: WARM_UP, ..RigConfig::default() };
+    let rig = Rig::new(config, Some((source, near)), Some(far), taps).map_err(failed)?;
+    let report = rig.run(&mut || run.is_stopped(), &mut |_| ()).map_err(failed)?;
+    Ok((!run.is_stopped()).then_some(report))
+}
+
+fn cable() -> Result<[Box<dyn Port>; 2], ExperimentError> {
+    let (a, b) = memory::pair(CABLE).map_err(|error| ExperimentError::Case(error.to_string()))?;
+    Ok([Box::new(a), Box::new(b)])
+}
+
+fn open(device: &str) -> Result<Box<dyn Port>, ExperimentError> {
+    let wrong = |error: weir_port::PortError| ExperimentError::Case(error.to_string());
+    weir_port::open(&format!("af_packet:{device}").parse().map_err(wrong)?).map_err(wrong)
+}
+
+fn failed(error: weir_generator::GeneratorError) -> ExperimentError {
+    ExperimentError::Case(error.to_string())
+}
+
+fn wrong(case: &str, problem: &str) -> ExperimentError {
+    ExperimentError::Case(format!("{case}: {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine may be late, never early: the agents of the profile take 4 ms at least. What visits add is a difference, which a busy machine can make anything.
+    #[test]
+    fn a_live_switch_takes_its_profiles_times() {
+        if !weir_testing::root() {
+            return;
+        }
+        let options = crate::Options { live: true, seed: 1, ..Default::default() };
+        let mut tell = |_: &str| ();
+        let mut run = Run::new(&options, crate::tests::sizes(Duration::from_millis(400)), &mut tell);
+        let known = Known::of(Profile::find(super::super::PROFILE, std::path::Path::new(".")).unwrap()).unwrap();
+        measure(&mut run, &known).unwrap();
+        for bytes in sizes(&run) {
+            let value = |metric| run.value(&case(EMULATED, *bytes), metric).unwrap();
+            assert!(value(super::super::TO_CONTROLLER) >= 4000.0 && value(super::super::FROM_CONTROLLER) >= 4000.0);
+            assert!(value(LOOPS).is_finite());
+            assert!(run.value(&case(NATIVE, *bytes), EVENTS).is_some());
+        }
+        assert_eq!(run.live_claims.len(), 4);
+    }
+
+    #[test]
+    fn cables_follow_each_other() {
+        let numbers = |visits| ways(visits).into_iter().map(|(from, to)| (from.0, to.0)).collect::<Vec<_>>();
+        assert_eq!(numbers(1), [(1, 2)]);
+        assert_eq!(numbers(3), [(1, 3), (4, 5), (6, 2)]);
+    }
+}

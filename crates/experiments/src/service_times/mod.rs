@@ -1,0 +1,183 @@
+//! How long an idle switch and its controller take with a packet, part by part, by the two methods of the thesis: by *network events*, when the packet passes taps on its way,
+//! and by *loops*, which take it through the switch several times, for what is too short to be seen beside the rig.
+//!
+//! In virtual time the methods themselves are tested on the published device's profile; live (`--live`), on weir as it is and on weir with that profile.
+mod live;
+mod simulated;
+
+use crate::report::Claim;
+use crate::{ExperimentError, Run, Value};
+use std::path::Path;
+use weir_plot::{Axis, Chart, Point, Series};
+use weir_profile::{ControlPath, Profile};
+
+/// Lengths of packets: those published.
+const SIZES: [u32; 8] = [100, 200, 400, 600, 800, 1000, 1200, 1400];
+/// Those of the small size.
+const FEW_SIZES: [u32; 3] = [100, 600, 1400];
+/// How often packets visit the switch.
+const VISITS: [u32; 4] = [1, 2, 3, 4];
+/// The profile of the published device.
+const PROFILE: &str = "at-x510";
+/// How near is near.
+const NEAR: f64 = 0.05;
+
+const TO_CONTROLLER: &str = "switch to controller";
+const CONTROLLER: &str = "controller";
+const FROM_CONTROLLER: &str = "controller to switch";
+const ALL: &str = "in all, by the controller";
+const LOOPS: &str = "data path, loops";
+const EVENTS: &str = "data path, events";
+
+/// Devices as cases call them.
+const SIMULATED: &str = "x510 in virtual time";
+const EMULATED: &str = "x510 emulated";
+const NATIVE: &str = "weir";
+
+fn case(device: &str, bytes: u32) -> String {
+    format!("{device}, {bytes} B")
+}
+
+fn sizes(run: &Run<'_>) -> &'static [u32] {
+    if run.options.full { &SIZES } else { &FEW_SIZES }
+}
+
+/// What the profile says: both parts on the switch, and the data path by length, in microseconds.
+struct Known {
+    to_controller_us: f64,
+    from_controller_us: f64,
+    profile: Profile,
+}
+
+impl Known {
+    fn of(profile: Profile) -> Option<Known> {
+        let ControlPath::Agents { packet_in, packet_out, .. } = &profile.timing.as_ref()?.control else { return None };
+        let mean_us = |time: &Option<weir_profile::ServiceTime>| Some(time.as_ref()?.mean_s(0.0) * 1e6);
+        Some(Known {
+            to_controller_us: mean_us(packet_in)?,
+            from_controller_us: mean_us(packet_out)?,
+            profile: profile.clone(),
+        })
+    }
+
+    fn data_us(&self, bytes: u32) -> f64 {
+        let data = self.profile.timing.as_ref().and_then(|timing| timing.data.as_ref());
+        data.map_or(0.0, |data| data.mean_s(bytes.into()) * 1e6)
+    }
+}
+
+/// See the module's page.
+pub(crate) fn measure(run: &mut Run<'_>) -> Result<(), ExperimentError> {
+    run.simulated = true;
+    let found = Profile::find(PROFILE, Path::new(".")).map_err(|error| ExperimentError::Case(error.to_string()))?;
+    let wrong =
+        || ExperimentError::Case(format!("profile {PROFILE}: found no agents, expected packet_in and packet_out"));
+    let known = Known::of(found).ok_or_else(wrong)?;
+    simulated::measure(run, &known)?;
+    let claims = claims(run, &known, SIMULATED);
+    run.claims.extend(claims);
+    live::measure(run, &known)?;
+    plots(run, &known);
+    Ok(())
+}
+
+/// Adds the parts of one length, in microseconds each: to the controller, there, and back.
+fn parts(run: &mut Run<'_>, case: &str, parts: [Value; 3]) {
+    for (metric, part) in [TO_CONTROLLER, CONTROLLER, FROM_CONTROLLER].into_iter().zip(parts) {
+        run.figure(case, metric, "us", part);
+    }
+    let all = parts.iter().map(|part| part.value).sum();
+    run.figure(case, ALL, "us", Value::of(all, parts[0].samples));
+}
+
+/// What a device's figures show.
+fn claims(run: &Run<'_>, known: &Known, device: &str) -> Vec<Claim> {
+    let sizes = sizes(run);
+    let mean = |metric: &str| {
+        let values: Vec<f64> = sizes.iter().filter_map(|bytes| run.value(&case(device, *bytes), metric)).collect();
+        (values.len() == sizes.len()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let off = |metric: &str, us: f64| mean(metric).map(|found| (found, found / us - 1.0));
+    let both = off(TO_CONTROLLER, known.to_controller_us).zip(off(FROM_CONTROLLER, known.from_controller_us));
+    let tested = |text: String, found: Option<(bool, String)>| match found {
+        Some((holds, because)) => Claim::tested(text, holds, because),
+        None => Claim::untested(text, "stopped before all cases were measured"),
+    };
+    let agents = both.map(|((to, to_off), (from, from_off))| {
+        let because = format!(
+            "{:.2} ms to the controller ({:+.1} %), {:.2} ms back ({:+.1} %), over all lengths",
+            to / 1e3,
+            to_off * 100.0,
+            from / 1e3,
+            from_off * 100.0
+        );
+        (to_off.abs() < NEAR && from_off.abs() < NEAR, because)
+    });
+    let data = farthest(run, device, |bytes| Some((run.value(&case(device, bytes), LOOPS)?, known.data_us(bytes))));
+    let methods = farthest(run, device, |bytes| {
+        let case = case(device, bytes);
+        Some((run.value(&case, EVENTS)?, run.value(&case, LOOPS)?))
+    });
+    vec![
+        tested(format!("{device}: the switch's parts of the controller's path are the profile's within 5 %"), agents),
+        tested(format!("{device}: the data path, by loops, is the profile's within 5 % at every length"), data),
+        tested(format!("{device}: both methods find the same data path within 5 % at every length"), methods),
+    ]
+}
+
+/// The length at which two figures are farthest apart, as a share of the second, in words; none if one is missing.
+fn farthest(run: &Run<'_>, device: &str, of: impl Fn(u32) -> Option<(f64, f64)>) -> Option<(bool, String)> {
+    let mut worst: Option<(f64, String)> = None;
+    for bytes in sizes(run) {
+        let (found, expected) = of(*bytes)?;
+        let off = found / expected - 1.0;
+        if worst.as_ref().is_none_or(|(before, _)| off.abs() > before.abs()) {
+            let at = case(device, *bytes);
+            worst = Some((off, format!("{found:.2} for {expected:.2} us ({at}), {:+.1} %, at most", off * 100.0)));
+        }
+    }
+    worst.map(|(off, because)| (off.abs() < NEAR, because))
+}
+
+fn plots(run: &mut Run<'_>, known: &Known) {
+    let line = |run: &Run<'_>, device: &str, metric: &str, name: String| {
+        let point = |bytes: &u32| Some(Point::new((*bytes).into(), run.value(&case(device, *bytes), metric)?));
+        Series::line(name, SIZES.iter().filter_map(point).collect())
+    };
+    let devices = [SIMULATED, EMULATED, NATIVE];
+    let mut data: Vec<Series> = devices.iter().map(|device| line(run, device, LOOPS, (*device).to_owned())).collect();
+    let law = SIZES.iter().map(|bytes| Point::new((*bytes).into(), known.data_us(*bytes)));
+    data.push(Series::line("the profile", law.collect()));
+    let control = devices[..2].iter().flat_map(|device| {
+        [TO_CONTROLLER, FROM_CONTROLLER].map(|metric| line(run, device, metric, format!("{metric}, {device}")))
+    });
+    let control: Vec<Series> = control.collect();
+    let chart = |name: &str, title: &str, series: Vec<Series>| Chart {
+        name: name.into(),
+        title: title.into(),
+        x: Axis::linear("bytes"),
+        y: Axis::linear("us"),
+        series: series.into_iter().filter(|line| !line.points.is_empty()).collect(),
+    };
+    let made = [
+        chart("data-path", "Data path by loops (Table 4.3)", data),
+        chart("control-path", "The switch's parts of the controller's path (Table 4.1)", control),
+    ];
+    run.plots.extend(made.map(Into::into));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Options;
+
+    #[test]
+    fn both_methods_find_the_profiles_times_in_virtual_time() {
+        let options = Options { seed: 1, ..Options::default() };
+        let report = crate::find("service-times").unwrap().run(&options, &mut |_| ()).unwrap();
+        assert!(report.holds(), "{report}");
+        assert_eq!(report.claims.iter().filter(|claim| claim.holds == Some(true)).count(), 3, "{report}");
+        let data = report.figure("x510 in virtual time, 600 B", super::LOOPS).unwrap();
+        assert!((data - 8.116).abs() < 0.01, "{data}");
+        assert!(report.figures.iter().any(|figure| figure.published.is_some()));
+    }
+}

@@ -1,0 +1,125 @@
+//! Both methods in virtual time: events are when a message or a packet comes, a loop is a packet that is sent in again when it came out.
+use super::{EVENTS, Known, LOOPS, SIMULATED, VISITS, case, parts, sizes};
+use crate::live::{PORTS, sent_on};
+use crate::{ExperimentError, Run, Value};
+use std::time::Duration;
+use weir_model::fit::line::Line;
+use weir_openflow::model::{FlowMod, PortNo};
+use weir_openflow::{Body, Message};
+use weir_profile::MatchKind;
+use weir_profiler::rules::{Rule, number};
+use weir_profiler::{Device, Seen, VirtualSwitch};
+use weir_traffic::Probe;
+use weir_units::Instant;
+
+/// What the controller takes, as published (the mean of Table 4.1).
+const CONTROLLER: Duration = Duration::from_micros(7490);
+/// From one packet to the next: each finds the switch idle.
+const APART: Duration = Duration::from_millis(100);
+/// Entries for packets that ask, and for those that do not.
+const ASKS: Rule = Rule { number: 1 << 16, priority: 10, kind: MatchKind::L2L3 };
+/// Packets of each length by the controller; and by loops, which take the same time each.
+const PACKETS: [u32; 2] = [400, 4000];
+const LOOPED: u32 = 10;
+
+pub(super) fn measure(run: &mut Run<'_>, known: &Known) -> Result<(), ExperimentError> {
+    let mut device = VirtualSwitch::new(&known.profile, 2, run.options.seed).map_err(failed)?;
+    let passes = Rule { number: number(2, 0), ..ASKS };
+    install(&mut device, [ASKS.add(PORTS[0], PortNo::CONTROLLER), passes.add(PORTS[0], PORTS[1])])?;
+    for bytes in sizes(run) {
+        if run.is_stopped() {
+            return Ok(());
+        }
+        let case = case(SIMULATED, *bytes);
+        run.tell(&case);
+        let mut found = [const { Vec::new() }; 3];
+        for sequence in 0..PACKETS[usize::from(run.options.full)] {
+            let times = by_controller(&mut device, &ASKS.packet(*bytes, &mark(1, sequence)), sequence)?;
+            found.iter_mut().zip(times).for_each(|(list, us)| list.push(us));
+        }
+        parts(run, &case, found.map(|list| Value::mean_of(&list)));
+        let packet = |run, sequence| passes.packet(*bytes, &mark(run, sequence));
+        let once = (0..LOOPED).map(|sequence| visits(&mut device, &packet(2, sequence), 1));
+        run.figure(&case, EVENTS, "us", Value::mean_of(&once.collect::<Result<Vec<_>, _>>()?));
+        let loops = VISITS.map(|count| visits(&mut device, &packet(3, count), count));
+        let delays = loops.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let line = Line::fit(&VISITS.map(f64::from), &delays)?;
+        run.figure(&case, LOOPS, "us", Value::of(line.slope, VISITS.len() as u64));
+    }
+    Ok(())
+}
+
+fn failed(error: weir_profiler::ProfilerError) -> ExperimentError {
+    ExperimentError::Case(format!("in virtual time: {error}"))
+}
+
+fn nothing(what: &str) -> ExperimentError {
+    ExperimentError::Case(format!("in virtual time: no {what} came within {APART:?}"))
+}
+
+fn mark(run: u16, sequence: u32) -> Probe {
+    Probe { run, sequence, sent_ns: 0, is_new_flow: false, counts: true, is_wall: false }
+}
+
+fn install(device: &mut VirtualSwitch, flows: [FlowMod; 2]) -> Result<(), ExperimentError> {
+    let messages = flows.map(|flow| Message { xid: 1, body: Body::FlowMod(flow) });
+    device.send(&messages).map_err(failed)?;
+    wait(device, APART, |_| None::<()>).map(drop)
+}
+
+/// Lets time pass until something comes that is looked for.
+fn wait<T>(
+    device: &mut VirtualSwitch,
+    time: Duration,
+    is_it: impl Fn(Seen) -> Option<T>,
+) -> Result<Option<T>, ExperimentError> {
+    let until = device.now() + time;
+    while let Some(seen) = device.wait(until).map_err(failed)? {
+        if let Some(found) = is_it(seen) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn us(from: Instant, to: Instant) -> f64 {
+    to.since(from).as_secs_f64() * 1e6
+}
+
+/// When a packet comes out.
+fn frame(seen: Seen) -> Option<Instant> {
+    match seen {
+        Seen::Frame { at, interface: 1, .. } => Some(at),
+        _ => None,
+    }
+}
+
+/// A packet's three parts by the controller, in microseconds.
+fn by_controller(device: &mut VirtualSwitch, packet: &[u8], sequence: u32) -> Result<[f64; 3], ExperimentError> {
+    let sent = device.now();
+    device.transmit(0, packet).map_err(failed)?;
+    let packet_in = |seen| match seen {
+        Seen::Message { at, message: Message { body: Body::PacketIn(packet), .. } } => Some((at, packet.data.0)),
+        _ => None,
+    };
+    let (asked, data) = wait(device, APART, packet_in)?.ok_or_else(|| nothing("packet-in"))?;
+    wait(device, CONTROLLER, |_| None::<()>)?;
+    let answered = device.now();
+    let body = Body::PacketOut(sent_on(data, PORTS[1]));
+    device.send(&[Message { xid: sequence + 2, body }]).map_err(failed)?;
+    let left = wait(device, APART, frame)?.ok_or_else(|| nothing("packet"))?;
+    wait(device, APART, |_| None::<()>)?;
+    Ok([us(sent, asked), us(asked, answered), us(answered, left)])
+}
+
+/// How long so many visits take, in microseconds.
+fn visits(device: &mut VirtualSwitch, packet: &[u8], count: u32) -> Result<f64, ExperimentError> {
+    let sent = device.now();
+    let mut left = sent;
+    for _ in 0..count {
+        device.transmit(0, packet).map_err(failed)?;
+        left = wait(device, APART, frame)?.ok_or_else(|| nothing("packet"))?;
+    }
+    wait(device, APART, |_| None::<()>)?;
+    Ok(us(sent, left))
+}

@@ -1,0 +1,225 @@
+//! The published device's profile, simulated as stations and emulated: a live switch, packets by rule from one port to the other, a controller that sends on what it is asked
+//! about. One case of a sweep at a time, so long as was published but within bounds.
+use super::{loss, over, simulate_scenario, sojourn_ms};
+use crate::live::{ASKING, Channel, OwnSwitch};
+use crate::report::Claim;
+use crate::{ExperimentError, Run, Value};
+use std::path::Path;
+use std::time::Duration;
+use weir_generator::{FrameSpec, Report, Rig, RigConfig, Source};
+use weir_model::fit::order::Middle;
+use weir_port::memory;
+use weir_profile::Profile;
+use weir_sim::stations::StationsRun;
+use weir_switch::Spin;
+use weir_traffic::{Arrival, FlowMix, Offer, Offered, Size};
+
+/// The profile.
+const PROFILE: &str = "at-x510";
+/// What took longer did not only take the data path.
+const SLOW: Duration = Duration::from_millis(1);
+/// Before packets count, where the controller's path passes all that ask.
+const WARM_UP: Duration = Duration::from_secs(4);
+const FEW_WARM_UP: Duration = Duration::from_secs(2);
+/// Where it does not, its queues fill first: the second of them by what the first passes (177 a second, 5.64 ms each) beyond its own 165.
+const FILLING: Duration = Duration::from_secs(20);
+/// Packets a second that its slower agent passes: 6.04 ms each.
+const PASSED: f64 = 165.0;
+/// How long packets may be under way when sending ends: as long as the agents' queues take.
+const DRAIN: Duration = Duration::from_millis(500);
+/// Frames between the rig and the switch.
+const CABLE: usize = 1 << 14;
+const SOJOURN: &str = "mean sojourn";
+const LOSS: &str = "loss";
+const EFFECTIVE: &str = "effective P_nf";
+/// How near the emulated sojourns are to be to the simulated ones, in the middle of the cases.
+const NEAR: f64 = 0.1;
+/// The same of losses, in percent of the packets.
+const NEAR_LOSS: f64 = 2.0;
+
+/// A case of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sent {
+    pub(super) share: f64,
+    pub(super) rate: u32,
+    pub(super) bytes: u32,
+}
+
+impl Sent {
+    pub(super) fn case(&self, how: &str) -> String {
+        format!("at-x510, {how}, P_nf {}, {} B, {} packets/s", self.share, self.bytes, self.rate)
+    }
+
+    /// How long the switch runs before packets count.
+    fn warm_up(&self, is_full: bool) -> Duration {
+        match (self.share * f64::from(self.rate) > PASSED, is_full) {
+            (true, _) => FILLING,
+            (false, true) => WARM_UP,
+            (false, false) => FEW_WARM_UP,
+        }
+    }
+
+    /// The case for stations.
+    fn scenario(&self) -> String {
+        let Sent { share, rate, bytes } = self;
+        let host = |name: &str, last: u8| {
+            format!("[[host]]\nname = \"{name}\"\nswitch = \"x510\"\nip = \"10.0.0.{last}/24\"\n")
+        };
+        format!(
+            "[controller]\napp = \"learning\"\n[[switch]]\nname = \"x510\"\nprofile = \"{PROFILE}\"\n{}{}[[traffic]]\nkind = \"udp\"\nfrom = \"h1\"\nto = \"h2\"\n\
+             arrival = \"poisson\"\nrate = {rate}\npayload = \"{}B\"\nnew_flows = {share}\n",
+            host("h1", 1),
+            host("h2", 2),
+            bytes - super::HEADERS
+        )
+    }
+}
+
+/// Measures the cases both ways, each live for a time, and says how near they are, if live switches are asked for.
+pub(super) fn measure(run: &mut Run<'_>, cases: &[Sent], time: Duration) -> Result<(), ExperimentError> {
+    if !run.options.live {
+        run.note("the at-x510 emulated beside its simulation: ask for it, --live");
+        return Ok(());
+    }
+    let profile = Profile::find(PROFILE, Path::new(".")).map_err(|error| ExperimentError::Case(error.to_string()))?;
+    let mut pairs = Vec::new();
+    for case in cases {
+        let name = case.case("simulated");
+        let Some(simulated) = simulate_scenario(run, &name, &case.scenario())? else { return Ok(()) };
+        figures(run, &name, of_stations(&simulated));
+        let name = case.case("emulated");
+        run.tell(&name);
+        let Some(report) = one(run, case, &profile, time)? else { return Ok(()) };
+        let Some(emulated) = of_report(&report) else { continue };
+        let expected = of_stations(&simulated);
+        figures(run, &name, emulated);
+        pairs.push((*case, expected, emulated));
+    }
+    claims(run, &pairs)
+}
+
+/// Mean sojourn in milliseconds, loss in percent, effective P_nf in percent.
+type Found = [Value; 3];
+
+fn figures(run: &mut Run<'_>, case: &str, found: Found) {
+    let metrics = [(SOJOURN, "ms"), (LOSS, "%"), (EFFECTIVE, "%")];
+    for ((metric, unit), value) in metrics.into_iter().zip(found) {
+        run.figure(case, metric, unit, value);
+    }
+}
+
+fn of_stations(results: &[StationsRun]) -> Found {
+    let held_up =
+        |result: &StationsRun| 100.0 * result.switches[0].held_up as f64 / result.switches[0].passed.max(1) as f64;
+    [over(results, |result| sojourn_ms(result, true)), over(results, loss), over(results, held_up)]
+}
+
+fn of_report(report: &Report) -> Option<Found> {
+    let received = report.received.as_ref()?;
+    let delay = received.delay?;
+    let percent = |share: Option<f64>| share.unwrap_or(0.0) * 100.0;
+    Some([
+        Value { value: delay.mean_us / 1e3, sd: None, samples: delay.samples },
+        Value::of(percent(received.loss), received.sent),
+        Value::of(percent(received.effective_new), delay.samples),
+    ])
+}
+
+/// One case, live.
+fn one(run: &Run<'_>, case: &Sent, profile: &Profile, time: Duration) -> Result<Option<Report>, ExperimentError> {
+    let failed = |error: std::io::Error| ExperimentError::Case(error.to_string());
+    let ((near, inlet), (outlet, far)) = (memory::pair(CABLE).map_err(failed)?, memory::pair(CABLE).map_err(failed)?);
+    let cancel = &run.options.cancel;
+    let switch = OwnSwitch::start(
+        Some(profile),
+        vec![Box::new(inlet), Box::new(outlet)],
+        Channel::Within,
+        (Spin::Auto, run.options.seed),
+        cancel,
+    )?;
+    switch.forward()?;
+    let offered =
+        Offered::Rule { arrival: Arrival::Poisson, per_second: case.rate.into(), size: Size::Fixed(case.bytes) };
+    let offer = Offer::Packets { offered, flows: FlowMix { new: case.share, ..FlowMix::default() } };
+    let frames = FrameSpec { new_flow_port: Some(ASKING), ..FrameSpec::default() };
+    let source = Source { offer, replay: None, frames, seed: run.options.seed };
+    let warm_up = case.warm_up(run.options.full);
+    let config =
+        RigConfig { duration: Some(time), warm_up, drain: DRAIN, threshold: Some(SLOW), ..RigConfig::default() };
+    let wrong = |error: weir_generator::GeneratorError| ExperimentError::Case(error.to_string());
+    let rig = Rig::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).map_err(wrong)?;
+    let report = rig.run(&mut || run.is_stopped(), &mut |_| ()).map_err(wrong)?;
+    Ok((!run.is_stopped()).then_some(report))
+}
+
+fn claims(run: &mut Run<'_>, pairs: &[(Sent, Found, Found)]) -> Result<(), ExperimentError> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let off = |(_, expected, found): &(Sent, Found, Found)| (found[0].value / expected[0].value - 1.0).abs();
+    let all: Vec<f64> = pairs.iter().map(off).collect();
+    let middle = Middle::of(&all)?.median;
+    let worst = pairs.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
+    let at = worst.map_or_else(String::new, |worst| {
+        format!("{:.1} % at most ({})", off(worst) * 100.0, worst.0.case("emulated"))
+    });
+    run.live_claims.push(Claim::tested(
+        "the emulated at-x510's mean sojourns are the simulated ones' within 10 % in the middle of the cases",
+        middle < NEAR,
+        format!("{:.1} % in the middle of {} cases, {at}", middle * 100.0, pairs.len()),
+    ));
+    let losses = pairs.iter().map(|(case, expected, found)| ((found[1].value - expected[1].value).abs(), case));
+    let (apart, case) = losses.fold((0.0, None), |a, b| if b.0 > a.0 { (b.0, Some(b.1)) } else { a });
+    let at = case.map_or_else(String::new, |case| format!(" ({})", case.case("emulated")));
+    run.live_claims.push(Claim::tested(
+        "its losses are the simulated ones within 2 % of the packets",
+        apart < NEAR_LOSS,
+        format!("{apart:.2} % of the packets apart at most{at}"),
+    ));
+    run.note("at-x510: its profile has the idle service times of Table 4.1 and queues of 200, no writes and no controller that takes time: not the measured path's capacity of 70 a second");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_scenario::Scenario;
+
+    /// How near it is is a matter of the machine; that packets take as long as the profile says at least, and that those that ask do, is not.
+    #[test]
+    fn a_case_is_measured_both_ways() {
+        let options = crate::Options { live: true, seed: 1, ..Default::default() };
+        let mut tell = |_: &str| ();
+        let mut run = Run::new(&options, crate::tests::sizes(Duration::from_secs(20)), &mut tell);
+        let case = Sent { share: 0.02, rate: 1000, bytes: 600 };
+        measure(&mut run, &[case], Duration::from_secs(2)).unwrap();
+        for how in ["simulated", "emulated"] {
+            let value = |metric| run.value(&case.case(how), metric).unwrap();
+            assert!(value(SOJOURN) >= 0.008 && value(EFFECTIVE) > 0.5 && (0.0..=100.0).contains(&value(LOSS)), "{how}");
+        }
+        assert_eq!(run.live_claims.len(), 2);
+    }
+
+    #[test]
+    fn without_being_asked_nothing_is_live() {
+        let (options, mut tell) = (crate::Options::default(), |_: &str| ());
+        let mut run = Run::new(&options, crate::tests::sizes(Duration::from_secs(1)), &mut tell);
+        measure(&mut run, &[Sent { share: 0.02, rate: 1000, bytes: 600 }], Duration::from_secs(1)).unwrap();
+        assert!(run.figures.is_empty() && run.live_claims.is_empty() && run.notes[0].contains("--live"));
+    }
+
+    #[test]
+    fn queues_that_overflow_are_filled_first() {
+        let case = |rate| Sent { share: 0.02, rate, bytes: 600 };
+        assert_eq!((case(5_000).warm_up(true), case(15_000).warm_up(false)), (WARM_UP, FILLING));
+    }
+
+    #[test]
+    fn cases_are_scenarios_with_the_profile() {
+        let case = Sent { share: 0.25, rate: 100, bytes: 600 };
+        let scenario = Scenario::parse(&case.scenario(), "case").unwrap();
+        let timing = scenario.switches[0].timing.as_ref().unwrap();
+        assert!(matches!(timing.control, weir_profile::ControlPath::Agents { buffer: Some(200), .. }), "{timing:?}");
+        assert!(weir_sim::stations::plan(&scenario).is_ok());
+    }
+}

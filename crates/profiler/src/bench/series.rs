@@ -1,0 +1,242 @@
+//! Commands that come one by one, at times of their own, and when packets show that each was carried out.
+//!
+//! As with bursts, what counts is when packets were *sent*. But commands are many, and few of them are under way at a time: each has packets of its own, from when
+//! it is sent until they show it, and the times between them grow with the time that it has been under way.
+use super::burst::{AWAY, MAX_MARKS, Sign};
+use super::{Bench, Change};
+use crate::ProfilerError;
+use crate::device::Seen;
+use crate::rules::{Rule, SHORTEST};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use weir_openflow::model::ErrorType;
+use weir_openflow::model::error::FlowModFailed;
+use weir_openflow::{Body, Message};
+use weir_traffic::Probe;
+use weir_units::Instant;
+
+/// Time before the first command: packets from before are through.
+const LEAD: Duration = Duration::from_millis(1);
+/// Packets that the switch forwards all the while are so many times farther apart than it takes for one: they must not queue up in it, though several commands are under
+/// way at a time.
+const APART: u32 = 3;
+/// The same for packets of an entry that comes, which find none before: each may take as long as the slowest do. Together they are half of what the switch
+/// forwards, or they queue up in it, and nothing comes back in time any more.
+const APART_COMING: u32 = 2;
+
+/// What became of a command.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Became {
+    /// It was carried out.
+    Done {
+        /// Later than this after it was sent, in seconds.
+        low_s: f64,
+        /// No later than this.
+        high_s: f64,
+    },
+    /// There was no room for its entry.
+    Refused,
+    /// No packet showed it in time.
+    Unseen,
+}
+
+impl Became {
+    /// When it was carried out, in seconds after it was sent; none if it was not, or nobody saw it.
+    pub fn seconds(&self) -> Option<f64> {
+        match self {
+            Became::Done { low_s, high_s } => Some((low_s + high_s) / 2.0),
+            Became::Refused | Became::Unseen => None,
+        }
+    }
+}
+
+/// A command under way.
+struct Open {
+    xid: u32,
+    rule: Rule,
+    sign: Sign,
+    sent: Instant,
+    /// The shortest time between its packets, if it is alone.
+    finest: Duration,
+    /// Among how many commands under way that time holds.
+    among: u32,
+    /// When its packets were sent.
+    probes: Vec<Instant>,
+    next_probe: Instant,
+    /// The last of its packets that came back.
+    back: Option<usize>,
+}
+
+impl Open {
+    /// Between these two times after it was sent, in seconds: of its packets, `first` is the first that showed it.
+    fn done(&self, first: usize) -> Became {
+        let since = |at: Instant| at.since(self.sent).as_secs_f64();
+        let low_s = first.checked_sub(1).map_or(0.0, |before| since(self.probes[before]));
+        Became::Done { low_s, high_s: since(self.probes[first]) }
+    }
+
+    /// If its packets stay away, the first of them that did.
+    fn is_gone(&self, now: Instant, grace: Duration) -> Option<usize> {
+        let first = self.back.map_or(0, |back| back + 1);
+        let is_long = self.probes.get(first).is_some_and(|away| now.since(*away) > grace);
+        (self.sign == Sign::Gone && self.probes.len() >= first + AWAY as usize && is_long).then_some(first)
+    }
+}
+
+/// A series under way.
+struct Series {
+    number: u16,
+    /// Commands that were sent, by their place, and are not settled yet.
+    open: BTreeMap<usize, Open>,
+    /// What packets are about: a command, and which of its packets they are.
+    marks: Vec<(usize, usize)>,
+    became: Vec<Became>,
+}
+
+impl Bench<'_> {
+    /// Sends changes, each so long after the start (rising), and says what became of each.
+    pub(crate) fn series(&mut self, commands: &[(Duration, Change)]) -> Result<Vec<Became>, ProfilerError> {
+        let started = self.device.now() + LEAD;
+        let last = commands.last().map_or(Duration::ZERO, |(at, _)| *at);
+        let deadline = started + last + self.settings.patience;
+        let mut run = Series { number: self.next_run(), open: BTreeMap::new(), marks: Vec::new(), became: Vec::new() };
+        loop {
+            self.check_stop()?;
+            let now = self.device.now();
+            self.settle(&mut run, now);
+            let next = commands.get(run.became.len());
+            if now >= deadline || (next.is_none() && run.open.is_empty()) {
+                return Ok(run.became);
+            }
+            if let Some((at, change)) = next
+                && started + *at <= now
+            {
+                self.note_sent(started + *at, now);
+                self.command(&mut run, change)?;
+                continue;
+            }
+            let probe = run.open.iter().map(|(at, open)| (open.next_probe, *at)).min();
+            if let Some((due, at)) = probe
+                && due <= now
+                && run.marks.len() < MAX_MARKS
+            {
+                self.show(&mut run, at)?;
+                continue;
+            }
+            let next = next.map_or(deadline, |(at, _)| started + *at);
+            // With no more marks to give, what is under way can only be waited for.
+            let probe = probe.filter(|_| run.marks.len() < MAX_MARKS).map_or(deadline, |(due, _)| due);
+            if let Some(seen) = self.device.wait(next.min(probe).min(deadline))? {
+                self.take_in(&mut run, seen)?;
+            }
+        }
+    }
+
+    fn command(&mut self, run: &mut Series, change: &Change) -> Result<(), ProfilerError> {
+        let (rule, sign) = match change {
+            Change::Add(rule) => (*rule, Sign::Leaves(1)),
+            Change::Modify(rule, way) => (*rule, Sign::Leaves(self.interface(*way))),
+            Change::Delete(rule) => (*rule, Sign::Gone),
+            Change::DeleteGroup(_) => return Err(ProfilerError::wrong("command of a series", "many entries", "one")),
+        };
+        let body = self.body(change);
+        let message = self.message(body);
+        // Who is deleted is known before, who is added afterwards.
+        let before = self.forwarding_of(&rule);
+        self.account(std::slice::from_ref(change));
+        let apart = match change {
+            Change::Add(_) => self.forwarding() * APART_COMING,
+            _ => before * APART,
+        };
+        let xid = message.xid;
+        let sent = self.device.now();
+        self.device.send(&[message])?;
+        let finest = self.settings.finest.max(apart);
+        let next_probe = sent + finest.mul_f64(self.random.f64());
+        let among = if matches!(change, Change::Add(_)) { 1 } else { APART };
+        let open = Open { xid, rule, sign, sent, finest, among, probes: Vec::new(), next_probe, back: None };
+        run.open.insert(run.became.len(), open);
+        run.became.push(Became::Unseen);
+        Ok(())
+    }
+
+    /// Sends a packet of a command's entry.
+    fn show(&mut self, run: &mut Series, at: usize) -> Result<(), ProfilerError> {
+        let together = u32::try_from(run.open.len()).unwrap_or(u32::MAX);
+        let Some(open) = run.open.get_mut(&at) else { return Ok(()) };
+        let now = self.device.now();
+        let sequence = u32::try_from(run.marks.len()).unwrap_or(u32::MAX);
+        let mark = Probe {
+            run: run.number,
+            sequence,
+            sent_ns: now.as_nanos(),
+            is_new_flow: false,
+            counts: true,
+            is_wall: false,
+        };
+        let packet = open.rule.packet(SHORTEST, &mark);
+        run.marks.push((at, open.probes.len()));
+        open.probes.push(now);
+        let share = now.since(open.sent).mul_f64(self.settings.resolution);
+        let finest = open.finest * together.div_ceil(open.among);
+        // Now more and now less, so that measuring has no beat of its own.
+        let gap = share.clamp(finest, self.settings.coarsest.max(finest)).mul_f64(0.75 + 0.5 * self.random.f64());
+        open.next_probe = now + gap;
+        self.device.transmit(0, &packet)
+    }
+
+    fn take_in(&mut self, run: &mut Series, seen: Seen) -> Result<(), ProfilerError> {
+        match seen {
+            Seen::Message { message: Message { xid, body: Body::Error(error) }, .. } => {
+                self.is_refused(run, xid, error.error)
+            }
+            Seen::Message { .. } => Ok(()),
+            Seen::Frame { interface, bytes, .. } => {
+                if let Some(mark) = Probe::find(&bytes, Some(run.number)) {
+                    self.came_back(run, interface, mark.sequence, bytes.len());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn is_refused(&mut self, run: &mut Series, xid: u32, error: ErrorType) -> Result<(), ProfilerError> {
+        let Some(at) = run.open.iter().find(|(_, open)| open.xid == xid).map(|(at, _)| *at) else { return Ok(()) };
+        if error != FlowModFailed::TableFull.into() {
+            return Err(ProfilerError::Refused { what: format!("a flow-mod while {}", self.during), error });
+        }
+        if let Some(open) = run.open.remove(&at) {
+            self.forget(&open.rule);
+        }
+        run.became[at] = Became::Refused;
+        Ok(())
+    }
+
+    fn came_back(&mut self, run: &mut Series, interface: usize, sequence: u32, bytes: usize) {
+        let Some((at, probe)) = run.marks.get(sequence as usize).copied() else { return };
+        let Some(open) = run.open.get_mut(&at) else { return };
+        if let Some(tables) = &mut self.tables {
+            tables.matched(open.rule.number.into(), u32::try_from(bytes).unwrap_or(u32::MAX));
+        }
+        match open.sign {
+            Sign::Leaves(expected) if interface == expected => {
+                run.became[at] = open.done(probe);
+                run.open.remove(&at);
+            }
+            Sign::Gone => open.back = open.back.max(Some(probe)),
+            Sign::Leaves(_) => {}
+        }
+    }
+
+    fn settle(&mut self, run: &mut Series, now: Instant) {
+        let grace = self.settings.grace.max(self.forwarding() * 4);
+        let became = &mut run.became;
+        run.open.retain(|at, open| {
+            let gone = open.is_gone(now, grace);
+            if let Some(first) = gone {
+                became[*at] = open.done(first);
+            }
+            gone.is_none()
+        });
+    }
+}

@@ -1,0 +1,160 @@
+//! How far runs are apart by chance, and which of them count for how much.
+//!
+//! A machine's noise is no share of the time alone: a software switch shows changes when its threads come round, some milliseconds sooner or later, whatever was changed. So
+//! what chance does is taken from runs of the same case, beside what the clock and the packets leave; else short times, which seem exact, would outweigh all others.
+use super::linear::Observation;
+use std::collections::BTreeMap;
+
+/// Times that are this many standard deviations off count less (Huber 1964).
+const HUBER: f64 = 2.0;
+/// From the median distance to the standard deviation, if distances are normal.
+const NORMAL: f64 = 1.0 / 0.6745;
+/// A median's variance over that of a mean, if distances are normal.
+const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+/// As many runs of a case count for its own spread as for that which cases have mostly.
+const OWN: f64 = 16.0;
+
+/// The median of the values' sizes; they are left as sizes, in order.
+pub(super) fn median_size(values: &mut [f64]) -> f64 {
+    values.iter_mut().for_each(|value| *value = value.abs());
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Runs of a case.
+#[derive(Default)]
+struct Case {
+    /// How far each is from the fit.
+    off: Vec<f64>,
+    /// How long each took.
+    seconds: Vec<f64>,
+    /// The standard deviation of each, as far as it is known beforehand.
+    known: Vec<f64>,
+}
+
+/// What runs of a case are mostly like.
+struct Usual {
+    /// Their standard deviation, by what lies in the middle.
+    sd: f64,
+    seconds: f64,
+    /// What is known of it beforehand.
+    known: f64,
+    runs: f64,
+    /// The square of how far their median is from the fit, beyond what chance does to a median of so many.
+    beyond: f64,
+}
+
+fn cases(observations: &[Observation], off: &[f64]) -> BTreeMap<u32, Case> {
+    let mut cases: BTreeMap<u32, Case> = BTreeMap::new();
+    for (one, off) in observations.iter().zip(off) {
+        let case = cases.entry(one.case).or_default();
+        case.off.push(*off);
+        case.seconds.push(one.seconds);
+        case.known.push(one.sd);
+    }
+    cases
+}
+
+impl Case {
+    fn usual(mut self) -> Usual {
+        let (runs, middle) = (self.off.len() as f64, median(&mut self.off));
+        self.off.iter_mut().for_each(|off| *off -= middle);
+        // The middle run is at no distance from itself.
+        let unbiased = (runs / (runs - 1.0).max(1.0)).sqrt();
+        let sd = median_size(&mut self.off) * NORMAL * unbiased;
+        Usual {
+            sd,
+            seconds: median(&mut self.seconds),
+            known: median(&mut self.known),
+            runs,
+            beyond: (middle * middle - OF_MEDIAN * sd * sd / runs).max(0.0),
+        }
+    }
+}
+
+/// Standard deviations: what was known beforehand, and what runs of the same case are apart beside the fit. `off` is how far each time is from the fit. All runs of a case have the
+/// same: if those that were short by chance seemed more exact, they would draw the fit to them.
+pub(super) fn spreads(observations: &[Observation], off: &[f64]) -> Vec<f64> {
+    let cases: BTreeMap<u32, Usual> =
+        cases(observations, off).into_iter().map(|(number, case)| (number, case.usual())).collect();
+    // Runs of one case say little of how far more of them would be apart: those of others help.
+    let several = || cases.values().filter(|case| case.runs > 2.0);
+    let share = median(&mut several().map(|case| case.sd / case.seconds.max(1e-12)).collect::<Vec<_>>());
+    // Where cases are mostly farther off than chance explains, how exact each seems says little of how much it should count. (Where the fit is right, this is 0.)
+    let between = median(&mut several().map(|case| case.beyond).collect::<Vec<_>>());
+    let sd = |one: &Observation| {
+        let Usual { sd, seconds, known, runs, .. } = &cases[&one.case];
+        let others = share * seconds;
+        let by_chance = (runs * sd * sd + OWN * others * others) / (runs + OWN);
+        (known * known + by_chance + between).sqrt().max(1e-12)
+    };
+    observations.iter().map(sd).collect()
+}
+
+/// How far the medians of cases are from the fit in the median, as a share of their times: what is wrong with the law, whatever chance does to single runs.
+pub(super) fn by_case(observations: &[Observation], off: &[f64]) -> f64 {
+    let share = |mut case: Case| median(&mut case.off) / median(&mut case.seconds).max(1e-12);
+    let mut shares: Vec<f64> = cases(observations, off).into_values().map(share).collect();
+    median_size(&mut shares)
+}
+
+/// How much each time counts: all of it, or less the farther it is off.
+pub(super) fn trust(off: &[f64], sds: &[f64]) -> Vec<f64> {
+    let far: Vec<f64> = off.iter().zip(sds).map(|(off, sd)| off.abs() / sd).collect();
+    let scale = (median_size(&mut far.clone()) * NORMAL).max(1e-6);
+    far.into_iter().map(|far| if far > HUBER * scale { HUBER * scale / far } else { 1.0 }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terms::Terms;
+
+    fn observations(cases: u32, runs: u32) -> Vec<Observation> {
+        let one = |case| Observation { terms: Terms::default(), seconds: 1.0, sd: 1e-3, case };
+        (0..cases).flat_map(|case| (0..runs).map(move |_| one(case))).collect()
+    }
+
+    #[test]
+    fn what_runs_of_a_case_are_apart_is_chance() {
+        let all = observations(20, 10);
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut wide = |one: &Observation| (random.f64() - 0.5) * if one.case < 14 { 0.1 } else { 1.0 };
+        let off: Vec<f64> = all.iter().map(&mut wide).collect();
+        let sds = spreads(&all, &off);
+        let mean = |sds: &[f64]| sds.iter().sum::<f64>() / sds.len() as f64;
+        assert!((0.02..0.08).contains(&mean(&sds[..140])), "{sds:?}");
+        assert!((0.15..0.5).contains(&mean(&sds[140..])), "{sds:?}");
+        assert!(spreads(&all, &vec![0.0; 200]).iter().all(|sd| (sd - 1e-3).abs() < 1e-9), "the clock is left");
+        // Where the law does not hold, no case counts for much more than another since its runs agree.
+        let off: Vec<f64> = off.iter().zip(&all).map(|(off, one)| off + f64::from(one.case % 7) - 3.0).collect();
+        let sds = spreads(&all, &off);
+        assert!(sds.iter().all(|sd| (1.0..4.0).contains(sd) && (sd / sds[0] - 1.0).abs() < 0.1), "{sds:?}");
+    }
+
+    #[test]
+    fn chance_is_not_the_laws_fault() {
+        let all = observations(20, 11);
+        let off: Vec<f64> = (0..220).map(|at| f64::from(at % 11) * 0.1 - 0.5).collect();
+        assert!(by_case(&all, &off) < 1e-9);
+        let off: Vec<f64> = off.into_iter().map(|off| off + 0.3).collect();
+        assert!((by_case(&all, &off) - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn single_runs_and_none_are_no_case() {
+        assert!(spreads(&observations(3, 1), &[5.0, -2.0, 0.0]).iter().all(|sd| (sd - 1e-3).abs() < 1e-9));
+        assert!(spreads(&[], &[]).is_empty() && trust(&[], &[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_far_off_counts_less() {
+        let found = trust(&[1.0, -1.0, 1.0, -1.0, 1.0, 40.0], &[1.0; 6]);
+        assert!(found[..5].iter().all(|trust| *trust == 1.0) && found[5] < 0.1, "{found:?}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Packets of a trace: their lengths and times, to entries of all kinds.
+use super::{Known, bench};
+use crate::bench::{Bench, Planned};
+use crate::device::Device;
+use crate::rules::{GROUP_ENTRIES, Rule, SHORTEST, number};
+use crate::{ProfilerError, Rig, Settings};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use weir_profile::MatchKind;
+use weir_traffic::Stream;
+
+/// The group of the entries.
+const GROUP: u32 = 8;
+/// All entries have one priority, so that packets alone decide what differs.
+const PRIORITY: u16 = 32_000;
+/// The longest packet that every network carries, without FCS.
+const LONGEST: u32 = 1514;
+
+/// A packet of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// Time since the one before.
+    pub gap: Duration,
+    /// Its length, without FCS.
+    pub bytes: u32,
+    /// Where it goes: packets of one number go to one entry.
+    pub destination: u32,
+}
+
+/// Packets, and the entries that they are to meet.
+#[derive(Debug, Clone)]
+pub struct PacketSeries {
+    there: Vec<Rule>,
+    packets: Vec<Planned>,
+}
+
+impl PacketSeries {
+    /// Draws an entry for each destination, of so many of which a third each looks at Ethernet addresses, at IP addresses and at both. Lengths are brought to what one frame
+    /// holds.
+    ///
+    /// # Errors
+    /// Numbers that cannot be, by name.
+    pub fn draw(packets: &[Packet], entries: u32, random: &mut Stream) -> Result<PacketSeries, ProfilerError> {
+        if packets.is_empty() {
+            return Err(ProfilerError::wrong("packets of a series", 0, "one or more"));
+        }
+        if !(1..=GROUP_ENTRIES).contains(&entries) {
+            return Err(ProfilerError::wrong("entries for a series", entries, format!("1 to {GROUP_ENTRIES}")));
+        }
+        let rule = |at: u32| Rule {
+            number: number(GROUP, at),
+            priority: PRIORITY,
+            kind: MatchKind::ALL[at as usize % MatchKind::ALL.len()],
+        };
+        let there: Vec<Rule> = (0..entries).map(rule).collect();
+        let mut to: BTreeMap<u32, Rule> = BTreeMap::new();
+        let mut planned = Vec::with_capacity(packets.len());
+        for packet in packets {
+            let drawn = || there[usize::try_from(random.below(entries.into())).unwrap_or(0)];
+            let rule = *to.entry(packet.destination).or_insert_with(drawn);
+            planned.push(Planned { rule, bytes: packet.bytes.clamp(SHORTEST, LONGEST), gap: packet.gap });
+        }
+        Ok(PacketSeries { there, packets: planned })
+    }
+}
+
+/// Gives a series to a switch, whose entries are deleted before and afterwards; seconds that each packet took, the rig's own delay taken off, none for those that did not come.
+///
+/// # Errors
+/// The switch does not answer, or has no room for the entries.
+pub fn packets(
+    device: &mut dyn Device,
+    known: &Known,
+    rig: &Rig,
+    settings: Settings,
+    series: &PacketSeries,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Option<f64>>, ProfilerError> {
+    let mut bench = bench(device, known, settings, stop)?;
+    let found = measured(&mut bench, rig, series);
+    if found.is_err() {
+        bench.leave();
+    }
+    found
+}
+
+fn measured(bench: &mut Bench<'_>, rig: &Rig, series: &PacketSeries) -> Result<Vec<Option<f64>>, ProfilerError> {
+    bench.during = "adding entries for packets of a trace".to_owned();
+    let taken = bench.fill(&series.there)?;
+    if taken < series.there.len() {
+        let found = format!("{taken} of {}", series.there.len());
+        return Err(ProfilerError::wrong("entries for packets of a trace", found, "room for all of them"));
+    }
+    bench.rest(bench.settings.grace)?;
+    bench.during = "measuring packets of a trace".to_owned();
+    let delays = bench.delays(&series.packets)?;
+    bench.clear()?;
+    let off = |(delay, packet): (Option<f64>, &Planned)| {
+        let gap_us = u32::try_from(packet.gap.as_micros()).unwrap_or(u32::MAX);
+        delay.map(|delay| rig.off(delay, packet.bytes, gap_us))
+    };
+    Ok(delays.into_iter().zip(&series.packets).map(off).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_one_destination_meet_one_entry() {
+        let packet = |destination, bytes| Packet { gap: Duration::from_micros(100), bytes, destination };
+        let trace: Vec<Packet> = (0..300).map(|at| packet(at % 40, 20 + at * 10)).collect();
+        let series = PacketSeries::draw(&trace, 90, &mut Stream::new(3, 0, 0)).unwrap();
+        for (at, planned) in series.packets.iter().enumerate() {
+            assert_eq!(planned.rule, series.packets[at % 40].rule);
+            assert!((SHORTEST..=LONGEST).contains(&planned.bytes) && series.there.contains(&planned.rule));
+        }
+        for kind in MatchKind::ALL {
+            assert!(series.packets.iter().any(|planned| planned.rule.kind == kind), "{kind:?}");
+        }
+        assert!(PacketSeries::draw(&[], 9, &mut Stream::new(3, 0, 0)).is_err());
+        assert!(PacketSeries::draw(&trace, 0, &mut Stream::new(3, 0, 0)).is_err());
+    }
+}
