@@ -149,7 +149,6 @@ impl key::Secret {
     fn hash_padded(self, seed: u64, values: [u64; NEAR], third: u64) -> u32 {
         let two = self.mix(seed ^ values[0], values[1]);
         let three = self.mix(two ^ values[2], 0);
-        #[expect(clippy::cast_possible_truncation, reason = "as that does")]
-        return (two & !third | three & third) as u32;
+        self.end(two & !third | three & third)
     }
 }
