@@ -1,5 +1,6 @@
 //! Frames between ports, and between ports and a controller.
-use crate::bed::{Controller, PATIENCE, forward, multipart, punt, switch};
+use crate::bed::{Controller, forward, multipart, punt, switch};
+use std::time::Duration;
 use weir_datapath::FailMode;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
@@ -115,7 +116,7 @@ async fn a_standalone_switch_forwards_while_no_controller_is_there() {
     crate::bed::until(|| switch.snapshot().unwrap().channels_up() == 1).await;
     crate::bed::until(|| {
         a.send(b, 4);
-        b.next(PATIENCE / 100).is_some_and(|frame| frame.bytes()[49] == 4)
+        b.next(Duration::from_millis(200)).is_some_and(|frame| frame.bytes()[49] == 4)
     })
     .await;
 }

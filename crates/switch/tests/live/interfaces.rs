@@ -10,8 +10,8 @@ use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 use weir_testing::{Namespace, root};
 use weir_units::{Clock, SystemClock};
 
-/// What the kernel tells is known within this time; what is asked for, after a second on average.
-const AT_ONCE: Duration = Duration::from_millis(400);
+/// What the kernel tells is mostly known within this time after the change; what is asked for, after half a second or a second on average.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// A switch in a namespace, with the interface `s0` as its only port.
 fn switch(namespace: &Namespace, kind: &str) -> SwitchHandle {
@@ -33,6 +33,12 @@ async fn status(controller: &mut Controller<DuplexStream>) -> (PortStatusReason,
     told.await
 }
 
+/// Most changes were known at once: one or another may have been held up by a busy machine.
+fn at_once(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    assert!(times[times.len() / 2] < AT_ONCE, "{what}: known after {times:?}");
+}
+
 #[tokio::test]
 async fn a_link_that_changes_is_told_at_once() {
     if !root() {
@@ -46,16 +52,17 @@ async fn a_link_that_changes_is_told_at_once() {
     let mut controller = Controller::embedded(&switch, 64 * 1024).await;
     controller.barrier().await;
     let clock = SystemClock::start();
+    let mut times = Vec::new();
     for _ in 0..4 {
         for (to, up) in [("down", false), ("up", true)] {
-            let before = clock.now();
             outside.ip(&format!("link set h0 {to}"));
+            let changed = clock.now();
             // A veth that comes up may be told in two steps.
             while status(&mut controller).await != (PortStatusReason::Modify, up) {}
-            let after = clock.now().since(before);
-            assert!(after < AT_ONCE, "{to}: told after {after:?}");
+            times.push(clock.now().since(changed));
         }
     }
+    at_once("a link", times);
 }
 
 #[tokio::test]
@@ -70,16 +77,18 @@ async fn a_device_that_comes_back_is_opened_at_once() {
         let mut controller = Controller::embedded(&switch, 64 * 1024).await;
         controller.barrier().await;
         let clock = SystemClock::start();
-        for _ in 0..3 {
-            let before = clock.now();
+        let (mut gone, mut opened) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
             inside.ip("link del s0");
+            let deleted = clock.now();
             while status(&mut controller).await.0 != PortStatusReason::Delete {}
-            let gone = clock.now();
-            assert!(gone.since(before) < AT_ONCE, "{kind}: gone is told after {:?}", gone.since(before));
+            gone.push(clock.now().since(deleted));
             inside.join("s0", &outside, "h0");
+            let joined = clock.now();
             while status(&mut controller).await.0 != PortStatusReason::Add {}
-            let after = clock.now().since(gone);
-            assert!(after < AT_ONCE, "{kind}: opened again after {after:?}");
+            opened.push(clock.now().since(joined));
         }
+        at_once(&format!("{kind}: gone"), gone);
+        at_once(&format!("{kind}: there again"), opened);
     }
 }
