@@ -73,7 +73,8 @@ impl Run {
     fn passed(&self, tester: &mut Command, options: &str, set: &str) -> usize {
         let modules = tempfile::tempdir().expect("a folder");
         std::fs::write(modules.path().join("sitecustomize.py"), SAME_PACKETS).expect("the folder is writable");
-        let switch = weir_testing::pattern_switch(env!("CARGO_BIN_EXE_weir"));
+        // A tester that makes random packets answers no echo meanwhile.
+        let switch = weir_testing::pattern_switch(env!("CARGO_BIN_EXE_weir")) + " --echo-interval 60s";
         tester.env("PYTHONPATH", modules.path()).args(["-v", self.version, "-a", options, &switch, set]);
         let output = tester.output().expect("the tester starts");
         let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
