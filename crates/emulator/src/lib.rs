@@ -31,6 +31,7 @@ pub use lab::{Lab, Options, Progress, Started, run};
 pub use netns::neighbours::Neighbours;
 pub use netns::pairs::Pairs;
 pub use result::LabResult;
+pub use watch::Stolen;
 
 /// What labs are made of, for other engines that run scenarios: parts without thread or clock.
 pub mod parts {

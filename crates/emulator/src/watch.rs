@@ -121,6 +121,23 @@ impl Watched {
     }
 }
 
+/// Looks what whoever runs this machine as one of several gives to the others.
+#[derive(Debug)]
+pub struct Stolen(Ticks);
+
+impl Stolen {
+    /// From now on.
+    pub fn start() -> Stolen {
+        Stolen(all_processors())
+    }
+
+    /// The share of the processors' time since the start, `0.0..=1.0`; none where Linux does not say. The kernel counts in ticks of 10 ms.
+    pub fn share(&self) -> Option<f64> {
+        let since = all_processors().since(&self.0);
+        (since.all() > 0).then(|| since.stolen as f64 / since.all() as f64)
+    }
+}
+
 /// What a processor did, in the kernel's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Ticks {
@@ -150,6 +167,10 @@ impl Ticks {
     fn and(self, other: Ticks) -> Ticks {
         Ticks { busy: self.busy + other.busy, idle: self.idle + other.idle, stolen: self.stolen + other.stolen }
     }
+}
+
+fn all_processors() -> Ticks {
+    processors().into_iter().fold(Ticks::default(), Ticks::and)
 }
 
 fn processors() -> Vec<Ticks> {

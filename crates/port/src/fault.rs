@@ -104,6 +104,10 @@ impl Port for Faulty {
         self.port.stamp_arrivals(clock)
     }
 
+    fn keep_schedule(&mut self) {
+        self.port.keep_schedule();
+    }
+
     fn arm(&mut self) -> Ready {
         self.port.arm()
     }

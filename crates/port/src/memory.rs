@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex};
 use weir_packet::frame::{DEFAULT_QUEUE, MAX_FRAME};
 use weir_packet::{Frame, FramePool, Tunnel};
-use weir_units::{Clock as _, Epoch, Instant, SystemClock};
+use weir_units::{Epoch, Instant, SystemClock};
 
 /// Frames that a ring holds if nothing else is said: some milliseconds of small frames.
 pub const DEFAULT_CAPACITY: usize = 4096;
@@ -47,6 +47,8 @@ pub struct MemoryPort {
     counters: Counters,
     /// What to take off the machine's time for that of the clock by which frames are to say when they came, if they are.
     stamps_offset_ns: Option<u64>,
+    /// Whether what is transmitted is sent when the schedule says, if the reader has one, too.
+    keeps_schedule: bool,
 }
 
 /// How the writer of a ring wakes its reader.
@@ -58,6 +60,8 @@ struct Wake {
     is_down: AtomicBool,
     /// Whether the reader wants to know when frames were sent.
     wants_times: AtomicBool,
+    /// Whether it wants to know when they were to be, from a writer who keeps a schedule.
+    keeps_schedule: AtomicBool,
 }
 
 impl Wake {
@@ -67,6 +71,7 @@ impl Wake {
             event: EventFd::new()?,
             is_down: AtomicBool::new(false),
             wants_times: AtomicBool::new(false),
+            keeps_schedule: AtomicBool::new(false),
         })
     }
 
@@ -86,7 +91,17 @@ impl MemoryPort {
         let (to_peer, from_peer) = rings;
         let (wake, peer_wake) = wakes;
         let counters = Counters::default();
-        MemoryPort { info, to_peer, from_peer, wake, peer_wake, counters, stamps_offset_ns: None }.named(name)
+        MemoryPort {
+            info,
+            to_peer,
+            from_peer,
+            wake,
+            peer_wake,
+            counters,
+            stamps_offset_ns: None,
+            keeps_schedule: false,
+        }
+        .named(name)
     }
 
     /// The same end under another name, from which its Ethernet address is derived.
@@ -103,18 +118,20 @@ impl MemoryPort {
         self.to_peer.is_abandoned()
     }
 
+    /// Notes when frames are sent, by the clock that every [`SystemClock`] counts by: the ends may have clocks of their own. `now` is when they are to be.
+    #[cold]
+    fn stamp(&self, now: Instant, frames: &mut [Frame]) {
+        let is_scheduled = self.keeps_schedule && self.peer_wake.keeps_schedule.load(Ordering::Relaxed);
+        let scheduled_ns = self.stamps_offset_ns.filter(|_| is_scheduled).map(|offset_ns| now.as_nanos() + offset_ns);
+        let sent_ns = scheduled_ns.unwrap_or_else(|| Epoch::Boot.now_ns());
+        frames.iter_mut().for_each(|frame| frame.set_arrived(sent_ns));
+    }
+
     /// Whether frames can pass: both ends are there, and in service.
     fn has_link(&self) -> bool {
         let is_down = |wake: &Wake| wake.is_down.load(Ordering::Relaxed);
         !self.is_cut() && !is_down(&self.wake) && !is_down(&self.peer_wake)
     }
-}
-
-/// Notes when frames are sent, by the clock that every [`SystemClock`] counts by: the ends may have clocks of their own.
-#[cold]
-fn stamp(frames: &mut [Frame]) {
-    let now_ns = Epoch::Boot.now_ns();
-    frames.iter_mut().for_each(|frame| frame.set_arrived(now_ns));
 }
 
 /// Memory carries whatever fits a frame.
@@ -149,18 +166,23 @@ impl Port for MemoryPort {
     }
 
     fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
-        self.stamps_offset_ns = Some(Epoch::Boot.now_ns().saturating_sub(clock.now().as_nanos()));
+        self.stamps_offset_ns = Some(clock.start_boot_ns());
         self.wake.wants_times.store(true, Ordering::Relaxed);
         true
     }
 
-    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+    fn keep_schedule(&mut self) {
+        self.keeps_schedule = true;
+        self.wake.keeps_schedule.store(true, Ordering::Relaxed);
+    }
+
+    fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         if frames.is_empty() {
             return Ok(());
         }
         let has_link = self.has_link();
         if self.peer_wake.wants_times.load(Ordering::Relaxed) {
-            stamp(frames);
+            self.stamp(now, frames);
         }
         for mut frame in frames.drain(..) {
             // Queues and tunnels are the sender's affair.
@@ -257,6 +279,7 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_units::Clock as _;
 
     fn frames(count: usize) -> Vec<Frame> {
         (0..count).map(|i| Frame::from_bytes(&[u8::try_from(i % 256).unwrap(); 60])).collect()
@@ -304,6 +327,24 @@ mod tests {
             // One clock, read in two ways.
             assert!(came + 100_000 > before && came < after + 100_000, "{came}, sent from {before} to {after}");
         }
+    }
+
+    #[test]
+    fn between_schedules_frames_came_when_they_were_due() {
+        let (mut a, mut b) = pair(8).unwrap();
+        let [of_a, of_b] = [SystemClock::start(), SystemClock::start()];
+        assert!(a.stamp_arrivals(of_a) && b.stamp_arrivals(of_b));
+        // An hour from when the clocks started.
+        let due = Instant::ZERO + std::time::Duration::from_secs(3600);
+        let came = |a: &mut MemoryPort, b: &mut MemoryPort| {
+            a.transmit(due, &mut FramePool::default(), &mut frames(1)).unwrap();
+            receive(b, 8)[0].arrived()
+        };
+        a.keep_schedule();
+        assert!(came(&mut a, &mut b) < due.as_nanos() / 2, "who does not keep one is told when it was sent");
+        b.keep_schedule();
+        let expected = due.as_nanos() + of_a.start_boot_ns() - of_b.start_boot_ns();
+        assert_eq!(came(&mut a, &mut b), expected);
     }
 
     #[test]

@@ -211,6 +211,10 @@ impl Port for Link {
         true
     }
 
+    fn keep_schedule(&mut self) {
+        self.port.keep_schedule();
+    }
+
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         if !self.follow(now, pool) {
             self.cut.tx += frames.len() as u64;

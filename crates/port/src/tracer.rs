@@ -58,6 +58,10 @@ impl Port for Tracer {
         self.port.stamp_arrivals(clock)
     }
 
+    fn keep_schedule(&mut self) {
+        self.port.keep_schedule();
+    }
+
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         self.record(now, "transmitted", frames);
         self.port.transmit(now, pool, frames)

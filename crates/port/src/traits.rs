@@ -53,6 +53,11 @@ pub trait Port: Send {
         false
     }
 
+    /// States that whoever has the port keeps a schedule, after [`Port::stamp_arrivals`]: its frames are sent at the time that [`Port::transmit`] is told, however
+    /// late it got to it. Between two such owners, frames then say that they came at that time, so that what makes one late does not make the next one late, too.
+    /// For ports that can carry it (memory, and wrappers around it).
+    fn keep_schedule(&mut self) {}
+
     /// Whether it carries packets without Ethernet header, as some tunnels do.
     fn takes_any_packet_type(&self) -> bool {
         false

@@ -48,6 +48,8 @@ pub struct SwitchConfig {
     pub spin: Spin,
     /// The device whose time it takes; none: its own. It runs on one thread then, and has no virtual switches.
     pub profile: Option<ProfileConfig>,
+    /// Whether its engine notes when it was stopped by others ([`crate::SwitchHandle::stops`]).
+    pub notes_stops: bool,
     /// What its times count from; whoever hands in a copy can compare its own times with those that ports are told.
     pub clock: SystemClock,
 }
@@ -70,6 +72,7 @@ impl Default for SwitchConfig {
             controller_versions: Vec::new(),
             spin: Spin::Auto,
             profile: None,
+            notes_stops: false,
             clock: SystemClock::start(),
         }
     }

@@ -19,6 +19,7 @@ use weir_packet::Frame;
 use weir_port::PortError;
 use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
+use weir_units::Stops;
 
 /// Why a switch could not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +93,9 @@ impl Switch {
         let datapath = Datapath::new(config.datapath);
         let mut worker =
             Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, messages, Arc::clone(&absent));
+        if config.notes_stops {
+            worker.note_stops();
+        }
         for port in config.ports {
             worker.add_port(port)?;
         }
@@ -272,6 +276,14 @@ impl SwitchHandle {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         self.orders.send(Order::Stream(Box::new(stream))).map_err(|_| SwitchError::Stopped)
+    }
+
+    /// When its engine was stopped by the machine or by other threads, by the switch's clock; none: it was not to note that (`SwitchConfig::notes_stops`).
+    ///
+    /// # Errors
+    /// [`SwitchError::Stopped`].
+    pub fn stops(&self) -> Result<Option<Stops>, SwitchError> {
+        self.engine.call(|engine| engine.stops())
     }
 
     /// The switch as it is now.

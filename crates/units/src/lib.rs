@@ -9,6 +9,7 @@ mod clock;
 mod rate;
 mod size;
 mod span;
+mod stops;
 mod throttle;
 mod time;
 
@@ -16,6 +17,7 @@ pub use clock::{Clock, Epoch, ManualClock, SystemClock};
 pub use rate::Bps;
 pub use size::ByteSize;
 pub use span::{Seconds, Span};
+pub use stops::{MAX_STOPS, StopSum, Stops};
 pub use throttle::Throttle;
 pub use time::Instant;
 

@@ -384,6 +384,7 @@ impl Settings {
             // Different switches of one network are to have different times, the same switch the same ones.
             profile: profile
                 .map(|profile| ProfileConfig { profile: Box::new(profile), seed: dpid.unwrap_or_default() }),
+            notes_stops: false,
             clock: weir_units::SystemClock::start(),
         })
     }

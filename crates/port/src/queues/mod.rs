@@ -178,6 +178,10 @@ impl Port for Queued {
         self.port.stamp_arrivals(clock)
     }
 
+    fn keep_schedule(&mut self) {
+        self.port.keep_schedule();
+    }
+
     fn arm(&mut self) -> Ready {
         self.port.arm()
     }

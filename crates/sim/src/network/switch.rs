@@ -302,7 +302,7 @@ impl Switch {
     /// Releases what is due.
     fn release(&mut self, now: Instant) {
         while let Some(timed) = &mut self.timed
-            && timed.release(now, &mut self.datapath, &mut self.pool, &mut self.out)
+            && timed.release(now, &mut self.datapath, &mut self.pool, &mut self.out).is_some()
         {
             self.expire_at = self.expire_at.min(now);
             self.obey(now);

@@ -18,6 +18,7 @@ pub(crate) mod ports;
 mod queues;
 mod requests;
 mod stage;
+mod stopped;
 pub(crate) mod virtuals;
 pub(crate) mod wake;
 mod workers;
@@ -85,6 +86,8 @@ pub(crate) struct Engine {
     /// Frames taken from a port at once.
     burst: usize,
     stopping: bool,
+    /// When it was stopped by others, if that is noted.
+    stopped: Option<Box<stopped::Stopped>>,
 }
 
 impl Engine {
@@ -119,6 +122,7 @@ impl Engine {
             batch: Vec::with_capacity(BURST),
             burst: BURST,
             stopping: false,
+            stopped: None,
         }
     }
 
@@ -129,6 +133,7 @@ impl Engine {
         self.settle();
         while !self.stopping {
             let now = self.clock.now();
+            self.stopped.iter_mut().for_each(|stopped| stopped.begins(now));
             let mut worked = self.forward(now);
             worked |= self.move_on(now);
             if self.logical.timed.is_some() {
@@ -142,6 +147,7 @@ impl Engine {
             self.share_tables();
             self.watch.lap(if controlled { Stage::Control } else { Stage::Idle }, 0);
             if worked {
+                self.stopped.iter_mut().for_each(|stopped| stopped.worked());
                 self.spinner.found(now);
             } else {
                 self.wait(now);
@@ -457,9 +463,12 @@ impl Engine {
             let now = self.clock.now();
             let release = self.wakes_for_release().min(self.spinner.wakes_for_frames(now, self.frames_due()));
             let timeout = self.due().min(release).since(now);
+            self.stopped.iter_mut().for_each(|stopped| stopped.sleeps(now + timeout));
             if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
                 self.links.look_now();
             }
+            let clock = self.clock;
+            self.stopped.iter_mut().for_each(|stopped| stopped.woke(clock.now()));
             if release != Instant::FAR && !timeout.is_zero() {
                 self.note_wake_up(release);
             }

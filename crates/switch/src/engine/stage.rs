@@ -60,6 +60,7 @@ impl Engine {
         let mut batch = std::mem::take(&mut self.batch);
         for frame in batch.drain(..) {
             let came = if is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
+            self.stopped.iter_mut().for_each(|stopped| stopped.found(came));
             let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
             match timed {
                 Some(timed) => timed.packet(now, came, (port, frame), datapath.get(), &mut self.pool, out),
@@ -80,16 +81,9 @@ impl Engine {
         let mut now = self.clock.now();
         let mut worked = false;
         while self.logical.timed.as_ref().is_some_and(|timed| timed.due() <= now) {
-            for _ in 0..RELEASED_AT_ONCE {
-                let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
-                let Some(timed) = timed else { break };
-                if !timed.release(now, datapath.get(), &mut self.pool, out) {
-                    break;
-                }
-            }
+            self.release_some(now);
             // What was carried out may have brought entries with earlier deadlines.
             self.logical.expire_at = self.logical.expire_at.min(now);
-            self.deliver(now);
             worked = true;
             if self.clock.now().since(now) >= super::CONTROL_TIME {
                 break;
@@ -100,6 +94,22 @@ impl Engine {
             timed.follow(datapath.get());
         }
         worked
+    }
+
+    /// Releases and hands out a bounded number of things that are due. Frames leave at the time that they were due, which is what counts for a switch with a
+    /// profile behind the port ([`weir_port::Port::keep_schedule`]): so what is due at one time is handed out together, and nothing else.
+    fn release_some(&mut self, now: Instant) {
+        let mut last = now;
+        for _ in 0..RELEASED_AT_ONCE {
+            let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
+            let Some(timed) = timed else { break };
+            let Some(due) = timed.release(now, datapath.get(), &mut self.pool, out) else { break };
+            last = due;
+            if timed.due() > due {
+                self.deliver(due);
+            }
+        }
+        self.deliver(last);
     }
 
     /// How the switch keeps its profile's times, if it has one.

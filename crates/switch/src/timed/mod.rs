@@ -219,11 +219,16 @@ impl Timed {
         outcome
     }
 
-    /// Releases the next thing whose time has come, the earliest first, into `out`. Whether there was one; if not, look again at [`Timed::due`].
-    pub fn release(&mut self, now: Instant, datapath: &mut Datapath, pool: &mut FramePool, out: &mut Output) -> bool {
+    /// Releases the next thing whose time has come, the earliest first, into `out`. When its time came; none: look again at [`Timed::due`].
+    pub fn release(
+        &mut self,
+        now: Instant,
+        datapath: &mut Datapath,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) -> Option<Instant> {
         self.follow(datapath);
-        let Some(released) = self.stage.release(now, &mut |held| messages::work(datapath, held)) else { return false };
-        let Released { part, due, item } = released;
+        let Released { part, due, item } = self.stage.release(now, &mut |held| messages::work(datapath, held))?;
         match item {
             Held::Message(said) => self.release_message(now, part, said, datapath, pool, out),
             Held::Outcome(mut outcome) => {
@@ -235,6 +240,6 @@ impl Timed {
                 }
             }
         }
-        true
+        Some(due)
     }
 }

@@ -1,13 +1,15 @@
 //! Switches with a profile, live. What takes time in them is tested in virtual time (`tests/timed`); here, that the engine lets it.
 use crate::bed::{Controller, PATIENCE, forward, punt, switch};
+use std::time::Duration;
 use weir_openflow::Body;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::{FlowMod, Match, PortNo};
-use weir_packet::Field;
+use weir_packet::{Field, Frame, FramePool};
+use weir_port::{Port, memory};
 use weir_profile::Profile;
 use weir_switch::threads::{Mode, ThreadsConfig};
-use weir_switch::{ProfileConfig, Switch, SwitchConfig};
-use weir_units::{Clock, SystemClock};
+use weir_switch::{PortConfig, ProfileConfig, Switch, SwitchConfig};
+use weir_units::{Clock, Instant, SystemClock};
 
 const SLOW: &str = r#"
 name = "slow"
@@ -127,6 +129,37 @@ async fn packets_and_packet_ins_are_held() {
     });
     assert_eq!(packet.await.in_port(), Some(PortNo(1)));
     assert!(clock.now().as_secs_f64() >= 0.020);
+}
+
+/// However late this machine is with each visit, the next one counts from when the one before was due.
+#[test]
+fn visits_over_cables_take_the_profiles_time_each() {
+    const VISIT: Duration = Duration::from_micros(50);
+    let text =
+        "name = \"p\"\ndevice = \"A path\"\norigin = \"assumed\"\nsource = \"A test\"\n[timing]\ndata = \"50us\"\n";
+    let ((inlet, mut near), (outlet, mut far)) = (memory::pair(64).unwrap(), memory::pair(64).unwrap());
+    let ((out_a, in_a), (out_b, in_b)) = (memory::pair(64).unwrap(), memory::pair(64).unwrap());
+    let ports = (1..).zip([inlet, outlet, out_a, in_a, out_b, in_b]);
+    let ports = ports.map(|(number, port)| PortConfig::new(PortNo(number), Box::new(port))).collect();
+    let switch = Switch::start(SwitchConfig { ports, ..config(text) }).unwrap();
+    [(1, 3), (4, 5), (6, 2)].into_iter().for_each(|(from, to)| switch.flow_mod(forward(from, to)).unwrap());
+    // Both ends of this rig keep a schedule, too: it says when the packet was sent, and is told when the last visit was over.
+    let clock = SystemClock::start();
+    for port in [&mut near, &mut far] {
+        assert!(port.stamp_arrivals(clock));
+        port.keep_schedule();
+    }
+    let mut pool = FramePool::default();
+    for _ in 0..20 {
+        let sent = clock.now();
+        near.transmit(sent, &mut pool, &mut vec![Frame::from_bytes(&[0; 60])]).unwrap();
+        let mut came = Vec::new();
+        assert!(weir_testing::wait_until(PATIENCE, || {
+            far.receive(clock.now(), &mut pool, &mut came, 1).unwrap();
+            !came.is_empty()
+        }));
+        assert_eq!(Instant::from_nanos(came[0].arrived()), sent + VISIT * 3);
+    }
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `weir bench link`: how exactly a link keeps its rate and its delay, live.
 //!
 //! A switch in this process sends what comes in by one port out by another, behind which the link is; this thread is at both far ends, in memory, and looks at
-//! the clock that the switch has, too. What the rig takes by itself is measured first, with a link that does nothing.
+//! the clock that the switch has, too. What the rig takes by itself is measured first, with a link that does nothing; what the machine did to frames meanwhile is
+//! told apart ([`super::stood`]).
 use super::machine::Machine;
+use super::stood::{Stood, Watch, Watched, after};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::io::Write as _;
@@ -16,8 +18,6 @@ use weir_scenario::LinkSpec;
 use weir_switch::{PortConfig, Spin, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Bps, ByteSize, Clock as _, Instant, Span, SystemClock};
 
-/// How long the switch polls before it sleeps, as in a lab that has a core for each switch.
-const SPIN: Duration = Duration::from_micros(20);
 /// Frames that wait for the link while its rate is measured, at least, and for how long they occupy it: it is not to be idle while this thread, or the switch,
 /// is stopped by others.
 const AHEAD: u64 = 64;
@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// How long each of the three measurements takes
     #[arg(long, default_value = "5s")]
     time: Span,
+    /// How long the switch polls before it sleeps: auto, 0, or a time such as 50us
+    #[arg(long, value_name = "TIME", default_value = "auto")]
+    spin: Spin,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -63,6 +66,10 @@ struct Result {
     rig: Late,
     /// Later than the link's delay and the frame's time at its rate.
     late: Late,
+    /// The same of frames that were not on their way when the machine stopped the switch, or who measures; none if all were.
+    untouched: Option<Late>,
+    /// While `late` was measured.
+    stood: Stood,
     /// Measured over set, less one.
     rate_error: f64,
     /// While that was measured: the longest time for which this thread did not look.
@@ -99,9 +106,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     // Room for all that is sent ahead: nothing is to be lost.
     let buffer = Some(ByteSize(RING * u64::from(args.bytes)));
     let spec = LinkSpec { rate: Some(args.rate), delay: args.delay.0, buffer, ..LinkSpec::default() };
-    let rig = Rig::start(&LinkSpec::default())?.delays(args, Duration::ZERO)?;
-    let late = Rig::start(&spec)?.delays(args, line + args.delay.0)?;
-    let rate = Rig::start(&spec)?.rate(args)?;
+    let (rig, _) = Rig::start(&LinkSpec::default(), args.spin)?.delays(args, Duration::ZERO)?;
+    let times = [line, args.delay.0];
+    let (link, watched) = Rig::start(&spec, args.spin)?.delays(args, line + args.delay.0)?;
+    let rate = Rig::start(&spec, args.spin)?.rate(args)?;
+    let untouched = |frame: &Sent| frame.came.is_none_or(|came| !watched.touch(frame.at, came));
     let result = Result {
         machine,
         release_build: !cfg!(debug_assertions),
@@ -109,8 +118,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         delay_s: args.delay.0.as_secs_f64(),
         bytes: args.bytes,
         gap_s: args.gap.0.as_secs_f64(),
-        rig,
-        late,
+        rig: Late::of(&rig, [Duration::ZERO; 2], |_| true)?,
+        late: Late::of(&link, times, |_| true)?,
+        untouched: Late::of(&link, times, untouched).ok(),
+        stood: watched.sum(),
         rate_error: rate.bps / args.rate.0 as f64 - 1.0,
         longest_stop_us: rate.longest_stop.as_secs_f64() * 1e6,
         starved: rate.starved,
@@ -146,6 +157,8 @@ fn lines(args: &Args, result: &Result) -> String {
     format!("a link of {} and {}, frames of {} bytes\n", args.rate, args.delay, args.bytes)
         + &row("the rig by itself", &result.rig)
         + &row("later than the link", &result.late)
+        + &result.untouched.as_ref().map_or_else(String::new, |late| row("  untouched by stops", late))
+        + &result.stood.line()
         + &format!(
             "{:22}  {:+.4} %   (this thread was stopped for {:.1} us at most, {} times for longer than the link had frames)\n",
             "rate",
@@ -153,6 +166,14 @@ fn lines(args: &Args, result: &Result) -> String {
             result.longest_stop_us,
             result.starved
         )
+}
+
+/// A frame.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    at: Instant,
+    /// None: it has not come.
+    came: Option<Instant>,
 }
 
 /// What a rate came to.
@@ -174,7 +195,7 @@ struct Rig {
 }
 
 impl Rig {
-    fn start(spec: &LinkSpec) -> anyhow::Result<Rig> {
+    fn start(spec: &LinkSpec, spin: Spin) -> anyhow::Result<Rig> {
         let ring = usize::try_from(RING).unwrap_or(usize::MAX);
         let pair = || memory::pair(ring).context("making a memory port");
         let ((near, to), (out, from)) = (pair()?, pair()?);
@@ -185,7 +206,7 @@ impl Rig {
         ];
         let entries = vec!["in_port=1,actions=output:2".to_owned()];
         let switch =
-            Switch::start(SwitchConfig { ports, entries, clock, spin: Spin::For(SPIN), ..SwitchConfig::default() })?;
+            Switch::start(SwitchConfig { ports, entries, clock, spin, notes_stops: true, ..SwitchConfig::default() })?;
         Ok(Rig { clock, switch, pool: FramePool::default(), to, from, batch: Vec::new(), sent: 0 })
     }
 
@@ -198,7 +219,7 @@ impl Rig {
     }
 
     /// Numbers of the frames that have come.
-    fn take(&mut self) -> anyhow::Result<(Instant, Vec<u64>)> {
+    fn take(&mut self) -> anyhow::Result<Vec<u64>> {
         let now = self.clock.now();
         self.from.receive(now, &mut self.pool, &mut self.batch, 64)?;
         let number =
@@ -207,34 +228,40 @@ impl Rig {
         for frame in self.batch.drain(..) {
             self.pool.give(frame);
         }
-        Ok((now, numbers))
+        Ok(numbers)
     }
 
-    /// How much later than `expected` after being sent frames come.
-    fn delays(mut self, args: &Args, expected: Duration) -> anyhow::Result<Late> {
+    /// When frames are sent and come, `expected` later, and what the machine did meanwhile.
+    fn delays(mut self, args: &Args, expected: Duration) -> anyhow::Result<(Vec<Sent>, Watched)> {
         let begin = self.clock.now();
         let (end, mut next) = (begin + args.time.0, begin);
-        let (mut times, mut late) = (Vec::new(), Vec::new());
+        let (mut frames, mut came) = (Vec::<Sent>::new(), 0);
+        let mut watch = Watch::start(begin);
         loop {
             let now = self.clock.now();
+            watch.look(now);
             if now >= next && now < end {
-                times.push(now);
+                frames.push(Sent { at: now, came: None });
                 self.send(now, args.bytes)?;
+                watch.sent(now, self.clock.now());
                 next += args.gap.0;
             }
-            let (now, numbers) = self.take()?;
+            let numbers = self.take()?;
+            let now = self.clock.now();
+            watch.look(now);
             for number in numbers {
-                let sent =
-                    usize::try_from(number).ok().and_then(|number| times.get(number)).context("a frame of nobody")?;
-                let due = *sent + expected;
-                late.push(if now >= due { now.since(due).as_secs_f64() } else { -due.since(now).as_secs_f64() });
+                watch.worked();
+                let frame = usize::try_from(number).ok().and_then(|number| frames.get_mut(number));
+                frame.context("a frame of nobody")?.came = Some(now);
+                came += 1;
             }
-            if now >= end && (late.len() as u64 == self.sent || now >= end + expected + GRACE) {
+            if now >= end && (came == self.sent || now >= end + expected + GRACE) {
                 break;
             }
         }
+        let watched = watch.end(self.clock.now(), &self.switch)?;
         self.switch.stop();
-        Late::of(late, self.sent)
+        Ok((frames, watched))
     }
 
     /// Bits per second that come out of the link while it is never idle.
@@ -252,7 +279,8 @@ impl Rig {
             while self.sent < came + ahead {
                 self.send(now, args.bytes)?;
             }
-            let (now, numbers) = self.take()?;
+            let now = self.clock.now();
+            let numbers = self.take()?;
             if !numbers.is_empty() {
                 last = now;
                 came += numbers.len() as u64;
@@ -272,7 +300,16 @@ impl Rig {
 }
 
 impl Late {
-    fn of(mut seconds: Vec<f64>, sent: u64) -> anyhow::Result<Late> {
+    /// How much later than due those of the frames came that count. A frame takes its time at the rate, after those before it, and then the delay.
+    fn of(frames: &[Sent], [line, delay]: [Duration; 2], counts: impl Fn(&Sent) -> bool) -> anyhow::Result<Late> {
+        let (mut free, mut sent, mut seconds) = (Instant::ZERO, 0, Vec::new());
+        for frame in frames {
+            free = free.max(frame.at) + line;
+            if counts(frame) {
+                sent += 1;
+                seconds.extend(frame.came.map(|came| after(came, free + delay)));
+            }
+        }
         ensure!(!seconds.is_empty(), "found none of {sent} frames behind the link");
         seconds.sort_by(f64::total_cmp);
         let at = |share: usize| seconds[(seconds.len() - 1) * share / 100] * 1e6;

@@ -7,6 +7,7 @@ mod links;
 mod machine;
 mod predict;
 mod simulate;
+mod stood;
 mod tenants;
 mod threads;
 mod timing;

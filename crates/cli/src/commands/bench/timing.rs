@@ -1,6 +1,7 @@
 //! `weir bench timing`: how exactly a switch with a profile keeps its times, seen from outside: packets through a data path that takes the same time for
-//! each.
+//! each. What the machine did to them meanwhile is told apart ([`super::stood`]).
 use super::machine::Machine;
+use super::stood::{Stood, Watch, Watched, after};
 use anyhow::ensure;
 use serde::Serialize;
 use std::io::Write as _;
@@ -12,7 +13,7 @@ use weir_port::Port as _;
 use weir_port::memory::{self, MemoryPort};
 use weir_profile::Profile;
 use weir_switch::timed::LatenessSnapshot;
-use weir_switch::{PortConfig, ProfileConfig, Switch, SwitchConfig};
+use weir_switch::{PortConfig, ProfileConfig, Spin, Switch, SwitchConfig};
 use weir_units::{Clock as _, Instant, Span, SystemClock};
 
 /// Where a frame says when it was sent.
@@ -31,13 +32,16 @@ pub(crate) struct Args {
     /// How long
     #[arg(long, value_name = "TIME", default_value = "5s")]
     length: Span,
+    /// How long the switch polls before it sleeps: auto, 0, or a time such as 50us
+    #[arg(long, value_name = "TIME", default_value = "auto")]
+    spin: Spin,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 /// Delays of a switch.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Delays {
     packets: u64,
     p50_s: f64,
@@ -55,8 +59,12 @@ struct Result {
     without: Delays,
     /// With it, after the delay is taken off.
     error: Delays,
+    /// Of those, packets that were not on their way when the machine stopped the switch, or who measures.
+    untouched: Delays,
     /// What the switch says.
     lateness: LatenessSnapshot,
+    /// Meanwhile.
+    stood: Stood,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -69,16 +77,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         args.rate
     );
     ensure!(!length.is_zero(), "found a length of 0s, expected more");
-    let (without, _) = measure(None, args.rate, length)?;
-    let (with, lateness) = measure(Some(delay), args.rate, length)?;
+    let without = measure(None, args)?;
+    let with = measure(Some(delay), args)?;
+    let untouched = |passed: &Passed| !with.watched.touch(passed.sent, passed.came);
     let result = Result {
         machine: Machine::look(),
         release_build: !cfg!(debug_assertions),
         delay_s: delay.as_secs_f64(),
         rate: args.rate,
-        without: sum(without, Duration::ZERO)?,
-        error: sum(with, delay)?,
-        lateness: lateness.unwrap_or_default(),
+        without: sum(&without.packets, Duration::ZERO, |_| true)?,
+        error: sum(&with.packets, delay, |_| true)?,
+        untouched: sum(&with.packets, delay, untouched).unwrap_or_default(),
+        lateness: with.lateness.unwrap_or_default(),
+        stood: with.watched.sum(),
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
     // A reader that has gone away misses the report, nothing else.
@@ -86,12 +97,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Delays of packets in order of their length, and what the switch says of its times.
-fn measure(
-    delay: Option<Duration>,
-    rate: u32,
-    length: Duration,
-) -> anyhow::Result<(Vec<Duration>, Option<LatenessSnapshot>)> {
+/// What one switch did.
+struct Measured {
+    packets: Vec<Passed>,
+    /// What it says of its times.
+    lateness: Option<LatenessSnapshot>,
+    watched: Watched,
+}
+
+/// A packet that came through.
+struct Passed {
+    sent: Instant,
+    came: Instant,
+}
+
+fn measure(delay: Option<Duration>, args: &Args) -> anyhow::Result<Measured> {
     let (inside, mut left) = memory::pair(1024)?;
     let (outside, mut right) = memory::pair(1024)?;
     let clock = SystemClock::start();
@@ -99,10 +119,16 @@ fn measure(
         ports: vec![PortConfig::new(PortNo(1), Box::new(inside)), PortConfig::new(PortNo(2), Box::new(outside))],
         entries: vec!["in_port=1,actions=output:2".to_owned()],
         profile: delay.map(profile).transpose()?,
+        spin: args.spin,
+        notes_stops: true,
+        clock,
         ..SwitchConfig::default()
     })?;
-    let delays = pass(&clock, (&mut left, &mut right), rate, length)?;
-    Ok((delays, switch.snapshot()?.timing.map(|timing| timing.lateness)))
+    let mut watch = Watch::start(clock.now());
+    let packets = pass(&clock, (&mut left, &mut right), args, &mut watch)?;
+    let watched = watch.end(clock.now(), &switch)?;
+    let lateness = switch.snapshot()?.timing.map(|timing| timing.lateness);
+    Ok(Measured { packets, lateness, watched })
 }
 
 /// A device whose data path takes that long.
@@ -118,33 +144,37 @@ fn profile(delay: Duration) -> anyhow::Result<ProfileConfig> {
 fn pass(
     clock: &SystemClock,
     (left, right): (&mut MemoryPort, &mut MemoryPort),
-    rate: u32,
-    length: Duration,
-) -> anyhow::Result<Vec<Duration>> {
-    let gap = Duration::from_secs(1) / rate;
+    args: &Args,
+    watch: &mut Watch,
+) -> anyhow::Result<Vec<Passed>> {
+    let gap = Duration::from_secs(1) / args.rate;
     let begin = clock.now();
-    let (mut next, end) = (begin, begin + length);
-    let (mut pool, mut batch, mut delays) = (FramePool::default(), Vec::new(), Vec::new());
-    let mut sent = 0;
+    let (mut next, end) = (begin, begin + args.length.0);
+    let (mut pool, mut batch, mut passed) = (FramePool::default(), Vec::new(), Vec::new());
+    let mut count = 0;
     loop {
         let now = clock.now();
+        watch.look(now);
         if next <= now && next < end {
-            left.transmit(now, &mut pool, &mut vec![stamped(clock.now())])?;
-            (next, sent) = (next + gap, sent + 1);
+            let sent = clock.now();
+            left.transmit(now, &mut pool, &mut vec![stamped(sent)])?;
+            watch.sent(sent, clock.now());
+            (next, count) = (next + gap, count + 1);
         }
         right.receive(now, &mut pool, &mut batch, 32)?;
-        let arrived = clock.now();
+        let came = clock.now();
+        watch.look(came);
         for frame in batch.drain(..) {
-            delays.extend(stamp(&frame).map(|at| arrived.since(at)));
+            watch.worked();
+            passed.extend(stamp(&frame).map(|sent| Passed { sent, came }));
             pool.give(frame);
         }
-        if now >= end && (delays.len() == sent || now >= end + GRACE) {
+        if now >= end && (passed.len() == count || now >= end + GRACE) {
             break;
         }
         std::hint::spin_loop();
     }
-    delays.sort();
-    Ok(delays)
+    Ok(passed)
 }
 
 fn stamped(now: Instant) -> Frame {
@@ -158,13 +188,21 @@ fn stamp(frame: &Frame) -> Option<Instant> {
     Some(Instant::from_nanos(u64::from_be_bytes(bytes.try_into().ok()?)))
 }
 
-fn sum(delays: Vec<Duration>, expected: Duration) -> anyhow::Result<Delays> {
-    let (Some(longest), count) = (delays.last(), delays.len()) else {
-        anyhow::bail!("no packet came through the switch")
-    };
-    let over = |delay: Duration| delay.as_secs_f64() - expected.as_secs_f64();
-    let at = |part: usize| over(delays[(count * part / 100).min(count - 1)]);
-    Ok(Delays { packets: count as u64, p50_s: at(50), p99_s: at(99), max_s: over(*longest) })
+/// How much later than due those of the packets came that count. The data path takes one after the other: after a stop of the machine they wait for each other, as they
+/// would in the device.
+fn sum(packets: &[Passed], service: Duration, counts: impl Fn(&Passed) -> bool) -> anyhow::Result<Delays> {
+    let mut due = Instant::ZERO;
+    let mut late: Vec<f64> = Vec::new();
+    for packet in packets {
+        due = due.max(packet.sent) + service;
+        if counts(packet) {
+            late.push(after(packet.came, due));
+        }
+    }
+    late.sort_by(f64::total_cmp);
+    let (Some(longest), count) = (late.last(), late.len()) else { anyhow::bail!("no packet came through the switch") };
+    let at = |part: usize| late[(count * part / 100).min(count - 1)];
+    Ok(Delays { packets: count as u64, p50_s: at(50), p99_s: at(99), max_s: *longest })
 }
 
 fn lines(result: &Result) -> String {
@@ -181,5 +219,9 @@ fn lines(result: &Result) -> String {
     let says = format!(
         "releases, as the switch says: {p50:.1} us late (p50), {p99:.1} us (p99), {most:.1} us at most, {share:.2} % by more than 20 us\n"
     );
-    line("a switch without profile", &result.without) + &line("beyond the profile's delay", &result.error) + &says
+    line("a switch without profile", &result.without)
+        + &line("beyond the profile's delay", &result.error)
+        + &line("the same, of packets that the machine did not touch", &result.untouched)
+        + &says
+        + &result.stood.line()
 }
