@@ -84,6 +84,8 @@ pub struct Rig {
     clock: StampClock,
     pool: FramePool,
     batch: Vec<Frame>,
+    /// Frames that came to the sink.
+    arrived: Vec<Frame>,
     sender: Option<Sender>,
     sink: Option<Sink>,
     taps: Taps,
@@ -128,7 +130,8 @@ impl Rig {
         });
         let series = config.every.map(|every| Series::new(every, begin + config.warm_up));
         let (pool, batch, taps) = (FramePool::new(4096, 64), Vec::new(), Taps::new(taps, clock));
-        Ok(Rig { config, clock, pool, batch, sender, sink, taps, law, run, others: 0, series })
+        let arrived = Vec::new();
+        Ok(Rig { config, clock, pool, batch, arrived, sender, sink, taps, law, run, others: 0, series })
     }
 
     /// Sends and records until the end, or until `stop` says so. Rows of the time series are given to `row` when they are over.
@@ -199,9 +202,13 @@ impl Rig {
     fn receive(&mut self) -> Result<bool, GeneratorError> {
         let mut came = false;
         if let Some(sink) = &mut self.sink {
-            sink.port.receive(self.clock.now(), &mut self.pool, &mut self.batch, BURST)?;
-            let now = self.clock.now();
-            for frame in self.batch.drain(..) {
+            sink.port.receive(self.clock.now(), &mut self.pool, &mut self.arrived, BURST)?;
+        }
+        let now = self.clock.now();
+        // Whatever has come passed the taps before: they are to say so before it counts as ended.
+        came |= self.taps.receive(self.run, &mut self.pool, &mut self.batch)?;
+        if let Some(sink) = &mut self.sink {
+            for frame in self.arrived.drain(..) {
                 came = true;
                 let at = if sink.is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
                 let now_ns = self.clock.stamp(at);
@@ -221,7 +228,7 @@ impl Rig {
                 self.pool.give(frame);
             }
         }
-        Ok(self.taps.receive(self.run, &mut self.pool, &mut self.batch)? || came)
+        Ok(came)
     }
 
     /// Sleeps if there is time to, until something comes.

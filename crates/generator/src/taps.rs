@@ -11,6 +11,8 @@ use weir_units::Instant;
 const REACH: usize = 65_535;
 /// Frames taken from a tap at once.
 const BURST: usize = 32;
+/// How often in a row, so that no tap keeps the others waiting.
+const MOST_BURSTS: usize = 64;
 
 /// The taps of a run, and what they saw.
 pub(crate) struct Taps {
@@ -43,7 +45,14 @@ impl Taps {
     ) -> Result<bool, PortError> {
         let mut came = false;
         for (at, (port, is_stamped)) in self.ports.iter_mut().enumerate() {
-            port.receive(self.clock.now(), pool, batch, BURST)?;
+            // All that there is: what comes to its end later in this round is to have been seen.
+            for _ in 0..MOST_BURSTS {
+                let before = batch.len();
+                port.receive(self.clock.now(), pool, batch, BURST)?;
+                if batch.len() < before + BURST {
+                    break;
+                }
+            }
             let now = self.clock.now();
             for frame in batch.drain(..) {
                 came = true;
