@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn long_times_between_looks_are_stops() {
         let mut stops = Stops::default();
-        [0, 5, 10, 110, 115].map(|at| stops.look(us(at), LEAST));
+        [0, 5, 10, 110, 115].into_iter().for_each(|at| stops.look(us(at), LEAST));
         stops.look_away();
-        [900, 919, 939].map(|at| stops.look(us(at), LEAST));
+        [900, 919, 939].into_iter().for_each(|at| stops.look(us(at), LEAST));
         let expected = StopSum { count: 2, time: Duration::from_micros(120), longest: Duration::from_micros(100) };
         assert_eq!(stops.sum(), expected);
         let touched = [(0, 10), (0, 11), (109, 200), (110, 919), (111, 920), (50, 60)];
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn stops_that_overlap_are_kept_in_order() {
         let mut stops = Stops::default();
-        [(10, 50), (20, 40), (30, 70), (90, 95)].map(|(from, until)| stops.note(us(from), us(until)));
+        [(10, 50), (20, 40), (30, 70), (90, 95)].into_iter().for_each(|(from, until)| stops.note(us(from), us(until)));
         assert_eq!(stops.kept, [(us(10), us(50)), (us(50), us(70)), (us(90), us(95))]);
         assert_eq!(stops.sum().count, 4);
     }

@@ -83,7 +83,7 @@ mod tests {
     fn what_others_took_is_told_from_what_it_did() {
         let mut engine = Stopped::default();
         let touched = |engine: &Stopped, from, until| engine.stops.touch(us(from), us(until));
-        [0, 2, 50].map(|at| engine.begins(us(at)));
+        [0, 2, 50].into_iter().for_each(|at| engine.begins(us(at)));
         assert!(touched(&engine, 10, 11), "nothing to do, and 48 us between two looks");
         engine.worked();
         engine.begins(us(400));

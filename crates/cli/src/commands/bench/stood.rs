@@ -126,7 +126,7 @@ mod tests {
     fn packets_under_way_during_a_stop_are_touched() {
         let us = |us: u64| Instant::from_nanos(us * 1000);
         let mut watch = Watch::start(us(0));
-        [0, 10, 500].map(|at| watch.look(us(at)));
+        [0, 10, 500].into_iter().for_each(|at| watch.look(us(at)));
         watch.sent(us(500), us(510));
         watch.look(us(700));
         watch.sent(us(700), us(900));
