@@ -1,5 +1,6 @@
 //! A profile's laws as charts.
 use crate::{LevelForwarding, MatchKind, Profile};
+use weir_model::{Distribution, Law};
 use weir_model::switch::costs::{Adding, Changing, add_s, modify_s};
 use weir_model::switch::device::SwitchModel;
 use weir_model::switch::forward::{At, BASE};
@@ -11,12 +12,15 @@ const ENTRIES: u64 = 8_000;
 /// Points of a line.
 const POINTS: u32 = 60;
 
-/// Charts of what a profile says: changes over existing entries and over batches, packets over lengths and times between them. None if it has no tables.
+/// Charts of what a profile says: changes over existing entries and over batches, when they take effect, packets over lengths and times between them. None if it has no tables.
 pub fn figures(profile: &Profile) -> Vec<Figure> {
     let Some(tables) = &profile.tables else { return Vec::new() };
     let mut charts = vec![over_entries(profile, tables)];
     if tables.batching.most > 1 {
         charts.push(over_batches(profile, tables));
+    }
+    if let Some(law) = profile.effect.as_ref().and_then(|effect| effect.law.as_ref()) {
+        charts.push(effect(profile, law));
     }
     if profile.forwarding.iter().any(Option::is_some) {
         charts.push(over_bytes(profile));
@@ -103,6 +107,15 @@ fn forward(profile: &Profile, mut point: impl FnMut(&LevelForwarding, MatchKind,
         }
     }
     series
+}
+
+fn effect(profile: &Profile, law: &Law) -> Chart {
+    let share = |step: u32| (f64::from(step) + 0.5) / f64::from(POINTS);
+    let curve = Distribution::law(law).curve((0..POINTS).map(share));
+    let points = curve.into_iter().map(|(share, s)| Point::new(s * 1e3, share)).collect();
+    let series = vec![Series::looking("bursts", Look::Curve, points)];
+    let title = "until packets meet what commands changed";
+    Chart { y: Axis::linear("share"), ..chart(profile, "effect", title, Axis::linear("ms after the last command"), "", series) }
 }
 
 fn over_bytes(profile: &Profile) -> Chart {

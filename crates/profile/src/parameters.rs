@@ -154,6 +154,7 @@ impl List<'_> {
         if !profile.barrier.waits {
             self.add("barrier.waits".to_owned(), "", Value::Text("false".to_owned()));
         }
+        self.service("effect", profile.effect.as_ref());
         let Some(tables) = &profile.tables else { return };
         if tables.batching.most > 1 {
             self.seconds("batching.timeout".to_owned(), tables.batching.timeout_s);

@@ -74,6 +74,8 @@ pub struct Profile {
     pub forwarding: Vec<Option<LevelForwarding>>,
     /// How barriers are answered.
     pub barrier: Barrier,
+    /// How long it takes from when commands were carried out until packets meet what they changed, for all together; none: no time.
+    pub effect: Option<ServiceTime>,
     /// Service times, as formulas and stations read them; none: no time.
     pub timing: Option<SwitchTiming>,
     /// What parameters' values rest on, by key.
@@ -143,6 +145,7 @@ impl Profile {
             levels: Vec::new(),
             forwarding: Vec::new(),
             barrier: Barrier { waits: true, lag: None },
+            effect: None,
             timing: Some(timing),
             evidence: BTreeMap::new(),
         }

@@ -20,6 +20,7 @@ impl Profile {
         if let Some(lag) = &mut slow.barrier.lag {
             *lag = lag.slowed(factor)?;
         }
+        slow.effect = slow.effect.map(|effect| effect.slowed(factor)).transpose()?;
         slow.timing = slow.timing.map(|timing| timing.slowed(factor)).transpose()?;
         Ok(slow)
     }

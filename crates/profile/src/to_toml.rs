@@ -111,13 +111,15 @@ impl Writer<'_> {
             let value = self.with("policy", list(tables.policy.0.iter().map(rank)), false);
             self.line("policy", &value);
         }
+        // A key of the file itself: it comes before all tables.
+        self.service("effect", "effect", profile.effect.as_ref());
         let barrier = &profile.barrier;
         if !barrier.waits || barrier.lag.is_some() {
             self.text.push_str("\n[barrier]\n");
             let waits = self.with("barrier.waits", barrier.waits.to_string(), false);
             // Evidence belongs to parameters, which waiting is not when it is as usual.
             self.line("waits", if barrier.waits { "true" } else { &waits });
-            self.service("barrier", "lag", barrier.lag.as_ref());
+            self.service("barrier.lag", "lag", barrier.lag.as_ref());
         }
     }
 
@@ -216,13 +218,13 @@ impl Writer<'_> {
 
 /// Service times.
 impl Writer<'_> {
-    fn service(&mut self, table: &str, key: &str, service: Option<&ServiceTime>) {
+    fn service(&mut self, full: &str, key: &str, service: Option<&ServiceTime>) {
         let Some(service) = service else { return };
         let mut parts = law(service.law.as_ref());
         if service.per_byte_s > 0.0 {
             parts.push(format!("per_byte = {}", time(service.per_byte_s)));
         }
-        if let Some(evidence) = self.profile.evidence.get(&format!("{table}.{key}")) {
+        if let Some(evidence) = self.profile.evidence.get(full) {
             parts.extend(keys(evidence, true));
         }
         self.line(key, &format!("{{ {} }}", parts.join(", ")));
@@ -233,7 +235,7 @@ impl Writer<'_> {
         self.text.push_str("\n[timing]\n");
         let empty = self.text.len();
         if self.profile.forwarding.first().is_none_or(Option::is_none) {
-            self.service("timing", "data", timing.data.as_ref());
+            self.service("timing.data", "data", timing.data.as_ref());
         }
         self.packets("data_buffer", timing.data_buffer);
         self.control(&timing.control);
@@ -263,8 +265,8 @@ impl Writer<'_> {
     fn control(&mut self, control: &ControlPath) {
         match control {
             ControlPath::Agents { packet_in, packet_out, shared, buffer } => {
-                self.service("timing", "packet_in", packet_in.as_ref());
-                self.service("timing", "packet_out", packet_out.as_ref());
+                self.service("timing.packet_in", "packet_in", packet_in.as_ref());
+                self.service("timing.packet_out", "packet_out", packet_out.as_ref());
                 if *shared {
                     let value = self.with("timing.agents", quoted("shared"), false);
                     self.line("agents", &value);

@@ -59,6 +59,38 @@ fn a_profile_has_values_and_what_they_rest_on() {
 }
 
 #[test]
+fn changes_have_a_time_until_they_take_effect() {
+    let law = "effect = { law = \"gamma\", mean = \"4ms\", scv = 0.5, interval = [\"3.9ms\", \"4.1ms\"], r2 = 0.4, samples = 90 }";
+    let with = |effect: &str| parse(&format!("{effect}\n{MEASURED}"));
+    let profile = with(law).unwrap();
+    assert!(profile.effect.as_ref().is_some_and(|time| (time.mean_s(0.0) - 4e-3).abs() < 1e-12));
+    let again = parse(&profile.to_toml()).unwrap();
+    assert_eq!((&again.effect, &again.evidence["effect"]), (&profile.effect, &profile.evidence["effect"]));
+    assert_eq!(again.evidence["effect"].samples, Some(90));
+    let shown = profile.parameters().into_iter().find(|one| one.key == "effect").unwrap();
+    assert_eq!((shown.shown(), shown.unit), ("gamma 4ms, scv 0.5000".to_owned(), "s"));
+    let found = differences(&parse(MEASURED).unwrap(), &profile);
+    assert_eq!(found.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["effect"]);
+    let found = differences(&profile, &with(&law.replace("4ms\", scv", "4.04ms\", scv")).unwrap());
+    assert!((found[0].relative.unwrap() - 0.01).abs() < 1e-9 && found[0].overlap == Some(true), "{found:?}");
+    assert!((profile.slowed(3.0).unwrap().effect.unwrap().mean_s(0.0) - 12e-3).abs() < 1e-12);
+    assert_eq!(figures(&profile).len(), 5, "one chart more");
+    assert_eq!(with("effect = \"0s\"").unwrap().effect, None, "no time is none");
+    for (effect, said) in [
+        ("effect = { law = \"constant\", mean = \"1ms\", per_byte = \"1ns\" }", "p.toml:1: effect: found per_byte"),
+        ("effect = \"-1ms\"", "p.toml:1: "),
+        ("effect = { law = \"constant\", mean = \"1ms\", interval = [\"2ms\", \"3ms\"] }", "effect: found 1ms and the interval"),
+    ] {
+        let error = with(effect).unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    let alone = "name = \"p\"\ndevice = \"d\"\norigin = \"assumed\"\nsource = \"s\"\neffect = \"1ms\"\n";
+    assert!(parse(alone).unwrap().takes_time());
+    let native = parse(&alone.replace("assumed", "native")).unwrap_err();
+    assert!(native.contains("and effect"), "{native}");
+}
+
+#[test]
 fn deleting_has_a_time_of_its_own_and_fits_say_how_far_they_are_off() {
     let write = "write = { value = \"1ms\", r2 = 0.0, residual = 0.04, samples = 9 }\ndelete = \"2ms\"";
     let profile = parse(&MEASURED.replacen("write = \"1ms\"", write, 1)).unwrap();

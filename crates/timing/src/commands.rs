@@ -1,4 +1,5 @@
 //! The queue of commands: gathered in batches, carried out one after the other, each as long as it takes; and barriers between them.
+use crate::effect::{Done, Effect};
 use crate::record::{Record, WorkKind};
 use crate::server::Drawn;
 use crate::tables::Charge;
@@ -65,6 +66,16 @@ struct Current<T> {
     item: T,
     record: Record,
     member: Option<usize>,
+    work: Work,
+}
+
+/// What the queue is told of a command whose turn has come.
+pub(crate) struct Charged {
+    pub(crate) kind: WorkKind,
+    /// Changes of the tables that it is.
+    pub(crate) writes: u32,
+    pub(crate) charge: Charge,
+    pub(crate) work: Work,
 }
 
 #[derive(Debug)]
@@ -89,7 +100,12 @@ pub(crate) struct Commands<T> {
     /// When the last one was done.
     free: Instant,
     came: u64,
+    /// Those that barriers need not wait for any more, and since when.
     done: u64,
+    counted: Instant,
+    effect: Effect<T>,
+    /// Those on their way to packets that may yet be refused.
+    unsure: u64,
     barriers: VecDeque<Barrier<T>>,
     /// When the first barrier is answered, once that is known.
     answer: Option<Instant>,
@@ -101,13 +117,15 @@ pub(crate) struct Commands<T> {
 
 /// What the queue of commands has for who looks.
 pub(crate) enum Step<T> {
-    /// A command is done.
+    /// A command is done, and packets meet what it changed.
     Done {
         item: T,
         record: Record,
         /// Of a bundle that finds all levels full: the message that does.
         member: Option<usize>,
     },
+    /// A command is done, and packets do not meet yet what it changed.
+    Unseen,
     /// A barrier is to be answered.
     Answer { item: T, due: Instant },
     /// A command was begun: it holds the data path from then on.
@@ -119,7 +137,7 @@ pub(crate) enum Step<T> {
 }
 
 impl<T> Commands<T> {
-    pub(crate) fn new(batching: Batching, waits: bool, lag: Drawn) -> Commands<T> {
+    pub(crate) fn new(batching: Batching, waits: bool, lag: Drawn, effect: Effect<T>) -> Commands<T> {
         Commands {
             batching,
             gathering: Vec::new(),
@@ -130,6 +148,9 @@ impl<T> Commands<T> {
             free: Instant::ZERO,
             came: 0,
             done: 0,
+            counted: Instant::ZERO,
+            effect,
+            unsure: 0,
             barriers: VecDeque::new(),
             answer: None,
             answered: Instant::ZERO,
@@ -139,17 +160,27 @@ impl<T> Commands<T> {
     }
 
     pub(crate) fn has_room(&self) -> bool {
-        self.waiting + self.barriers.len() < MAX_COMMANDS
+        self.waiting().0 + self.barriers.len() < MAX_COMMANDS
     }
 
     /// Whether any command or barrier is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting == 0 && self.current.is_none() && self.barriers.is_empty()
+        self.waiting() == (0, 0)
     }
 
     /// Commands and barriers that wait.
     pub(crate) fn waiting(&self) -> (usize, usize) {
-        (self.waiting + usize::from(self.current.is_some()), self.barriers.len())
+        (self.waiting + usize::from(self.current.is_some()) + self.unseen().len(), self.barriers.len())
+    }
+
+    /// Commands that were carried out, and that packets do not meet yet.
+    pub(crate) fn unseen(&self) -> &VecDeque<Done<T>> {
+        self.effect.waiting()
+    }
+
+    /// Whether packets meet later what commands changed than when they were carried out.
+    pub(crate) fn has_effect(&self) -> bool {
+        self.effect.takes_time()
     }
 
     pub(crate) fn command(&mut self, now: Instant, item: T) {
@@ -198,31 +229,36 @@ impl<T> Commands<T> {
             (None, Some((whole, ..))) => (*whole).max(self.free),
             (None, None) => Instant::FAR,
         };
-        next.min(self.closes()).min(self.answer.unwrap_or(Instant::FAR))
+        next.min(self.closes()).min(self.answer.unwrap_or(Instant::FAR)).min(self.effect.due())
     }
 
-    /// The next thing that is due. `charge` says what a command is and takes, and how many changes it is, when its turn comes: all
-    /// before it have been carried out.
+    /// The next thing that is due. `charge` says what a command is and takes when its turn comes: all
+    /// before it have been carried out, and packets meet them but for those it is given.
     pub(crate) fn step(
         &mut self,
         now: Instant,
-        charge: &mut dyn FnMut(&T, Batch) -> (WorkKind, u32, Charge),
+        charge: &mut dyn FnMut(&T, Batch, &VecDeque<Done<T>>) -> Charged,
     ) -> Option<Step<T>> {
         self.close(now);
-        if self
-            .answer
-            .is_some_and(|answer| answer <= now && self.current.as_ref().is_none_or(|c| answer <= c.record.ended))
+        let ends = self.current.as_ref().map_or(Instant::FAR, |current| current.record.ended);
+        if self.effect.due() <= self.answer.unwrap_or(Instant::FAR).min(ends)
+            && let Some(Done { item, record, holds, .. }) = self.effect.take(now)
         {
+            if holds > 0 {
+                (self.unsure, self.done) = (self.unsure - 1, self.done + holds);
+                self.counted = self.counted.max(record.shown);
+                self.look_at_barrier();
+            }
+            return Some(Step::Done { item, record, member: None });
+        }
+        if self.answer.is_some_and(|answer| answer <= now.min(ends)) {
             let due = self.answer.take()?;
             let barrier = self.barriers.pop_front()?;
             self.look_at_barrier();
             return Some(Step::Answer { item: barrier.item, due });
         }
-        if let Some(Current { item, record, member }) = self.current.take_if(|current| current.record.ended <= now) {
-            self.free = record.ended;
-            self.done += 1;
-            self.look_at_barrier();
-            return Some(Step::Done { item, record, member });
+        if let Some(current) = self.current.take_if(|current| current.record.ended <= now) {
+            return Some(self.end(current));
         }
         if self.current.is_some() {
             return None;
@@ -239,19 +275,52 @@ impl<T> Commands<T> {
         }
         let Waiting { item, came } = first?;
         self.waiting -= 1;
-        let (kind, writes, Charge { duration_s, moved, full, member }) =
-            charge(&item, Batch { commands: together, most: self.batching.most });
+        let batch = Batch { commands: together, most: self.batching.most };
+        let Charged { kind, writes, charge, work } = charge(&item, batch, self.effect.waiting());
+        let Charge { duration_s, moved, full, member } = charge;
         let ended = began + Duration::try_from_secs_f64(duration_s).unwrap_or(Duration::ZERO);
-        let record = Record { kind, came, began, ended, batch: together, moved, full };
-        self.current = Some(Current { item, record, member });
+        let record = Record { kind, came, began, ended, shown: ended, batch: together, moved, full };
+        self.current = Some(Current { item, record, member, work });
         Some(Step::Begun { at: began, writes })
+    }
+
+    /// A command is done. One that is refused changes nothing; others are on their way to packets, in their order.
+    fn end(&mut self, current: Current<T>) -> Step<T> {
+        let Current { item, record, member, work } = current;
+        self.free = record.ended;
+        let is_refused = record.full || member.is_some();
+        let is_alone = record.kind == WorkKind::Nothing && self.unseen().is_empty();
+        let is_unseen = self.effect.takes_time() && !is_refused && !is_alone;
+        let is_unsure = is_unseen && record.kind == WorkKind::Nothing;
+        let is_held = is_unsure || (self.unsure > 0 && self.effect.hold());
+        if !is_held {
+            self.done += 1;
+            self.counted = self.counted.max(record.ended);
+        }
+        self.unsure += u64::from(is_unsure);
+        let step = if is_unseen {
+            self.effect.done(Done { item, record, work, holds: u64::from(is_unsure) });
+            Step::Unseen
+        } else {
+            Step::Done { item, record, member }
+        };
+        self.effect.look(self.free, self.batch_is_over(self.free));
+        self.look_at_barrier();
+        step
+    }
+
+    /// Whether nothing is to be carried out at once: the end of a batch, or of commands that are carried out one by one.
+    fn batch_is_over(&self, now: Instant) -> bool {
+        let next = self.whole.front();
+        let is_within = |(_, together, left): &(Instant, u32, VecDeque<Waiting<T>>)| left.len() < *together as usize;
+        next.is_none_or(|next| next.0 > now || (self.batching.most > 1 && !is_within(next)))
     }
 
     /// Works out when the first barrier is answered, if the commands before it are done.
     fn look_at_barrier(&mut self) {
         let Some(barrier) = self.barriers.front() else { return };
         if self.answer.is_none() && barrier.after <= self.done {
-            let from = if barrier.after == 0 { barrier.came } else { barrier.came.max(self.free) };
+            let from = if barrier.after == 0 { barrier.came } else { barrier.came.max(self.counted) };
             let lag = self.lag.draw_ns(0);
             let answer = from + Duration::try_from_secs_f64(lag / 1e9).unwrap_or(Duration::ZERO);
             // Barriers do not overtake each other.

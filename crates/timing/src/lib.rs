@@ -3,6 +3,7 @@
 //!
 //! What waits is of any type `T`: frames and messages live, their lengths in virtual time.
 mod commands;
+mod effect;
 mod error;
 mod gate;
 mod lane;

@@ -5,7 +5,7 @@ use weir_units::Instant;
 pub const MAX_RECORDS: usize = 1 << 16;
 
 /// The first line of a file of records.
-pub const CSV_HEAD: &str = "kind,came_s,start_s,delay_s,batch,moved,full";
+pub const CSV_HEAD: &str = "kind,came_s,start_s,delay_s,batch,moved,full,effect_s";
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Record {
     pub began: Instant,
     /// When it was done.
     pub ended: Instant,
+    /// From when on packets met what it changed: when it was done, but for devices whose changes take effect later.
+    pub shown: Instant,
     /// Commands of its batch.
     pub batch: u32,
     /// Entries that moved down a level for it.
@@ -42,9 +44,10 @@ pub struct Record {
 }
 
 impl Record {
-    /// As a line of a file; see [`CSV_HEAD`]. `delay_s` is from when it came until it was done.
+    /// As a line of a file; see [`CSV_HEAD`]. `delay_s` is from when it came until it was done, `effect_s` from then until packets
+    /// met what it changed.
     pub fn csv(&self) -> String {
-        let Record { kind, came, began, ended, batch, moved, full } = self;
+        let Record { kind, came, began, ended, shown, batch, moved, full } = self;
         let kind = match kind {
             WorkKind::Add => "add",
             WorkKind::Modify => "modify",
@@ -54,6 +57,7 @@ impl Record {
         };
         let [came_s, start_s] = [came, began].map(|at| at.as_secs_f64());
         let delay_s = ended.since(*came).as_secs_f64();
-        format!("{kind},{came_s:.9},{start_s:.9},{delay_s:.9},{batch},{moved},{full}")
+        let effect_s = shown.since(*ended).as_secs_f64();
+        format!("{kind},{came_s:.9},{start_s:.9},{delay_s:.9},{batch},{moved},{full},{effect_s:.9}")
     }
 }

@@ -123,6 +123,18 @@ impl Tables {
         Ok(sum)
     }
 
+    /// What a command does that is on its way, when entries have no names yet: as if it had been done. `name` is one that no entry has, and counts down.
+    pub(crate) fn foresee(&mut self, work: &Work, name: &mut u64) {
+        let members = match work {
+            Work::Bundle { members, .. } => members.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for member in members {
+            self.carry_out(member, *name);
+            *name -= 1;
+        }
+    }
+
     /// What a command does; what it adds has this name.
     fn carry_out(&mut self, work: &Work, name: u64) {
         match work {

@@ -322,7 +322,7 @@ fn records_are_lines() {
     stage.command(us(0), ());
     run(&mut stage, &mut |()| Work::Add { priority: 9 });
     let record = stage.take_records().remove(0);
-    assert_eq!(record.csv(), "add,0.000000000,0.001000000,0.001100000,1,0,false");
+    assert_eq!(record.csv(), "add,0.000000000,0.001000000,0.001100000,1,0,false,0.000000000");
     assert_eq!(weir_timing::CSV_HEAD.split(',').count(), record.csv().split(',').count());
 }
 
@@ -338,4 +338,110 @@ fn taking_entries_out_takes_its_own_time() {
     assert!((deleted - (30.0 + 7.0 + 5.0 * 100.0 + 2.0 * 3.0)).abs() < 1e-6, "{deleted}");
     let modified = us(Work::Modify { entries: all() });
     assert!((modified - (30.0 + 7.0 + 5.0 * 100.0 + 2.0 * 20.0 + 5.0 * 2.0)).abs() < 1e-6, "{modified}");
+}
+
+/// Carries out what is released like a switch does; what became of all, with the times.
+fn carried_out(stage: &mut Stage<Work>) -> Vec<(Part, u64)> {
+    let (mut all, mut named) = (Vec::new(), 100);
+    while stage.due() != Instant::FAR {
+        let now = stage.due();
+        while let Some(Released { part, due, item }) = stage.release(now, &mut Work::clone) {
+            all.push((part, due.as_nanos() / 1000));
+            if let (Part::Command, Work::Add { priority }) = (part, item) {
+                named += 1;
+                stage.tables().unwrap().added(named, priority);
+            }
+        }
+    }
+    all
+}
+
+fn with_effect(law: &str) -> String {
+    format!("effect = {law}\n{TWO_LEVELS}").replace("batching = { timeout = \"1ms\", most = 4 }\n", "")
+}
+
+#[test]
+fn what_a_burst_changed_takes_effect_together() {
+    let mut stage: Stage<Work> = stage(&with_effect("\"5ms\""));
+    (0..3).for_each(|_| stage.command(us(0), Work::Modify { entries: vec![] }));
+    stage.barrier(us(0), Work::Nothing);
+    assert_eq!(stage.due(), us(0));
+    let all = carried_out(&mut stage);
+    // 37 us to look for nothing in both levels.
+    assert_eq!(all, [(Part::Barrier, 111), (Part::Command, 5111), (Part::Command, 5111), (Part::Command, 5111)]);
+    let records = stage.take_records();
+    assert_eq!(records.iter().map(|one| one.ended).collect::<Vec<_>>(), [us(37), us(74), us(111)]);
+    assert!(records.iter().all(|one| one.shown == us(5111)));
+    assert!(records[1].csv().ends_with(",0.000037000,0.000074000,1,0,false,0.005037000"), "{}", records[1].csv());
+    assert!(stage.is_idle());
+}
+
+#[test]
+fn a_round_shows_what_was_done_before_it_began() {
+    let mut stage: Stage<Work> = stage(&with_effect("{ law = \"lattice\", values = [\"5ms\", \"1ms\"], probs = [1, 1] }"));
+    let mut came = Vec::new();
+    for at in 0..60 {
+        came.push(us(1000 * at));
+        while stage.release(us(1000 * at), &mut Work::clone).is_some() {}
+        stage.command(us(1000 * at), Work::Modify { entries: vec![] });
+    }
+    carried_out(&mut stage);
+    let records = stage.take_records();
+    assert_eq!(records.len(), 60);
+    assert!(records.is_sorted_by_key(|one| one.shown), "in their order");
+    let took: Vec<u64> = records.iter().map(|one| one.shown.since(one.ended).as_micros() as u64).collect();
+    assert!(took.iter().all(|us| *us <= 5000 && *us >= 1000 && us % 1000 == 0), "{took:?}");
+    let sooner = records.windows(2).filter(|two| two[0].shown == two[1].shown).count();
+    assert!(sooner > 10 && took.contains(&1000), "one that is quick shows those before it: {took:?}");
+}
+
+#[test]
+fn a_switch_that_is_never_done_shows_changes_all_the_same() {
+    let mut stage: Stage<Work> = stage(&with_effect("\"2ms\""));
+    (0..1000).for_each(|_| stage.command(us(0), Work::Modify { entries: vec![] }));
+    carried_out(&mut stage);
+    let longest = stage.take_records().iter().map(|one| one.shown.since(one.ended)).max();
+    assert!(longest.is_some_and(|longest| longest.as_micros() <= 4040), "{longest:?}");
+}
+
+#[test]
+fn changes_on_their_way_take_their_place() {
+    let mut stage: Stage<Work> = stage(&with_effect("\"5ms\""));
+    (0..16).for_each(|_| stage.command(us(0), Work::Add { priority: 600 }));
+    stage.barrier(us(0), Work::Nothing);
+    let all = carried_out(&mut stage);
+    let of = |part: Part| all.iter().filter(|one| one.0 == part).count();
+    assert_eq!((of(Part::Command), of(Part::Refused)), (14, 2), "as many as there is room for");
+    let at = |part: Part| all.iter().find(|one| one.0 == part).unwrap().1;
+    assert!(at(Part::Refused) <= at(Part::Barrier) && at(Part::Barrier) + 4900 < at(Part::Command), "{all:?}");
+    assert_eq!(stage.tables().unwrap().occupancy(), [5, 9]);
+    assert_eq!(stage.tables().unwrap().beyond(), 0);
+    // The same costs as without: each finds those before it.
+    let mut without = Stage::new(&profile(&with_effect("\"0s\"")), 7).unwrap().unwrap();
+    (0..16).for_each(|_| without.command(us(0), Work::Add { priority: 600 }));
+    carried_out(&mut without);
+    let ended = |stage: &mut Stage<Work>| stage.take_records().iter().map(|one| one.ended).max();
+    assert_eq!(ended(&mut stage), ended(&mut without));
+}
+
+#[test]
+fn barriers_wait_for_what_may_yet_be_refused() {
+    let mut stage: Stage<Work> = stage(&with_effect("\"5ms\""));
+    stage.command(us(0), Work::Nothing);
+    let first = stage.release(us(0), &mut Work::clone).or_else(|| stage.release(us(0), &mut Work::clone));
+    assert!(first.is_some_and(|one| one.part == Part::Command), "nothing is on its way: at once");
+    for work in [Work::Modify { entries: vec![] }, Work::Nothing, Work::Modify { entries: vec![] }] {
+        stage.command(us(10), work);
+    }
+    stage.barrier(us(10), Work::Nothing);
+    let parts: Vec<Part> = carried_out(&mut stage).into_iter().map(|one| one.0).collect();
+    assert_eq!(parts.iter().position(|part| *part == Part::Barrier), Some(3), "its error comes before: {parts:?}");
+}
+
+#[test]
+fn batches_take_effect_one_by_one() {
+    let mut stage: Stage<Work> = stage(&format!("effect = \"3ms\"\n{TWO_LEVELS}"));
+    (0..8).for_each(|_| stage.command(us(0), Work::Modify { entries: vec![] }));
+    let times: Vec<u64> = carried_out(&mut stage).into_iter().map(|one| one.1).collect();
+    assert_eq!(times, [3148, 3148, 3148, 3148, 3296, 3296, 3296, 3296]);
 }

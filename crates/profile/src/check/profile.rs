@@ -4,7 +4,7 @@ use super::reader::{Checked, Problem, Reader};
 use super::timing;
 use crate::evidence::Found;
 use crate::timing::{ControlPath, Returns, ServiceTime, SwitchTiming};
-use crate::written::Document;
+use crate::written::{self, Document};
 use crate::{Barrier, LevelForwarding, MAX_TEXT, MatchKind, Origin, Profile};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,6 +30,7 @@ pub(crate) fn profile(document: Document, found: Found) -> Checked<Profile> {
     let mut made = Profile {
         timing: service_times(&document, forwarding.first().and_then(Option::as_ref))?,
         barrier: barrier(&document)?,
+        effect: effect(&document)?,
         name: document.name.as_ref().clone(),
         device: document.device.into_inner(),
         origin,
@@ -42,10 +43,11 @@ pub(crate) fn profile(document: Document, found: Found) -> Checked<Profile> {
         forwarding,
         evidence: Default::default(),
     };
-    let nothing = made.tables.is_none() && made.timing.is_none() && made.barrier == Barrier { waits: true, lag: None };
+    let changes_at_once = made.barrier == Barrier { waits: true, lag: None } && made.effect.is_none();
+    let nothing = made.tables.is_none() && made.timing.is_none() && changes_at_once;
     match (nothing, origin) {
         (false, Origin::Native) => {
-            let problem = "origin: found native with times, expected none of [[level]], [timing] and [barrier]";
+            let problem = "origin: found native with times, expected none of [[level]], [timing], [barrier] and effect";
             return Err(reader.error(&document.origin, problem));
         }
         (true, Origin::Measured | Origin::Literature | Origin::Assumed) => {
@@ -71,11 +73,28 @@ fn check_text(reader: &Reader, text: Option<&Spanned<String>>) -> Checked<()> {
 fn barrier(document: &Document) -> Checked<Barrier> {
     let Some(barrier) = &document.barrier else { return Ok(Barrier { waits: true, lag: None }) };
     let reader = Reader { what: "barrier".to_owned() };
-    let lag = reader.law("lag", barrier.lag.as_ref())?.filter(|lag| *lag != ServiceTime::default());
-    if let (Some(written), Some(_)) = (&barrier.lag, lag.as_ref().filter(|lag| lag.per_byte_s > 0.0)) {
-        return Err(reader.error(written, "lag: found per_byte, expected a time without it: a barrier has no length"));
-    }
+    let lag = without_length(&reader, "lag", barrier.lag.as_ref(), "a barrier has no length")?;
     Ok(Barrier { waits: barrier.waits.unwrap_or(true), lag })
+}
+
+fn effect(document: &Document) -> Checked<Option<ServiceTime>> {
+    let reader = Reader { what: String::new() };
+    without_length(&reader, "effect", document.effect.as_ref(), "it is of changes, whatever their length")
+}
+
+/// A law of times that no bytes count for; none if it takes no time.
+fn without_length(
+    reader: &Reader,
+    key: &str,
+    written: Option<&Spanned<written::Law>>,
+    reason: &str,
+) -> Checked<Option<ServiceTime>> {
+    let time = reader.law(key, written)?.filter(|time| *time != ServiceTime::default());
+    if let (Some(written), Some(_)) = (written, time.as_ref().filter(|time| time.per_byte_s > 0.0)) {
+        let problem = format!("{key}: found per_byte, expected a time without it: {reason}");
+        return Err(reader.error(written, &problem));
+    }
+    Ok(time)
 }
 
 /// Service times as they are written; the data path's are those of the first table's packets if nothing else is said.

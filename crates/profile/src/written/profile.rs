@@ -20,6 +20,7 @@ pub(crate) struct Document {
     pub(crate) batching: Option<Batching>,
     pub(crate) policy: Option<Spanned<Vec<Rank>>>,
     pub(crate) barrier: Option<Barrier>,
+    pub(crate) effect: Option<Spanned<Law>>,
     #[serde(default)]
     pub(crate) level: Vec<Spanned<Level>>,
     pub(crate) timing: Option<Spanned<Timing>>,

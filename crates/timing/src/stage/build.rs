@@ -2,13 +2,14 @@
 use super::agents::Agents;
 use super::{Counts, Stage};
 use crate::commands::Commands;
+use crate::effect::Effect;
 use crate::lane::Lane;
 use crate::lateness::Lateness;
 use crate::server::Drawn;
 use crate::{GateQueue, Tables, TimingError};
 use std::collections::VecDeque;
 use std::time::Duration;
-use stream_number::{LAG, LANES, TICK};
+use stream_number::{EFFECT, LAG, LANES, TICK};
 use weir_model::switch::batch::Batching;
 use weir_profile::{ControlPath, Gate, Profile, Returns, SwitchTiming};
 use weir_traffic::Stream;
@@ -22,6 +23,8 @@ pub(super) mod stream_number {
     pub(in crate::stage) const TICK: u64 = 3;
     /// And those after it.
     pub(in crate::stage) const LANES: u64 = 4;
+    /// Above those of all levels.
+    pub(in crate::stage) const EFFECT: u64 = 1 << 32;
 }
 
 impl<T> Stage<T> {
@@ -40,14 +43,18 @@ impl<T> Stage<T> {
         }
         let batching = profile.tables.as_ref().map_or(Batching::NONE, |tables| tables.batching);
         let lag = Drawn::new(profile.barrier.lag.as_ref(), stream(LAG))?;
+        let effect = profile.effect.as_ref().map(|time| Drawn::new(Some(time), stream(EFFECT))).transpose()?;
+        let mean_s = profile.effect.as_ref().map_or(0.0, |time| time.mean_s(0.0));
+        let effect = Effect::new(effect, Duration::try_from_secs_f64(mean_s).unwrap_or_default());
         let gate = timing.and_then(|timing| timing.gate).map(|gate| {
             // Where its ticks lie has nothing to do with when anything else happens.
             let first = stream(TICK).below(GateQueue::<T>::every_ns(gate));
             GateQueue::new(gate, Instant::from_nanos(first))
         });
         Ok(Some(Stage {
-            commands: Commands::new(batching, profile.barrier.waits, lag),
+            commands: Commands::new(batching, profile.barrier.waits, lag, effect),
             tables: profile.tables.clone().map(Tables::new),
+            ahead: None,
             lanes: lanes(profile, seed)?,
             gate,
             agents: Agents::new(timing, seed)?,

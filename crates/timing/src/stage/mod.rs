@@ -2,7 +2,8 @@
 mod agents;
 mod build;
 
-use crate::commands::{Commands, Step};
+use crate::commands::{Charged, Commands, Step};
+use crate::effect::Done;
 use crate::lane::Lane;
 use crate::lateness::Lateness;
 use crate::record::MAX_RECORDS;
@@ -90,6 +91,8 @@ pub struct Waiting {
 pub struct Stage<T> {
     commands: Commands<T>,
     tables: Option<Tables>,
+    /// The tables as commands find them, while some are on their way to packets, and the next name that no entry has.
+    ahead: Option<(Tables, u64)>,
     lanes: Vec<Lane<T>>,
     gate: Option<GateQueue<T>>,
     agents: Agents<T>,
@@ -213,9 +216,10 @@ impl<T> Stage<T> {
     }
 
     fn step_commands(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> Work) -> Option<Released<T>> {
-        let tables = self.tables.as_ref();
-        let mut charge = |item: &T, batch| {
-            let work = tables.map_or(Work::Nothing, |_| describe(item));
+        let (tables, ahead) = (self.tables.as_ref(), &mut self.ahead);
+        let is_asked = tables.is_some() || self.commands.has_effect();
+        let mut charge = |item: &T, batch, unseen: &VecDeque<Done<T>>| {
+            let work = if is_asked { describe(item) } else { Work::Nothing };
             let kind = match work {
                 Work::Add { .. } => WorkKind::Add,
                 Work::Modify { .. } => WorkKind::Modify,
@@ -223,8 +227,9 @@ impl<T> Stage<T> {
                 Work::Bundle { .. } => WorkKind::Bundle,
                 Work::Nothing => WorkKind::Nothing,
             };
-            let charge = tables.and_then(|tables| tables.charge(&work, batch).ok()).unwrap_or_default();
-            (kind, work.writes(), charge)
+            let found = tables.map(|tables| if unseen.is_empty() { tables } else { foreseen(ahead, tables, unseen) });
+            let charge = found.and_then(|tables| tables.charge(&work, batch).ok()).unwrap_or_default();
+            Charged { kind, writes: work.writes(), charge, work }
         };
         match self.commands.step(now, &mut charge)? {
             Step::Begun { at, writes } => {
@@ -234,15 +239,23 @@ impl<T> Stage<T> {
                 }
                 None
             }
+            Step::Unseen => {
+                if let (Some((ahead, name)), Some(last)) = (&mut self.ahead, self.commands.unseen().back()) {
+                    ahead.foresee(&last.work, name);
+                }
+                None
+            }
             Step::Answer { item, due } => Some(Released { part: Part::Barrier, due, item }),
             Step::Done { item, record, member } => {
+                // Whoever is given it carries it out.
+                self.ahead = None;
                 self.note(record);
                 let part = match member {
                     Some(member) => Part::RefusedBundle(member),
                     None if record.full => Part::Refused,
                     None => Part::Command,
                 };
-                Some(Released { part, due: record.ended, item })
+                Some(Released { part, due: record.shown, item })
             }
         }
     }
@@ -289,6 +302,21 @@ impl<T> Stage<T> {
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
+}
+
+/// The tables as they will be when packets meet all that was done.
+fn foreseen<'a, T>(
+    ahead: &'a mut Option<(Tables, u64)>,
+    tables: &Tables,
+    unseen: &VecDeque<Done<T>>,
+) -> &'a Tables {
+    let made = ahead.get_or_insert_with(|| {
+        // Half way up: a bundle's members are named from the top, other entries from one up.
+        let (mut made, mut name) = (tables.clone(), u64::MAX / 2);
+        unseen.iter().for_each(|done| made.foresee(&done.work, &mut name));
+        (made, name)
+    });
+    &made.0
 }
 
 /// Where something is due.
