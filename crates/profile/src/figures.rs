@@ -1,10 +1,10 @@
 //! A profile's laws as charts.
 use crate::{LevelForwarding, MatchKind, Profile};
-use weir_model::{Distribution, Law};
 use weir_model::switch::costs::{Adding, Changing, add_s, modify_s};
 use weir_model::switch::device::SwitchModel;
 use weir_model::switch::forward::{At, BASE};
 use weir_model::switch::speedup::Batch;
+use weir_model::{Distribution, Law};
 use weir_plot::{Axis, Chart, Figure, Look, Point, Series};
 
 /// Entries up to which a level without limit is drawn.
@@ -115,7 +115,10 @@ fn effect(profile: &Profile, law: &Law) -> Chart {
     let points = curve.into_iter().map(|(share, s)| Point::new(s * 1e3, share)).collect();
     let series = vec![Series::looking("bursts", Look::Curve, points)];
     let title = "until packets meet what commands changed";
-    Chart { y: Axis::linear("share"), ..chart(profile, "effect", title, Axis::linear("ms after the last command"), "", series) }
+    Chart {
+        y: Axis::linear("share"),
+        ..chart(profile, "effect", title, Axis::linear("ms after the last command"), "", series)
+    }
 }
 
 fn over_bytes(profile: &Profile) -> Chart {

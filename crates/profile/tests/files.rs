@@ -79,7 +79,10 @@ fn changes_have_a_time_until_they_take_effect() {
     for (effect, said) in [
         ("effect = { law = \"constant\", mean = \"1ms\", per_byte = \"1ns\" }", "p.toml:1: effect: found per_byte"),
         ("effect = \"-1ms\"", "p.toml:1: "),
-        ("effect = { law = \"constant\", mean = \"1ms\", interval = [\"2ms\", \"3ms\"] }", "effect: found 1ms and the interval"),
+        (
+            "effect = { law = \"constant\", mean = \"1ms\", interval = [\"2ms\", \"3ms\"] }",
+            "effect: found 1ms and the interval",
+        ),
     ] {
         let error = with(effect).unwrap_err();
         assert!(error.contains(said), "{error}");

@@ -1,7 +1,10 @@
 //! Which commands the switch carries out together: how near they must be to each other, and how many at most.
 //!
 //! Two commands are sent, one later than the other. If the switch waits for more before it begins, the *first* one is done later, by as much as the second
-//! comes later: that ends where it does not wait so long. And a burst that fills a batch is not waited for: its first command is done sooner than one that is alone.
+//! comes later: that ends where it does not wait so long. And a burst that fills a batch is not waited for: its first command is done sooner than one of a burst with one command less.
+//!
+//! On a switch whose changes take effect together, the first of two commands shows when both are carried out, whether it waits or not: so it is compared with the first of two
+//! that come at once. And what chance does to a command alone is no waiting.
 use crate::bench::{Bench, Change, Sign, Watch};
 use crate::levels::alike;
 use crate::rules::Rule;
@@ -13,6 +16,8 @@ use weir_model::switch::batch::Batching;
 
 /// Runs of each case.
 const RUNS: u32 = 3;
+/// Runs that say what chance does.
+const CHANCE_RUNS: u32 = 9;
 /// Times between commands that are tried at most.
 const LONGEST: Duration = Duration::from_secs(1);
 /// How near the time-out is looked for: a share of itself.
@@ -38,9 +43,12 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     bench.during = "looking for batches".to_owned();
     bench.clear()?;
     let mut look = Look { bench, store, next: 0 };
-    let alone = look.first_done(1, Duration::ZERO)?;
+    let alone = look.times(1, Duration::ZERO, CHANCE_RUNS)?;
+    let chance = Duration::from_secs_f64(alone.iqr.max(0.0));
+    let alone = Duration::from_secs_f64(alone.median.max(0.0));
+    let together = look.first_done(2, Duration::ZERO)?;
     let mut found = Found { batching: Batching::NONE, timeout_s: None, notes: Vec::new() };
-    let Some((low, high)) = look.timeout(alone)? else { return Ok(found) };
+    let Some((low, high)) = look.timeout(alone, alone.max(together), chance)? else { return Ok(found) };
     let timeout = (low + high) / 2;
     if alone.mul_f64(SLACK) < low {
         // A switch that waits so long for more lets a command that is alone wait as long, too.
@@ -51,7 +59,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
         return Ok(found);
     }
     found.timeout_s = Some([low.as_secs_f64(), high.as_secs_f64()]);
-    let most = look.most(alone, timeout, grid.batch_max)?;
+    let most = look.most([alone, together], timeout, grid.batch_max)?;
     if most.is_none() {
         found.notes.push(format!("batching: no end of batches was found with {} commands", grid.batch_max));
     }
@@ -68,8 +76,12 @@ struct Look<'e, 'a> {
 impl Look<'_, '_> {
     /// How long it takes until the first of so many commands is done that are sent so far apart: the median of some runs.
     fn first_done(&mut self, commands: u32, apart: Duration) -> Result<Duration, ProfilerError> {
+        Ok(Duration::from_secs_f64(self.times(commands, apart, RUNS)?.median.max(0.0)))
+    }
+
+    fn times(&mut self, commands: u32, apart: Duration, runs: u32) -> Result<Middle, ProfilerError> {
         let mut times = Vec::new();
-        for run in 0..RUNS {
+        for run in 0..runs {
             let rules: Vec<Rule> = (0..commands).map(|at| alike(self.next + at)).collect();
             self.next = (self.next + commands) % 32_768;
             let changes: Vec<Change> = rules.iter().copied().map(Change::Add).collect();
@@ -88,23 +100,28 @@ impl Look<'_, '_> {
             times.push(s);
             self.bench.take_out(&rules)?;
         }
-        Ok(Duration::from_secs_f64(Middle::of(&times)?.median.max(0.0)))
+        Ok(Middle::of(&times)?)
     }
 
     /// Whether the first of two commands waits for the second.
-    fn waits(&mut self, alone: Duration, apart: Duration) -> Result<bool, ProfilerError> {
-        Ok(self.first_done(2, apart)? > alone + apart / 2)
+    fn waits(&mut self, usual: Duration, apart: Duration) -> Result<bool, ProfilerError> {
+        Ok(self.first_done(2, apart)? > usual + apart / 2)
     }
 
     /// The time-out lies between these two.
-    fn timeout(&mut self, alone: Duration) -> Result<Option<(Duration, Duration)>, ProfilerError> {
-        // What is much shorter than a command alone takes cannot be told from it, and does not matter beside it.
-        let shortest = SHORTEST.max(alone.mul_f64(0.02));
-        if !self.waits(alone, shortest)? {
+    fn timeout(
+        &mut self,
+        alone: Duration,
+        usual: Duration,
+        chance: Duration,
+    ) -> Result<Option<(Duration, Duration)>, ProfilerError> {
+        // What is much shorter than a command alone takes, or than chance, cannot be told from it, and does not matter beside it.
+        let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(chance * 2);
+        if !self.waits(usual, shortest)? {
             return Ok(None);
         }
         let (mut low, mut high) = (shortest, shortest * 2);
-        while self.waits(alone, high)? {
+        while self.waits(usual, high)? {
             (low, high) = (high, high * 2);
             if high > LONGEST {
                 return Ok(None);
@@ -112,28 +129,34 @@ impl Look<'_, '_> {
         }
         while (high - low).as_secs_f64() > PRECISION * low.as_secs_f64() {
             let middle = (low + high) / 2;
-            if self.waits(alone, middle)? { low = middle } else { high = middle }
+            if self.waits(usual, middle)? { low = middle } else { high = middle }
         }
         Ok(Some((low, high)))
     }
 
     /// The smallest burst that is not waited for.
-    fn most(&mut self, alone: Duration, timeout: Duration, batch_max: u32) -> Result<Option<u32>, ProfilerError> {
-        let sooner = alone.saturating_sub(timeout / 2);
-        let fills = |look: &mut Self, commands: u32| {
-            Ok::<_, ProfilerError>(look.first_done(commands, Duration::ZERO)? < sooner)
-        };
-        let (mut low, mut high) = (1, 2);
-        while !fills(self, high)? {
-            if high >= batch_max {
-                return Ok(None);
+    fn most(&mut self, first: [Duration; 2], timeout: Duration, batch_max: u32) -> Result<Option<u32>, ProfilerError> {
+        let half_s = timeout.as_secs_f64() / 2.0;
+        let [alone_s, together_s] = first.map(|time| time.as_secs_f64());
+        if together_s < alone_s - half_s {
+            return Ok(Some(2));
+        }
+        // The largest burst that did not fill a batch, its time, and how much later a command more made it.
+        let (mut low, mut at_s, mut each_s) = (2, together_s, (together_s - alone_s).max(0.0));
+        let (mut tried, mut high) = (4.min(batch_max), None);
+        while tried > low {
+            let s = self.first_done(tried, Duration::ZERO)?.as_secs_f64();
+            let more = f64::from(tried - low);
+            if s < at_s + each_s * more - half_s {
+                high = Some(tried);
+            } else {
+                (low, at_s, each_s) = (tried, s, ((s - at_s) / more).max(0.0));
             }
-            (low, high) = (high, (high * 2).min(batch_max));
+            tried = match high {
+                Some(high) => low + (high - low) / 2,
+                None => (low * 2).min(batch_max),
+            };
         }
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if fills(self, middle)? { high = middle } else { low = middle }
-        }
-        Ok(Some(high))
+        Ok(high)
     }
 }

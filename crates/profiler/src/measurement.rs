@@ -266,8 +266,9 @@ impl Run<'_, '_> {
         }
         let levels = self.made.sizes.as_ref().map_or(1, |sizes| sizes.sizes.len());
         let batching = self.made.batching.as_ref().map_or(Batching::NONE, |found| found.batching);
-        self.made.costs = Some(costs::fit(&self.made.timed, levels, batching));
-        self.made.barriers = Some(build::barriers(&self.made.timed)?);
+        let costs = costs::fit(&self.made.timed, levels, batching);
+        self.made.barriers = Some(build::barriers(&self.made.timed, &costs)?);
+        self.made.costs = Some(costs);
         Ok(())
     }
 }

@@ -53,8 +53,19 @@ pub struct Quality {
     pub error: f64,
     /// Median of how far it is from the medians of cases' runs, as a share: what chance does to single runs is not in it.
     pub case_error: f64,
+    /// Share of the variance that is chance: runs of the same case are so far apart.
+    pub chance: f64,
     /// Bursts.
     pub samples: usize,
+}
+
+/// What bursts take beside their commands.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EffectTimes {
+    /// From when commands were carried out until packets met what they changed.
+    pub times: Spread,
+    /// By how much Schwarz's criterion is lower than if commands alone cost anything.
+    pub criterion: f64,
 }
 
 /// A measurement in short.
@@ -72,6 +83,8 @@ pub struct Summary {
     pub bursts: usize,
     /// How well costs fit.
     pub fit: Option<Quality>,
+    /// What bursts take beside that; none if it is not certain.
+    pub effect: Option<EffectTimes>,
     /// Messages.
     pub messages: Vec<MessageTimes>,
     /// How much later barriers were answered than packets showed that commands were done; below 0: before.
@@ -119,7 +132,11 @@ impl Measurement {
                 r2: costs.fitted.r2,
                 error: costs.fitted.error,
                 case_error: costs.fitted.case_error,
+                chance: costs.fitted.chance,
                 samples: costs.fitted.samples,
+            }),
+            effect: self.costs.as_ref().and_then(|costs| costs.effect.as_ref()).and_then(|effect| {
+                Some(EffectTimes { times: Spread::of(effect.samples_s.clone())?, criterion: effect.criterion })
             }),
             messages,
             barrier_lag_s: Middle::of(&lags).ok().map(|middle| middle.median),
@@ -165,12 +182,19 @@ impl Summary {
             let end = if is_full { "then it was full" } else { "no end was found" };
             let _ = writeln!(text, "entries        {entries} were taken, {end}");
         }
-        if let Some(Quality { r2, error, case_error, samples }) = self.fit {
+        if let Some(Quality { r2, error, case_error, chance, samples }) = self.fit {
             let _ = writeln!(
                 text,
-                "commands       {samples} bursts fitted: half of them are met to {:.1} %, medians of their cases to {:.1} %; R2 {r2:.4}",
+                "commands       {samples} bursts fitted: half of them are met to {:.1} %, medians of their cases to {:.1} %; R2 {r2:.4}, {chance:.4} of the variance is chance",
                 error * 100.0,
                 case_error * 100.0
+            );
+        }
+        if let Some(EffectTimes { times, criterion }) = &self.effect {
+            let _ = writeln!(
+                text,
+                "effect         packets meet changes {} after commands were carried out, however many: {criterion:.0} less of Schwarz's criterion than with costs alone",
+                times.text()
             );
         }
         if let Some(lag) = self.barrier_lag_s {

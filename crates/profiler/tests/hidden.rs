@@ -113,7 +113,7 @@ fn a_hidden_profile_is_found_again() {
     for batch in [4, 8, 12] {
         assert!((speedup.at(batch).unwrap() / (0.95 + 0.05 * f64::from(batch)) - 1.0).abs() < 0.05);
     }
-    assert!(found.notes().is_empty(), "{:?}", found.notes());
+    assert!(found.notes().is_empty() && profile.effect.is_none(), "{:?}", found.notes());
     assert!(found.throughput.iter().all(|one| one.pps > 10_000.0 && one.packets > 0), "{:?}", found.throughput);
 }
 
@@ -260,4 +260,102 @@ fn interfaces_are_told_by_packets() {
     let mut one = VirtualSwitch::new(&truth, 1, 7).unwrap();
     let error = measured(&mut one, grid, parts, &mut Store::none(), &mut || false).1.unwrap_err().to_string();
     assert!(error.starts_with("interfaces (--data): found 1"), "{error}");
+}
+
+/// Packets meet what a burst changed some time after it was carried out, and all of it together.
+#[test]
+fn changes_that_take_effect_later_are_told_from_what_commands_cost() {
+    for (effect, batching) in
+        [("\"3ms\"", true), ("\"3ms\"", false), ("{ law = \"uniform\", from = \"2.8ms\", to = \"3.2ms\" }", true)]
+    {
+        let text = format!("effect = {effect}\n{TWO_LEVELS}");
+        let text = if batching { text } else { text.replace("batching = { timeout = \"2ms\", most = 12 }\n", "") };
+        let truth = Profile::parse(&text, "later.toml").unwrap();
+        let mut switch = VirtualSwitch::new(&truth, 3, 7).unwrap();
+        let parts = Parts { control: true, tables: true, data: false };
+        let (found, ended) = measured(&mut switch, grid(), parts, &mut Store::none(), &mut || false);
+        ended.unwrap();
+        let profile = found.profile(&about()).unwrap();
+        let (tables, known) = (profile.tables.as_ref().unwrap(), truth.tables.as_ref().unwrap());
+        assert_eq!(tables.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(97), Some(203)]);
+        assert_eq!((&tables.policy, tables.batching.most), (&known.policy, known.batching.most), "{effect}");
+        let is_constant = effect.starts_with('"');
+        let apart = differences(&truth, &profile);
+        for (key, most) in [
+            ("effect", 0.03),
+            ("level1.write", 0.03),
+            ("level1.shift", 0.05),
+            ("level2.write", 0.03),
+            ("barrier.lag", 0.1),
+        ] {
+            let apart = apart.iter().find(|one| one.key == key).and_then(|one| one.relative).unwrap_or(0.0).abs();
+            let most = if is_constant { most } else { 3.0 * most };
+            assert!(
+                apart < most,
+                "{effect} {batching} {key}: {apart}\n{}\n{}",
+                profile.to_toml(),
+                found.summary().text()
+            );
+        }
+        let law = profile.effect.as_ref().and_then(|effect| effect.law.as_ref()).unwrap();
+        let scv = truth.effect.as_ref().and_then(|effect| effect.law.as_ref()).unwrap().scv();
+        assert!((law.scv() - scv).abs() < 0.02, "{law:?}");
+        let summary = found.summary();
+        assert!(summary.effect.is_some_and(|effect| effect.criterion > 100.0) && summary.text().contains("effect "));
+        assert!(
+            profile.barrier.waits && summary.barrier_lag_s.is_some_and(|lag| lag < 0.0),
+            "answered before packets show"
+        );
+    }
+}
+
+/// What an open vSwitch is like: commands cost next to nothing beside a time that comes and goes.
+#[test]
+fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
+    let text = "name = \"soft\"\ndevice = \"In software\"\norigin = \"assumed\"\nsource = \"A test\"\n\
+        effect = { law = \"gamma\", mean = \"4ms\", scv = 0.8 }\nbarrier = { lag = \"300us\" }\n\
+        [[level]]\nname = \"table\"\nwrite = \"60us\"\nforward = { base_l2l3 = \"4us\" }\n";
+    let truth = Profile::parse(text, "soft.toml").unwrap();
+    let grid = Grid { runs: 10, entries: vec![1, 40, 200], batches: vec![1, 5, 20, 50], ..grid() };
+    let parts = Parts { control: true, tables: false, data: false };
+    let find = |truth: &Profile, seed| {
+        let mut switch = VirtualSwitch::new(truth, 3, seed).unwrap();
+        let (found, ended) = measured(&mut switch, grid.clone(), parts, &mut Store::none(), &mut || false);
+        ended.unwrap();
+        (found.profile(&about()).unwrap(), found)
+    };
+    let (first, found) = find(&truth, 7);
+    let said = found.summary().text();
+    assert_eq!(first.tables.as_ref().unwrap().batching.most, 1, "{said}");
+    assert!(found.notes().iter().all(|note| !note.starts_with("commands: half")), "chance is in the law: {said}");
+    let law = |profile: &Profile| profile.effect.clone().and_then(|effect| effect.law).unwrap();
+    assert!((law(&first).mean() / 4e-3 - 1.0).abs() < 0.08 && (law(&first).scv() - 0.8).abs() < 0.2, "{said}");
+    assert!((first.tables.as_ref().unwrap().levels[0].costs.write_s / 60e-6 - 1.0).abs() < 0.2, "{}", first.to_toml());
+    let evidence = &first.evidence["effect"];
+    assert!(
+        evidence.r2.is_some_and(|r2| r2 > 0.97) && evidence.samples.is_some_and(|samples| samples > 500),
+        "{evidence:?}"
+    );
+    // What was found is found again.
+    let (second, _) = find(&first, 8);
+    assert!((law(&second).mean() / law(&first).mean() - 1.0).abs() < 0.08, "{}", second.to_toml());
+}
+
+/// Barriers that do not wait are told from those that are merely early for packets.
+#[test]
+fn barriers_that_lie_are_told_where_changes_take_effect_later() {
+    let text = format!("effect = \"3ms\"\n{TWO_LEVELS}").replace("lag = \"800us\"", "waits = false");
+    let truth = Profile::parse(&text, "lies.toml").unwrap();
+    let mut switch = VirtualSwitch::new(&truth, 3, 7).unwrap();
+    let parts = Parts { control: true, tables: false, data: false };
+    let (found, ended) = measured(&mut switch, grid(), parts, &mut Store::none(), &mut || false);
+    ended.unwrap();
+    let profile = found.profile(&about()).unwrap();
+    assert!(!profile.barrier.waits, "{}", profile.to_toml());
+    assert!(
+        (profile.effect.as_ref().unwrap().mean_s(0.0) / 3e-3 - 1.0).abs() < 0.03,
+        "{}\n{}",
+        profile.to_toml(),
+        found.summary().text()
+    );
 }

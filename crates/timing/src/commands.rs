@@ -304,7 +304,7 @@ impl<T> Commands<T> {
         } else {
             Step::Done { item, record, member }
         };
-        self.effect.look(self.free, self.batch_is_over(self.free));
+        self.effect.look(self.free, self.batch_is_over(self.free), self.batching.most == 1);
         self.look_at_barrier();
         step
     }

@@ -71,11 +71,11 @@ impl<T> Effect<T> {
         self.came += 1;
     }
 
-    /// A round begins if any change waits for one, and nothing more is to be carried out at once or the first has waited for long.
-    pub(crate) fn look(&mut self, now: Instant, is_over: bool) {
+    /// A round begins if any change waits for one, and a batch is over, or it has no end and the first has waited for long.
+    pub(crate) fn look(&mut self, now: Instant, is_over: bool, is_endless: bool) {
         let at = usize::try_from(self.covered.saturating_sub(self.gone())).unwrap_or(usize::MAX);
         let Some(first) = self.waiting.get(at) else { return };
-        if is_over || now.since(first.record.ended) >= self.mean {
+        if is_over || is_endless && now.since(first.record.ended) >= self.mean {
             let ns = self.time.as_mut().map_or(0.0, |time| time.draw_ns(0));
             self.rounds.push((now + Duration::try_from_secs_f64(ns / 1e9).unwrap_or(Duration::ZERO), self.came));
             self.covered = self.came;

@@ -378,7 +378,8 @@ fn what_a_burst_changed_takes_effect_together() {
 
 #[test]
 fn a_round_shows_what_was_done_before_it_began() {
-    let mut stage: Stage<Work> = stage(&with_effect("{ law = \"lattice\", values = [\"5ms\", \"1ms\"], probs = [1, 1] }"));
+    let mut stage: Stage<Work> =
+        stage(&with_effect("{ law = \"lattice\", values = [\"5ms\", \"1ms\"], probs = [1, 1] }"));
     let mut came = Vec::new();
     for at in 0..60 {
         came.push(us(1000 * at));

@@ -1,6 +1,6 @@
 //! The profile that everything measured adds up to.
 use super::costs::Costs;
-use super::{forwarding, service};
+use super::{effect, forwarding, service};
 use crate::control::{Command, Timed};
 use crate::levels::Sizes;
 use crate::measurement::Measurement;
@@ -17,6 +17,8 @@ use weir_profile::{
 
 /// The share of bursts that barriers may be answered before, for a barrier to count as waiting.
 const EARLY: f64 = 0.5;
+/// A barrier that is answered before this share of what its commands cost has not waited for them.
+const SURELY: f64 = 0.5;
 /// Seconds between packets that ask the controller: each finds the switch idle.
 const ALONE_S: f64 = 5e-3;
 /// What counts as held up if nothing is said.
@@ -50,22 +52,36 @@ pub struct Barriers {
     pub reordered: usize,
 }
 
-/// Looks at all barriers. Those of bursts that were timed most finely say how long answers take.
-pub fn barriers(timed: &[Timed]) -> Result<Barriers, ProfilerError> {
+/// Looks at all barriers. Those of bursts that were timed most finely say how long answers take. Where packets meet changes later than they were carried out, costs say when that was.
+pub fn barriers(timed: &[Timed], costs: &Costs) -> Result<Barriers, ProfilerError> {
     let bursts: Vec<&Timed> =
         timed.iter().filter(|one| matches!(one.command, Command::Add | Command::Modify)).collect();
     let early = bursts.iter().filter(|one| one.barrier_s < one.low_s).count();
-    let waits = early as f64 <= EARLY * bursts.len() as f64;
+    let done_s = |one: &Timed| match costs.effect {
+        Some(_) => effect::commands_s(&costs.fitted, one),
+        None => one.seconds(),
+    };
+    let overtakes = |one: &&&Timed| match costs.effect {
+        Some(_) => one.barrier_s < done_s(one) * SURELY,
+        None => one.barrier_s < one.low_s,
+    };
+    let waits = bursts.iter().filter(overtakes).count() as f64 <= EARLY * bursts.len() as f64;
     let mut finest = bursts.clone();
-    finest.sort_by(|left, right| (left.high_s - left.low_s).total_cmp(&(right.high_s - right.low_s)));
+    // What costs come to is most exact where it is least.
+    let width = |one: &Timed| if costs.effect.is_some() { done_s(one) } else { one.high_s - one.low_s };
+    finest.sort_by(|left, right| width(left).total_cmp(&width(right)));
     finest.truncate((bursts.len() / 3).max(4));
     let width = Middle::of(&finest.iter().map(|one| one.high_s - one.low_s).collect::<Vec<_>>())
         .map_or(0.0, |width| width.median);
-    let lags = finest.iter().map(|one| (1.0, if waits { one.lag_s() } else { one.barrier_s })).collect::<Vec<_>>();
+    let lags = finest
+        .iter()
+        .map(|one| (1.0, if waits { one.barrier_s - done_s(one) } else { one.barrier_s }))
+        .collect::<Vec<_>>();
+    let usual = Middle::of(&lags.iter().map(|lag| lag.1).collect::<Vec<_>>()).map_or(0.0, |lag| lag.median);
     let fitted = service::fit(&lags)?;
     // What is shorter than the time between two packets does not show.
     let (lag, evidence) = match fitted {
-        Some((lag, evidence)) if lag.mean_s(1.0) > width => {
+        Some((lag, evidence)) if lag.mean_s(1.0).min(usual) > width => {
             (Some(ServiceTime { per_byte_s: 0.0, ..lag }), Some(evidence))
         }
         _ => (None, None),
@@ -89,6 +105,7 @@ pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, 
     if let (Some(_), Some(Some(found))) = (&barrier.lag, barriers.map(|barriers| barriers.evidence)) {
         evidence.insert("barrier.lag".to_owned(), found);
     }
+    let effect = effect(measured, &mut evidence)?;
     let timing = timing(measured, &forwarding, &mut evidence)?;
     let n_levels = tables.as_ref().map_or(0, |tables| tables.levels.len());
     let profile = Profile {
@@ -103,6 +120,7 @@ pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, 
         levels: names(n_levels),
         forwarding,
         barrier,
+        effect,
         timing,
         evidence,
     };
@@ -110,6 +128,19 @@ pub(crate) fn profile(about: &About, measured: &Measurement) -> Result<Profile, 
     // What is written is what counts: it is read again, as whoever uses it will.
     let read = Profile::parse(&profile.to_toml(), &format!("{}.toml", about.name))?;
     Ok(Profile { runs, ..read })
+}
+
+/// From when commands were carried out until packets meet what they changed, without what the rig takes of a burst.
+fn effect(
+    measured: &Measurement,
+    evidence: &mut BTreeMap<String, Evidence>,
+) -> Result<Option<ServiceTime>, ProfilerError> {
+    let Some(found) = measured.costs.as_ref().and_then(|costs| costs.effect.as_ref()) else { return Ok(None) };
+    let rig_s = if measured.rig.is_known() { measured.rig.message_s(SHORTEST) } else { 0.0 };
+    let Some((time, found)) = found.law(rig_s)? else { return Ok(None) };
+    let found = Evidence { note: measured.rig.note(rig_s), ..found };
+    evidence.insert("effect".to_owned(), found);
+    Ok(Some(ServiceTime { per_byte_s: 0.0, ..time }))
 }
 
 fn tables(measured: &Measurement, evidence: &mut BTreeMap<String, Evidence>) -> Option<SwitchModel> {

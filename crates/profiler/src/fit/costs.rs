@@ -1,4 +1,5 @@
 //! What changes cost each level, from the grid's times.
+use super::effect::{self, Effect};
 use super::linear::{Estimate, Fitted, Observation, Zero};
 use crate::control::{Command, Timed};
 use crate::terms::Column;
@@ -15,8 +16,10 @@ const NOISE: f64 = 0.003;
 const FLOOR_S: f64 = 2e-6;
 /// Deleting is told apart from writing if both are certain not to be alike and so far apart, as a share.
 const APART: f64 = 0.02;
-/// If half of the cases' medians are farther from the fit than this share of themselves, costs do not say what takes the time.
+/// If half of the cases' medians are farther from the fit than this share of themselves, costs do not say what takes the time:
 const UNEXPLAINED: f64 = 0.25;
+/// unless chance does so more often than this. Medians of a few runs are off, too.
+const BY_CHANCE: f64 = 0.01;
 
 /// Costs by level, and what they rest on by parameter.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +28,8 @@ pub struct Costs {
     pub levels: Vec<TableCosts>,
     /// What they rest on.
     pub evidence: BTreeMap<String, Evidence>,
+    /// What bursts take beside them, if that is certain: it is not in the notes then.
+    pub effect: Option<Effect>,
     /// What to know about them.
     pub notes: Vec<String>,
     /// The fit behind them.
@@ -50,22 +55,26 @@ pub fn fit(timed: &[Timed], levels: usize, batching: Batching) -> Costs {
         let next = u32::try_from(cases.len()).unwrap_or(u32::MAX);
         *cases.entry((one.command, one.priorities, one.entries, one.batch)).or_insert(next)
     };
-    let observations: Vec<Observation> = timed.iter().filter(is_whole).map(|one| observation(one, case(one))).collect();
+    let whole: Vec<&Timed> = timed.iter().filter(is_whole).collect();
+    let observations: Vec<Observation> = whole.iter().map(|one| observation(one, case(one))).collect();
     let fitted = Fitted::fit(&observations);
-    let mut made = Costs { levels: Vec::new(), evidence: BTreeMap::new(), notes: Vec::new(), fitted };
+    let shows = effect::shows(&fitted, &whole);
+    let effect = Effect::of(&fitted, &whole);
+    let mut made = Costs { levels: Vec::new(), evidence: BTreeMap::new(), effect, notes: Vec::new(), fitted };
     for level in 0..levels {
         let costs = made.level(level, batching);
         made.levels.push(costs);
     }
-    if let Some(constant) = made.fitted.costs.get(&Column::Constant) {
+    if let Some(constant) = made.fitted.costs.get(&Column::Constant).filter(|_| shows && made.effect.is_none()) {
         let text = format!(
-            "every burst takes {:.3e} s beside what its commands take (control channel, rig): profiles have no place for it",
+            "every burst takes {:.3e} s beside what its commands take (control channel, rig): too little to be told from these",
             constant.value
         );
         made.notes.push(text);
     }
-    if made.fitted.case_error > UNEXPLAINED {
-        let share = made.fitted.case_error * 100.0;
+    let Fitted { case_error, by_chance, .. } = made.fitted;
+    if case_error > UNEXPLAINED && by_chance < BY_CHANCE {
+        let share = case_error * 100.0;
         let text = format!(
             "commands: half of the cases' medians are more than {share:.0} % off what these costs come to: something else takes the time"
         );

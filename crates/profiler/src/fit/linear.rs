@@ -2,7 +2,7 @@
 use super::spread;
 use crate::terms::{Column, Terms};
 use nalgebra::{DMatrix, DVector};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 use std::collections::BTreeMap;
 
 /// How often weights are worked out.
@@ -51,6 +51,12 @@ pub struct Fitted {
     pub error: f64,
     /// Median of how far the medians of cases are from the fit, as a share of these.
     pub case_error: f64,
+    /// Share of all times' variance that is chance: runs of the same case are so far apart.
+    pub chance: f64,
+    /// How often chance alone puts cases as far from the fit as they are: the F test for lack of fit.
+    pub by_chance: f64,
+    /// By how much Schwarz's criterion is lower with [`Column::Constant`] than without.
+    pub criterion: f64,
     /// Times.
     pub samples: usize,
 }
@@ -86,17 +92,22 @@ impl Fitted {
         columns.sort_unstable();
         let mut sds = spread::spreads(observations, &vec![0.0; observations.len()]);
         let mut trust = vec![1.0; observations.len()];
-        let mut solution = Solution::default();
+        let (mut solution, mut criterion) = (Solution::default(), 0.0);
         for round in 1..=ROUNDS {
             let weights: Vec<f64> = sds.iter().zip(&trust).map(|(sd, trust)| trust / (sd * sd)).collect();
             solution = Solution::of(&columns, observations, &weights, round == ROUNDS);
-            if round < ROUNDS {
+            if round == ROUNDS {
+                let others: Vec<Column> =
+                    columns.iter().copied().filter(|column| *column != Column::Constant).collect();
+                let without = Solution::of(&others, observations, &weights, true);
+                criterion = without.criterion(observations.len()) - solution.criterion(observations.len());
+            } else {
                 let off: Vec<f64> = observations.iter().map(|one| one.seconds - solution.time(&one.terms)).collect();
                 sds = spread::spreads(observations, &off);
                 trust = spread::trust(&off, &sds);
             }
         }
-        solution.described(&columns, observations, &trust)
+        Fitted { criterion, ..solution.described(&columns, observations, &trust) }
     }
 }
 
@@ -114,9 +125,29 @@ struct Solution {
     costs: BTreeMap<Column, (f64, f64)>,
     zero: BTreeMap<Column, Zero>,
     freedom: f64,
+    /// Sum of the weighted squares that are left.
+    left: f64,
 }
 
 impl Solution {
+    /// Schwarz's (1978), for times that are normal around the fit.
+    fn criterion(&self, samples: usize) -> f64 {
+        let n = (samples as f64).max(1.0);
+        n * (self.left.max(f64::MIN_POSITIVE) / n).ln() + self.costs.len() as f64 * n.ln()
+    }
+
+    /// How often cases are as far from the fit as they are if `chance` of the variance, of `left` that it leaves, is from run to run.
+    fn by_chance(&self, left: f64, chance: f64, cases: f64) -> f64 {
+        let (of_cases, of_runs) = (cases - self.costs.len() as f64, self.freedom + self.costs.len() as f64 - cases);
+        if of_cases <= 0.0 || of_runs <= 0.0 || chance <= 0.0 {
+            return if left > chance { 0.0 } else { 1.0 };
+        }
+        // The same for each of the runs' degrees of freedom, and those of the fit.
+        let of_one = chance / self.freedom;
+        let ratio = (left - of_one * of_runs).max(0.0) / of_cases / of_one;
+        FisherSnedecor::new(of_cases, of_runs).map_or(1.0, |law| 1.0 - law.cdf(ratio))
+    }
+
     fn time(&self, terms: &Terms) -> f64 {
         terms.0.iter().map(|(column, times)| self.costs.get(column).map_or(0.0, |cost| cost.0) * times).sum()
     }
@@ -128,10 +159,11 @@ impl Solution {
         let mut gram = DMatrix::<f64>::zeros(n, n);
         let mut right = DVector::<f64>::zeros(n);
         let mut squares = 0.0;
+        let place = |column: &Column| place.get(column).copied();
         for (one, weight) in observations.iter().zip(weights) {
             squares += weight * one.seconds * one.seconds;
             let entries: Vec<(usize, f64)> =
-                one.terms.0.iter().map(|(column, times)| (place[column], *times)).collect();
+                one.terms.0.iter().filter_map(|(column, times)| Some((place(column)?, *times))).collect();
             for (row, left) in &entries {
                 right[*row] += weight * left * one.seconds;
                 entries.iter().for_each(|(column, times)| gram[(*row, *column)] += weight * left * times);
@@ -156,7 +188,7 @@ impl Solution {
                 sure(*left).total_cmp(&sure(*right))
             });
             let Some(worst) = worst else {
-                solution.freedom = freedom;
+                (solution.freedom, solution.left) = (freedom, (squares - fitted).max(0.0));
                 solution.costs = (0..kept.len()).map(|at| (columns[kept[at]], (values[at], error(at)))).collect();
                 return solution;
             };
@@ -193,11 +225,16 @@ impl Solution {
         };
         let Explained { r2, residual, samples } = explained(None);
         let off: Vec<f64> = observations.iter().map(|one| one.seconds - self.time(&one.terms)).collect();
+        let spread::Chance { share, cases } = spread::chance(observations, trust);
+        let chance = (share * self.freedom / observations.len().max(1) as f64).min(1.0 - r2);
         Fitted {
             costs: columns.iter().copied().filter_map(estimate).collect(),
             r2,
             error: residual,
             case_error: spread::by_case(observations, &off),
+            chance,
+            by_chance: self.by_chance(1.0 - r2, chance, cases as f64),
+            criterion: 0.0,
             samples,
             zero: self.zero,
         }

@@ -103,6 +103,30 @@ pub(super) fn by_case(observations: &[Observation], off: &[f64]) -> f64 {
     median_size(&mut shares)
 }
 
+/// What chance does, when each time counts as much as it is trusted.
+pub(super) struct Chance {
+    /// The variance of runs of the same case, as a share of that of all times.
+    pub(super) share: f64,
+    pub(super) cases: usize,
+}
+
+pub(super) fn chance(observations: &[Observation], trust: &[f64]) -> Chance {
+    let mut cases: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+    for (one, trust) in observations.iter().zip(trust) {
+        cases.entry(one.case).or_default().push((one.seconds, *trust));
+    }
+    let squares = |runs: &[(f64, f64)]| {
+        let mean = runs.iter().map(|run| run.0 * run.1).sum::<f64>() / runs.iter().map(|run| run.1).sum::<f64>();
+        runs.iter().map(|run| run.1 * (run.0 - mean).powi(2)).sum::<f64>()
+    };
+    let within: f64 = cases.values().map(|runs| squares(runs)).sum();
+    let all = squares(&cases.values().flatten().copied().collect::<Vec<_>>());
+    let freedom = (observations.len() - cases.len()) as f64;
+    let is_known = all > 0.0 && freedom > 0.0;
+    let share = if is_known { (within / freedom) / (all / observations.len() as f64) } else { 0.0 };
+    Chance { share, cases: cases.len() }
+}
+
 /// How much each time counts: all of it, or less the farther it is off.
 pub(super) fn trust(off: &[f64], sds: &[f64]) -> Vec<f64> {
     let far: Vec<f64> = off.iter().zip(sds).map(|(off, sd)| off.abs() / sd).collect();

@@ -305,11 +305,7 @@ impl<T> Stage<T> {
 }
 
 /// The tables as they will be when packets meet all that was done.
-fn foreseen<'a, T>(
-    ahead: &'a mut Option<(Tables, u64)>,
-    tables: &Tables,
-    unseen: &VecDeque<Done<T>>,
-) -> &'a Tables {
+fn foreseen<'a, T>(ahead: &'a mut Option<(Tables, u64)>, tables: &Tables, unseen: &VecDeque<Done<T>>) -> &'a Tables {
     let made = ahead.get_or_insert_with(|| {
         // Half way up: a bundle's members are named from the top, other entries from one up.
         let (mut made, mut name) = (tables.clone(), u64::MAX / 2);
