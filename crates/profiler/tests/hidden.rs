@@ -337,7 +337,8 @@ fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
         "{evidence:?}"
     );
     // What was found is found again.
-    let (second, _) = find(&first, 8);
+    let (forwarding, timing) = (truth.forwarding.clone(), truth.timing.clone());
+    let (second, _) = find(&Profile { forwarding, timing, ..first.clone() }, 8);
     assert!((law(&second).mean() / law(&first).mean() - 1.0).abs() < 0.08, "{}", second.to_toml());
 }
 

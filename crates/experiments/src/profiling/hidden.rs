@@ -21,7 +21,10 @@ pub(super) fn profile(seed: u64, number: u32) -> Result<Profile, ExperimentError
     let mut random = Stream::new(seed, number.into(), 0);
     // Deleting is drawn from a stream of its own, so that everything else is as in earlier records.
     let mut deleting = Stream::new(seed, number.into(), 1);
-    let text = text(&mut random, &mut deleting, number);
+    // So is when changes take effect, of every fourth.
+    let mut effect = Stream::new(seed, number.into(), 2);
+    let effect = if number % 4 == 1 { format!("effect = {}\n", us(&mut effect, 500.0, 8000.0)) } else { String::new() };
+    let text = effect + &text(&mut random, &mut deleting, number);
     Profile::parse(&text, &format!("hidden {number}"))
         .map_err(|error| ExperimentError::Case(format!("{error}\n{text}")))
 }

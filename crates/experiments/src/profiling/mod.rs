@@ -226,7 +226,7 @@ fn steps(truth: &Profile, found: &Profile) -> Vec<(f64, String)> {
 /// Whether a parameter is a rate of commands.
 fn is_command(key: &str) -> bool {
     let ends = ["per_entry", ".shift", ".search", ".write", "barrier.lag", "batching.timeout"];
-    ends.iter().any(|end| key.ends_with(end)) && !key.contains(".forward.")
+    key == "effect" || ends.iter().any(|end| key.ends_with(end)) && !key.contains(".forward.")
 }
 
 /// How far each rate of the hidden profile is from the one that was found, as a share. What searching takes is summed up over levels: every command searches all, and

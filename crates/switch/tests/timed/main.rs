@@ -180,6 +180,34 @@ fn a_command_takes_effect_when_its_time_has_come() {
     assert_eq!(rig.occupancy(), [1, 0]);
 }
 
+/// The control plane is done, answers and refuses; packets meet all changes together, later.
+#[test]
+fn packets_meet_what_a_burst_changed_when_it_takes_effect() {
+    let mut rig = Rig::new(&format!("effect = \"3ms\"\n{TWO_LEVELS}"));
+    for last in 1..=6 {
+        rig.add(10, Field::Ipv4Dst, ip(last), output());
+    }
+    let (command_bucket, buckets, properties) = (BucketId::ALL, Vec::new(), Vec::new());
+    let group = GroupMod { command: 0, kind: 0, group: GroupId(1), command_bucket, buckets, properties };
+    rig.say(Body::GroupMod(group));
+    rig.say(Body::BarrierRequest);
+    let seen = rig.until(us(3000));
+    // All have the same priority, so the third to the fifth are in the second level, and the sixth finds no room.
+    let said: Vec<&Seen> = seen.iter().map(|(_, seen)| seen).collect();
+    assert!(matches!(said[..], [Seen::Message(Body::Error(_))]), "{said:?}");
+    rig.packet(1);
+    rig.until(us(3259));
+    rig.packet(5);
+    assert_eq!(rig.occupancy(), [0, 0]);
+    // The group waits for the entries, and the barrier for the group, which might be refused.
+    let seen = rig.until(us(3300));
+    assert_eq!(seen, [(us(3265), Seen::Message(Body::BarrierReply))]);
+    assert_eq!(rig.occupancy(), [2, 3]);
+    rig.packet(1);
+    rig.packet(5);
+    assert_eq!(times(&rig.until(us(4000))), [3306, 3360]);
+}
+
 /// Whoever takes a packet late, since he had to be woken, does not make it later.
 #[test]
 fn times_of_packets_count_from_when_they_came() {

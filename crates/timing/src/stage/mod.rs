@@ -247,8 +247,10 @@ impl<T> Stage<T> {
             }
             Step::Answer { item, due } => Some(Released { part: Part::Barrier, due, item }),
             Step::Done { item, record, member } => {
-                // Whoever is given it carries it out.
-                self.ahead = None;
+                if !record.full && member.is_none() {
+                    // Whoever is given it carries it out.
+                    self.ahead = None;
+                }
                 self.note(record);
                 let part = match member {
                     Some(member) => Part::RefusedBundle(member),
