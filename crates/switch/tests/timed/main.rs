@@ -205,7 +205,8 @@ fn packets_meet_what_a_burst_changed_when_it_takes_effect() {
     assert_eq!(rig.occupancy(), [2, 3]);
     rig.packet(1);
     rig.packet(5);
-    assert_eq!(times(&rig.until(us(4000))), [3306, 3360]);
+    // The last one waits for the packet that met nothing.
+    assert_eq!(times(&rig.until(us(4000))), [3306, 3379]);
 }
 
 /// Whoever takes a packet late, since he had to be woken, does not make it later.
@@ -268,7 +269,7 @@ fn full_levels_refuse_and_deleting_makes_room() {
     assert_eq!(rig.occupancy(), [0, 0]);
     let records = rig.timed.take_records();
     assert_eq!(records.len(), 7);
-    assert!(records[5].ends_with("true") && records[6].starts_with("delete,"), "{records:?}");
+    assert!(records[5].contains(",true,") && records[6].starts_with("delete,"), "{records:?}");
     assert!(rig.timed.take_records().is_empty());
 }
 
