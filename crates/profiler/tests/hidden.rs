@@ -336,10 +336,11 @@ fn an_effect_that_chance_rules_is_found_without_batches_that_are_none() {
         evidence.r2.is_some_and(|r2| r2 > 0.97) && evidence.samples.is_some_and(|samples| samples > 500),
         "{evidence:?}"
     );
-    // What was found is found again.
+    // What was found is found again, as far as that many bursts of such a law can tell.
     let (forwarding, timing) = (truth.forwarding.clone(), truth.timing.clone());
     let (second, _) = find(&Profile { forwarding, timing, ..first.clone() }, 8);
-    assert!((law(&second).mean() / law(&first).mean() - 1.0).abs() < 0.08, "{}", second.to_toml());
+    let apart = differences(&first, &second).into_iter().find(|one| one.key == "effect");
+    assert!(apart.as_ref().is_none_or(|apart| apart.overlap == Some(true)), "{apart:?}\n{}", second.to_toml());
 }
 
 /// Barriers that do not wait are told from those that are merely early for packets.
