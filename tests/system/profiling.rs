@@ -197,6 +197,9 @@ fn what_a_live_switch_hides_is_found() {
     assert!(!wrong, "{:?}", tables.policy);
 }
 
+/// Measurements of a switch on a machine that is busy.
+const ATTEMPTS: u32 = 4;
+
 /// Open vSwitch in user space in a rig, in a folder of its own.
 struct OpenVswitch {
     _database: Running,
@@ -245,12 +248,18 @@ fn open_vswitch_in_user_space_is_measured() {
     }
     let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
     let _switch = open_vswitch(&rig, folder.path(), "OpenFlow10,OpenFlow13");
-    let out = folder.path().join("ovs");
-    let output = profile(&rig, &out, &[]);
-    let found = measured(&output, &out);
-    assert!(runs_are_kept(&out));
-    assert!(found.device.contains("Open vSwitch"), "{}", found.device);
-    assert_eq!(found.levels.len(), 1, "all entries are in one table: {}", String::from_utf8_lossy(&output.stdout));
+    for attempt in 1.. {
+        let out = folder.path().join(format!("ovs{attempt}"));
+        let output = profile(&rig, &out, &[]);
+        let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
+        assert!(runs_are_kept(&out));
+        assert!(found.device.contains("Open vSwitch"), "{}", found.device);
+        // What others of the machine do to packets may look like a level; the profiler says that it was busy, and to measure again.
+        if !said.contains("note: this machine was busy") || attempt == ATTEMPTS || found.levels.len() == 1 {
+            assert_eq!(found.levels.len(), 1, "all entries are in one table: {said}");
+            break;
+        }
+    }
 }
 
 #[test]

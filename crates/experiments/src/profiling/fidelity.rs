@@ -98,7 +98,10 @@ fn grid(is_full: bool) -> Grid {
 
 fn by_virtual(run: &mut Run<'_>, truth: &Profile) -> Result<Option<Measured>, ExperimentError> {
     run.tell(&format!("{} in virtual time", truth.name));
-    let found = measured(run, truth, 0, grid(run.options.full), Parts::ALL)?;
+    // Where nobody waits for it, less is left to chance: a cost is one of many that a burst's time is a sum of, and some devices' times are random.
+    let live = grid(run.options.full);
+    let more = Grid { runs: 10, packets: 4 * live.packets, ..live };
+    let found = measured(run, truth, 0, more, Parts::ALL)?;
     Ok(found.map(|(measurement, found)| Measured { how: BY_VIRTUAL, measurement, found }))
 }
 
@@ -343,8 +346,10 @@ mod tests {
         assert_eq!(model.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(40)], "{:?}", run.notes);
         let delay_s = delays(&found.measurement, |row| row.bytes.into())[&128];
         assert!(delay_s >= 400e-6, "{delay_s}");
-        let command_s = adding(&found.measurement)[&1];
-        assert!(command_s >= 3e-3, "{command_s}");
+        let adds = || found.measurement.timed.iter().filter(|one| one.command == weir_profiler::control::Command::Add);
+        assert!(adds().count() > 0 && adds().all(|one| one.barrier_s >= 3e-3), "{:?}", found.measurement.timed);
+        // Packets that show a change count from when they were sent, and are looked up on their way.
+        assert!(adds().all(|one| one.high_s + delay_s >= 3e-3), "{:?}", found.measurement.timed);
     }
 
     const ONE_LEVEL: &str = "name = \"one\"\ndevice = \"One\"\norigin = \"assumed\"\nsource = \"A test\"\n\
