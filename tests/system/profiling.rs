@@ -1,8 +1,9 @@
 //! `weir profile SWITCH`: weir itself, weir with a profile, and Open vSwitch in user space are measured; switches that are not there or say nothing are told.
 use crate::bed::{ready, weir};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_profile::Profile;
 use weir_testing::{Namespace, Running, programs, root, run, wait_until};
@@ -28,6 +29,12 @@ fn rig() -> Namespace {
     rig
 }
 
+/// Switches and who measures them have the processors to themselves, as far as these tests go.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn profile(rig: &Namespace, out: &Path, arguments: &[&str]) -> Output {
     let grid = out.with_extension("grid");
     std::fs::write(&grid, GRID).expect("written");
@@ -39,8 +46,42 @@ fn profile(rig: &Namespace, out: &Path, arguments: &[&str]) -> Output {
 
 fn measured(output: &Output, out: &Path) -> Profile {
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{}: {said}", output.status);
     Profile::read(&out.join("profile.toml")).unwrap_or_else(|error| panic!("{error}\n{said}"))
+}
+
+/// Measurements of a switch on a machine that is busy.
+const ATTEMPTS: u32 = 10;
+/// What the profiler says of one that is not to be relied on.
+const DOUBTS: [&str; 4] = [
+    "this machine was busy",
+    "a second look at the same entries gave other sizes",
+    "policy: undetermined",
+    "Partial: ",
+];
+
+/// Measures a switch, again where what is found is not what is expected and the profiler has its doubts: what others of the machine do to packets may look like a
+/// level. The profile, where it is, and what was said.
+fn measured_in_quiet(
+    rig: &Namespace,
+    folder: &Path,
+    arguments: &[&str],
+    is_found: impl Fn(&Profile) -> bool,
+) -> (Profile, PathBuf, String) {
+    let mut attempt = 1;
+    loop {
+        let out = folder.join(format!("found{attempt}"));
+        let output = profile(rig, &out, arguments);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let is_last = !DOUBTS.iter().any(|doubt| said.contains(doubt)) || attempt == ATTEMPTS;
+        if output.status.success() || is_last {
+            let found = measured(&output, &out);
+            if is_last || is_found(&found) {
+                return (found, out, said);
+            }
+        }
+        attempt += 1;
+    }
 }
 
 /// Whether the raw runs of both planes are there.
@@ -62,14 +103,13 @@ fn weir_is_measured_and_gone_on_with() {
     if !root() {
         return;
     }
-    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
-    let out = folder.path().join("weir");
+    let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let _switch = switch(&rig, &[]);
-    let output = profile(&rig, &out, &["--json"]);
-    let found = measured(&output, &out);
+    let arguments = ["--json", "--name", "weir"];
+    let (found, out, said) = measured_in_quiet(&rig, folder.path(), &arguments, |found| found.levels.len() == 1);
     assert!(runs_are_kept(&out));
     assert_eq!((found.levels.len(), found.name.as_str()), (1, "weir"));
-    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(said["summary"]["ports"], serde_json::json!([1, 2, 3]));
     assert!(said["partial"].is_null() && said["summary"]["throughput"][0]["pps"].as_f64().is_some(), "{said}");
     // Everything is there: nothing is measured again.
@@ -100,7 +140,7 @@ fn version_1_0_does_as_well() {
     if !root() {
         return;
     }
-    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let out = folder.path().join("old");
     let _switch = switch(&rig, &["--versions", "1.0"]);
     is_whole(&profile(&rig, &out, &[]), &out);
@@ -114,7 +154,7 @@ fn open_vswitch_with_1_0_alone_is_measured() {
     if !root() || !programs(&["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"]) {
         return;
     }
-    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let _switch = open_vswitch(&rig, folder.path(), "OpenFlow10");
     let out = folder.path().join("ovs");
     is_whole(&profile(&rig, &out, &[]), &out);
@@ -134,7 +174,7 @@ fn a_bridge_is_measured_without_openflow() {
     if !root() {
         return;
     }
-    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     bridge(&rig);
     let grid = folder.path().join("grid.toml");
     std::fs::write(&grid, GRID).expect("written");
@@ -184,21 +224,23 @@ fn what_a_live_switch_hides_is_found() {
     if !root() {
         return;
     }
-    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
-    let (hidden, out) = (folder.path().join("two.toml"), folder.path().join("found"));
+    let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
+    let hidden = folder.path().join("two.toml");
     std::fs::write(&hidden, TWO_LEVELS).expect("written");
-    let _switch = switch(&rig, &["--profile", hidden.to_str().expect("a path of text")]);
-    let found = measured(&profile(&rig, &out, &["--only", "tables"]), &out);
+    // A virtual machine that sleeps may need longer to wake up than packets take that are to be told apart.
+    let _switch = switch(&rig, &["--spin", "1s", "--profile", hidden.to_str().expect("a path of text")]);
+    let sizes = |found: &Profile| -> Vec<Option<u64>> {
+        found.tables.iter().flat_map(|tables| &tables.levels).map(|level| level.size).collect()
+    };
+    let hides = [Some(24), Some(60)];
+    let (found, _, said) = measured_in_quiet(&rig, folder.path(), &["--only", "tables"], |found| sizes(found) == hides);
+    assert_eq!(sizes(&found), hides, "{said}");
     let tables = found.tables.expect("tables");
-    assert_eq!(tables.levels.iter().map(|level| level.size).collect::<Vec<_>>(), [Some(24), Some(60)]);
     // On a busy machine it may be undetermined, but it is not to be wrong.
     let wrong =
         tables.policy.0.iter().any(|rank| format!("{rank:?}") != "Rank { attribute: Priority, evicts: Lowest }");
     assert!(!wrong, "{:?}", tables.policy);
 }
-
-/// Measurements of a switch on a machine that is busy.
-const ATTEMPTS: u32 = 4;
 
 /// Open vSwitch in user space in a rig, in a folder of its own.
 struct OpenVswitch {
@@ -246,20 +288,12 @@ fn open_vswitch_in_user_space_is_measured() {
     if !root() || !programs(&["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"]) {
         return;
     }
-    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let _switch = open_vswitch(&rig, folder.path(), "OpenFlow10,OpenFlow13");
-    for attempt in 1.. {
-        let out = folder.path().join(format!("ovs{attempt}"));
-        let output = profile(&rig, &out, &[]);
-        let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
-        assert!(runs_are_kept(&out));
-        assert!(found.device.contains("Open vSwitch"), "{}", found.device);
-        // What others of the machine do to packets may look like a level; the profiler says that it was busy, and to measure again.
-        if !said.contains("note: this machine was busy") || attempt == ATTEMPTS || found.levels.len() == 1 {
-            assert_eq!(found.levels.len(), 1, "all entries are in one table: {said}");
-            break;
-        }
-    }
+    let (found, out, said) = measured_in_quiet(&rig, folder.path(), &[], |found| found.levels.len() == 1);
+    assert!(runs_are_kept(&out));
+    assert!(found.device.contains("Open vSwitch"), "{}", found.device);
+    assert_eq!(found.levels.len(), 1, "all entries are in one table: {said}");
 }
 
 #[test]
@@ -267,7 +301,7 @@ fn what_cannot_be_measured_is_told() {
     if !root() {
         return;
     }
-    let (rig, folder) = (rig(), tempfile::tempdir().expect("a folder"));
+    let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let said = |output: Output| (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned());
     let (code, error) = said(profile(&rig, &folder.path().join("nobody"), &[]));
     assert!(code == Some(2) && error.contains("does the switch listen there?"), "{error}");
