@@ -69,6 +69,9 @@ struct Current<T> {
     work: Work,
 }
 
+/// Says what a command of a batch takes, given those that packets do not meet yet.
+pub(crate) type Charging<'a, T> = dyn FnMut(&T, Batch, &VecDeque<Done<T>>) -> Charged + 'a;
+
 /// What the queue is told of a command whose turn has come.
 pub(crate) struct Charged {
     pub(crate) kind: WorkKind,
@@ -234,11 +237,7 @@ impl<T> Commands<T> {
 
     /// The next thing that is due. `charge` says what a command is and takes when its turn comes: all
     /// before it have been carried out, and packets meet them but for those it is given.
-    pub(crate) fn step(
-        &mut self,
-        now: Instant,
-        charge: &mut dyn FnMut(&T, Batch, &VecDeque<Done<T>>) -> Charged,
-    ) -> Option<Step<T>> {
+    pub(crate) fn step(&mut self, now: Instant, charge: &mut Charging<'_, T>) -> Option<Step<T>> {
         self.close(now);
         let ends = self.current.as_ref().map_or(Instant::FAR, |current| current.record.ended);
         if self.effect.due() <= self.answer.unwrap_or(Instant::FAR).min(ends)

@@ -390,7 +390,7 @@ fn a_round_shows_what_was_done_before_it_began() {
     let records = stage.take_records();
     assert_eq!(records.len(), 60);
     assert!(records.is_sorted_by_key(|one| one.shown), "in their order");
-    let took: Vec<u64> = records.iter().map(|one| one.shown.since(one.ended).as_micros() as u64).collect();
+    let took: Vec<u128> = records.iter().map(|one| one.shown.since(one.ended).as_micros()).collect();
     assert!(took.iter().all(|us| *us <= 5000 && *us >= 1000 && us % 1000 == 0), "{took:?}");
     let sooner = records.windows(2).filter(|two| two[0].shown == two[1].shown).count();
     assert!(sooner > 10 && took.contains(&1000), "one that is quick shows those before it: {took:?}");
