@@ -69,6 +69,8 @@ pub(crate) struct Bench<'a> {
     run: u16,
     /// How long packets take in each level, as far as is known: they are not sent faster through entries.
     forwarding: Vec<Duration>,
+    /// How long the switch is kept by a packet that no entry matches, as far as is known.
+    missing: Duration,
     /// Packets that were to be sent at a time, and those that were late.
     sent: [u64; 2],
     /// Whether nobody wants to know how long it takes: packets are sent seldom then.
@@ -92,6 +94,7 @@ impl<'a> Bench<'a> {
             xid: 1 << 16,
             run: 0,
             forwarding: Vec::new(),
+            missing: Duration::ZERO,
             sent: [0; 2],
             is_coarse: false,
             stop,

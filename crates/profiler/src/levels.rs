@@ -37,6 +37,9 @@ pub struct Sizes {
     pub boundaries_s: Vec<f64>,
     /// Delay of each level, in seconds.
     pub delays_s: Vec<f64>,
+    /// How long the switch is kept by a packet that no entry matches, in seconds.
+    #[serde(default)]
+    pub missing_s: Option<f64>,
     /// Entries that were added.
     pub entries: u64,
     /// Whether the switch said that it is full.
@@ -56,6 +59,7 @@ impl Sizes {
             counted: Vec::new(),
             boundaries_s: Vec::new(),
             delays_s: Vec::new(),
+            missing_s: None,
             entries: 0,
             is_full: false,
             confirmed: true,
@@ -98,11 +102,17 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
         }
     }
     let mut found = agreed(&looks, taken, is_full)?;
+    // Levels may be looked through side by side: who finds nothing is in the way of the slowest.
+    let slowest =
+        looks[0].iter().position(|delay| delay.is_some_and(|delay| found.level(delay) + 1 == found.sizes.len()));
+    bench.knows_forwarding(&found.delays_s, None);
+    let missing_s = bench.missing(alike(u32::try_from(slowest.unwrap_or(0)).unwrap_or(0)))?;
     if found.sizes.len() > 1 {
         let delays = alone(bench, taken.min(ALONE_MOST), spacing)?;
         without_noise(&mut found, &delays);
     }
-    bench.knows_forwarding(&found.delays_s);
+    found.missing_s = missing_s;
+    bench.knows_forwarding(&found.delays_s, missing_s);
     Ok(found)
 }
 
@@ -144,12 +154,12 @@ fn are_alike(first: &[Option<f64>], again: &[Option<f64>], taken: usize, is_full
     Ok(found.counted.len() == second.counted.len() && found.counted.iter().zip(&second.counted).all(is_near))
 }
 
-/// What looks at the same entries say. Where the first two differ, something else was in the way of packets: what counts then is the fastest one of each entry's.
+/// What looks at the same entries say. Of two that say the same the later one counts: the first packets of the other may have waited for those that were sent while entries
+/// were put in. Where they differ, something else was in the way of packets: what counts then is the fastest one of each entry's.
 fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
-    let first = infer(&looks[0], taken, is_full)?;
-    if looks.len() == 2 {
-        let confirmed = first.counted == infer(&looks[1], taken, is_full)?.counted;
-        return Ok(Sizes { confirmed, ..first });
+    if let [first, again] = looks {
+        let (first, again) = (infer(first, taken, is_full)?, infer(again, taken, is_full)?);
+        return Ok(Sizes { confirmed: first.counted == again.counted, ..again });
     }
     let fastest = |at: usize| looks.iter().filter_map(|look| look[at]).reduce(f64::min);
     infer(&(0..taken).map(fastest).collect::<Vec<_>>(), taken, is_full)
@@ -207,6 +217,7 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
         counted: merged.iter().map(|(size, _)| *size).collect(),
         boundaries_s,
         delays_s: centres,
+        missing_s: None,
         entries: taken as u64,
         is_full,
         confirmed: false,

@@ -159,7 +159,7 @@ impl Run<'_, '_> {
         }
         SILENT.clone_into(&mut self.made.device);
         let delay_s = self.bench.find_way()?;
-        self.bench.knows_forwarding(&[delay_s]);
+        self.bench.knows_forwarding(&[delay_s], None);
         self.packets(&[None], &[delay_s])
     }
 
@@ -181,7 +181,7 @@ impl Run<'_, '_> {
                 sizes
             }
         };
-        self.bench.knows_forwarding(&sizes.delays_s);
+        self.bench.knows_forwarding(&sizes.delays_s, sizes.missing_s);
         self.made.sizes = Some(sizes);
         self.know()
     }

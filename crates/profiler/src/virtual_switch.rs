@@ -15,7 +15,7 @@ use weir_openflow::model::{
     Version,
 };
 use weir_packet::{Field, MacAddr};
-use weir_profile::Profile;
+use weir_profile::{MatchKind, Profile};
 use weir_timing::{Part, Passing, Record, Stage};
 use weir_units::Instant;
 
@@ -31,6 +31,8 @@ enum Held {
         bytes: Vec<u8>,
     },
     PacketOut(Box<PacketOut>),
+    /// Nothing is left of a packet that met no entry, or one that drops it.
+    Nothing,
 }
 
 /// How a switch misbehaves.
@@ -51,6 +53,7 @@ pub struct VirtualSwitch {
     interfaces: usize,
     stage: Stage<Held>,
     flows: Flows,
+    last_level: usize,
     came: VecDeque<Seen>,
     faults: Faults,
     messages: u64,
@@ -69,6 +72,7 @@ impl VirtualSwitch {
             interfaces,
             stage,
             flows: Flows::default(),
+            last_level: profile.levels.len().saturating_sub(1),
             came: VecDeque::new(),
             faults: Faults::default(),
             messages: 0,
@@ -160,18 +164,26 @@ impl VirtualSwitch {
         }
     }
 
-    /// A frame comes in: what the tables say is decided now, and done when the data path is through with it.
+    /// A frame comes in: what the tables say is decided now, and done when the data path is through with it. One that meets no entry has been through all levels.
     fn enter(&mut self, in_port: PortNo, bytes: &[u8]) {
-        let Some(found) = self.flows.find(in_port, bytes) else { return };
+        let found = self.flows.find(in_port, bytes);
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let level = self.stage.tables().map_or(0, |tables| {
-            tables.matched(found.name, length);
-            tables.level_of(found.name).unwrap_or(0)
+        let (mut level, mut kind) = (self.last_level, MatchKind::L2);
+        if let Some(found) = &found {
+            kind = found.kind;
+            level = self.stage.tables().map_or(0, |tables| {
+                tables.matched(found.name, length);
+                tables.level_of(found.name).unwrap_or(0)
+            });
+        }
+        let passing = Passing { level, kind, bytes: length };
+        let held = found.and_then(|found| found.out).map_or(Held::Nothing, |out| Held::Frame {
+            in_port,
+            out,
+            bytes: bytes.to_vec(),
         });
-        let Some(out) = found.out else { return };
-        let passing = Passing { level, kind: found.kind, bytes: length };
         // One that finds no room is lost, as the stage counts.
-        let _ = self.stage.packet(self.now, passing, Held::Frame { in_port, out, bytes: bytes.to_vec() });
+        let _ = self.stage.packet(self.now, passing, held);
     }
 
     fn carry_out(&mut self, at: Instant, out: PacketOut) {

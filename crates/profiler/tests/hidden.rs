@@ -151,6 +151,29 @@ fn three_levels_without_batches_and_barriers_that_lie() {
     assert!(apart(0, 7e-4) < 0.05 && apart(1, 2.5e-4) < 0.05 && apart(2, 1e-4) < 0.1, "{}", profile.to_toml());
 }
 
+/// Packets that find no entry yet go through all levels, and queue up where the last one is slow: what is asked afterwards is not to stand behind them.
+#[test]
+fn a_level_that_is_far_slower_than_packets_come_is_found() {
+    for slow in ["4ms", "16ms", "40ms"] {
+        let text = TWO_LEVELS
+            .replace("size = 97", "size = 24")
+            .replace("size = 203", "size = 60")
+            .replace("base_l2l3 = \"60us\"", &format!("base_l2l3 = \"{slow}\""));
+        let truth = Profile::parse(&text, "slow.toml").unwrap();
+        let mut switch = VirtualSwitch::new(&truth, 2, 5).unwrap();
+        let parts = Parts { control: false, tables: true, data: false };
+        let (found, ended) = measured(&mut switch, grid(), parts, &mut Store::none(), &mut || false);
+        ended.unwrap_or_else(|error| panic!("{slow}: {error}"));
+        let sizes = found.sizes.as_ref().unwrap();
+        assert_eq!((&sizes.sizes[..], sizes.confirmed), (&[Some(24), Some(60)][..], true), "{slow}: {sizes:?}");
+        let forward = truth.forwarding[1].as_ref().unwrap().base_s[2].unwrap();
+        for delay in [sizes.delays_s[1], sizes.missing_s.unwrap()] {
+            assert!((delay / forward - 1.0).abs() < 0.02, "{slow}: {sizes:?}");
+        }
+        assert_eq!(found.profile(&about()).unwrap().tables.unwrap().policy, truth.tables.unwrap().policy, "{slow}");
+    }
+}
+
 /// Packets that look whether commands were carried out move entries, where the switch goes by packets.
 #[test]
 fn packets_that_decide_who_goes_do_not_spoil_what_commands_cost() {

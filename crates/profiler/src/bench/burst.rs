@@ -3,6 +3,9 @@
 //! Packets that match the entries are sent all the while. The times between them grow with the time that has passed, so that a switch that takes seconds is measured
 //! as finely, in relation, as one that takes microseconds, with as many packets. What counts is when packets were *sent*: an entry came to be between the
 //! last packet that did not get through and the first that did, however long packets take.
+//!
+//! Packets that find no entry yet, or none any more, may take the switch as long as others, and queue up in it. What waits behind them is not gone, and a burst is over
+//! when all that met its entry has come back, and the switch is done with the others: what is measured next finds no queue.
 use super::{Bench, Change};
 use crate::ProfilerError;
 use crate::device::Seen;
@@ -19,8 +22,11 @@ use weir_units::Instant;
 pub(super) const AWAY: u32 = 3;
 /// Packets of an entry that are under way in the switch at most when the first comes back.
 const FEW: u32 = 16;
-/// Times between packets where nothing is measured.
+/// The shortest time between packets where nothing is measured, and the share of the time that has passed: nothing may be known yet of how long the switch takes for one.
 const COARSE: Duration = Duration::from_millis(2);
+const COARSE_SHARE: f64 = 1.0 / 8.0;
+/// After so long without one, no more packets of a burst come back, unless they took longer before.
+const QUIET: Duration = Duration::from_millis(100);
 /// Marks that are remembered for a burst at most.
 pub(super) const MAX_MARKS: usize = 1 << 22;
 
@@ -124,6 +130,7 @@ struct Sent {
     watched: usize,
     at: Instant,
     before: Option<Instant>,
+    is_back: bool,
 }
 
 /// A burst under way.
@@ -139,6 +146,11 @@ struct Run {
     barrier: Option<Instant>,
     watched: Vec<Watched>,
     marks: Vec<Sent>,
+    /// Of these, those that came back.
+    came_back: u32,
+    /// When the latest did, and the longest that any took.
+    last_back: Instant,
+    longest: Duration,
     turn: usize,
     refused: Vec<usize>,
 }
@@ -148,9 +160,38 @@ impl Run {
         self.barrier.is_some() && self.watched.iter().all(Watched::is_settled)
     }
 
-    /// Whose packet is next: every other time that of the last command, which mostly is the last to be done, else those of the others in turn.
+    /// How many packets did not come back, or have not yet.
+    fn away(&self) -> u32 {
+        u32::try_from(self.marks.len()).unwrap_or(u32::MAX) - self.came_back
+    }
+
+    /// Whether packets that met their entry have not come back.
+    fn awaits_packets(&self) -> bool {
+        let met = |mark: &Sent| {
+            let watched = &self.watched[mark.watched];
+            watched.watch.sign != Sign::Gone && !watched.refused && watched.met(mark.at)
+        };
+        self.marks.iter().any(|mark| !mark.is_back && met(mark))
+    }
+
+    /// How long the switch has yet to do, at most, if each packet that did not come back keeps it for so long.
+    fn queue(&self, now: Instant, missing: Duration) -> Duration {
+        let (mut queue, mut last) = (Duration::ZERO, self.started);
+        for mark in self.marks.iter().filter(|mark| !mark.is_back) {
+            queue = queue.saturating_sub(mark.at.since(last)) + missing;
+            last = mark.at;
+        }
+        queue.saturating_sub(now.since(last))
+    }
+
+    /// Whose packet is next: every other time that of the last command, which mostly is the last to be done, else those of the others in turn. Once the barrier is
+    /// answered, entries whose packets stay away are waited for.
     fn next_watched(&mut self) -> Option<usize> {
-        let open: Vec<usize> = (0..self.watched.len()).filter(|at| !self.watched[*at].is_settled()).collect();
+        let is_open = |watched: &Watched| {
+            let is_away = watched.watch.sign == Sign::Gone && watched.away >= FEW && self.barrier.is_some();
+            !watched.is_settled() && !is_away
+        };
+        let open: Vec<usize> = (0..self.watched.len()).filter(|at| is_open(&self.watched[*at])).collect();
         self.turn += 1;
         if self.turn.is_multiple_of(2) {
             open.last().copied()
@@ -178,7 +219,7 @@ impl Bench<'_> {
         let through = watches.iter().filter(goes_through).map(|watch| self.forwarding_of(&watch.rule)).max();
         let terms = self.account(changes);
         // Packets of an entry that comes are let through only then; what is sent until the first is back is to be little.
-        let coming = watches.iter().map(|watch| self.forwarding_of(&watch.rule) / FEW).max();
+        let coming = watches.iter().map(|watch| self.forwarding_of(&watch.rule).max(self.missing) / FEW).max();
         let slowest = through.max(coming).unwrap_or_default();
         let started = self.device.now();
         let mut run = Run {
@@ -191,10 +232,14 @@ impl Bench<'_> {
             barrier: None,
             watched: watches.iter().map(|watch| Watched::new(*watch, goes_through(&watch))).collect(),
             marks: Vec::new(),
+            came_back: 0,
+            last_back: started,
+            longest: Duration::ZERO,
             turn: 0,
             refused: Vec::new(),
         };
         self.carry_through(&mut run, &bodies, slowest)?;
+        self.take_back(&mut run)?;
         self.note_met(&run);
         for at in &run.refused {
             if let Some(Change::Add(rule)) = changes.get(*at) {
@@ -245,6 +290,21 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// Waits for the packets that met their entry, of which some may be lost, and until the switch is done with the others.
+    fn take_back(&mut self, run: &mut Run) -> Result<(), ProfilerError> {
+        run.last_back = self.device.now();
+        while run.awaits_packets() {
+            let until = run.last_back + QUIET.max(run.longest * 2).min(self.settings.patience);
+            match self.device.wait(until)? {
+                Some(seen) => self.look(run, seen)?,
+                None if self.device.now() >= until => break,
+                None => {}
+            }
+        }
+        let queue = run.queue(self.device.now(), self.missing);
+        self.rest(queue.min(self.settings.patience))
+    }
+
     fn silence(&self, run: &Run) -> ProfilerError {
         let what = match run.barrier {
             Some(_) => "packet that shows that a command was carried out",
@@ -279,7 +339,8 @@ impl Bench<'_> {
     /// Until the next packet: a share of the time that has passed, now more and now less, so that measuring has no beat of its own.
     fn gap(&mut self, run: &Run, slowest: Duration) -> Duration {
         let passed = self.device.now().since(run.ended.max(run.started));
-        let share = passed.mul_f64(self.settings.resolution * (0.5 + self.random.f64()));
+        let resolution = if self.is_coarse { COARSE_SHARE } else { self.settings.resolution };
+        let share = passed.mul_f64(resolution * (0.5 + self.random.f64()));
         // Packets that the switch forwards all the while must not queue up in it.
         let finest = self.settings.finest.max(slowest.mul_f64(1.0 + 0.5 * self.random.f64()));
         let finest = if self.is_coarse { finest.max(COARSE) } else { finest };
@@ -298,7 +359,7 @@ impl Bench<'_> {
             is_wall: false,
         };
         let packet = run.watched[at].watch.rule.packet(SHORTEST, &mark);
-        run.marks.push(Sent { watched: at, at: now, before: run.watched[at].last_sent });
+        run.marks.push(Sent { watched: at, at: now, before: run.watched[at].last_sent, is_back: false });
         run.watched[at].sent(now);
         self.device.transmit(0, &packet)
     }
@@ -336,8 +397,13 @@ impl Bench<'_> {
     }
 
     fn answered(&mut self, run: &mut Run, interface: usize, sequence: u32) {
-        let Some(sent) = run.marks.get(sequence as usize) else { return };
+        let Some(sent) = run.marks.get_mut(sequence as usize) else { return };
         let (at, before) = (sent.at, sent.before);
+        run.came_back += u32::from(!sent.is_back);
+        sent.is_back = true;
+        run.last_back = self.device.now();
+        run.longest = run.longest.max(run.last_back.since(at));
+        let sent = &run.marks[sequence as usize];
         let next = run.marks[sequence as usize + 1..].iter().find(|other| other.watched == sent.watched);
         let (next, watched) = (next.map(|next| next.at), &mut run.watched[sent.watched]);
         match watched.watch.sign {
@@ -355,7 +421,8 @@ impl Bench<'_> {
     /// Entries whose packets stay away are gone: since the last one that came back, or since the start.
     fn settle_gone(&mut self, run: &mut Run) {
         let now = self.device.now();
-        let grace = self.settings.grace.max(self.forwarding() * 4);
+        // What has not come back may be in the way of what comes.
+        let grace = self.settings.grace.max(self.forwarding() * 4) + self.missing * run.away();
         if run.barrier.is_none() {
             return;
         }

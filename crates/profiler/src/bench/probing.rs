@@ -1,9 +1,10 @@
 //! Packets whose delays are measured.
 use super::Bench;
-use crate::ProfilerError;
 use crate::device::Seen;
-use crate::rules::Rule;
+use crate::rules::{Rule, SHORTEST};
+use crate::{ProfilerError, Settings};
 use std::time::Duration;
+use weir_model::fit::order::Middle;
 use weir_traffic::Probe;
 use weir_units::Instant;
 
@@ -16,6 +17,10 @@ const FIRST: Duration = Duration::from_millis(500);
 const ALL_LOST: usize = 20;
 /// How much of being late is made up for.
 const HELD_UP: Duration = Duration::from_millis(1);
+
+/// Packets without an entry that are sent before one that has one, and how often.
+const WITHOUT: u32 = 8;
+const WITHOUT_RUNS: usize = 5;
 
 /// A packet that is to be sent.
 #[derive(Debug, Clone, Copy)]
@@ -113,10 +118,24 @@ impl Bench<'_> {
         }
     }
 
-    /// Packets take so long in each level, in seconds.
-    pub(crate) fn knows_forwarding(&mut self, delays_s: &[f64]) {
-        let time = |s: &f64| Duration::try_from_secs_f64(*s).unwrap_or_default().min(self.settings.patience);
-        self.forwarding = delays_s.iter().map(time).collect();
+    /// Packets take so long in each level, in seconds, and those that no entry matches so long; as long as in the slowest level if nothing is said.
+    pub(crate) fn knows_forwarding(&mut self, delays_s: &[f64], missing_s: Option<f64>) {
+        let time = |s: f64| Duration::try_from_secs_f64(s).unwrap_or_default().min(self.settings.patience);
+        self.forwarding = delays_s.iter().copied().map(time).collect();
+        self.missing = missing_s.map_or_else(|| self.forwarding(), time);
+    }
+
+    /// How long a packet that no entry matches keeps the switch: packets of an entry are sent alone, and behind some of those. None if they do not come out.
+    pub(crate) fn missing(&mut self, rule: Rule) -> Result<Option<f64>, ProfilerError> {
+        let one = |rule| Planned { rule, bytes: SHORTEST, gap: Duration::ZERO };
+        let behind: Vec<Planned> = [vec![one(Settings::any_rule()); WITHOUT as usize], vec![one(rule)]].concat();
+        let mut kept = Vec::with_capacity(WITHOUT_RUNS);
+        for _ in 0..WITHOUT_RUNS {
+            let alone = self.delays(&[one(rule)])?.pop().flatten();
+            let behind = self.offer(&behind, DRAIN.max(self.forwarding() * 4 * WITHOUT))?.0.pop().flatten();
+            kept.extend(alone.zip(behind).map(|(alone, behind)| (behind - alone).max(0.0) / f64::from(WITHOUT)));
+        }
+        Ok(if kept.is_empty() { None } else { Some(Middle::of(&kept)?.median) })
     }
 
     /// How long packets take at most.

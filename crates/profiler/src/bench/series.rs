@@ -20,9 +20,9 @@ const LEAD: Duration = Duration::from_millis(1);
 /// Packets that the switch forwards all the while are so many times farther apart than it takes for one: they must not queue up in it, though several commands are under
 /// way at a time.
 const APART: u32 = 3;
-/// The same for packets of an entry that comes, which find none before: each may take as long as the slowest do. Together they are half of what the switch
+/// The same for packets that find no entry, before it comes or after it is gone: each may take as long as the slowest do. Together they are half of what the switch
 /// forwards, or they queue up in it, and nothing comes back in time any more.
-const APART_COMING: u32 = 2;
+const APART_MISSING: u32 = 2;
 
 /// What became of a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -144,16 +144,16 @@ impl Bench<'_> {
         // Who is deleted is known before, who is added afterwards.
         let before = self.forwarding_of(&rule);
         self.account(std::slice::from_ref(change));
-        let apart = match change {
-            Change::Add(_) => self.forwarding() * APART_COMING,
-            _ => before * APART,
+        let (apart, among) = match change {
+            Change::Add(_) => (self.forwarding() * APART_MISSING, 1),
+            Change::Delete(_) if before < self.missing => (self.missing * APART_MISSING, 1),
+            _ => (before * APART, APART),
         };
         let xid = message.xid;
         let sent = self.device.now();
         self.device.send(&[message])?;
         let finest = self.settings.finest.max(apart);
         let next_probe = sent + finest.mul_f64(self.random.f64());
-        let among = if matches!(change, Change::Add(_)) { 1 } else { APART };
         let open = Open { xid, rule, sign, sent, finest, among, probes: Vec::new(), next_probe, back: None };
         run.open.insert(run.became.len(), open);
         run.became.push(Became::Unseen);

@@ -41,7 +41,7 @@ fn bench<'a>(
     }
     let mut bench = Bench::new(device, settings, stop);
     bench.learn_ports(&[])?;
-    bench.knows_forwarding(&known.delays_s);
+    bench.knows_forwarding(&known.delays_s, None);
     match &known.tables {
         Some(tables) => bench.know(tables.clone())?,
         None => bench.clear()?,
