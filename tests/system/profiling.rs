@@ -51,7 +51,7 @@ fn measured(output: &Output, out: &Path) -> Profile {
 }
 
 /// Measurements of a switch on a machine that is busy.
-const ATTEMPTS: u32 = 10;
+const ATTEMPTS: u32 = 3;
 /// What the profiler says of one that is not to be relied on.
 const DOUBTS: [&str; 4] = [
     "this machine was busy",
