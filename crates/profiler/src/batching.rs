@@ -43,10 +43,12 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     bench.during = "looking for batches".to_owned();
     bench.clear()?;
     let mut look = Look { bench, store, next: 0 };
-    let alone = look.times(1, Duration::ZERO, CHANCE_RUNS)?;
+    let alone = look.times(1, Duration::ZERO, CHANCE_RUNS)?.first;
     let chance = Duration::from_secs_f64(alone.iqr.max(0.0));
     let alone = Duration::from_secs_f64(alone.median.max(0.0));
-    let together = look.first_done(2, Duration::ZERO)?;
+    let together = look.times(2, Duration::ZERO, RUNS)?;
+    let chance = chance.max(together.width);
+    let together = together.first();
     let mut found = Found { batching: Batching::NONE, timeout_s: None, notes: Vec::new() };
     let Some((low, high)) = look.timeout(alone, alone.max(together), chance)? else { return Ok(found) };
     let timeout = (low + high) / 2;
@@ -67,6 +69,18 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     Ok(found)
 }
 
+/// When the first of some commands was done, in seconds, and between which times, as far apart as this, packets showed it.
+struct Times {
+    first: Middle,
+    width: Duration,
+}
+
+impl Times {
+    fn first(&self) -> Duration {
+        Duration::from_secs_f64(self.first.median.max(0.0))
+    }
+}
+
 struct Look<'e, 'a> {
     bench: &'e mut Bench<'a>,
     store: &'e mut Store,
@@ -76,11 +90,11 @@ struct Look<'e, 'a> {
 impl Look<'_, '_> {
     /// How long it takes until the first of so many commands is done that are sent so far apart: the median of some runs.
     fn first_done(&mut self, commands: u32, apart: Duration) -> Result<Duration, ProfilerError> {
-        Ok(Duration::from_secs_f64(self.times(commands, apart, RUNS)?.median.max(0.0)))
+        Ok(self.times(commands, apart, RUNS)?.first())
     }
 
-    fn times(&mut self, commands: u32, apart: Duration, runs: u32) -> Result<Middle, ProfilerError> {
-        let mut times = Vec::new();
+    fn times(&mut self, commands: u32, apart: Duration, runs: u32) -> Result<Times, ProfilerError> {
+        let (mut times, mut widths) = (Vec::new(), Vec::new());
         for run in 0..runs {
             let rules: Vec<Rule> = (0..commands).map(|at| alike(self.next + at)).collect();
             self.next = (self.next + commands) % 32_768;
@@ -98,9 +112,10 @@ impl Look<'_, '_> {
             let s = (low.since(outcome.started) + high.since(outcome.started)).as_secs_f64() / 2.0;
             self.store.write(&Row::Apart { commands, apart_s: apart.as_secs_f64(), run, first_s: s })?;
             times.push(s);
+            widths.push(high.since(low).as_secs_f64());
             self.bench.take_out(&rules)?;
         }
-        Ok(Middle::of(&times)?)
+        Ok(Times { first: Middle::of(&times)?, width: Duration::from_secs_f64(Middle::of(&widths)?.median) })
     }
 
     /// Whether the first of two commands waits for the second.
@@ -115,7 +130,7 @@ impl Look<'_, '_> {
         usual: Duration,
         chance: Duration,
     ) -> Result<Option<(Duration, Duration)>, ProfilerError> {
-        // What is much shorter than a command alone takes, or than chance, cannot be told from it, and does not matter beside it.
+        // What is much shorter than a command alone takes, than chance, or than the times between packets cannot be told from it, and does not matter beside it.
         let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(chance * 2);
         if !self.waits(usual, shortest)? {
             return Ok(None);

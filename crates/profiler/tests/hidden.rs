@@ -170,7 +170,13 @@ fn a_level_that_is_far_slower_than_packets_come_is_found() {
         for delay in [sizes.delays_s[1], sizes.missing_s.unwrap()] {
             assert!((delay / forward - 1.0).abs() < 0.02, "{slow}: {sizes:?}");
         }
-        assert_eq!(found.profile(&about()).unwrap().tables.unwrap().policy, truth.tables.unwrap().policy, "{slow}");
+        let (found, known) = (found.profile(&about()).unwrap().tables.unwrap(), truth.tables.unwrap());
+        assert_eq!(found.policy, known.policy, "{slow}");
+        // A time-out of 2 ms does not show beside packets of 16 ms.
+        if slow == "4ms" {
+            assert_eq!(found.batching.most, known.batching.most);
+            assert!((found.batching.timeout_s / known.batching.timeout_s - 1.0).abs() < 0.05, "{:?}", found.batching);
+        }
     }
 }
 

@@ -22,6 +22,8 @@ use weir_units::Instant;
 pub(super) const AWAY: u32 = 3;
 /// Packets of an entry that are under way in the switch at most when the first comes back.
 const FEW: u32 = 16;
+/// Packets without an entry come so many times as fast at most as the switch is done with them. What waits then is waited for; fewer would show less exactly when entries come to be.
+const AHEAD: u32 = 64;
 /// The shortest time between packets where nothing is measured, and the share of the time that has passed: nothing may be known yet of how long the switch takes for one.
 const COARSE: Duration = Duration::from_millis(2);
 const COARSE_SHARE: f64 = 1.0 / 8.0;
@@ -219,7 +221,8 @@ impl Bench<'_> {
         let through = watches.iter().filter(goes_through).map(|watch| self.forwarding_of(&watch.rule)).max();
         let terms = self.account(changes);
         // Packets of an entry that comes are let through only then; what is sent until the first is back is to be little.
-        let coming = watches.iter().map(|watch| self.forwarding_of(&watch.rule).max(self.missing) / FEW).max();
+        let coming = |watch: &Watch| (self.forwarding_of(&watch.rule) / FEW).max(self.missing / AHEAD);
+        let coming = watches.iter().map(coming).max();
         let slowest = through.max(coming).unwrap_or_default();
         let started = self.device.now();
         let mut run = Run {
