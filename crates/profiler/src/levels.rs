@@ -15,8 +15,10 @@ const APART: f64 = 1.5;
 const SHARE: f64 = 0.02;
 /// Looks at the entries at most.
 const LOOKS: usize = 5;
-/// How far the sizes of two looks may be apart, as a share of the entries.
+/// How far the sizes of looks may be apart where packets move entries, as a share of the entries.
 const ALIKE: f64 = 0.02;
+/// The share of a look's packets that may be late for reasons of their own.
+const LATE_MOST: f64 = 0.15;
 /// Packets that a single entry is asked with at most, where more than one level shows.
 const ALONE_MOST: usize = 500;
 /// The share of entries whose packets may be lost.
@@ -90,18 +92,18 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     let is_full = taken < rules.len();
     bench.during = "probing each entry".to_owned();
     let spacing = Duration::from_millis(grid.spacing_ms.into());
-    let first = once(bench, &rules[..taken], spacing)?;
-    let again = once(bench, &rules[..taken], spacing)?;
-    let mut looks = vec![first, again];
-    while looks.len() < LOOKS && !are_alike(&looks[0], &looks[1], taken, is_full)? {
+    let mut looks = vec![once(bench, &rules[..taken], spacing)?, once(bench, &rules[..taken], spacing)?];
+    let mut found = agreed(&looks, taken, is_full)?;
+    while looks.len() < LOOKS && !found.confirmed {
         looks.push(once(bench, &rules[..taken], spacing)?);
+        let again = agreed(&looks, taken, is_full)?;
+        found = Sizes { confirmed: again.counted == found.counted, ..again };
     }
     for (run, delays) in (0..).zip(&looks) {
         for (at, delay) in delays.iter().enumerate() {
             store.write(&Row::Probe { run, entry: at as u64, delay_s: *delay })?;
         }
     }
-    let mut found = agreed(&looks, taken, is_full)?;
     // Levels may be looked through side by side: who finds nothing is in the way of the slowest.
     let slowest =
         looks[0].iter().position(|delay| delay.is_some_and(|delay| found.level(delay) + 1 == found.sizes.len()));
@@ -146,23 +148,36 @@ fn without_noise(found: &mut Sizes, alone: &[f64]) {
     }
 }
 
-/// Whether two looks at the same entries say the same.
-fn are_alike(first: &[Option<f64>], again: &[Option<f64>], taken: usize, is_full: bool) -> Result<bool, ProfilerError> {
-    let (found, second) = (infer(first, taken, is_full)?, infer(again, taken, is_full)?);
+/// What looks at the same entries say. Packets that were late once, since something else was in their way, were not so another time: what counts is the fastest one of each
+/// entry's. But where packets move entries from level to level, that would take slow ones for fast: there are as many slow ones in every look, but others, and the last look counts.
+fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
+    let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<Sizes>, _>>()?;
+    let confirmed = sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
     let slack = (ALIKE * taken as f64).max(1.0);
     let is_near = |(one, other): (&usize, &usize)| one.abs_diff(*other) as f64 <= slack;
-    Ok(found.counted.len() == second.counted.len() && found.counted.iter().zip(&second.counted).all(is_near))
+    let are_alike = |one: &Sizes, other: &Sizes| {
+        one.counted.len() == other.counted.len() && one.counted.iter().zip(&other.counted).all(is_near)
+    };
+    let moves = sizes.windows(2).all(|pair| are_alike(&pair[0], &pair[1])) && others_are_slow(looks);
+    let counts = if moves { looks.last().cloned().unwrap_or_default() } else { fastest(looks) };
+    Ok(Sizes { confirmed, ..infer(&counts, taken, is_full)? })
 }
 
-/// What looks at the same entries say. Of two that say the same the later one counts: the first packets of the other may have waited for those that were sent while entries
-/// were put in. Where they differ, something else was in the way of packets: what counts then is the fastest one of each entry's.
-fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
-    if let [first, again] = looks {
-        let (first, again) = (infer(first, taken, is_full)?, infer(again, taken, is_full)?);
-        return Ok(Sizes { confirmed: first.counted == again.counted, ..again });
-    }
-    let fastest = |at: usize| looks.iter().filter_map(|look| look[at]).reduce(f64::min);
-    infer(&(0..taken).map(fastest).collect::<Vec<_>>(), taken, is_full)
+/// Whether so many entries' packets took longer in one look than in another that packets are not late for reasons of their own.
+pub(crate) fn others_are_slow(looks: &[Vec<Option<f64>>]) -> bool {
+    let Some(first) = looks.first() else { return false };
+    let is_other = |at: &usize| {
+        let longest = looks.iter().filter_map(|look| look[*at]).fold(0.0, f64::max);
+        looks.iter().filter_map(|look| look[*at]).any(|delay| delay * APART < longest)
+    };
+    let others = (0..first.len()).filter(is_other).count();
+    others as f64 > LATE_MOST * (first.len() * (looks.len() - 1)) as f64
+}
+
+/// Of each entry's packets the fastest.
+pub(crate) fn fastest(looks: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
+    let entries = looks.first().map_or(0, Vec::len);
+    (0..entries).map(|at| looks.iter().filter_map(|look| look[at]).reduce(f64::min)).collect()
 }
 
 /// Sends each entry one packet, in random order; their delays in the entries' order.
@@ -290,13 +305,23 @@ mod tests {
         };
         let (few, many, none) = (look(&|at| at % 75 == 0), look(&|at| at % 10 == 0), look(&|_| false));
         assert_eq!(agreed(&[few.clone(), none.clone()], 300, false).unwrap().sizes, [None], "one in seventy-five");
-        assert!(are_alike(&few, &none, 300, false).unwrap() && !are_alike(&many, &none, 300, false).unwrap());
         let sizes = agreed(&[many.clone(), none.clone(), many], 300, false).unwrap();
-        assert_eq!(sizes.sizes, [None], "not every time");
+        assert_eq!((sizes.sizes, sizes.confirmed), (vec![None], false), "not every time");
         let slow = look(&|at| at >= 270);
-        assert!(are_alike(&slow, &slow, 300, false).unwrap());
-        let sizes = agreed(&[slow.clone(), slow], 300, false).unwrap();
+        let sizes = agreed(&[slow.clone(), slow.clone()], 300, false).unwrap();
         assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(270), None], true), "the same both times");
+        let late = look(&|at| at >= 270 || at % 20 == 0);
+        let sizes = agreed(&[late, slow], 300, false).unwrap();
+        assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(270), None], false), "and some late ones");
+    }
+
+    #[test]
+    fn entries_that_packets_move_are_as_many_in_every_look() {
+        let look = |from: usize| -> Vec<Option<f64>> {
+            (0..300).map(|at| Some(if (from..from + 120).contains(&at) { 4e-5 } else { 3e-3 })).collect()
+        };
+        let sizes = agreed(&[look(0), look(150)], 300, false).unwrap();
+        assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(120), None], true));
     }
 
     #[test]

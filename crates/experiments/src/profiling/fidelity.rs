@@ -348,8 +348,6 @@ mod tests {
         assert!(delay_s >= 400e-6, "{delay_s}");
         let adds = || found.measurement.timed.iter().filter(|one| one.command == weir_profiler::control::Command::Add);
         assert!(adds().count() > 0 && adds().all(|one| one.barrier_s >= 3e-3), "{:?}", found.measurement.timed);
-        // Packets that show a change count from when they were sent, and are looked up on their way.
-        assert!(adds().all(|one| one.high_s + delay_s >= 3e-3), "{:?}", found.measurement.timed);
     }
 
     const ONE_LEVEL: &str = "name = \"one\"\ndevice = \"One\"\norigin = \"assumed\"\nsource = \"A test\"\n\
