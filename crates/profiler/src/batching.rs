@@ -15,7 +15,7 @@ use weir_model::fit::order::Middle;
 use weir_model::switch::batch::Batching;
 
 /// Runs of each case.
-const RUNS: u32 = 3;
+const RUNS: u32 = 5;
 /// Runs that say what chance does.
 const CHANCE_RUNS: u32 = 9;
 /// Times between commands that are tried at most.

@@ -15,10 +15,8 @@ const APART: f64 = 1.5;
 const SHARE: f64 = 0.02;
 /// Looks at the entries at most.
 const LOOKS: usize = 5;
-/// How far the sizes of looks may be apart where packets move entries, as a share of the entries.
-const ALIKE: f64 = 0.02;
-/// The share of a look's packets that may be late for reasons of their own.
-const LATE_MOST: f64 = 0.15;
+/// The share of slow entries that are slow in every look, at least, where packets do not move them.
+const SAME_LEAST: f64 = 0.6;
 /// Packets that a single entry is asked with at most, where more than one level shows.
 const ALONE_MOST: usize = 500;
 /// The share of entries whose packets may be lost.
@@ -149,29 +147,23 @@ fn without_noise(found: &mut Sizes, alone: &[f64]) {
 }
 
 /// What looks at the same entries say. Packets that were late once, since something else was in their way, were not so another time: what counts is the fastest one of each
-/// entry's. But where packets move entries from level to level, that would take slow ones for fast: there are as many slow ones in every look, but others, and the last look counts.
+/// entry's. But where packets move entries from level to level, that would take slow ones for fast: there the last look counts.
 fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
     let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<Sizes>, _>>()?;
     let confirmed = sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
-    let slack = (ALIKE * taken as f64).max(1.0);
-    let is_near = |(one, other): (&usize, &usize)| one.abs_diff(*other) as f64 <= slack;
-    let are_alike = |one: &Sizes, other: &Sizes| {
-        one.counted.len() == other.counted.len() && one.counted.iter().zip(&other.counted).all(is_near)
-    };
-    let moves = sizes.windows(2).all(|pair| are_alike(&pair[0], &pair[1])) && others_are_slow(looks);
-    let counts = if moves { looks.last().cloned().unwrap_or_default() } else { fastest(looks) };
-    Ok(Sizes { confirmed, ..infer(&counts, taken, is_full)? })
+    let moves = packets_move(looks, |look, delay| sizes[look].level(delay) > 0);
+    let delays = if moves { looks.last().cloned().unwrap_or_default() } else { fastest(looks) };
+    Ok(Sizes { confirmed, ..infer(&delays, taken, is_full)? })
 }
 
-/// Whether so many entries' packets took longer in one look than in another that packets are not late for reasons of their own.
-pub(crate) fn others_are_slow(looks: &[Vec<Option<f64>>]) -> bool {
-    let Some(first) = looks.first() else { return false };
-    let is_other = |at: &usize| {
-        let longest = looks.iter().filter_map(|look| look[*at]).fold(0.0, f64::max);
-        looks.iter().filter_map(|look| look[*at]).any(|delay| delay * APART < longest)
-    };
-    let others = (0..first.len()).filter(is_other).count();
-    others as f64 > LATE_MOST * (first.len() * (looks.len() - 1)) as f64
+/// Whether packets move entries: there are slow ones in every look (`is_slow`: of a look, and a delay), but others.
+pub(crate) fn packets_move(looks: &[Vec<Option<f64>>], is_slow: impl Fn(usize, f64) -> bool) -> bool {
+    let slow = |look: usize, at: usize| looks[look][at].is_some_and(|delay| is_slow(look, delay));
+    let entries = looks.first().map_or(0, Vec::len);
+    let of_look = |look: usize| (0..entries).filter(|at| slow(look, *at)).count();
+    let least = (0..looks.len()).map(of_look).min().unwrap_or(0);
+    let always = (0..entries).filter(|at| (0..looks.len()).all(|look| slow(look, *at))).count();
+    (always as f64) < SAME_LEAST * least as f64
 }
 
 /// Of each entry's packets the fastest.

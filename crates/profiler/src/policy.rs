@@ -4,7 +4,7 @@
 //! many more come: those that are slow afterwards had to go, or came too late. If nothing but newcomers are slow, it is looked whether packets bring entries back.
 use crate::bench::Bench;
 use crate::bench::Planned;
-use crate::levels::{PRIORITY, Sizes, fastest, once, others_are_slow};
+use crate::levels::{PRIORITY, Sizes, fastest, once, packets_move};
 use crate::rules::{Rule, SHORTEST, number};
 use crate::store::{Row, Store};
 use crate::{Grid, ProfilerError};
@@ -13,6 +13,8 @@ use weir_model::fit::cache_policy::{Inference, Probed, infer, plan};
 use weir_model::switch::policy::{Attribute, Policy, Rank, Standing};
 use weir_profile::MatchKind;
 
+/// Looks at the entries of an experiment: a packet that is late once makes no entry slow.
+const LOOKS: usize = 3;
 /// Lowest priority that entries are given.
 const PRIORITIES_FROM: u16 = 501;
 /// Largest first level whose policy is looked for, in entries; larger ones take too long.
@@ -133,9 +135,12 @@ impl Experiment<'_, '_> {
     }
 
     fn probe(&mut self, rules: &[Rule], standings: &[Standing]) -> Result<Vec<Probed>, ProfilerError> {
-        let mut looks = vec![once(self.bench, rules, self.spacing)?, once(self.bench, rules, self.spacing)?];
-        // Packets of the second look may find entries where those of the first moved them.
-        looks.truncate(if others_are_slow(&looks) { 1 } else { 2 });
+        let mut looks = Vec::with_capacity(LOOKS);
+        for _ in 0..LOOKS {
+            looks.push(once(self.bench, rules, self.spacing)?);
+        }
+        // Packets of later looks may find entries where those of the first moved them.
+        looks.truncate(if packets_move(&looks, |_, delay| self.sizes.level(delay) > 0) { 1 } else { LOOKS });
         let delays = fastest(&looks);
         let probed = delays.into_iter().zip(standings).filter_map(|(delay, standing)| {
             delay.map(|delay| Probed { standing: *standing, slow: self.sizes.level(delay) > 0 })
