@@ -13,6 +13,10 @@ use weir_profile::MatchKind;
 const GROUP: u32 = 5;
 /// Entries whose packets are measured, of those of a level.
 const TESTED: usize = 10;
+/// Each case's packets are sent in so many parts, with the other cases' in between: what disturbs a machine for a while meets a part of them.
+const ROUNDS: u32 = 3;
+/// Entries that a level has for these shares of its room, in eighths, beside those of the case that the others differ from.
+const EIGHTHS: [u64; 5] = [1, 2, 3, 4, 5];
 /// Entries, and length, of the case that the others differ from.
 const ENTRIES: u64 = 500;
 const BYTES: u32 = 128;
@@ -125,19 +129,30 @@ impl Level<'_, '_, '_> {
         wanted.extend(
             self.grid.gaps_us.iter().filter(|gap| **gap >= base.gap_us).map(|gap| Case { gap_us: *gap, ..base }),
         );
-        for case in wanted {
-            self.case(case)?;
-        }
+        self.cases(&wanted)?;
         self.refine()?;
-        for entries in [self.room.min(4 * ENTRIES) / 4, self.room.min(4 * ENTRIES) / 2] {
-            self.case(Case { entries: entries.max(3), ..base })?;
+        let entries = EIGHTHS.map(|eighths| self.room.min(4 * ENTRIES) * eighths / 8);
+        self.cases(&entries.map(|entries| Case { entries: entries.max(3), ..base }))
+    }
+
+    /// Measures cases in turn.
+    fn cases(&mut self, wanted: &[Case]) -> Result<(), ProfilerError> {
+        for round in 1..=ROUNDS {
+            for case in wanted {
+                if round == 1 {
+                    self.progress.step("measuring delays");
+                }
+                self.case(*case, self.grid.packets * round / ROUNDS)?;
+            }
         }
         Ok(())
     }
 
-    fn case(&mut self, case: Case) -> Result<(), ProfilerError> {
-        self.progress.step("measuring delays");
-        if self.rows.iter().any(|row| Case::of(row) == Some(case)) {
+    /// Sees to it that there are delays of so many packets of a case.
+    fn case(&mut self, case: Case, packets: u32) -> Result<(), ProfilerError> {
+        let before =
+            u32::try_from(self.rows.iter().filter(|row| Case::of(row) == Some(case)).count()).unwrap_or(u32::MAX);
+        if before >= packets {
             return Ok(());
         }
         self.there(case.entries)?;
@@ -149,9 +164,9 @@ impl Level<'_, '_, '_> {
         let warm = 2;
         let rule = |at: u32| rules[at as usize % rules.len()];
         let planned: Vec<Planned> =
-            (0..warm + self.grid.packets).map(|at| Planned { rule: rule(at), bytes, gap }).collect();
+            (0..warm + packets - before).map(|at| Planned { rule: rule(at), bytes, gap }).collect();
         let delays = self.bench.delays(&planned)?;
-        for (packet, delay_s) in (0..).zip(delays.into_iter().skip(warm as usize)) {
+        for (packet, delay_s) in (before..).zip(delays.into_iter().skip(warm as usize)) {
             let kind = case.kind.name().to_owned();
             let row = DelayRow { level: case.level, kind, entries, bytes, gap_us, packet, delay_s };
             self.store.write(&Row::Delay(&row))?;
@@ -208,7 +223,7 @@ impl Level<'_, '_, '_> {
             match middle.filter(|middle| !before.contains(middle)) {
                 Some(middle) => {
                     before.push(middle);
-                    self.case(Case { gap_us: middle, ..self.base })?;
+                    self.cases(&[Case { gap_us: middle, ..self.base }])?;
                 }
                 None => return Ok(()),
             }

@@ -77,6 +77,9 @@ fn case_error(error: impl ToString) -> ExperimentError {
     ExperimentError::Case(error.to_string())
 }
 
+/// How long a live switch waits awake.
+const AWAKE: Duration = Duration::from_secs(1);
+
 fn grid(is_full: bool) -> Grid {
     use Priorities::{Ascending, Descending, Random, Same};
     Grid {
@@ -117,7 +120,9 @@ fn live(run: &mut Run<'_>, truth: &Profile, grid: Grid) -> Result<Option<Measure
     let port = |number: usize| open(pairs.ends(number)[0]);
     let ports = (0..INTERFACES).map(port).collect::<Result<Vec<_>, _>>()?;
     let cancel = run.options.cancel.clone();
-    let switch = OwnSwitch::start(Some(truth), ports, Channel::Listens, (Spin::Auto, run.options.seed), &cancel)?;
+    // What the machine needs to wake a thread is not the profile's.
+    let awake = (Spin::For(AWAKE), run.options.seed);
+    let switch = OwnSwitch::start(Some(truth), ports, Channel::Listens, awake, &cancel)?;
     let target: Target = switch.target().parse().map_err(ExperimentError::Case)?;
     let interfaces: Vec<String> = (0..INTERFACES).map(|number| pairs.ends(number)[1].to_owned()).collect();
     let patience = Duration::from_secs(20);

@@ -11,6 +11,9 @@ use weir_profile::{Evidence, LevelForwarding, MatchKind};
 /// Spread of delays that is taken for noise at least, as a share of them.
 const NOISE: f64 = 0.01;
 
+/// The distance between the quartiles of a normal distribution, in standard deviations.
+const NORMAL_IQR: f64 = 1.349;
+
 /// A level's law, and what it rests on by parameter.
 pub(crate) type Found = (LevelForwarding, BTreeMap<String, Evidence>);
 
@@ -87,7 +90,7 @@ pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Option
         let Some(delays) = cases.get(&Case { kind, ..base }) else { continue };
         let middle = Middle::of(delays)?;
         let value = (middle.median + to_base).max(0.0);
-        let half = 1.96 * 1.253 * middle.iqr / 1.349 / (delays.len() as f64).sqrt();
+        let half = 1.96 * 1.253 * middle.iqr / NORMAL_IQR / (delays.len() as f64).sqrt();
         let found = Evidence {
             interval: Some([(value - half).max(0.0), value + half]),
             samples: Some(delays.len() as u64),
@@ -118,12 +121,15 @@ fn line(
 pub(crate) fn stairs(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Levels, ProfilerError> {
     let series = cases.iter().filter(|(case, _)| **case == Case { gap_us: case.gap_us, ..base });
     let sample = |(case, delays): (&Case, &Vec<f64>)| {
-        let n = delays.len() as f64;
-        let mean = delays.iter().sum::<f64>() / n;
-        let variance = delays.iter().map(|delay| (delay - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        Sample { gap_s: case.gap_s(), mean, sd: variance.sqrt().max(NOISE * mean) }
+        // A few packets that something else held up make no level, and hide none.
+        let middle = Middle::of(delays)?;
+        Ok(Sample {
+            gap_s: case.gap_s(),
+            mean: middle.median,
+            sd: (middle.iqr / NORMAL_IQR).max(NOISE * middle.median),
+        })
     };
-    Ok(Levels::find(&series.map(sample).collect::<Vec<_>>())?)
+    Ok(Levels::find(&series.map(sample).collect::<Result<Vec<_>, ProfilerError>>()?)?)
 }
 
 fn measured(cases: &BTreeMap<Case, Vec<f64>>, base_s: [Option<f64>; 3]) -> Measured {
