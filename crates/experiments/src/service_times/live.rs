@@ -6,7 +6,8 @@ use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
 use weir_emulator::Pairs;
-use weir_generator::{FrameSpec, Report, Rig, RigConfig, Source, per_visit};
+use weir_generator::per_visit::{self, Growth};
+use weir_generator::{FrameSpec, Report, Rig, RigConfig, Source};
 use weir_openflow::model::PortNo;
 use weir_port::{Port, memory};
 use weir_profile::Profile;
@@ -20,6 +21,8 @@ const ASKING_PPS: [f64; 2] = [40.0, 10.0];
 const PASSING_PPS: f64 = 500.0;
 /// Shares of the time of a case that data path and each number of visits have.
 const SHARE: u32 = 4;
+/// Rounds of loops.
+const ROUNDS: usize = 3;
 /// Before packets count: addresses, caches, threads that wake up.
 const WARM_UP: Duration = Duration::from_millis(200);
 /// The engine stays awake: what is due in some microseconds is over when a sleeper wakes up.
@@ -130,37 +133,44 @@ fn delay(path: &[Part], case: &str, from: &str, to: &str) -> Result<Delay, Exper
     Ok(found.ok_or_else(|| wrong(case, &format!("no packet was seen from {from} to {to}")))?.delay)
 }
 
-/// Loops.
+/// Loops: of some rounds the one in the middle, since what disturbs a machine while packets visit the switch three times is no third visit's.
 fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Result<(), ExperimentError> {
-    let time = run.sizes.time.0 / SHARE;
     for bytes in sizes(run) {
         let case = case(device, *bytes);
         run.tell(&format!("{case}, loops"));
-        let mut reports = Vec::new();
-        for visits in VISITS {
-            let ([near, inlet], [outlet, far]) = (cable()?, cable()?);
-            let mut ports = vec![inlet, outlet];
-            for _ in 1..visits {
-                ports.extend(cable()?);
-            }
-            let switch =
-                OwnSwitch::start(profile, ports, Channel::Within, (AWAKE, run.options.seed), &run.options.cancel)?;
-            switch.pass(&ways(visits))?;
-            match sent(run, (PASSING_PPS, *bytes, 9), time, [near, far], Vec::new())? {
-                Some(report) => reports.push((f64::from(visits), report)),
-                None => return Ok(()),
-            }
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let Some(found) = round(run, profile, *bytes)? else { return Ok(()) };
+            rounds.push(found);
         }
-        let found = per_visit::per_visit(&reports).map_err(failed)?;
-        run.figure(&case, LOOPS, "us", Value::of(found.median.per_visit_us, VISITS.len() as u64));
-        if found.median.r2 < 0.99 {
-            run.note(format!(
-                "{case}: visits explain {:.1} % of the differences between loops",
-                found.median.r2 * 100.0
-            ));
+        rounds.sort_by(|one, other| one.per_visit_us.total_cmp(&other.per_visit_us));
+        let found = rounds[ROUNDS / 2];
+        run.figure(&case, LOOPS, "us", Value::of(found.per_visit_us, (ROUNDS * VISITS.len()) as u64));
+        if found.r2 < 0.99 {
+            run.note(format!("{case}: visits explain {:.1} % of the differences between loops", found.r2 * 100.0));
         }
     }
     Ok(())
+}
+
+/// Once each number of visits: how medians of delays grow with them. None if it was stopped.
+fn round(run: &Run<'_>, profile: Option<&Profile>, bytes: u32) -> Result<Option<Growth>, ExperimentError> {
+    let time = run.sizes.time.0 / SHARE / ROUNDS as u32;
+    let mut reports = Vec::new();
+    for visits in VISITS {
+        let ([near, inlet], [outlet, far]) = (cable()?, cable()?);
+        let mut ports = vec![inlet, outlet];
+        for _ in 1..visits {
+            ports.extend(cable()?);
+        }
+        let switch = OwnSwitch::start(profile, ports, Channel::Within, (AWAKE, run.options.seed), &run.options.cancel)?;
+        switch.pass(&ways(visits))?;
+        match sent(run, (PASSING_PPS, bytes, 9), time, [near, far], Vec::new())? {
+            Some(report) => reports.push((f64::from(visits), report)),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(per_visit::per_visit(&reports).map_err(failed)?.median))
 }
 
 /// Where packets go that visit the switch so many times: from the inlet into one cable after the other, then out.
