@@ -22,7 +22,7 @@ const PASSING_PPS: f64 = 500.0;
 /// Shares of the time of a case that data path and each number of visits have.
 const SHARE: u32 = 4;
 /// Rounds of loops.
-const ROUNDS: usize = 3;
+const ROUNDS: u32 = 3;
 /// Before packets count: addresses, caches, threads that wake up.
 const WARM_UP: Duration = Duration::from_millis(200);
 /// The engine stays awake: what is due in some microseconds is over when a sleeper wakes up.
@@ -144,8 +144,8 @@ fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Resul
             rounds.push(found);
         }
         rounds.sort_by(|one, other| one.per_visit_us.total_cmp(&other.per_visit_us));
-        let found = rounds[ROUNDS / 2];
-        run.figure(&case, LOOPS, "us", Value::of(found.per_visit_us, (ROUNDS * VISITS.len()) as u64));
+        let found = rounds[rounds.len() / 2];
+        run.figure(&case, LOOPS, "us", Value::of(found.per_visit_us, u64::from(ROUNDS) * VISITS.len() as u64));
         if found.r2 < 0.99 {
             run.note(format!("{case}: visits explain {:.1} % of the differences between loops", found.r2 * 100.0));
         }
@@ -155,7 +155,7 @@ fn by_loops(run: &mut Run<'_>, device: &str, profile: Option<&Profile>) -> Resul
 
 /// Once each number of visits: how medians of delays grow with them. None if it was stopped.
 fn round(run: &Run<'_>, profile: Option<&Profile>, bytes: u32) -> Result<Option<Growth>, ExperimentError> {
-    let time = run.sizes.time.0 / SHARE / ROUNDS as u32;
+    let time = run.sizes.time.0 / SHARE / ROUNDS;
     let mut reports = Vec::new();
     for visits in VISITS {
         let ([near, inlet], [outlet, far]) = (cable()?, cable()?);
