@@ -121,13 +121,11 @@ fn line(
 pub(crate) fn stairs(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Levels, ProfilerError> {
     let series = cases.iter().filter(|(case, _)| **case == Case { gap_us: case.gap_us, ..base });
     let sample = |(case, delays): (&Case, &Vec<f64>)| {
-        // A few packets that something else held up make no level, and hide none.
-        let middle = Middle::of(delays)?;
-        Ok(Sample {
-            gap_s: case.gap_s(),
-            mean: middle.median,
-            sd: (middle.iqr / NORMAL_IQR).max(NOISE * middle.median),
-        })
+        // Packets that something else held up, a third of them or more, make no level, and hide none.
+        let median = Middle::of(delays)?.median;
+        let apart: Vec<f64> = delays.iter().map(|delay| (delay - median).abs()).collect();
+        let sd = Middle::of(&apart)?.median * 2.0 / NORMAL_IQR;
+        Ok(Sample { gap_s: case.gap_s(), mean: median, sd: sd.max(NOISE * median) })
     };
     Ok(Levels::find(&series.map(sample).collect::<Result<Vec<_>, ProfilerError>>()?)?)
 }
@@ -145,5 +143,25 @@ fn measured(cases: &BTreeMap<Case, Vec<f64>>, base_s: [Option<f64>; 3]) -> Measu
         least: At { gap_s: gap.0, entries: entries.0, bytes: bytes.0 },
         most: At { gap_s: gap.1, entries: entries.1, bytes: bytes.1 },
         shortest_s: shortest.min(least_base),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_were_held_up_make_no_step_and_hide_none() {
+        let base = Case { level: 0, kind: MatchKind::L2L3, entries: 60, bytes: 128, gap_us: 1500 };
+        let delays = |delay_s: f64, held_up: usize| -> Vec<f64> {
+            (0..30).map(|at| if at < held_up { 2e-3 } else { delay_s + 1e-6 * (at % 5) as f64 }).collect()
+        };
+        let cases: BTreeMap<Case, Vec<f64>> =
+            [(1500, 290e-6, 0), (3000, 290e-6, 12), (6062, 350e-6, 0), (10_000, 350e-6, 12)]
+                .map(|(gap_us, delay_s, held_up)| (Case { gap_us, ..base }, delays(delay_s, held_up)))
+                .into();
+        let found = stairs(&cases, base).unwrap();
+        assert_eq!((found.thresholds_s.as_slice(), found.means.len()), (&[6062e-6][..], 2), "{found:?}");
+        assert!((found.per_level / 60e-6 - 1.0).abs() < 0.02, "{found:?}");
     }
 }
