@@ -182,29 +182,36 @@ fn a_controller_is_told_of_links_at_once() {
     // Only an answer says that switches listen.
     talk.tell("nodes");
     let socket = format!("unix:/run/weir/labs/{}/s1.mgmt", talk.lab.id());
+    assert_eq!(is_told_of_links(&mut talk, &socket), Ok(()));
+    assert_eq!(talk.quit(), Some(0));
+}
+
+/// Whether a program that watches a switch is told of a link that is pulled out; else what it said, and how it ended.
+fn is_told_of_links(talk: &mut Talk, socket: &str) -> Result<(), String> {
     let mut monitor = Command::new("ovs-ofctl");
-    monitor.args(["-O", "OpenFlow13", "monitor", &socket, "65535"]).stdin(Stdio::null());
+    monitor.args(["-O", "OpenFlow13", "monitor", socket, "65535"]).stdin(Stdio::null());
     // Where it makes a socket of its own.
     let folder = tempfile::tempdir().expect("a folder");
     monitor.env("OVS_RUNDIR", folder.path());
     let mut monitor = monitor.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("ovs-ofctl starts");
-    let said = BufReader::new(monitor.stderr.take().expect("piped"));
+    let stderr = BufReader::new(monitor.stderr.take().expect("piped"));
     let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || said.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+    std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
     // Only once it has said that it wants to know is it told.
-    let mut is_told = false;
-    let told_of_down = wait_until(LIMIT, || {
-        talk.tell("link s1 s2 down");
-        let mut lines = std::iter::from_fn(|| told.recv_timeout(Duration::from_secs(1)).ok());
-        is_told |= lines.any(|line| line.contains("OFPT_PORT_STATUS"));
-        let is_down = is_told && lines.any(|line| line.contains("LINK_DOWN"));
-        talk.tell("link s1 s2 up");
-        is_down
+    let mut said = Vec::new();
+    let is_told = wait_until(LIMIT, || {
+        // Ports are looked at now and then: of a link that is up for less than that nobody is told.
+        for way in ["down", "up"] {
+            talk.tell(&format!("link s1 s2 {way}"));
+            said.extend(std::iter::from_fn(|| told.recv_timeout(Duration::from_secs(1)).ok()));
+        }
+        let of_ports = said.iter().position(|line: &String| line.contains("OFPT_PORT_STATUS"));
+        of_ports.is_some_and(|from| said[from..].iter().any(|line| line.contains("LINK_DOWN")))
     });
-    assert!(told_of_down, "port status came: {is_told}");
-    monitor.kill().expect("it runs");
+    let ended = monitor.try_wait().expect("a process");
+    monitor.kill().expect("it is ours");
     monitor.wait().expect("it ends");
-    assert_eq!(talk.quit(), Some(0));
+    if is_told { Ok(()) } else { Err(format!("{said:?}, ended: {ended:?}")) }
 }
 
 #[test]
