@@ -28,7 +28,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool, offload};
-use weir_units::{Clock as _, Epoch, Instant, SystemClock};
+use weir_units::{Epoch, Instant, SystemClock};
 
 /// Bytes the kernel may hold for weir before it drops frames: 10,000 small ones or 100 super-frames.
 const RECEIVE_BUFFER: i32 = 8 << 20;
@@ -97,9 +97,8 @@ impl AfPacket {
 
     /// Notes when the frames came that were just put into the batch.
     #[cold]
-    fn stamp(clock: SystemClock, came_ns: Option<u64>, frames: &mut [Frame]) {
+    fn stamp((now, wall_ns): (Instant, u64), came_ns: Option<u64>, frames: &mut [Frame]) {
         // The kernel's stamps are of the clock that may be set: what counts is how long ago that was.
-        let (wall_ns, now) = (Epoch::Wall.now_ns(), clock.now());
         let age_ns = came_ns.map_or(0, |came| wall_ns.saturating_sub(came));
         frames.iter_mut().for_each(|frame| frame.set_arrived(now.as_nanos().saturating_sub(age_ns)));
     }
@@ -205,12 +204,13 @@ impl Port for AfPacket {
         }
         match self.slots.receive(self.socket.as_fd(), pool, max) {
             Ok(count) => {
+                let read = self.stamps.filter(|_| count > 0).map(|clock| clock.beside(Epoch::Wall));
                 for slot in 0..count {
                     let received = self.slots.take(slot);
                     let (came_ns, before) = (received.came_ns, batch.len());
                     self.accept(received, pool, batch);
-                    if let Some(clock) = self.stamps {
-                        AfPacket::stamp(clock, came_ns, &mut batch[before..]);
+                    if let Some(read) = read {
+                        AfPacket::stamp(read, came_ns, &mut batch[before..]);
                     }
                 }
                 Ok(())

@@ -58,8 +58,10 @@ pub(super) fn change(lab: &Lab, links: &[LinkPlace], changes: &[Change]) -> Resu
         }
     }
     ends.into_iter().for_each(|(control, wanted)| control.change(|now| *now = wanted));
-    // All ends have changed by now: none sees the other half way.
-    switches.into_iter().try_for_each(|switch| lab.switch(switch).look_at_links())?;
+    // A link is there once both its ends have put it back: the end that looked first sees that only when it looks again.
+    for _ in 0..2 {
+        switches.iter().try_for_each(|switch| lab.switch(*switch).look_at_links())?;
+    }
     Ok(())
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Packets that match the entries are sent all the while. The times between them grow with the time that has passed, so that a switch that takes seconds is measured
 //! as finely, in relation, as one that takes microseconds, with as many packets. What counts is when packets were *sent*: an entry came to be between the
-//! last packet that did not get through and the first that did, however long packets take.
+//! last packet that did not get through and the first that did, however long packets take. A packet was sent no sooner than sending it began and no later than it
+//! ended, between which the machine may have been away: brackets are wide enough for that.
 //!
 //! Packets that find no entry yet, or none any more, may take the switch as long as others, and queue up in it. What waits behind them is not gone, and a burst is over
 //! when all that met its entry has come back, and the switch is done with the others: what is measured next finds no queue.
@@ -87,11 +88,11 @@ struct Watched {
     watch: Watch,
     /// Whether its entry was there before the burst.
     was_there: bool,
-    last_sent: Option<Instant>,
-    /// The latest that came back, by when it was sent.
-    answered: Option<Instant>,
+    last: Option<Sending>,
+    /// The latest that came back.
+    answered: Option<Sending>,
     /// The first one sent after that.
-    unanswered: Option<Instant>,
+    unanswered: Option<Sending>,
     away: u32,
     done: Option<Bracket>,
     refused: bool,
@@ -102,7 +103,7 @@ impl Watched {
         Watched {
             watch,
             was_there,
-            last_sent: None,
+            last: None,
             answered: None,
             unanswered: None,
             away: 0,
@@ -120,18 +121,26 @@ impl Watched {
         self.was_there || self.done.is_some_and(|(_, from)| from <= at)
     }
 
-    fn sent(&mut self, at: Instant) {
-        self.last_sent = Some(at);
+    fn sent(&mut self, sending: Sending) {
+        self.last = Some(sending);
         self.away += 1;
-        self.unanswered.get_or_insert(at);
+        self.unanswered.get_or_insert(sending);
     }
+}
+
+/// When sending a packet began, and when it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Sending {
+    began: Instant,
+    ended: Instant,
 }
 
 /// A mark that was sent.
 struct Sent {
     watched: usize,
-    at: Instant,
-    before: Option<Instant>,
+    sending: Sending,
+    /// When the one before it of the same entry was.
+    before: Option<Sending>,
     is_back: bool,
 }
 
@@ -171,7 +180,7 @@ impl Run {
     fn awaits_packets(&self) -> bool {
         let met = |mark: &Sent| {
             let watched = &self.watched[mark.watched];
-            watched.watch.sign != Sign::Gone && !watched.refused && watched.met(mark.at)
+            watched.watch.sign != Sign::Gone && !watched.refused && watched.met(mark.sending.began)
         };
         self.marks.iter().any(|mark| !mark.is_back && met(mark))
     }
@@ -180,8 +189,8 @@ impl Run {
     fn queue(&self, now: Instant, missing: Duration) -> Duration {
         let (mut queue, mut last) = (Duration::ZERO, self.started);
         for mark in self.marks.iter().filter(|mark| !mark.is_back) {
-            queue = queue.saturating_sub(mark.at.since(last)) + missing;
-            last = mark.at;
+            queue = queue.saturating_sub(mark.sending.began.since(last)) + missing;
+            last = mark.sending.began;
         }
         queue.saturating_sub(now.since(last))
     }
@@ -263,7 +272,7 @@ impl Bench<'_> {
         let Some(tables) = &mut self.tables else { return };
         for mark in &run.marks {
             let watched = &run.watched[mark.watched];
-            if watched.met(mark.at) {
+            if watched.met(mark.sending.began) {
                 tables.matched(watched.watch.rule.number.into(), SHORTEST);
             }
         }
@@ -362,9 +371,11 @@ impl Bench<'_> {
             is_wall: false,
         };
         let packet = run.watched[at].watch.rule.packet(SHORTEST, &mark);
-        run.marks.push(Sent { watched: at, at: now, before: run.watched[at].last_sent, is_back: false });
-        run.watched[at].sent(now);
-        self.device.transmit(0, &packet)
+        self.device.transmit(0, &packet)?;
+        let sending = Sending { began: now, ended: self.device.now() };
+        run.marks.push(Sent { watched: at, sending, before: run.watched[at].last, is_back: false });
+        run.watched[at].sent(sending);
+        Ok(())
     }
 
     fn look(&mut self, run: &mut Run, seen: Seen) -> Result<(), ProfilerError> {
@@ -401,20 +412,20 @@ impl Bench<'_> {
 
     fn answered(&mut self, run: &mut Run, interface: usize, sequence: u32) {
         let Some(sent) = run.marks.get_mut(sequence as usize) else { return };
-        let (at, before) = (sent.at, sent.before);
+        let (sending, before) = (sent.sending, sent.before);
         run.came_back += u32::from(!sent.is_back);
         sent.is_back = true;
         run.last_back = self.device.now();
-        run.longest = run.longest.max(run.last_back.since(at));
+        run.longest = run.longest.max(run.last_back.since(sending.began));
         let sent = &run.marks[sequence as usize];
         let next = run.marks[sequence as usize + 1..].iter().find(|other| other.watched == sent.watched);
-        let (next, watched) = (next.map(|next| next.at), &mut run.watched[sent.watched]);
+        let (next, watched) = (next.map(|next| next.sending), &mut run.watched[sent.watched]);
         match watched.watch.sign {
             Sign::Leaves(expected) if interface == expected && watched.done.is_none() => {
-                watched.done = Some((before.unwrap_or(run.started), at));
+                watched.done = Some((before.map_or(run.started, |before| before.began), sending.ended));
             }
-            Sign::Gone if watched.answered.is_none_or(|latest| latest < at) => {
-                (watched.answered, watched.unanswered) = (Some(at), next);
+            Sign::Gone if watched.answered.is_none_or(|latest| latest < sending) => {
+                (watched.answered, watched.unanswered) = (Some(sending), next);
                 watched.away = u32::from(next.is_some());
             }
             _ => {}
@@ -433,9 +444,10 @@ impl Bench<'_> {
             if let Some(since) = watched.unanswered
                 && watched.done.is_none()
                 && watched.away >= AWAY
-                && now.since(since) > grace
+                && now.since(since.ended) > grace
             {
-                watched.done = Some((watched.answered.unwrap_or(run.started), since));
+                let met = watched.answered.map_or(run.started, |answered| answered.began);
+                watched.done = Some((met, since.ended));
             }
         }
     }

@@ -60,8 +60,8 @@ struct Open {
     finest: Duration,
     /// Among how many commands under way that time holds.
     among: u32,
-    /// When its packets were sent.
-    probes: Vec<Instant>,
+    /// When sending its packets began, and when it ended.
+    probes: Vec<(Instant, Instant)>,
     next_probe: Instant,
     /// The last of its packets that came back.
     back: Option<usize>,
@@ -71,14 +71,14 @@ impl Open {
     /// Between these two times after it was sent, in seconds: of its packets, `first` is the first that showed it.
     fn done(&self, first: usize) -> Became {
         let since = |at: Instant| at.since(self.sent).as_secs_f64();
-        let low_s = first.checked_sub(1).map_or(0.0, |before| since(self.probes[before]));
-        Became::Done { low_s, high_s: since(self.probes[first]) }
+        let low_s = first.checked_sub(1).map_or(0.0, |before| since(self.probes[before].0));
+        Became::Done { low_s, high_s: since(self.probes[first].1) }
     }
 
     /// If its packets stay away, the first of them that did.
     fn is_gone(&self, now: Instant, grace: Duration) -> Option<usize> {
         let first = self.back.map_or(0, |back| back + 1);
-        let is_long = self.probes.get(first).is_some_and(|away| now.since(*away) > grace);
+        let is_long = self.probes.get(first).is_some_and(|away| now.since(away.1) > grace);
         (self.sign == Sign::Gone && self.probes.len() >= first + AWAY as usize && is_long).then_some(first)
     }
 }
@@ -176,13 +176,14 @@ impl Bench<'_> {
         };
         let packet = open.rule.packet(SHORTEST, &mark);
         run.marks.push((at, open.probes.len()));
-        open.probes.push(now);
         let share = now.since(open.sent).mul_f64(self.settings.resolution);
         let finest = open.finest * together.div_ceil(open.among);
         // Now more and now less, so that measuring has no beat of its own.
         let gap = share.clamp(finest, self.settings.coarsest.max(finest)).mul_f64(0.75 + 0.5 * self.random.f64());
         open.next_probe = now + gap;
-        self.device.transmit(0, &packet)
+        self.device.transmit(0, &packet)?;
+        open.probes.push((now, self.device.now()));
+        Ok(())
     }
 
     fn take_in(&mut self, run: &mut Series, seen: Seen) -> Result<(), ProfilerError> {

@@ -11,6 +11,8 @@ const HUBER: f64 = 2.0;
 const NORMAL: f64 = 1.0 / 0.6745;
 /// A median's variance over that of a mean, if distances are normal.
 const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+/// A run that is known so many times worse than its case's others mostly are counts as that.
+const WIDE: f64 = 2.0;
 /// As many runs of a case count for its own spread as for that which cases have mostly.
 const OWN: f64 = 16.0;
 
@@ -89,6 +91,8 @@ pub(super) fn spreads(observations: &[Observation], off: &[f64]) -> Vec<f64> {
     let between = median(&mut several().map(|case| case.beyond).collect::<Vec<_>>());
     let sd = |one: &Observation| {
         let Usual { sd, seconds, known, runs, .. } = &cases[&one.case];
+        // Who was away between two packets knows less of when something came to be, whatever it took.
+        let known = if one.sd > WIDE * known { &one.sd } else { known };
         let others = share * seconds;
         let by_chance = (runs * sd * sd + OWN * others * others) / (runs + OWN);
         (known * known + by_chance + between).sqrt().max(1e-12)
@@ -159,6 +163,15 @@ mod tests {
         let off: Vec<f64> = off.iter().zip(&all).map(|(off, one)| off + f64::from(one.case % 7) - 3.0).collect();
         let sds = spreads(&all, &off);
         assert!(sds.iter().all(|sd| (1.0..4.0).contains(sd) && (sd / sds[0] - 1.0).abs() < 0.1), "{sds:?}");
+    }
+
+    #[test]
+    fn who_was_away_knows_less() {
+        let mut all = observations(1, 10);
+        (all[3].sd, all[4].sd, all[5].sd) = (0.2, 1.5e-3, 1e-5);
+        let sds = spreads(&all, &[0.0; 10]);
+        assert!((sds[3] - 0.2).abs() < 1e-6, "{sds:?}");
+        assert!(sds.iter().enumerate().all(|(at, sd)| at == 3 || (sd - 1e-3).abs() < 1e-6), "{sds:?}");
     }
 
     #[test]

@@ -288,7 +288,7 @@ impl Switch {
         {
             let (datapath, pool, out) = (&mut self.datapath, &mut self.pool, &mut self.out);
             let message = match &mut self.timed {
-                Some(timed) => timed.message(now, (CHANNEL, message), datapath, pool, out),
+                Some(timed) => timed.message((now, now), (CHANNEL, message), datapath, pool, out),
                 None => Some(message),
             };
             if let Some(message) = message {
@@ -302,7 +302,7 @@ impl Switch {
     /// Releases what is due.
     fn release(&mut self, now: Instant) {
         while let Some(timed) = &mut self.timed
-            && timed.release(now, &mut self.datapath, &mut self.pool, &mut self.out).is_some()
+            && timed.release(now, now, &mut self.datapath, &mut self.pool, &mut self.out).is_some()
         {
             self.expire_at = self.expire_at.min(now);
             self.obey(now);

@@ -82,6 +82,7 @@ pub(crate) async fn run<S: ByteStream>(
         session: Session::switch(config, clock.now()),
         part,
         stopping: control.stopping.clone(),
+        read_at: clock.now(),
         wrote_at: clock.now(),
         waiting: VecDeque::new(),
         outbox: Some(outbox),
@@ -140,6 +141,8 @@ struct Channel {
     outbox: Option<Outbox>,
     version: Option<Version>,
     part: Part,
+    /// When the controller's last bytes were there.
+    read_at: Instant,
     /// When the controller last took bytes, or there were some to take again.
     wrote_at: Instant,
 }
@@ -172,7 +175,10 @@ impl Channel {
                 }
                 read = reader.read(&mut piece), if may_read => match read {
                     Ok(0) => break "the controller closed the connection".to_owned(),
-                    Ok(bytes) => self.session.receive(self.clock.now(), &piece[..bytes]),
+                    Ok(bytes) => {
+                        self.read_at = self.clock.now();
+                        self.session.receive(self.read_at, &piece[..bytes]);
+                    }
                     Err(error) => break weir_tls::explain(&error),
                 },
                 wrote = writer.write(self.session.output()), if has_output => match wrote {
@@ -227,7 +233,7 @@ impl Channel {
     }
 
     fn queue_up(&mut self, message: Message) {
-        if let Some(FromChannel::Messages(_, batch)) = self.waiting.back_mut()
+        if let Some(FromChannel::Messages(_, _, batch)) = self.waiting.back_mut()
             && batch.len() < BATCH
             && is_short(&message.body)
         {
@@ -237,7 +243,7 @@ impl Channel {
             }
             return batch.push(message);
         }
-        self.waiting.push_back(FromChannel::Messages(self.id, vec![message]));
+        self.waiting.push_back(FromChannel::Messages(self.id, self.read_at, vec![message]));
     }
 
     /// How long nothing needs to be looked at.
@@ -317,7 +323,7 @@ impl Channel {
         if engine_knows {
             // Messages that came before the end count: a controller may send flow-mods and close. Questions do not.
             for waiting in &mut self.waiting {
-                if let FromChannel::Messages(_, batch) = waiting {
+                if let FromChannel::Messages(_, _, batch) = waiting {
                     batch.retain(|message| !is_question(message));
                 }
             }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use weir_datapath::ChannelId;
 use weir_openflow::{Message, Version};
+use weir_units::Instant;
 
 /// Calls waiting at most; who calls waits for its answer, so there are never more than callers.
 const MAX_CALLS: usize = 64;
@@ -33,8 +34,8 @@ pub(crate) enum FromChannel {
     Up(ChannelId, Version, Outbox),
     /// It is up as an auxiliary connection of another, with this number.
     AuxiliaryUp(ChannelId, ChannelId, u8, Outbox),
-    /// The controller says something: at most [`BATCH`] messages, in order.
-    Messages(ChannelId, Vec<Message>),
+    /// The controller says something: at most [`BATCH`] messages, in order, and when they were there.
+    Messages(ChannelId, Instant, Vec<Message>),
     /// It ended.
     Down(ChannelId),
 }

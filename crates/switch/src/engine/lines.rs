@@ -76,7 +76,7 @@ impl Lines {
     pub(super) fn hold(&mut self, message: FromChannel) -> Option<FromChannel> {
         let (FromChannel::Up(channel, ..)
         | FromChannel::AuxiliaryUp(channel, ..)
-        | FromChannel::Messages(channel, _)
+        | FromChannel::Messages(channel, ..)
         | FromChannel::Down(channel)) = message;
         let Some(line) = self.by_channel.get_mut(&channel).filter(|line| line.is_held) else { return Some(message) };
         if matches!(message, FromChannel::Down(_)) {
@@ -85,8 +85,9 @@ impl Lines {
             line.reply = None;
         }
         match message {
-            FromChannel::Messages(_, batch) => {
-                line.waiting.extend(batch.into_iter().map(|message| FromChannel::Messages(channel, vec![message])));
+            FromChannel::Messages(_, came, batch) => {
+                let one = |message| FromChannel::Messages(channel, came, vec![message]);
+                line.waiting.extend(batch.into_iter().map(one));
                 if line.waiting.len() >= MAX_BEHIND_BARRIER {
                     line.outbox.pause();
                 }

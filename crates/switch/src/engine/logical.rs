@@ -16,7 +16,7 @@ pub(super) struct LogicalSwitch {
     /// What channels say.
     pub(super) messages: mpsc::Receiver<FromChannel>,
     /// The rest of a batch from the channels that was too much for one round.
-    pub(super) begun: Option<(ChannelId, std::vec::IntoIter<Message>)>,
+    pub(super) begun: Option<(ChannelId, Instant, std::vec::IntoIter<Message>)>,
     /// Whether the datapath is carrying a bundle out, before which nothing else is done.
     pub(super) is_busy: bool,
     pub(super) lines: Lines,

@@ -5,6 +5,7 @@
 //! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
 //! what controllers ask for and what is due for about [`CONTROL_TIME`]. While frames keep coming, forwarding then gets as much time as that
 //! took.
+mod arrivals;
 mod groups;
 pub(crate) mod idle;
 pub(crate) mod inbox;
@@ -28,6 +29,7 @@ use crate::control::Absent;
 use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
 use crate::spin::{Spin, Spinner, Wait};
+use arrivals::Arrivals;
 use idle::Idle;
 use inbox::{FromChannel, Inbox};
 use links::Links;
@@ -83,6 +85,8 @@ pub(crate) struct Engine {
     idle: Idle,
     pool: FramePool,
     batch: Vec<Frame>,
+    /// What came to a switch with a profile and is yet to be looked up.
+    arrivals: Arrivals,
     /// Frames taken from a port at once.
     burst: usize,
     stopping: bool,
@@ -120,6 +124,7 @@ impl Engine {
             idle: Idle::default(),
             pool: FramePool::default(),
             batch: Vec::with_capacity(BURST),
+            arrivals: Arrivals::default(),
             burst: BURST,
             stopping: false,
             stopped: None,
@@ -134,14 +139,15 @@ impl Engine {
         while !self.stopping {
             let now = self.clock.now();
             self.stopped.iter_mut().for_each(|stopped| stopped.begins(now));
-            let mut worked = self.forward(now);
+            let is_timed = self.logical.timed.is_some();
+            // Where times count, what was said is known before packets are looked up that came after it.
+            let mut controlled = is_timed && self.control(now, false);
+            let mut worked = if is_timed { self.forward_in_order(now) } else { self.forward(now) };
             worked |= self.move_on(now);
-            if self.logical.timed.is_some() {
-                worked |= self.release();
-            }
             let forwards = worked;
             self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
-            let controlled = self.control(now, forwards) | self.keep_virtuals(now, forwards);
+            controlled |= !is_timed && self.control(now, forwards);
+            controlled |= self.keep_virtuals(now, forwards);
             worked |= controlled;
             self.keep_time(now);
             self.share_tables();
@@ -157,7 +163,7 @@ impl Engine {
 
     /// There was nothing in the round that began at `now`.
     fn wait(&mut self, now: Instant) {
-        if self.holds_frames() {
+        if self.holds_frames() || !self.arrivals.is_empty() {
             return std::hint::spin_loop();
         }
         if self.wait_if_hindered() {
@@ -329,15 +335,15 @@ impl Engine {
         if self.logical.is_full() {
             return false;
         }
-        if let Some((channel, rest)) = &mut self.logical.begun {
-            let channel = *channel;
+        if let Some((channel, came, rest)) = &mut self.logical.begun {
+            let (channel, came) = (*channel, *came);
             if let Some(message) = rest.next() {
-                self.message(now, channel, message);
+                self.message((now, came), channel, message);
                 self.deliver(now);
                 if self.logical.lines.is_held(channel)
-                    && let Some((_, rest)) = self.logical.begun.take()
+                    && let Some((_, _, rest)) = self.logical.begun.take()
                 {
-                    self.logical.lines.hold(FromChannel::Messages(channel, rest.collect()));
+                    self.logical.lines.hold(FromChannel::Messages(channel, came, rest.collect()));
                 }
                 return true;
             }
@@ -345,7 +351,9 @@ impl Engine {
         }
         let Ok(message) = self.logical.messages.try_recv() else { return false };
         match self.logical.lines.hold(message) {
-            Some(FromChannel::Messages(channel, batch)) => self.logical.begun = Some((channel, batch.into_iter())),
+            Some(FromChannel::Messages(channel, came, batch)) => {
+                self.logical.begun = Some((channel, came, batch.into_iter()));
+            }
             Some(message) => self.carry_out(now, message),
             None => {}
         }
@@ -376,14 +384,15 @@ impl Engine {
                     self.logical.datapath.get().channel_down(now, channel);
                 }
             }
-            FromChannel::Messages(channel, batch) => {
-                batch.into_iter().for_each(|message| self.message(now, channel, message));
+            FromChannel::Messages(channel, came, batch) => {
+                batch.into_iter().for_each(|message| self.message((now, came), channel, message));
             }
         }
         self.deliver(now);
     }
 
-    fn message(&mut self, now: Instant, channel: ChannelId, message: Message) {
+    /// A channel's message that was there at `came`.
+    fn message(&mut self, (now, came): (Instant, Instant), channel: ChannelId, message: Message) {
         let Some(outbox) = self.logical.lines.outbox(channel) else { return };
         if outbox.is_overrun() {
             outbox.close("it does not read its replies");
@@ -403,7 +412,7 @@ impl Engine {
             self.logical.datapath.get().set_time_of_day(self.clock.now(), today);
         }
         self.tell_queues_for(&message.body);
-        let Some(message) = self.hold_back(channel, message) else { return };
+        let Some(message) = self.hold_back(came, channel, message) else { return };
         if let Some(message) = self.begin_long_reply(channel, message) {
             let datapath = self.logical.datapath.get();
             datapath.begin(now, channel, message, &mut self.pool, &mut self.logical.out);

@@ -1,5 +1,6 @@
 //! The engine of a switch with a profile: messages and packets take the time of the profile's device ([`crate::timed`]).
 use super::Engine;
+use super::arrivals::Arrival;
 use super::logical::LogicalSwitch;
 use crate::config::ProfileConfig;
 use crate::ctl::Profiled;
@@ -30,80 +31,106 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives a message to the timing of the switch that is served; gives it back if it is to be carried out now.
+    /// Gives a message that was there at `came` to the timing of the switch that is served; gives it back if it is to be carried out now.
     #[inline]
-    pub(super) fn hold_back(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
-        if self.logical.timed.is_none() { Some(message) } else { self.hold_back_timed(channel, message) }
+    pub(super) fn hold_back(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
+        if self.logical.timed.is_none() { Some(message) } else { self.hold_back_timed(came, channel, message) }
     }
 
     #[cold]
     #[inline(never)]
-    fn hold_back_timed(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
+    fn hold_back_timed(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
         let now = self.clock.now();
         let LogicalSwitch { timed, datapath, out, lines, .. } = &mut *self.logical;
         let Some(timed) = timed else { return Some(message) };
-        let message = timed.message(now, (channel, message), datapath.get(), &mut self.pool, out);
+        let message = timed.message((now, came.min(now)), (channel, message), datapath.get(), &mut self.pool, out);
         if timed.awaits_answer(channel) {
             lines.wait(channel);
         }
         message
     }
 
-    /// Runs what came in on a port through the tables of a switch with a profile.
+    /// Has what came in on a port wait for its turn.
     #[cold]
     #[inline(never)]
     pub(super) fn pass_to_stage(&mut self, now: Instant, port: PortNo) {
-        let packets = self.batch.len();
         let clock = self.clock;
         // Whoever had to be woken looks late: the time of packets counts from when they came.
         let is_stamped = self.ports.place(port).is_some_and(|place| self.ports.at(place).stamps_arrivals(clock));
-        let mut batch = std::mem::take(&mut self.batch);
-        for frame in batch.drain(..) {
+        if self.batch.len() >= self.burst {
+            let last = self.batch.last().map_or(now, |frame| Instant::from_nanos(frame.arrived()));
+            self.arrivals.may_have_more(if is_stamped { last } else { now });
+        }
+        for frame in self.batch.drain(..) {
             let came = if is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
             self.stopped.iter_mut().for_each(|stopped| stopped.found(came));
-            let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
-            match timed {
-                Some(timed) => timed.packet(now, came, (port, frame), datapath.get(), &mut self.pool, out),
-                None => self.pool.give(frame),
-            }
-            // A burst takes longer than what is due may be late.
-            self.release();
+            self.arrivals.put(Arrival { came, port, frame });
         }
-        self.batch = batch;
-        self.watch.start();
-        self.deliver(now);
-        self.watch.lap(Stage::Transmit, packets);
     }
 
-    /// Releases what is due. Whether there was anything.
+    /// One burst from each port, through the tables in the order in which packets came; and what is due. Whether there was anything.
     #[cold]
-    pub(super) fn release(&mut self) -> bool {
-        let mut now = self.clock.now();
-        let mut worked = false;
-        while self.logical.timed.as_ref().is_some_and(|timed| timed.due() <= now) {
-            self.release_some(now);
-            // What was carried out may have brought entries with earlier deadlines.
-            self.logical.expire_at = self.logical.expire_at.min(now);
-            worked = true;
-            if self.clock.now().since(now) >= super::CONTROL_TIME {
+    pub(super) fn forward_in_order(&mut self, now: Instant) -> bool {
+        let mut worked = self.forward(now);
+        let seen = self.arrivals.sort(now);
+        let (mut packets, mut keeps_up) = (0, true);
+        while let Some(came) = self.arrivals.due(seen) {
+            // What packets meet is what had come to be when they came.
+            keeps_up = self.release(came, &mut worked);
+            if !keeps_up {
                 break;
             }
+            let Some(Arrival { port, frame, .. }) = self.arrivals.next() else { break };
+            let at = self.clock.now();
+            let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
+            match timed {
+                Some(timed) => timed.packet(at, came, (port, frame), datapath.get(), &mut self.pool, out),
+                None => self.pool.give(frame),
+            }
+            packets += 1;
+        }
+        if packets > 0 {
+            self.watch.start();
+            self.deliver(self.clock.now());
+            self.watch.lap(Stage::Transmit, packets);
+        }
+        if keeps_up {
+            self.release(seen, &mut worked);
+        }
+        worked || packets > 0
+    }
+
+    /// Releases what was due by then. Whether that is all; if not, it took so long that others are to have their turn.
+    #[cold]
+    fn release(&mut self, until: Instant, worked: &mut bool) -> bool {
+        let began = self.clock.now();
+        let mut now = began;
+        let mut is_all = true;
+        while self.logical.timed.as_ref().is_some_and(|timed| timed.due() <= until) {
+            self.release_some(now, until);
+            // What was carried out may have brought entries with earlier deadlines.
+            self.logical.expire_at = self.logical.expire_at.min(now);
+            *worked = true;
             now = self.clock.now();
+            if now.since(began) >= super::CONTROL_TIME {
+                is_all = self.logical.timed.as_ref().is_none_or(|timed| timed.due() > until);
+                break;
+            }
         }
         if let LogicalSwitch { timed: Some(timed), datapath, .. } = &mut *self.logical {
             timed.follow(datapath.get());
         }
-        worked
+        is_all
     }
 
-    /// Releases and hands out a bounded number of things that are due. Frames leave at the time that they were due, which is what counts for a switch with a
+    /// Releases and hands out a bounded number of things that were due by then. Frames leave at the time that they were due, which is what counts for a switch with a
     /// profile behind the port ([`weir_port::Port::keep_schedule`]): so what is due at one time is handed out together, and nothing else.
-    fn release_some(&mut self, now: Instant) {
+    fn release_some(&mut self, now: Instant, until: Instant) {
         let mut last = now;
         for _ in 0..RELEASED_AT_ONCE {
             let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
             let Some(timed) = timed else { break };
-            let Some(due) = timed.release(now, datapath.get(), &mut self.pool, out) else { break };
+            let Some(due) = timed.release(now, until, datapath.get(), &mut self.pool, out) else { break };
             last = due;
             if timed.due() > due {
                 self.deliver(due);
@@ -146,5 +173,115 @@ impl Engine {
             Instant::FAR => Instant::FAR,
             due => self.spinner.wakes_for(due),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::inbox::inbox;
+    use crate::{PortConfig, Spin};
+    use std::sync::Arc;
+    use std::time::Duration;
+    use weir_datapath::{Datapath, DatapathConfig, FailMode};
+    use weir_openflow::model::{Action, FlowMod, Instruction, Match};
+    use weir_openflow::{Body, Version};
+    use weir_packet::{Field, Frame, FramePool};
+    use weir_port::{Port, memory};
+    use weir_profile::Profile;
+    use weir_units::SystemClock;
+
+    const CHANNEL: ChannelId = ChannelId(1);
+    /// A command takes a millisecond, and a packet a tenth of one.
+    const SLOW: &str = "name = \"slow\"\ndevice = \"A slow one\"\norigin = \"assumed\"\nsource = \"A test\"\n\
+        [[level]]\nname = \"only\"\nsize = 30\nwrite = \"1ms\"\nforward = { base_l2 = \"100us\" }\n";
+
+    /// An engine that was stopped for a while, and the far ends of its ports.
+    fn stopped(ports: u32) -> (Engine, Vec<memory::MemoryPort>) {
+        let (_, inbox, messages) = inbox().unwrap();
+        let (datapath, clock) = (Datapath::new(DatapathConfig::default()), SystemClock::start());
+        let (fail_mode, absent) = (FailMode::Secure, Arc::default());
+        let mut engine = Engine::new(datapath, fail_mode, Spin::default(), clock, inbox, messages, absent);
+        let mut hosts = Vec::new();
+        for number in 1..=ports {
+            let (port, host) = memory::pair(64).unwrap();
+            engine.add_port(PortConfig::new(PortNo(number), Box::new(port))).unwrap();
+            hosts.push(host);
+        }
+        let profile = Box::new(Profile::parse(SLOW, "test.toml").unwrap());
+        engine.start_profile(&ProfileConfig { profile, seed: 1 }).unwrap();
+        for host in &mut hosts {
+            // What is sent says when, as the kernel says it of interfaces.
+            host.stamp_arrivals(clock);
+            host.keep_schedule();
+        }
+        engine.logical.datapath.get().channel_up(Instant::ZERO, CHANNEL, Version::V13);
+        std::thread::sleep(Duration::from_millis(20));
+        (engine, hosts)
+    }
+
+    fn frame(number: u8) -> Frame {
+        let mut bytes = [0; 60];
+        bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, number]);
+        bytes[12..14].copy_from_slice(&[0x88, 0xb5]);
+        Frame::from_bytes(&bytes)
+    }
+
+    fn send(host: &mut memory::MemoryPort, at: Instant, number: u8) {
+        host.transmit(at, &mut FramePool::default(), &mut vec![frame(number)]).unwrap();
+    }
+
+    fn received(host: &mut memory::MemoryPort) -> Vec<u8> {
+        let mut batch = Vec::new();
+        host.receive(Instant::ZERO, &mut FramePool::default(), &mut batch, 64).unwrap();
+        batch.iter().map(|frame| frame.bytes()[5]).collect()
+    }
+
+    /// All packets on ports 1 and 2 go out by port 3.
+    fn to_the_third() -> FlowMod {
+        let apply = vec![Instruction::ApplyActions(vec![Action::output(PortNo(3))])];
+        FlowMod::add(1, Match::any().with(Field::EthType, 0x88b5_u16), apply)
+    }
+
+    #[test]
+    fn packets_meet_what_had_come_to_be_when_they_came() {
+        let (mut engine, mut hosts) = stopped(3);
+        let ms = |count: u32| Duration::from_micros(100) * count;
+        let from = engine.clock.now() - Duration::from_millis(10);
+        let add = Message { xid: 1, body: Body::FlowMod(to_the_third()) };
+        assert_eq!(engine.hold_back(from, CHANNEL, add), None);
+        for (port, tenths) in [(0, 5_u32), (0, 11), (0, 30), (1, 2), (1, 9), (1, 12), (1, 31)] {
+            send(&mut hosts[port], from + ms(tenths), u8::try_from(tenths).unwrap());
+        }
+        assert!(engine.forward_in_order(engine.clock.now()));
+        engine.forward_in_order(engine.clock.now());
+        let shown = received(&mut hosts[2]);
+        assert_eq!(shown, [11, 12, 30, 31], "those that came after the entry, in their order, whoever was asked first");
+        let delete = FlowMod { command: weir_openflow::model::FlowCommand::Delete, ..to_the_third() };
+        let from = engine.clock.now() - Duration::from_millis(5);
+        assert_eq!(engine.hold_back(from, CHANNEL, Message { xid: 2, body: Body::FlowMod(delete) }), None);
+        [9_u32, 11].iter().for_each(|tenths| send(&mut hosts[1], from + ms(*tenths), u8::try_from(*tenths).unwrap()));
+        engine.forward_in_order(engine.clock.now());
+        engine.forward_in_order(engine.clock.now());
+        assert_eq!(received(&mut hosts[2]), [9], "what is to go is met until it goes");
+    }
+
+    #[test]
+    fn what_was_said_behind_an_answer_counts_from_the_answer() {
+        let (mut engine, _hosts) = stopped(1);
+        let from = engine.clock.now() - Duration::from_millis(10);
+        let say = |engine: &mut Engine, xid, body| {
+            assert_eq!(engine.hold_back(from, CHANNEL, Message { xid, body }), None);
+            engine.forward_in_order(engine.clock.now());
+            engine.forward_in_order(engine.clock.now());
+        };
+        say(&mut engine, 1, Body::FlowMod(to_the_third()));
+        say(&mut engine, 2, Body::BarrierRequest);
+        say(&mut engine, 3, Body::FlowMod(FlowMod { priority: 2, ..to_the_third() }));
+        let timed = engine.logical.timed.as_mut().unwrap();
+        let lines = timed.take_records();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let starts: Vec<f64> = lines.iter().map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+        assert!((starts[1] - starts[0] - 1e-3).abs() < 1e-6, "{lines:?}");
     }
 }

@@ -78,28 +78,31 @@ fn of_subject(subject: Subject) -> Work {
 }
 
 impl Timed {
-    /// A channel says something. It is given back if it takes no time and nothing before it is waited for: it is to be carried out now.
+    /// A channel says something, which came at `came`, or now. It is given back if it takes no time and nothing before it is waited for: it is to be carried out now.
     pub fn message(
         &mut self,
-        now: Instant,
+        (now, came): (Instant, Instant),
         (channel, message): (ChannelId, Message),
         datapath: &mut Datapath,
         pool: &mut FramePool,
         out: &mut Output,
     ) -> Option<Message> {
+        // Of what channels said, nothing counts from before what was taken up before it.
+        let came = self.said_at.max(came);
+        self.said_at = came;
         match kind(&message.body) {
-            Kind::Command => self.command(now, channel, message),
+            Kind::Command => self.command(came, channel, message),
             Kind::Commit => {
                 if let Body::BundleControl(commit) = &message.body {
                     datapath.hold_bundle(channel, commit);
                 }
                 self.pending.entry(channel).or_default().commits += 1;
-                self.command(now, channel, message);
+                self.command(came, channel, message);
             }
-            Kind::Follows if !self.stage.is_idle() => self.command(now, channel, message),
+            Kind::Follows if !self.stage.is_idle() => self.command(came, channel, message),
             Kind::Barrier => {
                 self.pending.entry(channel).or_default().barriers += 1;
-                self.stage.barrier(now, Held::Message(Said { channel, message, bytes: 0 }));
+                self.stage.barrier(came, Held::Message(Said { channel, message, bytes: 0 }));
             }
             Kind::PacketOut(bytes) => {
                 if self.message_bytes >= MAX_MESSAGE_BYTES {
@@ -107,8 +110,8 @@ impl Timed {
                     return None;
                 }
                 let said = Said { channel, message, bytes: bytes.into() };
-                match self.stage.packet_out(now, bytes, Held::Message(said)) {
-                    Ok(Some(Held::Message(said))) => self.carry_out(now, said, datapath, pool, out),
+                match self.stage.packet_out(came, bytes, Held::Message(said)) {
+                    Ok(Some(Held::Message(said))) => self.carry_out((now, came), said, datapath, pool, out),
                     Ok(None) => {
                         self.message_bytes += u64::from(bytes);
                         self.pending.entry(channel).or_default().packet_outs += 1;
@@ -135,7 +138,7 @@ impl Timed {
     /// The time of a message has come.
     pub(super) fn release_message(
         &mut self,
-        now: Instant,
+        (now, due): (Instant, Instant),
         part: Part,
         said: Said,
         datapath: &mut Datapath,
@@ -151,25 +154,25 @@ impl Timed {
                 self.follow(datapath);
                 let outcome = self.sort(out);
                 // A packet that it released: the work of who carries out packet-outs.
-                self.packet_out(now, (channel, outcome), pool, out);
-                self.settle_command(channel, is_commit);
+                self.packet_out(due, (channel, outcome), pool, out);
+                self.settle_command(due, channel, is_commit);
             }
             Part::Refused => {
                 datapath.refuse_message(channel, &said.message, FlowModFailed::TableFull.into(), out);
-                self.settle_command(channel, is_commit);
+                self.settle_command(due, channel, is_commit);
             }
             Part::RefusedBundle(member) => {
                 datapath.refuse_bundle(channel, &said.message, member, FlowModFailed::TableFull.into(), out);
-                self.settle_command(channel, is_commit);
+                self.settle_command(due, channel, is_commit);
             }
             // Its channel's packet-outs are still to be carried out: all came before it, since the channel waits for its answer.
             Part::Barrier if self.waits && self.carries_out(channel) => self.behind.push(said),
-            Part::Barrier => self.answer(now, said, datapath, pool, out),
+            Part::Barrier => self.answer((now, due), said, datapath, pool, out),
             Part::PacketIn => out.messages.push((channel, said.message)),
             Part::PacketOut => {
-                self.carry_out(now, said, datapath, pool, out);
+                self.carry_out((now, due), said, datapath, pool, out);
                 self.settle(channel, |pending| &mut pending.packet_outs);
-                self.answer_behind(now, channel, datapath, pool, out);
+                self.answer_behind((now, due), channel, datapath, pool, out);
             }
             // Messages do not take the data path.
             Part::Data | Part::Lost => {}
@@ -182,16 +185,24 @@ impl Timed {
     }
 
     /// Answers a barrier.
-    fn answer(&mut self, now: Instant, said: Said, datapath: &mut Datapath, pool: &mut FramePool, out: &mut Output) {
+    fn answer(
+        &mut self,
+        (now, due): (Instant, Instant),
+        said: Said,
+        datapath: &mut Datapath,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
         let channel = said.channel;
         datapath.handle(now, channel, said.message, pool, out);
+        self.has_answered(due);
         self.settle(channel, |pending| &mut pending.barriers);
     }
 
     /// Answers the barriers that only waited for a channel's packet-outs, if all are carried out.
     pub(super) fn answer_behind(
         &mut self,
-        now: Instant,
+        times: (Instant, Instant),
         channel: ChannelId,
         datapath: &mut Datapath,
         pool: &mut FramePool,
@@ -203,12 +214,18 @@ impl Timed {
         let (answered, behind) = std::mem::take(&mut self.behind).into_iter().partition(|said| said.channel == channel);
         self.behind = behind;
         let answered: Vec<Said> = answered;
-        answered.into_iter().for_each(|said| self.answer(now, said, datapath, pool, out));
+        answered.into_iter().for_each(|said| self.answer(times, said, datapath, pool, out));
     }
 
-    fn settle_command(&mut self, channel: ChannelId, is_commit: bool) {
+    /// Who waited for an answer says nothing that counts from before it.
+    fn has_answered(&mut self, due: Instant) {
+        self.said_at = self.said_at.max(due);
+    }
+
+    fn settle_command(&mut self, due: Instant, channel: ChannelId, is_commit: bool) {
         self.settle(channel, |pending| &mut pending.commands);
         if is_commit {
+            self.has_answered(due);
             self.settle(channel, |pending| &mut pending.commits);
         }
     }
@@ -224,8 +241,15 @@ impl Timed {
     }
 
     /// Carries out a packet-out.
-    fn carry_out(&mut self, at: Instant, said: Said, datapath: &mut Datapath, pool: &mut FramePool, out: &mut Output) {
-        datapath.handle(at, said.channel, said.message, pool, &mut self.scratch);
+    fn carry_out(
+        &mut self,
+        (now, at): (Instant, Instant),
+        said: Said,
+        datapath: &mut Datapath,
+        pool: &mut FramePool,
+        out: &mut Output,
+    ) {
+        datapath.handle(now, said.channel, said.message, pool, &mut self.scratch);
         self.follow(datapath);
         let outcome = self.sort(out);
         self.came_back(at, outcome, pool, out);

@@ -82,6 +82,8 @@ pub struct Timed {
     pending: HashMap<ChannelId, Pending>,
     /// Whether barriers wait for what came before them.
     waits: bool,
+    /// When the last thing came that a channel said.
+    said_at: Instant,
     /// Barriers whose time has come, behind packet-outs that are yet to be carried out.
     behind: Vec<Said>,
     held_bytes: u64,
@@ -125,6 +127,7 @@ impl Timed {
             kinds: HashMap::new(),
             pending: HashMap::new(),
             waits: profile.barrier.waits,
+            said_at: Instant::ZERO,
             behind: Vec::new(),
             held_bytes: 0,
             message_bytes: 0,
@@ -219,24 +222,26 @@ impl Timed {
         outcome
     }
 
-    /// Releases the next thing whose time has come, the earliest first, into `out`. When its time came; none: look again at [`Timed::due`].
+    /// Releases the next thing whose time had come at `until`, which is not after `now`, the earliest first, into `out`. When its time came; none: look again at
+    /// [`Timed::due`].
     pub fn release(
         &mut self,
         now: Instant,
+        until: Instant,
         datapath: &mut Datapath,
         pool: &mut FramePool,
         out: &mut Output,
     ) -> Option<Instant> {
         self.follow(datapath);
-        let Released { part, due, item } = self.stage.release(now, &mut |held| messages::work(datapath, held))?;
+        let Released { part, due, item } = self.stage.release_until(now, until, &mut |held| messages::work(datapath, held))?;
         match item {
-            Held::Message(said) => self.release_message(now, part, said, datapath, pool, out),
+            Held::Message(said) => self.release_message((now, due), part, said, datapath, pool, out),
             Held::Outcome(mut outcome) => {
                 let by = outcome.by.take();
                 self.release_packet(due, part, outcome, pool, out);
                 if let Some(channel) = by {
                     self.settle(channel, |pending| &mut pending.packet_outs);
-                    self.answer_behind(now, channel, datapath, pool, out);
+                    self.answer_behind((now, due), channel, datapath, pool, out);
                 }
             }
         }

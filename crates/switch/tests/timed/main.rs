@@ -77,7 +77,7 @@ impl Rig {
         self.xid += 1;
         let message = Message { xid: self.xid, body };
         let (datapath, pool, out) = (&mut self.datapath, &mut self.pool, &mut self.out);
-        if let Some(message) = self.timed.message(self.now, (CHANNEL, message), datapath, pool, out) {
+        if let Some(message) = self.timed.message((self.now, self.now), (CHANNEL, message), datapath, pool, out) {
             datapath.handle(self.now, CHANNEL, message, pool, out);
         }
     }
@@ -108,7 +108,7 @@ impl Rig {
         while self.timed.due() <= at {
             self.now = self.timed.due().max(self.now);
             let (datapath, pool, out) = (&mut self.datapath, &mut self.pool, &mut self.out);
-            self.timed.release(self.now, datapath, pool, out);
+            self.timed.release(self.now, self.now, datapath, pool, out);
             self.look(&mut seen);
         }
         self.now = at;

@@ -185,16 +185,26 @@ impl<T> Stage<T> {
     /// The next thing whose time has come, the earliest first; none: look again at [`Stage::due`]. `describe` says what a command is about as the tables
     /// are, when its turn comes.
     pub fn release(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> Work) -> Option<Released<T>> {
+        self.release_until(now, now, describe)
+    }
+
+    /// The same of things whose time came by `until`, which is not after `now`: packets that came after that are yet to be looked up.
+    pub fn release_until(
+        &mut self,
+        now: Instant,
+        until: Instant,
+        describe: &mut dyn FnMut(&T) -> Work,
+    ) -> Option<Released<T>> {
         loop {
-            let released = match self.earliest(now)? {
-                Place::Commands => self.step_commands(now, describe),
-                Place::Lane(level) => self.leave_lane(now, level),
+            let released = match self.earliest(until)? {
+                Place::Commands => self.step_commands(until, describe),
+                Place::Lane(level) => self.leave_lane(until, level),
                 Place::Agent(place) => {
-                    let (due, (part, item)) = self.agents.servers[place].as_mut()?.take(now)?;
+                    let (due, (part, item)) = self.agents.servers[place].as_mut()?.take(until)?;
                     Some(Released { part, due, item })
                 }
                 Place::Gate => {
-                    let (due, item) = self.gate.as_mut()?.take(now)?;
+                    let (due, item) = self.gate.as_mut()?.take(until)?;
                     Some(Released { part: Part::Data, due, item })
                 }
             };
