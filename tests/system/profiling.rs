@@ -1,7 +1,7 @@
 //! `weir profile SWITCH`: weir itself, weir with a profile, and Open vSwitch in user space are measured; switches that are not there or say nothing are told.
 use crate::bed::{ready, weir};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -50,40 +50,6 @@ fn measured(output: &Output, out: &Path) -> Profile {
     Profile::read(&out.join("profile.toml")).unwrap_or_else(|error| panic!("{error}\n{said}"))
 }
 
-/// Measurements of a switch on a machine that is busy.
-const ATTEMPTS: u32 = 3;
-/// What the profiler says of one that is not to be relied on.
-const DOUBTS: [&str; 4] = [
-    "this machine was busy",
-    "a second look at the same entries gave other sizes",
-    "policy: undetermined",
-    "Partial: ",
-];
-
-/// Measures a switch, again where what is found is not what is expected and the profiler has its doubts: what others of the machine do to packets may look like a
-/// level. The profile, where it is, and what was said.
-fn measured_in_quiet(
-    rig: &Namespace,
-    folder: &Path,
-    arguments: &[&str],
-    is_found: impl Fn(&Profile) -> bool,
-) -> (Profile, PathBuf, String) {
-    let mut attempt = 1;
-    loop {
-        let out = folder.join(format!("found{attempt}"));
-        let output = profile(rig, &out, arguments);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let is_last = !DOUBTS.iter().any(|doubt| said.contains(doubt)) || attempt == ATTEMPTS;
-        if output.status.success() || is_last {
-            let found = measured(&output, &out);
-            if is_last || is_found(&found) {
-                return (found, out, said);
-            }
-        }
-        attempt += 1;
-    }
-}
-
 /// Whether the raw runs of both planes are there.
 fn runs_are_kept(out: &Path) -> bool {
     out.join("control.csv").exists() && out.join("delays.csv").exists()
@@ -106,7 +72,9 @@ fn weir_is_measured_and_gone_on_with() {
     let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let _switch = switch(&rig, &[]);
     let arguments = ["--json", "--name", "weir"];
-    let (found, out, said) = measured_in_quiet(&rig, folder.path(), &arguments, |found| found.levels.len() == 1);
+    let out = folder.path().join("found");
+    let output = profile(&rig, &out, &arguments);
+    let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
     assert!(runs_are_kept(&out));
     assert_eq!((found.levels.len(), found.name.as_str()), (1, "weir"));
     let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
@@ -233,7 +201,9 @@ fn what_a_live_switch_hides_is_found() {
         found.tables.iter().flat_map(|tables| &tables.levels).map(|level| level.size).collect()
     };
     let hides = [Some(24), Some(60)];
-    let (found, _, said) = measured_in_quiet(&rig, folder.path(), &["--only", "tables"], |found| sizes(found) == hides);
+    let out = folder.path().join("found");
+    let output = profile(&rig, &out, &["--only", "tables"]);
+    let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
     assert_eq!(sizes(&found), hides, "{said}");
     let tables = found.tables.expect("tables");
     // On a busy machine it may be undetermined, but it is not to be wrong.
@@ -290,7 +260,9 @@ fn open_vswitch_in_user_space_is_measured() {
     }
     let (_alone, rig, folder) = (alone(), rig(), tempfile::tempdir().expect("a folder"));
     let _switch = open_vswitch(&rig, folder.path(), "OpenFlow10,OpenFlow13");
-    let (found, out, said) = measured_in_quiet(&rig, folder.path(), &[], |found| found.levels.len() == 1);
+    let out = folder.path().join("found");
+    let output = profile(&rig, &out, &[]);
+    let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
     assert!(runs_are_kept(&out));
     assert!(found.device.contains("Open vSwitch"), "{}", found.device);
     assert_eq!(found.levels.len(), 1, "all entries are in one table: {said}");

@@ -19,6 +19,8 @@ use weir_units::{Clock, SystemClock};
 pub(crate) const PORTS: [PortNo; 2] = [PortNo(1), PortNo(2)];
 /// The UDP port of packets that no entry forwards: the controller is asked.
 pub(crate) const ASKING: u16 = 99;
+/// How switches wait whose own times are measured: awake, since what the machine needs to wake a thread is not theirs.
+pub(crate) const AWAKE: Spin = Spin::For(Duration::from_secs(1));
 /// How long switch and controller may take to find each other.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(2);

@@ -47,10 +47,10 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     let chance = Duration::from_secs_f64(alone.iqr.max(0.0));
     let alone = Duration::from_secs_f64(alone.median.max(0.0));
     let together = look.times(2, Duration::ZERO, RUNS)?;
-    let chance = chance.max(together.width);
-    let together = together.first();
+    let blur = chance.max(together.width);
+    let together = together.median();
     let mut found = Found { batching: Batching::NONE, timeout_s: None, notes: Vec::new() };
-    let Some((low, high)) = look.timeout(alone, alone.max(together), chance)? else { return Ok(found) };
+    let Some((low, high)) = look.timeout(alone, alone.max(together), blur)? else { return Ok(found) };
     let timeout = (low + high) / 2;
     if alone.mul_f64(SLACK) < low {
         // A switch that waits so long for more lets a command that is alone wait as long, too.
@@ -76,7 +76,7 @@ struct Times {
 }
 
 impl Times {
-    fn first(&self) -> Duration {
+    fn median(&self) -> Duration {
         Duration::from_secs_f64(self.first.median.max(0.0))
     }
 }
@@ -90,7 +90,7 @@ struct Look<'e, 'a> {
 impl Look<'_, '_> {
     /// How long it takes until the first of so many commands is done that are sent so far apart: the median of some runs.
     fn first_done(&mut self, commands: u32, apart: Duration) -> Result<Duration, ProfilerError> {
-        Ok(self.times(commands, apart, RUNS)?.first())
+        Ok(self.times(commands, apart, RUNS)?.median())
     }
 
     fn times(&mut self, commands: u32, apart: Duration, runs: u32) -> Result<Times, ProfilerError> {
@@ -128,10 +128,10 @@ impl Look<'_, '_> {
         &mut self,
         alone: Duration,
         usual: Duration,
-        chance: Duration,
+        blur: Duration,
     ) -> Result<Option<(Duration, Duration)>, ProfilerError> {
         // What is much shorter than a command alone takes, than chance, or than the times between packets cannot be told from it, and does not matter beside it.
-        let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(chance * 2);
+        let shortest = SHORTEST.max(alone.mul_f64(0.02)).max(blur * 2);
         if !self.waits(usual, shortest)? {
             return Ok(None);
         }

@@ -17,6 +17,10 @@ const SHARE: f64 = 0.02;
 const LOOKS: usize = 5;
 /// The share of slow entries that are slow in every look, at least, where packets do not move them.
 const SAME_LEAST: f64 = 0.6;
+/// The share of packets that may be late by chance: where no more are slow, it takes exactly as many in each of three looks to say that packets move entries,
+const LATE_MOST: f64 = 0.15;
+/// else as many but for this share of all.
+const ALIKE: f64 = 0.05;
 /// Packets that a single entry is asked with at most, where more than one level shows.
 const ALONE_MOST: usize = 500;
 /// The share of entries whose packets may be lost.
@@ -150,20 +154,55 @@ fn without_noise(found: &mut Sizes, alone: &[f64]) {
 /// entry's. But where packets move entries from level to level, that would take slow ones for fast: there the last look counts.
 fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
     let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<Sizes>, _>>()?;
-    let confirmed = sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
-    let moves = packets_move(looks, |look, delay| sizes[look].level(delay) > 0);
-    let delays = if moves { looks.last().cloned().unwrap_or_default() } else { fastest(looks) };
+    let slow = Slow::of(looks, |look, delay| sizes[look].level(delay) > 0);
+    let confirmed = slow.is_told() && sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
+    let delays = if slow.are_moved() { looks.last().cloned().unwrap_or_default() } else { fastest(looks) };
     Ok(Sizes { confirmed, ..infer(&delays, taken, is_full)? })
 }
 
-/// Whether packets move entries: there are slow ones in every look (`is_slow`: of a look, and a delay), but others.
-pub(crate) fn packets_move(looks: &[Vec<Option<f64>>], is_slow: impl Fn(usize, f64) -> bool) -> bool {
-    let slow = |look: usize, at: usize| looks[look][at].is_some_and(|delay| is_slow(look, delay));
-    let entries = looks.first().map_or(0, Vec::len);
-    let of_look = |look: usize| (0..entries).filter(|at| slow(look, *at)).count();
-    let least = (0..looks.len()).map(of_look).min().unwrap_or(0);
-    let always = (0..entries).filter(|at| (0..looks.len()).all(|look| slow(look, *at))).count();
-    (always as f64) < SAME_LEAST * least as f64
+/// Entries whose packets were slow in looks at the same ones.
+pub(crate) struct Slow {
+    looks: usize,
+    entries: usize,
+    /// How many there were in the look with the fewest, and with the most.
+    least: usize,
+    most: usize,
+    /// How many were so in every look.
+    always: usize,
+}
+
+impl Slow {
+    /// By what is slow: of a look, and a delay.
+    pub(crate) fn of(looks: &[Vec<Option<f64>>], is_slow: impl Fn(usize, f64) -> bool) -> Slow {
+        let slow = |look: usize, at: usize| looks[look][at].is_some_and(|delay| is_slow(look, delay));
+        let entries = looks.first().map_or(0, Vec::len);
+        let of_look = |look: usize| (0..entries).filter(|at| slow(look, *at)).count();
+        let counts = || (0..looks.len()).map(of_look);
+        let always = (0..entries).filter(|at| (0..looks.len()).all(|look| slow(look, *at))).count();
+        let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        Slow { looks: looks.len(), entries, least, most, always }
+    }
+
+    /// Whether there are slow ones in every look, but mostly others.
+    fn are_others(&self) -> bool {
+        (self.always as f64) < SAME_LEAST * self.least as f64
+    }
+
+    fn are_few(&self) -> bool {
+        self.least as f64 <= LATE_MOST * self.entries as f64
+    }
+
+    /// Whether packets move entries: there are as many slow ones in every look, but others. Late packets are others, too; they are few, and not as many in every look.
+    pub(crate) fn are_moved(&self) -> bool {
+        let apart = (self.most - self.least) as f64;
+        self.are_others()
+            && if self.are_few() { self.looks > 2 && apart == 0.0 } else { apart <= ALIKE * self.entries as f64 }
+    }
+
+    /// Whether so many looks tell moved entries from late packets.
+    fn is_told(&self) -> bool {
+        self.looks > 2 || !(self.are_others() && self.are_few())
+    }
 }
 
 /// Of each entry's packets the fastest.
@@ -314,6 +353,20 @@ mod tests {
         };
         let sizes = agreed(&[look(0), look(150)], 300, false).unwrap();
         assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(120), None], true));
+    }
+
+    #[test]
+    fn few_slow_entries_are_moved_if_they_are_as_many_three_times() {
+        let look = |slow: std::ops::Range<usize>| -> Vec<Option<f64>> {
+            (0..300).map(|at| Some(if slow.contains(&at) { 3e-3 } else { 4e-5 })).collect()
+        };
+        let of = |looks: &[Vec<Option<f64>>]| {
+            let sizes = agreed(looks, 300, false).unwrap();
+            (sizes.sizes, sizes.confirmed)
+        };
+        assert_eq!(of(&[look(0..30), look(100..130)]), (vec![None], false), "as late packets would be");
+        assert_eq!(of(&[look(0..30), look(100..130), look(50..80)]), (vec![Some(270), None], true));
+        assert_eq!(of(&[look(0..30), look(100..132), look(50..80)]), (vec![None], false), "late ones");
     }
 
     #[test]

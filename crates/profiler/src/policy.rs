@@ -4,7 +4,7 @@
 //! many more come: those that are slow afterwards had to go, or came too late. If nothing but newcomers are slow, it is looked whether packets bring entries back.
 use crate::bench::Bench;
 use crate::bench::Planned;
-use crate::levels::{PRIORITY, Sizes, fastest, once, packets_move};
+use crate::levels::{PRIORITY, Sizes, Slow, fastest, once};
 use crate::rules::{Rule, SHORTEST, number};
 use crate::store::{Row, Store};
 use crate::{Grid, ProfilerError};
@@ -140,7 +140,8 @@ impl Experiment<'_, '_> {
             looks.push(once(self.bench, rules, self.spacing)?);
         }
         // Packets of later looks may find entries where those of the first moved them.
-        looks.truncate(if packets_move(&looks, |_, delay| self.sizes.level(delay) > 0) { 1 } else { LOOKS });
+        let slow = Slow::of(&looks, |_, delay| self.sizes.level(delay) > 0);
+        looks.truncate(if slow.are_moved() { 1 } else { LOOKS });
         let delays = fastest(&looks);
         let probed = delays.into_iter().zip(standings).filter_map(|(delay, standing)| {
             delay.map(|delay| Probed { standing: *standing, slow: self.sizes.level(delay) > 0 })

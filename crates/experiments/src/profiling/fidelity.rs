@@ -1,7 +1,7 @@
 //! A switch that behaves like a profile is measured again: what comes back is to be the profile. In virtual time, where all that is off is the profiler's doing, and live
 //! (`--live`), where the machine's comes on top.
 use super::{errors, is_command, measure_device, measured, steps};
-use crate::live::{Channel, OwnSwitch};
+use crate::live::{AWAKE, Channel, OwnSwitch};
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
 use std::collections::BTreeMap;
@@ -14,7 +14,6 @@ use weir_plot::{Axis, Chart, Point, Series};
 use weir_port::Port;
 use weir_profile::{MatchKind, Profile, SwitchTiming, Value as Parameter};
 use weir_profiler::{Grid, Live, Measurement, Parts, Priorities, Settings, Target};
-use weir_switch::Spin;
 
 /// How near is near.
 const NEAR: f64 = 0.05;
@@ -77,9 +76,6 @@ fn case_error(error: impl ToString) -> ExperimentError {
     ExperimentError::Case(error.to_string())
 }
 
-/// How long a live switch waits awake.
-const AWAKE: Duration = Duration::from_secs(1);
-
 fn grid(is_full: bool) -> Grid {
     use Priorities::{Ascending, Descending, Random, Same};
     Grid {
@@ -120,9 +116,7 @@ fn live(run: &mut Run<'_>, truth: &Profile, grid: Grid) -> Result<Option<Measure
     let port = |number: usize| open(pairs.ends(number)[0]);
     let ports = (0..INTERFACES).map(port).collect::<Result<Vec<_>, _>>()?;
     let cancel = run.options.cancel.clone();
-    // What the machine needs to wake a thread is not the profile's.
-    let awake = (Spin::For(AWAKE), run.options.seed);
-    let switch = OwnSwitch::start(Some(truth), ports, Channel::Listens, awake, &cancel)?;
+    let switch = OwnSwitch::start(Some(truth), ports, Channel::Listens, (AWAKE, run.options.seed), &cancel)?;
     let target: Target = switch.target().parse().map_err(ExperimentError::Case)?;
     let interfaces: Vec<String> = (0..INTERFACES).map(|number| pairs.ends(number)[1].to_owned()).collect();
     let patience = Duration::from_secs(20);

@@ -1,7 +1,7 @@
 //! Both methods live. Events are when the kernel saw a packet at an interface: where it is sent, where it is received, and on the control channel in between. Loops are
 //! cables in memory from one port of the switch to another.
 use super::{BLUR, EMULATED, EVENTS, HOP, Known, LOOPS, NATIVE, SLOWED, VISITS, by_both, case, claims, parts, sizes};
-use crate::live::{ASKING, Channel, OwnSwitch, PORTS};
+use crate::live::{ASKING, AWAKE, Channel, OwnSwitch, PORTS};
 use crate::report::Claim;
 use crate::{ExperimentError, Run, Value};
 use std::time::Duration;
@@ -11,7 +11,6 @@ use weir_generator::{FrameSpec, Report, Rig, RigConfig, Source};
 use weir_openflow::model::PortNo;
 use weir_port::{Port, memory};
 use weir_profile::Profile;
-use weir_switch::Spin;
 use weir_traffic::recorder::Part;
 use weir_traffic::{Arrival, Delay, FlowMix, Offer, Offered, Size};
 
@@ -25,8 +24,6 @@ const SHARE: u32 = 4;
 const ROUNDS: u32 = 3;
 /// Before packets count: addresses, caches, threads that wake up.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// The engine stays awake: what is due in some microseconds is over when a sleeper wakes up.
-const AWAKE: Spin = Spin::For(Duration::from_secs(1));
 /// Frames that a cable holds.
 const CABLE: usize = 1024;
 /// What the tap on the control channel is called.

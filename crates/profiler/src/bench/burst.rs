@@ -30,6 +30,8 @@ const COARSE: Duration = Duration::from_millis(2);
 const COARSE_SHARE: f64 = 1.0 / 8.0;
 /// After so long without one, no more packets of a burst come back, unless they took longer before.
 const QUIET: Duration = Duration::from_millis(100);
+/// How often it is looked whether the measurement is to stop.
+const LOOK: Duration = Duration::from_millis(100);
 /// Marks that are remembered for a burst at most.
 pub(super) const MAX_MARKS: usize = 1 << 22;
 
@@ -100,16 +102,7 @@ struct Watched {
 
 impl Watched {
     fn new(watch: Watch, was_there: bool) -> Watched {
-        Watched {
-            watch,
-            was_there,
-            last: None,
-            answered: None,
-            unanswered: None,
-            away: 0,
-            done: None,
-            refused: false,
-        }
+        Watched { watch, was_there, last: None, answered: None, unanswered: None, away: 0, done: None, refused: false }
     }
 
     fn is_settled(&self) -> bool {
@@ -305,16 +298,25 @@ impl Bench<'_> {
     /// Waits for the packets that met their entry, of which some may be lost, and until the switch is done with the others.
     fn take_back(&mut self, run: &mut Run) -> Result<(), ProfilerError> {
         run.last_back = self.device.now();
-        while run.awaits_packets() {
-            let until = run.last_back + QUIET.max(run.longest * 2).min(self.settings.patience);
-            match self.device.wait(until)? {
-                Some(seen) => self.look(run, seen)?,
-                None if self.device.now() >= until => break,
-                None => {}
+        let mut rests_from = None;
+        loop {
+            self.check_stop()?;
+            let now = self.device.now();
+            let quiet = run.last_back + QUIET.max(run.longest * 2).min(self.settings.patience);
+            let is_due = now < quiet && run.awaits_packets();
+            let until = if is_due {
+                quiet
+            } else {
+                let latest = *rests_from.get_or_insert(now) + self.settings.patience;
+                latest.min(now + run.queue(now, self.missing))
+            };
+            if until <= now {
+                return Ok(());
+            }
+            if let Some(seen) = self.device.wait(until.min(now + LOOK))? {
+                self.look(run, seen)?;
             }
         }
-        let queue = run.queue(self.device.now(), self.missing);
-        self.rest(queue.min(self.settings.patience))
     }
 
     fn silence(&self, run: &Run) -> ProfilerError {

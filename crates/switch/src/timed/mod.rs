@@ -233,7 +233,8 @@ impl Timed {
         out: &mut Output,
     ) -> Option<Instant> {
         self.follow(datapath);
-        let Released { part, due, item } = self.stage.release_until(now, until, &mut |held| messages::work(datapath, held))?;
+        let Released { part, due, item } =
+            self.stage.release_until(now, until, &mut |held| messages::work(datapath, held))?;
         match item {
             Held::Message(said) => self.release_message((now, due), part, said, datapath, pool, out),
             Held::Outcome(mut outcome) => {
