@@ -95,10 +95,11 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     bench.during = "probing each entry".to_owned();
     let spacing = Duration::from_millis(grid.spacing_ms.into());
     let mut looks = vec![once(bench, &rules[..taken], spacing)?, once(bench, &rules[..taken], spacing)?];
-    let mut found = agreed(&looks, taken, is_full)?;
+    let (mut found, mut asked) = agreed(&looks, taken, is_full)?;
     while looks.len() < LOOKS && !found.confirmed {
         looks.push(once(bench, &rules[..taken], spacing)?);
-        let again = agreed(&looks, taken, is_full)?;
+        let (again, times) = agreed(&looks, taken, is_full)?;
+        asked = times;
         found = Sizes { confirmed: again.counted == found.counted, ..again };
     }
     for (run, delays) in (0..).zip(&looks) {
@@ -112,7 +113,7 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     bench.knows_forwarding(&found.delays_s, None);
     let missing_s = bench.missing(alike(u32::try_from(slowest.unwrap_or(0)).unwrap_or(0)))?;
     if found.sizes.len() > 1 {
-        let delays = alone(bench, taken.min(ALONE_MOST), spacing)?;
+        let delays = alone(bench, taken.min(ALONE_MOST), asked, spacing)?;
         without_noise(&mut found, &delays);
     }
     found.missing_s = missing_s;
@@ -120,13 +121,14 @@ pub(crate) fn measure(bench: &mut Bench<'_>, grid: &Grid, store: &mut Store) -> 
     Ok(found)
 }
 
-/// Delays of so many packets that a single entry forwards: what is slow then is so for reasons that have nothing to do with levels.
-fn alone(bench: &mut Bench<'_>, packets: usize, spacing: Duration) -> Result<Vec<f64>, ProfilerError> {
+/// Delays of a single entry as if it were so many, each asked so many times: what is slow then is so for reasons that have nothing to do with levels.
+fn alone(bench: &mut Bench<'_>, entries: usize, times: usize, spacing: Duration) -> Result<Vec<f64>, ProfilerError> {
     bench.during = "probing a single entry".to_owned();
     bench.clear()?;
     bench.fill(&[alike(0)])?;
-    let planned = vec![Planned { rule: alike(0), bytes: SHORTEST, gap: spacing }; packets];
-    Ok(bench.one_by_one(&planned)?.into_iter().flatten().collect())
+    let planned = vec![Planned { rule: alike(0), bytes: SHORTEST, gap: spacing }; entries * times];
+    let delays = bench.one_by_one(&planned)?;
+    Ok(fastest(&delays.chunks(entries.max(1)).map(<[_]>::to_vec).collect::<Vec<_>>()).into_iter().flatten().collect())
 }
 
 /// Takes two levels for one where a single entry's packets are the slower one's half as often as all entries' are.
@@ -151,13 +153,13 @@ fn without_noise(found: &mut Sizes, alone: &[f64]) {
 }
 
 /// What looks at the same entries say. Packets that were late once, since something else was in their way, were not so another time: what counts is the fastest one of each
-/// entry's. But where packets move entries from level to level, that would take slow ones for fast: there the last look counts.
-fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<Sizes, ProfilerError> {
+/// entry's. But where packets move entries from level to level, that would take slow ones for fast: there the last look counts. And how many looks counted.
+fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<(Sizes, usize), ProfilerError> {
     let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<Sizes>, _>>()?;
     let slow = Slow::of(looks, |look, delay| sizes[look].level(delay) > 0);
     let confirmed = slow.is_told() && sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
-    let delays = if slow.are_moved() { looks.last().cloned().unwrap_or_default() } else { fastest(looks) };
-    Ok(Sizes { confirmed, ..infer(&delays, taken, is_full)? })
+    let counted = if slow.are_moved() { &looks[looks.len() - 1..] } else { looks };
+    Ok((Sizes { confirmed, ..infer(&fastest(counted), taken, is_full)? }, counted.len()))
 }
 
 /// Entries whose packets were slow in looks at the same ones.
@@ -335,14 +337,14 @@ mod tests {
             (0..300).map(|at| Some(if late(at) { 3e-3 } else { 4e-5 + 1e-8 * (at % 7) as f64 })).collect()
         };
         let (few, many, none) = (look(&|at| at % 75 == 0), look(&|at| at % 10 == 0), look(&|_| false));
-        assert_eq!(agreed(&[few.clone(), none.clone()], 300, false).unwrap().sizes, [None], "one in seventy-five");
-        let sizes = agreed(&[many.clone(), none.clone(), many], 300, false).unwrap();
+        assert_eq!(agreed(&[few.clone(), none.clone()], 300, false).unwrap().0.sizes, [None], "one in seventy-five");
+        let (sizes, _) = agreed(&[many.clone(), none.clone(), many], 300, false).unwrap();
         assert_eq!((sizes.sizes, sizes.confirmed), (vec![None], false), "not every time");
         let slow = look(&|at| at >= 270);
-        let sizes = agreed(&[slow.clone(), slow.clone()], 300, false).unwrap();
+        let (sizes, _) = agreed(&[slow.clone(), slow.clone()], 300, false).unwrap();
         assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(270), None], true), "the same both times");
         let late = look(&|at| at >= 270 || at % 20 == 0);
-        let sizes = agreed(&[late, slow], 300, false).unwrap();
+        let (sizes, _) = agreed(&[late, slow], 300, false).unwrap();
         assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(270), None], false), "and some late ones");
     }
 
@@ -351,8 +353,8 @@ mod tests {
         let look = |from: usize| -> Vec<Option<f64>> {
             (0..300).map(|at| Some(if (from..from + 120).contains(&at) { 4e-5 } else { 3e-3 })).collect()
         };
-        let sizes = agreed(&[look(0), look(150)], 300, false).unwrap();
-        assert_eq!((sizes.sizes, sizes.confirmed), (vec![Some(120), None], true));
+        let (sizes, counted) = agreed(&[look(0), look(150)], 300, false).unwrap();
+        assert_eq!((sizes.sizes, sizes.confirmed, counted), (vec![Some(120), None], true, 1));
     }
 
     #[test]
@@ -361,7 +363,7 @@ mod tests {
             (0..300).map(|at| Some(if slow.contains(&at) { 3e-3 } else { 4e-5 })).collect()
         };
         let of = |looks: &[Vec<Option<f64>>]| {
-            let sizes = agreed(looks, 300, false).unwrap();
+            let (sizes, _) = agreed(looks, 300, false).unwrap();
             (sizes.sizes, sizes.confirmed)
         };
         assert_eq!(of(&[look(0..30), look(100..130)]), (vec![None], false), "as late packets would be");
