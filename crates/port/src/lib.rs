@@ -29,4 +29,5 @@ mod virtio;
 pub mod wrap;
 
 pub use spec::{PortSpec, open};
+pub use sys::slice::ask_for_slices_of;
 pub use traits::{Counters, LinkState, Port, PortError, PortInfo, Ready};

@@ -14,7 +14,7 @@ const BURST: usize = 32;
 /// How long before something is due sleeping ends: waking up takes the system some of it.
 const AWAKE_BEFORE: Duration = Duration::from_micros(200);
 /// How long is stayed awake after something was sent: waking up is no part of what the device takes.
-const AWAKE_AFTER: Duration = Duration::from_millis(2);
+const AWAKE_AFTER: Duration = Duration::from_millis(50);
 /// How long is slept at most: stopping is to be seen.
 const NAP: Duration = Duration::from_millis(20);
 

@@ -10,6 +10,7 @@ use crate::threads::{Machine, Mode, ThreadsConfig, ThreadsError};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use weir_datapath::{Datapath, Trace};
@@ -67,6 +68,8 @@ pub enum SwitchError {
     Stopped,
 }
 
+/// What the control thread runs for at once: it has little to do each time, and engines that wait awake keep it from the processor for milliseconds else.
+const CONTROL_SLICE: Duration = Duration::from_micros(100);
 /// Flow-mods that the engine carries out in one call: some tens of microseconds.
 const FLOW_MODS_AT_ONCE: usize = 64;
 
@@ -383,7 +386,11 @@ impl Threads {
             let _lives = lives;
             worker.run();
         })?);
-        let run = move || runtime.block_on(control::run(control, start));
+        let run = move || {
+            // A refusal costs only that.
+            let _ = weir_port::ask_for_slices_of(CONTROL_SLICE);
+            runtime.block_on(control::run(control, start));
+        };
         self.control = Some(spawn(format!("{}-control", self.name), run)?);
         Ok(())
     }

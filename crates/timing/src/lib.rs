@@ -8,6 +8,7 @@ mod error;
 mod gate;
 mod lane;
 mod lateness;
+mod lead;
 mod record;
 mod server;
 mod stage;

@@ -5,6 +5,7 @@ pub(crate) mod datagrams;
 pub(crate) mod ioctl;
 pub(crate) mod messages;
 pub(crate) mod ring;
+pub(crate) mod slice;
 pub(crate) mod socket;
 
 use std::io;

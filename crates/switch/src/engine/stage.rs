@@ -62,7 +62,7 @@ impl Engine {
             self.arrivals.may_have_more(if is_stamped { last } else { now });
         }
         for frame in self.batch.drain(..) {
-            let came = if is_stamped { Instant::from_nanos(frame.arrived()).min(now) } else { now };
+            let came = if is_stamped { Instant::from_nanos(frame.arrived()) } else { now };
             self.stopped.iter_mut().for_each(|stopped| stopped.found(came));
             self.arrivals.put(Arrival { came, port, frame });
         }
@@ -126,17 +126,28 @@ impl Engine {
     /// Releases and hands out a bounded number of things that were due by then. Frames leave at the time that they were due, which is what counts for a switch with a
     /// profile behind the port ([`weir_port::Port::keep_schedule`]): so what is due at one time is handed out together, and nothing else.
     fn release_some(&mut self, now: Instant, until: Instant) {
-        let mut last = now;
+        let (mut last, mut began) = (now, now);
         for _ in 0..RELEASED_AT_ONCE {
             let LogicalSwitch { timed, datapath, out, .. } = &mut *self.logical;
             let Some(timed) = timed else { break };
             let Some(due) = timed.release(now, until, datapath.get(), &mut self.pool, out) else { break };
             last = due;
-            if timed.due() > due {
-                self.deliver(due);
+            if timed.next() > due {
+                began = self.hand_out(began, due);
             }
         }
-        self.deliver(last);
+        self.hand_out(began, last);
+    }
+
+    /// Hands out what was released since `began`, and notes how long that took. When it was done.
+    fn hand_out(&mut self, began: Instant, due: Instant) -> Instant {
+        let frames: usize = self.logical.out.frames.iter().map(|(_, frames)| frames.len()).sum();
+        self.deliver(due);
+        let ended = self.clock.now();
+        if let (Some(timed), Ok(frames @ 1..)) = (&mut self.logical.timed, u32::try_from(frames)) {
+            timed.handed_out(ended.since(began) / frames);
+        }
+        ended
     }
 
     /// How the switch keeps its profile's times, if it has one.

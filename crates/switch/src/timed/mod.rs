@@ -148,6 +148,16 @@ impl Timed {
         self.stage.due()
     }
 
+    /// When the time of the next thing comes ([`Stage::next`]).
+    pub fn next(&self) -> Instant {
+        self.stage.next()
+    }
+
+    /// Handing a frame to its port took so long ([`Stage::handed_out`]).
+    pub fn handed_out(&mut self, took: std::time::Duration) {
+        self.stage.handed_out(took);
+    }
+
     /// Whether another message of a channel may come; if not, channels have to wait.
     pub fn has_room(&self) -> bool {
         self.stage.has_room() && self.message_bytes < MAX_MESSAGE_BYTES

@@ -5,6 +5,7 @@ use crate::commands::Commands;
 use crate::effect::Effect;
 use crate::lane::Lane;
 use crate::lateness::Lateness;
+use crate::lead::Lead;
 use crate::server::Drawn;
 use crate::{GateQueue, Tables, TimingError};
 use std::collections::VecDeque;
@@ -63,6 +64,7 @@ impl<T> Stage<T> {
             records: VecDeque::new(),
             counts: Counts::default(),
             lateness: Lateness::default(),
+            lead: Lead::default(),
         }))
     }
 }

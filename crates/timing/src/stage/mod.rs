@@ -6,6 +6,7 @@ use crate::commands::{Charged, Commands, Step};
 use crate::effect::Done;
 use crate::lane::Lane;
 use crate::lateness::Lateness;
+use crate::lead::Lead;
 use crate::record::MAX_RECORDS;
 use crate::server::Server;
 use crate::{GateQueue, Record, Tables, Work, WorkKind};
@@ -41,7 +42,7 @@ pub enum Part {
 pub struct Released<T> {
     /// What it is.
     pub part: Part,
-    /// When its time came: not after `now`.
+    /// When its time came: not after `now`, or for a packet not much after it ([`Stage::handed_out`]).
     pub due: Instant,
     /// The thing itself.
     pub item: T,
@@ -103,6 +104,7 @@ pub struct Stage<T> {
     records: VecDeque<Record>,
     counts: Counts,
     lateness: Lateness,
+    lead: Lead,
 }
 
 impl<T> Stage<T> {
@@ -176,10 +178,24 @@ impl<T> Stage<T> {
 
     /// When there is something to do next; [`Instant::FAR`] if nothing waits.
     pub fn due(&self) -> Instant {
+        self.first(|due| self.lead.before(due))
+    }
+
+    /// When the time of the next thing comes: not before [`Stage::due`], since packets are released a little earlier ([`Stage::handed_out`]).
+    pub fn next(&self) -> Instant {
+        self.first(|due| due)
+    }
+
+    fn first(&self, of_packets: impl Fn(Instant) -> Instant) -> Instant {
         let lanes = self.lanes.iter().map(|lane| lane.server.due());
         let agents = self.agents.servers.iter().flatten().map(Server::due);
         let gate = self.gate.as_ref().map(GateQueue::due);
-        lanes.chain(agents).chain(gate).fold(self.commands.due(), Instant::min)
+        agents.chain(lanes.chain(gate).map(of_packets)).fold(self.commands.due(), Instant::min)
+    }
+
+    /// Handing a packet to its port took so long: packets are released earlier by what that takes mostly, so that they leave when they are due.
+    pub fn handed_out(&mut self, took: Duration) {
+        self.lead.note(took);
     }
 
     /// The next thing whose time has come, the earliest first; none: look again at [`Stage::due`]. `describe` says what a command is about as the tables
@@ -195,31 +211,36 @@ impl<T> Stage<T> {
         until: Instant,
         describe: &mut dyn FnMut(&T) -> Work,
     ) -> Option<Released<T>> {
+        let lead = self.lead.time();
         loop {
-            let released = match self.earliest(until)? {
+            let place = self.earliest(until)?;
+            let released = match place {
                 Place::Commands => self.step_commands(until, describe),
-                Place::Lane(level) => self.leave_lane(until, level),
+                Place::Lane(level) => self.leave_lane(until + lead, level),
                 Place::Agent(place) => {
                     let (due, (part, item)) = self.agents.servers[place].as_mut()?.take(until)?;
                     Some(Released { part, due, item })
                 }
                 Place::Gate => {
-                    let (due, item) = self.gate.as_mut()?.take(until)?;
+                    let (due, item) = self.gate.as_mut()?.take(until + lead)?;
                     Some(Released { part: Part::Data, due, item })
                 }
             };
             if let Some(released) = released {
-                self.lateness.note(now.since(released.due));
+                let is_led = matches!(place, Place::Lane(_) | Place::Gate);
+                let leaves = if is_led { now + lead } else { now };
+                self.lateness.note(leaves.since(released.due));
                 return Some(released);
             }
         }
     }
 
     fn earliest(&self, now: Instant) -> Option<Place> {
-        let lanes = self.lanes.iter().enumerate().map(|(level, lane)| (lane.server.due(), Place::Lane(level)));
+        let lanes = self.lanes.iter().enumerate();
+        let lanes = lanes.map(|(level, lane)| (self.lead.before(lane.server.due()), Place::Lane(level)));
         let agents = self.agents.servers.iter().enumerate();
         let agents = agents.filter_map(|(place, server)| Some((server.as_ref()?.due(), Place::Agent(place))));
-        let gate = self.gate.as_ref().map(|gate| (gate.due(), Place::Gate));
+        let gate = self.gate.as_ref().map(|gate| (self.lead.before(gate.due()), Place::Gate));
         let commands = [(self.commands.due(), Place::Commands)];
         let all = commands.into_iter().chain(agents).chain(lanes).chain(gate);
         all.min_by_key(|(due, _)| *due).filter(|(due, _)| *due <= now).map(|(_, place)| place)
@@ -328,6 +349,7 @@ fn foreseen<'a, T>(ahead: &'a mut Option<(Tables, u64)>, tables: &Tables, unseen
 }
 
 /// Where something is due.
+#[derive(Debug, Clone, Copy)]
 enum Place {
     Commands,
     Lane(usize),
