@@ -3,6 +3,7 @@
 use crate::bench::{Bench, Planned};
 use crate::fit::forwarding::{Case, cases, stairs};
 use crate::levels::PRIORITY;
+use crate::rig::Rig;
 use crate::rules::{Rule, SHORTEST, number};
 use crate::store::{DelayRow, Row, Store, TrialRow};
 use crate::{Grid, ProfilerError, Progress};
@@ -208,7 +209,7 @@ impl Level<'_, '_, '_> {
             if !found.contains_key(&self.base) {
                 return Ok(());
             }
-            let thresholds = stairs(&found, self.base)?.thresholds_s;
+            let thresholds = stairs(&found, self.base, &Rig::default())?.thresholds_s;
             let gaps: Vec<u32> = found
                 .keys()
                 .filter(|case| **case == Case { gap_us: case.gap_us, ..self.base })

@@ -221,7 +221,8 @@ fn all_forwarding(
         let delays = measured.delays.iter().find(|delays| delays.base.level == level);
         let fitted = match delays {
             Some(delays) => {
-                forwarding::fit(&forwarding::cases(&without_rig(&delays.rows, &measured.rig), level), delays.base)?
+                let cases = forwarding::cases(&without_rig(&delays.rows, &measured.rig), level);
+                forwarding::fit(&cases, delays.base, &measured.rig)?
             }
             None => None,
         };

@@ -1,5 +1,6 @@
 //! How packets take their way through a level, from measured delays: Cheng (2015), section 5.3.
 use crate::ProfilerError;
+use crate::rig::Rig;
 use crate::store::DelayRow;
 use std::collections::BTreeMap;
 use weir_model::fit::levels::{Levels, Sample};
@@ -49,8 +50,8 @@ pub(crate) fn cases(rows: &[DelayRow], level: usize) -> BTreeMap<Case, Vec<f64>>
     cases
 }
 
-/// The law of a level, and what it rests on by parameter. `base` is the case that all others differ from in one thing.
-pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Option<Found>, ProfilerError> {
+/// The law of a level, and what it rests on by parameter. `base` is the case that all others differ from in one thing; what `rig` takes is taken off.
+pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case, rig: &Rig) -> Result<Option<Found>, ProfilerError> {
     if cases.get(&base).is_none_or(Vec::is_empty) {
         return Ok(None);
     }
@@ -79,7 +80,7 @@ pub(crate) fn fit(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Option
         "per_entry",
         line(cases, |case| case == Case { entries: case.entries, ..base }, |case| case.entries as f64)?,
     );
-    let gaps = stairs(cases, base)?;
+    let gaps = stairs(cases, base, rig)?;
     let slopes = Slopes { per_level_s: gaps.per_level, per_entry_s, per_byte_s };
     let level = |gap_s: f64| gaps.thresholds_s.iter().filter(|threshold| gap_s >= **threshold).count() as f64;
     let to_base = per_entry_s * (BASE.entries - base.entries as f64)
@@ -117,15 +118,16 @@ fn line(
     if places.len() < 2 { Ok(None) } else { Ok(Some(Line::fit(&places, &medians)?)) }
 }
 
-/// Delays by times between packets.
-pub(crate) fn stairs(cases: &BTreeMap<Case, Vec<f64>>, base: Case) -> Result<Levels, ProfilerError> {
+/// Delays by times between packets. By as much as the rig itself takes longer where packets are rarer (caches are cold then), the device's machine may, too: that is no step.
+pub(crate) fn stairs(cases: &BTreeMap<Case, Vec<f64>>, base: Case, rig: &Rig) -> Result<Levels, ProfilerError> {
     let series = cases.iter().filter(|(case, _)| **case == Case { gap_us: case.gap_us, ..base });
     let sample = |(case, delays): (&Case, &Vec<f64>)| {
         // Packets that something else held up, a third of them or more, make no level, and hide none.
         let median = Middle::of(delays)?.median;
         let apart: Vec<f64> = delays.iter().map(|delay| (delay - median).abs()).collect();
         let sd = Middle::of(&apart)?.median * 2.0 / NORMAL_IQR;
-        Ok(Sample { gap_s: case.gap_s(), mean: median, sd: sd.max(NOISE * median) })
+        let blur = rig.packet_s(case.bytes, case.gap_us) - rig.packet_s(case.bytes, 0);
+        Ok(Sample { gap_s: case.gap_s(), mean: median, sd: sd.max(NOISE * median).hypot(blur) })
     };
     Ok(Levels::find(&series.map(sample).collect::<Result<Vec<_>, ProfilerError>>()?)?)
 }
@@ -160,8 +162,24 @@ mod tests {
             [(1500, 290e-6, 0), (3000, 290e-6, 12), (6062, 350e-6, 0), (10_000, 350e-6, 12)]
                 .map(|(gap_us, delay_s, held_up)| (Case { gap_us, ..base }, delays(delay_s, held_up)))
                 .into();
-        let found = stairs(&cases, base).unwrap();
+        let found = stairs(&cases, base, &Rig::default()).unwrap();
         assert_eq!((found.thresholds_s.as_slice(), found.means.len()), (&[6062e-6][..], 2), "{found:?}");
         assert!((found.per_level / 60e-6 - 1.0).abs() < 0.02, "{found:?}");
+    }
+
+    #[test]
+    fn what_the_machine_takes_longer_for_rare_packets_is_no_step() {
+        let base = Case { level: 0, kind: MatchKind::L2L3, entries: 60, bytes: 128, gap_us: 1500 };
+        let delays = |delay_s: f64| -> Vec<f64> { (0..30).map(|at| delay_s + 1e-7 * (at % 5) as f64).collect() };
+        let cases: BTreeMap<Case, Vec<f64>> = [(1500, 280e-6), (3000, 288e-6), (6062, 350e-6), (10_000, 357e-6)]
+            .map(|(gap_us, delay_s)| (Case { gap_us, ..base }, delays(delay_s)))
+            .into();
+        let rig = Rig {
+            by_bytes: vec![(128, 1.5e-6)],
+            by_gap_us: vec![(100, 1.5e-6), (1500, 3e-6), (3000, 8e-6), (10_000, 18e-6)],
+            ..Rig::default()
+        };
+        assert_eq!(stairs(&cases, base, &Rig::default()).unwrap().thresholds_s.len(), 2, "as if the device took it");
+        assert_eq!(stairs(&cases, base, &rig).unwrap().thresholds_s, [6062e-6]);
     }
 }
