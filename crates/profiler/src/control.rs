@@ -16,6 +16,8 @@ const DELETED: u32 = 200;
 const LOWEST: u16 = 501;
 const HIGHEST: u16 = 65_000;
 const MIDDLE: u16 = 32_000;
+/// How often a burst is measured that was blurred each time, since who measures was away.
+const ATTEMPTS: u32 = 3;
 /// Places in each level up to which entries are measured at least.
 const PLACES: u64 = 3;
 
@@ -109,6 +111,10 @@ struct Measuring<'e, 'a> {
     timed: Vec<Timed>,
     /// The next number of an entry that is added.
     next: u32,
+    /// Blurred bursts are kept as well.
+    keeps_blurred: bool,
+    /// One was not kept.
+    was_blurred: bool,
 }
 
 /// Measures the grid but for what was measured before; all of it, or what was measured when it was stopped, with why.
@@ -125,7 +131,8 @@ pub(crate) fn measure<'a>(
     };
     let done = timed.iter().map(Case::of).collect();
     let room = room.unwrap_or(u64::MAX);
-    let mut measuring = Measuring { bench, grid, store, progress, room, done, timed, next: 0 };
+    let (next, keeps_blurred, was_blurred) = (0, false, false);
+    let mut measuring = Measuring { bench, grid, store, progress, room, done, timed, next, keeps_blurred, was_blurred };
     let ended = measuring.all();
     (measuring.timed, ended)
 }
@@ -206,11 +213,13 @@ impl Measuring<'_, '_> {
                     continue;
                 }
                 self.bench.during = format!("deleting {matching} entries at once");
-                let rules = self.rules(DELETED, priorities, 0, *matching);
-                self.bench.fill(&rules)?;
-                let watch = Watch { command: 0, rule: rules[rules.len() - 1], sign: Sign::Gone };
-                let outcome = self.bench.burst(&[Change::DeleteGroup(DELETED)], &[], &[watch])?;
-                self.keep(case, outcome)?;
+                self.until_clear(|this| {
+                    let rules = this.rules(DELETED, priorities, 0, *matching);
+                    this.bench.fill(&rules)?;
+                    let watch = Watch { command: 0, rule: rules[rules.len() - 1], sign: Sign::Gone };
+                    let outcome = this.bench.burst(&[Change::DeleteGroup(DELETED)], &[], &[watch])?;
+                    this.keep(case, outcome)
+                })?;
             }
         }
         Ok(())
@@ -257,8 +266,11 @@ impl Measuring<'_, '_> {
                 let name = priorities.name();
                 self.bench.during = format!("{batch} commands beside {entries} entries, priorities {name}");
                 let case = |command| Case { command, priorities, entries, batch: *batch, run };
-                self.modify(case(Command::Modify))?;
-                self.add_and_delete(case(Command::Add), case(Command::Delete))?;
+                self.progress.step("modifying");
+                self.until_clear(|this| this.modify(case(Command::Modify)))?;
+                self.progress.step("adding");
+                self.progress.step("deleting");
+                self.until_clear(|this| this.add_and_delete(case(Command::Add), case(Command::Delete)))?;
             }
         }
         Ok(())
@@ -276,7 +288,6 @@ impl Measuring<'_, '_> {
     }
 
     fn modify(&mut self, case: Case) -> Result<(), ProfilerError> {
-        self.progress.step("modifying");
         if self.done.contains(&case) || self.bench.entries() < case.batch as usize {
             return Ok(());
         }
@@ -297,8 +308,6 @@ impl Measuring<'_, '_> {
 
     /// Adds entries and deletes them again, each by a command.
     fn add_and_delete(&mut self, add: Case, delete: Case) -> Result<(), ProfilerError> {
-        self.progress.step("adding");
-        self.progress.step("deleting");
         if self.done.contains(&add) && self.done.contains(&delete) {
             return Ok(());
         }
@@ -365,7 +374,23 @@ impl Measuring<'_, '_> {
         self.bench.fill(&rules).map(drop)
     }
 
+    /// Measures a burst, again if it was blurred.
+    fn until_clear(&mut self, measure: impl Fn(&mut Self) -> Result<(), ProfilerError>) -> Result<(), ProfilerError> {
+        for attempt in 1..=ATTEMPTS {
+            (self.keeps_blurred, self.was_blurred) = (attempt == ATTEMPTS, false);
+            measure(self)?;
+            if !self.was_blurred {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn keep(&mut self, case: Case, outcome: Outcome) -> Result<(), ProfilerError> {
+        if outcome.is_blurred && !self.keeps_blurred {
+            self.was_blurred = true;
+            return Ok(());
+        }
         if let Some(timed) = Timed::of(case, outcome)
             && self.done.insert(case)
         {

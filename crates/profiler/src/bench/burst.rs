@@ -69,6 +69,8 @@ pub(crate) struct Outcome {
     pub(crate) refused: Vec<usize>,
     /// What it consists of.
     pub(crate) terms: Terms,
+    /// Whether who measures was away for most of the time between the packets that show when all was done.
+    pub(crate) is_blurred: bool,
 }
 
 impl Outcome {
@@ -134,6 +136,8 @@ struct Sent {
     sending: Sending,
     /// When the one before it of the same entry was.
     before: Option<Sending>,
+    /// How much later it was sent than it was to be.
+    late: Duration,
     is_back: bool,
 }
 
@@ -162,6 +166,13 @@ struct Run {
 impl Run {
     fn is_over(&self) -> bool {
         self.barrier.is_some() && self.watched.iter().all(Watched::is_settled)
+    }
+
+    /// Whether a packet between these two times, which are a bracket, was late by most of it.
+    fn was_away(&self, (low, high): Bracket) -> bool {
+        let within = |mark: &&Sent| mark.sending.ended > low && mark.sending.ended <= high;
+        let late = self.marks.iter().filter(within).map(|mark| mark.late).max();
+        late.is_some_and(|late| late > high.since(low) / 2)
     }
 
     /// How many packets did not come back, or have not yet.
@@ -251,7 +262,9 @@ impl Bench<'_> {
                 self.forget(rule);
             }
         }
+        let is_blurred = run.watched.iter().filter_map(|one| one.done).max().is_some_and(|last| run.was_away(last));
         Ok(Outcome {
+            is_blurred,
             started,
             barrier: run.barrier.unwrap_or(run.ended),
             done: run.watched.iter().map(|watched| watched.done).collect(),
@@ -283,7 +296,7 @@ impl Bench<'_> {
             let next_command = self.send_due(run, bodies, now)?;
             if now >= next_probe {
                 self.note_sent(next_probe, now);
-                self.probe(run)?;
+                self.probe(run, next_probe)?;
                 next_probe = self.device.now() + self.gap(run, slowest);
             }
             let until = next_command.unwrap_or(deadline).min(next_probe).min(deadline);
@@ -361,7 +374,8 @@ impl Bench<'_> {
         share.clamp(finest, self.settings.coarsest.max(finest))
     }
 
-    fn probe(&mut self, run: &mut Run) -> Result<(), ProfilerError> {
+    /// Sends the next packet, which is due.
+    fn probe(&mut self, run: &mut Run, due: Instant) -> Result<(), ProfilerError> {
         let Some(at) = run.next_watched().filter(|_| run.marks.len() < MAX_MARKS) else { return Ok(()) };
         let now = self.device.now();
         let mark = Probe {
@@ -375,7 +389,8 @@ impl Bench<'_> {
         let packet = run.watched[at].watch.rule.packet(SHORTEST, &mark);
         self.device.transmit(0, &packet)?;
         let sending = Sending { began: now, ended: self.device.now() };
-        run.marks.push(Sent { watched: at, sending, before: run.watched[at].last, is_back: false });
+        let (before, late) = (run.watched[at].last, now.since(due));
+        run.marks.push(Sent { watched: at, sending, before, late, is_back: false });
         run.watched[at].sent(sending);
         Ok(())
     }

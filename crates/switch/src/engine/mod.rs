@@ -142,6 +142,9 @@ impl Engine {
             let is_timed = self.logical.timed.is_some();
             // Where times count, what was said is known before packets are looked up that came after it.
             let mut controlled = is_timed && self.control(now, false);
+            if controlled {
+                self.watch.lap(Stage::Control, 0);
+            }
             let mut worked = if is_timed { self.forward_in_order(now) } else { self.forward(now) };
             worked |= self.move_on(now);
             let forwards = worked;
@@ -163,7 +166,7 @@ impl Engine {
 
     /// There was nothing in the round that began at `now`.
     fn wait(&mut self, now: Instant) {
-        if self.holds_frames() || !self.arrivals.is_empty() {
+        if self.holds_frames() {
             return std::hint::spin_loop();
         }
         if self.wait_if_hindered() {

@@ -325,14 +325,15 @@ impl Engine {
     /// Drops what waits for a port that is gone.
     pub(super) fn forget_frames(&mut self, number: PortNo) {
         self.logical.out.frames.retain(|(port, _)| *port != number);
+        self.arrivals.forget(number, &mut self.pool);
         if let Some(pipeline) = &mut self.workers.pipeline {
             pipeline.tx.forget(number, &mut self.pool);
         }
     }
 
-    /// Whether frames wait for a burst to fill: the engine is not to sleep.
+    /// Whether frames wait for a burst to fill, or for their turn: the engine is not to sleep.
     pub(super) fn holds_frames(&self) -> bool {
-        self.workers.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_flushed())
+        !self.arrivals.is_empty() || self.workers.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_flushed())
     }
 
     /// There was nothing in a round: waits a little if that is since other threads use the ports at the moment. Whether it did.
