@@ -227,7 +227,9 @@ mod tests {
             host.keep_schedule();
         }
         engine.logical.datapath.get().channel_up(Instant::ZERO, CHANNEL, Version::V13);
-        std::thread::sleep(Duration::from_millis(20));
+        while engine.clock.now() < Instant::ZERO + Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
         (engine, hosts)
     }
 
