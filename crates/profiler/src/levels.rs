@@ -17,9 +17,9 @@ const SHARE: f64 = 0.02;
 const LOOKS: usize = 5;
 /// The share of slow entries that are slow in every look, at least, where packets do not move them.
 const SAME_LEAST: f64 = 0.6;
-/// The share of packets that may be late by chance: where no more are slow, it takes exactly as many in each of three looks to say that packets move entries,
+/// The share of packets that may be late by chance: where no more are slow, others each time, packets move no entries.
 const LATE_MOST: f64 = 0.15;
-/// else as many but for this share of all.
+/// Where packets move entries, as many are slow in each look, but for this share of all.
 const ALIKE: f64 = 0.05;
 /// Packets that a single entry is asked with at most, where more than one level shows.
 const ALONE_MOST: usize = 500;
@@ -157,14 +157,13 @@ fn without_noise(found: &mut Sizes, alone: &[f64]) {
 fn agreed(looks: &[Vec<Option<f64>>], taken: usize, is_full: bool) -> Result<(Sizes, usize), ProfilerError> {
     let sizes = looks.iter().map(|look| infer(look, taken, is_full)).collect::<Result<Vec<Sizes>, _>>()?;
     let slow = Slow::of(looks, |look, delay| sizes[look].level(delay) > 0);
-    let confirmed = slow.is_told() && sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
+    let confirmed = sizes.windows(2).all(|pair| pair[0].counted == pair[1].counted);
     let counted = if slow.are_moved() { &looks[looks.len() - 1..] } else { looks };
     Ok((Sizes { confirmed, ..infer(&fastest(counted), taken, is_full)? }, counted.len()))
 }
 
 /// Entries whose packets were slow in looks at the same ones.
 pub(crate) struct Slow {
-    looks: usize,
     entries: usize,
     /// How many there were in the look with the fewest, and with the most.
     least: usize,
@@ -182,28 +181,14 @@ impl Slow {
         let counts = || (0..looks.len()).map(of_look);
         let always = (0..entries).filter(|at| (0..looks.len()).all(|look| slow(look, *at))).count();
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
-        Slow { looks: looks.len(), entries, least, most, always }
+        Slow { entries, least, most, always }
     }
 
-    /// Whether there are slow ones in every look, but mostly others.
-    fn are_others(&self) -> bool {
-        (self.always as f64) < SAME_LEAST * self.least as f64
-    }
-
-    fn are_few(&self) -> bool {
-        self.least as f64 <= LATE_MOST * self.entries as f64
-    }
-
-    /// Whether packets move entries: there are as many slow ones in every look, but others. Late packets are others, too; they are few, and not as many in every look.
+    /// Whether packets move entries: there are as many slow ones in every look, but mostly others. Late packets are others, too, but few.
     pub(crate) fn are_moved(&self) -> bool {
-        let apart = (self.most - self.least) as f64;
-        self.are_others()
-            && if self.are_few() { self.looks > 2 && apart == 0.0 } else { apart <= ALIKE * self.entries as f64 }
-    }
-
-    /// Whether so many looks tell moved entries from late packets.
-    fn is_told(&self) -> bool {
-        self.looks > 2 || !(self.are_others() && self.are_few())
+        let are_others = (self.always as f64) < SAME_LEAST * self.least as f64;
+        let are_many = self.least as f64 > LATE_MOST * self.entries as f64;
+        are_others && are_many && (self.most - self.least) as f64 <= ALIKE * self.entries as f64
     }
 }
 
@@ -358,17 +343,14 @@ mod tests {
     }
 
     #[test]
-    fn few_slow_entries_are_moved_if_they_are_as_many_three_times() {
+    fn few_slow_entries_that_are_others_each_time_were_late() {
         let look = |slow: std::ops::Range<usize>| -> Vec<Option<f64>> {
             (0..300).map(|at| Some(if slow.contains(&at) { 3e-3 } else { 4e-5 })).collect()
         };
-        let of = |looks: &[Vec<Option<f64>>]| {
-            let (sizes, _) = agreed(looks, 300, false).unwrap();
-            (sizes.sizes, sizes.confirmed)
-        };
-        assert_eq!(of(&[look(0..30), look(100..130)]), (vec![None], false), "as late packets would be");
-        assert_eq!(of(&[look(0..30), look(100..130), look(50..80)]), (vec![Some(270), None], true));
-        assert_eq!(of(&[look(0..30), look(100..132), look(50..80)]), (vec![None], false), "late ones");
+        let of = |looks: &[Vec<Option<f64>>]| agreed(looks, 300, false).unwrap().0.sizes;
+        assert_eq!(of(&[look(0..30), look(100..130)]), [None]);
+        assert_eq!(of(&[look(0..30), look(100..130), look(50..80)]), [None], "as many by chance");
+        assert_eq!(of(&[look(0..60), look(100..160)]), [Some(240), None], "too many for that");
     }
 
     #[test]
