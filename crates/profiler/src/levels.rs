@@ -13,6 +13,8 @@ use weir_profile::MatchKind;
 const APART: f64 = 1.5;
 /// A level holds this share of the entries at least: single packets are late for reasons of their own.
 const SHARE: f64 = 0.02;
+/// And so many: one or two entries may be asked late each time.
+const LEAST: usize = 3;
 /// Looks at the entries at most.
 const LOOKS: usize = 5;
 /// The share of slow entries that are slow in every look, at least, where packets do not move them.
@@ -275,7 +277,7 @@ fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
     for (size, centre) in far {
         match large.last_mut() {
             // Few packets that took long do not make a level slower.
-            Some(last) if (size as f64) < SHARE * all as f64 => last.0 += size,
+            Some(last) if size < LEAST || (size as f64) < SHARE * all as f64 => last.0 += size,
             _ => large.push((size, centre)),
         }
     }
