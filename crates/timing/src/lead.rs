@@ -1,41 +1,70 @@
-//! How long before it is due a packet is to be released, so that it leaves when it is due: handing it to a port of the kernel takes some microseconds, more where little
-//! happens and caches are cold. A machine that keeps a schedule counts that in.
+//! How long before it is due a packet is to be released, so that it leaves when it is due: handing it to a port of the kernel takes some microseconds, more the
+//! longer nothing was handed out and caches went cold. A machine that keeps a schedule counts that in.
 use std::time::Duration;
 use weir_units::Instant;
 
 /// No packet is released sooner than this before it is due.
 const MOST_NS: u64 = 40_000;
-/// It goes up slowly, by this part of what one took longer,
-const UP: u64 = 16;
-/// and down at once, half of the way: none is to leave before it is due.
+/// It goes up by this part of what one took longer,
+const UP: u64 = 8;
+/// and down by this part: few are to leave before they are due.
 const DOWN: u64 = 2;
 /// One that took so much longer than what is known counts as that, since something else held it up.
-const LONGER_NS: u64 = 4_000;
+const LONGER_NS: u64 = 8_000;
+/// Silences shorter than this are alike,
+const SHORT_NS: u64 = 128_000;
+/// and so are those between this and twice as long, and so on so often: the last are a quarter of a second and longer.
+const SILENCES: usize = 12;
 
 /// See the module's page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lead {
-    ns: u64,
+    /// In nanoseconds, after each length of silence; none as long as it is not known.
+    after: [Option<u64>; SILENCES],
+    /// When something was last handed out.
+    last: Instant,
+}
+
+impl Default for Lead {
+    fn default() -> Lead {
+        Lead { after: [None; SILENCES], last: Instant::ZERO }
+    }
 }
 
 impl Lead {
-    /// Handing one out took so long.
-    pub(crate) fn note(&mut self, took: Duration) {
-        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).min(self.ns + LONGER_NS).min(MOST_NS);
-        if took_ns < self.ns {
-            self.ns -= (self.ns - took_ns).div_ceil(DOWN);
+    /// Handing something out took so long, until now.
+    pub(crate) fn note(&mut self, now: Instant, took: Duration) {
+        let place = self.place(now - took);
+        let known = self.after(place);
+        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).min(known + LONGER_NS).min(MOST_NS);
+        let moved = if took_ns < known {
+            known - (known - took_ns).div_ceil(DOWN)
         } else {
-            self.ns += (took_ns - self.ns).div_ceil(UP);
-        }
+            known + (took_ns - known).div_ceil(UP)
+        };
+        self.after[place] = Some(moved);
+        self.last = now;
     }
 
-    pub(crate) fn time(&self) -> Duration {
-        Duration::from_nanos(self.ns)
+    /// How long before it is due what is due then is to be released.
+    pub(crate) fn time(&self, due: Instant) -> Duration {
+        Duration::from_nanos(self.after(self.place(due)))
     }
 
     /// When what is due then is to be released.
     pub(crate) fn before(&self, due: Instant) -> Instant {
-        if due == Instant::FAR { due } else { due - self.time() }
+        if due == Instant::FAR { due } else { due - self.time(due) }
+    }
+
+    /// What is known of such a silence, or of the next shorter one of which something is.
+    fn after(&self, place: usize) -> u64 {
+        self.after[..=place].iter().rev().find_map(|known| *known).unwrap_or(0)
+    }
+
+    fn place(&self, at: Instant) -> usize {
+        let silent_ns = u64::try_from(at.since(self.last).as_nanos()).unwrap_or(u64::MAX);
+        let doubled = (silent_ns / SHORT_NS).checked_ilog2().map_or(0, |log| log as usize + 1);
+        doubled.min(SILENCES - 1)
     }
 }
 
@@ -43,17 +72,44 @@ impl Lead {
 mod tests {
     use super::*;
 
+    const fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    /// Something is handed out each `every`, and takes so long.
+    fn each(lead: &mut Lead, every: Duration, took: impl IntoIterator<Item = Duration>) -> Duration {
+        took.into_iter().for_each(|took| lead.note(lead.last + every + took, took));
+        lead.time(lead.last + every)
+    }
+
     #[test]
     fn it_is_what_handing_out_takes_mostly() {
-        let us = Duration::from_micros;
         let mut lead = Lead::default();
-        assert_eq!((lead.before(Instant::FAR), lead.time()), (Instant::FAR, us(0)));
-        (0..200).for_each(|at| lead.note(if at % 20 == 19 { us(5000) } else { us(12) }));
-        assert!((us(11)..us(13)).contains(&lead.time()), "{lead:?}");
-        assert_eq!(lead.before(Instant::from_nanos(1_000_000)) + lead.time(), Instant::from_nanos(1_000_000));
-        (0..3).for_each(|_| lead.note(us(3)));
-        assert!((us(3)..us(5)).contains(&lead.time()), "three are enough to go down: {lead:?}");
-        (0..1000).for_each(|_| lead.note(us(5000)));
-        assert!(lead.time() <= us(40), "{lead:?}");
+        assert_eq!((lead.before(Instant::FAR), lead.time(Instant::ZERO)), (Instant::FAR, us(0)));
+        let mixed = (0..200).map(|at| if at % 20 == 9 { us(5000) } else { us(12) });
+        let known = each(&mut lead, us(100), mixed);
+        assert!((us(11)..us(13)).contains(&known), "{lead:?}");
+        let due = lead.last + us(50);
+        assert_eq!(lead.before(due) + known, due);
+        let known = each(&mut lead, us(100), [us(3); 3]);
+        assert!((us(3)..us(5)).contains(&known), "three are enough to go down: {lead:?}");
+        let known = each(&mut lead, us(100), [us(5000); 1000]);
+        assert!(known <= us(40), "{lead:?}");
+    }
+
+    #[test]
+    fn what_follows_silence_is_known_by_itself() {
+        let mut lead = Lead::default();
+        let busy = each(&mut lead, us(100), [us(4); 50]);
+        let silent = each(&mut lead, us(10_000), [us(14); 20]);
+        assert!((us(3)..us(5)).contains(&busy), "{lead:?}");
+        assert!((us(13)..us(15)).contains(&silent), "{lead:?}");
+        let known = |silence: Duration| lead.time(lead.last + silence);
+        assert_eq!(known(us(100)), busy, "the one is not changed by the other");
+        assert_eq!(
+            (known(us(1000)), known(us(500_000))),
+            (busy, silent),
+            "the next shorter silence says it of those that are not known"
+        );
     }
 }

@@ -145,7 +145,7 @@ impl Engine {
         self.deliver(due);
         let ended = self.clock.now();
         if let (Some(timed), Ok(frames @ 1..)) = (&mut self.logical.timed, u32::try_from(frames)) {
-            timed.handed_out(ended.since(began) / frames);
+            timed.handed_out(ended, ended.since(began) / frames);
         }
         ended
     }

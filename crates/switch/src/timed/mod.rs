@@ -154,8 +154,8 @@ impl Timed {
     }
 
     /// Handing a frame to its port took so long ([`Stage::handed_out`]).
-    pub fn handed_out(&mut self, took: std::time::Duration) {
-        self.stage.handed_out(took);
+    pub fn handed_out(&mut self, now: Instant, took: std::time::Duration) {
+        self.stage.handed_out(now, took);
     }
 
     /// Whether another message of a channel may come; if not, channels have to wait.

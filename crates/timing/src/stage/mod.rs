@@ -187,15 +187,20 @@ impl<T> Stage<T> {
     }
 
     fn first(&self, of_packets: impl Fn(Instant) -> Instant) -> Instant {
-        let lanes = self.lanes.iter().map(|lane| lane.server.due());
+        let packets = self.packets().map(|(due, _)| due).min().unwrap_or(Instant::FAR);
         let agents = self.agents.servers.iter().flatten().map(Server::due);
-        let gate = self.gate.as_ref().map(GateQueue::due);
-        agents.chain(lanes.chain(gate).map(of_packets)).fold(self.commands.due(), Instant::min)
+        agents.chain([of_packets(packets), self.commands.due()]).fold(Instant::FAR, Instant::min)
     }
 
-    /// Handing a packet to its port took so long: packets are released earlier by what that takes mostly, so that they leave when they are due.
-    pub fn handed_out(&mut self, took: Duration) {
-        self.lead.note(took);
+    /// When packets leave, and where.
+    fn packets(&self) -> impl Iterator<Item = (Instant, Place)> {
+        let lanes = self.lanes.iter().enumerate().map(|(level, lane)| (lane.server.due(), Place::Lane(level)));
+        lanes.chain(self.gate.as_ref().map(|gate| (gate.due(), Place::Gate)))
+    }
+
+    /// Handing a packet to its port took so long, until now: packets are released earlier by what that takes mostly, so that they leave when they are due.
+    pub fn handed_out(&mut self, now: Instant, took: Duration) {
+        self.lead.note(now, took);
     }
 
     /// The next thing whose time has come, the earliest first; none: look again at [`Stage::due`]. `describe` says what a command is about as the tables
@@ -211,39 +216,38 @@ impl<T> Stage<T> {
         until: Instant,
         describe: &mut dyn FnMut(&T) -> Work,
     ) -> Option<Released<T>> {
-        let lead = self.lead.time();
         loop {
-            let place = self.earliest(until)?;
+            let (due, place) = self.earliest(until)?;
             let released = match place {
                 Place::Commands => self.step_commands(until, describe),
-                Place::Lane(level) => self.leave_lane(until + lead, level),
+                Place::Lane(level) => self.leave_lane(due, level),
                 Place::Agent(place) => {
                     let (due, (part, item)) = self.agents.servers[place].as_mut()?.take(until)?;
                     Some(Released { part, due, item })
                 }
                 Place::Gate => {
-                    let (due, item) = self.gate.as_mut()?.take(until + lead)?;
+                    let (due, item) = self.gate.as_mut()?.take(due)?;
                     Some(Released { part: Part::Data, due, item })
                 }
             };
             if let Some(released) = released {
                 let is_led = matches!(place, Place::Lane(_) | Place::Gate);
-                let leaves = if is_led { now + lead } else { now };
+                let leaves = if is_led { now + self.lead.time(released.due) } else { now };
                 self.lateness.note(leaves.since(released.due));
                 return Some(released);
             }
         }
     }
 
-    fn earliest(&self, now: Instant) -> Option<Place> {
-        let lanes = self.lanes.iter().enumerate();
-        let lanes = lanes.map(|(level, lane)| (self.lead.before(lane.server.due()), Place::Lane(level)));
+    /// What comes first of what is to be released by `now`, and when it is due: a packet may be a little ahead of its time.
+    fn earliest(&self, now: Instant) -> Option<(Instant, Place)> {
+        let packet = self.packets().min_by_key(|(due, _)| *due);
+        let packet = packet.map(|(due, place)| (self.lead.before(due), (due, place)));
         let agents = self.agents.servers.iter().enumerate();
         let agents = agents.filter_map(|(place, server)| Some((server.as_ref()?.due(), Place::Agent(place))));
-        let gate = self.gate.as_ref().map(|gate| (self.lead.before(gate.due()), Place::Gate));
-        let commands = [(self.commands.due(), Place::Commands)];
-        let all = commands.into_iter().chain(agents).chain(lanes).chain(gate);
-        all.min_by_key(|(due, _)| *due).filter(|(due, _)| *due <= now).map(|(_, place)| place)
+        let others = [(self.commands.due(), Place::Commands)].into_iter().chain(agents);
+        let all = others.map(|(due, place)| (due, (due, place))).chain(packet);
+        all.min_by_key(|(release, _)| *release).filter(|(release, _)| *release <= now).map(|(_, first)| first)
     }
 
     fn step_commands(&mut self, now: Instant, describe: &mut dyn FnMut(&T) -> Work) -> Option<Released<T>> {
