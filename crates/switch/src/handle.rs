@@ -1,6 +1,6 @@
 //! A running switch, as its owner sees it.
 use crate::config::{PortConfig, ProfileConfig, SwitchConfig};
-use crate::control::{self, Absent, Control, Order, Registry, Start};
+use crate::control::{self, Absent, ByteStream, Control, Order, Registry, Start};
 use crate::ctl::server::Server;
 use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
@@ -121,6 +121,7 @@ impl Switch {
             controller_versions: config.controller_versions.into(),
             credentials,
             clock,
+            stamps: config.profile.is_some(),
             stopping: stop,
             why_stopped: control::STOPS,
             virtuals: Arc::default(),
@@ -278,7 +279,7 @@ impl SwitchHandle {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        self.orders.send(Order::Stream(Box::new(stream))).map_err(|_| SwitchError::Stopped)
+        self.orders.send(Order::Stream(ByteStream::new(stream))).map_err(|_| SwitchError::Stopped)
     }
 
     /// When its engine was stopped by the machine or by other threads, by the switch's clock; none: it was not to note that (`SwitchConfig::notes_stops`).

@@ -225,19 +225,30 @@ impl<T> Commands<T> {
         self.whole.push_back((at, together, std::mem::take(&mut self.gathering).into()));
     }
 
-    /// When there is something to do.
-    pub(crate) fn due(&self) -> Instant {
+    /// When there is something to do. `ahead` says when what is said at a time is to be handed out.
+    pub(crate) fn due(&self, ahead: &dyn Fn(Instant) -> Instant) -> Instant {
         let next = match (&self.current, self.whole.front()) {
             (Some(current), _) => current.record.ended,
             (None, Some((whole, ..))) => (*whole).max(self.free),
             (None, None) => Instant::FAR,
         };
-        next.min(self.closes()).min(self.answer.unwrap_or(Instant::FAR)).min(self.effect.due())
+        next.min(self.closes()).min(self.answers().map_or(Instant::FAR, ahead)).min(self.effect.due())
     }
 
-    /// The next thing that is due. `charge` says what a command is and takes when its turn comes: all
+    /// When the first barrier is answered, if nothing comes before that.
+    fn answers(&self) -> Option<Instant> {
+        let ends = self.current.as_ref().map_or(Instant::FAR, |current| current.record.ended);
+        self.answer.filter(|answer| *answer <= ends && *answer < self.effect.due())
+    }
+
+    /// The next thing that is due; `ahead` as with [`Commands::due`]. `charge` says what a command is and takes when its turn comes: all
     /// before it have been carried out, and packets meet them but for those it is given.
-    pub(crate) fn step(&mut self, now: Instant, charge: &mut Charging<'_, T>) -> Option<Step<T>> {
+    pub(crate) fn step(
+        &mut self,
+        now: Instant,
+        ahead: &dyn Fn(Instant) -> Instant,
+        charge: &mut Charging<'_, T>,
+    ) -> Option<Step<T>> {
         self.close(now);
         let ends = self.current.as_ref().map_or(Instant::FAR, |current| current.record.ended);
         if self.effect.due() <= self.answer.unwrap_or(Instant::FAR).min(ends)
@@ -250,7 +261,7 @@ impl<T> Commands<T> {
             }
             return Some(Step::Done { item, record, member: None });
         }
-        if self.answer.is_some_and(|answer| answer <= now.min(ends)) {
+        if self.answers().is_some_and(|answer| ahead(answer) <= now) {
             let due = self.answer.take()?;
             let barrier = self.barriers.pop_front()?;
             self.look_at_barrier();

@@ -1,16 +1,12 @@
 //! How long before it is due a packet is to be released, so that it leaves when it is due: handing it to a port of the kernel takes some microseconds, more the
-//! longer nothing was handed out and caches went cold. A machine that keeps a schedule counts that in.
+//! longer nothing was handed out and caches went cold. A machine that keeps a schedule counts that in. So with messages, for which another thread is to wake up.
 use std::time::Duration;
 use weir_units::Instant;
 
-/// No packet is released sooner than this before it is due.
-const MOST_NS: u64 = 40_000;
 /// It goes up by this part of what one took longer,
 const UP: u64 = 8;
 /// and down by this part: few are to leave before they are due.
 const DOWN: u64 = 2;
-/// One that took so much longer than what is known counts as that, since something else held it up.
-const LONGER_NS: u64 = 8_000;
 /// Silences shorter than this are alike,
 const SHORT_NS: u64 = 128_000;
 /// and so are those between this and twice as long, and so on so often: the last are a quarter of a second and longer.
@@ -23,27 +19,46 @@ pub(crate) struct Lead {
     after: [Option<u64>; SILENCES],
     /// When something was last handed out.
     last: Instant,
+    bounds: Bounds,
 }
 
-impl Default for Lead {
-    fn default() -> Lead {
-        Lead { after: [None; SILENCES], last: Instant::ZERO }
-    }
+/// What can be held against a machine, in nanoseconds.
+#[derive(Debug)]
+struct Bounds {
+    /// Nothing is released sooner than this before it is due.
+    most: u64,
+    /// One that took so much longer than what is known counts as that, since something else held it up.
+    longer: u64,
 }
 
 impl Lead {
-    /// Handing something out took so long, until now.
-    pub(crate) fn note(&mut self, now: Instant, took: Duration) {
-        let place = self.place(now - took);
+    /// Of packets, which the thread itself hands to the kernel.
+    pub(crate) fn of_packets() -> Lead {
+        Lead::within(Bounds { most: 40_000, longer: 8_000 })
+    }
+
+    /// Of messages, which another thread writes.
+    pub(crate) fn of_messages() -> Lead {
+        Lead::within(Bounds { most: 150_000, longer: 60_000 })
+    }
+
+    fn within(bounds: Bounds) -> Lead {
+        Lead { after: [None; SILENCES], last: Instant::ZERO, bounds }
+    }
+
+    /// Handing something out took so long, until then.
+    pub(crate) fn note(&mut self, until: Instant, took: Duration) {
+        let place = self.place(until - took);
         let known = self.after(place);
-        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).min(known + LONGER_NS).min(MOST_NS);
-        let moved = if took_ns < known {
-            known - (known - took_ns).div_ceil(DOWN)
-        } else {
-            known + (took_ns - known).div_ceil(UP)
+        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let took_ns = took_ns.min(known + self.bounds.longer).min(self.bounds.most);
+        let moved = match self.after[place] {
+            None => took_ns,
+            Some(_) if took_ns < known => known - (known - took_ns).div_ceil(DOWN),
+            Some(_) => known + (took_ns - known).div_ceil(UP),
         };
         self.after[place] = Some(moved);
-        self.last = now;
+        self.last = until;
     }
 
     /// How long before it is due what is due then is to be released.
@@ -84,7 +99,7 @@ mod tests {
 
     #[test]
     fn it_is_what_handing_out_takes_mostly() {
-        let mut lead = Lead::default();
+        let mut lead = Lead::of_packets();
         assert_eq!((lead.before(Instant::FAR), lead.time(Instant::ZERO)), (Instant::FAR, us(0)));
         let mixed = (0..200).map(|at| if at % 20 == 9 { us(5000) } else { us(12) });
         let known = each(&mut lead, us(100), mixed);
@@ -95,11 +110,16 @@ mod tests {
         assert!((us(3)..us(5)).contains(&known), "three are enough to go down: {lead:?}");
         let known = each(&mut lead, us(100), [us(5000); 1000]);
         assert!(known <= us(40), "{lead:?}");
+        assert_eq!(
+            each(&mut Lead::of_messages(), us(100), [us(50)]),
+            us(50),
+            "the first is believed, as far as it can be"
+        );
     }
 
     #[test]
     fn what_follows_silence_is_known_by_itself() {
-        let mut lead = Lead::default();
+        let mut lead = Lead::of_packets();
         let busy = each(&mut lead, us(100), [us(4); 50]);
         let silent = each(&mut lead, us(10_000), [us(14); 20]);
         assert!((us(3)..us(5)).contains(&busy), "{lead:?}");

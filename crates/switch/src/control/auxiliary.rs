@@ -26,7 +26,7 @@ pub(super) struct Main {
 /// Runs a main connection and its auxiliary ones until the main one ends, and they with it.
 pub(super) async fn run_with(
     control: &Control,
-    stream: Box<dyn ByteStream>,
+    stream: ByteStream,
     info: &Arc<ChannelInfo>,
     spec: &ControllerSpec,
 ) -> Ended {

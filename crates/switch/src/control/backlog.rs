@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::{Body, Message};
+use weir_units::Instant;
 
 /// Packet-ins kept for a controller at most; beyond, they are dropped and counted.
 pub(crate) const MAX_PACKET_INS: usize = 1024;
@@ -100,6 +101,14 @@ pub(crate) struct Backlog {
     /// Where parts of a long reply lay that were sent, for those that come: so neither thread waits for the other's allocator.
     spare: Places,
     carried: Arc<Carried>,
+    handing: Handing,
+}
+
+/// How long it took until what the engine gave a channel was written, in nanoseconds of the switch's clock; 0: not known.
+#[derive(Debug, Default)]
+struct Handing {
+    given: AtomicU64,
+    written: AtomicU64,
 }
 
 /// The engine's end of a channel's queue.
@@ -165,6 +174,24 @@ impl Outbox {
         }
     }
 
+    /// Asks how long it takes from `given` until what was given to the channel is written, unless that is being asked.
+    pub(crate) fn ask_when_written(&self, given: Instant) {
+        let handing = &self.backlog.handing;
+        let _ = handing.given.compare_exchange(0, given.as_nanos(), SeqCst, Relaxed);
+    }
+
+    /// The answer, once: when it was given, and when it was written.
+    pub(crate) fn written(&self) -> Option<(Instant, Instant)> {
+        let handing = &self.backlog.handing;
+        if handing.written.load(Relaxed) == 0 {
+            return None;
+        }
+        // In this order nothing is taken for written that is asked for later.
+        let given = handing.given.swap(0, SeqCst);
+        let written = handing.written.swap(0, SeqCst);
+        Some((Instant::from_nanos(given), Instant::from_nanos(written)))
+    }
+
     /// Counts packet-ins that the datapath did not make for the channel.
     pub(crate) fn limited(&self, packet_ins: u64) {
         self.backlog.carried.packet_ins_limited.fetch_add(packet_ins, Relaxed);
@@ -226,6 +253,14 @@ impl Backlog {
             is_told: false.into(),
             spare: Places::default(),
             carried,
+            handing: Handing::default(),
+        }
+    }
+
+    /// All that was given has been written.
+    pub(crate) fn wrote(&self, now: Instant) {
+        if self.handing.given.load(SeqCst) != 0 {
+            let _ = self.handing.written.compare_exchange(0, now.as_nanos(), SeqCst, Relaxed);
         }
     }
 

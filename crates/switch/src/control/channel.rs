@@ -7,13 +7,14 @@
 use super::auxiliary::{self, Main};
 use super::backlog::{self, Backlog, Outbox, ToChannel, outbox};
 use super::registry::ChannelInfo;
+use super::stamped::{Arrivals, Stamped};
 use super::{Control, stopped};
 use crate::engine::inbox::{BATCH, FromChannel};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use weir_datapath::ChannelId;
 use weir_openflow::model::multipart::RequestBody;
@@ -31,8 +32,27 @@ const STALL_TIME: Duration = Duration::from_secs(10);
 const LINGER: Duration = Duration::from_millis(200);
 
 /// Anything that bytes can be exchanged over.
-pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
+pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+
+/// What a channel is made of.
+pub(crate) struct ByteStream {
+    pub(super) bytes: Box<dyn Bytes>,
+    /// Where it says when what is read from it came, if it does.
+    pub(super) arrivals: Option<Arrivals>,
+}
+
+impl ByteStream {
+    /// One that does not say when bytes came.
+    pub(crate) fn new(bytes: impl Bytes + 'static) -> ByteStream {
+        ByteStream { bytes: Box::new(bytes), arrivals: None }
+    }
+
+    /// The same that says it.
+    pub(super) fn stamped(stream: Stamped) -> ByteStream {
+        ByteStream { arrivals: Some(stream.arrivals()), bytes: Box::new(stream) }
+    }
+}
 
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,15 +79,16 @@ impl Part {
 }
 
 /// Runs a channel over `stream` until either side ends it.
-pub(crate) async fn run<S: ByteStream>(
+pub(crate) async fn run(
     control: Control,
-    stream: S,
+    stream: ByteStream,
     info: Arc<ChannelInfo>,
     id: ChannelId,
     part: Part,
 ) -> Ended {
     info.connected(id);
-    let (reader, writer) = tokio::io::split(stream);
+    let ByteStream { bytes, arrivals } = stream;
+    let (reader, writer) = tokio::io::split(bytes);
     let backlog = Arc::new(Backlog::new(Arc::clone(&info.carried)));
     let (outbox, queue) = outbox(Arc::clone(&backlog));
     let clock = control.clock;
@@ -82,7 +103,8 @@ pub(crate) async fn run<S: ByteStream>(
         session: Session::switch(config, clock.now()),
         part,
         stopping: control.stopping.clone(),
-        read_at: clock.now(),
+        came: clock.now(),
+        arrivals,
         wrote_at: clock.now(),
         waiting: VecDeque::new(),
         outbox: Some(outbox),
@@ -141,15 +163,17 @@ struct Channel {
     outbox: Option<Outbox>,
     version: Option<Version>,
     part: Part,
-    /// When the controller's last bytes were there.
-    read_at: Instant,
+    /// When the controller's last bytes came, as far as is known.
+    came: Instant,
+    /// Where that is said, if the stream does.
+    arrivals: Option<Arrivals>,
     /// When the controller last took bytes, or there were some to take again.
     wrote_at: Instant,
 }
 
 impl Channel {
     /// Carries messages until the channel ends; says why.
-    async fn exchange<S: ByteStream>(&mut self, mut reader: ReadHalf<S>, mut writer: WriteHalf<S>) -> String {
+    async fn exchange(&mut self, mut reader: impl AsyncRead + Unpin, mut writer: impl AsyncWrite + Unpin) -> String {
         let mut piece = vec![0; READ_BYTES];
         let mut had_output = false;
         let reason = loop {
@@ -176,8 +200,9 @@ impl Channel {
                 read = reader.read(&mut piece), if may_read => match read {
                     Ok(0) => break "the controller closed the connection".to_owned(),
                     Ok(bytes) => {
-                        self.read_at = self.clock.now();
-                        self.session.receive(self.read_at, &piece[..bytes]);
+                        let now = self.clock.now();
+                        self.came = self.arrivals.as_ref().map_or(now, |arrivals| arrivals.last().min(now));
+                        self.session.receive(now, &piece[..bytes]);
                     }
                     Err(error) => break weir_tls::explain(&error),
                 },
@@ -243,7 +268,7 @@ impl Channel {
             }
             return batch.push(message);
         }
-        self.waiting.push_back(FromChannel::Messages(self.id, self.read_at, vec![message]));
+        self.waiting.push_back(FromChannel::Messages(self.id, self.came, vec![message]));
     }
 
     /// How long nothing needs to be looked at.
@@ -256,6 +281,9 @@ impl Channel {
     fn wrote(&mut self, bytes: usize) {
         self.session.output().drain(..bytes);
         self.wrote_at = self.clock.now();
+        if self.session.output().is_empty() {
+            self.backlog.wrote(self.wrote_at);
+        }
     }
 
     /// Gives the session messages up to the bound on its output; the reason if the engine ends the channel.

@@ -5,7 +5,6 @@ use super::registry::ChannelInfo;
 use super::{Control, stopped};
 use crate::targets::{ControllerSpec, ControllerTarget};
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
@@ -86,28 +85,23 @@ pub(super) fn report(control: &Control, info: &ChannelInfo, reason: &str) {
 }
 
 /// A stream to a controller, within [`CONNECT_TIME`].
-pub(super) async fn connect(control: &Control, spec: &ControllerSpec) -> io::Result<Box<dyn ByteStream>> {
+pub(super) async fn connect(control: &Control, spec: &ControllerSpec) -> io::Result<ByteStream> {
     let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {CONNECT_TIME:?}"));
     tokio::time::timeout(CONNECT_TIME, open(control, spec)).await.unwrap_or_else(|_| Err(late()))
 }
 
-async fn open(control: &Control, spec: &ControllerSpec) -> io::Result<Box<dyn ByteStream>> {
+async fn open(control: &Control, spec: &ControllerSpec) -> io::Result<ByteStream> {
     match &spec.target {
-        ControllerTarget::Tcp(address) => Ok(Box::new(tcp(address).await?)),
+        ControllerTarget::Tcp(address) => control.tcp(TcpStream::connect(address).await?),
         ControllerTarget::Ssl(address) => {
             let credentials = control.credentials()?;
-            let stream = tcp(address).await?;
-            Ok(Box::new(credentials.connect(stream, address.ip(), spec.peer_name.as_ref()).await?))
+            let stream = control.tcp(TcpStream::connect(address).await?)?;
+            let ByteStream { bytes, arrivals } = stream;
+            let bytes = Box::new(credentials.connect(bytes, address.ip(), spec.peer_name.as_ref()).await?);
+            Ok(ByteStream { bytes, arrivals })
         }
-        ControllerTarget::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+        ControllerTarget::Unix(path) => Ok(ByteStream::new(UnixStream::connect(path).await?)),
     }
-}
-
-async fn tcp(address: &SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect(address).await?;
-    // Replies are short, and somebody waits for each.
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }
 
 #[cfg(test)]

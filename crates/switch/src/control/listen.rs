@@ -97,14 +97,13 @@ enum Accepting {
 
 impl Accepting {
     /// The next stream, and who is at its other end.
-    async fn next(&self) -> io::Result<(Box<dyn ByteStream>, String)> {
+    async fn next(&self, control: &Control) -> io::Result<(ByteStream, String)> {
         match self {
             Accepting::Tcp(socket) => {
                 let (stream, peer) = socket.accept().await?;
-                stream.set_nodelay(true)?;
-                Ok((Box::new(stream), format!(" from {peer}")))
+                Ok((control.tcp(stream)?, format!(" from {peer}")))
             }
-            Accepting::Unix(socket, _) => Ok((Box::new(socket.accept().await?.0), String::new())),
+            Accepting::Unix(socket, _) => Ok((ByteStream::new(socket.accept().await?.0), String::new())),
         }
     }
 }
@@ -136,7 +135,7 @@ async fn accept(control: Control, door: Arc<Door>, accepting: Accepting) {
         tokio::select! {
             () = stopped(&mut stopping) => break,
             Some(_) = channels.join_next() => {}
-            accepted = accepting.next() => match accepted {
+            accepted = accepting.next(&control) => match accepted {
                 Ok((_, peer)) if !control.registry.make_room() => {
                     let reason = format!("refused: there are {} channels already", control.registry.room());
                     door.refused(&control, &format!("{}{peer}", door.name), &reason);
@@ -156,7 +155,7 @@ async fn accept(control: Control, door: Arc<Door>, accepting: Accepting) {
     while channels.join_next().await.is_some() {}
 }
 
-async fn one(control: Control, door: Arc<Door>, stream: Box<dyn ByteStream>, info: Arc<ChannelInfo>) {
+async fn one(control: Control, door: Arc<Door>, stream: ByteStream, info: Arc<ChannelInfo>) {
     let ended = tokio::select! {
         // Looked at first: a channel that was in its handshake when it was chosen is not up now.
         biased;
@@ -173,12 +172,7 @@ async fn one(control: Control, door: Arc<Door>, stream: Box<dyn ByteStream>, inf
     control.registry.remove(&info);
 }
 
-async fn shake_hands_and_run(
-    control: &Control,
-    door: &Door,
-    stream: Box<dyn ByteStream>,
-    info: &Arc<ChannelInfo>,
-) -> Ended {
+async fn shake_hands_and_run(control: &Control, door: &Door, stream: ByteStream, info: &Arc<ChannelInfo>) -> Ended {
     let mut stopping = control.stopping.clone();
     let stream = if door.is_tls {
         let shaken = tokio::select! {
@@ -195,6 +189,7 @@ async fn shake_hands_and_run(
     channel::run(control.clone(), stream, Arc::clone(info), control.registry.next_id(true), Part::alone()).await
 }
 
-async fn tls(control: &Control, stream: Box<dyn ByteStream>) -> io::Result<Box<dyn ByteStream>> {
-    Ok(Box::new(control.credentials()?.accept(stream).await?))
+async fn tls(control: &Control, stream: ByteStream) -> io::Result<ByteStream> {
+    let ByteStream { bytes, arrivals } = stream;
+    Ok(ByteStream { bytes: Box::new(control.credentials()?.accept(bytes).await?), arrivals })
 }

@@ -7,16 +7,20 @@ mod connect;
 mod listen;
 mod registry;
 mod reopen;
+mod stamped;
 pub(crate) mod virtuals;
 
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use crate::targets::{ControllerSpec, ListenTarget};
-use channel::{ByteStream, Part};
+pub(crate) use channel::ByteStream;
+use channel::Part;
 pub(crate) use registry::Registry;
 pub(crate) use reopen::Absent;
+use stamped::Stamped;
 use std::io;
 use std::sync::Arc;
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use weir_datapath::Lookup;
 use weir_openflow::Version;
@@ -39,6 +43,8 @@ pub(crate) struct Control {
     /// What is shown to peers over TLS, and who of them is trusted.
     pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) clock: SystemClock,
+    /// Whether it counts when messages came, not when they were read.
+    pub(crate) stamps: bool,
     /// Becomes true when the switch stops, or the virtual switch that this is for ends.
     pub(crate) stopping: watch::Receiver<bool>,
     /// What channels say then.
@@ -63,6 +69,27 @@ impl Control {
         self.orders.send(Order::AddVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
     }
 
+    /// What bytes are exchanged over by TCP.
+    ///
+    /// # Errors
+    /// The connection has gone already.
+    fn tcp(&self, stream: TcpStream) -> io::Result<ByteStream> {
+        // Replies are short, and somebody waits for each.
+        stream.set_nodelay(true)?;
+        if !self.stamps {
+            return Ok(ByteStream::new(stream));
+        }
+        Ok(Stamped::new(stream, self.clock).map_or_else(
+            |(stream, error)| {
+                tracing::warn!(
+                    "the kernel does not say when messages come: they count from when they are read: {error}"
+                );
+                ByteStream::new(stream)
+            },
+            ByteStream::stamped,
+        ))
+    }
+
     /// The credentials, which whoever uses TLS has.
     ///
     /// # Errors
@@ -75,7 +102,7 @@ impl Control {
 /// What the control thread is told while it runs.
 pub(crate) enum Order {
     /// To make a channel of a stream.
-    Stream(Box<dyn ByteStream>),
+    Stream(ByteStream),
     /// To add a virtual switch, and to say where it listens.
     AddVirtual(Box<VirtualSwitch>, Said),
 }

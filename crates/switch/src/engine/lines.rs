@@ -68,6 +68,11 @@ impl Lines {
         self.by_channel.keys().copied()
     }
 
+    /// What channels say of how long it took until messages were written: when these were given to them, and when they were written.
+    pub(super) fn written(&self) -> impl Iterator<Item = (Instant, Instant)> {
+        self.by_channel.values().filter_map(|line| line.outbox.written())
+    }
+
     pub(super) fn outbox(&self, channel: ChannelId) -> Option<&Outbox> {
         self.by_channel.get(&channel).map(|line| &line.outbox)
     }

@@ -72,6 +72,9 @@ impl Engine {
     #[cold]
     pub(super) fn forward_in_order(&mut self, now: Instant) -> bool {
         let mut worked = self.forward(now);
+        if let LogicalSwitch { timed: Some(timed), lines, .. } = &mut *self.logical {
+            lines.written().for_each(|(given, written)| timed.said(written, written.since(given)));
+        }
         let seen = self.arrivals.sort(now);
         let (mut packets, mut keeps_up) = (0, true);
         while let Some(came) = self.arrivals.due(seen) {
@@ -141,6 +144,9 @@ impl Engine {
 
     /// Hands out what was released since `began`, and notes how long that took. When it was done.
     fn hand_out(&mut self, began: Instant, due: Instant) -> Instant {
+        let LogicalSwitch { out, lines, .. } = &*self.logical;
+        let outboxes = out.messages.iter().filter_map(|(channel, _)| lines.outbox(*channel));
+        outboxes.for_each(|outbox| outbox.ask_when_written(began));
         let frames: usize = self.logical.out.frames.iter().map(|(_, frames)| frames.len()).sum();
         self.deliver(due);
         let ended = self.clock.now();

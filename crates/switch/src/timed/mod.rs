@@ -158,6 +158,11 @@ impl Timed {
         self.stage.handed_out(now, took);
     }
 
+    /// Writing a message to its channel took so long, until then ([`Stage::said`]).
+    pub fn said(&mut self, until: Instant, took: std::time::Duration) {
+        self.stage.said(until, took);
+    }
+
     /// Whether another message of a channel may come; if not, channels have to wait.
     pub fn has_room(&self) -> bool {
         self.stage.has_room() && self.message_bytes < MAX_MESSAGE_BYTES

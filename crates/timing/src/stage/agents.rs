@@ -38,6 +38,13 @@ impl<T> Agents<T> {
         })
     }
 
+    /// When the next of each server is due, with its place, and whether it may leave as a packet.
+    pub(super) fn due(&self) -> impl Iterator<Item = (Instant, usize, bool)> {
+        let sends = |place| self.shared || place == self.place(Part::PacketOut);
+        let servers = self.servers.iter().enumerate();
+        servers.filter_map(move |(place, server)| Some((server.as_ref()?.due(), place, sends(place))))
+    }
+
     fn place(&self, part: Part) -> usize {
         usize::from(part == Part::PacketOut && !self.shared)
     }

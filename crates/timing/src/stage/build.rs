@@ -64,7 +64,8 @@ impl<T> Stage<T> {
             records: VecDeque::new(),
             counts: Counts::default(),
             lateness: Lateness::default(),
-            lead: Lead::default(),
+            lead: Lead::of_packets(),
+            said: Lead::of_messages(),
         }))
     }
 }

@@ -105,6 +105,7 @@ pub struct Stage<T> {
     counts: Counts,
     lateness: Lateness,
     lead: Lead,
+    said: Lead,
 }
 
 impl<T> Stage<T> {
@@ -178,29 +179,42 @@ impl<T> Stage<T> {
 
     /// When there is something to do next; [`Instant::FAR`] if nothing waits.
     pub fn due(&self) -> Instant {
-        self.first(|due| self.lead.before(due))
+        self.first(|due| self.lead.before(due), |due| self.said.before(due))
     }
 
     /// When the time of the next thing comes: not before [`Stage::due`], since packets are released a little earlier ([`Stage::handed_out`]).
     pub fn next(&self) -> Instant {
-        self.first(|due| due)
+        self.first(|due| due, |due| due)
     }
 
-    fn first(&self, of_packets: impl Fn(Instant) -> Instant) -> Instant {
+    fn first(&self, of_packets: impl Fn(Instant) -> Instant, of_messages: impl Fn(Instant) -> Instant) -> Instant {
         let packets = self.packets().map(|(due, _)| due).min().unwrap_or(Instant::FAR);
-        let agents = self.agents.servers.iter().flatten().map(Server::due);
-        agents.chain([of_packets(packets), self.commands.due()]).fold(Instant::FAR, Instant::min)
+        let agents = self.messages().map(|(due, _)| due).min().unwrap_or(Instant::FAR);
+        of_packets(packets).min(of_messages(agents)).min(self.commands.due(&of_messages))
     }
 
-    /// When packets leave, and where.
+    /// When packets leave, and from where.
     fn packets(&self) -> impl Iterator<Item = (Instant, Place)> {
         let lanes = self.lanes.iter().enumerate().map(|(level, lane)| (lane.server.due(), Place::Lane(level)));
-        lanes.chain(self.gate.as_ref().map(|gate| (gate.due(), Place::Gate)))
+        let agents = self.agents.due().filter(|(.., leaves)| *leaves);
+        let agents = agents.map(|(due, place, _)| (due, Place::Agent(place)));
+        lanes.chain(self.gate.as_ref().map(|gate| (gate.due(), Place::Gate))).chain(agents)
+    }
+
+    /// When packets leave for the controller, and from where.
+    fn messages(&self) -> impl Iterator<Item = (Instant, Place)> {
+        let agents = self.agents.due().filter(|(.., leaves)| !leaves);
+        agents.map(|(due, place, _)| (due, Place::Agent(place)))
     }
 
     /// Handing a packet to its port took so long, until now: packets are released earlier by what that takes mostly, so that they leave when they are due.
     pub fn handed_out(&mut self, now: Instant, took: Duration) {
         self.lead.note(now, took);
+    }
+
+    /// The same of a message, until it had been written to its channel.
+    pub fn said(&mut self, until: Instant, took: Duration) {
+        self.said.note(until, took);
     }
 
     /// The next thing whose time has come, the earliest first; none: look again at [`Stage::due`]. `describe` says what a command is about as the tables
@@ -222,7 +236,7 @@ impl<T> Stage<T> {
                 Place::Commands => self.step_commands(until, describe),
                 Place::Lane(level) => self.leave_lane(due, level),
                 Place::Agent(place) => {
-                    let (due, (part, item)) = self.agents.servers[place].as_mut()?.take(until)?;
+                    let (due, (part, item)) = self.agents.servers[place].as_mut()?.take(due)?;
                     Some(Released { part, due, item })
                 }
                 Place::Gate => {
@@ -231,9 +245,12 @@ impl<T> Stage<T> {
                 }
             };
             if let Some(released) = released {
-                let is_led = matches!(place, Place::Lane(_) | Place::Gate);
-                let leaves = if is_led { now + self.lead.time(released.due) } else { now };
-                self.lateness.note(leaves.since(released.due));
+                let lead = match released.part {
+                    Part::Command | Part::Refused | Part::RefusedBundle(_) => Duration::ZERO,
+                    Part::Barrier | Part::PacketIn => self.said.time(released.due),
+                    Part::Data | Part::PacketOut | Part::Lost => self.lead.time(released.due),
+                };
+                self.lateness.note((now + lead).since(released.due));
                 return Some(released);
             }
         }
@@ -243,10 +260,10 @@ impl<T> Stage<T> {
     fn earliest(&self, now: Instant) -> Option<(Instant, Place)> {
         let packet = self.packets().min_by_key(|(due, _)| *due);
         let packet = packet.map(|(due, place)| (self.lead.before(due), (due, place)));
-        let agents = self.agents.servers.iter().enumerate();
-        let agents = agents.filter_map(|(place, server)| Some((server.as_ref()?.due(), Place::Agent(place))));
-        let others = [(self.commands.due(), Place::Commands)].into_iter().chain(agents);
-        let all = others.map(|(due, place)| (due, (due, place))).chain(packet);
+        let message = self.messages().min_by_key(|(due, _)| *due);
+        let message = message.map(|(due, place)| (self.said.before(due), (due, place)));
+        let command = self.commands.due(&|due| self.said.before(due));
+        let all = [(command, (command, Place::Commands))].into_iter().chain(message).chain(packet);
         all.min_by_key(|(release, _)| *release).filter(|(release, _)| *release <= now).map(|(_, first)| first)
     }
 
@@ -266,7 +283,7 @@ impl<T> Stage<T> {
             let charge = found.and_then(|tables| tables.charge(&work, batch).ok()).unwrap_or_default();
             Charged { kind, writes: work.writes(), charge, work }
         };
-        match self.commands.step(now, &mut charge)? {
+        match self.commands.step(now, &|due| self.said.before(due), &mut charge)? {
             Step::Begun { at, writes } => {
                 if !self.write.is_zero() {
                     let held = self.write.saturating_mul(writes);
