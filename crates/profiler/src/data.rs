@@ -1,11 +1,10 @@
-//! The data plane: delays by what entries match, length, entries and times between packets, one factor at a time; and how many packets a second come through
-//! without loss (RFC 2544, 26.1).
+//! The data plane: delays by what entries match, length, entries and times between packets, one factor at a time.
 use crate::bench::{Bench, Planned};
 use crate::fit::forwarding::{Case, cases, stairs};
 use crate::levels::PRIORITY;
 use crate::rig::Rig;
-use crate::rules::{Rule, SHORTEST, number};
-use crate::store::{DelayRow, Row, Store, TrialRow};
+use crate::rules::{Rule, number};
+use crate::store::{DelayRow, Row, Store};
 use crate::{Grid, ProfilerError, Progress};
 use std::time::Duration;
 use weir_profile::MatchKind;
@@ -13,7 +12,7 @@ use weir_profile::MatchKind;
 /// The group of the entries.
 const GROUP: u32 = 5;
 /// Entries whose packets are measured, of those of a level.
-const TESTED: usize = 10;
+pub(crate) const TESTED: usize = 10;
 /// Each case's packets are sent in so many parts, with the other cases' in between: what disturbs a machine for a while meets a part of them.
 const ROUNDS: u32 = 3;
 /// Entries that a level has for these shares of its room, in eighths, beside those of the case that the others differ from.
@@ -25,44 +24,11 @@ const BYTES: u32 = 128;
 const GAP_US: u32 = 100;
 /// How near a time between packets from which on delays differ is looked for, as a share of itself.
 const NEAR: f64 = 0.03;
-/// Trials of a search for throughput at most, and repetitions of the last.
-const TRIALS: u32 = 14;
-const REPETITIONS: u32 = 3;
-/// Rates that are tried to be confirmed at most, each lower than the one before.
-const CONFIRMATIONS: u32 = 12;
-/// Rates are told apart to this share.
-const PRECISION: f64 = 0.02;
-/// The share of a rate that was really sent must be so large, or it is the sender that cannot do more.
-const SENT: f64 = 0.97;
-/// First rate that is tried, in packets a second.
-const FIRST_PPS: f64 = 1000.0;
-/// Highest.
-const MOST_PPS: f64 = 10e6;
-/// Packets of a trial at most.
-const MOST_PACKETS: f64 = 2e6;
-
 /// A level's delays.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelDelays {
     pub(crate) base: Case,
     pub(crate) rows: Vec<DelayRow>,
-}
-
-/// The most that came through without loss, for a length.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Throughput {
-    /// Length of packets.
-    pub bytes: u32,
-    /// Packets a second.
-    pub pps: f64,
-    /// Whether more could not be sent: the switch may carry more.
-    pub sender_bound: bool,
-    /// Packets that came through at this rate, of which none was lost.
-    pub packets: u64,
-    /// With that many and no loss, the share of lost ones is below this, 19 times in 20; 1: some were lost whenever the rate was repeated.
-    pub loss_below: f64,
-    /// Mean delay in seconds at shares of the rate.
-    pub delays_s: Vec<(f64, f64)>,
 }
 
 /// Measures all levels but for cases that were measured before; `made` is what there is, also if it ends before its time.
@@ -233,136 +199,7 @@ impl Level<'_, '_, '_> {
 }
 
 /// A device that learns looks at Ethernet addresses alone; entries are of all kinds.
-fn rule(bench: &Bench<'_>, at: usize) -> Rule {
+pub(crate) fn rule(bench: &Bench<'_>, at: usize) -> Rule {
     let kind = if bench.has_channel() { MatchKind::ALL[at % 3] } else { MatchKind::L2 };
     Rule { number: number(GROUP, u32::try_from(at).unwrap_or(u32::MAX)), priority: PRIORITY, kind }
-}
-
-/// Searches the highest rate without loss, for the shortest and the longest packets.
-pub(crate) fn throughput(
-    bench: &mut Bench<'_>,
-    grid: &Grid,
-    store: &mut Store,
-    progress: &mut Progress<'_>,
-) -> Result<Vec<Throughput>, ProfilerError> {
-    if grid.trial_ms == 0 {
-        return Ok(Vec::new());
-    }
-    let mut lengths = vec![grid.bytes[0].max(SHORTEST), grid.bytes[grid.bytes.len() - 1].min(1514)];
-    lengths.dedup();
-    progress.expect(lengths.len() * (TRIALS + REPETITIONS + 2) as usize);
-    bench.clear()?;
-    let rules: Vec<Rule> = (0..TESTED).map(|at| rule(bench, at)).collect();
-    bench.fill(&rules)?;
-    let before = store.trials()?;
-    lengths
-        .into_iter()
-        .map(|bytes| {
-            let trials = before.iter().filter(|trial| trial.bytes == bytes).cloned().collect();
-            Search { bench, grid, store, progress, rules: &rules, bytes, trials }.search()
-        })
-        .collect()
-}
-
-struct Search<'e, 'a, 'p> {
-    bench: &'e mut Bench<'a>,
-    grid: &'e Grid,
-    store: &'e mut Store,
-    progress: &'e mut Progress<'p>,
-    rules: &'e [Rule],
-    bytes: u32,
-    /// Trials from before, which are not done again.
-    trials: Vec<TrialRow>,
-}
-
-impl Search<'_, '_, '_> {
-    fn search(&mut self) -> Result<Throughput, ProfilerError> {
-        let (mut low, mut high, mut sender_bound) = (0.0, f64::INFINITY, false);
-        let mut rate = FIRST_PPS;
-        for _ in 0..TRIALS {
-            let mut trial = self.trial(rate)?;
-            for _ in 1..REPETITIONS {
-                if trial.lost > 0 || trial.sent_pps >= SENT * rate {
-                    break;
-                }
-                // Who has to share the processor is held up now and then.
-                trial = self.again(rate)?;
-            }
-            if trial.lost > 0 {
-                high = rate;
-            } else if trial.sent_pps < SENT * rate {
-                (low, sender_bound) = (trial.sent_pps, true);
-                break;
-            } else {
-                low = rate;
-            }
-            if high.is_finite() && high - low <= PRECISION * high || low >= MOST_PPS {
-                break;
-            }
-            rate = if high.is_finite() { (low + high) / 2.0 } else { rate * 4.0 };
-        }
-        let mut found =
-            Throughput { bytes: self.bytes, pps: low, sender_bound, packets: 0, loss_below: 1.0, delays_s: Vec::new() };
-        for _ in 0..CONFIRMATIONS {
-            if found.pps <= 0.0 || self.confirmed(&mut found)? {
-                break;
-            }
-            found.pps *= 1.0 - PRECISION;
-        }
-        for share in [0.1, 0.5, 0.9] {
-            if let Some(delay) = self.trial(found.pps * share)?.mean_delay_s {
-                found.delays_s.push((share, delay));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Repeats the rate: with n packets of which none is lost, the share of lost ones is below 3/n.
-    fn confirmed(&mut self, found: &mut Throughput) -> Result<bool, ProfilerError> {
-        found.packets = 0;
-        for _ in 0..REPETITIONS {
-            let trial = self.again(found.pps)?;
-            if trial.lost > 0 {
-                return Ok(false);
-            }
-            found.packets += trial.sent;
-        }
-        found.loss_below = (3.0 / found.packets.max(3) as f64).min(1.0);
-        Ok(true)
-    }
-
-    fn trial(&mut self, rate: f64) -> Result<TrialRow, ProfilerError> {
-        let near = |trial: &&TrialRow| (trial.asked_pps / rate - 1.0).abs() < 1e-6;
-        match self.trials.iter().find(near) {
-            Some(trial) => Ok(trial.clone()),
-            None => self.again(rate),
-        }
-    }
-
-    fn again(&mut self, rate: f64) -> Result<TrialRow, ProfilerError> {
-        self.progress.step("looking for the highest rate without loss");
-        self.bench.during = format!("sending {rate:.0} packets a second");
-        let time = f64::from(self.grid.trial_ms) * 1e-3;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 2 and two million")]
-        let count = (rate * time).clamp(2.0, MOST_PACKETS) as usize;
-        let gap = Duration::from_secs_f64(1.0 / rate.max(1e-3));
-        let planned: Vec<Planned> =
-            (0..count).map(|at| Planned { rule: self.rules[at % self.rules.len()], bytes: self.bytes, gap }).collect();
-        self.bench.refresh()?;
-        let started = self.bench.device.now();
-        let (delays, last) = self.bench.offered(&planned)?;
-        let sending_s = last.since(started).as_secs_f64().max(1e-9);
-        let came: Vec<f64> = delays.iter().flatten().copied().collect();
-        let row = TrialRow {
-            bytes: self.bytes,
-            asked_pps: rate,
-            sent_pps: (count - 1) as f64 / sending_s,
-            sent: count as u64,
-            lost: (count - came.len()) as u64,
-            mean_delay_s: (!came.is_empty()).then(|| came.iter().sum::<f64>() / came.len() as f64),
-        };
-        self.store.write(&Row::Trial(&row))?;
-        self.trials.push(row.clone());
-        Ok(row)
-    }
 }

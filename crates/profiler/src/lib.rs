@@ -24,10 +24,10 @@ pub mod rules;
 mod settings;
 mod store;
 pub mod terms;
+mod throughput;
 pub mod validation;
 mod virtual_switch;
 
-pub use data::Throughput;
 pub use device::{Device, Seen};
 pub use error::ProfilerError;
 pub use fit::build::{About, Barriers};
@@ -37,5 +37,6 @@ pub use progress::{At, Progress};
 pub use rig::{Rig, RigSource};
 pub use settings::{Grid, Priorities, Settings};
 pub use store::{DelayRow, MessageRow, Store, TrialRow};
+pub use throughput::Throughput;
 pub use virtual_switch::{Faults, VirtualSwitch};
 pub use weir_client::Target;

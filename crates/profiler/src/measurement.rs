@@ -1,12 +1,13 @@
 //! A whole measurement: what is measured in which order, and what came of it.
 use crate::bench::Bench;
 use crate::control::{self, Timed};
-use crate::data::{self, LevelDelays, Throughput};
+use crate::data::{self, LevelDelays};
 use crate::device::Device;
 use crate::fit::build::{self, About, Barriers};
 use crate::fit::costs::{self, Costs};
 use crate::levels::{self, Sizes};
 use crate::store::{MessageRow, Store};
+use crate::throughput::{self, Throughput};
 use crate::{Grid, ProfilerError, Progress, Rig, Settings, batching, messages, policy};
 use weir_model::switch::batch::Batching;
 use weir_model::switch::costs::{ByPriorities, TableCosts};
@@ -255,7 +256,7 @@ impl Run<'_, '_> {
         let made = &mut self.made.delays;
         data::measure(&mut self.bench, grid, sizes, delays_s, store, &mut self.progress, made)?;
         self.progress.begin("throughput");
-        self.made.throughput = data::throughput(&mut self.bench, grid, store, &mut self.progress)?;
+        self.made.throughput = throughput::measure(&mut self.bench, grid, store, &mut self.progress)?;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! What was measured, in words and for programs; the profile beside it has the parameters.
 use crate::Measurement;
-use crate::data::Throughput;
+use crate::throughput::Throughput;
 use serde::Serialize;
 use std::fmt::Write as _;
 use weir_model::fit::order::Middle;

@@ -446,3 +446,58 @@ fn batches_take_effect_one_by_one() {
     let times: Vec<u64> = carried_out(&mut stage).into_iter().map(|one| one.1).collect();
     assert_eq!(times, [3148, 3148, 3148, 3148, 3296, 3296, 3296, 3296]);
 }
+
+const SLOW_SPEAKER: &str = r#"
+name = "speaker"
+device = "A slow one"
+origin = "assumed"
+source = "A test"
+barrier = { lag = "1ms" }
+[[level]]
+name = "only"
+size = 30
+write = "1ms"
+forward = { base_l2 = "1ms" }
+[timing]
+packet_in = "1ms"
+packet_out = "1ms"
+"#;
+
+#[test]
+fn what_handing_out_takes_is_taken_off_of_what_leaves() {
+    let (packets, messages) = (us(5), us(50));
+    let due = |offer: &dyn Fn(&mut Stage<u32>)| {
+        let mut stage = stage(SLOW_SPEAKER);
+        for at in [us(9_000), us(10_000)] {
+            stage.handed_out(at, packets.since(Instant::ZERO));
+            stage.said(at, messages.since(Instant::ZERO));
+        }
+        offer(&mut stage);
+        let due = stage.due();
+        let describe = &mut |_: &u32| Work::Add { priority: 1 };
+        assert!(stage.release(Instant::from_nanos(due.as_nanos() - 1), describe).is_none(), "not before");
+        let released = stage.release(due, describe).expect("it is due");
+        (released.part, due, released.due)
+    };
+    let now = us(10_000);
+    let passing = Passing { level: 0, kind: MatchKind::L2, bytes: 64 };
+    assert_eq!(due(&|stage| stage.packet(now, passing, 1).unwrap()), (Part::Data, us(10_995), us(11_000)));
+    assert_eq!(due(&|stage| _ = stage.packet_out(now, 64, 1).unwrap()), (Part::PacketOut, us(10_995), us(11_000)));
+    assert_eq!(due(&|stage| _ = stage.packet_in(now, 64, 1).unwrap()), (Part::PacketIn, us(10_950), us(11_000)));
+    assert_eq!(due(&|stage| stage.barrier(now, 1)), (Part::Barrier, us(10_950), us(11_000)));
+    // A command is carried out when it is due, and the barrier behind it waits for that.
+    let mut stage = stage(SLOW_SPEAKER);
+    [us(8_000), now].into_iter().for_each(|at| stage.said(at, messages.since(Instant::ZERO)));
+    stage.command(now, 1);
+    stage.barrier(now, 2);
+    let all: Vec<_> = std::iter::from_fn(|| {
+        let now = Some(stage.due()).filter(|due| *due != Instant::FAR)?;
+        Some((
+            now,
+            stage.release(now, &mut |_| Work::Add { priority: 1 }).map(|released| (released.part, released.due)),
+        ))
+    })
+    .collect();
+    let released: Vec<_> = all.into_iter().filter_map(|(now, released)| Some((now, released?))).collect();
+    assert_eq!(released, [(us(11_000), (Part::Command, us(11_000))), (us(11_950), (Part::Barrier, us(12_000)))]);
+}

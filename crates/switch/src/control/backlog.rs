@@ -413,6 +413,28 @@ mod tests {
     }
 
     #[test]
+    fn how_long_writing_took_is_told_once() {
+        let backlog = Arc::new(Backlog::new(Arc::default()));
+        let (outbox, _queue) = outbox(backlog.clone());
+        let at = Instant::from_nanos;
+        backlog.wrote(at(5));
+        assert_eq!(outbox.written(), None, "nobody asked");
+        outbox.ask_when_written(at(10));
+        outbox.ask_when_written(at(20));
+        assert_eq!(outbox.written(), None, "it is not written yet");
+        backlog.wrote(at(30));
+        backlog.wrote(at(40));
+        assert_eq!(
+            (outbox.written(), outbox.written()),
+            (Some((at(10), at(30))), None),
+            "of the first that was asked for"
+        );
+        outbox.ask_when_written(at(50));
+        backlog.wrote(at(60));
+        assert_eq!(outbox.written(), Some((at(50), at(60))));
+    }
+
+    #[test]
     fn a_channel_is_told_once_for_many_parts_and_at_the_end() {
         let backlog = Arc::new(Backlog::new(Arc::default()));
         let (outbox, mut queue) = outbox(backlog.clone());

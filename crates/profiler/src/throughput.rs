@@ -1,0 +1,228 @@
+//! How many packets a second come through without loss (RFC 2544, 26.1).
+//!
+//! A single packet that the machine lost says nothing of a rate: one counts as too high only if packets are lost each time that it is tried. What is found is confirmed by
+//! repetitions without any loss, at lower and lower rates until there are some.
+use crate::bench::{Bench, Planned};
+use crate::data::{TESTED, rule};
+use crate::rules::{Rule, SHORTEST};
+use crate::store::{Row, Store, TrialRow};
+use crate::{Grid, ProfilerError, Progress};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Rates of a search at most.
+const RATES: u32 = 14;
+/// How often a rate is tried until nothing is lost, and repeated to confirm it.
+const REPETITIONS: u32 = 3;
+/// Rates that are tried to be confirmed at most, each lower than the one before.
+const CONFIRMATIONS: u32 = 12;
+/// Rates are told apart to this share.
+const PRECISION: f64 = 0.02;
+/// The share of a rate that was really sent must be so large, or it is the sender that cannot do more.
+const SENT: f64 = 0.97;
+/// First rate that is tried, in packets a second.
+const FIRST_PPS: f64 = 1000.0;
+/// Highest.
+const MOST_PPS: f64 = 10e6;
+/// Packets of a trial at most.
+const MOST_PACKETS: f64 = 2e6;
+
+/// The most that came through without loss, for a length.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Throughput {
+    /// Length of packets.
+    pub bytes: u32,
+    /// Packets a second.
+    pub pps: f64,
+    /// Whether more could not be sent: the switch may carry more.
+    pub sender_bound: bool,
+    /// Packets that came through at this rate, of which none was lost.
+    pub packets: u64,
+    /// With that many and no loss, the share of lost ones is below this, 19 times in 20; 1: some were lost whenever the rate was repeated.
+    pub loss_below: f64,
+    /// Mean delay in seconds at shares of the rate.
+    pub delays_s: Vec<(f64, f64)>,
+}
+
+/// Searches the highest rate without loss, for the shortest and the longest packets; trials from before are not done again.
+pub(crate) fn measure(
+    bench: &mut Bench<'_>,
+    grid: &Grid,
+    store: &mut Store,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Throughput>, ProfilerError> {
+    if grid.trial_ms == 0 {
+        return Ok(Vec::new());
+    }
+    let mut lengths = vec![grid.bytes[0].max(SHORTEST), grid.bytes[grid.bytes.len() - 1].min(1514)];
+    lengths.dedup();
+    progress.expect(lengths.len() * (RATES + 2 * REPETITIONS + 2) as usize);
+    bench.clear()?;
+    let rules: Vec<Rule> = (0..TESTED).map(|at| rule(bench, at)).collect();
+    bench.fill(&rules)?;
+    let before = store.trials()?;
+    let of = |bytes: u32| {
+        let mut before: VecDeque<TrialRow> = before.iter().filter(|trial| trial.bytes == bytes).cloned().collect();
+        search(bytes, &mut |rate| {
+            let is_next = |trial: &TrialRow| (trial.asked_pps / rate - 1.0).abs() < 1e-6;
+            match before.pop_front().filter(is_next) {
+                Some(trial) => Ok(trial),
+                None => {
+                    // What else there was led elsewhere.
+                    before.clear();
+                    progress.step("looking for the highest rate without loss");
+                    let made = trial(bench, grid, &rules, bytes, rate)?;
+                    store.write(&Row::Trial(&made))?;
+                    Ok(made)
+                }
+            }
+        })
+    };
+    lengths.into_iter().map(of).collect()
+}
+
+/// Sends packets at a rate for a while.
+fn trial(bench: &mut Bench<'_>, grid: &Grid, rules: &[Rule], bytes: u32, rate: f64) -> Result<TrialRow, ProfilerError> {
+    bench.during = format!("sending {rate:.0} packets a second");
+    let time = f64::from(grid.trial_ms) * 1e-3;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 2 and two million")]
+    let count = (rate * time).clamp(2.0, MOST_PACKETS) as usize;
+    let gap = Duration::from_secs_f64(1.0 / rate.max(1e-3));
+    let planned: Vec<Planned> = (0..count).map(|at| Planned { rule: rules[at % rules.len()], bytes, gap }).collect();
+    bench.refresh()?;
+    let started = bench.device.now();
+    let (delays, last) = bench.offered(&planned)?;
+    let sending_s = last.since(started).as_secs_f64().max(1e-9);
+    let came: Vec<f64> = delays.iter().flatten().copied().collect();
+    Ok(TrialRow {
+        bytes,
+        asked_pps: rate,
+        sent_pps: (count - 1) as f64 / sending_s,
+        sent: count as u64,
+        lost: (count - came.len()) as u64,
+        mean_delay_s: (!came.is_empty()).then(|| came.iter().sum::<f64>() / came.len() as f64),
+    })
+}
+
+/// Sends at a rate.
+type Sending<'s> = dyn FnMut(f64) -> Result<TrialRow, ProfilerError> + 's;
+
+fn search(bytes: u32, send: &mut Sending<'_>) -> Result<Throughput, ProfilerError> {
+    let (mut low, mut high, mut sender_bound) = (0.0, f64::INFINITY, false);
+    let mut rate = FIRST_PPS;
+    for _ in 0..RATES {
+        let trial = tried(rate, send)?;
+        if trial.lost > 0 {
+            high = rate;
+        } else if trial.sent_pps < SENT * rate {
+            (low, sender_bound) = (trial.sent_pps, true);
+            break;
+        } else {
+            low = rate;
+        }
+        if high.is_finite() && high - low <= PRECISION * high || low >= MOST_PPS {
+            break;
+        }
+        rate = if high.is_finite() { (low + high) / 2.0 } else { rate * 4.0 };
+    }
+    let mut found = Throughput { bytes, pps: low, sender_bound, packets: 0, loss_below: 1.0, delays_s: Vec::new() };
+    let mut step = PRECISION;
+    for _ in 0..CONFIRMATIONS {
+        if found.pps <= 0.0 || confirmed(&mut found, send)? {
+            break;
+        }
+        found.pps *= 1.0 - step;
+        step = (2.0 * step).min(0.5);
+    }
+    for share in [0.1, 0.5, 0.9] {
+        if found.pps > 0.0
+            && let Some(delay) = send(found.pps * share)?.mean_delay_s
+        {
+            found.delays_s.push((share, delay));
+        }
+    }
+    Ok(found)
+}
+
+/// Tries a rate until all packets are sent in time and none is lost, a few times at most; the last.
+fn tried(rate: f64, send: &mut Sending<'_>) -> Result<TrialRow, ProfilerError> {
+    let mut trial = send(rate)?;
+    for _ in 1..REPETITIONS {
+        if trial.lost == 0 && trial.sent_pps >= SENT * rate {
+            break;
+        }
+        // Who has to share the processor is held up now and then.
+        trial = send(rate)?;
+    }
+    Ok(trial)
+}
+
+/// Repeats the rate: with n packets of which none is lost, the share of lost ones is below 3/n.
+fn confirmed(found: &mut Throughput, send: &mut Sending<'_>) -> Result<bool, ProfilerError> {
+    let mut packets = 0;
+    for _ in 0..REPETITIONS {
+        let trial = send(found.pps)?;
+        if trial.lost > 0 {
+            return Ok(false);
+        }
+        packets += trial.sent;
+    }
+    found.packets = packets;
+    found.loss_below = (3.0 / packets.max(3) as f64).min(1.0);
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found where a trial at a rate, the first or the next one, loses so many, and no more than `most` can be sent.
+    fn found(most: f64, lost: impl Fn(f64, usize) -> u64) -> (Throughput, Vec<f64>) {
+        let mut rates: Vec<f64> = Vec::new();
+        let throughput = search(64, &mut |rate| {
+            let lost = lost(rate, rates.len());
+            rates.push(rate);
+            let sent = 1000;
+            Ok(TrialRow { bytes: 64, asked_pps: rate, sent_pps: rate.min(most), sent, lost, mean_delay_s: Some(1e-3) })
+        });
+        (throughput.unwrap(), rates)
+    }
+
+    #[test]
+    fn the_highest_rate_without_loss_is_found_and_confirmed() {
+        let (one, rates) = found(1e9, |rate, _| u64::from(rate > 123_456.0));
+        assert!((one.pps / 123_456.0 - 1.0).abs() <= PRECISION && one.pps <= 123_456.0, "{one:?}");
+        assert_eq!((one.packets, one.sender_bound, one.delays_s.len()), (3000, false, 3));
+        assert!((one.loss_below - 1e-3).abs() < 1e-9 && rates.len() < 40, "{rates:?}");
+    }
+
+    #[test]
+    fn a_packet_lost_by_chance_is_no_limit() {
+        // One in each of the first trials of two rates: far below what comes through.
+        let (one, _) = found(1e9, |rate, at| u64::from(rate > 50_000.0 || at == 0 || at == 3));
+        assert!((one.pps / 50_000.0 - 1.0).abs() <= PRECISION, "{one:?}");
+        // One while it is confirmed costs little.
+        let last = |at: usize| (14..16).contains(&at);
+        let (one, _) = found(1e9, |rate, at| u64::from(rate > 50_000.0 || last(at)));
+        assert!((0.9..=1.0).contains(&(one.pps / 50_000.0)) && one.loss_below < 1.0, "{one:?}");
+    }
+
+    #[test]
+    fn rates_that_cannot_be_kept_are_not_said_to_be() {
+        // Some are lost every other time.
+        let (one, _) = found(1e9, |_, at| u64::from(at % 2 == 0));
+        assert_eq!((one.packets, one.loss_below), (0, 1.0), "{one:?}");
+        // Above 700 a second.
+        let (one, _) = found(5000.0, |rate, at| u64::from(rate > 700.0 && at % 2 == 0));
+        assert!(one.pps <= 700.0 && one.packets == 3000, "{one:?}");
+        let (none, rates) = found(1e9, |_, _| 1);
+        assert_eq!((none.pps, none.packets, none.loss_below, none.delays_s), (0.0, 0, 1.0, vec![]));
+        assert!(rates.len() <= (RATES * REPETITIONS) as usize, "{rates:?}");
+    }
+
+    #[test]
+    fn what_could_not_be_sent_is_said_so() {
+        let (one, _) = found(30_000.0, |_, _| 0);
+        assert!(one.sender_bound && (one.pps - 30_000.0).abs() < 1.0, "{one:?}");
+    }
+}
