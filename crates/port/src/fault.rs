@@ -108,6 +108,10 @@ impl Port for Faulty {
         self.port.keep_schedule();
     }
 
+    fn is_scheduled(&self) -> bool {
+        self.port.is_scheduled()
+    }
+
     fn arm(&mut self) -> Ready {
         self.port.arm()
     }

@@ -121,8 +121,8 @@ impl MemoryPort {
     /// Notes when frames are sent, by the clock that every [`SystemClock`] counts by: the ends may have clocks of their own. `now` is when they are to be.
     #[cold]
     fn stamp(&self, now: Instant, frames: &mut [Frame]) {
-        let is_scheduled = self.keeps_schedule && self.peer_wake.keeps_schedule.load(Ordering::Relaxed);
-        let scheduled_ns = self.stamps_offset_ns.filter(|_| is_scheduled).map(|offset_ns| now.as_nanos() + offset_ns);
+        let scheduled_ns =
+            self.stamps_offset_ns.filter(|_| self.is_scheduled()).map(|offset_ns| now.as_nanos() + offset_ns);
         let sent_ns = scheduled_ns.unwrap_or_else(|| Epoch::Boot.now_ns());
         frames.iter_mut().for_each(|frame| frame.set_arrived(sent_ns));
     }
@@ -174,6 +174,10 @@ impl Port for MemoryPort {
     fn keep_schedule(&mut self) {
         self.keeps_schedule = true;
         self.wake.keeps_schedule.store(true, Ordering::Relaxed);
+    }
+
+    fn is_scheduled(&self) -> bool {
+        self.keeps_schedule && self.peer_wake.keeps_schedule.load(Ordering::Relaxed)
     }
 
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
@@ -341,8 +345,10 @@ mod tests {
             receive(b, 8)[0].arrived()
         };
         a.keep_schedule();
+        assert!(!a.is_scheduled() && !b.is_scheduled());
         assert!(came(&mut a, &mut b) < due.as_nanos() / 2, "who does not keep one is told when it was sent");
         b.keep_schedule();
+        assert!(a.is_scheduled() && b.is_scheduled());
         let expected = due.as_nanos() + of_a.start_boot_ns() - of_b.start_boot_ns();
         assert_eq!(came(&mut a, &mut b), expected);
     }

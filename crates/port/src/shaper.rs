@@ -215,6 +215,10 @@ impl Port for Link {
         self.port.keep_schedule();
     }
 
+    fn is_scheduled(&self) -> bool {
+        self.port.is_scheduled()
+    }
+
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         if !self.follow(now, pool) {
             self.cut.tx += frames.len() as u64;

@@ -62,6 +62,10 @@ impl Port for Tracer {
         self.port.keep_schedule();
     }
 
+    fn is_scheduled(&self) -> bool {
+        self.port.is_scheduled()
+    }
+
     fn transmit(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         self.record(now, "transmitted", frames);
         self.port.transmit(now, pool, frames)

@@ -58,6 +58,11 @@ pub trait Port: Send {
     /// For ports that can carry it (memory, and wrappers around it).
     fn keep_schedule(&mut self) {}
 
+    /// Whether both ends do: when frames come is when they were due, whatever sending them takes.
+    fn is_scheduled(&self) -> bool {
+        false
+    }
+
     /// Whether it carries packets without Ethernet header, as some tunnels do.
     fn takes_any_packet_type(&self) -> bool {
         false

@@ -28,7 +28,7 @@ const FROM_CONTROLLER: &str = "controller to switch";
 const ALL: &str = "in all, by the controller";
 const LOOPS: &str = "data path, loops";
 const EVENTS: &str = "data path, events";
-/// What the rig takes by itself to send a packet, which is taken off.
+/// What the rig takes by itself to send a packet, which is taken off of what weir as it is takes.
 const HOP: &str = "rig: sending once";
 /// What events cannot tell apart: what they see of weir as it is beyond what loops do.
 const BLUR: &str = "events see beyond loops";

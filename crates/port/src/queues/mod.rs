@@ -182,6 +182,10 @@ impl Port for Queued {
         self.port.keep_schedule();
     }
 
+    fn is_scheduled(&self) -> bool {
+        self.port.is_scheduled()
+    }
+
     fn arm(&mut self) -> Ready {
         self.port.arm()
     }
