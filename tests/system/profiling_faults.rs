@@ -175,8 +175,14 @@ impl Lab {
 
     /// Begins to measure commands, and goes on when there are some runs.
     fn in_the_middle(&self, arguments: &[&str]) -> Measuring {
-        let measuring = self.profile(&[&["--only", "control"], arguments].concat());
-        assert!(wait_until(PATIENCE, || rows(&self.file("out")).len() > 5), "nothing was measured");
+        let mut measuring = self.profile(&[&["--only", "control"], arguments].concat());
+        let has_some = || rows(&self.file("out")).len() > 5;
+        if !wait_until(PATIENCE, || has_some() || measuring.0.exited().is_some()) || !has_some() {
+            if measuring.0.exited().is_none() {
+                measuring.0.signal(Signal::INT);
+            }
+            panic!("nothing was measured: {:?}", measuring.ends());
+        }
         measuring
     }
 
