@@ -268,7 +268,7 @@ impl Run<'_, '_> {
         let levels = self.made.sizes.as_ref().map_or(1, |sizes| sizes.sizes.len());
         let batching = self.made.batching.as_ref().map_or(Batching::NONE, |found| found.batching);
         let costs = costs::fit(&self.made.timed, levels, batching);
-        self.made.barriers = Some(build::barriers(&self.made.timed, &costs)?);
+        self.made.barriers = Some(build::barriers(&self.made.timed, &costs, batching.most)?);
         self.made.costs = Some(costs);
         Ok(())
     }

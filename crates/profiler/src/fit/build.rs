@@ -52,8 +52,9 @@ pub struct Barriers {
     pub reordered: usize,
 }
 
-/// Looks at all barriers. Those of bursts that were timed most finely say how long answers take. Where packets meet changes later than they were carried out, costs say when that was.
-pub fn barriers(timed: &[Timed], costs: &Costs) -> Result<Barriers, ProfilerError> {
+/// Looks at all barriers. Those of bursts that were timed most finely say how long answers take. Where packets meet changes later than they were carried out, costs say when that was; `most` are
+/// carried out together, and costs do not say how long those that are more wait for their own batch.
+pub fn barriers(timed: &[Timed], costs: &Costs, most: u32) -> Result<Barriers, ProfilerError> {
     let bursts: Vec<&Timed> =
         timed.iter().filter(|one| matches!(one.command, Command::Add | Command::Modify)).collect();
     let early = bursts.iter().filter(|one| one.barrier_s < one.low_s).count();
@@ -67,6 +68,9 @@ pub fn barriers(timed: &[Timed], costs: &Costs) -> Result<Barriers, ProfilerErro
     };
     let waits = bursts.iter().filter(overtakes).count() as f64 <= EARLY * bursts.len() as f64;
     let mut finest = bursts.clone();
+    if costs.effect.is_some() && most > 1 {
+        finest.retain(|one| one.batch <= most);
+    }
     // What costs come to is most exact where it is least.
     let width = |one: &Timed| if costs.effect.is_some() { done_s(one) } else { one.high_s - one.low_s };
     finest.sort_by(|left, right| width(left).total_cmp(&width(right)));
