@@ -485,6 +485,16 @@ fn what_handing_out_takes_is_taken_off_of_what_leaves() {
     assert_eq!(due(&|stage| _ = stage.packet_out(now, 64, 1).unwrap()), (Part::PacketOut, us(10_995), us(11_000)));
     assert_eq!(due(&|stage| _ = stage.packet_in(now, 64, 1).unwrap()), (Part::PacketIn, us(10_950), us(11_000)));
     assert_eq!(due(&|stage| stage.barrier(now, 1)), (Part::Barrier, us(10_950), us(11_000)));
+    // Where one server does both ways, packet-ins leave as packet-outs do, and are not said to be later.
+    let mut both: Stage<u32> = stage(&SLOW_SPEAKER.replace("packet_out = ", "agents = \"shared\"\npacket_out = "));
+    for at in [us(9_000), now] {
+        both.handed_out(at, packets.since(Instant::ZERO));
+        both.said(at, messages.since(Instant::ZERO));
+    }
+    both.packet_in(now, 64, 1).unwrap();
+    assert_eq!(both.due(), us(10_995));
+    assert!(both.release(us(10_995), &mut |_| Work::Nothing).is_some());
+    assert!(both.lateness().sum().most < packets.since(Instant::ZERO), "{:?}", both.lateness().sum());
     // A command is carried out when it is due, and the barrier behind it waits for that.
     let mut stage = stage(SLOW_SPEAKER);
     [us(8_000), now].into_iter().for_each(|at| stage.said(at, messages.since(Instant::ZERO)));

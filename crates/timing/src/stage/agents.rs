@@ -40,9 +40,13 @@ impl<T> Agents<T> {
 
     /// When the next of each server is due, with its place, and whether it may leave as a packet.
     pub(super) fn due(&self) -> impl Iterator<Item = (Instant, usize, bool)> {
-        let sends = |place| self.shared || place == self.place(Part::PacketOut);
         let servers = self.servers.iter().enumerate();
-        servers.filter_map(move |(place, server)| Some((server.as_ref()?.due(), place, sends(place))))
+        servers.filter_map(|(place, server)| Some((server.as_ref()?.due(), place, self.sends(place))))
+    }
+
+    /// Whether what leaves a server may be a packet: packets are released at most as early as handing them out takes, so all that one server does is.
+    pub(super) fn sends(&self, place: usize) -> bool {
+        self.shared || place == self.place(Part::PacketOut)
     }
 
     fn place(&self, part: Part) -> usize {

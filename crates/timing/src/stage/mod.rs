@@ -245,10 +245,11 @@ impl<T> Stage<T> {
                 }
             };
             if let Some(released) = released {
-                let lead = match released.part {
-                    Part::Command | Part::Refused | Part::RefusedBundle(_) => Duration::ZERO,
-                    Part::Barrier | Part::PacketIn => self.said.time(released.due),
-                    Part::Data | Part::PacketOut | Part::Lost => self.lead.time(released.due),
+                let lead = match (place, &released.part) {
+                    (Place::Commands, Part::Barrier) => self.said.time(released.due),
+                    (Place::Commands, _) => Duration::ZERO,
+                    (Place::Agent(place), _) if !self.agents.sends(place) => self.said.time(released.due),
+                    _ => self.lead.time(released.due),
                 };
                 self.lateness.note((now + lead).since(released.due));
                 return Some(released);
