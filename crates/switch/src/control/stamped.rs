@@ -48,16 +48,18 @@ impl Stamped {
         self.arrivals.clone()
     }
 
-    /// What is there; how many bytes, and how long ago the last of them came.
+    /// Takes what is there, and notes when the last of it came; how many bytes.
     fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         let mut beside = nix::cmsg_space!(TimeSpec);
         let mut parts = [IoSliceMut::new(into)];
         let received = recvmsg::<()>(self.stream.as_raw_fd(), &mut parts, Some(&mut beside), MsgFlags::MSG_DONTWAIT)?;
         let (now, wall_ns) = self.clock.beside(Epoch::Wall);
-        let stamp = received.cmsgs()?.find_map(|message| match message {
+        let is_stamp = |message| match message {
             ControlMessageOwned::ScmTimestampns(stamp) => Some(Duration::from(stamp)),
             _ => None,
-        });
+        };
+        // What cannot be read beside the bytes is no reason to lose them.
+        let stamp = received.cmsgs().ok().and_then(|mut messages| messages.find_map(is_stamp));
         // The kernel's stamps are of the clock that may be set: what counts is how long ago that was.
         let came_ns = stamp.map_or(wall_ns, |stamp| u64::try_from(stamp.as_nanos()).unwrap_or(wall_ns));
         self.arrivals.0.store(now.as_nanos().saturating_sub(wall_ns.saturating_sub(came_ns)), Relaxed);
