@@ -24,6 +24,7 @@ const BYTES: u32 = 128;
 const GAP_US: u32 = 100;
 /// How near a time between packets from which on delays differ is looked for, as a share of itself.
 const NEAR: f64 = 0.03;
+
 /// A level's delays.
 #[derive(Debug, Clone)]
 pub(crate) struct LevelDelays {

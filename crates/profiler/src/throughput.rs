@@ -91,7 +91,7 @@ fn trial(bench: &mut Bench<'_>, grid: &Grid, rules: &[Rule], bytes: u32, rate: f
     let planned: Vec<Planned> = (0..count).map(|at| Planned { rule: rules[at % rules.len()], bytes, gap }).collect();
     bench.refresh()?;
     let started = bench.device.now();
-    let (delays, last) = bench.pressed(&planned)?;
+    let (delays, last) = bench.trial(&planned)?;
     let sending_s = last.since(started).as_secs_f64().max(1e-9);
     let came: Vec<f64> = delays.iter().flatten().copied().collect();
     Ok(TrialRow {

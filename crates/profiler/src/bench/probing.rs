@@ -66,8 +66,8 @@ impl Bench<'_> {
         self.offer(packets, drain)
     }
 
-    /// The same at rates that may be more than can be sent: what is late then says nothing of the machine.
-    pub(crate) fn pressed(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
+    /// The same as a trial of RFC 2544, whose rate may be more than can be sent: what is late then says nothing of the machine.
+    pub(crate) fn trial(&mut self, packets: &[Planned]) -> Result<(Vec<Option<f64>>, Instant), ProfilerError> {
         let counted = self.sent;
         let made = self.offered(packets);
         self.sent = counted;
