@@ -10,6 +10,8 @@
 //! Asked to ([`Port::stamp_arrivals`]), it has the kernel say when each frame came: that is when its sender, or its card, handed it over, however long a
 //! sleeping engine took to look. The kernel begins some milliseconds after it is asked; frames of before count from when they are taken.
 //!
+//! It says when frames left in the same way ([`Port::stamp_departures`]), if the driver does: those of most cards, and of veth pairs, do so right before they pass a frame on.
+//!
 //! With `outgoing=on` frames that the host itself sends by the interface are received, too: for looking at what passes, never for forwarding.
 //!
 //! With `qdisc=on` frames go through the queueing that the kernel has at the interface (`tc`): for rates that others set there. Otherwise they go straight to its
@@ -20,7 +22,7 @@
 use crate::ethtool::SwitchedOff;
 use crate::interface::{HeldDown, Interface, refused};
 use crate::spec::Options;
-use crate::sys::messages::{ReceiveSlots, Received, SendSlots};
+use crate::sys::messages::{ReceiveSlots, Received, SendSlots, left_ns};
 use crate::sys::{Plain as _, errno, socket};
 use crate::{Counters, LinkState, Port, PortError, PortInfo, Ready, unfinished};
 use std::cell::Cell;
@@ -28,7 +30,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool, offload};
-use weir_units::{Epoch, Instant, SystemClock};
+use weir_units::{Clock as _, Epoch, Instant, SystemClock};
 
 /// Bytes the kernel may hold for weir before it drops frames: 10,000 small ones or 100 super-frames.
 const RECEIVE_BUFFER: i32 = 8 << 20;
@@ -57,6 +59,9 @@ pub struct AfPacket {
     held_down: Option<HeldDown>,
     /// What times of arrival are told by, if they are.
     stamps: Option<SystemClock>,
+    /// The same of departures, and when the last frame left.
+    departures: Option<SystemClock>,
+    departed: Option<Instant>,
     _settings: Option<SwitchedOff>,
 }
 
@@ -92,6 +97,8 @@ impl AfPacket {
             vanished: false,
             held_down: None,
             stamps: None,
+            departures: None,
+            departed: None,
         })
     }
 
@@ -101,6 +108,14 @@ impl AfPacket {
         // The kernel's stamps are of the clock that may be set: what counts is how long ago that was.
         let age_ns = came_ns.map_or(0, |came| wall_ns.saturating_sub(came));
         frames.iter_mut().for_each(|frame| frame.set_arrived(now.as_nanos().saturating_sub(age_ns)));
+    }
+
+    /// When the frame left that did so last, if the kernel has said it since this was last asked.
+    #[cold]
+    fn left(&self) -> Option<Instant> {
+        let left_ns = left_ns(self.socket.as_fd())?;
+        let (now, wall_ns) = self.departures?.beside(Epoch::Wall);
+        Some(Instant::from_nanos(now.as_nanos().saturating_sub(wall_ns.saturating_sub(left_ns))))
     }
 
     /// Puts a received frame into `batch`, or counts why not.
@@ -240,9 +255,27 @@ impl Port for AfPacket {
     fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
         let finish = if self.hand_on { unfinished::finish_hidden } else { unfinished::finish };
         self.counters.tx_errors += finish(frames, &mut self.finished, pool);
+        let began = self.departures.map(|clock| clock.now());
         let result = self.send(frames);
         pool.give_burst(frames);
+        if let Some(began) = began {
+            // What is said only now of frames before is of no use to anybody.
+            self.departed = self.left().filter(|left| *left >= began);
+        }
         result
+    }
+
+    fn stamp_departures(&mut self, clock: SystemClock) -> bool {
+        let asked = self.sending.ask_when_left(self.socket.as_fd());
+        if let Err(error) = &asked {
+            tracing::debug!(port = self.info.spec, %error, "the kernel does not say when frames leave");
+        }
+        self.departures = asked.is_ok().then_some(clock);
+        self.departures.is_some()
+    }
+
+    fn departed(&mut self) -> Option<Instant> {
+        self.departed
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -250,6 +283,10 @@ impl Port for AfPacket {
     }
 
     fn arm(&mut self) -> Ready {
+        if self.departures.is_some() {
+            // What has been said late would end all waiting at once.
+            self.left();
+        }
         if self.vanished { Ready::Now } else { Ready::OnDescriptor }
     }
 

@@ -54,6 +54,14 @@ impl Port for Tracer {
         Ok(())
     }
 
+    fn stamp_departures(&mut self, clock: SystemClock) -> bool {
+        self.port.stamp_departures(clock)
+    }
+
+    fn departed(&mut self) -> Option<Instant> {
+        self.port.departed()
+    }
+
     fn stamp_arrivals(&mut self, clock: SystemClock) -> bool {
         self.port.stamp_arrivals(clock)
     }

@@ -53,6 +53,17 @@ pub trait Port: Send {
         false
     }
 
+    /// Has the port say when what it transmits from now on left ([`Port::departed`]), by `clock`; whether it can know. What it costs is for ports that were asked alone.
+    fn stamp_departures(&mut self, _clock: SystemClock) -> bool {
+        false
+    }
+
+    /// When the last frame of the last [`Port::transmit`] left: the sender's part of handing it over had been done, the receiver's, such as waking up, had not begun.
+    /// None if the port was not asked, or cannot say it of this one.
+    fn departed(&mut self) -> Option<Instant> {
+        None
+    }
+
     /// States that whoever has the port keeps a schedule, after [`Port::stamp_arrivals`]: its frames are sent at the time that [`Port::transmit`] is told, however
     /// late it got to it. Between two such owners, frames then say that they came at that time, so that what makes one late does not make the next one late, too.
     /// For ports that can carry it (memory, and wrappers around it).

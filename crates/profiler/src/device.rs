@@ -20,11 +20,11 @@ pub trait Device {
     /// The channel has ended, or a message cannot be said in its version.
     fn send(&mut self, messages: &[Message]) -> Result<(), ProfilerError>;
 
-    /// Sends a frame by an interface, numbered from 0. One that finds no room is lost.
+    /// Sends a frame by an interface, numbered from 0. One that finds no room is lost. When it left, if the interface says so.
     ///
     /// # Errors
     /// The interface is gone.
-    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<(), ProfilerError>;
+    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<Option<Instant>, ProfilerError>;
 
     /// Lets time pass until something comes, at most until `until`.
     ///

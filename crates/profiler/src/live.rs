@@ -29,6 +29,8 @@ pub struct Live {
     came: VecDeque<Seen>,
     /// When something was sent last.
     sent: Instant,
+    /// Whether delays count from before a frame is sent, though the interface says when it left.
+    counts_sending: bool,
 }
 
 impl Live {
@@ -58,7 +60,12 @@ impl Live {
         let clock = SystemClock::start();
         let ports = interfaces.iter().map(|name| open(name, clock)).collect::<Result<Vec<_>, _>>()?;
         let (pool, batch, came) = (FramePool::new(4096, 64), Vec::new(), VecDeque::new());
-        Ok(Live { clock, channel: None, ports, pool, batch, came, sent: Instant::ZERO })
+        Ok(Live { clock, channel: None, ports, pool, batch, came, sent: Instant::ZERO, counts_sending: false })
+    }
+
+    /// Whether delays are to count from before a frame is sent, as the rig's own delay may that is taken off ([`crate::Rig::has_sending`]), even where interfaces say when it left.
+    pub fn count_sending(&mut self, does_count: bool) {
+        self.counts_sending = does_count;
     }
 
     /// Takes in what is there.
@@ -106,6 +113,7 @@ fn open(name: &str, clock: SystemClock) -> Result<(Box<dyn Port>, bool), Profile
         return Err(ProfilerError::wrong(format!("--data {name}"), "no link", expected));
     }
     let is_stamped = port.stamp_arrivals(clock);
+    port.stamp_departures(clock);
     Ok((port, is_stamped))
 }
 
@@ -129,8 +137,8 @@ impl Device for Live {
         Ok(())
     }
 
-    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<(), ProfilerError> {
-        let Some((port, _)) = self.ports.get_mut(interface) else { return Ok(()) };
+    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<Option<Instant>, ProfilerError> {
+        let Some((port, _)) = self.ports.get_mut(interface) else { return Ok(None) };
         let mut made = self.pool.take(frame.len());
         made.assign(frame);
         self.batch.push(made);
@@ -140,7 +148,7 @@ impl Device for Live {
             self.pool.give(left);
         }
         self.sent = self.clock.now();
-        Ok(())
+        Ok(port.departed().filter(|_| !self.counts_sending))
     }
 
     fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError> {

@@ -143,8 +143,8 @@ fn packet_ins(bench: &mut Bench<'_>, grid: &Grid, size: u32) -> Result<Vec<Optio
             break;
         }
         let packet = asking.packet(size, &mark(bench, run, sequence));
-        let started = bench.device.now();
-        bench.device.transmit(0, &packet)?;
+        let began = bench.device.now();
+        let started = bench.device.transmit(0, &packet)?.unwrap_or(began);
         let came = until(bench, |seen| match seen {
             Seen::Message { at, message } => match message.body {
                 Body::PacketIn(packet) if is_marked(&packet.data.0, run, sequence) => Some(at),

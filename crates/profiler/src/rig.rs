@@ -1,6 +1,6 @@
 //! The rig's own delay: what packets and messages take in the machine that measures, with no device in between. It is taken off what the device is said to take.
 //!
-//! Packets are sent by one of two interfaces that are joined and taken in by the other, by the same code as those of the device, for each length and each time between packets.
+//! Where interfaces say when packets leave and come, as those of the kernel do, nearly nothing is left of it. Packets are sent by one of two interfaces that are joined and taken in by the other, by the same code as those of the device, for each length and each time between packets.
 //! A message is written at one end of a connection of this machine and read at the other. Of what a packet takes from interface to interface a packet-in or a packet-out has half:
 //! it is only sent, or only taken in.
 use crate::bench::{Bench, Planned};
@@ -89,6 +89,13 @@ pub struct Rig {
     pub by_gap_us: Vec<(u32, f64)>,
     /// A message, one way, in seconds.
     pub message_s: f64,
+    /// Whether what sending a packet takes is in it, so that delays are to count from before that, too ([`Live::count_sending`]); it is in those of former versions.
+    #[serde(default = "yes")]
+    pub has_sending: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Rig {
@@ -123,7 +130,7 @@ impl Rig {
     }
 
     fn constant(s: f64, how: String) -> Rig {
-        Rig { how, by_bytes: vec![(BYTES, s)], by_gap_us: vec![(GAP_US, s)], message_s: 0.0 }
+        Rig { how, by_bytes: vec![(BYTES, s)], by_gap_us: vec![(GAP_US, s)], message_s: 0.0, has_sending: true }
     }
 
     fn of_veth(interfaces: &[String], grid: &Grid, stop: &mut dyn FnMut() -> bool) -> Result<Rig, ProfilerError> {
@@ -331,6 +338,7 @@ mod tests {
             by_bytes: vec![(64, 1e-6), (128, 1.5e-6), (1500, 4e-6)],
             by_gap_us: vec![(100, 1.5e-6), (1000, 2.5e-6)],
             message_s: 5e-6,
+            has_sending: false,
         };
         let near = |found: f64, expected: f64| (found - expected).abs() < 1e-12;
         assert!(near(rig.packet_s(64, 100), 1e-6) && near(rig.packet_s(60, 10), 1e-6));
@@ -357,6 +365,10 @@ mod tests {
         assert!(read().unwrap_err().contains("rig.json: --rig: reading it"));
         std::fs::write(&file, "{\"received\": {\"delay\": {\"p50_us\": 2.5}}}").unwrap();
         assert!((read().unwrap().packet_s(700, 3) - 2.5e-6).abs() < 1e-12);
+        assert!(read().unwrap().has_sending, "weir traffic counts from before");
+        let kept: Rig =
+            serde_json::from_str(r#"{"how": "x", "by_bytes": [], "by_gap_us": [], "message_s": 0}"#).unwrap();
+        assert!(kept.has_sending && !Rig::default().has_sending, "so did who measured before");
         for wrong in ["{}", "nothing", "{\"received\": {\"delay\": {\"p50_us\": -1}}}"] {
             std::fs::write(&file, wrong).unwrap();
             assert!(read().unwrap_err().contains("--rig: "), "{wrong}");

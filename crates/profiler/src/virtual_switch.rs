@@ -273,11 +273,11 @@ impl Device for VirtualSwitch {
         Ok(())
     }
 
-    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<(), ProfilerError> {
+    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<Option<Instant>, ProfilerError> {
         // What is due before the frame comes is done before it.
         while self.release() {}
         self.enter(self.port(interface), frame);
-        Ok(())
+        Ok(Some(self.now))
     }
 
     fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError> {

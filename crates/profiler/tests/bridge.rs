@@ -62,12 +62,12 @@ impl Device for Bridge {
         panic!("it has no channel, and is told {messages:?}");
     }
 
-    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<(), ProfilerError> {
+    fn transmit(&mut self, interface: usize, frame: &[u8]) -> Result<Option<Instant>, ProfilerError> {
         let address = |at: usize| frame[at..at + 6].try_into().unwrap();
         self.learned.insert(address(6), interface);
         self.waiting.retain(|end| *end > self.now);
         if !self.forwards || self.waiting.len() >= BUFFER {
-            return Ok(());
+            return Ok(Some(self.now));
         }
         self.free = self.free.max(self.now) + service(frame.len());
         self.waiting.push_back(self.free);
@@ -81,7 +81,7 @@ impl Device for Bridge {
                 self.came.extend(others.map(|port| (at, port, frame.to_vec())));
             }
         }
-        Ok(())
+        Ok(Some(self.now))
     }
 
     fn wait(&mut self, until: Instant) -> Result<Option<Seen>, ProfilerError> {
@@ -164,6 +164,7 @@ fn what_the_rig_takes_is_no_part_of_the_device() {
         by_bytes: vec![(64, 1.0e-6), (1500, 2.436e-6)],
         by_gap_us: vec![(100, 1.1e-6)],
         message_s: 0.0,
+        has_sending: false,
     };
     let without = profile(&found);
     let base = |profile: &Profile| profile.forwarding[0].clone().unwrap();

@@ -32,10 +32,9 @@ struct Bounds {
 }
 
 impl Lead {
-    /// Of packets, which the thread itself hands to the kernel. What is noted is how long the whole call took; a call that wakes up whoever waits for the packet takes some
-    /// 30 us, most of them after the packet came.
+    /// Of packets, which the thread itself hands to the kernel: after 10 ms of silence some 20 us.
     pub(crate) fn of_packets() -> Lead {
-        Lead::within(Bounds { most: 12_000, longer: 8_000 })
+        Lead::within(Bounds { most: 60_000, longer: 8_000 })
     }
 
     /// Of messages, which another thread writes.
@@ -110,7 +109,7 @@ mod tests {
         let known = each(&mut lead, us(100), [us(3); 3]);
         assert!((us(3)..us(5)).contains(&known), "three are enough to go down: {lead:?}");
         let known = each(&mut lead, us(100), [us(5000); 1000]);
-        assert!(known <= us(12), "{lead:?}");
+        assert!(known <= us(60), "{lead:?}");
         assert_eq!(
             each(&mut Lead::of_messages(), us(100), [us(50)]),
             us(50),

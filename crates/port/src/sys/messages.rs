@@ -8,8 +8,10 @@ use weir_packet::{Frame, FramePool, frame::MAX_FRAME};
 /// Frames per system call. Each receive slot holds a super-frame's buffer, so this many make 2 MiB per port.
 pub(crate) const BATCH: usize = 32;
 
-/// Room for control messages: a `tpacket_auxdata`, and the time if that is asked for.
-const CONTROL_BYTES: usize = 96;
+/// Room for control messages: a `tpacket_auxdata`, and the time if that is asked for; twice, the second time with two of hardware, if times of sending are, too.
+const CONTROL_BYTES: usize = 160;
+/// What the kernel is asked for with times of sending: those of its own, without the frame.
+const REPORT: u32 = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
@@ -156,6 +158,8 @@ pub(crate) struct SendSlots {
     virtio: [virtio::Header; BATCH],
     vectors: [[libc::iovec; 2]; BATCH],
     headers: [libc::mmsghdr; BATCH],
+    /// What asks for the time of sending, beside the last frame of a call.
+    ask: Option<Control>,
 }
 
 // SAFETY: the pointers in `vectors` and `headers` are written right before each system call and not read after it.
@@ -167,7 +171,28 @@ impl SendSlots {
             virtio: [virtio::Header::default(); BATCH],
             vectors: [[empty_vector(); 2]; BATCH],
             headers: [empty_message(); BATCH],
+            ask: None,
         })
+    }
+
+    /// Has the kernel say when the last frame of each call left ([`left_ns`]).
+    pub(crate) fn ask_when_left(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        super::socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &REPORT)?;
+        let mut ask = Control([0; CONTROL_BYTES]);
+        // SAFETY: integers.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_control = ask.0.as_mut_ptr().cast();
+        header.msg_controllen = CONTROL_BYTES;
+        // SAFETY: the header's control pointer leads to a buffer with room for one message of an integer, which is aligned for it.
+        unsafe {
+            let control = libc::CMSG_FIRSTHDR(&raw const header);
+            (*control).cmsg_level = libc::SOL_SOCKET;
+            (*control).cmsg_type = libc::SO_TIMESTAMPING;
+            (*control).cmsg_len = libc::CMSG_LEN(4) as usize;
+            libc::CMSG_DATA(control).cast::<u32>().write_unaligned(libc::SOF_TIMESTAMPING_TX_SOFTWARE);
+        }
+        self.ask = Some(ask);
+        Ok(())
     }
 
     /// Sends the first of `frames`, at most [`BATCH`]; how many went, at least one. The error is the first frame's.
@@ -179,11 +204,36 @@ impl SendSlots {
             let header = &mut self.headers[slot].msg_hdr;
             header.msg_iov = self.vectors[slot].as_mut_ptr();
             header.msg_iovlen = 2;
+            let ask = self.ask.as_mut().filter(|_| slot + 1 == count);
+            // SAFETY: CMSG_SPACE computes a length.
+            let length = if ask.is_some() { unsafe { libc::CMSG_SPACE(4) as usize } } else { 0 };
+            header.msg_control = ask.map_or(std::ptr::null_mut(), |ask| ask.0.as_mut_ptr().cast());
+            header.msg_controllen = length;
         }
         let headers = self.headers.as_mut_ptr();
-        // SAFETY: the first `count` headers point to vectors of `self`, and these to headers of `self` and to `frames`, all
-        // borrowed during the call; sending only reads through the vectors.
+        // SAFETY: the first `count` headers point to vectors and a control message of `self`, and the vectors to headers of `self` and to `frames`, all
+        // borrowed during the call; sending only reads through the pointers.
         check(unsafe { libc::sendmmsg(socket.as_raw_fd(), headers, count_of(count), libc::MSG_DONTWAIT) })
+    }
+}
+
+/// When the last frame of which that was asked left ([`SendSlots::ask_when_left`]), in nanoseconds since 1970, if the kernel has said it since this was last called.
+pub(crate) fn left_ns(socket: BorrowedFd<'_>) -> Option<u64> {
+    let mut left = None;
+    loop {
+        let mut control = Control([0; CONTROL_BYTES]);
+        let mut message = empty_message().msg_hdr;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = CONTROL_BYTES;
+        // SAFETY: the header points to a buffer that is borrowed during the call, with its length; there are no vectors and no address.
+        let read =
+            unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+        if read < 0 {
+            return left;
+        }
+        // The first of three; the others are of hardware.
+        let times: Option<[libc::timespec; 3]> = beside(&message, libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
+        left = times.and_then(|times| since_1970_ns(times[0])).or(left);
     }
 }
 
@@ -232,11 +282,16 @@ fn beside<T: Plain>(header: &libc::msghdr, level: i32, kind: i32) -> Option<T> {
 unsafe impl Plain for libc::tpacket_auxdata {}
 // SAFETY: integers.
 unsafe impl Plain for libc::timespec {}
+// SAFETY: integers.
+unsafe impl Plain for [libc::timespec; 3] {}
 
 /// When the kernel says that a frame came, in nanoseconds since 1970.
 #[cold]
 fn came_ns(header: &libc::msghdr) -> Option<u64> {
-    let time: libc::timespec = beside(header, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)?;
+    since_1970_ns(beside(header, libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)?)
+}
+
+fn since_1970_ns(time: libc::timespec) -> Option<u64> {
     let seconds = u64::try_from(time.tv_sec).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
 }

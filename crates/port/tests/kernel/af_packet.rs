@@ -1,5 +1,6 @@
 //! Packet sockets.
 use crate::bed::{Bed, SOON, features, frame, open, pass, receive, send};
+use std::time::Duration;
 use weir_packet::frame::{Frame, FramePool, PartialChecksum, Segmentation, SegmentationKind};
 use weir_testing::{Namespace, root, run, wait_until};
 use weir_units::{Clock as _, Instant, SystemClock};
@@ -42,6 +43,43 @@ fn frames_say_when_they_came_however_late_they_are_taken() {
     // The kernel begins some time after it is asked; from then on it goes on, also with a tag, which it tells beside the frame as well.
     assert!(wait_until(SOON, || is_told(0, &[0x88, 0xb5])));
     assert!(is_told(1, &[0x88, 0xb5]) && is_told(2, &[0x81, 0, 0, 5, 0x88, 0xb5]));
+}
+
+#[test]
+fn frames_say_when_they_left_however_long_sending_took() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0");
+    let clock = SystemClock::start();
+    assert!(port.stamp_arrivals(clock) && host.stamp_departures(clock));
+    assert_eq!(host.departed(), None, "nothing has left");
+    let mut times = |mark: u8, batch: u8| {
+        let before = clock.now();
+        let mut frames: Vec<Frame> =
+            (1..=batch).map(|at| Frame::from_bytes(&frame(&[0x88, 0xb5], mark + at, 60))).collect();
+        let last = frames.last().cloned().unwrap();
+        host.transmit(clock.now(), &mut pool, &mut frames).unwrap();
+        let after = clock.now();
+        let left = host.departed().expect("a veth pair says it");
+        assert!(before <= left && left <= after, "{before:?} {left:?} {after:?}");
+        let got = receive(&mut *port, &mut pool, |got| got.bytes() == last.bytes()).expect("arrives");
+        (left, Instant::from_nanos(got.arrived()))
+    };
+    // The kernel begins to say when frames come some time after it is asked.
+    assert!(wait_until(SOON, || times(0, 1).1 > Instant::ZERO));
+    // The last of several, also of more than go at once. Two readings of two clocks are compared: they may be some way apart.
+    for batch in [1, 5, 100] {
+        let (left, came) = times(100, batch);
+        let apart = left.since(came).max(came.since(left));
+        assert!(apart < Duration::from_millis(10), "{batch}: {left:?} {came:?}");
+    }
+    host.transmit(clock.now(), &mut pool, &mut Vec::new()).unwrap();
+    assert_eq!(host.departed(), None, "nothing left");
+    // What was said wakes nobody: with nothing to receive, the port sleeps like any other.
+    assert!(wait_until(SOON, || {
+        host.receive(clock.now(), &mut pool, &mut Vec::new(), 64).unwrap();
+        assert_eq!(host.arm(), weir_port::Ready::OnDescriptor);
+        !weir_port::event::wait_any(&[host.fd().unwrap()], Some(Duration::from_millis(50)))
+    }));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! Packets that match the entries are sent all the while. The times between them grow with the time that has passed, so that a switch that takes seconds is measured
 //! as finely, in relation, as one that takes microseconds, with as many packets. What counts is when packets were *sent*: an entry came to be between the
-//! last packet that did not get through and the first that did, however long packets take. A packet was sent no sooner than sending it began and no later than it
-//! ended, between which the machine may have been away: brackets are wide enough for that.
+//! last packet that did not get through and the first that did, however long packets take. Where the interface does not say when one left, it was sent no sooner than
+//! sending it began and no later than it ended, between which the machine may have been away: brackets are wide enough for that.
 //!
 //! Packets that find no entry yet, or none any more, may take the switch as long as others, and queue up in it. What waits behind them is not gone, and a burst is over
 //! when all that met its entry has come back, and the switch is done with the others: what is measured next finds no queue.
@@ -123,7 +123,7 @@ impl Watched {
     }
 }
 
-/// When sending a packet began, and when it ended.
+/// When sending a packet began, and when it ended; both are when it left, if that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sending {
     began: Instant,
@@ -387,8 +387,8 @@ impl Bench<'_> {
             is_wall: false,
         };
         let packet = run.watched[at].watch.rule.packet(SHORTEST, &mark);
-        self.device.transmit(0, &packet)?;
-        let sending = Sending { began: now, ended: self.device.now() };
+        let left = self.device.transmit(0, &packet)?;
+        let sending = Sending { began: left.unwrap_or(now), ended: left.unwrap_or(self.device.now()) };
         let (before, late) = (run.watched[at].last, now.since(due));
         run.marks.push(Sent { watched: at, sending, before, late, is_back: false });
         run.watched[at].sent(sending);

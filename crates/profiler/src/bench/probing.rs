@@ -91,8 +91,7 @@ impl Bench<'_> {
                     Probe { run, sequence, sent_ns: now.as_nanos(), is_new_flow: false, counts: true, is_wall: false };
                 let frame = packet.rule.packet(packet.bytes, &mark);
                 let at = self.device.now();
-                self.device.transmit(0, &frame)?;
-                sent.push(at);
+                sent.push(self.device.transmit(0, &frame)?.unwrap_or(at));
                 self.note(packet.rule, frame.len());
                 due += packets.get(sent.len()).map_or(Duration::ZERO, |next| next.gap);
                 // Who was held up does not send all that he missed at once.

@@ -60,7 +60,7 @@ struct Open {
     finest: Duration,
     /// Among how many commands under way that time holds.
     among: u32,
-    /// When sending its packets began, and when it ended.
+    /// When sending its packets began, and when it ended; or when they left.
     probes: Vec<(Instant, Instant)>,
     next_probe: Instant,
     /// The last of its packets that came back.
@@ -181,8 +181,8 @@ impl Bench<'_> {
         // Now more and now less, so that measuring has no beat of its own.
         let gap = share.clamp(finest, self.settings.coarsest.max(finest)).mul_f64(0.75 + 0.5 * self.random.f64());
         open.next_probe = now + gap;
-        self.device.transmit(0, &packet)?;
-        open.probes.push((now, self.device.now()));
+        let left = self.device.transmit(0, &packet)?;
+        open.probes.push(left.map_or((now, self.device.now()), |left| (left, left)));
         Ok(())
     }
 

@@ -69,13 +69,14 @@ impl Slot {
     }
 
     /// Whether its frames say when they came, by `clock`; those that are there when it is first asked do not. From then on the port belongs to one who keeps a
-    /// schedule.
+    /// schedule, and says when frames leave if it can.
     pub(super) fn stamps_arrivals(&mut self, clock: SystemClock) -> bool {
         if let Some(is_stamped) = self.is_stamped {
             return is_stamped;
         }
         self.is_stamped = self.port.as_mut().map(|port| {
             let is_stamped = port.stamp_arrivals(clock);
+            port.stamp_departures(clock);
             port.keep_schedule();
             is_stamped
         });

@@ -153,9 +153,9 @@ impl Timed {
         self.stage.next()
     }
 
-    /// Handing a frame to its port took so long ([`Stage::handed_out`]).
-    pub fn handed_out(&mut self, now: Instant, took: std::time::Duration) {
-        self.stage.handed_out(now, took);
+    /// Handing a frame to its port took so long, until it left ([`Stage::handed_out`]).
+    pub fn handed_out(&mut self, left: Instant, took: std::time::Duration) {
+        self.stage.handed_out(left, took);
     }
 
     /// Writing a message to its channel took so long, until then ([`Stage::said`]).

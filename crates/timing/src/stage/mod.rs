@@ -207,9 +207,9 @@ impl<T> Stage<T> {
         agents.map(|(due, place, _)| (due, Place::Agent(place)))
     }
 
-    /// Handing a packet to its port took so long, until now: packets are released earlier by what that takes mostly, so that they leave when they are due.
-    pub fn handed_out(&mut self, now: Instant, took: Duration) {
-        self.lead.note(now, took);
+    /// Handing a packet to its port took so long, until it left: packets are released earlier by what that takes mostly, so that they leave when they are due.
+    pub fn handed_out(&mut self, left: Instant, took: Duration) {
+        self.lead.note(left, took);
     }
 
     /// The same of a message, until it had been written to its channel.

@@ -122,6 +122,7 @@ pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
         Err(ProfilerError::Stopped) => return Ok(ExitCode::from(STOPPED)),
         rig => rig?,
     };
+    live.count_sending(rig.has_sending);
     let mut shown = Shown::new();
     let mut tell = |at: &At<'_>| shown.tell(at);
     let mut stop = || signals.cancel.is_cancelled();
