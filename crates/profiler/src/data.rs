@@ -7,6 +7,7 @@ use crate::rules::{Rule, number};
 use crate::store::{DelayRow, Row, Store};
 use crate::{Grid, ProfilerError, Progress};
 use std::time::Duration;
+use weir_model::fit::order::Middle;
 use weir_profile::MatchKind;
 
 /// The group of the entries.
@@ -24,6 +25,10 @@ const BYTES: u32 = 128;
 const GAP_US: u32 = 100;
 /// How near a time between packets from which on delays differ is looked for, as a share of itself.
 const NEAR: f64 = 0.03;
+/// A case whose delays differ so many times as much as those of others mostly do, and by more than this share of themselves, was disturbed: it gets so many times the packets.
+const BLURRED: f64 = 4.0;
+const BLURRED_SHARE: f64 = 0.02;
+const AGAIN: u32 = 3;
 
 /// A level's delays.
 #[derive(Debug, Clone)]
@@ -111,6 +116,22 @@ impl Level<'_, '_, '_> {
                     self.progress.step("measuring delays");
                 }
                 self.case(*case, self.grid.packets * round / ROUNDS)?;
+            }
+        }
+        self.blurred(wanted)
+    }
+
+    /// Measures cases again that are told much less exactly than most: what disturbs a machine for a moment may disturb most packets of a case, which then hides a step, or makes one.
+    fn blurred(&mut self, wanted: &[Case]) -> Result<(), ProfilerError> {
+        let found = cases(self.rows, self.level);
+        let middles = found.iter().map(|(case, delays)| Ok((*case, Middle::of(delays)?)));
+        let middles = middles.collect::<Result<Vec<_>, ProfilerError>>()?;
+        let Ok(usual) = Middle::of(&middles.iter().map(|(_, middle)| middle.iqr).collect::<Vec<_>>()) else {
+            return Ok(());
+        };
+        for (case, middle) in middles.iter().filter(|(case, _)| wanted.contains(case)) {
+            if middle.iqr > (BLURRED * usual.median).max(BLURRED_SHARE * middle.median) {
+                self.case(*case, self.grid.packets * AGAIN)?;
             }
         }
         Ok(())

@@ -28,6 +28,12 @@ struct Bridge {
     waiting: VecDeque<Instant>,
     came: VecDeque<(Instant, usize, Vec<u8>)>,
     flooded: u64,
+    /// When the last packet came.
+    last: Instant,
+    /// Packets take longer so long after the one before, and by how much.
+    step: (Duration, Duration),
+    /// So many packets that come some 7.7 ms after the one before take less, now more so and now less.
+    disturbed: u32,
 }
 
 impl Bridge {
@@ -41,6 +47,9 @@ impl Bridge {
             waiting: VecDeque::new(),
             came: VecDeque::new(),
             flooded: 0,
+            last: Instant::ZERO,
+            step: (Duration::MAX, Duration::ZERO),
+            disturbed: 0,
         }
     }
 }
@@ -71,7 +80,16 @@ impl Device for Bridge {
         }
         self.free = self.free.max(self.now) + service(frame.len());
         self.waiting.push_back(self.free);
-        let at = self.free + Duration::from_nanos(LATENCY_NS);
+        let gap = self.now.since(self.last);
+        self.last = self.now;
+        let mut at = self.free + Duration::from_nanos(LATENCY_NS);
+        if gap >= self.step.0 {
+            at += self.step.1;
+        }
+        if self.disturbed > 0 && gap.as_micros() / 100 == 77 {
+            self.disturbed -= 1;
+            at = at - self.step.1 * (self.disturbed % 4) / 3;
+        }
         match self.learned.get(&address(0)) {
             Some(out) if *out == interface => {}
             Some(out) => self.came.push_back((at, *out, frame.to_vec())),
@@ -178,6 +196,27 @@ fn what_the_rig_takes_is_no_part_of_the_device() {
     assert!(note.ends_with("of the rig's own taken off"), "{note}");
     let text = found.summary().text();
     assert!(text.contains("\nrig            ") && text.contains("(a test): taken off"), "{text}");
+}
+
+/// The step of a bridge that is slower from 6 ms between packets on, some of whose packets just behind that are disturbed.
+fn step(disturbed: u32) -> (Vec<f64>, f64, usize) {
+    let mut bridge = Bridge::new(2);
+    (bridge.step, bridge.disturbed) = ((Duration::from_millis(6), Duration::from_micros(60)), disturbed);
+    let (found, ended) = measured(&mut bridge, DATA, &mut Store::none());
+    ended.unwrap();
+    let forward = profile(&found).forwarding.remove(0).unwrap();
+    let packets = found.delays().iter().filter(|row| row.gap_us / 100 == 77).count();
+    (forward.gap_levels_s, forward.slopes.per_level_s, packets)
+}
+
+#[test]
+fn what_disturbs_the_packets_of_one_case_hides_no_step() {
+    let (undisturbed, by_s, packets) = step(0);
+    assert!(undisturbed.len() == 1 && (6e-3..6.3e-3).contains(&undisturbed[0]), "{undisturbed:?}");
+    near(by_s, 60e-6, 0.01);
+    let (disturbed, by_s, more) = step(26);
+    assert_eq!((&disturbed, packets, more), (&undisturbed, 20, 60));
+    near(by_s, 60e-6, 0.01);
 }
 
 #[test]
