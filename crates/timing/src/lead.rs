@@ -3,14 +3,28 @@
 use std::time::Duration;
 use weir_units::Instant;
 
-/// It goes up by this part of what one took longer,
+/// It follows what is known exactly by this part of the difference, up and down.
+const FOLLOWS: u64 = 4;
+/// Of what is known to be no more it goes up by this part,
 const UP: u64 = 8;
 /// and down by this part: what took least counts most.
 const DOWN: u64 = 2;
+/// What handing a packet out takes at most, where it is not known exactly: a call that wakes up whoever waits for the packet takes some 30 us, most of them after the
+/// packet came.
+const UNTOLD_NS: u64 = 12_000;
 /// Silences shorter than this are alike,
 const SHORT_NS: u64 = 128_000;
 /// and so are those between this and twice as long, and so on so often: the last are a quarter of a second and longer.
 const SILENCES: usize = 12;
+
+/// How long handing something out took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Took {
+    /// So long, until it left.
+    Exactly(Duration),
+    /// No longer: what came after it left is in it.
+    AtMost(Duration),
+}
 
 /// See the module's page.
 #[derive(Debug)]
@@ -27,19 +41,21 @@ pub(crate) struct Lead {
 struct Bounds {
     /// Nothing is released sooner than this before it is due.
     most: u64,
+    /// The same of what is not known exactly.
+    untold: u64,
     /// One that took so much longer than what is known counts as that, since something else held it up.
     longer: u64,
 }
 
 impl Lead {
-    /// Of packets, which the thread itself hands to the kernel: after 10 ms of silence some 20 us.
+    /// Of packets, which the thread itself hands to the kernel: after 10 ms of silence they leave some 20 us later.
     pub(crate) fn of_packets() -> Lead {
-        Lead::within(Bounds { most: 60_000, longer: 8_000 })
+        Lead::within(Bounds { most: 60_000, untold: UNTOLD_NS, longer: 8_000 })
     }
 
     /// Of messages, which another thread writes.
     pub(crate) fn of_messages() -> Lead {
-        Lead::within(Bounds { most: 150_000, longer: 60_000 })
+        Lead::within(Bounds { most: 150_000, untold: 150_000, longer: 60_000 })
     }
 
     fn within(bounds: Bounds) -> Lead {
@@ -47,15 +63,19 @@ impl Lead {
     }
 
     /// Handing something out took so long, until then.
-    pub(crate) fn note(&mut self, until: Instant, took: Duration) {
+    pub(crate) fn note(&mut self, until: Instant, took: Took) {
+        let (took, most, up, down) = match took {
+            Took::Exactly(took) => (took, self.bounds.most, FOLLOWS, FOLLOWS),
+            Took::AtMost(took) => (took, self.bounds.untold, UP, DOWN),
+        };
         let place = self.place(until - took);
         let known = self.after(place);
         let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let took_ns = took_ns.min(known + self.bounds.longer).min(self.bounds.most);
+        let took_ns = took_ns.min(known + self.bounds.longer).min(most);
         let moved = match self.after[place] {
             None => took_ns,
-            Some(_) if took_ns < known => known - (known - took_ns).div_ceil(DOWN),
-            Some(_) => known + (took_ns - known).div_ceil(UP),
+            Some(_) if took_ns < known => known - (known - took_ns).div_ceil(down),
+            Some(_) => known + (took_ns - known).div_ceil(up),
         };
         self.after[place] = Some(moved);
         self.last = until;
@@ -86,14 +106,18 @@ impl Lead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Took::{AtMost, Exactly};
 
     const fn us(us: u64) -> Duration {
         Duration::from_micros(us)
     }
 
     /// Something is handed out each `every`, and takes so long.
-    fn each(lead: &mut Lead, every: Duration, took: impl IntoIterator<Item = Duration>) -> Duration {
-        took.into_iter().for_each(|took| lead.note(lead.last + every + took, took));
+    fn each(lead: &mut Lead, every: Duration, took: impl IntoIterator<Item = Took>) -> Duration {
+        for took in took {
+            let (Exactly(time) | AtMost(time)) = took;
+            lead.note(lead.last + every + time, took);
+        }
         lead.time(lead.last + every)
     }
 
@@ -101,17 +125,21 @@ mod tests {
     fn it_is_what_handing_out_takes_mostly() {
         let mut lead = Lead::of_packets();
         assert_eq!((lead.before(Instant::FAR), lead.time(Instant::ZERO)), (Instant::FAR, us(0)));
-        let mixed = (0..200).map(|at| if at % 20 == 9 { us(5000) } else { us(10) });
-        let known = each(&mut lead, us(100), mixed);
+        let held_up = |at: u64, or: Duration| if at % 20 == 9 { us(5000) } else { or };
+        let known = each(&mut lead, us(100), (0..200).map(|at| AtMost(held_up(at, us(10)))));
         assert!((us(9)..us(11)).contains(&known), "{lead:?}");
         let due = lead.last + us(50);
         assert_eq!(lead.before(due) + known, due);
-        let known = each(&mut lead, us(100), [us(3); 3]);
+        let known = each(&mut lead, us(100), [AtMost(us(3)); 3]);
         assert!((us(3)..us(5)).contains(&known), "three are enough to go down: {lead:?}");
-        let known = each(&mut lead, us(100), [us(5000); 1000]);
+        let known = each(&mut lead, us(100), [AtMost(us(5000)); 1000]);
+        assert!(known <= us(12), "{lead:?}");
+        let known = each(&mut lead, us(100), (0..200).map(|at| Exactly(held_up(at, us(18 + at % 5)))));
+        assert!((us(18)..us(23)).contains(&known), "in the middle of what they took: {lead:?}");
+        let known = each(&mut lead, us(100), [Exactly(us(5000)); 1000]);
         assert!(known <= us(60), "{lead:?}");
         assert_eq!(
-            each(&mut Lead::of_messages(), us(100), [us(50)]),
+            each(&mut Lead::of_messages(), us(100), [AtMost(us(50))]),
             us(50),
             "the first is believed, as far as it can be"
         );
@@ -120,10 +148,10 @@ mod tests {
     #[test]
     fn what_follows_silence_is_known_by_itself() {
         let mut lead = Lead::of_packets();
-        let busy = each(&mut lead, us(100), [us(4); 50]);
-        let silent = each(&mut lead, us(10_000), [us(11); 20]);
+        let busy = each(&mut lead, us(100), [Exactly(us(4)); 50]);
+        let silent = each(&mut lead, us(10_000), [Exactly(us(21)); 20]);
         assert!((us(3)..us(5)).contains(&busy), "{lead:?}");
-        assert!((us(10)..us(12)).contains(&silent), "{lead:?}");
+        assert!((us(20)..us(22)).contains(&silent), "{lead:?}");
         let known = |silence: Duration| lead.time(lead.last + silence);
         assert_eq!(known(us(100)), busy, "the one is not changed by the other");
         assert_eq!(

@@ -18,6 +18,7 @@ pub use commands::{MAX_COMMANDS, Work};
 pub use error::TimingError;
 pub use gate::GateQueue;
 pub use lateness::{LATE, LateBy, Lateness};
+pub use lead::Took;
 pub use record::{CSV_HEAD, MAX_RECORDS, Record, WorkKind};
 pub use server::{MAX_HELD, Server};
 pub use stage::{Counts, Part, Passing, Released, Stage, Waiting};

@@ -6,7 +6,7 @@ use weir_model::switch::device::{Command, Device, SwitchModel};
 use weir_model::switch::forward::At;
 use weir_model::switch::speedup::Batch;
 use weir_profile::{MatchKind, Profile};
-use weir_timing::{Part, Passing, Released, Stage, Tables, Work};
+use weir_timing::{Part, Passing, Released, Stage, Tables, Took, Work};
 use weir_units::Instant;
 
 const TWO_LEVELS: &str = r#"
@@ -469,7 +469,7 @@ fn what_handing_out_takes_is_taken_off_of_what_leaves() {
     let due = |offer: &dyn Fn(&mut Stage<u32>)| {
         let mut stage = stage(SLOW_SPEAKER);
         for at in [us(9_000), us(10_000)] {
-            stage.handed_out(at, packets.since(Instant::ZERO));
+            stage.handed_out(at, Took::Exactly(packets.since(Instant::ZERO)));
             stage.said(at, messages.since(Instant::ZERO));
         }
         offer(&mut stage);
@@ -488,7 +488,7 @@ fn what_handing_out_takes_is_taken_off_of_what_leaves() {
     // Where one server does both ways, packet-ins leave as packet-outs do, and are not said to be later.
     let mut both: Stage<u32> = stage(&SLOW_SPEAKER.replace("packet_out = ", "agents = \"shared\"\npacket_out = "));
     for at in [us(9_000), now] {
-        both.handed_out(at, packets.since(Instant::ZERO));
+        both.handed_out(at, Took::Exactly(packets.since(Instant::ZERO)));
         both.said(at, messages.since(Instant::ZERO));
     }
     both.packet_in(now, 64, 1).unwrap();

@@ -6,19 +6,15 @@ use crate::config::ProfileConfig;
 use crate::ctl::Profiled;
 use crate::handle::SwitchError;
 use crate::timed::Timed;
-use std::time::Duration;
 use weir_datapath::ChannelId;
 use weir_datapath::perf::Stage;
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
-use weir_timing::CSV_HEAD;
+use weir_timing::{CSV_HEAD, Took};
 use weir_units::{Clock, Instant};
 
 /// Things that are released before frames and messages are handed out.
 const RELEASED_AT_ONCE: usize = 32;
-/// What handing a packet to a port that does not say when it left counts for at most: a call that wakes up whoever waits for the packet takes some 30 us, most of them
-/// after the packet came.
-const UNTOLD: Duration = Duration::from_micros(12);
 
 impl Engine {
     /// Gives the switch a profile; it has no virtual switches and no workers.
@@ -164,9 +160,10 @@ impl Engine {
         if let (Some(last), Ok(frames)) = (last, u32::try_from(frames)) {
             let port = self.ports.place(last).and_then(|place| self.ports.at(place).port.as_mut());
             let left = port.and_then(|port| port.departed()).filter(|left| *left >= began);
-            let took = left.map_or_else(|| ended.since(began).min(UNTOLD * frames), |left| left.since(began));
+            let each = |until: Instant| until.since(began) / frames;
+            let took = left.map_or_else(|| Took::AtMost(each(ended)), |left| Took::Exactly(each(left)));
             if let Some(timed) = &mut self.logical.timed {
-                timed.handed_out(left.unwrap_or(ended), took / frames);
+                timed.handed_out(left.unwrap_or(ended), took);
             }
         }
         ended
@@ -215,6 +212,7 @@ mod tests {
     use crate::engine::inbox::inbox;
     use crate::{PortConfig, Spin};
     use std::sync::Arc;
+    use std::time::Duration;
     use weir_datapath::{Datapath, DatapathConfig, FailMode};
     use weir_openflow::model::{Action, FlowMod, Instruction, Match};
     use weir_openflow::{Body, Version};

@@ -23,7 +23,7 @@ use weir_openflow::Message;
 use weir_packet::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_profile::{MatchKind, Profile};
-use weir_timing::{Released, Stage, TimingError};
+use weir_timing::{Released, Stage, TimingError, Took};
 use weir_units::Instant;
 
 /// Bytes of frames that are held at most; packets beyond are lost, and counted.
@@ -154,7 +154,7 @@ impl Timed {
     }
 
     /// Handing a frame to its port took so long, until it left ([`Stage::handed_out`]).
-    pub fn handed_out(&mut self, left: Instant, took: std::time::Duration) {
+    pub fn handed_out(&mut self, left: Instant, took: Took) {
         self.stage.handed_out(left, took);
     }
 

@@ -6,7 +6,7 @@ use crate::commands::{Charged, Commands, Step};
 use crate::effect::Done;
 use crate::lane::Lane;
 use crate::lateness::Lateness;
-use crate::lead::Lead;
+use crate::lead::{Lead, Took};
 use crate::record::MAX_RECORDS;
 use crate::server::Server;
 use crate::{GateQueue, Record, Tables, Work, WorkKind};
@@ -208,13 +208,13 @@ impl<T> Stage<T> {
     }
 
     /// Handing a packet to its port took so long, until it left: packets are released earlier by what that takes mostly, so that they leave when they are due.
-    pub fn handed_out(&mut self, left: Instant, took: Duration) {
+    pub fn handed_out(&mut self, left: Instant, took: Took) {
         self.lead.note(left, took);
     }
 
     /// The same of a message, until it had been written to its channel.
     pub fn said(&mut self, until: Instant, took: Duration) {
-        self.said.note(until, took);
+        self.said.note(until, Took::AtMost(took));
     }
 
     /// The next thing whose time has come, the earliest first; none: look again at [`Stage::due`]. `describe` says what a command is about as the tables
