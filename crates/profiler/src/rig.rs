@@ -1,6 +1,7 @@
 //! The rig's own delay: what packets and messages take in the machine that measures, with no device in between. It is taken off what the device is said to take.
 //!
-//! Where interfaces say when packets leave and come, as those of the kernel do, nearly nothing is left of it. Packets are sent by one of two interfaces that are joined and taken in by the other, by the same code as those of the device, for each length and each time between packets.
+//! Packets are sent by one of two interfaces that are joined and taken in by the other, by the same code as those of the device, for each length and each time between packets.
+//! Where interfaces say when packets leave and come, as those of the kernel do, nearly nothing is left of it.
 //! A message is written at one end of a connection of this machine and read at the other. Of what a packet takes from interface to interface a packet-in or a packet-out has half:
 //! it is only sent, or only taken in.
 use crate::bench::{Bench, Planned};
