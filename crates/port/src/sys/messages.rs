@@ -175,7 +175,7 @@ impl SendSlots {
         })
     }
 
-    /// Has the kernel say when the last frame of each call left ([`left_ns`]).
+    /// Prepares that the kernel says when the last frame of a call left ([`left_ns`]).
     pub(crate) fn ask_when_left(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         super::socket::set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &REPORT)?;
         let mut ask = Control([0; CONTROL_BYTES]);
@@ -195,8 +195,9 @@ impl SendSlots {
         Ok(())
     }
 
-    /// Sends the first of `frames`, at most [`BATCH`]; how many went, at least one. The error is the first frame's.
-    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, frames: &[Frame]) -> io::Result<usize> {
+    /// Sends the first of `frames`, at most [`BATCH`], and asks when the last of them leaves, if that was prepared; how many went, at least one. The error is the first
+    /// frame's.
+    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, frames: &[Frame], asks: bool) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         for (slot, frame) in frames.iter().take(BATCH).enumerate() {
             self.virtio[slot] = virtio::Header::of(frame);
@@ -204,7 +205,7 @@ impl SendSlots {
             let header = &mut self.headers[slot].msg_hdr;
             header.msg_iov = self.vectors[slot].as_mut_ptr();
             header.msg_iovlen = 2;
-            let ask = self.ask.as_mut().filter(|_| slot + 1 == count);
+            let ask = self.ask.as_mut().filter(|_| asks && slot + 1 == count);
             // SAFETY: CMSG_SPACE computes a length.
             let length = if ask.is_some() { unsafe { libc::CMSG_SPACE(4) as usize } } else { 0 };
             header.msg_control = ask.map_or(std::ptr::null_mut(), |ask| ask.0.as_mut_ptr().cast());

@@ -53,6 +53,9 @@ fn frames_say_when_they_left_however_long_sending_took() {
     assert!(port.stamp_arrivals(clock) && host.stamp_departures(clock));
     assert_eq!(host.departed(), None, "nothing has left");
     let mut times = |mark: u8, batch: u8| {
+        // Of frames that come close together it is not said.
+        let from = clock.now();
+        assert!(wait_until(SOON, || clock.now().since(from) > Duration::from_micros(60)));
         let before = clock.now();
         let mut frames: Vec<Frame> =
             (1..=batch).map(|at| Frame::from_bytes(&frame(&[0x88, 0xb5], mark + at, 60))).collect();
