@@ -64,13 +64,15 @@ impl Lead {
 
     /// Handing something out took so long, until then.
     pub(crate) fn note(&mut self, until: Instant, took: Took) {
-        let (took, most, up, down) = match took {
-            Took::Exactly(took) => (took, self.bounds.most, FOLLOWS, FOLLOWS),
-            Took::AtMost(took) => (took, self.bounds.untold, UP, DOWN),
-        };
-        let place = self.place(until - took);
+        let (Took::Exactly(time) | Took::AtMost(time)) = took;
+        let place = self.place(until - time);
         let known = self.after(place);
-        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let (most, up, down) = match took {
+            Took::Exactly(_) => (self.bounds.most, FOLLOWS, FOLLOWS),
+            // That it may have been more than what is known exactly of others says nothing against that.
+            Took::AtMost(_) => (self.bounds.untold.max(known), UP, DOWN),
+        };
+        let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let took_ns = took_ns.min(known + self.bounds.longer).min(most);
         let moved = match self.after[place] {
             None => took_ns,
@@ -136,6 +138,8 @@ mod tests {
         assert!(known <= us(12), "{lead:?}");
         let known = each(&mut lead, us(100), (0..200).map(|at| Exactly(held_up(at, us(18 + at % 5)))));
         assert!((us(18)..us(23)).contains(&known), "in the middle of what they took: {lead:?}");
+        assert_eq!(each(&mut lead, us(100), [AtMost(us(30)); 100]), known, "no more than 30 is no less than these");
+        assert!(each(&mut lead, us(100), [AtMost(us(3)); 3]) < us(6), "no more than 3 is less");
         let known = each(&mut lead, us(100), [Exactly(us(5000)); 1000]);
         assert!(known <= us(60), "{lead:?}");
         assert_eq!(
