@@ -20,7 +20,7 @@
 //!
 //! A frame that a host left unfinished stays so on its way through veth pairs: a capture on the receiving host shows its
 //! checksum as wrong, as it does for any two hosts that Linux joins.
-use crate::ethtool::SwitchedOff;
+use crate::ethtool::{self, SwitchedOff};
 use crate::interface::{HeldDown, Interface, refused};
 use crate::spec::Options;
 use crate::sys::messages::{ReceiveSlots, Received, SendSlots, left_ns};
@@ -281,6 +281,10 @@ impl Port for AfPacket {
     }
 
     fn stamp_departures(&mut self, clock: SystemClock) -> bool {
+        // Every driver lets itself be asked; not all answer.
+        if !ethtool::says_departures(&self.interface) {
+            return false;
+        }
         let asked = self.sending.ask_when_left(self.socket.as_fd());
         if let Err(error) = &asked {
             tracing::debug!(port = self.info.spec, %error, "the kernel does not say when frames leave");

@@ -1,4 +1,4 @@
-//! Settings of a network interface: its rate, how many queues it has, and features that must be off while weir uses it.
+//! Settings of a network interface: its rate, how many queues it has, whether it says when frames leave, and features that must be off while weir uses it.
 use crate::interface::Interface;
 use crate::sys::Plain;
 use std::io;
@@ -16,6 +16,7 @@ const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
+const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
 const ETH_SS_FEATURES: u32 = 4;
 
@@ -41,6 +42,12 @@ pub(crate) fn receive_queues(interface: &Interface) -> u32 {
         Ok(()) => (channels.receive + channels.combined).max(1),
         Err(_) => 1,
     }
+}
+
+/// Whether an interface's driver has the kernel say when frames leave (`ethtool -T`: `software-transmit`).
+pub(crate) fn says_departures(interface: &Interface) -> bool {
+    let mut info = StampInfo { command: ETHTOOL_GET_TS_INFO, ..StampInfo::zeroed() };
+    interface.ethtool(&mut info).is_ok() && info.stamps & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0
 }
 
 /// Features of an interface that were on, and are off until this is dropped. Features that were off, or that the driver
@@ -232,8 +239,19 @@ struct Channels {
     combined: u32,
 }
 
+/// `struct ethtool_ts_info`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct StampInfo {
+    command: u32,
+    stamps: u32,
+    _of_hardware: [u32; 9],
+}
+
 // SAFETY: integers, in the layout of the kernel's structure.
 unsafe impl Plain for LinkSettings {}
+// SAFETY: integers, in the layout of the kernel's structure.
+unsafe impl Plain for StampInfo {}
 // SAFETY: integers, in the layout of the kernel's structure.
 unsafe impl Plain for Channels {}
 // SAFETY: integers, in the layout of the kernel's structure.

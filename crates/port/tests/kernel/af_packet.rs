@@ -86,6 +86,18 @@ fn frames_say_when_they_left_however_long_sending_took() {
 }
 
 #[test]
+fn a_driver_that_does_not_say_when_frames_leave_is_not_asked() {
+    let Some(bed) = Bed::new() else { return };
+    bed.switch.ip("link add br0 type bridge");
+    bed.switch.ip("link set br0 up");
+    let mut port = open(&bed.switch, "af_packet:br0").expect("the bridge's port opens");
+    let clock = SystemClock::start();
+    assert!(!port.stamp_departures(clock), "ethtool -T: no software-transmit");
+    send(&mut *port, &mut FramePool::default(), &frame(&[0x88, 0xb5], 1, 60));
+    assert_eq!(port.departed(), None);
+}
+
+#[test]
 fn vlan_tags_are_kept() {
     let Some(bed) = Bed::new() else { return };
     let (mut pool, mut host, mut port) = bed.host_and_port("af_packet:s0");
