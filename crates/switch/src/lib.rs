@@ -12,6 +12,7 @@ pub mod privileges;
 pub mod snapshot;
 mod socket;
 pub mod spin;
+pub mod system_calls;
 pub mod targets;
 pub mod threads;
 pub mod timed;

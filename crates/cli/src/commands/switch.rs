@@ -14,6 +14,7 @@ use weir_openflow::Version;
 use weir_profile::Profile;
 use weir_scenario::{Fabric, VirtualSwitch};
 use weir_switch::privileges::{self, User};
+use weir_switch::system_calls;
 use weir_switch::threads::Machine;
 use weir_switch::{
     ControllerSpec, ListenTarget, PortArgument, PortConfig, ProfileConfig, SocketFile, Spin, Switch, SwitchConfig,
@@ -183,6 +184,9 @@ async fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     let user = settings.user.as_deref().map(User::find).transpose().map_err(said)?;
     let ports = open_ports(&settings.port)?;
     privileges::reduce(user).map_err(said)?;
+    if let Err(error) = system_calls::restrict() {
+        tracing::warn!("no system call is refused to this process: {error}");
+    }
     let (name, socket) = settings.control_socket().map_err(said)?;
     let path = socket.path().to_owned();
     let config = settings.into_config(name, ports, socket)?;
