@@ -168,10 +168,10 @@ fn instructions() -> impl Strategy<Value = Vec<Instruction>> {
 fn flow() -> impl Strategy<Value = FlowMod> {
     use FlowCommand::{Add, Delete, DeleteStrict, Modify, ModifyStrict};
     let command = prop::sample::select(vec![Add, Modify, ModifyStrict, Delete, DeleteStrict]);
-    let numbers = (any::<u64>(), any::<u64>(), 0_u8..255, any::<[u16; 3]>(), 0_u16..32);
+    let numbers = (any::<u64>(), any::<u64>(), 0_u8..255, any::<[u16; 4]>(), 0_u16..32);
     let filters = (prop::option::of(any::<u32>()), any::<u32>(), any::<u32>());
     (command, numbers, filters, matching(), instructions()).prop_map(
-        |(command, (cookie, mask, table, times, flags), (buffer, port, group), matching, instructions)| {
+        |(command, (cookie, mask, table, halves, flags), (buffer, port, group), matching, instructions)| {
             let is_delete = matches!(command, Delete | DeleteStrict);
             let cookie_mask = if command == Add { 0 } else { mask };
             FlowMod {
@@ -179,19 +179,31 @@ fn flow() -> impl Strategy<Value = FlowMod> {
                 cookie_mask,
                 table: TableId(table),
                 command,
-                idle_timeout: times[0],
-                hard_timeout: times[1],
-                priority: times[2],
+                idle_timeout: halves[0],
+                hard_timeout: halves[1],
+                priority: halves[2],
                 buffer_id: buffer.map(BufferId),
                 out_port: PortNo(port),
                 out_group: GroupId(group),
                 flags: FlowFlags(flags),
-                importance: 0,
+                importance: halves[3],
                 matching,
                 instructions: if is_delete { Vec::new() } else { instructions },
             }
         },
     )
+}
+
+/// The number that means any port elsewhere is a value of a match field like others.
+#[test]
+fn a_port_of_all_ones_is_matched() {
+    for field in [Field::InPort, Field::InPhyPort] {
+        let matching = Match::any().with(Field::InPort, 0xffff_ffff_u32);
+        let matching = if field == Field::InPort { matching } else { matching.with(field, 0xffff_ffff_u32) };
+        let flow = FlowMod::add(1, matching, Vec::new());
+        let written = text::format_flow(&flow, Version::V13);
+        assert_eq!(text::parse_flow(&written, FlowCommand::Add).unwrap(), flow, "{written}");
+    }
 }
 
 proptest! {

@@ -36,6 +36,7 @@ pub enum Action {
     /// `value` in the field's low bits.
     SetField {
         field: Field,
+        #[serde(serialize_with = "super::wide::value")]
         value: u128,
     },
     /// 1.0: sets the VLAN id, pushing a tag if there is none.
@@ -60,7 +61,9 @@ pub enum Action {
     /// As set-field, but only of the bits in `mask` (OpenFlow 1.5.1, 7.2.6.7; Open vSwitch's `load`).
     SetFieldMasked {
         field: Field,
+        #[serde(serialize_with = "super::wide::value")]
         value: u128,
+        #[serde(serialize_with = "super::wide::value")]
         mask: u128,
     },
     /// Copies bits from field to field; both parts have as many (1.5's copy-field; Open vSwitch's `move`).

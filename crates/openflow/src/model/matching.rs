@@ -1,6 +1,6 @@
 //! Matches: the list that a message carries, and the key and mask that tables use.
-use super::Bytes;
 use super::error::{BadMatch, ErrorType};
+use super::{Bytes, wide};
 use serde::Serialize;
 use weir_packet::field::{Prerequisite, VLAN_PRESENT, eth_type, ip_proto};
 use weir_packet::{Field, FlowKey, FlowMask, PacketType};
@@ -21,8 +21,10 @@ pub enum MatchField {
         /// Which.
         field: Field,
         /// What it must be where the mask has ones.
+        #[serde(serialize_with = "wide::value")]
         value: u128,
         /// Bits that count; none for all.
+        #[serde(serialize_with = "wide::mask")]
         mask: Option<u128>,
     },
     /// A field weir does not know, kept as it came.

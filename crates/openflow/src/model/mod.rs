@@ -21,6 +21,7 @@ pub mod queue;
 pub mod role;
 pub mod stats;
 pub mod status;
+mod wide;
 
 pub use action::{Action, Encap, Instruction, NshHeader, NshTlv, Subfield};
 pub use config::SwitchConfig;

@@ -268,7 +268,7 @@ pub enum LearnSrc {
     /// From the packet.
     Field(Subfield),
     /// The same for every packet.
-    Value(u128),
+    Value(#[serde(serialize_with = "super::wide::value")] u128),
 }
 
 /// Where a part of a learned flow entry goes.

@@ -8,8 +8,18 @@ use std::fmt::Write as _;
 pub const DEFAULT_PRIORITY: u16 = 0x8000;
 
 /// Keys with a value, beside those of the match.
-const SETTINGS: [&str; 9] =
-    ["table", "priority", "cookie", "idle_timeout", "hard_timeout", "out_port", "out_group", "buffer_id", "actions"];
+const SETTINGS: [&str; 10] = [
+    "table",
+    "priority",
+    "cookie",
+    "idle_timeout",
+    "hard_timeout",
+    "importance",
+    "out_port",
+    "out_group",
+    "buffer_id",
+    "actions",
+];
 
 /// Words that set a flag.
 pub(super) const FLAGS: [(&str, FlowFlags); 6] = [
@@ -27,8 +37,8 @@ const STATISTICS: [&str; 5] = ["duration", "n_packets", "n_bytes", "idle_age", "
 /// Reads a flow-mod that does `command`.
 ///
 /// Keys: `table` (0; in deletes every table), `priority` (32768), `cookie` (with `/mask` in modify and delete),
-/// `idle_timeout`, `hard_timeout`, `out_port`, `out_group`, `buffer_id`, the flags `send_flow_rem`, `check_overlap`,
-/// `reset_counts`, `no_packet_counts`, `no_byte_counts`; everything else is the match. `actions=` is last; deletes have none.
+/// `idle_timeout`, `hard_timeout`, `importance`, `out_port`, `out_group`, `buffer_id`, the flags `send_flow_rem`,
+/// `check_overlap`, `reset_counts`, `no_packet_counts`, `no_byte_counts`; everything else is the match. `actions=` is last; deletes have none.
 ///
 /// # Errors
 /// What is wrong, and where.
@@ -62,8 +72,9 @@ pub fn format_flow(flow: &FlowMod, version: Version) -> String {
         parts.push(format!("table={}", flow.table.0));
     }
     parts.extend(cookie_text(flow));
-    let timeouts = [("idle_timeout", flow.idle_timeout), ("hard_timeout", flow.hard_timeout)];
-    parts.extend(timeouts.into_iter().filter(|(_, value)| *value != 0).map(|(key, value)| format!("{key}={value}")));
+    let numbers =
+        [("idle_timeout", flow.idle_timeout), ("hard_timeout", flow.hard_timeout), ("importance", flow.importance)];
+    parts.extend(numbers.into_iter().filter(|(_, value)| *value != 0).map(|(key, value)| format!("{key}={value}")));
     parts.extend(flow.buffer_id.map(|buffer| format!("buffer_id={:#x}", buffer.0)));
     if flow.out_port != PortNo::ANY {
         parts.push(format!("out_port={}", flow.out_port));
@@ -163,6 +174,7 @@ impl<'a> Reader<'a> {
             "priority" => flow.priority = number::u16(value).map_err(wrong)?,
             "idle_timeout" => flow.idle_timeout = number::u16(value).map_err(wrong)?,
             "hard_timeout" => flow.hard_timeout = number::u16(value).map_err(wrong)?,
+            "importance" => flow.importance = number::u16(value).map_err(wrong)?,
             "out_port" => flow.out_port = field_value::port(value).map_err(wrong)?,
             "out_group" => flow.out_group = group(value).map_err(wrong)?,
             "buffer_id" => flow.buffer_id = Some(BufferId(number::u32(value).map_err(wrong)?)),

@@ -93,7 +93,9 @@ impl<'a> Builder<'a> {
             return Err(unknown(item));
         }
         let value = item.value("a value behind `=`")?;
-        if matches!(value, "ANY" | "*") && item.key != "in_port" {
+        // Of a port, `ANY` is a number like others.
+        let is_port = matches!(item.key, "in_port" | "in_phy_port");
+        if value == "*" || (value == "ANY" && !is_port) {
             return Ok(());
         }
         match item.key {

@@ -4,10 +4,9 @@ use crate::config::{PortArgument, PortConfig};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::sync::Arc;
 use weir_datapath::{TraceCycles, TraceTimes};
-use weir_openflow::model::multipart::{FlowRequest, FlowStats};
+use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{FlowCommand, PortNo, Version};
 use weir_openflow::text;
 use weir_packet::Frame;
@@ -55,7 +54,10 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
     }
     // Many entries make much text: channels are served meanwhile.
     let written = tokio::task::spawn_blocking(move || {
-        let flows = found.iter().map(|flow| Flow { text: line(flow), entry: json!(flow) }).collect();
+        let flows = found
+            .iter()
+            .map(|flow| Flow { text: text::format_stats(flow, Version::V13), entry: json!(flow) })
+            .collect();
         json!(Flows { flows, left_out })
     });
     written.await.map_err(wrong)
@@ -72,31 +74,6 @@ fn request(filter: &str) -> Result<FlowRequest, SwitchError> {
         cookie_mask: flow.cookie_mask,
         matching: flow.matching,
     })
-}
-
-/// A flow entry with its counters, as `ovs-ofctl dump-flows` prints it.
-fn line(flow: &FlowStats) -> String {
-    let mut line = format!(
-        "cookie={:#x}, duration={}.{:03}s, table={}, n_packets={}, n_bytes={}",
-        flow.cookie,
-        flow.duration_sec,
-        flow.duration_nsec / 1_000_000,
-        flow.table,
-        flow.packet_count,
-        flow.byte_count
-    );
-    for (name, seconds) in [("idle_timeout", flow.idle_timeout), ("hard_timeout", flow.hard_timeout)] {
-        if seconds > 0 {
-            let _ = write!(line, ", {name}={seconds}");
-        }
-    }
-    let _ = write!(line, ", priority={}", flow.priority);
-    let matching = text::format_match(&flow.matching);
-    if !matching.is_empty() {
-        let _ = write!(line, ",{matching}");
-    }
-    let _ = write!(line, " actions={}", text::format_instructions(&flow.instructions, Version::V13));
-    line
 }
 
 async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<Value, SwitchError> {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
-use weir_switch::ctl::{Client, FlowVerb, Flows, PerfReport, Request, Traced};
+use weir_switch::ctl::{Client, FlowVerb, Flows, GroupVerb, PerfReport, Request, Traced};
 use weir_switch::{Snapshot, SocketFile, SwitchConfig, SwitchHandle};
 
 struct Bed {
@@ -54,6 +54,26 @@ fn every_request_is_answered() {
     ask(&mut client, &Request::AddPort { port: "LOCAL=null:host".into() }).unwrap();
     ask(&mut client, &Request::DelPort { port: "local".into() }).unwrap();
     assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
+}
+
+/// Values of 128 bits in matches, masks, actions and buckets are listed, as text and in the entry; so is all else that was set.
+#[test]
+fn wide_values_and_flags_are_listed() {
+    let bed = bed();
+    let mut client = Client::connect(&bed.path).unwrap();
+    let wide = "ipv6,ipv6_src=fd00::/8,ipv6_dst=fd00::1 actions=set_field:fd00::2->ipv6_dst,output:2";
+    let flow = format!("send_flow_rem,check_overlap,importance=7,idle_timeout=60,priority=9,{wide}");
+    ask(&mut client, &Request::FlowMod { command: FlowVerb::Add, flow }).unwrap();
+    let listed = ask(&mut client, &Request::DumpFlows { filter: String::new() }).unwrap();
+    let flows: Flows = serde_json::from_value(listed.clone()).unwrap();
+    let text = &flows.flows[0].text;
+    let settings = "idle_timeout=60, send_flow_rem check_overlap importance=7, priority=9,";
+    assert!(text.ends_with(&format!("{settings}{wide}")), "{text}");
+    assert!(listed.to_string().contains("\"0xfd000000000000000000000000000001\""), "{listed}");
+    let group = "group_id=1,type=indirect,bucket=actions=set_field:fd00::2->ipv6_src,output:2".to_owned();
+    ask(&mut client, &Request::GroupMod { command: GroupVerb::Add, group }).unwrap();
+    let groups = ask(&mut client, &Request::DumpGroups).unwrap().to_string();
+    assert!(groups.contains("set_field:fd00::2->ipv6_src"), "{groups}");
 }
 
 /// Who asks where the time goes and leaves, leaves nothing on: the next one's figures begin at zero.
