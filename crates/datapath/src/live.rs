@@ -152,7 +152,7 @@ impl<'a> Live<'a> {
         let packet_in = PacketIn {
             buffer_id,
             total_len: u16::try_from(frame.len()).unwrap_or(u16::MAX),
-            reason: origin.reason,
+            reason: self.reason(channel, origin),
             table: TableId(origin.table),
             cookie: origin.cookie,
             matching: pipeline_fields(packet),
@@ -169,6 +169,20 @@ impl<'a> Live<'a> {
         };
         let carrier = self.plane.channels.auxiliaries().carrier(channel, packet);
         self.out.messages.push((carrier, Message { xid: 0, body }));
+    }
+}
+
+impl Live<'_> {
+    /// Reason of a packet-in as the channel's version has it. 1.0 has no table-miss entries: a packet that any entry sends to
+    /// the controller was "explicitly output to controller" (OpenFlow 1.0.0, 5.4.1), one that finds no entry has no cookie.
+    fn reason(&self, channel: ChannelId, origin: Origin) -> PacketInReason {
+        let is_v10 = self.plane.channels.get(channel).is_some_and(|channel| channel.version == Version::V10);
+        let has_entry = origin.cookie != NO_COOKIE;
+        if is_v10 && has_entry && origin.reason == PacketInReason::NoMatch {
+            PacketInReason::Action
+        } else {
+            origin.reason
+        }
     }
 }
 

@@ -6,13 +6,18 @@ use crate::live::Live;
 use crate::packet::Packet;
 use crate::validate::{self, Known, Place};
 use crate::{Datapath, execute, pipeline};
+use weir_openflow::Version;
 use weir_openflow::model::error::BadRequest;
-use weir_openflow::model::{BufferId, ErrorType, MatchField, PacketInReason, PacketOut, PortNo};
+use weir_openflow::model::{Action, BufferId, ErrorType, MatchField, PacketInReason, PacketOut, PortNo};
 use weir_packet::key::WORDS;
 use weir_packet::{Field, FlowMask, Frame, PacketType, Parsed, parse_as};
 
 /// A packet from a controller that sends itself there again says so; no entry or table sent it.
 const ORIGIN: Origin = Origin { table: 0, cookie: NO_COOKIE, reason: PacketInReason::Action };
+
+fn is_output_to_tables(action: &Action) -> bool {
+    matches!(action, Action::Output { port: PortNo::TABLE, .. })
+}
 
 impl Datapath {
     pub(super) fn packet_out(&mut self, message: &PacketOut, request: &mut Request<'_>) -> Result<(), ErrorType> {
@@ -40,8 +45,12 @@ impl Datapath {
     ) -> Result<(), ErrorType> {
         let in_port = message.in_port;
         // `ANY` is what 1.0's `NONE` becomes. A port that does not exist (any more) does no harm.
-        let is_port =
-            in_port.is_ordinary() || [PortNo::CONTROLLER, PortNo::LOCAL, PortNo::ANY].contains(&message.in_port);
+        // 1.0 controllers may leave the port out of packets that do not go through the tables (OpenFlow 1.0.0, 5.3.6).
+        let is_left_out =
+            request.version == Version::V10 && in_port == PortNo(0) && !message.actions.iter().any(is_output_to_tables);
+        let is_port = is_left_out
+            || in_port.is_ordinary()
+            || [PortNo::CONTROLLER, PortNo::LOCAL, PortNo::ANY].contains(&message.in_port);
         if !is_port {
             return Err(BadRequest::BadPort.into());
         }

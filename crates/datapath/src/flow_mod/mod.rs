@@ -130,7 +130,7 @@ impl Tables<'_> {
 
     /// What entries are to do, if a flow-mod that adds or modifies them is right.
     fn check(&self, flow: &FlowMod, version: Version, key: FlowKey, mask: FlowMask) -> Result<Program, ErrorType> {
-        check_flags(flow.flags)?;
+        check_flags(flow)?;
         let is_egress = self.first_egress.is_some_and(|first| flow.table.0 >= first);
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
         // From other tables none leads into those for egress (OpenFlow 1.5.1, 5.1).
@@ -363,12 +363,16 @@ fn is_delete(flow: &FlowMod) -> bool {
     matches!(flow.command, FlowCommand::Delete | FlowCommand::DeleteStrict)
 }
 
-fn check_flags(flags: FlowFlags) -> Result<(), ErrorType> {
-    if flags.contains(FlowFlags::EMERG) {
+fn check_flags(flow: &FlowMod) -> Result<(), ErrorType> {
+    if flow.flags.contains(FlowFlags::EMERG) {
+        // OpenFlow 1.0.0, 5.3.3: emergency entries must have no time-outs.
+        if (flow.idle_timeout, flow.hard_timeout) != (0, 0) {
+            return Err(FlowModFailed::BadTimeout.into());
+        }
         // There is no emergency cache, so none of its entries fits (as Open vSwitch answers).
         return Err(FlowModFailed::TableFull.into());
     }
-    if flags.0 & !FLAGS != 0 { Err(FlowModFailed::BadFlags.into()) } else { Ok(()) }
+    if flow.flags.0 & !FLAGS != 0 { Err(FlowModFailed::BadFlags.into()) } else { Ok(()) }
 }
 
 /// That an egress table's entry leaves the output alone that its packets came with (OpenFlow 1.5.1, 5.1).

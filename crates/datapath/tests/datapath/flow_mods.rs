@@ -225,7 +225,11 @@ fn v10_does_not_ask_for_consistency() {
     let flow = FlowMod::add(1, Match::any(), apply(vec![Action::SetTpDst(80), Action::PopVlan, Action::SetNwTos(8)]));
     assert_eq!(bench.error_of(OLD_CONTROLLER, Body::FlowMod(flow)), None);
     let emergency = with_flags(FlowFlags::EMERG, FlowMod::add(1, Match::any(), vec![]));
-    assert_eq!(bench.error_of(OLD_CONTROLLER, Body::FlowMod(emergency)), Some(FlowModFailed::TableFull.into()));
+    assert_eq!(bench.error_of(OLD_CONTROLLER, Body::FlowMod(emergency.clone())), Some(FlowModFailed::TableFull.into()));
+    for (idle_timeout, hard_timeout) in [(1, 0), (0, 1)] {
+        let timed = Body::FlowMod(FlowMod { idle_timeout, hard_timeout, ..emergency.clone() });
+        assert_eq!(bench.error_of(OLD_CONTROLLER, timed), Some(FlowModFailed::BadTimeout.into()));
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use weir_datapath::FailMode;
 use weir_openflow::Version;
 use weir_openflow::model::action::NO_BUFFER;
-use weir_openflow::model::{Action, Match, PacketInReason, PortNo, TableId};
+use weir_openflow::model::error::BadRequest;
+use weir_openflow::model::{Action, Body, Match, PacketInReason, PacketOut, PortNo, TableId};
 use weir_packet::craft::Craft;
 use weir_packet::{Field, MacAddr};
 
@@ -103,6 +104,35 @@ fn a_table_miss_entry_says_no_match() {
     let [packet] = bench.packet_ins(CONTROLLER).try_into().unwrap();
     assert_eq!((packet.reason, packet.table, packet.buffer_id), (PacketInReason::NoMatch, TableId(0), None));
     assert_eq!((packet.in_port(), packet.data.0), (Some(PortNo(3)), udp(1, 2)));
+}
+
+/// 1.0 knows no table-miss entries: an entry that matches everything is one like others (OpenFlow 1.0.0, 5.4.1).
+#[test]
+fn v10_is_told_action_for_an_entry_that_matches_all() {
+    let mut bench = Bench::controlled();
+    bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
+    bench.add(0, Match::any(), vec![Action::Output { port: PortNo::CONTROLLER, max_len: NO_BUFFER }]);
+    bench.receive(3, &udp(1, 2));
+    let reasons = |bench: &mut Bench, channel| bench.packet_ins(channel).iter().map(|p| p.reason).collect::<Vec<_>>();
+    assert_eq!(reasons(&mut bench, OLD_CONTROLLER), [PacketInReason::Action]);
+    assert_eq!(reasons(&mut bench, CONTROLLER), [PacketInReason::NoMatch]);
+}
+
+/// The port counts only for packets that go through the tables (OpenFlow 1.0.0, 5.3.6); 1.3 wants one of every packet.
+#[test]
+fn v10_packet_outs_need_no_port() {
+    let mut bench = Bench::controlled();
+    bench.datapath.channel_up(bench.now, OLD_CONTROLLER, Version::V10);
+    let packet = |port| {
+        let actions = vec![Action::output(port)];
+        let data = udp(1, 2).into();
+        Body::PacketOut(PacketOut { buffer_id: None, in_port: PortNo(0), matching: Match::any(), actions, data })
+    };
+    assert_eq!(bench.error_of(OLD_CONTROLLER, packet(PortNo(2))), None);
+    assert_eq!(bench.sent(), [(PortNo(2), udp(1, 2))]);
+    let refused = Some(BadRequest::BadPort.into());
+    assert_eq!(bench.error_of(OLD_CONTROLLER, packet(PortNo::TABLE)), refused);
+    assert_eq!(bench.error_of(CONTROLLER, packet(PortNo(2))), refused);
 }
 
 #[test]
