@@ -14,6 +14,7 @@ mod emulate_controllers;
 mod emulate_limits;
 mod failover;
 mod failures;
+mod full_disk;
 mod groups;
 mod idle;
 mod local;

@@ -1,6 +1,7 @@
 //! The `weir` command. Each subcommand is a module of [`commands`]; a flag is defined once, in its `Args`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "flags say `[:PORT]` in their help, which clap prints as it stands")]
 mod commands;
+mod output;
 mod threads;
 mod tls;
 

@@ -1,5 +1,6 @@
 //! `weir cleanup`: removes what labs left behind; exit status 0 if nothing of it is left, 1 if something could not be removed, 2 if a lab that
 //! runs was named.
+use crate::output;
 use serde_json::json;
 use std::process::ExitCode;
 use weir_emulator::cleanup::{Leftover, leftovers};
@@ -34,27 +35,30 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         "found labs that run (process {}), expected --force to end them",
         alive.join(", ")
     );
-    let mut problems = Vec::new();
+    // Printed at the end: what cannot be printed keeps nothing from being removed.
+    let (mut text, mut problems) = (String::new(), Vec::new());
     for left in &meant {
         problems.extend(left.remove());
         if !args.json {
-            tell(left);
+            text += &removed(left);
         }
     }
     problems.iter().for_each(|problem| eprintln!("weir: left behind: {problem}"));
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&json!({ "removed": meant, "problems": problems }))?);
+        text = format!("{:#}\n", json!({ "removed": meant, "problems": problems }));
     } else if meant.is_empty() {
-        println!("nothing was left behind");
+        text += "nothing was left behind\n";
     }
+    output::print(&text)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn tell(left: &Leftover) {
+fn removed(left: &Leftover) -> String {
     let folder = left.folder.as_ref().map(|folder| folder.display().to_string());
     let state = if left.alive { "ended" } else { "was gone" };
-    println!("process {} {state}; removed:", left.pid);
+    let mut text = format!("process {} {state}; removed:\n", left.pid);
     for name in left.namespaces.iter().chain(&left.interfaces).chain(&folder) {
-        println!("  {name}");
+        text += &format!("  {name}\n");
     }
+    text
 }

@@ -8,7 +8,6 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_openflow::model::PortNo;
@@ -186,8 +185,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let answer = Client::connect(&path)?.ask(&request)?;
     let text = if args.json { format!("{:#}\n", args.command.json(answer)?) } else { args.command.text(answer)? };
-    // A reader that has seen enough (`| head`) closes the pipe: no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

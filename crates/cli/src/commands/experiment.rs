@@ -1,6 +1,7 @@
 //! `weir experiment`: measures again what the literature measured; exit status 0 if the figures show what they are to show, 1 if not,
 //! 130 when stopped.
 use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
+use crate::output;
 use anyhow::Context;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -49,7 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.id == "list" {
-        print(&list(args.json)?);
+        output::print(&list(args.json)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let experiment = find(&args.id)?;
@@ -68,7 +69,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &args.plots {
         write_plots(&report, folder)?;
     }
-    print(&if args.json { json } else { report.to_string() });
+    output::print(&if args.json { json } else { report.to_string() })?;
     Ok(status(&report))
 }
 
@@ -108,11 +109,6 @@ fn status(report: &Report) -> ExitCode {
         (false, true) => ExitCode::SUCCESS,
         (false, false) => ExitCode::from(NOT_AS_EXPECTED),
     }
-}
-
-/// A reader that has gone away misses the text, nothing else.
-fn print(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
 fn list(json: bool) -> anyhow::Result<String> {

@@ -6,6 +6,7 @@ mod controller;
 mod ctl;
 mod emulate;
 mod experiment;
+mod licenses;
 mod model;
 mod ofp;
 mod predict;
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Ofp(ofp::Args),
     /// Measure this machine or a switch: packets per second, flow-mods, what changing tables costs
     Bench(bench::Args),
+    /// Print the licence of weir and those of the libraries in it
+    Licenses,
 }
 
 impl Command {
@@ -90,6 +93,7 @@ impl Command {
             Command::Experiment(args) => experiment::run(args),
             Command::Ofp(args) => ofp::run(args),
             Command::Bench(args) => bench::run(args),
+            Command::Licenses => licenses::run(),
         }
     }
 }

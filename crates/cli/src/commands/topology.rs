@@ -1,7 +1,6 @@
 //! `weir topology`: networks as graphs.
 use anyhow::{Context, anyhow};
 use serde_json::json;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_scenario::{Scenario, write_out};
@@ -76,8 +75,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Command::List(List { what }) => text::list(&what.topology()?),
     };
-    // Whoever reads it may have seen enough.
-    let _ = std::io::stdout().lock().write_all(printed.as_bytes());
+    crate::output::print(&printed)?;
     Ok(ExitCode::SUCCESS)
 }
 

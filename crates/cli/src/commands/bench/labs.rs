@@ -4,7 +4,6 @@ use crate::commands::run::Signals;
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use weir_emulator::prompt::{Command, Console, Outcome};
@@ -90,8 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let result = Result { machine, release_build: !cfg!(debug_assertions), profile: args.profile.clone(), rows };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

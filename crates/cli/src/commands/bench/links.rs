@@ -7,7 +7,6 @@ use super::machine::Machine;
 use super::stood::{Stood, Watch, Watched, after};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use weir_emulator::parts;
@@ -127,8 +126,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         starved: rate.starved,
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(args, &result) };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

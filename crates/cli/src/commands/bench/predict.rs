@@ -1,7 +1,6 @@
 //! `weir bench predict`: how long formulas take to answer a network, on one thread.
 use super::{machine::Machine, tree::tree};
 use serde::Serialize;
-use std::io::Write as _;
 use std::process::ExitCode;
 use weir_predict::{Settings, Status, predict};
 use weir_units::{Clock as _, SystemClock};
@@ -59,8 +58,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         slowest_s: seconds[seconds.len() - 1],
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { line(&result) };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,6 @@
 //! `weir bench simulate`: events a second in virtual time, on one thread.
 use super::tree::tree;
 use serde::Serialize;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use weir_fabric::{FabricConfig, InputConfig, OutputConfig, PortIndex, VirtualPort, VirtualSwitchConfig};
@@ -56,7 +55,7 @@ pub(crate) fn run_bench(args: &Args) -> anyhow::Result<ExitCode> {
         };
         speeds.iter().map(line).collect()
     };
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,6 @@ use super::machine::Machine;
 use super::stood::{Stood, Watch, Watched, after};
 use anyhow::ensure;
 use serde::Serialize;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 use weir_packet::craft::Craft;
@@ -92,8 +91,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         stood: with.watched.sum(),
     };
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { lines(&result) };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

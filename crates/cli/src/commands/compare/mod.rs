@@ -8,7 +8,7 @@ use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
 use super::sweep::{self, Sweep, plain};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_compare::page::Point;
@@ -126,8 +126,7 @@ fn json<T: Serialize + ?Sized>(what: &T) -> anyhow::Result<String> {
 
 /// Prints a result, and writes its page if that is asked for.
 fn tell(args: &Args, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     let Some(path) = &args.report else { return Ok(()) };
     std::fs::write(path, html()).with_context(|| format!("--report: write {}", path.display()))
 }

@@ -188,9 +188,9 @@ impl Session {
         let stopped = signals.all().is_cancelled();
         let result = console.finish()?;
         if args.json {
-            print(&(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"));
+            crate::output::print(&(serde_json::to_string_pretty(&result).context("cannot write the result")? + "\n"))?;
         } else if is_whole {
-            print(&report::text(&result));
+            crate::output::print(&report::text(&result))?;
         } else {
             tell_certificate(&result);
         }

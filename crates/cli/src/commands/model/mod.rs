@@ -4,7 +4,6 @@ mod show;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_model::ModelError;
@@ -119,7 +118,7 @@ fn value_of(text: &str) -> Value {
 
 /// A reader that has gone away misses the text, nothing else.
 fn print(text: &str) -> anyhow::Result<ExitCode> {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,7 +5,6 @@ mod report;
 use super::sweep::{self, Point, Sweep};
 use anyhow::Context;
 use serde::Serialize;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_predict::{Prediction, Settings, predict};
@@ -71,8 +70,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         (_, true) => report::csv(&answers),
         _ => report::text(&answers, &footer),
     };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

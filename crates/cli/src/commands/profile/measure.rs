@@ -213,7 +213,7 @@ fn print(
             "partial": ended.map(ToString::to_string),
             "file": profile.map(|_| file),
         });
-        super::print(&(serde_json::to_string_pretty(&document)? + "\n"));
+        crate::output::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
         return Ok(());
     }
     let mut said = summary.text();
@@ -225,7 +225,7 @@ fn print(
     if let Some(ended) = ended {
         said.push_str(&format!("Partial: {ended}\n"));
     }
-    super::print(&said);
+    crate::output::print(&said)?;
     Ok(())
 }
 

@@ -2,9 +2,9 @@
 mod measure;
 mod text;
 
+use crate::output;
 use anyhow::Context;
 use serde_json::json;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_profile::{Profile, SHIPPED, differences, figures};
@@ -102,19 +102,14 @@ fn find(name: &str) -> anyhow::Result<Profile> {
     Ok(Profile::find(name, Path::new(""))?)
 }
 
-/// A reader that has gone away misses the text, nothing else.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
 fn list(list: &List) -> anyhow::Result<ExitCode> {
     let profiles = SHIPPED.iter().map(|(name, _)| find(name)).collect::<anyhow::Result<Vec<_>>>()?;
     if list.json {
         let of =
             |profile: &Profile| json!({ "name": profile.name, "device": profile.device, "origin": profile.origin });
-        print(&(serde_json::to_string_pretty(&profiles.iter().map(of).collect::<Vec<_>>())? + "\n"));
+        output::print(&(serde_json::to_string_pretty(&profiles.iter().map(of).collect::<Vec<_>>())? + "\n"))?;
     } else {
-        print(&text::list(&profiles));
+        output::print(&text::list(&profiles))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -123,8 +118,10 @@ fn show(show: &Show) -> anyhow::Result<ExitCode> {
     let profile = find(&show.profile)?;
     if show.toml {
         match SHIPPED.iter().find(|(name, _)| *name == show.profile) {
-            Some((_, text)) => print(text),
-            None => print(&std::fs::read_to_string(&show.profile).with_context(|| format!("read {}", show.profile))?),
+            Some((_, text)) => output::print(text)?,
+            None => output::print(
+                &std::fs::read_to_string(&show.profile).with_context(|| format!("read {}", show.profile))?,
+            )?,
         }
     } else if show.json {
         let document = json!({
@@ -137,9 +134,9 @@ fn show(show: &Show) -> anyhow::Result<ExitCode> {
             "runs": profile.runs,
             "parameters": profile.parameters(),
         });
-        print(&(serde_json::to_string_pretty(&document)? + "\n"));
+        output::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
     } else {
-        print(&text::show(&profile));
+        output::print(&text::show(&profile))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -149,9 +146,9 @@ fn diff(diff: &Diff) -> anyhow::Result<ExitCode> {
     let found = differences(&left, &right);
     if diff.json {
         let document = json!({ "left": diff.left, "right": diff.right, "differences": found });
-        print(&(serde_json::to_string_pretty(&document)? + "\n"));
+        output::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
     } else {
-        print(&text::diff(&diff.left, &diff.right, &found));
+        output::print(&text::diff(&diff.left, &diff.right, &found))?;
     }
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(DIFFERENT) })
 }
@@ -161,9 +158,11 @@ fn validate(validate: &Validate) -> anyhow::Result<ExitCode> {
     let mut wrong = 0;
     for name in &validate.profiles {
         match find(name) {
-            Ok(profile) => {
-                print(&format!("{name}: {} parameters, {}\n", profile.parameters().len(), profile.origin.words()))
-            }
+            Ok(profile) => output::print(&format!(
+                "{name}: {} parameters, {}\n",
+                profile.parameters().len(),
+                profile.origin.words()
+            ))?,
             Err(error) => {
                 wrong += 1;
                 eprintln!("{error}");
@@ -184,6 +183,6 @@ fn plot(plot: &Plot) -> anyhow::Result<ExitCode> {
     );
     std::fs::write(&plot.output, text::page(&profile, &charts))
         .with_context(|| format!("--output: write {}", plot.output.display()))?;
-    print(&format!("{} charts in {}\n", charts.len(), plot.output.display()));
+    output::print(&format!("{} charts in {}\n", charts.len(), plot.output.display()))?;
     Ok(ExitCode::SUCCESS)
 }

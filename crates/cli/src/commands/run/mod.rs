@@ -3,7 +3,6 @@ pub(crate) mod progress;
 pub(crate) mod report;
 
 use anyhow::Context;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -56,8 +55,7 @@ pub(crate) fn run_scenario(mut scenario: Scenario, args: &LabArgs) -> anyhow::Re
     shown.clear();
     let result = result?;
     let text = if args.json { json(&result)? } else { report::text(&result) };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(match (result.partial, result.passed) {
         (true, _) => ExitCode::from(STOPPED),
         (false, true) => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ use super::sweep::{self, Point, Sweep};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,8 +151,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         (_, true) => report::csv(&answers),
         _ => report::text(&answers, count),
     };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(
         match (
             all && !answers.iter().any(|one| one.result.is_partial()),

@@ -8,7 +8,6 @@ use anyhow::Context as _;
 use laws::Visits;
 use offer::OfferArgs;
 use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -155,8 +154,7 @@ fn go(rig: Rig, args: &Recording) -> anyhow::Result<ExitCode> {
     series.map_or(Ok(()), SeriesFile::finish)?;
     let taken_off = rig_delay.map_or(Ok(()), |rig| result.take_off(&rig));
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { report::text(&result) };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     taken_off.context("--rig")?;
     Ok(if result.partial { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
@@ -166,7 +164,7 @@ fn per_visit(args: &PerVisitArgs) -> anyhow::Result<ExitCode> {
     let runs = args.runs.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let found = weir_generator::per_visit::per_visit(&runs)?;
     let text = if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { report::per_visit(&found) };
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -153,16 +153,16 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
         let is_first = place == 0;
         let Some(figures) = measure::measure(case, &args, is_first, &signals.cancel)? else { break };
         if !args.json {
-            report.print(&figures);
+            report.print(&figures)?;
         }
         let one_alone = figures.mpps;
         report.add(figures);
         for workers in 2..=cores.len() {
             let case = Case::new(name, &args.wanted())?;
             let Some(together) = workers::measure(case, &args, &cores[..workers], &signals.cancel)? else { break };
-            report.add_together(together, one_alone, args.json);
+            report.add_together(together, one_alone, args.json)?;
         }
-        report.sum_up(name, one_alone, args.json);
+        report.sum_up(name, one_alone, args.json)?;
         if signals.cancel.is_cancelled() {
             break;
         }

@@ -4,7 +4,6 @@ use super::workers::{self, Together};
 use super::{Args, CacheName, CaseName, HeadersName, LookupName, OrderName, PortsName};
 use crate::commands::bench::machine::Machine;
 use serde::Serialize;
-use std::io::Write as _;
 
 /// What a command measured, with what is needed to do it again.
 #[derive(Debug, Serialize)]
@@ -67,29 +66,31 @@ impl Report {
     }
 
     /// Adds what several workers did; prints it unless all is to be one document.
-    pub(super) fn add_together(&mut self, together: Together, one_alone: f64, as_json: bool) {
+    pub(super) fn add_together(&mut self, together: Together, one_alone: f64, as_json: bool) -> anyhow::Result<()> {
         if !as_json {
-            let _ = std::io::stdout().write_all(workers::lines(&together, one_alone).as_bytes());
+            crate::output::print(&workers::lines(&together, one_alone))?;
         }
         self.together.push(together);
+        Ok(())
     }
 
     /// Prints how a case's rate grows with workers, if there were several.
-    pub(super) fn sum_up(&self, case: CaseName, one_alone: f64, as_json: bool) {
+    pub(super) fn sum_up(&self, case: CaseName, one_alone: f64, as_json: bool) -> anyhow::Result<()> {
         let together: Vec<&Together> = self.together.iter().filter(|together| together.case == case).collect();
         if !as_json && !together.is_empty() {
-            let _ = std::io::stdout().write_all(workers::summary(one_alone, &together).as_bytes());
+            crate::output::print(&workers::summary(one_alone, &together))?;
         }
+        Ok(())
     }
 
-    /// Prints one case's line, under a heading if it is the first. A reader that has gone misses it, nothing else.
-    pub(super) fn print(&self, figures: &Figures) {
+    /// Prints one case's line, under a heading if it is the first.
+    pub(super) fn print(&self, figures: &Figures) -> anyhow::Result<()> {
         let mut text = String::new();
         if self.cases.is_empty() {
             text += "case        entries    flows     Mpps  (best, median, p10 of windows)       ns  cycles   load s  B/entry   hits\n";
         }
         text += &line(figures, self.machine.tsc_mhz);
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        crate::output::print(&text)
     }
 
     /// Says the rest: that it was stopped, or all of it as one document.
@@ -100,8 +101,7 @@ impl Report {
             (false, true) => "stopped: partial results\n".to_owned(),
             (false, false) => return Ok(()),
         };
-        let _ = std::io::stdout().write_all(text.as_bytes());
-        Ok(())
+        crate::output::print(&text)
     }
 }
 

@@ -2,6 +2,7 @@
 //! barrier reply, or to the reply to a bundle's commit.
 use super::PATIENCE;
 use super::entries::{self, Kind};
+use crate::output;
 use anyhow::{bail, ensure};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -183,9 +184,10 @@ fn load(args: &Args, link: &mut Client, bytes: &[u8], rate: u32, clock: SystemCl
     check(link, 0)?;
     let per_second = sent as f64 / took;
     if args.json {
-        println!("{}", serde_json::json!({ "sent": sent, "asked_per_second": rate, "per_second": per_second }));
+        let report = serde_json::json!({ "sent": sent, "asked_per_second": rate, "per_second": per_second });
+        output::print(&format!("{report}\n"))?;
     } else {
-        println!("{sent} flow-mods in {took:.2} s: {per_second:.0} per second, asked for {rate}");
+        output::print(&format!("{sent} flow-mods in {took:.2} s: {per_second:.0} per second, asked for {rate}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -204,17 +206,17 @@ fn print(args: &Args, took: &[Duration], deleted: &[Duration]) -> anyhow::Result
         delete_seconds: seconds(deleted),
     };
     if args.json {
-        println!("{}", serde_json::to_string(&report)?);
-        return Ok(());
+        return output::print(&(serde_json::to_string(&report)? + "\n"));
     }
+    let mut text = String::new();
     for (round, (seconds, rate)) in report.seconds.iter().zip(&report.per_second).enumerate() {
-        println!("round {}: {seconds:.4} s, {rate:.0} flow-mods per second", round + 1);
+        text += &format!("round {}: {seconds:.4} s, {rate:.0} flow-mods per second\n", round + 1);
     }
-    println!("median: {:.0} flow-mods per second", report.median_per_second);
+    text += &format!("median: {:.0} flow-mods per second\n", report.median_per_second);
     if !report.delete_seconds.is_empty() {
-        println!("deleting all of them: median {:.4} s", median(&report.delete_seconds));
+        text += &format!("deleting all of them: median {:.4} s\n", median(&report.delete_seconds));
     }
-    Ok(())
+    output::print(&text)
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -8,7 +8,6 @@ use anyhow::ensure;
 use bed::Bed;
 use others::Others;
 use serde::Serialize;
-use std::io::Write as _;
 use std::process::ExitCode;
 use weir_switch::threads::Machine as Cores;
 use weir_units::Span;
@@ -105,8 +104,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         HEAD.to_owned() + &rows.iter().map(Row::line).collect::<String>()
     };
-    // A reader that has gone away misses the report, nothing else.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    crate::output::print(&text)?;
     Ok(if signals.cancel.is_cancelled() { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
 

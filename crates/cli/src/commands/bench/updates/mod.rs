@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if args.json {
         let text = serde_json::to_string_pretty(&report)? + "\n";
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        crate::output::print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

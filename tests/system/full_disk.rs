@@ -1,0 +1,51 @@
+//! Output that cannot be written: an error and exit status 2, never half a result with success.
+use crate::bed::weir;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn example(file: &str) -> String {
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
+    path.to_string_lossy().into_owned()
+}
+
+/// Runs a command whose standard output is a device without space.
+fn on_a_full_disk(arguments: &[&str]) -> Output {
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
+    Command::new(weir()).args(arguments).stdout(full).stderr(Stdio::piped()).output().expect("weir starts")
+}
+
+#[test]
+fn a_result_that_is_lost_is_an_error() {
+    let (quickstart, network) = (example("quickstart.toml"), example("vx-priority.toml"));
+    let commands: &[&[&str]] = &[
+        &["predict", &quickstart],
+        &["predict", "--json", &quickstart],
+        &["simulate", "--duration", "100ms", &network],
+        &["simulate", "--json", "--duration", "100ms", &network],
+        &["run", "--duration", "1s", &quickstart],
+        &["compare", "--answers", "predict,simulate", "--replications", "1", "--duration", "100ms", &network],
+        &["profile", "list"],
+        &["experiment", "list"],
+        &["topology", "show", &quickstart],
+        &["ofp", "print", "0400000800000001"],
+        &["ofp", "parse-flow", "actions=drop"],
+        &["licenses"],
+    ];
+    for arguments in commands {
+        let output = on_a_full_disk(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("No space left on device"), "{arguments:?}: {said}");
+    }
+}
+
+/// Who reads only the beginning (`weir ... | head -n 1`) made no mistake, and the command neither.
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let child = Command::new(weir()).arg("licenses").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.expect("weir starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("weir ends");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
