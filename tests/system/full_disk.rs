@@ -49,3 +49,16 @@ fn a_reader_that_leaves_is_no_error() {
     let output = child.wait_with_output().expect("weir ends");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// A page that cannot be written is told before the first round, not after the last.
+#[test]
+fn a_missing_folder_is_found_before_the_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("missing/page.html");
+    let output = Command::new(weir()).args(["compare", "--report"]).arg(&page).arg(example("quickstart.toml")).output();
+    let output = output.expect("weir starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("weir: --report: write ") && said.contains("No such file or directory"), "{said}");
+    assert!(output.stdout.is_empty());
+}

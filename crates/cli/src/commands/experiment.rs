@@ -4,7 +4,6 @@ use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
 use crate::output;
 use anyhow::Context;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use weir_experiments::{EXPERIMENTS, LiveSwitch, Options, Report, find};
@@ -56,15 +55,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let experiment = find(&args.id)?;
     let signals = Signals::watch()?;
     // Before minutes of measuring, not after.
-    let record = args.record.as_ref().map(create).transpose()?;
+    if let Some(path) = &args.record {
+        output::check_file(path).with_context(|| format!("--record: create {}", path.display()))?;
+    }
     if let Some(folder) = &args.plots {
         std::fs::create_dir_all(folder).with_context(|| format!("--plots: create {}", folder.display()))?;
     }
     let options = options(&args, &signals);
     let report = experiment.run(&options, &mut |doing| eprintln!("weir: {doing}"))?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
-    if let Some((mut file, path)) = record {
-        file.write_all(json.as_bytes()).with_context(|| format!("write {}", path.display()))?;
+    if let Some(path) = &args.record {
+        output::write_file(path, &json).with_context(|| format!("--record: write {}", path.display()))?;
     }
     if let Some(folder) = &args.plots {
         write_plots(&report, folder)?;
@@ -88,16 +89,11 @@ fn options(args: &Args, signals: &Signals) -> Options {
     }
 }
 
-fn create(path: &PathBuf) -> anyhow::Result<(std::fs::File, &PathBuf)> {
-    let file = std::fs::File::create(path).with_context(|| format!("--record: create {}", path.display()))?;
-    Ok((file, path))
-}
-
 /// The report as a page, and its charts one by one.
 fn write_plots(report: &Report, folder: &Path) -> anyhow::Result<()> {
     let write = |name: String, text: String| {
         let path = folder.join(name);
-        std::fs::write(&path, text).with_context(|| format!("--plots: write {}", path.display()))
+        output::write_file(&path, &text).with_context(|| format!("--plots: write {}", path.display()))
     };
     report.plots.iter().try_for_each(|plot| write(format!("{}.svg", plot.name()), plot.svg()))?;
     write("report.html".into(), report.html())

@@ -6,6 +6,7 @@ mod text;
 use super::run::progress::Shown;
 use super::run::{NOT_AS_EXPECTED, STOPPED, Signals};
 use super::sweep::{self, Sweep, plain};
+use crate::output;
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use std::io::IsTerminal as _;
@@ -84,6 +85,10 @@ fn reference(text: &str) -> Result<Verb, String> {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let signals = Signals::watch()?;
+    // Before all rounds, not after.
+    if let Some(path) = &args.report {
+        output::check_file(path).with_context(|| format!("--report: write {}", path.display()))?;
+    }
     if args.path.is_dir() {
         ensure!(args.sweep.is_empty(), "--sweep: found a folder, expected one scenario file");
         return board::run(&args, &signals.cancel);
@@ -124,11 +129,12 @@ fn json<T: Serialize + ?Sized>(what: &T) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(what).context("cannot write the result as JSON")? + "\n")
 }
 
-/// Prints a result, and writes its page if that is asked for.
+/// Writes a result's page if that is asked for, and prints the result.
 fn tell(args: &Args, text: &str, html: impl FnOnce() -> String) -> anyhow::Result<()> {
-    crate::output::print(&text)?;
-    let Some(path) = &args.report else { return Ok(()) };
-    std::fs::write(path, html()).with_context(|| format!("--report: write {}", path.display()))
+    if let Some(path) = &args.report {
+        output::write_file(path, &html()).with_context(|| format!("--report: write {}", path.display()))?;
+    }
+    output::print(text)
 }
 
 fn status(is_partial: bool, has_passed: bool) -> ExitCode {

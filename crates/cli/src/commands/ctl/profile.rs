@@ -79,6 +79,6 @@ pub(super) fn json(found: &Profiled, commands: Option<&Path>) -> anyhow::Result<
 fn write<'a>(found: &Profiled, file: Option<&'a Path>) -> anyhow::Result<Option<(&'a Path, usize)>> {
     let (Some(file), Some(lines)) = (file, &found.commands) else { return Ok(None) };
     let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-    std::fs::write(file, text).with_context(|| format!("{}: cannot write the commands", file.display()))?;
+    crate::output::write_file(file, &text).with_context(|| format!("{}: cannot write the commands", file.display()))?;
     Ok(Some((file, lines.len().saturating_sub(1))))
 }

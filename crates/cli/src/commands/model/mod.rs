@@ -116,9 +116,9 @@ fn value_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// A reader that has gone away misses the text, nothing else.
+/// Prints a result, with which the command succeeds.
 fn print(text: &str) -> anyhow::Result<ExitCode> {
-    crate::output::print(&text)?;
+    crate::output::print(text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let footer = report::footer(&args.file.display().to_string(), clock.now().as_secs_f64());
     if let Some(path) = &args.plot {
         let page = page::page(&answers, &footer);
-        std::fs::write(path, page).with_context(|| format!("--plot: write {}", path.display()))?;
+        crate::output::write_file(path, &page).with_context(|| format!("--plot: write {}", path.display()))?;
     }
     let text = match (args.json, args.csv) {
         (true, _) => json(&answers)?,

@@ -2,6 +2,7 @@
 use super::text;
 use crate::commands::ofp::time::utc;
 use crate::commands::run::{STOPPED, Signals};
+use crate::output;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -140,7 +141,7 @@ pub(super) fn run(measure: &Measure) -> anyhow::Result<ExitCode> {
     let profile = found.profile(&about(measure));
     let file = measure.out.join("profile.toml");
     if let Ok(profile) = &profile {
-        std::fs::write(&file, profile.to_toml()).with_context(|| format!("--out: write {}", file.display()))?;
+        output::write_file(&file, &profile.to_toml()).with_context(|| format!("--out: write {}", file.display()))?;
     }
     print(measure, &found.summary(), profile.as_ref().ok(), ended.as_ref().err(), &file)?;
     match ended {
@@ -213,7 +214,7 @@ fn print(
             "partial": ended.map(ToString::to_string),
             "file": profile.map(|_| file),
         });
-        crate::output::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
+        output::print(&(serde_json::to_string_pretty(&document)? + "\n"))?;
         return Ok(());
     }
     let mut said = summary.text();
@@ -225,7 +226,7 @@ fn print(
     if let Some(ended) = ended {
         said.push_str(&format!("Partial: {ended}\n"));
     }
-    crate::output::print(&said)?;
+    output::print(&said)?;
     Ok(())
 }
 

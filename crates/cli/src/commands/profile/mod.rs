@@ -181,7 +181,7 @@ fn plot(plot: &Plot) -> anyhow::Result<ExitCode> {
         "{}: found no [[level]], expected one at least: charts show what changes of tables cost",
         plot.profile
     );
-    std::fs::write(&plot.output, text::page(&profile, &charts))
+    output::write_file(&plot.output, &text::page(&profile, &charts))
         .with_context(|| format!("--output: write {}", plot.output.display()))?;
     output::print(&format!("{} charts in {}\n", charts.len(), plot.output.display()))?;
     Ok(ExitCode::SUCCESS)
