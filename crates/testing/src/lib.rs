@@ -2,7 +2,7 @@
 //! certificates.
 //!
 //! A test that cannot run here says so on standard error, past the test runner's capture, and passes; with `WEIR_REQUIRE=1`
-//! in the environment (as in CI) it fails instead.
+//! in the environment (as in CI) it fails instead, but for tests on the reference data if `WEIR_WITHOUT=shared` is set, too.
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod authority;
 mod namespace;
@@ -18,10 +18,18 @@ use std::path::{Path, PathBuf};
 
 /// Says that a test is skipped and why, or fails it when everything is required.
 pub fn skip(reason: &str) {
-    let test = std::thread::current().name().unwrap_or("test").to_owned();
+    let test = test_name();
     assert!(std::env::var_os("WEIR_REQUIRE").is_none(), "{test} would be skipped, but WEIR_REQUIRE is set: {reason}");
+    say_skipped(reason);
+}
+
+fn say_skipped(reason: &str) {
     // Straight to standard error: the runner captures what print macros write.
-    let _ = writeln!(std::io::stderr(), "skipped {test}: {reason}");
+    let _ = writeln!(std::io::stderr(), "skipped {}: {reason}", test_name());
+}
+
+fn test_name() -> String {
+    std::thread::current().name().unwrap_or("test").to_owned()
 }
 
 /// Whether the process is root; otherwise says that the test is skipped.
@@ -41,7 +49,12 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     if full.exists() {
         return Some(full);
     }
-    skip(&format!("needs {path} of the reference data in ../shared"));
+    let reason = format!("needs {path} of the reference data in ../shared");
+    if std::env::var_os("WEIR_WITHOUT").is_some_and(|without| without == "shared") {
+        say_skipped(&reason);
+    } else {
+        skip(&reason);
+    }
     None
 }
 

@@ -5,8 +5,6 @@ use crate::edit::{dec_nw_ttl, set_field};
 use crate::{Field, PortNo, checksum::verify, parse};
 use std::path::{Path, PathBuf};
 
-const TRACES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/external/traces");
-
 /// All capture files under `directory`.
 fn captures(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -52,12 +50,9 @@ fn edit(bytes: &[u8]) {
 
 #[test]
 fn captured_frames() {
-    let files = captures(Path::new(TRACES));
-    if files.is_empty() {
-        assert!(std::env::var_os("WEIR_REQUIRE_SHARED").is_none(), "no captures in {TRACES}");
-        println!("skipped: no captures in {TRACES}");
-        return;
-    }
+    let Some(folder) = weir_testing::shared("data/external/traces") else { return };
+    let files = captures(&folder);
+    assert!(!files.is_empty(), "no captures in {}", folder.display());
     let (mut frames, mut agreed, mut fields, mut right) = (0, 0, 0, 0);
     for file in files {
         for frame in ethernet_frames(&std::fs::read(&file).unwrap()) {
