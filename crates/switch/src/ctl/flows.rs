@@ -77,10 +77,16 @@ fn request(filter: &str) -> Result<FlowRequest, SwitchError> {
 }
 
 async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<Value, SwitchError> {
-    let frame = Arc::new(super::packet::frame(packet).map_err(wrong)?);
+    let described = super::packet::described(packet).map_err(wrong)?;
+    let frame = Arc::new(described.frame);
     let traced = Arc::clone(&frame);
     let traced = engine.call_async(move |engine| {
         let number = engine.find_port(&in_port)?;
+        if let Some(other) = described.in_port.filter(|other| *other != number) {
+            return Err(wrong(format!(
+                "found in_port={other} in the packet, expected {number}, the port named before it"
+            )));
+        }
         Ok::<_, SwitchError>((number, engine.trace(number, &traced)?))
     });
     let (number, mut trace) = traced.await??;

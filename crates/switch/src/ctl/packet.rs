@@ -5,25 +5,37 @@ use weir_openflow::text;
 use weir_packet::craft::{Craft, TcpHeader};
 use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::frame::MAX_FRAME;
-use weir_packet::{Field, Frame, MacAddr};
+use weir_packet::{Field, Frame, MacAddr, PacketType, Parsed, PortNo, edit};
 
 /// Bytes of the payload, which nobody describes.
 const PAYLOAD: [u8; 18] = [0; 18];
 
+/// Number under which the check of a description parses its frame; the field itself is the caller's.
+const ANY_PORT: PortNo = PortNo(1);
+
+/// A packet to trace.
+#[derive(Debug)]
+pub(super) struct Described {
+    pub(super) frame: Frame,
+    /// The port that the description names.
+    pub(super) in_port: Option<PortNo>,
+}
+
 /// Reads a packet: hexadecimal digits (white space and colons do not count), or a description such as
 /// `tcp,dl_vlan=5,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80`. What a description leaves out is zero, but for the time to
-/// live: 64.
+/// live: 64. Each field of a description is in the frame, or is refused by name.
 ///
 /// # Errors
 /// What was found, and what was expected.
-pub(super) fn frame(text: &str) -> Result<Frame, String> {
+pub(super) fn described(text: &str) -> Result<Described, String> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != ':').collect();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) && !digits.is_empty() {
-        return hex(&digits);
+        return Ok(Described { frame: hex(&digits)?, in_port: None });
     }
     let matching = text::parse_match(text)
         .map_err(|error| format!("neither hexadecimal digits nor a packet description: {error}"))?;
-    craft(&matching)
+    let in_port = matching.get(Field::InPort).and_then(|(port, _)| u32::try_from(port).ok()).map(PortNo);
+    Ok(Described { frame: craft(&matching)?, in_port })
 }
 
 fn hex(digits: &str) -> Result<Frame, String> {
@@ -64,9 +76,46 @@ fn craft(matching: &Match) -> Result<Frame, String> {
             (values.mac(Field::ArpSha), Ipv4Addr::from_bits(values.number(Field::ArpSpa))),
             (values.mac(Field::ArpTha), Ipv4Addr::from_bits(values.number(Field::ArpTpa))),
         ),
+        eth_type::NSH => packet.nsh(0, [0; 4], PacketType::ETHERNET).payload(&[0; 60]),
         other => packet.ether_type(other).payload(&[0; 46]),
     };
-    Ok(packet.frame())
+    let mut frame = packet.frame();
+    if values.number::<u16>(Field::EthType) == eth_type::PBB {
+        let layers = parsed(&frame)?.layers;
+        edit::push_pbb(&mut frame, &layers, eth_type::PBB).map_err(|error| error.to_string())?;
+    }
+    write_fields(&mut frame, matching)?;
+    Ok(frame)
+}
+
+fn parsed(frame: &Frame) -> Result<Parsed, String> {
+    Parsed::of(frame, ANY_PORT).map_err(|error| error.to_string())
+}
+
+/// Writes each described field to the headers that are there, then checks that a switch reads all of them in the frame.
+fn write_fields(frame: &mut Frame, matching: &Match) -> Result<(), String> {
+    let known = |entry: &MatchField| match entry {
+        MatchField::Known { field, value, .. } => Some((*field, *value)).filter(|(field, _)| *field != Field::InPort),
+        MatchField::Raw(_) => None,
+    };
+    let fields: Vec<(Field, u128)> = matching.fields.iter().filter_map(known).collect();
+    // The headers are there already: writing what tells how the packet is built would take them away. Labels are crafted as those of
+    // unicast packets.
+    let is_header = |(field, value): &(Field, u128)| match field {
+        Field::EthType => *value == u128::from(eth_type::MPLS_MULTICAST),
+        field => !matches!(field, Field::IpProto | Field::VlanVid),
+    };
+    for (field, value) in fields.iter().copied().filter(is_header) {
+        let layers = parsed(frame)?.layers;
+        edit::set_field(frame, &layers, field, value);
+    }
+    let key = parsed(frame)?.key;
+    let missing = fields.iter().find(|(field, value)| key.get(*field) != *value);
+    missing.map_or(Ok(()), |(field, value)| {
+        Err(format!(
+            "{field}={value:#x} cannot be described, expected a field of the packet's headers; the frame's bytes in hexadecimal say all of it"
+        ))
+    })
 }
 
 /// The values of a description; zero for what it leaves out.
@@ -95,9 +144,11 @@ impl Values<'_> {
             }
             _ => packet,
         };
-        match self.0.get(Field::MplsLabel) {
-            Some(_) => packet.mpls(self.number(Field::MplsLabel), self.number(Field::MplsTc), 64),
-            None => packet,
+        match self.number(Field::EthType) {
+            eth_type::MPLS | eth_type::MPLS_MULTICAST => {
+                packet.mpls(self.number(Field::MplsLabel), self.number(Field::MplsTc), 64)
+            }
+            _ => packet,
         }
     }
 
@@ -108,25 +159,136 @@ impl Values<'_> {
             ip_proto::TCP => packet.tcp(TcpHeader {
                 source: self.number(Field::TcpSrc),
                 destination: self.number(Field::TcpDst),
+                flags: self.number(Field::TcpFlags),
                 ..TcpHeader::default()
             }),
             ip_proto::UDP => packet.udp(self.number(Field::UdpSrc), self.number(Field::UdpDst)),
             ip_proto::SCTP => packet.sctp(self.number(Field::SctpSrc), self.number(Field::SctpDst)),
             ip_proto::ICMP => packet.icmp(self.number(Field::Icmpv4Type), self.number(Field::Icmpv4Code), [0; 4]),
+            ip_proto::ICMPV6 if matches!(self.get(Field::Icmpv6Type), SOLICITATION | ADVERTISEMENT) => {
+                return self.neighbour_discovery(packet);
+            }
             ip_proto::ICMPV6 => packet.icmp(self.number(Field::Icmpv6Type), self.number(Field::Icmpv6Code), [0; 4]),
             other => packet.ip_proto(other),
         };
         packet.payload(&PAYLOAD)
     }
+
+    /// A neighbour solicitation or advertisement (RFC 4861, 4.3 and 4.4) with the option that may carry a link-layer address.
+    fn neighbour_discovery(&self, packet: Craft) -> Craft {
+        let kind = self.number(Field::Icmpv6Type);
+        let option = if self.get(Field::Icmpv6Type) == SOLICITATION { [1, 1] } else { [2, 1] };
+        // The target and the address are written like other fields.
+        let body = [&[0; 16][..], &option, &[0; 6]].concat();
+        packet.icmp(kind, self.number(Field::Icmpv6Code), [0; 4]).payload(&body)
+    }
 }
+
+/// Types of ICMPv6 messages of neighbour discovery (RFC 4861).
+const SOLICITATION: u128 = 135;
+const ADVERTISEMENT: u128 = 136;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_packet::{PortNo, parse};
+    use weir_packet::parse;
+
+    fn frame(text: &str) -> Result<Frame, String> {
+        described(text).map(|described| described.frame)
+    }
 
     fn field(text: &str, field: Field) -> u128 {
         parse(frame(text).unwrap().bytes(), PortNo(1)).unwrap().key.get(field)
+    }
+
+    /// For each field: a packet that has it, with a value that no default has.
+    const FIELDS: [&str; 48] = [
+        "dl_src=02:00:00:00:00:01",
+        "dl_dst=02:00:00:00:00:02",
+        "dl_type=0x88cc",
+        "dl_vlan=5",
+        "dl_vlan=5,dl_vlan_pcp=3",
+        "mpls,mpls_label=77",
+        "mpls,mpls_tc=5",
+        "mpls,mpls_bos=1",
+        "mpls,mpls_bos=0",
+        "mplsm,mpls_label=9",
+        "dl_type=0x88e7,pbb_isid=0x123456",
+        "dl_type=0x88e7,pbb_uca=1",
+        "dl_type=0x894f,nsh_spi=7",
+        "dl_type=0x894f,nsh_si=200",
+        "dl_type=0x894f,nsh_c1=1",
+        "dl_type=0x894f,nsh_c4=4",
+        "arp,arp_op=2",
+        "arp,arp_spa=10.0.0.1",
+        "arp,arp_tpa=10.0.0.2",
+        "arp,arp_sha=02:00:00:00:00:03",
+        "arp,arp_tha=02:00:00:00:00:04",
+        "ip,nw_proto=89",
+        "ip,nw_src=10.0.0.1",
+        "ip,nw_dst=10.0.0.2",
+        "ip,ip_dscp=46",
+        "ip,nw_ecn=3",
+        "tcp,tp_src=1",
+        "tcp,tp_dst=2",
+        "tcp,tcp_flags=0x12",
+        "udp,tp_src=1",
+        "udp,tp_dst=2",
+        "sctp,tp_src=1",
+        "sctp,tp_dst=2",
+        "icmp,icmp_type=8",
+        "icmp,icmp_code=4",
+        "ipv6,ipv6_src=fd00::1",
+        "ipv6,ipv6_dst=fd00::2",
+        "ipv6,ipv6_label=0x12345",
+        "ipv6,nw_proto=89",
+        "tcp6,tp_dst=2",
+        "tcp6,tcp_flags=0x2",
+        "udp6,tp_src=1",
+        "sctp6,tp_src=1",
+        "icmp6,icmpv6_type=128",
+        "icmp6,icmp_type=135,nd_target=fd00::1",
+        "icmp6,icmp_type=135,nd_sll=02:00:00:00:00:05",
+        "icmp6,icmp_type=136,nd_target=fd00::1",
+        "icmp6,icmp_type=136,nd_tll=02:00:00:00:00:06",
+    ];
+
+    #[test]
+    fn every_header_field_is_in_the_frame() {
+        for text in FIELDS {
+            let matching = text::parse_match(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let frame = frame(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let key = Parsed::of(&frame, PortNo(1)).unwrap().key;
+            for entry in &matching.fields {
+                let MatchField::Known { field, value, .. } = entry else { unreachable!("all fields are known") };
+                assert_eq!(key.get(*field), *value, "{field} of {text}");
+            }
+            weir_packet::checksum::verify(frame.bytes()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        }
+    }
+
+    #[test]
+    fn what_no_frame_holds_is_refused_by_name() {
+        for (text, name) in [
+            ("metadata=5", "metadata"),
+            ("tunnel_id=7", "tunnel_id"),
+            ("tun_src=10.0.0.1", "tun_src"),
+            ("reg0=1", "reg0"),
+            ("xxreg1=1", "xxreg1"),
+            ("ip,nw_frag=later", "ip_frag"),
+            ("ipv6,ipv6_exthdr=1", "ipv6_exthdr"),
+            ("tcp,tcp_flags=0x100", "tcp_flags"),
+            ("in_port=1,in_phy_port=2", "in_phy_port"),
+        ] {
+            let error = frame(text).unwrap_err();
+            assert!(error.contains(name), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_port_is_told() {
+        assert_eq!(described("in_port=3,tcp").unwrap().in_port, Some(PortNo(3)));
+        assert_eq!(described("tcp").unwrap().in_port, None);
     }
 
     #[test]

@@ -76,6 +76,25 @@ fn wide_values_and_flags_are_listed() {
     assert!(groups.contains("set_field:fd00::2->ipv6_src"), "{groups}");
 }
 
+/// What the description of a packet says is what its trace is about: an entry that matches the description is found by it.
+#[test]
+fn a_described_packet_meets_its_entry() {
+    let bed = bed();
+    let mut client = Client::connect(&bed.path).unwrap();
+    let described = "icmp6,icmp_type=135,nd_target=fd00::1";
+    let flow = format!("priority=9,in_port=1,{described},actions=output:2");
+    ask(&mut client, &Request::FlowMod { command: FlowVerb::Add, flow }).unwrap();
+    let mut trace = |packet: &str| ask(&mut client, &Request::Trace { in_port: "1".into(), packet: packet.into() });
+    for packet in [described.to_owned(), format!("in_port=1,{described}")] {
+        let traced: Traced = serde_json::from_value(trace(&packet).unwrap()).unwrap();
+        assert!(traced.text.contains("priority=9") && traced.text.contains("port 2"), "{}", traced.text);
+    }
+    let error = trace("in_port=3,tcp").unwrap_err();
+    assert!(error.contains("found in_port=3 in the packet, expected 1"), "{error}");
+    let error = trace("metadata=5").unwrap_err();
+    assert!(error.contains("metadata=0x5 cannot be described"), "{error}");
+}
+
 /// Who asks where the time goes and leaves, leaves nothing on: the next one's figures begin at zero.
 #[test]
 fn measuring_ends_with_who_asked() {
