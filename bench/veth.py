@@ -28,6 +28,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import shutil
 import signal
 import statistics
@@ -362,16 +363,21 @@ def show(switches, results, ratios):
 
 
 def write_record(options, results, ratios, load):
-    commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
     medians = {metric: {switch: None if None in samples else statistics.median(samples) for switch, samples in found.items()}
                for metric, found in results.items()}
-    record = {"command": "bench/veth.py " + " ".join(sys.argv[1:]), "commit": commit, "machine": machine(), "load_before": load,
-              "rounds": options.rounds, "units": {metric: METRICS[metric][0] for metric in results}, "medians": medians,
-              "ratios": ratios, "samples": results}
+    save_record(options.record, {"load_before": load, "rounds": options.rounds, "units": {metric: METRICS[metric][0] for metric in results},
+                                 "medians": medians, "ratios": ratios, "samples": results})
+
+
+def save_record(name, results):
+    """Writes results to bench/records, with the command, the commit and the machine."""
+    commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
+    command = shlex.join([str(pathlib.Path(sys.argv[0]).resolve().relative_to(ROOT)), *sys.argv[1:]])
+    record = {"command": command, "commit": commit, "machine": machine(), **results}
     cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
     folder = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}"
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{options.record}.json"
+    file = folder / f"{name}.json"
     file.write_text(json.dumps(record, indent=1) + "\n")
     print(f"record: {file.relative_to(ROOT)}")
 
