@@ -56,16 +56,21 @@ fn nearest(found: &str, known: impl IntoIterator<Item = &'static str>) -> Option
     if found.len() > MAX_FOUND {
         return None;
     }
-    let near = known.into_iter().map(|name| (changes(found.as_bytes(), name.as_bytes()), name));
     let limit = (found.len() / 3).max(1);
-    near.filter(|(changes, _)| *changes <= limit).min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
+    let near = known.into_iter().filter_map(|name| Some((changes(found.as_bytes(), name.as_bytes(), limit)?, name)));
+    near.min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment distance).
-fn changes(a: &[u8], b: &[u8]) -> usize {
-    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+/// Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment distance), if they are at
+/// most `limit`.
+fn changes(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (vec![limit + 1; b.len() + 1], (0..=b.len()).collect());
     for i in 1..=a.len() {
-        let mut row = vec![i];
+        let mut row = Vec::with_capacity(b.len() + 1);
+        row.push(i);
         for j in 1..=b.len() {
             let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
             let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
@@ -74,9 +79,13 @@ fn changes(a: &[u8], b: &[u8]) -> usize {
             }
             row.push(best);
         }
+        // Each number comes from one of the two rows above it: once both exceed the limit, all that follow do.
+        if row.iter().chain(&last).all(|changes| *changes > limit) {
+            return None;
+        }
         before = std::mem::replace(&mut last, row);
     }
-    last[b.len()]
+    Some(last[b.len()]).filter(|changes| *changes <= limit)
 }
 
 #[cfg(test)]

@@ -43,8 +43,15 @@ impl Reader {
     /// The file cannot be opened, is no capture, or (kind [`io::ErrorKind::InvalidData`]) its first interface is not
     /// Ethernet.
     pub fn open(path: &Path) -> io::Result<Reader> {
-        let file = File::open(path)?;
-        let blocks = pcap_parser::create_reader(BUFFER, file).map_err(|error| not_a_capture(&error))?;
+        Reader::new(File::open(path)?)
+    }
+
+    /// Reads a capture from its first byte on.
+    ///
+    /// # Errors
+    /// The bytes cannot be read, are no capture, or (kind [`io::ErrorKind::InvalidData`]) the first interface is not Ethernet.
+    pub fn new(bytes: impl io::Read + Send + 'static) -> io::Result<Reader> {
+        let blocks = pcap_parser::create_reader(BUFFER, bytes).map_err(|error| not_a_capture(&error))?;
         let mut reader = Reader { blocks, interfaces: Vec::new(), skipped: 0, ended: false };
         reader.expect_ethernet()?;
         Ok(reader)

@@ -1,0 +1,30 @@
+//! Limits and readers that the fuzz targets share.
+use cap::Cap;
+use std::alloc::System;
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Memory that a parser may hold beside what its input warrants.
+const BASE_BYTES: usize = 4 << 20;
+/// Memory that a parser may hold for each byte of its input.
+const BYTES_PER_BYTE: usize = 4096;
+
+/// Runs a parser on `input`. A parser that allocates more than its input warrants ends the process, which libFuzzer reports.
+pub fn bounded<T>(input: &[u8], parser: impl FnOnce() -> T) -> T {
+    bounded_by(BASE_BYTES + BYTES_PER_BYTE * input.len(), parser)
+}
+
+/// Runs `what`, which may hold at most `bytes` more memory than the process holds now.
+pub fn bounded_by<T>(bytes: usize, what: impl FnOnce() -> T) -> T {
+    MEMORY.set_limit(MEMORY.allocated().saturating_add(bytes)).expect("the limit lies above what is allocated");
+    let result = what();
+    MEMORY.set_limit(usize::MAX).expect("no limit");
+    result
+}
+
+/// Splits an input into the byte that chooses what is done, and the text that follows it. None if that is no text.
+pub fn choice_and_text(input: &[u8]) -> Option<(u8, &str)> {
+    let (choice, text) = input.split_first()?;
+    Some((*choice, std::str::from_utf8(text).ok()?))
+}
