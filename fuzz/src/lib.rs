@@ -1,6 +1,8 @@
 //! Limits and readers that the fuzz targets share.
 use cap::Cap;
 use std::alloc::System;
+use std::panic;
+use std::sync::Once;
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
@@ -17,6 +19,15 @@ pub fn bounded<T>(input: &[u8], parser: impl FnOnce() -> T) -> T {
 
 /// Runs `what`, which may hold at most `bytes` more memory than the process holds now.
 pub fn bounded_by<T>(bytes: usize, what: impl FnOnce() -> T) -> T {
+    static HOOK: Once = Once::new();
+    // A panic's report takes megabytes; without memory for it the process hangs instead of ending.
+    HOOK.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let _ = MEMORY.set_limit(usize::MAX);
+            report(info);
+        }));
+    });
     MEMORY.set_limit(MEMORY.allocated().saturating_add(bytes)).expect("the limit lies above what is allocated");
     let result = what();
     MEMORY.set_limit(usize::MAX).expect("no limit");

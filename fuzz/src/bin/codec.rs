@@ -19,10 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
                 continue;
             }
             match decode(&encoded) {
-                Ok(again) => assert!(
-                    version as u8 != bytes[0] || again == understood,
-                    "{understood:?}\n{again:?}"
-                ),
+                Ok(again) => assert!(version as u8 != bytes[0] || again == understood, "{understood:?}\n{again:?}"),
                 // A property that one version does not know may be broken in one that does.
                 Err(error) => assert!(version as u8 != bytes[0], "{understood:?}\n{error:?}"),
             }

@@ -166,10 +166,12 @@ fn controller<'a>(choice: u8, operations: impl Iterator<Item = (u8, &'a [u8])>) 
         config.links = vec![[(1, PortNo(4)), (2, PortNo(4))], [(1, PortNo(3)), (2, PortNo(3))]];
     }
     let mut app = Learning::new(config);
-    let ports = |n| (1..=n).map(|port| PortDesc::new(PortNo(port), MacAddr([2, 1, 0, 0, 0, 9]), format!("p{port}"))).collect();
+    let ports =
+        |n| (1..=n).map(|port| PortDesc::new(PortNo(port), MacAddr([2, 1, 0, 0, 0, 9]), format!("p{port}"))).collect();
     let (mut now, mut out) = (Instant::from_nanos(1), Outbox::new());
     for dpid in 1..=2 {
-        let features = FeaturesReply { datapath_id: dpid, n_buffers: 4, n_tables: 4, ports: ports(4), ..FeaturesReply::default() };
+        let features =
+            FeaturesReply { datapath_id: dpid, n_buffers: 4, n_tables: 4, ports: ports(4), ..FeaturesReply::default() };
         app.switch_up(now, ConnectionId(dpid), version, &features, &mut out);
         sendable(&mut out, version);
     }

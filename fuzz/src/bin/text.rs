@@ -9,13 +9,8 @@ use weir_openflow::model::group::{GroupDesc, GroupMod};
 use weir_openflow::model::{FlowCommand, meter};
 use weir_openflow::{Version, text};
 
-const FLOW_COMMANDS: [FlowCommand; 5] = [
-    FlowCommand::Add,
-    FlowCommand::Modify,
-    FlowCommand::ModifyStrict,
-    FlowCommand::Delete,
-    FlowCommand::DeleteStrict,
-];
+const FLOW_COMMANDS: [FlowCommand; 5] =
+    [FlowCommand::Add, FlowCommand::Modify, FlowCommand::ModifyStrict, FlowCommand::Delete, FlowCommand::DeleteStrict];
 const GROUP_COMMANDS: [u16; 5] =
     [GroupMod::ADD, GroupMod::MODIFY, GroupMod::DELETE, GroupMod::INSERT_BUCKET, GroupMod::REMOVE_BUCKET];
 const METER_COMMANDS: [u16; 3] = [meter::command::ADD, meter::command::MODIFY, meter::command::DELETE];
