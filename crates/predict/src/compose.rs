@@ -173,6 +173,9 @@ fn solve(
 /// Why a connection gets less than there is.
 fn waits(transfer: &Transfer, duration: Duration) -> Option<String> {
     let Transfer { timeouts, lost, .. } = transfer;
+    if transfer.payload_bytes == 0.0 {
+        return Some("it ends before its first bytes can arrive".to_owned());
+    }
     (*timeouts > 0).then(|| {
         format!(
             "loses {lost:.0} frames to a full buffer in its {:.1} s, and waits {timeouts} {} for its timer, {:.1} s at least",

@@ -434,3 +434,14 @@ fn jitter_is_part_of_the_delay_and_losses_multiply() {
     let ordered = over_a_link("delay = '10ms'\njitter = '2ms'").warnings;
     assert!(ordered.iter().any(|warning| warning.kind == "JITTER_ORDER"), "{ordered:?}");
 }
+
+/// A transfer that ends before its first segment can arrive gets nothing, and the file's other traffic is answered.
+#[test]
+fn a_transfer_shorter_than_its_start_is_answered() {
+    let wan = include_str!("../../../examples/wan.toml");
+    let found = predicted(&wan.replace("duration = \"2s\"", "duration = \"20ms\""));
+    let tcp = found.flows.iter().find(|flow| flow.kind == "tcp").unwrap();
+    assert_eq!(tcp.goodput_bps, Some(0.0));
+    assert!(tcp.notes.iter().any(|note| note.contains("before its first bytes")), "{:?}", tcp.notes);
+    assert!(found.flows.iter().filter(|flow| flow.kind == "ping").all(|flow| flow.delay.is_some()));
+}

@@ -156,6 +156,11 @@ fn what_cannot_be_is_refused_with_its_line() {
         ),
         ("lag = \"2ms\"", "lag = { law = \"gamma\", mean = \"2ms\" }", "p.toml:10: barrier: lag: found no `scv`"),
         (
+            "lag = \"2ms\"",
+            "lag = { law = \"gamma\", mean = \"2ms\", scv = 1e308 }",
+            "p.toml:10: barrier: lag: scv: found 1000",
+        ),
+        (
             "{ value = 100,",
             "{ value = 100, unit = \"entries\",",
             "p.toml:13: level1.size: found `unit`, expected value, interval",

@@ -296,13 +296,18 @@ impl<'a> Course<'a> {
     fn transfer(self) -> Transfer {
         let seconds: f64 = self.parts.iter().map(|(seconds, _)| seconds).sum();
         let filled = self.parts.iter().filter(|(seconds, _)| *seconds > 0.0);
+        let mut queue: Vec<_> = filled.map(|(own, waited)| (own / seconds, waited / own)).collect();
+        if queue.is_empty() {
+            // A transfer that ends before its first segment leaves the line empty all the time.
+            queue.push((1.0, 0.0));
+        }
         let arriving = self.arrived - self.of.round_trip_s;
         Transfer {
             payload_bytes: self.delivered,
             payload_rate: if arriving > 0.0 { self.delivered / arriving } else { 0.0 },
             timeouts: self.timeouts,
             lost: self.lost / self.of.frame_bytes,
-            queue: filled.map(|(own, waited)| (own / seconds, waited / own)).collect(),
+            queue,
         }
     }
 }
@@ -376,6 +381,14 @@ mod tests {
         let (cut, whole) = (short.solve().unwrap(), Bulk { patience_s: 1.0, ..short }.solve().unwrap());
         assert!(whole.payload_bytes > cut.payload_bytes + 60_000.0, "{cut:?}, {whole:?}");
         assert!(whole.payload_bytes < cut.payload_bytes + 98_304.0, "{cut:?}, {whole:?}");
+    }
+
+    #[test]
+    fn a_transfer_shorter_than_its_start_fills_no_queue() {
+        for duration_s in [0.0, 0.001, 0.02] {
+            let transfer = Bulk { duration_s, ..bulk() }.solve().unwrap();
+            assert_eq!((transfer.payload_bytes, &transfer.queue[..]), (0.0, &[(1.0, 0.0)][..]), "{duration_s} s");
+        }
     }
 
     #[test]

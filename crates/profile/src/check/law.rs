@@ -16,6 +16,8 @@ const LAWS: [(&str, &[&str]); 6] = [
 ];
 /// Longest time, in seconds.
 pub const MAX_SERVICE_S: f64 = 3600.0;
+/// Largest squared coefficient of variation: beyond it a law is so uneven that no formula converges.
+pub(crate) const MAX_SCV: f64 = 1e6;
 /// Longest time for a byte, in seconds.
 const MAX_PER_BYTE_S: f64 = 1.0;
 
@@ -43,7 +45,7 @@ fn of_table(table: &Table) -> Result<Option<Law>, String> {
     match name {
         "constant" => constant(time(table, "mean")?),
         "exponential" => law(Law::exponential(time(table, "mean")?)),
-        "gamma" => law(Law::gamma(time(table, "mean")?, number(table, "scv")?)),
+        "gamma" => law(Law::gamma(time(table, "mean")?, scv(table)?)),
         "uniform" => uniform(time(table, "from")?, time(table, "to")?),
         "lattice" => lattice(table),
         _ => hyperexponential(table),
@@ -77,7 +79,13 @@ fn hyperexponential(table: &Table) -> Result<Option<Law>, String> {
         };
         return law(Law::hyperexponential(number(table, "share")?, first, second));
     }
-    law(Law::balanced(time(table, "mean")?, number(table, "scv")?))
+    law(Law::balanced(time(table, "mean")?, scv(table)?))
+}
+
+/// How uneven a law is; the laws themselves have least values.
+fn scv(table: &Table) -> Result<f64, String> {
+    let scv = number(table, "scv")?;
+    if scv <= MAX_SCV { Ok(scv) } else { Err(format!("scv: found {scv}, expected at most {MAX_SCV}")) }
 }
 
 fn lattice(table: &Table) -> Result<Option<Law>, String> {

@@ -1,6 +1,6 @@
 //! How long a switch takes.
 use super::Reader;
-use super::law::MAX_SERVICE_S;
+use super::law::{MAX_SCV, MAX_SERVICE_S};
 use super::reader::{Checked, MAX_BUFFER, buffer_problem};
 use crate::written::{self, Agents, Order};
 use crate::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
@@ -104,8 +104,8 @@ fn control(reader: &Reader, timing: &written::Timing) -> Checked<ControlPath> {
         return Err(reader.error(&measured.delay, &problem));
     }
     let scv = measured.scv.as_ref().map_or(1.0, |scv| *scv.as_ref());
-    if let Some(wrong) = measured.scv.as_ref().filter(|_| !(0.0..=1e6).contains(&scv)) {
-        return Err(reader.error(wrong, &format!("control: scv: found {scv}, expected 0 or more, such as 0.5")));
+    if let Some(wrong) = measured.scv.as_ref().filter(|_| !(0.0..=MAX_SCV).contains(&scv)) {
+        return Err(reader.error(wrong, &format!("control: scv: found {scv}, expected 0 to {MAX_SCV}, such as 0.5")));
     }
     let buffer = reader.buffer("control: buffer", measured.buffer.as_ref())?;
     Ok(ControlPath::Measured { delay_s: delay_s.max(1.0 / capacity), capacity, scv, buffer })
