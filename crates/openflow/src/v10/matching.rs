@@ -50,25 +50,13 @@ struct Layout {
 }
 
 pub(crate) fn decode(reader: &mut Reader<'_>) -> Decoded<Match> {
-    let at = reader.at();
     let layout = Layout::read(reader)?;
     let mut fields = Match::any();
     layout.add_ethernet(&mut fields);
     layout.add_vlan(&mut fields);
     layout.add_network(&mut fields);
     layout.add_transport(&mut fields);
-    match too_large(&fields) {
-        None => Ok(fields),
-        Some(reason) => Err(reader.error_at(at, BadMatch::BadValue, reason)),
-    }
-}
-
-/// An ICMP type or code lies in 16 bits and has 8.
-fn too_large(fields: &Match) -> Option<String> {
-    [Field::Icmpv4Type, Field::Icmpv4Code, Field::Icmpv6Type, Field::Icmpv6Code].into_iter().find_map(|field| {
-        let (value, _) = fields.get(field).filter(|(value, _)| *value > field.all_ones())?;
-        Some(format!("found {field} {value}, expected at most 255"))
-    })
+    Ok(fields)
 }
 
 /// Which fields the transport fields are.
@@ -194,7 +182,9 @@ impl Layout {
         let Some((source, destination)) = transport(self.dl_type, self.nw_proto) else { return };
         for (wildcard, field, value) in [(TP_SRC, source, self.tp_src), (TP_DST, destination, self.tp_dst)] {
             if self.matches(wildcard) {
-                fields.fields.push(MatchField::Known { field, value: value.into(), mask: None });
+                // Of an ICMP type or code, which lies in 16 bits, only the low 8 count (5.2.3).
+                let value = u128::from(value) & field.all_ones();
+                fields.fields.push(MatchField::Known { field, value, mask: None });
             }
         }
     }
@@ -311,4 +301,30 @@ pub(crate) fn encode(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
     }
     layout.write(writer);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{Body, FlowMod, Match};
+    use crate::{Message, Version, decode, encode};
+    use weir_packet::Field;
+    use weir_packet::field::{eth_type, ip_proto};
+
+    /// 5.2.3: "only lower 8 bits used for ICMP type" and code.
+    #[test]
+    fn of_an_icmp_type_the_low_bits_count() {
+        let icmp = Match::any()
+            .with(Field::EthType, u32::from(eth_type::IPV4))
+            .with(Field::IpProto, u32::from(ip_proto::ICMP))
+            .with(Field::Icmpv4Type, 8_u32)
+            .with(Field::Icmpv4Code, 3_u32);
+        let body = Body::FlowMod(FlowMod::add(5, icmp.clone(), vec![]));
+        let mut bytes = Vec::new();
+        encode(&Message { xid: 1, body }, Version::V10, &mut bytes).unwrap();
+        // tp_src and tp_dst end the match of 40 bytes behind the header.
+        assert_eq!(bytes[44..48], [0, 8, 0, 3]);
+        (bytes[44], bytes[46]) = (1, 0xff);
+        let Body::FlowMod(read) = decode(&bytes).unwrap().body else { panic!("another message") };
+        assert_eq!(read.matching, icmp);
+    }
 }
