@@ -8,7 +8,7 @@ pub mod af_xdp;
 mod ethtool;
 pub mod event;
 pub mod fault;
-mod interface;
+pub mod interface;
 pub mod kernel;
 pub mod link;
 pub mod memory;
