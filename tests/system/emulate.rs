@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
-use weir_testing::wait_until;
+use weir_testing::{Namespace, wait_until};
 
 /// How long anything may take on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -290,6 +290,24 @@ fn a_killed_lab_is_found_and_removed() {
     assert_eq!(left_by(pid), Vec::<String>::new());
     let nothing = weir_testing::run(Command::new(weir()).args(["cleanup", &pid.to_string()]));
     assert_eq!(nothing, "nothing was left behind\n");
+}
+
+/// `nsenter` leaves /sys as it is: that of the namespace outside.
+#[test]
+fn interfaces_of_a_namespace_are_found_whatever_sys_shows() {
+    if !weir_testing::root() || !weir_testing::programs(&["ip", "nsenter", "true"]) {
+        return;
+    }
+    let namespace = Namespace::new();
+    let mut ended = Command::new("true").spawn().expect("true starts");
+    let pid = ended.id().to_string();
+    ended.wait().expect("it ends");
+    namespace.ip(&format!("link add weir{pid}p0 type veth peer name weir{pid}p1"));
+    let inside = format!("--net=/run/netns/{}", namespace.name());
+    let cleaned = weir_testing::run(Command::new("nsenter").args([&inside, weir(), "cleanup", &pid]));
+    assert!(cleaned.contains(&format!("weir{pid}p0")), "{cleaned}");
+    let left = weir_testing::run(namespace.command("ip").args(["-o", "link"]));
+    assert!(!left.contains("weir"), "{left}");
 }
 
 #[test]

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use weir_port::interface;
 
 /// Where `ip netns` has its namespaces.
 const NAMESPACES: &str = "/run/netns";
 /// Where the numbers of groups begin in which interfaces are deleted, one for each process: far from those that people give.
 const GROUPS: u32 = 0x7000_0000;
-/// Where the kernel lists interfaces.
-const DEVICES: &str = "/sys/class/net";
 
 /// The namespaces of all labs, with the process that made each.
 pub(crate) fn namespaces() -> impl Iterator<Item = (u32, String)> {
@@ -20,7 +19,7 @@ pub(crate) fn namespaces() -> impl Iterator<Item = (u32, String)> {
 
 /// The interfaces of all labs here, with the process that made each.
 pub(crate) fn devices() -> impl Iterator<Item = (u32, String)> {
-    entries(DEVICES).into_iter().filter_map(|name| Some((device_owner(&name)?, name)))
+    interface::names().into_iter().filter_map(|name| Some((device_owner(&name)?, name)))
 }
 
 /// The process that made `weir-PID-HOST`.
@@ -43,7 +42,9 @@ fn entries(folder: &str) -> Vec<String> {
 /// Deletes interfaces that are there, all at once: one by one the kernel waits each time until nobody looks at the old list any more. What could
 /// not be deleted.
 pub(crate) fn delete_devices(names: &[String]) -> Vec<String> {
-    let there: Vec<&String> = names.iter().filter(|name| Path::new(DEVICES).join(name).exists()).collect();
+    // The kernel is asked: /sys may be that of another network namespace.
+    let present = interface::names();
+    let there: Vec<&String> = names.iter().filter(|name| present.contains(name)).collect();
     if there.len() > 1 {
         let group = GROUPS + std::process::id();
         let lines: String = there.iter().map(|name| format!("link set dev {name} group {group}\n")).collect();
@@ -51,7 +52,8 @@ pub(crate) fn delete_devices(names: &[String]) -> Vec<String> {
         let _ = ip(&["-force", "-batch", "-"], &lines)
             .and_then(|()| ip(&["link", "delete", "group", &group.to_string()], ""));
     }
-    let left = there.into_iter().filter(|name| Path::new(DEVICES).join(name).exists());
+    let present = interface::names();
+    let left = there.into_iter().filter(|name| present.contains(name));
     left.filter_map(|name| ip(&["link", "delete", name], "").err().map(|error| format!("interface {name}: {error}")))
         .collect()
 }
