@@ -3,6 +3,7 @@ use crate::explain::certificate;
 use crate::verify::{self, Chain};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -67,6 +68,9 @@ impl Files {
     pub(crate) fn load(&self) -> Result<Loaded, FileError> {
         let provider = Arc::new(ring::default_provider());
         let key = read_key(&self.private_key)?;
+        if let Some(problem) = exposed(&self.private_key) {
+            tracing::warn!("{problem}");
+        }
         let chain = read_certificates("certificate", &self.certificate)?;
         let roots = Arc::new(self.read_roots()?);
         verify::check_dates(&chain, &provider).map_err(|problem| self.unusable(&problem))?;
@@ -177,6 +181,14 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, FileError> {
     })
 }
 
+/// What is wrong with a private key's file that everybody may read. None if it is for its owner and group, or gone.
+fn exposed(path: &Path) -> Option<String> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o7777;
+    let shown = shown(path);
+    let advice = format!("everybody on this machine can read the private key (chmod 600 {shown})");
+    (mode & 0o004 != 0).then(|| format!("{shown}: found mode {mode:04o}: {advice}"))
+}
+
 fn read_certificates(what: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
     let text = read(what, path)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
@@ -211,4 +223,24 @@ fn read(what: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
         return Err(FileError::Content { what, path: shown(path), found, expected: "a PEM file" });
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_everybody_can_read_is_told() {
+        let file = std::env::temp_dir().join(format!("weir-key-{}.pem", std::process::id()));
+        std::fs::write(&file, "").unwrap();
+        let mut found = |mode: u32| {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            exposed(&file)
+        };
+        assert_eq!([found(0o600), found(0o640)], [None, None]);
+        let told = found(0o644).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert!(told.contains("found mode 0644") && told.contains(&format!("chmod 600 {}", file.display())), "{told}");
+        assert_eq!(exposed(&file), None);
+    }
 }
