@@ -14,6 +14,14 @@ pub enum ProfileError {
         /// Why it cannot be read as a file.
         problem: String,
     },
+    /// The file is there and cannot be read.
+    #[error("{file}: cannot read the profile: {problem}")]
+    Unreadable {
+        /// Its name.
+        file: String,
+        /// Why it cannot be read.
+        problem: String,
+    },
     /// The file is no profile.
     #[error("{file}:{line}: {problem}")]
     Wrong {

@@ -105,11 +105,12 @@ impl Profile {
             known: SHIPPED.map(|(name, _)| name).join(", "),
             problem,
         };
+        let unreadable = |problem: String| ProfileError::Unreadable { file: file.clone(), problem };
         let length = std::fs::metadata(path).map_err(|error| unknown(error.to_string()))?.len();
         if length > MAX_FILE {
-            return Err(unknown(format!("{length} bytes, expected at most {MAX_FILE}")));
+            return Err(unreadable(format!("found {length} bytes, expected at most {MAX_FILE}")));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| unknown(error.to_string()))?;
+        let text = weir_units::read_text(path).map_err(|error| unreadable(error.to_string()))?;
         let mut profile = Profile::parse(&text, &file)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         profile.runs = profile.runs.map(|runs| directory.join(runs));

@@ -277,3 +277,12 @@ fn differences_say_how_far_and_whether_intervals_overlap() {
     assert!(found[1].relative.is_some_and(|share| (share - 0.5).abs() < 1e-9) && found[1].overlap == Some(false));
     assert_eq!((found[2].overlap, found[2].relative.map(f64::round)), (None, Some(1.0)));
 }
+
+#[test]
+fn a_file_that_is_no_text_is_told_with_its_line() {
+    let file = std::env::temp_dir().join(format!("weir-profile-{}.toml", std::process::id()));
+    std::fs::write(&file, b"# caf\xe9\n").unwrap();
+    let error = Profile::read(&file).unwrap_err().to_string();
+    std::fs::remove_file(&file).unwrap();
+    assert!(error.contains("cannot read the profile: line 1: found byte 0xe9"), "{error}");
+}

@@ -335,7 +335,7 @@ impl Scenario {
     /// The file cannot be read, is not TOML, or does not describe a network: with its line.
     pub fn read(path: &Path) -> Result<Scenario, ScenarioError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::unreadable(&file, &error))?;
+        let text = weir_units::read_text(path).map_err(|error| ScenarioError::unreadable(&file, &error))?;
         Scenario::parse(&text, &file)
     }
 

@@ -10,6 +10,7 @@ mod rate;
 mod size;
 mod span;
 mod stops;
+mod text;
 mod throttle;
 mod time;
 
@@ -18,6 +19,7 @@ pub use rate::Bps;
 pub use size::ByteSize;
 pub use span::{Seconds, Span};
 pub use stops::{MAX_STOPS, StopSum, Stops};
+pub use text::read_text;
 pub use throttle::Throttle;
 pub use time::Instant;
 

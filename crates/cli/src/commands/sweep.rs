@@ -139,7 +139,7 @@ pub(crate) fn points(file: &Path, sweeps: &[Sweep]) -> anyhow::Result<Vec<(Point
     }
     let count = sweeps.iter().try_fold(1usize, |count, sweep| count.checked_mul(sweep.values.len()));
     ensure!(count.is_some_and(|count| count <= MAX_POINTS), "--sweep: expected at most {MAX_POINTS} points in all");
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = weir_units::read_text(file).with_context(|| format!("cannot read {}", file.display()))?;
     let document: toml::Table = toml::from_str(&text)?;
     let mut points = vec![(Point::default(), document)];
     for sweep in sweeps {

@@ -242,7 +242,7 @@ fn open_ports(ports: &[PortArgument]) -> anyhow::Result<Vec<PortConfig>> {
 impl Settings {
     fn read(path: &Path) -> anyhow::Result<Settings> {
         let text =
-            std::fs::read_to_string(path).with_context(|| format!("{}: cannot read the settings", path.display()))?;
+            weir_units::read_text(path).with_context(|| format!("{}: cannot read the settings", path.display()))?;
         toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
             anyhow!("{}:{line}: {}", path.display(), error.message())
@@ -396,8 +396,8 @@ impl Settings {
 
 /// Reads the file that cuts the switch into virtual ones.
 fn cut(path: &Path, name: &str, ports: &mut [PortConfig]) -> anyhow::Result<(Fabric, Vec<VirtualSwitch>)> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{}: cannot read the virtual switches", path.display()))?;
+    let text =
+        weir_units::read_text(path).with_context(|| format!("{}: cannot read the virtual switches", path.display()))?;
     let mut numbers: Vec<u32> = ports.iter().filter_map(|port| port.number).map(|number| number.0).collect();
     let mut rates = BTreeMap::new();
     for port in ports {

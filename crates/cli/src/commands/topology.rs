@@ -93,7 +93,7 @@ impl What {
 
     fn toml(&self) -> anyhow::Result<String> {
         let text = match self.is_scenario() {
-            true => std::fs::read_to_string(&self.file)
+            true => weir_units::read_text(&self.file)
                 .with_context(|| format!("{}: cannot read the scenario", self.file.display()))?,
             false => self.scenario()?,
         };

@@ -97,5 +97,5 @@ fn read(source: &Source<'_>, file: &str) -> Result<String, String> {
     if bytes > MAX_FILE_BYTES {
         return Err(format!("{}: found {bytes} bytes, expected at most {MAX_FILE_BYTES}", path.display()));
     }
-    std::fs::read_to_string(&path).map_err(unreadable)
+    weir_units::read_text(&path).map_err(unreadable)
 }

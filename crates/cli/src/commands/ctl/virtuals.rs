@@ -71,7 +71,7 @@ fn described(what: &[String]) -> anyhow::Result<(String, String)> {
     if let [file] = what
         && !file.contains('=')
     {
-        let text = std::fs::read_to_string(Path::new(file)).with_context(|| format!("{file}: cannot read it"))?;
+        let text = weir_units::read_text(Path::new(file)).with_context(|| format!("{file}: cannot read it"))?;
         return Ok((text, file.clone()));
     }
     let mut text = String::new();

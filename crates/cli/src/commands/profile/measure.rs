@@ -91,7 +91,7 @@ fn grid(measure: &Measure) -> anyhow::Result<Grid> {
     let shown = path.display();
     let length = std::fs::metadata(path).with_context(|| format!("--grid: read {shown}"))?.len();
     anyhow::ensure!(length <= MAX_GRID, "--grid {shown}: found {length} bytes, expected at most {MAX_GRID}");
-    let text = std::fs::read_to_string(path).with_context(|| format!("--grid: read {shown}"))?;
+    let text = weir_units::read_text(path).with_context(|| format!("--grid: read {shown}"))?;
     let grid: Grid = toml::from_str(&text).with_context(|| format!("--grid {shown}"))?;
     grid.check()?;
     Ok(grid)

@@ -120,7 +120,8 @@ fn show(show: &Show) -> anyhow::Result<ExitCode> {
         match SHIPPED.iter().find(|(name, _)| *name == show.profile) {
             Some((_, text)) => output::print(text)?,
             None => output::print(
-                &std::fs::read_to_string(&show.profile).with_context(|| format!("read {}", show.profile))?,
+                &weir_units::read_text(std::path::Path::new(&show.profile))
+                    .with_context(|| format!("read {}", show.profile))?,
             )?,
         }
     } else if show.json {

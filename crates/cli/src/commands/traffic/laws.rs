@@ -115,7 +115,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
         "{}: found {bytes} bytes, expected at most {MAX_FILE_BYTES}",
         file.display()
     );
-    std::fs::read_to_string(file).map_err(unreadable)
+    weir_units::read_text(file).map_err(unreadable)
 }
 
 /// How much is sent.

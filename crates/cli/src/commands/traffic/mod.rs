@@ -175,7 +175,7 @@ fn read_report(file: &Path) -> anyhow::Result<Report> {
         bytes <= MAX_REPORT_BYTES,
         "{shown}: found {bytes} bytes, expected a report of `weir traffic --json`"
     );
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    let text = weir_units::read_text(file).with_context(|| format!("cannot read {shown}"))?;
     serde_json::from_str(&text).with_context(|| format!("{shown}: expected a report of `weir traffic --json`"))
 }
 
