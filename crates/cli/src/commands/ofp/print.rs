@@ -65,10 +65,15 @@ fn read_inputs(args: &Args, printer: &mut Printer<impl Write>) -> anyhow::Result
         return messages(&bytes, printer);
     }
     for input in &args.inputs {
+        printer.input = None;
         match input.as_str() {
-            "-" => read_file(io::stdin(), args.port, printer).context("standard input")?,
+            "-" => {
+                printer.input = Some("standard input".to_owned());
+                read_file(io::stdin(), args.port, printer).context("standard input")?;
+            }
             path if Path::new(path).exists() => {
                 let file = File::open(path).with_context(|| format!("cannot open {path}"))?;
+                printer.input = Some(path.to_owned());
                 read_file(file, args.port, printer).with_context(|| path.to_owned())?;
             }
             text => {
@@ -156,6 +161,15 @@ mod tests {
         assert_eq!(text.lines().count(), 3, "{text}");
         let error = read.unwrap_err().to_string();
         assert_eq!(error, "message 3 (byte 16): found 3 bytes, expected a header of 8");
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_told_with_its_file() {
+        let mut printer = Printer::new(Vec::new(), false, Detail::Fields);
+        printer.input = Some("session.bin".to_owned());
+        messages(&[4, 99, 0, 8, 0, 0, 0, 1], &mut printer).unwrap();
+        let error = printer.finish().unwrap_err().to_string();
+        assert!(error.starts_with("session.bin: message 1: "), "{error}");
     }
 
     #[test]

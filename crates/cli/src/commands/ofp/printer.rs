@@ -37,6 +37,8 @@ struct Record<'a> {
 /// Prints messages and remembers those that cannot be understood.
 pub(super) struct Printer<W> {
     pub(super) out: W,
+    /// Name of the file that messages come from, for errors; none for those given as text.
+    pub(super) input: Option<String>,
     json: bool,
     detail: Detail,
     /// Messages printed so far.
@@ -47,7 +49,7 @@ pub(super) struct Printer<W> {
 
 impl<W: Write> Printer<W> {
     pub(super) fn new(out: W, json: bool, detail: Detail) -> Self {
-        Printer { out, json, detail, count: 0, bad: 0, first_bad: None }
+        Printer { out, input: None, json, detail, count: 0, bad: 0, first_bad: None }
     }
 
     /// Prints a message, whether or not it can be understood.
@@ -56,7 +58,8 @@ impl<W: Write> Printer<W> {
         let decoded = decode(bytes).map_err(|error| error.to_string());
         if let Err(reason) = &decoded {
             self.bad += 1;
-            self.first_bad.get_or_insert(format!("message {}: {reason}", self.count));
+            let input = self.input.as_ref().map(|input| format!("{input}: ")).unwrap_or_default();
+            self.first_bad.get_or_insert(format!("{input}message {}: {reason}", self.count));
         }
         let Some(header) = Header::read(bytes) else { return Ok(()) };
         if self.json {
