@@ -99,13 +99,20 @@ impl Interface {
     pub(crate) fn describe(&self, options: &Options) -> Result<PortInfo, PortError> {
         let failed = |source| refused(options, "read the interface's settings", source, "");
         let (_, mac) = self.ask(libc::SIOCGIFHWADDR).map_err(failed)?.hardware_address();
-        let mtu = self.ask(libc::SIOCGIFMTU).map_err(failed)?.integer();
         Ok(PortInfo {
             spec: options.spec().to_owned(),
             name: self.name.clone(),
             mac: MacAddr(mac),
-            mtu: u32::try_from(mtu).unwrap_or(0),
+            mtu: self.mtu().map_err(failed)?,
         })
+    }
+
+    /// Its MTU in bytes.
+    ///
+    /// # Errors
+    /// It vanished.
+    pub(crate) fn mtu(&self) -> io::Result<u32> {
+        Ok(u32::try_from(self.ask(libc::SIOCGIFMTU)?.integer()).unwrap_or(0))
     }
 
     /// Whether it is still there.

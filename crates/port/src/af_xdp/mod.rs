@@ -54,7 +54,7 @@ pub struct AfXdp {
     info: PortInfo,
     frame_max: usize,
     // Dropped in this order: no more frames are redirected, then the sockets go, then the settings come back.
-    _program: Program,
+    program: Program,
     queues: Vec<Queue>,
     _settings: Settings,
     _claim: Claim,
@@ -65,6 +65,8 @@ pub struct AfXdp {
     check_at: Instant,
     /// The device was gone when the link was asked for. `watch` tells only that it goes down, which may be long before.
     vanished: bool,
+    /// The MTU was raised beyond what the sockets' chunks hold: the port has to be opened again.
+    outgrown: bool,
     first_queue: usize,
     finished: Vec<Frame>,
     /// What received frames are parsed in.
@@ -101,7 +103,7 @@ impl AfXdp {
         Ok(AfXdp {
             frame_max: info.mtu as usize + LINK_HEADER_MAX,
             info,
-            _program: program,
+            program,
             queues,
             _settings: settings,
             _claim: claim,
@@ -110,6 +112,7 @@ impl AfXdp {
             readable,
             check_at: Instant::ZERO,
             vanished: false,
+            outgrown: false,
             first_queue: 0,
             finished: Vec::new(),
             scratch: Box::default(),
@@ -167,9 +170,33 @@ impl AfXdp {
         Ok(!sent.down)
     }
 
+    /// Takes over an MTU that was changed. Sockets keep the chunks that they were opened with: a port whose chunks are too short ends as
+    /// if its device had gone, and whoever waits for the device opens it again.
+    fn follow_mtu(&mut self) {
+        let Ok(mtu) = self.interface.mtu() else { return };
+        if mtu == self.info.mtu {
+            return;
+        }
+        let before = chunk(&self.info, self.program.mode);
+        self.info.mtu = mtu;
+        self.frame_max = mtu as usize + LINK_HEADER_MAX;
+        self.outgrown |= chunk(&self.info, self.program.mode) > before;
+        if self.outgrown {
+            tracing::info!(
+                interface = self.interface.name(),
+                mtu,
+                "frames are longer than the port has room for: it is opened again"
+            );
+        }
+    }
+
     /// An interface that is down comes back; one that vanished does not.
     fn check_device(&self) -> Result<(), PortError> {
-        if self.interface.exists() { Ok(()) } else { Err(PortError::Gone { spec: self.info.spec.clone() }) }
+        if self.interface.exists() && !self.outgrown {
+            Ok(())
+        } else {
+            Err(PortError::Gone { spec: self.info.spec.clone() })
+        }
     }
 }
 
@@ -185,7 +212,7 @@ impl Port for AfXdp {
         batch: &mut Vec<Frame>,
         max: usize,
     ) -> Result<(), PortError> {
-        if self.vanished {
+        if self.vanished || self.outgrown {
             return self.check_device();
         }
         let mut left = max;
@@ -226,7 +253,11 @@ impl Port for AfXdp {
             let _ = self.kick();
         }
         self.check_at = Instant::ZERO;
-        if self.vanished || self.queues.iter().any(Queue::has_received) { Ready::Now } else { Ready::OnDescriptor }
+        if self.vanished || self.outgrown || self.queues.iter().any(Queue::has_received) {
+            Ready::Now
+        } else {
+            Ready::OnDescriptor
+        }
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -235,6 +266,7 @@ impl Port for AfXdp {
 
     fn link(&mut self) -> LinkState {
         self.vanished = !self.interface.exists();
+        self.follow_mtu();
         self.interface.link()
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_packet::FramePool;
 use weir_port::{Port, PortError};
 use weir_testing::{Namespace, Running, programs, root, run, wait_until};
+use weir_units::Instant;
 
 #[test]
 fn frames_pass_unchanged_each_way() {
@@ -193,7 +194,7 @@ fn errors_say_what_to_do() {
     assert!(message("af_xdp:s0,mode=fast").contains("found `fast`, expected native, generic or auto"));
     let _first = open(&bed.switch, "af_xdp:s0").unwrap();
     let second = message("af_xdp:s0");
-    assert!(second.contains("another program is attached to s0") && second.contains("xdp off"), "{second}");
+    assert!(second.contains("s0 is taken by another port of this process"), "{second}");
     let loopback = message("af_xdp:lo,mode=native");
     assert!(loopback.contains("try mode=generic, or --port N=af_packet:lo"), "{loopback}");
 }
@@ -246,4 +247,30 @@ fn print_errors() {
         let opened: Result<Box<dyn Port>, PortError> = spec.parse().and_then(|spec| weir_port::open(&spec));
         println!("{}", opened.err().map_or_else(|| format!("{spec} opened"), |error| error.to_string()));
     }
+}
+
+/// An MTU that is raised counts from when the port is told that its link changed; beyond its chunks the port is opened again.
+#[test]
+fn a_raised_mtu_is_followed() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut pool, mut host, mut port) = bed.host_and_port("af_xdp:s0");
+    let set = |mtu: u32| {
+        bed.a.ip(&format!("link set a0 mtu {mtu}"));
+        bed.switch.ip(&format!("link set s0 mtu {mtu}"));
+    };
+    set(1700);
+    port.link();
+    let longer = frame(&[0x88, 0xb5], 1, 1650);
+    pass(&mut *host, &mut *port, &mut pool, &longer);
+    pass(&mut *port, &mut *host, &mut pool, &longer);
+    assert_eq!((port.info().mtu, port.counters().tx_too_long), (1700, 0));
+    set(3000);
+    port.link();
+    let ended = port.receive(Instant::ZERO, &mut pool, &mut Vec::new(), 32);
+    assert!(matches!(ended, Err(PortError::Gone { .. })), "{ended:?}");
+    drop(port);
+    let mut port = open(&bed.switch, "af_xdp:s0").expect("it opens again");
+    let longest = frame(&[0x88, 0xb5], 2, 2900);
+    pass(&mut *host, &mut *port, &mut pool, &longest);
+    pass(&mut *port, &mut *host, &mut pool, &longest);
 }
