@@ -1,23 +1,14 @@
-//! A network interface of the machine: finding it, asking about it, and taking it for one port.
+//! A network interface of the machine: finding it, and asking about it.
 use crate::spec::{Options, nearest};
 use crate::sys::{errno, ioctl, ioctl::InterfaceRequest, socket};
 use crate::{LinkState, PortError, PortInfo, ethtool};
-use rustix::net::sockopt::socket_peercred;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Arc;
 use weir_packet::MacAddr;
 
 /// Bytes that a frame may be longer than the MTU: an Ethernet header and one VLAN tag, as Linux counts.
 pub(crate) const LINK_HEADER_MAX: usize = 18;
-
-/// The right of one port to an interface, while it is held.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    _listener: UnixListener,
-}
 
 /// An interface of the network namespace in which it was looked up, whatever namespace its user is in later.
 #[derive(Debug)]
@@ -63,23 +54,6 @@ impl Interface {
         let mut interface = Interface { socket, name: String::new(), index };
         interface.name = interface.request()?.name();
         Ok(interface)
-    }
-
-    /// Takes the interface for one port. The kernel gives it free when the claim is dropped or its process ends.
-    ///
-    /// Two ports on one interface would both receive each frame and forward it twice. Abstract Unix addresses belong to a network
-    /// namespace, as indices of interfaces do: one address names one interface.
-    ///
-    /// # Errors
-    /// Another port has it: the message names the process.
-    pub(crate) fn claim(&self, options: &Options) -> Result<Claim, PortError> {
-        let address = SocketAddr::from_abstract_name(format!("weir-interface-{}", self.index));
-        let address = address.map_err(|source| refused(options, "name the interface's claim", source, ""))?;
-        match UnixListener::bind_addr(&address) {
-            Ok(listener) => Ok(Claim { _listener: listener }),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(options.error(taken(&self.name, &address))),
-            Err(source) => Err(refused(options, "claim the interface", source, "")),
-        }
     }
 
     /// Its index in its namespace.
@@ -200,18 +174,6 @@ impl Drop for HeldDown {
 }
 
 /// What is said about an interface that is not there.
-/// Says that another port has an interface, and whose it is: the kernel tells who listens at a claim.
-fn taken(name: &str, address: &SocketAddr) -> String {
-    let credentials = UnixStream::connect_addr(address).and_then(|stream| Ok(socket_peercred(stream)?));
-    let own = i32::try_from(std::process::id()).ok();
-    let holder = match credentials.map(|credentials| credentials.pid.as_raw_nonzero().get()) {
-        Ok(pid) if Some(pid) == own => "another port of this process".to_owned(),
-        Ok(pid) => format!("a port of process {pid}"),
-        Err(_) => "another port".to_owned(),
-    };
-    format!("{name} is taken by {holder}; expected an interface for each port")
-}
-
 /// Names of the interfaces in the calling thread's network namespace, as the kernel has them: `/sys` may show another namespace's.
 pub fn names() -> Vec<String> {
     ioctl::interface_names()

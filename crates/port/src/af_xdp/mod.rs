@@ -16,7 +16,7 @@ mod program;
 mod queue;
 
 use crate::ethtool::{self, SwitchedOff};
-use crate::interface::{Claim, HeldDown, Interface, LINK_HEADER_MAX, refused};
+use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
 use crate::peer::{self, Peer};
 use crate::spec::Options;
 use crate::sys::{Plain as _, errno, socket};
@@ -57,7 +57,6 @@ pub struct AfXdp {
     program: Program,
     queues: Vec<Queue>,
     _settings: Settings,
-    _claim: Claim,
     interface: Arc<Interface>,
     /// Tells of the device going down or away, and holds its promiscuous mode.
     watch: OwnedFd,
@@ -86,7 +85,6 @@ impl AfXdp {
         let mode = mode(options)?;
         let interface = Arc::new(Interface::find(name, options)?);
         let info = interface.describe(options)?;
-        let claim = interface.claim(options)?;
         let queue_count = ethtool::receive_queues(&interface);
         let watch =
             watch(&interface).map_err(|source| refused(options, "watch the interface", source, CAPABILITIES))?;
@@ -106,7 +104,6 @@ impl AfXdp {
             program,
             queues,
             _settings: settings,
-            _claim: claim,
             interface,
             watch,
             readable,

@@ -266,23 +266,3 @@ fn errors_say_what_to_do() {
     assert!(message("af_packet:").contains("expected af_packet:NAME"), "{}", message("af_packet:"));
     assert!(message("af_packet:tenant0,ofload=on").contains("perhaps offload"));
 }
-
-/// Two ports on one interface would forward each frame twice.
-#[test]
-fn an_interface_serves_one_port() {
-    let Some(bed) = Bed::new() else { return };
-    for (first, second) in
-        [("af_packet", "af_packet"), ("af_packet", "af_xdp"), ("af_xdp", "af_packet"), ("af_xdp", "af_xdp")]
-    {
-        let port = open(&bed.switch, &format!("{first}:s0")).expect("the first port opens");
-        let refused = open(&bed.switch, &format!("{second}:s0")).err().expect("the second is refused").to_string();
-        assert!(refused.contains("s0 is taken by another port of this process"), "{first}, {second}: {refused}");
-        let other = open(&bed.switch, &format!("{second}:s1")).expect("another interface is free");
-        // One that takes outgoing frames as well listens beside the port.
-        assert!(open(&bed.switch, "af_packet:s0,outgoing=on").is_ok() || second == "af_xdp", "{first}, {second}");
-        drop((port, other));
-        // A program that another test starts at this moment has the claim's socket until it runs.
-        let is_free = || open(&bed.switch, &format!("{second}:s0")).is_ok();
-        assert!(wait_until(SOON, is_free), "{first}, {second}: not free again");
-    }
-}
