@@ -4,7 +4,6 @@
 //! IPv4's or ARP's by `dl_type`, the transport fields TCP's, UDP's, SCTP's or ICMP's by `nw_proto`; with IPv6, as in Open
 //! vSwitch, all but the addresses mean something. `nw_src` and `nw_dst` say how many low bits do not matter.
 use super::port;
-use crate::model::error::BadMatch;
 use crate::model::{Match, MatchField};
 use crate::wire::{Decoded, Encoded, Reader, Writer};
 use weir_packet::field::{VLAN_PRESENT, eth_type, ip_proto};
