@@ -233,7 +233,7 @@ mod tests {
     fn a_key_that_everybody_can_read_is_told() {
         let file = std::env::temp_dir().join(format!("weir-key-{}.pem", std::process::id()));
         std::fs::write(&file, "").unwrap();
-        let mut found = |mode: u32| {
+        let found = |mode: u32| {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
             exposed(&file)
         };
