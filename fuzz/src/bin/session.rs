@@ -287,7 +287,7 @@ impl Pair {
             let _ = self.ends[SWITCH].send(&Message { xid: message.xid, body: Body::FeaturesReply(features) });
         } else if let Body::EchoReply(data) = &message.body {
             assert_eq!(end, CONTROLLER);
-            assert!(self.disturbed || self.echoes.pop_front().as_ref() == Some(data), "an echo of another request");
+            assert!(self.disturbed || self.answered(data), "an echo of another request");
         } else if !self.disturbed {
             let expected = self.expected[end].pop_front();
             // What one version cannot say is lost on the way: of these only which it is counts.
@@ -297,6 +297,16 @@ impl Pair {
                 "{expected:?}, not {message:?}"
             );
         }
+    }
+
+    /// Whether the controller asked for this echo. Requests before it stay unanswered: the switch drops answers that nobody reads.
+    fn answered(&mut self, data: &Bytes) -> bool {
+        while let Some(asked) = self.echoes.pop_front() {
+            if asked == *data {
+                return true;
+            }
+        }
+        false
     }
 
     fn check(&mut self) {
@@ -338,7 +348,8 @@ impl Pair {
         }
         if self.up == [true; 2] && self.closed == [false; 2] {
             assert!(self.expected.iter().all(VecDeque::is_empty), "{:?} did not arrive", self.expected);
-            assert!(self.echoes.is_empty(), "{} echoes were not answered", self.echoes.len());
+            let dropped = self.ends[SWITCH].counters().answers_dropped;
+            assert!(self.echoes.len() as u64 <= dropped, "{} echoes were not answered", self.echoes.len());
         }
     }
 }
