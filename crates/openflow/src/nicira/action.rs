@@ -396,6 +396,13 @@ pub(crate) fn encode(
     list: &dyn Fn(&[Action], &mut Writer<'_>) -> Encoded,
 ) -> Encoded {
     let subtype = subtype(action);
+    // A load has four bytes for the field's header. Where that takes eight, Open vSwitch, too, sends what sets a field.
+    if let NxAction::Load { dst, value } = action
+        && nxm::header_bytes(*dst) > 4
+    {
+        let (value, mask) = (u128::from(*value) << dst.offset, dst.mask());
+        return encode_load2(dst.field, value, Some(mask).filter(|mask| *mask != dst.field.all_ones()), writer);
+    }
     nicira(subtype, writer, |writer| match action {
         NxAction::Resubmit { port, table } => {
             port::encode_no(*port, writer)?;
@@ -526,7 +533,7 @@ fn encode_multipath(multipath: &Multipath, writer: &mut Writer<'_>) -> Encoded {
     writer.u32(multipath.arg);
     writer.zeros(2);
     nxm::encode_bits(multipath.dst, writer)?;
-    nxm::encode_header(multipath.dst, writer)
+    encode_short_header(multipath.dst, writer)
 }
 
 fn encode_bundle(bundle: &Bundle, writer: &mut Writer<'_>) -> Encoded {
@@ -540,11 +547,19 @@ fn encode_bundle(bundle: &Bundle, writer: &mut Writer<'_>) -> Encoded {
         None => writer.zeros(6),
         Some(dst) => {
             nxm::encode_bits(dst, writer)?;
-            nxm::encode_header(dst, writer)?;
+            encode_short_header(dst, writer)?;
         }
     }
     writer.zeros(4);
     bundle.members.iter().try_for_each(|port| port::encode_no(*port, writer))
+}
+
+/// Writes the header of a field where there are four bytes for it.
+fn encode_short_header(part: Subfield, writer: &mut Writer<'_>) -> Encoded {
+    if nxm::header_bytes(part) > 4 {
+        return Err(writer.cannot(format!("a number written to {}, whose header is too long", part.field)));
+    }
+    nxm::encode_header(part, writer)
 }
 
 fn encode_output_reg(src: Subfield, max_len: u16, subtype: u16, writer: &mut Writer<'_>) -> Encoded {

@@ -218,6 +218,7 @@ const fn subtype(message: &NxMessage) -> u32 {
 }
 
 fn encode_flow_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
+    v10_flow::check_either(flow).map_err(|what| writer.cannot(what))?;
     let selects = flow.cookie_mask != 0;
     writer.u64(if selects && v10_flow::is_delete(flow.command) { 0 } else { flow.cookie });
     v10_flow::encode_command(flow, writer);

@@ -136,8 +136,16 @@ fn check_mod(flow: &FlowMod) -> Result<(), String> {
     if flow.command != FlowCommand::Add && flow.cookie_mask != 0 {
         return Err("a flow-mod of the entries with a cookie".to_owned());
     }
-    if delete && flow.out_group != GroupId::ANY {
+    check_either(flow)
+}
+
+/// Says what neither 1.0's flow-mod nor Nicira's has a place for.
+pub(crate) fn check_either(flow: &FlowMod) -> Result<(), String> {
+    if is_delete(flow.command) && flow.out_group != GroupId::ANY {
         return Err("a delete of the entries that output to a group".to_owned());
+    }
+    if flow.importance != 0 {
+        return Err(format!("a flow-mod of importance {}", flow.importance));
     }
     Ok(())
 }

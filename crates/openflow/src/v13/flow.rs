@@ -58,6 +58,9 @@ pub(crate) fn encode_mod(flow: &FlowMod, writer: &mut Writer<'_>) -> Encoded {
     if flow.flags.contains(FlowFlags::EMERG) {
         return Err(writer.cannot("an emergency flow entry, which only 1.0 has"));
     }
+    if flow.importance != 0 && writer.version() < Version::V14 {
+        return Err(writer.cannot(format!("a flow-mod of importance {}", flow.importance)));
+    }
     writer.u64(flow.cookie);
     writer.u64(flow.cookie_mask);
     writer.u8(flow.table.0);

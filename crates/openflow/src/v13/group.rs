@@ -13,11 +13,36 @@ pub(crate) fn decode_mod(reader: &mut Reader<'_>) -> Decoded<GroupMod> {
 }
 
 pub(crate) fn encode_mod(group: &GroupMod, writer: &mut Writer<'_>) -> Encoded {
+    if let Some(what) = only_in_v15(group) {
+        return Err(writer.cannot(what));
+    }
     writer.u16(group.command);
     writer.u8(group.kind);
     writer.zeros(1);
     writer.u32(group.group.0);
     group.buckets.iter().try_for_each(|bucket| encode_bucket(bucket, writer))
+}
+
+/// What a group-mod says that only 1.5 can, and that would change the group if it were left out.
+fn only_in_v15(group: &GroupMod) -> Option<&'static str> {
+    let numbered_otherwise = || (0..).map(BucketId).zip(&group.buckets).any(|(place, bucket)| bucket.id != place);
+    let has_properties =
+        || !group.properties.is_empty() || group.buckets.iter().any(|bucket| !bucket.properties.is_empty());
+    match group.command {
+        GroupMod::INSERT_BUCKET | GroupMod::REMOVE_BUCKET => Some("a group-mod of some of a group's buckets"),
+        _ if group.command_bucket != BucketId::ALL => Some("a group-mod that names a bucket"),
+        _ if numbered_otherwise() => Some("buckets with numbers other than their places"),
+        _ if has_properties() => Some("properties of groups and buckets"),
+        _ => None,
+    }
+}
+
+/// A group-mod without what only 1.5 has, for telling others of it: buckets are numbered by their places, and there are no
+/// properties.
+pub(crate) fn without_newer(group: &GroupMod) -> GroupMod {
+    let plain =
+        |(place, bucket): (u32, &Bucket)| Bucket { id: BucketId(place), properties: Vec::new(), ..bucket.clone() };
+    GroupMod { buckets: (0..).zip(&group.buckets).map(plain).collect(), properties: Vec::new(), ..group.clone() }
 }
 
 /// Buckets up to the end, numbered by their places.

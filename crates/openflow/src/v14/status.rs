@@ -3,7 +3,8 @@ use super::bundle::{decode_inner, encode_inner};
 use super::table;
 use crate::model::error::{BadRequest, BundleFailed};
 use crate::model::status::{RoleReason, RoleStatus, TableReason, TableStatus};
-use crate::model::{Body, Message};
+use crate::model::{Body, Message, Version};
+use crate::v13::group;
 use crate::v13::role;
 use crate::wire::{Decoded, Encoded, Reader, Writer, property};
 
@@ -57,6 +58,13 @@ pub(crate) fn decode_forwarded(reader: &mut Reader<'_>) -> Decoded<Box<Message>>
     decode_inner(reader, BundleFailed::MsgBadLen, can_be_forwarded).map(Box::new)
 }
 
+/// What a controller of 1.4 is told of a request in 1.5 is what 1.4 can say of it.
 pub(crate) fn encode_forwarded(request: &Message, writer: &mut Writer<'_>) -> Encoded {
-    encode_inner(request, can_be_forwarded, writer)
+    match &request.body {
+        Body::GroupMod(change) if writer.version() < Version::V15 => {
+            let body = Body::GroupMod(group::without_newer(change));
+            encode_inner(&Message { xid: request.xid, body }, can_be_forwarded, writer)
+        }
+        _ => encode_inner(request, can_be_forwarded, writer),
+    }
 }

@@ -14,13 +14,17 @@ fn groups() -> Vec<Body> {
         ..Bucket::new(BucketId(0), text::parse_actions(actions).unwrap())
     };
     let any = PortNo::ANY;
-    let groups: [(u16, u8, u32, Vec<Bucket>); 5] = [
+    let mut groups: [(u16, u8, u32, Vec<Bucket>); 5] = [
         (0, 0, 1, vec![bucket(0, any, "1"), bucket(0, any, "set_field:2:0:0:0:0:1->eth_dst,2")]),
         (1, 1, 2, vec![bucket(1, any, "1"), bucket(10, any, "2")]),
         (0, 2, 3, vec![bucket(0, any, "group:1")]),
         (0, 3, 4, vec![bucket(0, PortNo(1), "1"), bucket(0, PortNo(2), "2")]),
         (2, 0, GroupId::ALL.0, vec![]),
     ];
+    // Before 1.5, a bucket's number is its place.
+    for (_, _, _, buckets) in &mut groups {
+        (0..).zip(buckets).for_each(|(place, bucket)| bucket.id = BucketId(place));
+    }
     let descs = groups[..4].iter().map(|(_, kind, group, buckets)| GroupDesc {
         kind: *kind,
         group: GroupId(*group),
