@@ -2,7 +2,7 @@
 use super::scan::{Item, Scanner};
 use super::{ParseError, encap, field_value, instruction, nicira_parse, number, raw};
 use crate::model::action::NO_BUFFER;
-use crate::model::{Action, GroupId, NxAction, PortNo};
+use crate::model::{Action, GroupId, MeterId, NxAction, PortNo};
 use weir_packet::Field;
 use weir_packet::field::VLAN_PRESENT;
 
@@ -110,6 +110,12 @@ fn action(item: &Item<'_>, out: &mut Vec<Action>) -> Result<(), ParseError> {
         "output" => output(item, value("a port")?)?,
         "controller" | "CONTROLLER" => controller(item)?,
         "group" => Action::Group(GroupId(u32_value("a group number")?)),
+        // Inside others. Those that stand alone are instructions.
+        "meter" => Action::Meter(MeterId(u32_value("a meter number")?)),
+        "write_metadata" => {
+            let (metadata, mask) = instruction::metadata(item)?;
+            NxAction::WriteMetadata { metadata, mask }.into_action()
+        }
         "set_queue" => Action::SetQueue(u32_value("a queue number")?),
         "enqueue" => enqueue(item)?,
         "push_vlan" => Action::PushVlan(u16_value("an EtherType, 0x8100 or 0x88a8")?),

@@ -1,7 +1,7 @@
 //! Actions and instructions, to text: the spelling of `ovs-ofctl`.
 use super::{encap, field_value, instruction, nicira, raw};
 use crate::model::stats::Stats;
-use crate::model::{Action, Instruction, PortNo, Version};
+use crate::model::{Action, Instruction, NxAction, PortNo, Version};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use weir_packet::{Field, MacAddr};
@@ -19,8 +19,27 @@ pub(super) fn write_actions(actions: &[Action], version: Version) -> String {
 pub(super) fn write_instructions(instructions: &[Instruction], version: Version) -> String {
     let mut ordered: Vec<&Instruction> = instructions.iter().collect();
     ordered.sort_by_key(|instruction| instruction::rank(instruction));
-    let texts: Vec<String> = ordered.into_iter().filter_map(|one| write_instruction(one, version)).collect();
+    let write = |one: &Instruction| match one {
+        Instruction::ApplyActions(actions) if reads_otherwise(actions, instructions) => {
+            Some(format!("apply_actions({})", write_actions(actions, version)))
+        }
+        one => write_instruction(one, version),
+    };
+    let texts: Vec<String> = ordered.into_iter().filter_map(write).collect();
     if texts.is_empty() { "drop".into() } else { texts.join(",") }
+}
+
+/// Whether actions that stand alone would be read as something else: `meter` and `write_metadata` are then instructions, which
+/// come before and behind all actions, each once.
+fn reads_otherwise(actions: &[Action], instructions: &[Instruction]) -> bool {
+    let has_meter = instructions.iter().any(|one| matches!(one, Instruction::Meter(_)));
+    let has_metadata = instructions.iter().any(|one| matches!(one, Instruction::WriteMetadata { .. }));
+    let last = actions.len().saturating_sub(1);
+    actions.iter().enumerate().any(|(at, action)| match action {
+        Action::Meter(_) => at > 0 || has_meter,
+        Action::Nx(nx) if matches!(**nx, NxAction::WriteMetadata { .. }) => at < last || has_metadata,
+        _ => false,
+    })
 }
 
 fn write_instruction(instruction: &Instruction, version: Version) -> Option<String> {

@@ -243,7 +243,7 @@ pub(super) fn match_text(field: Field, value: u128, mask: Option<u128>) -> Strin
         Form::Hex(digits) => format!("0x{value:0digits$x}/0x{mask:0digits$x}"),
         Form::Mac => format!("{}/{}", MacAddr::from_bits(value as u64), MacAddr::from_bits(mask as u64)),
         Form::Fragment => fragment_text(value, mask),
-        Form::TcpFlags if value & !mask == 0 => signed_flags_text(value, mask),
+        Form::TcpFlags if value & !mask == 0 && mask != 0 => signed_flags_text(value, mask),
         _ => format!("{value:#x}/{mask:#x}"),
     }
 }

@@ -214,7 +214,8 @@ fn table(value: &str, command: FlowCommand) -> Result<TableId, String> {
     Ok(TableId(u8::try_from(table).unwrap_or(max)))
 }
 
-fn group(value: &str) -> Result<GroupId, String> {
+/// Reads a group's number, or the name of a reserved one.
+pub(super) fn group(value: &str) -> Result<GroupId, String> {
     match value.to_ascii_lowercase().as_str() {
         "any" => Ok(GroupId::ANY),
         "all" => Ok(GroupId::ALL),

@@ -1,8 +1,9 @@
 //! Groups: `group_id=1,type=select,bucket=weight:2,actions=output:1,bucket=actions=output:2`.
 use super::action::List;
 use super::scan::{Item, Scanner};
-use super::{ParseError, check_length, field_value, number};
+use super::{ParseError, check_length, field_value, flow, number};
 use crate::model::group::{Bucket, BucketId, GroupId, GroupMod};
+use crate::model::property::Property;
 use std::ops::Range;
 
 /// Types by their number (`OFPGT_*`), as Open vSwitch writes them.
@@ -10,13 +11,16 @@ pub(super) const KINDS: [&str; 4] = ["all", "select", "indirect", "ff"];
 const SELECT: u8 = 1;
 const FAST_FAILOVER: u8 = 3;
 /// What stands before the buckets.
-const SETTINGS: [&str; 3] = ["group_id", "type", "command_bucket_id"];
+const SETTINGS: [&str; 4] = ["group_id", "type", "command_bucket_id", PROPERTY];
+/// A property of 1.5, of a group or of a bucket.
+const PROPERTY: &str = "property";
 
 /// Reads a group-mod that does `command` (such as [`GroupMod::ADD`]).
 ///
 /// First `group_id` (a number; `all` in deletes, which is what they delete if they name none), `type` (`all`, `select`, `indirect`, `ff`)
 /// and, where buckets are inserted or removed, `command_bucket_id` (a number, `first`, `last`, `all`). Then each bucket behind
 /// `bucket=`: `bucket_id`, `weight` (1 in select groups), `watch_port`, `watch_group`, and actions with or without `actions=`.
+/// Groups and buckets may have properties of 1.5: `property(TYPE,HEX)`.
 ///
 /// # Errors
 /// What is wrong, and where.
@@ -74,7 +78,7 @@ fn read_head<'a>(head: &'a str, group: &mut GroupMod) -> Result<Vec<&'a str>, Pa
     let mut scanner = Scanner::new(head, 0);
     let mut seen = Vec::new();
     while let Some(item) = scanner.next()? {
-        if seen.contains(&item.key) {
+        if seen.contains(&item.key) && item.key != PROPERTY {
             return Err(ParseError::new(item.at, item.key, "each setting at most once"));
         }
         seen.push(item.key);
@@ -82,6 +86,7 @@ fn read_head<'a>(head: &'a str, group: &mut GroupMod) -> Result<Vec<&'a str>, Pa
             "group_id" => group.group = group_id(&item, group.command)?,
             "type" => group.kind = kind(&item)?,
             "command_bucket_id" => group.command_bucket = command_bucket(&item)?,
+            PROPERTY => group.properties.push(property(&item)?),
             key => {
                 let known = SETTINGS.into_iter().chain(["bucket"]);
                 return Err(ParseError::unknown(item.at, key, "a setting of a group, or its buckets", known));
@@ -99,6 +104,14 @@ fn group_id(item: &Item<'_>, command: u16) -> Result<GroupId, ParseError> {
     }
     let number = number::u32(value).ok().map(GroupId).filter(|number| *number <= GroupId::MAX);
     number.ok_or_else(|| item.wrong(expected))
+}
+
+/// `(TYPE,HEXADECIMAL DIGITS)`.
+fn property(item: &Item<'_>) -> Result<Property, ParseError> {
+    let expected = "a property's type and content, as in property(0xffff,00ff)";
+    let (kind, data) = item.value(expected)?.split_once(',').ok_or_else(|| item.wrong(expected))?;
+    let kind = number::u16(kind).map_err(|_| item.wrong(expected))?;
+    Ok(Property { kind, data: number::hex_bytes(data).map_err(|_| item.wrong(expected))?.into() })
 }
 
 fn kind(item: &Item<'_>) -> Result<u8, ParseError> {
@@ -140,8 +153,9 @@ fn read_bucket(text: &str, base: usize, place: BucketId, kind: u8) -> Result<Buc
                 bucket.watch_port = field_value::port(item.value("a port")?).map_err(wrong)?;
             }
             "watch_group" => {
-                bucket.watch_group = GroupId(number::u32(item.value("a group number")?).map_err(wrong)?);
+                bucket.watch_group = flow::group(item.value("a group number")?).map_err(wrong)?;
             }
+            PROPERTY => bucket.properties.push(property(&item)?),
             // Goes on behind the word.
             "actions" | "action" if item.value.is_some() => {
                 scanner = Scanner::new(&text[item.value_at - base..], item.value_at);

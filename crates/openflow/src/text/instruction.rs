@@ -2,16 +2,18 @@
 use super::action::{List, experimenter, parse_actions};
 use super::scan::{Item, Scanner};
 use super::{ParseError, number};
-use crate::model::{Action, Instruction, MeterId, TableId};
+use crate::model::stats::{RawStat, Stats};
+use crate::model::{Action, Instruction, MeterId, NxAction, TableId};
 
 /// Names of instructions.
-pub(super) const NAMES: [&str; 7] = [
+pub(super) const NAMES: [&str; 8] = [
     "goto_table",
     "write_metadata",
     "write_actions",
     "apply_actions",
     "clear_actions",
     "meter",
+    "stat_trigger",
     "experimenter_instruction",
 ];
 
@@ -37,20 +39,48 @@ pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruct
     if !actions.is_empty() {
         instructions.push(Instruction::ApplyActions(actions));
     }
+    take_out(&mut instructions);
     instructions.sort_by_key(rank);
     Ok(instructions)
 }
 
+/// Takes a meter in front of the actions and metadata behind them out of them: they mean the same as the instructions, which
+/// is how they are written.
+fn take_out(instructions: &mut Vec<Instruction>) {
+    let has = |list: &[Instruction], wanted: u8| list.iter().any(|one| rank(one) == wanted);
+    let (has_meter, has_metadata) = (has(instructions, METER_RANK), has(instructions, METADATA_RANK));
+    let applied = instructions.iter().position(|one| matches!(one, Instruction::ApplyActions(_)));
+    let Some(at) = applied else { return };
+    let Instruction::ApplyActions(actions) = &mut instructions[at] else { return };
+    let mut taken = Vec::new();
+    if let Some(Action::Meter(meter)) = actions.first().filter(|_| !has_meter) {
+        taken.push(Instruction::Meter(*meter));
+        actions.remove(0);
+    }
+    if let Some(Action::Nx(nx)) = actions.last().filter(|_| !has_metadata)
+        && let NxAction::WriteMetadata { metadata, mask } = **nx
+    {
+        taken.push(Instruction::WriteMetadata { metadata, mask });
+        actions.pop();
+    }
+    if actions.is_empty() && !taken.is_empty() {
+        instructions.remove(at);
+    }
+    instructions.extend(taken);
+}
+
+const METER_RANK: u8 = 0;
+const METADATA_RANK: u8 = 4;
 const EXPERIMENTER_RANK: u8 = 7;
 
 /// Where an instruction stands in the order of execution.
 pub(super) fn rank(instruction: &Instruction) -> u8 {
     match instruction {
-        Instruction::Meter(_) => 0,
+        Instruction::Meter(_) => METER_RANK,
         Instruction::ApplyActions(_) => 1,
         Instruction::ClearActions => 2,
         Instruction::WriteActions(_) => 3,
-        Instruction::WriteMetadata { .. } => 4,
+        Instruction::WriteMetadata { .. } => METADATA_RANK,
         Instruction::StatTrigger { .. } => 5,
         Instruction::GotoTable(_) => 6,
         Instruction::Experimenter { .. } => EXPERIMENTER_RANK,
@@ -65,10 +95,8 @@ fn instruction(item: &Item<'_>) -> Result<Option<Instruction>, ParseError> {
             Instruction::GotoTable(TableId(table))
         }
         "write_metadata" => {
-            let value = item.value("metadata as value/mask")?;
-            let (value, mask) = value.split_once('/').map_or((value, None), |(value, mask)| (value, Some(mask)));
-            let mask = mask.map(number::u64).transpose().map_err(wrong)?.unwrap_or(u64::MAX);
-            Instruction::WriteMetadata { metadata: number::u64(value).map_err(wrong)?, mask }
+            let (metadata, mask) = metadata(item)?;
+            Instruction::WriteMetadata { metadata, mask }
         }
         "write_actions" => Instruction::WriteActions(nested(item)?),
         "apply_actions" => Instruction::ApplyActions(nested(item)?),
@@ -77,12 +105,65 @@ fn instruction(item: &Item<'_>) -> Result<Option<Instruction>, ParseError> {
             Instruction::ClearActions
         }
         "meter" => Instruction::Meter(MeterId(number::u32(item.value("a meter number")?).map_err(wrong)?)),
+        "stat_trigger" => trigger(item)?,
         "experimenter_instruction" => {
             let (id, data) = experimenter(item)?;
             Instruction::Experimenter { id, data: data.into() }
         }
         _ => return Ok(None),
     }))
+}
+
+/// `VALUE/MASK`, or a value of which all bits are written.
+pub(super) fn metadata(item: &Item<'_>) -> Result<(u64, u64), ParseError> {
+    let wrong = |expected: String| item.wrong(expected);
+    let value = item.value("metadata as value/mask")?;
+    let (value, mask) = value.split_once('/').map_or((value, None), |(value, mask)| (value, Some(mask)));
+    let mask = mask.map(number::u64).transpose().map_err(wrong)?.unwrap_or(u64::MAX);
+    Ok((number::u64(value).map_err(wrong)?, mask))
+}
+
+/// `flags=0x1,packet_count=100`: in the parentheses of a trigger.
+fn trigger(item: &Item<'_>) -> Result<Instruction, ParseError> {
+    let (mut flags, mut thresholds) = (0, Stats::default());
+    let mut scanner = Scanner::new(item.value("flags and thresholds")?, item.value_at);
+    while let Some(part) = scanner.next()? {
+        let wrong = |expected: String| part.wrong(expected);
+        let value = part.value("a value")?;
+        match part.key {
+            "flags" => flags = number::u32(value).map_err(wrong)?,
+            "duration" => thresholds.duration = Some(seconds(value).map_err(wrong)?),
+            "idle_time" => thresholds.idle_time = Some(seconds(value).map_err(wrong)?),
+            "flow_count" => thresholds.flow_count = Some(number::u32(value).map_err(wrong)?),
+            "packet_count" => thresholds.packet_count = Some(number::u64(value).map_err(wrong)?),
+            "byte_count" => thresholds.byte_count = Some(number::u64(value).map_err(wrong)?),
+            "stat" => thresholds.others.push(statistic(value).map_err(wrong)?),
+            key => return Err(ParseError::unknown(part.at, key, "a threshold", THRESHOLDS)),
+        }
+    }
+    Ok(Instruction::StatTrigger { flags, thresholds })
+}
+
+/// Keys of a trigger.
+const THRESHOLDS: [&str; 7] = ["flags", "duration", "idle_time", "flow_count", "packet_count", "byte_count", "stat"];
+
+/// `1.500000000s`: seconds, and nanoseconds in nine digits.
+fn seconds(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.strip_suffix('s').and_then(|text| text.split_once('.'));
+    let parts = parts.filter(|(_, nanoseconds)| nanoseconds.len() >= 9);
+    let numbers = parts.and_then(|(seconds, nanoseconds)| Some((seconds.parse().ok()?, nanoseconds.parse().ok()?)));
+    numbers.ok_or_else(|| "seconds with nine digits behind the point, as in 1.500000000s".into())
+}
+
+/// `CLASS:NUMBER=HEX`: a statistic that weir does not know.
+fn statistic(text: &str) -> Result<RawStat, String> {
+    let parts = || {
+        let (head, payload) = text.split_once('=')?;
+        let (class, number) = head.split_once(':')?;
+        let (class, number) = (number::u16(class).ok()?, number::u8(number).ok()?);
+        Some(RawStat { class, number, payload: number::hex_bytes(payload).ok()?.into() })
+    };
+    parts().ok_or_else(|| "a class, a number and bytes, as in stat:0x7001:3=00ff".into())
 }
 
 /// The actions in an instruction's parentheses.

@@ -15,7 +15,7 @@ struct Writer<'a> {
 pub(super) fn write(matching: &Match, version: Version) -> String {
     let mut writer = Writer { left: matching.fields.iter().collect(), text: String::new() };
     let arp = protocol(matching).is_some_and(|(name, _)| name.ends_with("arp"));
-    writer.packet_type();
+    writer.field(Field::PacketType, Field::PacketType.name());
     writer.field(Field::PktMark, "pkt_mark");
     writer.protocol(matching);
     for register in Field::ALL.into_iter().filter(|field| field.is_register()) {
@@ -85,13 +85,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The packet's type, unless it is what packets are if nothing is said.
-    fn packet_type(&mut self) {
-        if let Some((value, mask)) = self.take(Field::PacketType).filter(|(value, _)| *value != 0) {
-            self.put(Field::PacketType.name(), &field_value::match_text(Field::PacketType, value, mask));
-        }
-    }
-
     fn protocol(&mut self, matching: &Match) {
         if let Some((name, count)) = protocol(matching) {
             self.put(name, "");
@@ -108,13 +101,17 @@ impl<'a> Writer<'a> {
         let pcp = self.take(Field::VlanPcp).map(|(value, _)| value);
         let (vid, pcp) = match self.take(Field::VlanTci) {
             None => (vid, pcp),
-            Some((value, mask)) => match (mask.unwrap_or(0xffff) & 0x1fff, mask.unwrap_or(0xffff) >> 13) {
-                (mask, 0) => (Some((value & 0x1fff, mask)), None),
-                (mask, 7) => (Some((value & 0x1fff, mask)), Some(value >> 13)),
-                (mask, some) => {
-                    return self.put("vlan_tci", &format!("0x{value:04x}/0x{:04x}", mask | some << 13));
+            Some((value, mask)) => {
+                // The parts may be there as well, with other bits.
+                let (vid, vid_mask) = vid.unwrap_or_default();
+                let (pcp, pcp_mask) = pcp.map_or((0, 0), |pcp| (pcp << 13, 0xe000));
+                let (value, mask) = (value | vid | pcp, mask.unwrap_or(0xffff) | vid_mask | pcp_mask);
+                match mask >> 13 {
+                    0 => (Some((value & 0x1fff, mask & 0x1fff)), None),
+                    7 => (Some((value & 0x1fff, mask & 0x1fff)), Some(value >> 13)),
+                    _ => return self.put("vlan_tci", &format!("0x{value:04x}/0x{mask:04x}")),
                 }
-            },
+            }
         };
         match (vid, pcp) {
             (None, None) => {}

@@ -174,15 +174,21 @@ impl<'a> Builder<'a> {
         let value = number::u16(value).map_err(|expected| item.wrong(expected))?;
         let mask = mask.map_or(Ok(0xffff), |mask| number::u16(mask).map_err(|expected| item.wrong(expected)))?;
         let value = value & mask;
-        let vid_mask = Some(mask & 0x1fff).filter(|mask| *mask != 0x1fff).map(u128::from);
-        self.set(item, Field::VlanVid, u128::from(value & 0x1fff), vid_mask)?;
-        match mask >> 13 {
-            0 => Ok(()),
-            7 if value & VLAN_PRESENT != 0 => self.set(item, Field::VlanPcp, u128::from(value >> 13), None),
-            7 if value == 0 && mask & VLAN_PRESENT != 0 => Ok(()),
-            7 => Err(item.wrong("bit 0x1000 to be set in value and mask when the priority (0xe000) is matched")),
-            _ => Err(item.wrong("a mask with all or none of the priority's bits (0xe000)")),
-        }
+        let (vid, vid_mask, has_tag) = (value & 0x1fff, mask & 0x1fff, value & VLAN_PRESENT != 0);
+        // Some bits of the priority, or bits of a tag that may be missing, are not what the parts' fields can say.
+        let priority = match mask >> 13 {
+            0 => Some(None),
+            7 if has_tag => Some(Some(value >> 13)),
+            7 if value == 0 && mask & VLAN_PRESENT != 0 => Some(None),
+            _ => None,
+        };
+        let Some(priority) = priority.filter(|_| vid_mask != 0x1fff || has_tag || vid == 0) else {
+            let mask = Some(u128::from(mask)).filter(|mask| *mask != Field::VlanTci.all_ones());
+            return self.set(item, Field::VlanTci, u128::from(value), mask);
+        };
+        let vid_mask = Some(vid_mask).filter(|mask| *mask != 0x1fff).map(u128::from);
+        self.set(item, Field::VlanVid, u128::from(vid), vid_mask)?;
+        priority.map_or(Ok(()), |priority| self.set(item, Field::VlanPcp, u128::from(priority), None))
     }
 
     /// The DSCP and two zero bits.
@@ -199,6 +205,11 @@ impl<'a> Builder<'a> {
             let present = u128::from(VLAN_PRESENT);
             let from = entry.from;
             self.set(&from, Field::VlanVid, present, Some(present))?;
+        }
+        if let Some(entry) = self.known.get(&Field::VlanTci)
+            && [Field::VlanVid, Field::VlanPcp].iter().any(|part| self.known.contains_key(part))
+        {
+            return Err(entry.from.wrong("no other field of the VLAN tag beside it: vlan_tci can say all of them"));
         }
         let fields = self.known.iter().map(|(field, entry)| MatchField::Known {
             field: *field,

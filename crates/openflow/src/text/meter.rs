@@ -12,7 +12,7 @@ const BAND: [&str; 4] = ["type", "rate", "burst_size", "prec_level"];
 /// Reads a meter-mod that does `command` (`OFPMC_*`) in `ovs-ofctl`'s form.
 ///
 /// `meter=` names it: a number, `controller`, `slowpath`, in deletes also `all`. Then the flags `kbps` or `pktps` (kbit/s if neither),
-/// `burst`, `stats`. `bands=` is last and lists bands, each beginning with `type=drop` or `type=dscp_remark`; `rate=` is in
+/// `burst`, `stats`. `bands=` is last and lists bands, or none, each beginning with `type=drop` or `type=dscp_remark`; `rate=` is in
 /// kbit/s or packets/s, `burst_size=` (which sets the flag `burst`) in kbit or packets, `prec_level=` (1) in steps. Deletes have only
 /// a number.
 ///
@@ -125,7 +125,7 @@ impl Reader {
                 self.band_setting(&item)?;
             }
         }
-        if self.bands.is_empty() { Err(bands.wrong("bands, each as type=drop,rate=1000")) } else { Ok(()) }
+        Ok(())
     }
 
     fn band_setting(&mut self, item: &Item<'_>) -> Result<(), ParseError> {
@@ -230,7 +230,6 @@ mod tests {
             ("meter=all", "column 7: found `all`, expected one meter: only deletes can mean all"),
             ("meter=1,kbps,pktps", "column 14: found `pktps`, expected either kbps or pktps"),
             ("meter=1,burts", "column 9: found `burts`, expected a meter's setting or bands=; did you mean `burst`?"),
-            ("meter=1,bands=", "column 15: found nothing, expected bands, each as type=drop,rate=1000"),
             ("meter=1,bands=rate=1", "column 15: found `rate`, expected type= first: it begins a band"),
             ("meter=1,bands=type=drop", "column 15: found `type`, expected a band with rate="),
             ("meter=1,bands=type=drop,rate=x", "column 30: found `x`, expected a number from 0"),

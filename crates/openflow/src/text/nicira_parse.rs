@@ -92,7 +92,9 @@ pub(super) fn part(text: &str) -> Result<Subfield, String> {
     };
     let field = field(name).ok_or_else(|| format!("a field that weir knows; `{name}` is none"))?;
     let all = all_bits(field, is_wide_port(name));
-    let bit = |text: &str| number::parse(text, u128::from(all - 1)).map(|bit| u16::try_from(bit).unwrap_or(all));
+    // A name alone means fewer bits of some fields than they have.
+    let most = if field == Field::InPort { all } else { Subfield::all(field).bits };
+    let bit = |text: &str| number::parse(text, u128::from(most - 1)).map(|bit| u16::try_from(bit).unwrap_or(most));
     let (first, last) = match bits.split_once("..") {
         Some((first, last)) => (bit(first)?, bit(last)?),
         None if bits.is_empty() => (0, all - 1),

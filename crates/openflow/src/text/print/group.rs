@@ -1,10 +1,12 @@
 //! Groups.
 use super::{Detail, Show, shape};
 use crate::model::group::{Bucket, GroupDesc, GroupFeatures, GroupMod, GroupStats};
+use crate::model::property::Property;
 use crate::model::{BucketId, GroupId, PortNo, Version};
 use crate::text::action_text::write_actions;
 use crate::text::flow::group_text;
 use crate::text::group::KINDS;
+use crate::text::raw::hex;
 use std::fmt::Write as _;
 
 const SELECT: u8 = 1;
@@ -18,7 +20,7 @@ pub(super) fn group_mod(group_mod: &GroupMod, show: Show) -> String {
         5 => return format!("\n REMOVE_BUCKET {}", bucket_command(group_mod, show)),
         other => format!("cmd:{other}"),
     };
-    format!("\n {command} {}", group(group_mod.group, group_mod.kind, &group_mod.buckets, show))
+    format!("\n {command} {}", group(group_mod.group, group_mod.kind, &group_mod.buckets, &group_mod.properties, show))
 }
 
 /// 1.5: which buckets of a group are meant, and those to insert.
@@ -29,9 +31,9 @@ fn bucket_command(change: &GroupMod, show: Show) -> String {
         BucketId::ALL => "all".into(),
         BucketId(number) => number.to_string(),
     };
-    let head = format!("command_bucket_id:{at},group_id={}", change.group.0);
+    let head = format!("command_bucket_id:{at},group_id={}{}", change.group.0, properties(&change.properties));
     // What kind of group it is stays as it is; its weights are told.
-    change.buckets.iter().fold(head, |text, one| text + &bucket(one, 0, show))
+    buckets(head, &change.buckets, 0, show)
 }
 
 /// Writes a group as `ovs-ofctl dump-groups` does, so that [`parse_group`](crate::text::parse_group) reads it back.
@@ -47,18 +49,32 @@ pub fn format_group_stats(group: &GroupStats) -> String {
 }
 
 pub(super) fn desc(desc: &GroupDesc, show: Show) -> String {
-    format!(" {}", group(desc.group, desc.kind, &desc.buckets, show))
+    format!(" {}", group(desc.group, desc.kind, &desc.buckets, &desc.properties, show))
 }
 
-fn group(group: GroupId, kind: u8, buckets: &[Bucket], show: Show) -> String {
+fn group(group: GroupId, kind: u8, list: &[Bucket], own: &[Property], show: Show) -> String {
     let kind_name = KINDS.get(usize::from(kind)).map_or_else(|| kind.to_string(), |name| (*name).to_owned());
-    let head = format!("group_id={},type={kind_name}", group.0);
-    buckets.iter().fold(head, |text, one| text + &bucket(one, kind, show))
+    buckets(format!("group_id={},type={kind_name}{}", group.0, properties(own)), list, kind, show)
 }
 
-fn bucket(bucket: &Bucket, kind: u8, show: Show) -> String {
+fn buckets(head: String, list: &[Bucket], kind: u8, show: Show) -> String {
+    (0..).map(BucketId).zip(list).fold(head, |text, (place, one)| text + &bucket(one, place, kind, show))
+}
+
+/// A property of 1.5 that is not looked into: a form of weir's own, since no tool has one.
+fn property(property: &Property) -> String {
+    format!("property({:#x},{})", property.kind, hex(&property.data.0))
+}
+
+/// Properties of a group, each with a comma in front.
+fn properties(list: &[Property]) -> String {
+    list.iter().fold(String::new(), |text, one| text + "," + &property(one))
+}
+
+/// Writes a bucket, which has the place `place` among those of its group. Before 1.5 that is its number.
+fn bucket(bucket: &Bucket, place: BucketId, kind: u8, show: Show) -> String {
     let mut text = String::from(",bucket=");
-    if show.version >= Version::V15 {
+    if show.version >= Version::V15 || bucket.id != place {
         let _ = write!(text, "bucket_id:{},", bucket.id.0);
     }
     if bucket.weight != u16::from(kind == SELECT) {
@@ -69,6 +85,9 @@ fn bucket(bucket: &Bucket, kind: u8, show: Show) -> String {
     }
     if bucket.watch_group != GroupId::ANY {
         let _ = write!(text, "watch_group:{},", group_text(bucket.watch_group));
+    }
+    for one in &bucket.properties {
+        let _ = write!(text, "{},", property(one));
     }
     let _ = write!(text, "actions={}", write_actions(&bucket.actions, show.version));
     text
