@@ -1,8 +1,11 @@
 //! Output that cannot be written: an error and exit status 2, never half a result with success.
 use crate::bed::weir;
 use std::fs::OpenOptions;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use weir_testing::{Running, root, wait_until};
 
 fn example(file: &str) -> String {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples", file].iter().collect();
@@ -61,4 +64,48 @@ fn a_missing_folder_is_found_before_the_work() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.starts_with("weir: --report: write ") && said.contains("No such file or directory"), "{said}");
     assert!(output.stdout.is_empty());
+}
+
+/// A switch whose ready line is lost works on, and tells it: its ports matter more than a full disk.
+#[test]
+fn a_daemon_that_cannot_say_that_it_is_ready_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let socket = folder.path().join("ctl.sock");
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has /dev/full");
+    let mut command = Command::new(weir());
+    command.args(["switch", "--name", "mute", "--port", "1=null:", "--control-socket"]).arg(&socket);
+    let mut switch = Running::start(command.stdout(full).stderr(Stdio::piped()));
+    let ctl = |command: &str| Command::new(weir()).args(["ctl", "--socket"]).arg(&socket).arg(command).output();
+    let answers = || ctl("show").is_ok_and(|output| output.status.success());
+    assert!(wait_until(Duration::from_secs(60), || answers() || switch.exited().is_some()), "it does not start");
+    assert!(answers(), "it ended");
+    assert!(ctl("stop").expect("weir starts").status.success());
+    let mut said = String::new();
+    switch.stderr().expect("piped").read_to_string(&mut said).expect("text");
+    assert!(said.contains("cannot write the whole result to standard output") && said.contains("is ready"), "{said}");
+}
+
+/// A lab of which nobody can read the answers is no success.
+#[test]
+fn answers_of_a_lab_that_are_lost_are_an_error() {
+    if !root() {
+        return;
+    }
+    let output = on_a_full_disk(&["emulate", "--exec", "help", &example("quickstart.toml")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+}
+
+/// What was measured is printed although the time series finds no space.
+#[test]
+fn a_series_that_is_lost_costs_no_result() {
+    let port = format!("memory:series-{}", std::process::id());
+    let arguments = ["traffic", &port, "--to", &port, "--duration", "50ms", "--json", "--series", "/dev/full"];
+    let output = Command::new(weir()).args(arguments).output().expect("weir starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot write the time series") && said.contains("No space left on device"), "{said}");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the result, in JSON");
+    assert!(result["sent"]["sent"].as_u64() > Some(0), "{result}");
 }

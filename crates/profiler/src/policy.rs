@@ -62,8 +62,8 @@ pub(crate) fn measure(
                     None => break,
                 }
             }
-            Decided::No(inference) => {
-                found.notes.push(undetermined(&inference));
+            Decided::No(why) => {
+                found.notes.push(why);
                 break;
             }
         };
@@ -171,7 +171,8 @@ enum Decided {
     By(Rank),
     /// Who came last found no room.
     Newest,
-    No(Inference),
+    /// Nothing that is known; why.
+    No(String),
 }
 
 fn decided(probed: &[Probed], room: u64) -> Result<Decided, ProfilerError> {
@@ -180,17 +181,33 @@ fn decided(probed: &[Probed], room: u64) -> Result<Decided, ProfilerError> {
     if wrong * 20 <= probed.len() {
         return Ok(Decided::Newest);
     }
+    if !has_both(probed) {
+        return Ok(Decided::No(of_one_level(probed)));
+    }
     let inference = infer(probed)?;
     Ok(match inference.found {
         Some(rank) => Decided::By(rank),
-        None => Decided::No(inference),
+        None => Decided::No(undetermined(&inference)),
     })
+}
+
+/// Whether some entries are in the first level, and some are not. A level that busy moments feigned has all or none.
+fn has_both(probed: &[Probed]) -> bool {
+    probed.iter().any(|probe| probe.slow) && probed.iter().any(|probe| !probe.slow)
 }
 
 /// The rank by which packets bring entries back, if they do.
 fn by_packets(probed: &[Probed]) -> Result<Option<Rank>, ProfilerError> {
+    if !has_both(probed) {
+        return Ok(None);
+    }
     let inference = infer(probed)?;
     Ok(inference.found.filter(|rank| matches!(rank.attribute, Attribute::Used | Attribute::Traffic)))
+}
+
+fn of_one_level(probed: &[Probed]) -> String {
+    let slow = probed.iter().filter(|probe| probe.slow).count();
+    format!("policy: undetermined: {slow} of {} entries were slow, where some, but not all, are expected", probed.len())
 }
 
 fn undetermined(inference: &Inference) -> String {
@@ -200,4 +217,25 @@ fn undetermined(inference: &Inference) -> String {
         format!(": nearest is {evicts:?} {attribute:?}, which agrees to {:.0} %", score.jaccard * 100.0).to_lowercase()
     });
     format!("policy: undetermined{best}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probed(is_slow: impl Fn(u64) -> bool) -> Vec<Probed> {
+        let standing = |modified| Standing { modified, used: 0, traffic: 0, priority: 1000 };
+        (1..=60).map(|modified| Probed { standing: standing(modified), slow: is_slow(modified) }).collect()
+    }
+
+    /// A busy machine can feign a second level: then entries that should be there are all fast, or those of the first all slow.
+    #[test]
+    fn a_level_that_is_none_leaves_the_policy_open() {
+        for (slow, expected) in [(false, "0 of 60"), (true, "60 of 60")] {
+            let Ok(Decided::No(why)) = decided(&probed(|_| slow), 40) else { panic!("{slow}: no policy can be told") };
+            assert!(why.contains(expected), "{why}");
+            assert_eq!(by_packets(&probed(|_| slow)).unwrap(), None);
+        }
+        assert!(matches!(decided(&probed(|modified| modified > 40), 40), Ok(Decided::Newest)));
+    }
 }

@@ -4,7 +4,6 @@ use anyhow::Context;
 use clap::ValueEnum;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use weir_controller::apps::learning::{Learning, LearningConfig};
@@ -80,7 +79,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
             ..SessionConfig::default()
         },
         mastership: mastership(&args)?,
-        observer: Some(Box::new(move |event| say(&event_line(event, json)))),
+        observer: Some(Box::new(move |event| crate::output::announce(&event_line(event, json)))),
         ..ControllerConfig::default()
     };
     let AppName::Learning = args.app;
@@ -88,9 +87,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     let signals =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot wait for signals")?;
     let controller = Controller::start(Box::new(app), config)?;
-    say(&ready_line(&controller, &args.versions, json));
+    crate::output::announce(&ready_line(&controller, &args.versions, json));
     signals.block_on(obey_signals(&controller))?;
-    say(&summary(&controller.stop(), json));
+    crate::output::announce(&summary(&controller.stop(), json));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -131,12 +130,6 @@ async fn obey_signals(controller: &Controller) -> anyhow::Result<()> {
             _ = hangup.recv() => return Ok(()),
         }
     }
-}
-
-/// Prints a line at once. A reader that went away is no reason to end: switches still need the controller.
-fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
 fn ready_line(controller: &Controller, versions: &[Version], json: bool) -> String {

@@ -4,7 +4,6 @@ use crate::tls::TlsArgs;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -220,10 +219,7 @@ fn say_ready(switch: &SwitchHandle, dpid: u64, controllers: &[ControllerSpec], s
     if !controllers.is_empty() {
         line += &format!(" controllers={}", list(controllers.iter().map(ToString::to_string)));
     }
-    let mut stdout = std::io::stdout().lock();
-    // Whoever started the switch may have gone: no reason to stop.
-    let _ = writeln!(stdout, "{line} control={}", socket.display());
-    let _ = stdout.flush();
+    crate::output::announce(&format!("{line} control={}", socket.display()));
     Ok(())
 }
 

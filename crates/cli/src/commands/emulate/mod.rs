@@ -7,11 +7,11 @@ use super::run::{NOT_AS_EXPECTED, STOPPED, progress, report, set_duration};
 use anyhow::Context as _;
 use input::{Input, Line};
 use signals::Signals;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use weir_emulator::prompt::{self, Command, Console, Outcome};
-use weir_emulator::result::{Certificate, Verdict};
+use weir_emulator::result::Verdict;
 use weir_emulator::{Dilation, Lab, LabResult, Neighbours, Options, Progress};
 use weir_scenario::Scenario;
 use weir_units::Span;
@@ -77,7 +77,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<ExitCode> {
     shown.clear();
     let lab = lab?;
     tell_start(&scenario, &lab);
-    let mut session = Session { console: Console::new(lab), signals, json: args.json, failed: false, misread: false };
+    let mut session =
+        Session { console: Console::new(lab), signals, json: args.json, failed: false, misread: false, lost: None };
     let is_whole = commands.is_empty() && !args.cli && !(scenario.traffic.is_empty() && scenario.streams.is_empty());
     if !commands.is_empty() {
         session.carry_out_all(&commands)?;
@@ -115,6 +116,8 @@ struct Session {
     json: bool,
     failed: bool,
     misread: bool,
+    /// Why standard output does not have all that commands said.
+    lost: Option<anyhow::Error>,
 }
 
 impl Session {
@@ -162,7 +165,7 @@ impl Session {
             self.console.carry_out(command, &cancel, &mut out, &mut progress)
         };
         shown.clear();
-        flush(&mut said, json);
+        self.say(&mut said);
         match outcome {
             Ok(Outcome::Done) => {}
             Ok(Outcome::Failed) => self.failed = true,
@@ -170,10 +173,10 @@ impl Session {
             Ok(Outcome::Report(result)) => {
                 self.failed |= !result.passed && !result.partial;
                 if reports && !json {
-                    print(&report::text(&result));
+                    self.say(&mut report::text(&result).into_bytes());
                 }
             }
-            Ok(Outcome::Certificate(certificate)) => print_certificate(&certificate, json),
+            Ok(Outcome::Certificate(certificate)) => self.say(&mut certificate.to_string().into_bytes()),
             Err(error) => {
                 self.failed = true;
                 eprintln!("{:#}", anyhow::Error::from(error));
@@ -182,9 +185,16 @@ impl Session {
         Ok(true)
     }
 
+    /// Prints what a command said. If that cannot be written, the lab goes on, and its end is an error.
+    fn say(&mut self, said: &mut Vec<u8>) {
+        if let Err(error) = flush(said, self.json) {
+            self.lost.get_or_insert(error);
+        }
+    }
+
     /// Takes the lab down and says how it was; `is_whole`: the file's traffic was all that was to be done.
     fn finish(self, args: &Args, is_whole: bool) -> anyhow::Result<ExitCode> {
-        let Session { console, signals, failed, misread, .. } = self;
+        let Session { console, signals, failed, misread, lost, .. } = self;
         let stopped = signals.all().is_cancelled();
         let result = console.finish()?;
         if args.json {
@@ -192,8 +202,9 @@ impl Session {
         } else if is_whole {
             crate::output::print(&report::text(&result))?;
         } else {
-            tell_certificate(&result);
+            tell_certificate(&result)?;
         }
+        lost.map_or(Ok(()), Err)?;
         let faithful = result.certificate.is_none_or(|certificate| certificate.verdict == Verdict::Faithful);
         Ok(match () {
             () if stopped || result.partial => ExitCode::from(STOPPED),
@@ -218,33 +229,29 @@ impl std::io::Write for Out<'_> {
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        flush(self.said, self.json);
-        Ok(())
+        flush(self.said, self.json).map_err(std::io::Error::other)
     }
 }
 
-fn flush(said: &mut Vec<u8>, json: bool) {
-    // A reader that has gone away misses it, nothing else.
-    let _ = if json { std::io::stderr().write_all(said) } else { std::io::stdout().write_all(said) };
-    let _ = std::io::stdout().flush();
+fn flush(said: &mut Vec<u8>, json: bool) -> anyhow::Result<()> {
+    let text = String::from_utf8_lossy(said).into_owned();
     said.clear();
-}
-
-fn print(text: &str) {
-    flush(&mut text.as_bytes().to_vec(), false);
-}
-
-fn print_certificate(certificate: &Certificate, json: bool) {
-    flush(&mut certificate.to_string().into_bytes(), json);
+    if json {
+        // Standard output is for the result at the end.
+        eprint!("{text}");
+        return Ok(());
+    }
+    crate::output::print(&text)
 }
 
 /// With every emulation: on standard error when nobody asked for a report, so that output of commands stays as it is.
-fn tell_certificate(result: &LabResult) {
+fn tell_certificate(result: &LabResult) -> anyhow::Result<()> {
     if let Some(certificate) = &result.certificate {
         if std::io::stdout().is_terminal() {
-            print(&certificate.to_string());
+            crate::output::print(&certificate.to_string())?;
         } else {
             eprint!("{certificate}");
         }
     }
+    Ok(())
 }

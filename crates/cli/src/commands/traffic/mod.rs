@@ -151,10 +151,11 @@ fn go(rig: Rig, args: &Recording) -> anyhow::Result<ExitCode> {
     let signals = Signals::watch()?;
     let mut row = |row: Interval| series.iter_mut().for_each(|file| file.write(&row));
     let mut result = rig.run(&mut || signals.cancel.is_cancelled(), &mut row)?;
-    series.map_or(Ok(()), SeriesFile::finish)?;
     let taken_off = rig_delay.map_or(Ok(()), |rig| result.take_off(&rig));
     let text = if args.json { serde_json::to_string_pretty(&result)? + "\n" } else { report::text(&result) };
     crate::output::print(&text)?;
+    // A time series that could not be written costs none of the result.
+    series.map_or(Ok(()), SeriesFile::finish)?;
     taken_off.context("--rig")?;
     Ok(if result.partial { ExitCode::from(STOPPED) } else { ExitCode::SUCCESS })
 }
