@@ -22,12 +22,21 @@ const HELD_UP: [&str; 2] = [" | throughput: ", " | the harness sent only "];
 /// Runs share the machine; what is measured again has it alone.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// A module that Python runs before the tester, for random packets that are the same each time: by chance, one of select groups' buckets
-/// would get more or less than the patterns' 10 % of what it should in one of some hundred runs of all patterns.
-const SAME_PACKETS: &str = "import random\nrandom.seed(1)\n";
-
-/// Has a program go before those of a lower priority, and those of none, which share the processors by turns.
-const FIRST: [&str; 2] = ["chrt", "--rr"];
+/// A module that Python runs before the tester.
+///
+/// It makes random packets the same each time: by chance, one of select groups' buckets would get more or less than the patterns' 10 % of
+/// what it should in one of some hundred runs of all patterns. And it gives the tester, with the switch that the tester starts, a real-time
+/// priority where that is permitted. The set-up of its namespace has none: writing IPv6 settings tries again and again while another
+/// process has the kernel's lock of interfaces, and with such a priority on each processor it would keep that process from ever running.
+const BEFORE_THE_TESTER: &str = "\
+import os, random
+random.seed(1)
+if 'TESTER_PRIORITY' in os.environ:
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(int(os.environ['TESTER_PRIORITY'])))
+    except PermissionError:
+        pass
+";
 
 /// Which patterns of a set, and how.
 struct Run {
@@ -48,7 +57,7 @@ struct Measured {
     seconds: u32,
     /// How many testers share them, side by side.
     shares: usize,
-    /// With which priority: the faster, the higher.
+    /// Real-time priority of tester and switch: the faster the packets, the higher.
     priority: u8,
 }
 
@@ -64,7 +73,7 @@ impl Run {
     /// Runs the patterns; counts them, all of which pass. None if this cannot be done here.
     fn all_pass(&self) -> Option<usize> {
         let script = weir_testing::shared("conformance/tools/ryu-switch-test.sh")?;
-        if !weir_testing::root() || !weir_testing::programs(&["ip", "python3", "ethtool", "chrt"]) {
+        if !weir_testing::root() || !weir_testing::programs(&["ip", "python3", "ethtool"]) {
             return None;
         }
         let set = match self.set.strip_prefix("os-ken:") {
@@ -78,7 +87,8 @@ impl Run {
         };
         let measure = |choice: &str| {
             let options = format!("{PATIENCE} --duration {seconds} {choice}");
-            self.judge(with_priority(priority, "bash").arg(&script), &options, &set)
+            let mut tester = Command::new("bash");
+            self.judge(tester.env("TESTER_PRIORITY", priority.to_string()).arg(&script), &options, &set)
         };
         let share = |number| {
             let verdicts = shared(|| measure(&format!("--only {only} --shard {number}/{shares}")));
@@ -90,7 +100,7 @@ impl Run {
     /// Runs the tester.
     fn judge(&self, tester: &mut Command, options: &str, set: &str) -> Verdicts {
         let modules = tempfile::tempdir().expect("a folder");
-        std::fs::write(modules.path().join("sitecustomize.py"), SAME_PACKETS).expect("the folder is writable");
+        std::fs::write(modules.path().join("sitecustomize.py"), BEFORE_THE_TESTER).expect("the folder is writable");
         // A tester that makes random packets answers no echo meanwhile.
         let switch = weir_testing::pattern_switch(env!("CARGO_BIN_EXE_weir")) + " --echo-interval 60s";
         tester.env("PYTHONPATH", modules.path()).args(["-v", self.version, "-a", options, &switch, set]);
@@ -149,19 +159,6 @@ fn only(line: &str) -> String {
     let name = pattern.rsplit_once(" | ").map_or(pattern, |(name, _)| name);
     let plain = |part: &str| part.replace(|letter: char| !letter.is_ascii_alphanumeric(), ".");
     format!("^{}$", name.split(" | ").map(plain).collect::<Vec<_>>().join("."))
-}
-
-/// A program with a priority, where that is permitted.
-fn with_priority(priority: u8, program: &str) -> Command {
-    let [chrt, how] = FIRST;
-    let priority = priority.to_string();
-    let tried = Command::new(chrt).args([how, &priority, "true"]).output();
-    if !tried.is_ok_and(|output| output.status.success()) {
-        return Command::new(program);
-    }
-    let mut command = Command::new(chrt);
-    command.args([how, &priority, program]);
-    command
 }
 
 /// What becomes of each thing, each on a thread of its own.
