@@ -29,6 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(crate) const TELL_EVERY: Duration = Duration::from_millis(100);
 /// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
 const GRACE: Duration = Duration::from_secs(10);
+/// Longest time for which switches that still move frames are waited for once all traffic is over; others than the traffic's may never end.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// How a scenario is run.
 #[derive(Debug, Clone, Default)]
@@ -229,10 +231,29 @@ impl Lab {
             let elapsed = self.clock.now() - begin;
             progress(Progress::Traffic { done, items: through.len(), elapsed, expected });
         }
-        cancel.wait(self.scenario.under_way().min(GRACE));
+        self.settle(cancel)?;
         let is_cut_short = through.contains(&false) && cancel.is_cancelled();
         self.ran = Ran { elapsed: self.clock.now() - begin, through, is_cut_short };
         Ok(())
+    }
+
+    /// Waits until packets that are under way have arrived or are dropped: as long as links and queues may keep them, and as long again while
+    /// switches still moved frames meanwhile, [`SETTLE`] at most. A busy machine may keep a switch's thread from them for longer than any queue.
+    ///
+    /// # Errors
+    /// A switch has ended.
+    fn settle(&self, cancel: &Cancel) -> Result<(), LabError> {
+        let under_way = self.scenario.under_way().min(GRACE);
+        let latest = self.clock.now() + under_way + SETTLE;
+        let mut before = self.network.frames()?;
+        loop {
+            cancel.wait(under_way);
+            let now = self.network.frames()?;
+            if now == before || cancel.is_cancelled() || self.clock.now() >= latest {
+                return Ok(());
+            }
+            before = now;
+        }
     }
 
     /// What became of the traffic that was run last, and how everything is now. Traffic that still runs is ended; of hosts in this process no more can

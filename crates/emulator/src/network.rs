@@ -140,6 +140,21 @@ impl Network {
         Ok((switches, drops))
     }
 
+    /// Frames that the switches received, sent and dropped at their ports so far.
+    ///
+    /// # Errors
+    /// A switch has ended.
+    pub(crate) fn frames(&self) -> Result<u64, LabError> {
+        let of_port = |counters: &Counters| {
+            counters.rx_packets + counters.tx_packets + counters.tx_full + counters.tx_errors + counters.tx_lost
+        };
+        let mut frames = 0;
+        for switch in &self.switches {
+            frames += switch.snapshot()?.ports.iter().map(|port| of_port(&port.counters)).sum::<u64>();
+        }
+        Ok(frames)
+    }
+
     /// What the controller counted so far.
     pub(crate) fn controller(&self) -> Option<ControllerResult> {
         self.controller.as_ref().map(|controller| controller_result(&controller.snapshot()))

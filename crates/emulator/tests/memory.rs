@@ -127,9 +127,12 @@ fn drops_in_full_buffer(result: &LabResult) {
     let goodput = udp.goodput_bps.unwrap();
     assert!(goodput > 2e6 && goodput < 5e6, "{udp:?}");
     let lost = udp.sent.unwrap() - udp.received;
-    let drop = result.drops.iter().find(|drop| drop.place == "s1 port 2 to s2").expect("the link's drops");
-    assert_eq!(drop.reason, "sending: queue full");
-    assert!(drop.packets >= lost && drop.packets <= lost + 2, "{lost} lost, {drop:?}");
+    let drops = &result.drops;
+    let of_link = drops.iter().find(|drop| drop.place == "s1 port 2 to s2").expect("the link's drops");
+    assert_eq!(of_link.reason, "sending: queue full");
+    // A host that a busy machine keeps from its port loses some there; every loss has its place.
+    let counted: u64 = drops.iter().map(|drop| drop.packets).sum();
+    assert!(of_link.packets * 2 > lost && counted >= lost && counted <= lost + 2, "{lost} lost, {drops:?}");
 }
 
 #[test]
