@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Runs all tests again and again beside busy processes: a suite that can be believed passes each time.
+
+    bench/suite.py [--runs 10] [--busy 2] [--record suite]
+
+What is missing is built first. Each busy process turns in a loop, at the priority of the tests, for as long as a run takes. The output of a
+run that fails goes to a file that is named. Ends with status 1 when a run failed, and writes a record to bench/records. Root, and the
+programs that CI installs, or tests are skipped; the record counts them.
+"""
+import argparse
+import contextlib
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import veth
+from veth import ROOT
+
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
+
+
+@contextlib.contextmanager
+def busy(count):
+    """Processes that never wait, until the block ends."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def suite():
+    """Runs the tests once: what a record keeps of it, and what was printed."""
+    start = time.monotonic()
+    done = subprocess.run([ROOT / "weir", "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace")
+    counts = COUNTS.findall(done.stdout)
+    if not counts:
+        sys.exit(f"suite: the tests ended with status {done.returncode} and no counts:\n{done.stdout[-3000:]}")
+    passed, failed, skipped = map(int, counts[-1])
+    names = re.findall(r"^failed (.*)$", done.stdout, re.MULTILINE)
+    return {"passed": passed, "failed": failed, "skipped": skipped, "failures": names, "status": done.returncode,
+            "minutes": round((time.monotonic() - start) / 60, 1)}, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--busy", type=int, default=os.cpu_count(), help="processes that turn in a loop (one for each processor unless told)")
+    parser.add_argument("--record", default="suite", help="the record's name")
+    options = parser.parse_args()
+    if options.runs < 1 or options.busy < 0:
+        parser.error("expected a run at least, and no fewer than 0 busy processes")
+    if subprocess.run(["cargo", "test", "--quiet", "--locked", "--workspace", "--no-run"], cwd=ROOT).returncode:
+        sys.exit("suite: the tests cannot be built; see above")
+    runs = []
+    for number in range(1, options.runs + 1):
+        with busy(options.busy):
+            run, printed = suite()
+        runs.append(run)
+        print(f"run {number}: {run['passed']} passed, {run['failed']} failed, {run['skipped']} skipped in {run['minutes']} minutes", flush=True)
+        if run["status"]:
+            with tempfile.NamedTemporaryFile("w", prefix="weir-suite-", suffix=".log", delete=False) as log:
+                log.write(printed)
+            print("\n".join(f"    {name}" for name in run["failures"]) + f"\n    printed: {log.name}", flush=True)
+        # After each run: what a long series has seen so far is kept if it is stopped.
+        veth.save_record(options.record, {"busy": options.busy, "runs": runs})
+    wrong = sum(run["status"] != 0 for run in runs)
+    print(f"{len(runs) - wrong} of {len(runs)} runs passed, {statistics.median(run['minutes'] for run in runs)} minutes each in the median")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
