@@ -1,4 +1,6 @@
 //! Limits and readers that the fuzz targets share.
+pub mod pipeline;
+
 use cap::Cap;
 use std::alloc::System;
 use std::panic;

@@ -1,5 +1,5 @@
 //! A profile as the text of a file: what reading it gives back.
-use crate::check::DEFAULT_SLOW;
+use crate::check::{DEFAULT_SLOW, at_base};
 use crate::number::show_seconds;
 use crate::timing::{ControlPath, Gate, Returns, ServiceTime, SwitchTiming};
 use crate::{Evidence, LevelForwarding, MatchKind, Profile};
@@ -234,7 +234,9 @@ impl Writer<'_> {
         let before = self.text.len();
         self.text.push_str("\n[timing]\n");
         let empty = self.text.len();
-        if self.profile.forwarding.first().is_none_or(Option::is_none) {
+        // What follows from the first level is read again without being written.
+        let first = self.profile.forwarding.first().and_then(Option::as_ref);
+        if timing.data != first.and_then(at_base) {
             self.service("timing.data", "data", timing.data.as_ref());
         }
         self.packets("data_buffer", timing.data_buffer);
@@ -373,6 +375,19 @@ mod tests {
                 "{written}"
             );
             assert_eq!((profile.levels, profile.origin, profile.source), (again.levels, again.origin, again.source));
+        }
+    }
+
+    #[test]
+    fn data_that_differs_from_the_first_level_is_written() {
+        let level = "[[level]]\nname = 'l'\n[level.forward]\nbase_l2l3 = '60us'\nper_byte = '8ns'\nshortest = '50us'\nrange = { gap = ['100us', '1s'], entries = [100, 2000], bytes = [64, 1024] }\n";
+        for timing in ["", "[timing]\ndata = { law = 'gamma', mean = '6.19us', scv = 0.5, note = 'n' }\n"] {
+            let text = format!("name = 'p'\ndevice = 'd'\norigin = 'assumed'\nsource = 's'\n{timing}{level}");
+            let profile = Profile::parse(&text, "p").unwrap();
+            let written = profile.to_toml();
+            assert_eq!(written.contains("data = "), !timing.is_empty(), "{written}");
+            let again = Profile::parse(&written, "p").unwrap_or_else(|error| panic!("{error}\n{written}"));
+            assert_eq!((again.timing, again.evidence), (profile.timing, profile.evidence), "{written}");
         }
     }
 

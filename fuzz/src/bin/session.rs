@@ -22,6 +22,10 @@ use weir_units::Instant;
 
 /// Memory of two sessions and what is between them.
 const MEMORY: usize = 16 << 20;
+/// Bytes that a session receives at once at most: it holds the events of all of them until they are taken.
+const PIECE: usize = 4096;
+/// Bytes between the ends, one way, from which on nobody adds to them.
+const MAX_WIRE: usize = 256 << 10;
 const MAX_OUTPUT: usize = 20_000;
 /// Output that a session may have beyond its limit: one message.
 const MESSAGE: usize = 65_536;
@@ -148,7 +152,7 @@ impl Pair {
             }
             Operation::Repeat { to, bytes } => {
                 let wire = &mut self.wires[usize::from(*to)];
-                let count = usize::from(*bytes).min(wire.len()).min(MESSAGE);
+                let count = usize::from(*bytes).min(wire.len()).min(MAX_WIRE.saturating_sub(wire.len()));
                 let repeated: Vec<u8> = wire.iter().take(count).copied().collect();
                 repeated.into_iter().rev().for_each(|byte| wire.push_front(byte));
             }
@@ -215,14 +219,16 @@ impl Pair {
         self.flush();
         let count = count.min(self.wires[to].len());
         let bytes: Vec<u8> = self.wires[to].drain(..count).collect();
-        if !bytes.is_empty() {
-            let early = self.ends[to].counters().early;
-            self.ends[to].receive(self.now, &bytes);
-            // A controller leaves messages aside that come before the features: they are the oldest ones.
-            let left_aside = self.ends[to].counters().early - early;
-            let left_aside = usize::try_from(left_aside).expect("as many as there were bytes");
-            self.expected[to].drain(..left_aside.min(self.expected[to].len()));
-        }
+        bytes.chunks(PIECE).for_each(|piece| self.receive(to, piece));
+    }
+
+    fn receive(&mut self, to: usize, bytes: &[u8]) {
+        let early = self.ends[to].counters().early;
+        self.ends[to].receive(self.now, bytes);
+        // A controller leaves messages aside that come before the features: they are the oldest ones.
+        let left_aside = self.ends[to].counters().early - early;
+        let left_aside = usize::try_from(left_aside).expect("as many as there were bytes");
+        self.expected[to].drain(..left_aside.min(self.expected[to].len()));
         self.events(to);
     }
 

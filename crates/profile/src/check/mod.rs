@@ -5,7 +5,7 @@ mod profile;
 mod reader;
 mod timing;
 
-pub(crate) use profile::profile;
+pub(crate) use profile::{at_base, profile};
 pub(crate) use reader::Checked;
 pub(crate) use timing::DEFAULT_SLOW;
 

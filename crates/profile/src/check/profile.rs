@@ -116,7 +116,7 @@ fn service_times(document: &Document, first: Option<&LevelForwarding>) -> Checke
 }
 
 /// How long an idle table takes for packets of any length, everything else being as at the base.
-fn at_base(level: &LevelForwarding) -> Option<ServiceTime> {
+pub(crate) fn at_base(level: &LevelForwarding) -> Option<ServiceTime> {
     let law = level.of(MatchKind::L2L3);
     let per_byte_s = law.slopes.per_byte_s.max(0.0);
     let constant = (law.base_s - per_byte_s * BASE.bytes).max(0.0);

@@ -18,6 +18,7 @@ mod virtuals;
 
 pub use buffers::{BuffersPerf, PreparedPerf};
 pub use client::{Client, CtlError};
+pub use packet::{Described, described};
 pub use path::{default_path, find};
 pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlace};
 

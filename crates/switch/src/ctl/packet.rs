@@ -15,10 +15,11 @@ const ANY_PORT: PortNo = PortNo(1);
 
 /// A packet to trace.
 #[derive(Debug)]
-pub(super) struct Described {
-    pub(super) frame: Frame,
+pub struct Described {
+    /// Its frame.
+    pub frame: Frame,
     /// The port that the description names.
-    pub(super) in_port: Option<PortNo>,
+    pub in_port: Option<PortNo>,
 }
 
 /// Reads a packet: hexadecimal digits (white space and colons do not count), or a description such as
@@ -27,7 +28,7 @@ pub(super) struct Described {
 ///
 /// # Errors
 /// What was found, and what was expected.
-pub(super) fn described(text: &str) -> Result<Described, String> {
+pub fn described(text: &str) -> Result<Described, String> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != ':').collect();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) && !digits.is_empty() {
         return Ok(Described { frame: hex(&digits)?, in_port: None });

@@ -1,20 +1,20 @@
 //! Groups as the specification tells of them (OpenFlow 1.3.5, 5.6.1 and 6.5).
 use super::Way;
-use crate::bench::PORTS;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_openflow::model::group::{Bucket, GroupMod};
 use weir_openflow::model::{GroupId, PortNo};
 
 /// The groups, and the ports without link.
-#[derive(Default, Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Groups {
     groups: BTreeMap<GroupId, GroupMod>,
-    pub(super) down: Vec<PortNo>,
+    ports: u32,
+    down: BTreeSet<PortNo>,
 }
 
 /// Which bucket each select group takes, in the order packets come to them: all ways there are, one after the other.
-#[derive(Default)]
-pub(super) struct Choices {
+#[derive(Debug, Default)]
+pub struct Choices {
     /// What is chosen, of how many.
     made: Vec<(usize, usize)>,
     next: usize,
@@ -30,7 +30,7 @@ impl Choices {
     }
 
     /// Goes on to the next way; whether there is one.
-    pub(super) fn another(&mut self) -> bool {
+    pub fn another(&mut self) -> bool {
         self.next = 0;
         while let Some((choice, of)) = self.made.last_mut() {
             *choice += 1;
@@ -44,12 +44,24 @@ impl Choices {
 }
 
 impl Groups {
+    pub(super) fn new(ports: u32) -> Groups {
+        Groups { groups: BTreeMap::new(), ports, down: BTreeSet::new() }
+    }
+
     pub(super) fn change(&mut self, change: &GroupMod) {
         self.groups.insert(change.group, change.clone());
     }
 
+    pub(super) fn set_link(&mut self, port: PortNo, up: bool) {
+        if up {
+            self.down.remove(&port);
+        } else {
+            self.down.insert(port);
+        }
+    }
+
     pub(super) fn lives_port(&self, port: PortNo) -> bool {
-        port.0 <= PORTS && !self.down.contains(&port)
+        (1..=self.ports).contains(&port.0) && !self.down.contains(&port)
     }
 
     fn lives(&self, bucket: &Bucket, kind: u8) -> bool {

@@ -1,0 +1,90 @@
+//! Lines of the control socket: a request or a reply is refused, or written and read as the same one; the text in a request (ports, queues,
+//! entries, groups, meters, packets, virtual switches) is refused or means what it says.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+use std::sync::LazyLock;
+use weir_fuzz::bounded;
+use weir_openflow::model::{FlowCommand, group::GroupMod, meter};
+use weir_openflow::text;
+use weir_packet::{Field, Parsed, PortNo};
+use weir_port::queues::QueueConfig;
+use weir_scenario::{Fabric, FabricPort, VirtualSwitch};
+use weir_switch::PortArgument;
+use weir_switch::ctl::{Reply, Request, described};
+use weir_units::Bps;
+
+/// What virtual switches are cut from.
+static FABRIC: LazyLock<Fabric> = LazyLock::new(|| Fabric {
+    ports: (1..=4).map(|port| FabricPort { port, rate: Bps(1_000_000_000) }).collect(),
+    ..Fabric::default()
+});
+
+fuzz_target!(|line: &[u8]| {
+    bounded(line, || {
+        if let Some(Reply::Ok(_) | Reply::Error(_)) = again::<Reply>(line) {
+            return;
+        }
+        if let Some(request) = again::<Request>(line) {
+            read(&request);
+        }
+    });
+});
+
+/// What a line says; written and read again, it says the same.
+fn again<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + Debug>(line: &[u8]) -> Option<T> {
+    let meant: T = serde_json::from_slice(line).ok()?;
+    let told = serde_json::to_string(&meant).expect("nothing in it has no JSON form");
+    let understood: T = serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}\n{told}"));
+    assert_eq!(understood, meant, "{told}");
+    Some(meant)
+}
+
+/// Reads the text in a request as the switch does.
+fn read(request: &Request) {
+    match request {
+        Request::AddPort { port } => written_again::<PortArgument>(port, |argument| argument.spec.to_string()),
+        Request::SetQueue { queue, .. } => written_again::<QueueConfig>(queue, ToString::to_string),
+        Request::DumpFlows { filter } => drop(text::parse_flow(filter, FlowCommand::Delete)),
+        Request::FlowMod { command, flow } => drop(text::parse_flow(flow, (*command).into())),
+        Request::GroupMod { group, .. } => drop(text::parse_group(group, GroupMod::ADD)),
+        Request::MeterMod { meter, .. } => drop(text::parse_meter(meter, meter::command::ADD)),
+        Request::DumpMeters { meter } | Request::MeterStats { meter } => drop(text::parse_meter_id(meter)),
+        Request::Trace { packet, .. } => packet_described(packet),
+        Request::AddVirtual { text, file } => virtual_switch(text, file),
+        Request::Of { what, .. } => read(what),
+        _ => {}
+    }
+}
+
+fn written_again<T: FromStr<Err: Display> + PartialEq + Debug>(text: &str, write: impl Fn(&T) -> String) {
+    let Ok(meant) = text.parse::<T>() else { return };
+    let told = write(&meant);
+    let understood = told.parse::<T>().unwrap_or_else(|error| panic!("{error}\n{told}"));
+    assert_eq!(write(&understood), told);
+}
+
+/// A described packet is one that a switch takes, with the fields described.
+fn packet_described(text: &str) {
+    let Ok(packet) = described(text) else { return };
+    let parsed = Parsed::of(&packet.frame, PortNo(1));
+    let Ok(matching) = text::parse_match(text) else { return };
+    // Digits alone are a frame, and some are a field's name as well.
+    if text.contains(|c: char| !c.is_ascii_hexdigit() && !c.is_whitespace() && c != ':') {
+        let key = parsed.expect("it was crafted from headers").key;
+        let fields = Field::ALL.iter().filter(|field| **field != Field::InPort);
+        for (field, (value, _)) in fields.filter_map(|field| Some((*field, matching.get(*field)?))) {
+            assert_eq!(key.get(field), value, "{field} of {text}");
+        }
+    }
+}
+
+/// A virtual switch is the same one when it is written and read again, as a change of one that runs does; but a lifetime begins anew.
+fn virtual_switch(text: &str, file: &str) {
+    let Ok(meant) = VirtualSwitch::parse(text, file, &FABRIC) else { return };
+    let meant = VirtualSwitch { lifetime: None, ..meant };
+    let told = toml::to_string(&meant).unwrap_or_else(|error| panic!("{error}: {meant:?}"));
+    let understood = VirtualSwitch::parse(&told, file, &FABRIC).unwrap_or_else(|error| panic!("{error}\n{told}"));
+    assert_eq!(understood, meant, "{told}");
+}

@@ -1,0 +1,353 @@
+//! Flow entries, groups, meters and packets drawn from a fuzzer's input: of few values, so that they meet.
+use arbitrary::Arbitrary;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::meter::{self, Band, BandKind, MeterMod};
+use weir_openflow::model::{
+    Action, FlowCommand, FlowFlags, FlowMod, GroupId, Instruction, Match, MeterId, PortNo, TableId,
+};
+use weir_packet::craft::{Craft, TcpHeader};
+use weir_packet::field::{eth_type, ip_proto};
+use weir_packet::{Field, MacAddr};
+
+/// Tables in play.
+pub const TABLES: u8 = 4;
+/// Ports in play, from 1 on.
+pub const PORTS: u32 = 4;
+/// Groups in play, from 1 on; each leads only to lower ones.
+const GROUPS: u32 = 4;
+/// Meters in play, from 1 on.
+const METERS: u32 = 3;
+/// Actions of a list, buckets of a group and bands of a meter at most.
+const MOST: usize = 4;
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+pub struct Style {
+    /// Which of two matches has the higher priority.
+    order: u16,
+    /// Whether only what [`weir_reference::Reference`] knows is drawn.
+    pub plain: bool,
+}
+
+/// A match: its bits choose the fields. Entries take their priority from it, too: no two that match one packet have the same one, or
+/// either might be taken.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+pub struct Looks(pub u16);
+
+/// A change of entries.
+#[derive(Debug, Arbitrary)]
+pub struct Flow {
+    command: u8,
+    table: u8,
+    /// The first match.
+    looks: Looks,
+    /// How many entries, less one, and how far apart their matches are: more than a few change how a table is searched.
+    more: u8,
+    step: u8,
+    timeouts: u8,
+    flags: u8,
+    cookie: u8,
+    /// Its instructions, in the order they are written.
+    goto: Option<u8>,
+    apply: Option<Vec<Act>>,
+    clears: bool,
+    write: Option<Vec<Act>>,
+    /// Value and mask.
+    metadata: Option<(u8, u8)>,
+    meter: Option<u8>,
+}
+
+/// An action: which, and a number for it.
+#[derive(Debug, Arbitrary)]
+pub struct Act(u8, u8);
+
+/// A change of a group.
+#[derive(Debug, Arbitrary)]
+pub struct Group {
+    command: u8,
+    kind: u8,
+    group: u8,
+    buckets: Vec<Share>,
+}
+
+/// A bucket.
+#[derive(Debug, Arbitrary)]
+struct Share {
+    weight: u8,
+    watch_port: u8,
+    watch_group: u8,
+    actions: Vec<Act>,
+}
+
+/// A change of a meter.
+#[derive(Debug, Arbitrary)]
+pub struct Meter {
+    command: u8,
+    meter: u8,
+    flags: u8,
+    bands: Vec<(u8, u8, u8)>,
+}
+
+/// A packet: its bits choose what it has.
+#[derive(Debug, Clone, Copy, Arbitrary)]
+pub struct Packet(u16);
+
+/// Takes bits off the low end of a number.
+fn take(from: &mut u16, bits: u32) -> u16 {
+    let taken = *from & ((1 << bits) - 1);
+    *from >>= bits;
+    taken
+}
+
+fn mac(number: u16) -> MacAddr {
+    MacAddr::from_bits(0x0200_0000_0000 | u64::from(number))
+}
+
+/// One of 16 addresses of four networks.
+fn address(number: u16) -> u32 {
+    0x0a00_0000 | u32::from(number & 3) << 22 | u32::from(number >> 2 & 3)
+}
+
+impl Looks {
+    /// The match that its bits describe. Of each field most values say nothing, so that many packets match.
+    pub fn matching(self) -> Match {
+        let mut bits = self.0;
+        let mut matching = Match::any();
+        if take(&mut bits, 2) == 3 {
+            matching = matching.with(Field::InPort, 1_u32);
+        }
+        match take(&mut bits, 3) {
+            0..=4 => {}
+            5 => matching = matching.with_masked(Field::EthDst, 1_u64, 1_u64),
+            number => matching = matching.with(Field::EthDst, mac(number - 6).to_bits()),
+        }
+        if take(&mut bits, 2) == 3 {
+            matching = matching.with(Field::EthSrc, mac(2).to_bits());
+        }
+        match take(&mut bits, 2) {
+            0..=1 => {}
+            2 => matching = matching.with(Field::VlanVid, 0_u16),
+            _ => matching = matching.with_masked(Field::VlanVid, 0x1000_u16, 0x1000_u16),
+        }
+        if take(&mut bits, 2) == 3 {
+            matching = matching.with_masked(Field::Metadata, 1_u64, 1_u64);
+        }
+        network(matching, bits)
+    }
+
+    /// A priority of its own: an odd factor gives each number another one.
+    fn priority(self, style: Style) -> u16 {
+        self.0.wrapping_mul(style.order | 1)
+    }
+}
+
+/// What a match says of network and transport: 32 kinds.
+fn network(matching: Match, kind: u16) -> Match {
+    let ipv4 = |matching: Match| matching.with(Field::EthType, eth_type::IPV4);
+    let prefix = |length: u32| u32::MAX.checked_shl(32 - length).unwrap_or(0);
+    match kind {
+        0..=11 => matching,
+        12 => matching.with(Field::EthType, eth_type::ARP),
+        13 => matching.with(Field::EthType, eth_type::IPV6),
+        14 => matching.with(Field::EthType, eth_type::MPLS),
+        15 => ipv4(matching),
+        16..=19 => ipv4(matching).with_masked(Field::Ipv4Dst, address(kind) & prefix(10), prefix(10)),
+        20..=23 => ipv4(matching).with(Field::Ipv4Dst, address(kind)),
+        24 => ipv4(matching).with_masked(Field::Ipv4Dst, address(kind) & prefix(9), prefix(9)),
+        25..=26 => ipv4(matching).with_masked(Field::Ipv4Src, address(kind) & prefix(10), prefix(10)),
+        27 => ipv4(matching).with_masked(Field::Ipv4Src, 1_u32, 1_u32),
+        28 => ipv4(matching).with(Field::IpProto, ip_proto::UDP),
+        29 => ipv4(matching).with(Field::IpProto, ip_proto::UDP).with(Field::UdpDst, 1_u16),
+        30 => ipv4(matching).with(Field::IpProto, ip_proto::TCP).with(Field::TcpSrc, 1_u16),
+        _ => ipv4(matching).with(Field::IpDscp, 8_u8),
+    }
+}
+
+impl Packet {
+    /// The frame that its bits describe.
+    pub fn frame(self) -> Vec<u8> {
+        let mut bits = self.0;
+        let frame = Craft::ethernet(mac(take(&mut bits, 2)), mac(1 + take(&mut bits, 2)));
+        let frame = match take(&mut bits, 2) {
+            0..=1 => frame,
+            2 => frame.vlan(0x8100, 5, 2),
+            _ => frame.vlan(0x8100, 6, 0).vlan(0x8100, 5, 0),
+        };
+        let from = Ipv4Addr::from_bits(address(take(&mut bits, 2) * 5));
+        let to = Ipv4Addr::from_bits(address(take(&mut bits, 4)));
+        let frame = match take(&mut bits, 3) {
+            0 => frame.arp(1, (mac(1), from), (mac(2), to)),
+            1 => frame.ipv6(Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED).udp(1, bits),
+            2 => frame.mpls(3, 0, 9).ipv4(from, to).udp(1, bits),
+            3 => frame.traffic_class(32).ipv4(from, to).udp(7, bits),
+            4 => frame.ipv4(from, to).tcp(TcpHeader { source: bits, destination: 80, ..TcpHeader::default() }),
+            5 => frame.ttl(1).ipv4(from, to).udp(7, bits),
+            _ => frame.ipv4(from, to).udp(7, bits),
+        };
+        frame.payload(&[1; 30]).build()
+    }
+}
+
+impl Flow {
+    fn instructions(&self, table: u8, style: Style) -> Vec<Instruction> {
+        let left = TABLES - 1 - table;
+        let goto = self.goto.filter(|_| left > 0).map(|more| Instruction::GotoTable(TableId(table + 1 + more % left)));
+        let list = |list: &Vec<Act>| actions(list, GROUPS, style);
+        let metadata = self.metadata.map(|(value, mask)| Instruction::WriteMetadata {
+            metadata: u64::from(value & 3),
+            mask: u64::from(mask & 3),
+        });
+        let all = [
+            goto,
+            self.apply.as_ref().map(list).map(Instruction::ApplyActions),
+            self.clears.then_some(Instruction::ClearActions),
+            self.write.as_ref().map(list).map(Instruction::WriteActions),
+            metadata,
+            self.meter.filter(|_| !style.plain).map(|meter| Instruction::Meter(meter_id(meter))),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    /// The flow-mods.
+    pub fn mods(&self, style: Style) -> impl Iterator<Item = FlowMod> + '_ {
+        use FlowCommand::{Add, Delete, DeleteStrict, Modify, ModifyStrict};
+        let command = [Add, Add, Add, Add, Modify, ModifyStrict, Delete, DeleteStrict][usize::from(self.command % 8)];
+        // All packets come to the first one.
+        let table = [0, 0, 0, 1, 1, 2, 2, 3][usize::from(self.table % 8)];
+        let count = if self.more < 128 { 1 } else { u16::from(self.more % 64) + 1 };
+        let instructions = self.instructions(table, style);
+        let timeouts = if style.plain { 0 } else { u16::from(self.timeouts) };
+        (0..count).map(move |at| {
+            let looks = Looks(self.looks.0.wrapping_add(at.wrapping_mul(u16::from(self.step) | 1)));
+            FlowMod {
+                table: TableId(table),
+                command,
+                cookie: u64::from(self.cookie),
+                idle_timeout: timeouts & 3,
+                hard_timeout: timeouts >> 2 & 3,
+                flags: FlowFlags(u16::from(self.flags & 0x1f)),
+                ..FlowMod::add(looks.priority(style), looks.matching(), instructions.clone())
+            }
+        })
+    }
+}
+
+fn meter_id(number: u8) -> MeterId {
+    MeterId(1 + u32::from(number) % METERS)
+}
+
+/// Actions, which may lead to the groups up to a number.
+fn actions(list: &[Act], groups: u32, style: Style) -> Vec<Action> {
+    list.iter().take(MOST).filter_map(|act| act.action(groups, style)).collect()
+}
+
+impl Act {
+    /// The action; none if it would lead to a group and may not.
+    fn action(&self, groups: u32, style: Style) -> Option<Action> {
+        let Act(which, value) = *self;
+        let number = u16::from(value);
+        // The first ones are what [`weir_reference::Reference`] knows.
+        Some(match which % if style.plain { 8 } else { 20 } {
+            0..=3 => Action::output(PortNo(1 + u32::from(value) % (PORTS + 1))),
+            4 => Action::set_mac(Field::EthDst, mac(number % 4)),
+            5 => Action::set_mac(Field::EthSrc, mac(number % 4)),
+            6 => Action::PushVlan(0x8100),
+            7 if groups == 0 => return None,
+            7 => Action::Group(GroupId(1 + u32::from(value) % groups)),
+            8 => Action::output(PortNo::IN_PORT),
+            9 => Action::output([PortNo::ALL, PortNo::FLOOD][usize::from(value % 2)]),
+            10 => Action::output(PortNo::NORMAL),
+            11 => Action::output(PortNo::CONTROLLER),
+            12 => Action::PopVlan,
+            13 => Action::SetField { field: Field::VlanVid, value: 0x1000 | u128::from(value % 8) },
+            14 => Action::SetField { field: Field::Ipv4Dst, value: address(number).into() },
+            15 => Action::SetField { field: Field::UdpDst, value: u128::from(value % 4) },
+            16 => Action::SetNwTtl(value % 4),
+            17 => Action::DecNwTtl,
+            18 => Action::PushMpls(eth_type::MPLS),
+            _ => Action::PopMpls(eth_type::IPV4),
+        })
+    }
+}
+
+impl Group {
+    /// The group-mod.
+    pub fn change(&self, style: Style) -> GroupMod {
+        let number = 1 + u32::from(self.group) % GROUPS;
+        let commands = [GroupMod::ADD, GroupMod::MODIFY, GroupMod::MODIFY, GroupMod::DELETE];
+        // The plain reference keeps all its groups.
+        let command = commands[usize::from(self.command) % if style.plain { 3 } else { 4 }];
+        let kind = self.kind % 4;
+        let shares = self.buckets.iter().take(if command == GroupMod::DELETE { 0 } else { MOST });
+        GroupMod {
+            command,
+            kind,
+            group: GroupId(number),
+            command_bucket: BucketId::ALL,
+            buckets: (0..)
+                .map(BucketId)
+                .zip(shares)
+                .map(|(id, share)| share.bucket(id, kind, number - 1, style))
+                .collect(),
+            properties: vec![],
+        }
+    }
+}
+
+impl Share {
+    /// The bucket; `lower` is the highest group that it may lead to.
+    fn bucket(&self, id: BucketId, kind: u8, lower: u32, style: Style) -> Bucket {
+        let watched =
+            |number: u8, most: u32| Some(u32::from(number) % (2 * most + 2)).filter(|at| (1..=most).contains(at));
+        Bucket {
+            weight: if kind == 1 { u16::from(self.weight % 4) } else { 0 },
+            watch_port: watched(self.watch_port, PORTS).map_or(PortNo::ANY, PortNo),
+            watch_group: watched(self.watch_group, lower).map_or(GroupId::ANY, GroupId),
+            ..Bucket::new(id, actions(&self.actions, lower, style))
+        }
+    }
+}
+
+/// A group of each number and a meter of each, which the first entries can send to.
+pub fn first() -> (Vec<GroupMod>, Vec<MeterMod>) {
+    let bucket = |group| Bucket::new(BucketId(0), vec![Action::output(PortNo(group))]);
+    let groups = (1..=GROUPS).map(|group| GroupMod {
+        command: GroupMod::ADD,
+        kind: 0,
+        group: GroupId(group),
+        command_bucket: BucketId::ALL,
+        buckets: vec![bucket(group)],
+        properties: vec![],
+    });
+    let meters = (1..=METERS).map(|meter| MeterMod {
+        command: meter::command::ADD,
+        flags: meter::flags::PKTPS,
+        meter: MeterId(meter),
+        bands: vec![Band { rate: 3 * meter, burst_size: 0, kind: BandKind::Drop }],
+    });
+    (groups.collect(), meters.collect())
+}
+
+impl Meter {
+    /// The meter-mod.
+    pub fn change(&self) -> MeterMod {
+        let command = [meter::command::ADD, meter::command::MODIFY, meter::command::MODIFY, meter::command::DELETE];
+        let units = if self.flags & 1 == 0 { meter::flags::PKTPS } else { meter::flags::KBPS };
+        let more = u16::from(self.flags) & (meter::flags::BURST | meter::flags::STATS);
+        let band = |(rate, burst, kind): &(u8, u8, u8)| Band {
+            rate: u32::from(*rate),
+            burst_size: u32::from(*burst),
+            kind: match kind % 3 {
+                0 | 1 => BandKind::Drop,
+                _ => BandKind::DscpRemark { prec_level: 1 },
+            },
+        };
+        MeterMod {
+            command: command[usize::from(self.command % 4)],
+            flags: units | more,
+            meter: meter_id(self.meter),
+            bands: self.bands.iter().take(MOST).map(band).collect(),
+        }
+    }
+}
