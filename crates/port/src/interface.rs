@@ -173,12 +173,12 @@ impl Drop for HeldDown {
     }
 }
 
-/// What is said about an interface that is not there.
 /// Names of the interfaces in the calling thread's network namespace, as the kernel has them: `/sys` may show another namespace's.
 pub fn names() -> Vec<String> {
     ioctl::interface_names()
 }
 
+/// Says that an interface is not there, and which are.
 fn no_such_interface(name: &str) -> String {
     let mut names = names();
     let near = nearest(name, names.iter().map(String::as_str));

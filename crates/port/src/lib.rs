@@ -5,6 +5,7 @@
 //! shape, trace or break it.
 pub mod af_packet;
 pub mod af_xdp;
+mod claim;
 mod ethtool;
 pub mod event;
 pub mod fault;
@@ -28,6 +29,6 @@ pub mod veth;
 mod virtio;
 pub mod wrap;
 
-pub use spec::{PortSpec, open};
+pub use spec::{PortSpec, open, open_alone};
 pub use sys::slice::ask_for_slices_of;
 pub use traits::{Counters, LinkState, Port, PortError, PortInfo, Ready};

@@ -15,6 +15,7 @@ mod checksum;
 mod program;
 mod queue;
 
+use crate::claim::Claim;
 use crate::ethtool::{self, SwitchedOff};
 use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
 use crate::peer::{self, Peer};
@@ -57,6 +58,7 @@ pub struct AfXdp {
     program: Program,
     queues: Vec<Queue>,
     _settings: Settings,
+    _claim: Option<Claim>,
     interface: Arc<Interface>,
     /// Tells of the device going down or away, and holds its promiscuous mode.
     watch: OwnedFd,
@@ -85,6 +87,7 @@ impl AfXdp {
         let mode = mode(options)?;
         let interface = Arc::new(Interface::find(name, options)?);
         let info = interface.describe(options)?;
+        let claim = Claim::make(&interface, options)?;
         let queue_count = ethtool::receive_queues(&interface);
         let watch =
             watch(&interface).map_err(|source| refused(options, "watch the interface", source, CAPABILITIES))?;
@@ -104,6 +107,7 @@ impl AfXdp {
             program,
             queues,
             _settings: settings,
+            _claim: claim,
             interface,
             watch,
             readable,
