@@ -1,13 +1,16 @@
-//! The claim of a switch's port to a network interface: a second port that forwards would receive each frame as well, and forward it again.
+//! The claim of a switch's port to a network interface: a second port that forwards would receive each frame as well,
+//! and forward it again.
 //!
-//! A claim is a listening Unix socket with an abstract address. Such addresses belong to a network namespace, as indices of interfaces
-//! do, so one address is one interface, whatever its name. The kernel frees the address with the process, however that ends.
+//! A claim is a listening Unix socket with an abstract address. Such addresses belong to a network namespace, as
+//! indices of interfaces do, so one address is one interface, whatever its name. The kernel frees the address with the
+//! process, however that ends.
 //!
-//! Only ports that forward make claims ([`crate::open_alone`]). Taps, recorders, traffic generators and the profiler look at an interface or send
-//! on it beside the switch that has it, and are let in.
+//! Only ports that forward make claims ([`crate::open_alone`]). Taps, recorders, traffic generators and the profiler
+//! look at an interface or send on it beside the switch that has it, and are let in.
 use crate::PortError;
 use crate::interface::{Interface, refused};
 use crate::spec::Options;
+use crate::sys::{errno, while_busy};
 use rustix::net::sockopt::socket_peercred;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -31,9 +34,10 @@ impl Claim {
         let failed = |source| refused(options, "claim the interface", source, "");
         let name = format!("weir-interface-{}", interface.index());
         let address = SocketAddr::from_abstract_name(name).map_err(failed)?;
-        match UnixListener::bind_addr(&address) {
+        let bind = || UnixListener::bind_addr(&address).map_err(as_busy);
+        match while_busy(bind) {
             Ok(listener) => Ok(Some(Claim { _listener: listener })),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => match Holder::of(&address) {
+            Err(error) if errno(&error) == libc::EBUSY => match Holder::of(&address) {
                 Holder::Stranger => {
                     // Anybody may take the address: only those who may open ports are believed.
                     tracing::warn!(interface = interface.name(), "another user's program has the claim's address");
@@ -47,6 +51,12 @@ impl Claim {
             Err(source) => Err(failed(source)),
         }
     }
+}
+
+/// An address that is in use, as an error that is waited for: after a port is closed, a program that is being started holds a
+/// copy of its socket until it runs.
+fn as_busy(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::AddrInUse { io::Error::from_raw_os_error(libc::EBUSY) } else { error }
 }
 
 /// Who has claimed an interface.

@@ -172,8 +172,9 @@ impl Options {
     }
 }
 
-/// Opens a port that forwards, as switches do: its interface is refused to others opened by this function, in any process of the network namespace, until
-/// the port is closed or its process ends. Ports with `outgoing=on` are for looking only, and free.
+/// Opens a port that forwards, as switches do: its interface is refused to others opened by this function, in any
+/// process of the network namespace, until the port is closed or its process ends. Ports with `outgoing=on` are for
+/// looking only, and free.
 ///
 /// # Errors
 /// As [`open`]; another port has the interface (the message names its process).

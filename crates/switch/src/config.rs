@@ -106,7 +106,8 @@ impl PortConfig {
         PortConfig { number: Some(number), port, reopen: None }
     }
 
-    /// Opens a port as the user wrote it; if its device goes and comes back, so does the port. No other switch may have its interface.
+    /// Opens a port as the user wrote it; if its device goes and comes back, so does the port. No other switch may
+    /// have its interface.
     ///
     /// # Errors
     /// The system refuses, or another port that forwards has the interface.
