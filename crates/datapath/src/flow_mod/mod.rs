@@ -60,7 +60,8 @@ pub(crate) struct Filter {
 const FLAGS: u16 = 0b1_1111;
 
 impl Tables<'_> {
-    /// Applies a flow-mod; `gone` is told of entries that ask for it. Gives what is left to do where it is about many entries.
+    /// Applies a flow-mod; `gone` is told of entries that ask for it. Gives what is left to do where it is about many
+    /// entries.
     ///
     /// # Errors
     /// As the agent answers; nothing changed.

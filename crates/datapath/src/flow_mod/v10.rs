@@ -13,8 +13,8 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    /// The manner of a version's own flow-mod: in 1.0 an entry without wildcards comes before all others, whatever its priority
-    /// (OpenFlow 1.0.0, 3.4).
+    /// The manner of a version's own flow-mod: in 1.0 an entry without wildcards comes before all others, whatever its
+    /// priority (OpenFlow 1.0.0, 3.4).
     pub(crate) fn of(flow: &FlowMod, version: Version) -> Manner {
         let is_first = version == Version::V10 && is_exact(&flow.matching);
         Manner { priority: if is_first { u16::MAX } else { flow.priority }, version }

@@ -88,8 +88,8 @@ impl FlowEntry {
         (shown(counter.packets, FlowFlags::NO_PKT_COUNTS), shown(counter.bytes, FlowFlags::NO_BYT_COUNTS))
     }
 
-    /// The priority that channels of a version are told: 1.0's the one of the flow-mod (OpenFlow 1.0.0, 5.4.3), others the one that
-    /// their strict commands find it by.
+    /// The priority that channels of a version are told: 1.0's the one of the flow-mod (OpenFlow 1.0.0, 5.4.3), others
+    /// the one that their strict commands find it by.
     pub(crate) fn told_priority(&self, version: Version) -> u16 {
         if version == Version::V10 { self.asked_priority } else { self.priority }
     }

@@ -1,4 +1,5 @@
-//! Entries of 1.0 without wildcards: they come before all others, and are told of as their flow-mods had them (OpenFlow 1.0.0, 3.4, 5.4.3).
+//! Entries of 1.0 without wildcards: they come before all others, and are told of as their flow-mods had them
+//! (OpenFlow 1.0.0, 3.4, 5.4.3).
 use crate::bench::*;
 use weir_openflow::model::multipart::{FlowRequest, MultipartRequest, ReplyBody, RequestBody};
 use weir_openflow::{Body, Message, Version, decode, encode};

@@ -131,8 +131,8 @@ impl Layout {
         }
     }
 
-    /// A priority without id means any tag of that priority. Without a tag, the priority means nothing; that it is a wildcard is
-    /// kept as a mask of all bits, so that an entry is told as it was asked for (5.4.3).
+    /// A priority without id means any tag of that priority. Without a tag, the priority means nothing; that it is a
+    /// wildcard is kept as a mask of all bits, so that an entry is told as it was asked for (5.4.3).
     fn add_vlan(&self, fields: &mut Match) {
         let (value, mask) = match (self.matches(DL_VLAN), self.matches(DL_VLAN_PCP)) {
             (true, true) if self.dl_vlan == VLAN_NONE => (0, None),
