@@ -13,6 +13,7 @@ pub mod interface;
 pub mod kernel;
 pub mod link;
 pub mod memory;
+pub mod notes;
 pub mod null;
 pub mod pcap;
 mod peer;
