@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Lets a switch work for long, and checks that it neither grows nor loses count.
 
-    bench/soak.py [--minutes 30] [--kind af_packet] [--rate 5000]
+    bench/soak.py [--minutes 30] [--kind af_packet|af_xdp|mixed] [--rate 5000]
 
 A switch forwards pings and UDP (iperf3, one direction) between two namespaces. Meanwhile entries are added and deleted by
 hundreds (`ovs-ofctl`, each call a controller's session of its own), statistics are asked for, and a controller that the switch
 connects to is killed and started again. At the end:
 
-counts     frames that the hosts' kernels sent = received by the ports = sent by the ports and dropped, by reason; frames that the ports
-           sent = received by the hosts' kernels
+counts     frames that the hosts' kernels sent = received by the ports = sent by the ports, dropped, by reason, and given to controllers that
+           did not send them back, which are no more than the packet-ins; frames that the ports
+           sent = received by the hosts' kernels. What programs lost behind that, "behind": echo replies that A's kernel had and ping did not
+           count (they came after its end), datagrams that found iperf3's socket full
 flat       resident memory, descriptors and threads of the switch: median of the last quarter beside that of the second
 answers    every command was answered
 
@@ -18,6 +20,7 @@ Pieces add up: each run is a piece, with a record of its own (--record). Needs r
 import argparse
 import json
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
@@ -28,6 +31,8 @@ import veth
 from veth import ROOT, Bed, run
 
 CONTROLLER, LISTENER = 6653, 6654
+# The kinds of the two ports.
+KINDS = {"af_packet": ("af_packet", "af_packet"), "af_xdp": ("af_xdp", "af_xdp"), "mixed": ("af_packet", "af_xdp")}
 # Resident memory may grow by so much: pages of a heap that another order of requests leaves half full.
 GROWTH = 2 << 20
 # Entries of traffic are above those that come and go, which match an address that nobody has.
@@ -36,7 +41,7 @@ FORWARD = ["--entry", "priority=1000,in_port=1,actions=output:2", "--entry", "pr
 
 def start_switch(bed, kind):
     command = ["ip", "netns", "exec", bed.s, str(veth.WEIR), "switch", "--name", "soak", "--control-socket", f"{bed.folder}/soak.sock",
-               f"--port=1={kind}:s0", f"--port=2={kind}:s1", *FORWARD, "--listen", f"ptcp:{LISTENER}",
+               *(f"--port={number}={kind}:s{number - 1}" for number, kind in enumerate(KINDS[kind], 1)), *FORWARD, "--listen", f"ptcp:{LISTENER}",
                "--controller", f"tcp:127.0.0.1:{CONTROLLER}"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     bed.started.append(process)
@@ -49,6 +54,21 @@ def start_switch(bed, kind):
 def counters(bed, name):
     statistics_ = json.loads(run(f"ip -n {name} -s -json link show e0"))[0]["stats64"]
     return {"tx": statistics_["tx"]["packets"], "rx": statistics_["rx"]["packets"], "rx_dropped": statistics_["rx"]["dropped"]}
+
+
+def protocols(bed, name):
+    """The counters of a host's protocols, as in /proc/net/snmp."""
+    lines = [line.split() for line in bed.inside(name, "cat /proc/net/snmp").splitlines()]
+    return {names[0].rstrip(":") + key: int(value) for names, values in zip(lines[::2], lines[1::2])
+            for key, value in zip(names[1:], values[1:])}
+
+
+def behind(bed, before, ping):
+    """What programs did not get that their hosts' kernels had."""
+    a, b = ({key: value - before[name].get(key, 0) for key, value in protocols(bed, name).items()} for name in (bed.a, bed.b))
+    received = int(re.search(r"(\d+) received", ping).group(1))
+    return {"echo requests": a["IcmpOutEchos"], "echo replies that A's kernel received": a["IcmpInEchoReps"],
+            "echo replies that ping received": received, "datagrams that found the socket full": b["UdpRcvbufErrors"]}
 
 
 def ctl(bed, *arguments):
@@ -105,26 +125,32 @@ def traffic(bed, rate, seconds):
     bed.start(bed.b, "iperf3 -s -1")
     time.sleep(0.5)
     size_, bits = 200, rate * 200 * 8
-    return [bed.start(bed.a, f"ping -q -i 0.01 -w {seconds} 10.99.0.2"),
+    return [bed.start(bed.a, f"ping -q -i 0.01 -w {seconds} 10.99.0.2", stdout=subprocess.PIPE, text=True),
             bed.start(bed.a, f"iperf3 -c 10.99.0.2 -u -l {size_} -b {bits} -t {seconds}")]
 
 
 def differences(bed, before):
     """Counts that ought to be equal and are not."""
     ports = {port["number"]: port["counters"] for port in ctl(bed, "dump-ports")}
-    drops = dict(ctl(bed, "show")["drops"])
-    hosts = {name: {key: value - before[name][key] for key, value in counters(bed, name).items()} for name in (bed.a, bed.b)}
+    show = ctl(bed, "show")
+    drops = dict(show["drops"])
+    hosts = {name: {key: value - before[name].get(key, 0) for key, value in counters(bed, name).items()} for name in (bed.a, bed.b)}
     a, b, one, two = hosts[bed.a], hosts[bed.b], ports[1], ports[2]
     lost = {f"port {number} {key}": value for number, port in ports.items() for key, value in port.items()
             if key in ("rx_lost", "rx_missed", "tx_full", "tx_lost", "tx_too_long", "rx_errors", "tx_errors") and value}
     pairs = [("A sent", a["tx"], "port 1 received or lost", one["rx_packets"] + one["rx_missed"] + one["rx_lost"]),
              ("B sent", b["tx"], "port 2 received or lost", two["rx_packets"] + two["rx_missed"] + two["rx_lost"]),
              ("port 2 sent", two["tx_packets"], "B received or dropped", b["rx"] + b["rx_dropped"]),
-             ("port 1 sent", one["tx_packets"], "A received or dropped", a["rx"] + a["rx_dropped"]),
-             ("ports received", sum(port["rx_packets"] for port in (one, two)), "ports sent, lost or dropped for a reason",
-              sum(port[key] for port in (one, two) for key in ("tx_packets", "tx_full", "tx_lost")) + sum(drops.values()))]
+             ("port 1 sent", one["tx_packets"], "A received or dropped", a["rx"] + a["rx_dropped"])]
     wrong = [f"{first} {count}, {second} {other}" for first, count, second, other in pairs if count != other]
-    return wrong, {"frames": a["tx"] + b["tx"], "lost": lost, "drops": drops}
+    received = sum(port["rx_packets"] for port in (one, two))
+    left = sum(port[key] for port in (one, two) for key in ("tx_packets", "tx_full", "tx_lost")) + sum(drops.values())
+    controllers = {key: show[key] for key in ("packet_ins", "packet_ins_dropped", "packet_ins_limited")}
+    # A controller that is killed sends back none of the packets that it was given last.
+    if not 0 <= received - left <= sum(controllers.values()):
+        wrong.append(f"ports received {received}, ports sent, lost or dropped for a reason {left}, to controllers {controllers}")
+    controllers["not sent back"] = received - left
+    return wrong, {"frames": a["tx"] + b["tx"], "lost": lost, "drops": drops, "controllers": controllers}
 
 
 def growth(samples):
@@ -140,7 +166,7 @@ def growth(samples):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--kind", default="af_packet", choices=("af_packet", "af_xdp"))
+    parser.add_argument("--kind", default="af_packet", choices=tuple(KINDS))
     parser.add_argument("--rate", type=int, default=5000, help="datagrams a second")
     parser.add_argument("--record", default="soak", help="the record's name")
     parser.add_argument("--weir", type=pathlib.Path, help="the weir that works, instead of target/release/weir, which is built first")
@@ -158,18 +184,20 @@ def main():
         if any(port["counters"]["rx_packets"] for port in first):
             sys.exit(f"soak: frames came before the traffic: {first}")
         veth.wait_for(lambda: all(port["link_up"] for port in ctl(bed, "dump-ports")), "links that are up")
+        heard = {name: protocols(bed, name) for name in (bed.a, bed.b)}
         senders = traffic(bed, options.rate, int(options.minutes * 60))
         while time.monotonic() < end:
             churn.turn()
             samples.append(size(switch.pid))
             time.sleep(1)
-        for sender in senders:
-            sender.wait(60)
+        said = senders[0].communicate(timeout=60)[0]
+        senders[1].wait(60)
         churn.end_controller()
         time.sleep(2)
         wrong, counted = differences(bed, before)
         grown, sizes = growth(samples)
-        result = {"minutes": options.minutes, "kind": options.kind, "churn": churn.done, **counted, "sizes": sizes, "wrong": wrong + grown,
+        result = {"minutes": options.minutes, "kind": options.kind, "churn": churn.done, **counted,
+                  "behind": behind(bed, heard, said), "sizes": sizes, "wrong": wrong + grown,
                   "samples": samples[::max(1, len(samples) // 100)]}
     print(json.dumps({key: value for key, value in result.items() if key != "samples"}, indent=1))
     veth.save_record(options.record, result)

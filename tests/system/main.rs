@@ -17,6 +17,7 @@ mod failures;
 mod full_disk;
 mod groups;
 mod idle;
+mod interfaces;
 mod local;
 mod memory;
 mod meters;

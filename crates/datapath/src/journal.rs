@@ -7,12 +7,12 @@ use crate::flow_mod::Tables;
 use crate::monitor::Change;
 use crate::program::Program;
 use crate::shape::EntryId;
-use crate::table::{FlowCounter, FlowEntry, TableSettings};
+use crate::table::{FlowCounter, FlowEntry, Gone, TableSettings};
 use crate::{ChannelId, group, meter};
 use std::sync::Arc;
 use weir_openflow::model::flow::FlowFlags;
 use weir_openflow::model::monitor::FlowEvent;
-use weir_openflow::model::{FlowRemoved, FlowRemovedReason, PortNo};
+use weir_openflow::model::{FlowRemovedReason, PortNo};
 use weir_units::Instant;
 
 /// See the module's page.
@@ -123,7 +123,7 @@ impl Journal {
 impl Tables<'_> {
     /// Takes a change of flow entries back; those after it have been taken back. Gives the message about an entry that there is no
     /// memory for any more, if it is to be sent: it is evicted.
-    pub(crate) fn undo(&mut self, now: Instant, undo: Undo) -> Option<FlowRemoved> {
+    pub(crate) fn undo(&mut self, now: Instant, undo: Undo) -> Option<Gone> {
         match undo {
             Undo::Added(table, id) => {
                 if let Some(entry) = self.tables[usize::from(table)].remove(id) {

@@ -64,7 +64,7 @@ use agent::{Job, Parts};
 use buffers::Buffers;
 use bundle::{Bundles, Commit, Schedule};
 use channels::Channels;
-use flow_mod::{Sweep, Tables};
+use flow_mod::{Manner, Sweep, Tables};
 use group::{GroupCounters, Groups};
 use journal::Journal;
 use live::Plane;
@@ -74,12 +74,12 @@ use normal::Learned;
 use ports::Ports;
 use programs::Programs;
 use std::time::Duration;
-use table::{FlowTable, TableSettings};
+use table::{FlowTable, Gone, TableSettings};
 use timeouts::Timers;
 use weir_openflow::model::group::GroupMod;
 use weir_openflow::model::port::{PortStatus, PortStatusReason, bits};
 use weir_openflow::model::role::Role;
-use weir_openflow::model::{Body, ErrorType, FlowMod, FlowRemoved, NxMessage, PortDesc, PortNo, TableId};
+use weir_openflow::model::{Body, ErrorType, FlowMod, NxMessage, PortDesc, PortNo, TableId};
 use weir_openflow::{Message, Version};
 use weir_packet::FramePool;
 use weir_units::Instant;
@@ -299,7 +299,7 @@ impl Datapath {
     /// # Errors
     /// As the agent would answer.
     pub fn flow_mod(&mut self, now: Instant, flow: &FlowMod) -> Result<(), ErrorType> {
-        self.tables().apply_whole(now, flow, Version::V13, &mut Vec::new())
+        self.tables().apply_whole(now, flow, Manner::of(flow, Version::V13), &mut Vec::new())
     }
 
     /// Applies a group-mod from configuration or tests, in the manner of 1.3; channels are told of flow entries that go with
@@ -408,13 +408,14 @@ impl Datapath {
         Self::tell(channels, &Body::PortStatus(PortStatus { reason, desc }), out);
     }
 
-    fn tell_removed(&self, gone: Vec<FlowRemoved>, out: &mut Output) {
+    fn tell_removed(&self, gone: Vec<Gone>, out: &mut Output) {
         for removed in gone {
-            let channels = self.plane.channels.that(|channel| channel.wants_flow_removed(removed.reason as u32));
+            let channels = self.plane.channels.that(|channel| channel.wants_flow_removed(removed.reason() as u32));
             for channel in channels {
+                let message = removed.message(channel.version);
                 let body = match channel.nicira.has_nxm && channel.version == Version::V10 {
-                    true => Body::Nx(Box::new(NxMessage::FlowRemoved(removed.clone()))),
-                    false => Body::FlowRemoved(removed.clone()),
+                    true => Body::Nx(Box::new(NxMessage::FlowRemoved(message))),
+                    false => Body::FlowRemoved(message),
                 };
                 out.messages.push((channel.id, Message { xid: 0, body }));
             }

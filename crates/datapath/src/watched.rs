@@ -1,6 +1,6 @@
 //! For who lets the datapath's changes and packets take time: what messages are about, what happened to entries, and packets one by one.
 use crate::effects::Forwarder as _;
-use crate::flow_mod::in_v10_order;
+use crate::flow_mod::Manner;
 use crate::live::Live;
 use crate::packet::Packet;
 use crate::table::FlowTable;
@@ -35,10 +35,10 @@ impl Datapath {
             return Subject::Nothing;
         };
         let found = match body {
-            Body::FlowMod(flow) => self.tables().subject(&in_v10_order(flow, version), version),
+            Body::FlowMod(flow) => self.tables().subject(flow, Manner::of(flow, version)),
             Body::Nx(message) => match &**message {
                 // 1.0's order of entries is not that of Nicira's.
-                NxMessage::FlowMod(flow) => self.tables().subject(flow, version),
+                NxMessage::FlowMod(flow) => self.tables().subject(flow, Manner::of_nicira(flow, version)),
                 _ => return Subject::Nothing,
             },
             _ => return Subject::Nothing,

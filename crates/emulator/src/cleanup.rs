@@ -1,4 +1,4 @@
-//! What labs leave behind whose process was killed: found by the process id in its name, and removed.
+//! What labs and switches leave behind whose process was killed: found by the process id in its name, and removed.
 use crate::folder;
 use crate::netns::leftovers::{self, delete_devices, delete_namespaces};
 use rustix::process::{Pid, Signal, kill_process};
@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use weir_port::notes;
 
 /// How long a lab's process may take to clean up by itself when it is told to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,6 +26,8 @@ pub struct Leftover {
     pub interfaces: Vec<String>,
     /// The folder with its switches' sockets.
     pub folder: Option<PathBuf>,
+    /// Features that its ports switched off, by interface, and that are to be on again.
+    pub features: Vec<String>,
 }
 
 /// What there is on this machine of all labs, by process.
@@ -39,10 +42,17 @@ pub fn leftovers() -> Vec<Leftover> {
     for pid in folder::owners() {
         found.entry(pid).or_default().folder = Some(folder::of(pid));
     }
+    let mut lives: BTreeMap<u32, bool> = found.keys().map(|pid| (*pid, folder::lives(*pid))).collect();
+    for left in notes::left_off() {
+        // Told only of processes that are gone, whoever has their number now.
+        lives.entry(left.pid).or_insert(false);
+        found.entry(left.pid).or_default().features.push(left.describe());
+    }
     let told = |(pid, mut left): (u32, Leftover)| {
         left.namespaces.sort();
         left.interfaces.sort();
-        Leftover { pid, alive: folder::lives(pid), ..left }
+        left.features.sort();
+        Leftover { pid, alive: lives.get(&pid).copied().unwrap_or(false), ..left }
     };
     found.into_iter().map(told).collect()
 }
@@ -57,6 +67,9 @@ impl Leftover {
         // Devices first: with its namespace a pair goes too, but only some time later.
         let mut problems = delete_devices(&self.interfaces);
         problems.extend(delete_namespaces(&self.namespaces));
+        for left in notes::left_off().iter().filter(|left| left.pid == self.pid) {
+            problems.extend(left.restore().err().map(|error| format!("features of {}: {error}", left.describe())));
+        }
         if let Err(error) = folder::remove(self.pid) {
             problems.push(format!("folder of {}: {error}", self.pid));
         }

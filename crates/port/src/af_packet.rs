@@ -20,6 +20,7 @@
 //!
 //! A frame that a host left unfinished stays so on its way through veth pairs: a capture on the receiving host shows its
 //! checksum as wrong, as it does for any two hosts that Linux joins.
+use crate::claim::Claim;
 use crate::ethtool::{self, SwitchedOff};
 use crate::interface::{HeldDown, Interface, refused};
 use crate::spec::Options;
@@ -68,6 +69,7 @@ pub struct AfPacket {
     sent: Instant,
     departed: Option<Instant>,
     _settings: Option<SwitchedOff>,
+    _claim: Option<Claim>,
 }
 
 impl AfPacket {
@@ -82,6 +84,7 @@ impl AfPacket {
         let bypasses = !options.flag("qdisc", false)?;
         let interface = Arc::new(Interface::find(name, options)?);
         let info = interface.describe(options)?;
+        let claim = if takes_outgoing { None } else { Claim::make(&interface, options)? };
         let failed = |tried: &'static str| move |source| refused(options, tried, source, "CAP_NET_RAW");
         // Protocol 0: nothing is received before the socket is bound to the one interface.
         let socket = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(failed("open a packet socket"))?;
@@ -90,6 +93,7 @@ impl AfPacket {
         Ok(AfPacket {
             info,
             _settings: SwitchedOff::new(&interface, &OFF).map_err(|error| settings_kept(name, &error)).ok(),
+            _claim: claim,
             interface,
             socket,
             hand_on,

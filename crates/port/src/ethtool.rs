@@ -1,5 +1,6 @@
 //! Settings of a network interface: its rate, how many queues it has, whether it says when frames leave, and features that must be off while weir uses it.
 use crate::interface::Interface;
+use crate::notes::{self, Note};
 use crate::sys::Plain;
 use std::io;
 use std::sync::Arc;
@@ -52,10 +53,14 @@ pub(crate) fn says_departures(interface: &Interface) -> bool {
 
 /// Features of an interface that were on, and are off until this is dropped. Features that were off, or that the driver
 /// does not let change, are left alone. Two ports on one interface are no use case: the first to close restores.
+///
+/// Features that a killed process left off count as having been on.
 #[derive(Debug)]
 pub(crate) struct SwitchedOff {
     interface: Arc<Interface>,
     features: Features,
+    /// For the case that this process is killed.
+    note: Option<Note>,
 }
 
 /// A set of features, by the numbers the running kernel gives them.
@@ -66,9 +71,15 @@ impl SwitchedOff {
     pub(crate) fn new(interface: &Arc<Interface>, names: &[&str]) -> io::Result<Self> {
         let named = numbers_of(interface, names)?;
         let state = FeatureState::read(interface)?;
-        let features = intersection(&named, &intersection(&state.active(), &state.available()));
+        let adopted = notes::left_off_at(interface);
+        let were_on = union(&state.active(), &numbers_of(interface, &adopted.features())?);
+        let features = intersection(&named, &intersection(&were_on, &state.available()));
+        let note = note(interface, &features)?;
+        if note.is_some() {
+            adopted.erase();
+        }
         set(interface, &features, false)?;
-        let guard = SwitchedOff { interface: Arc::clone(interface), features };
+        let guard = SwitchedOff { interface: Arc::clone(interface), features, note };
         let left = intersection(&named, &FeatureState::read(interface)?.active());
         if left.iter().any(|&word| word != 0) {
             tracing::warn!(
@@ -87,8 +98,33 @@ impl Drop for SwitchedOff {
             && self.interface.exists()
         {
             tracing::warn!(interface = self.interface.name(), %error, "cannot restore the interface's features");
+            // The note stays, and is as one of a process that was killed when this one ends.
+            std::mem::forget(self.note.take());
         }
     }
+}
+
+/// Switches features on that are called so, as far as the kernel knows them.
+///
+/// # Errors
+/// The system refuses.
+pub(crate) fn switch_on(interface: &Interface, names: &[String]) -> io::Result<()> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    set(interface, &numbers_of(interface, &names)?, true)
+}
+
+/// Writes down that features are being switched off; none where there are none, or this process may not.
+fn note(interface: &Interface, features: &Features) -> io::Result<Option<Note>> {
+    let is_in = |number: usize| features[number / 32] >> (number % 32) & 1 != 0;
+    let names = feature_names(interface)?.into_iter().enumerate().filter(|(number, _)| is_in(*number));
+    let names: Vec<String> = names.map(|(_, name)| name).collect();
+    if names.is_empty() || interface.namespace() == 0 {
+        return Ok(None);
+    }
+    let written = Note::write(interface, names).inspect_err(|error| {
+        tracing::debug!(interface = interface.name(), %error, "no note of the features that are switched off");
+    });
+    Ok(written.ok())
 }
 
 /// Switches features on or off; nothing to do for none.
@@ -139,6 +175,10 @@ fn feature_names(interface: &Interface) -> io::Result<Vec<String>> {
 
 fn intersection(a: &Features, b: &Features) -> Features {
     std::array::from_fn(|word| a[word] & b[word])
+}
+
+fn union(a: &Features, b: &Features) -> Features {
+    std::array::from_fn(|word| a[word] | b[word])
 }
 
 /// `struct ethtool_gfeatures`.

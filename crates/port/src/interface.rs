@@ -2,9 +2,10 @@
 use crate::spec::{Options, nearest};
 use crate::sys::{errno, ioctl, ioctl::InterfaceRequest, socket};
 use crate::{LinkState, PortError, PortInfo, ethtool};
-use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
+use std::{fs, io};
 use weir_packet::MacAddr;
 
 /// Bytes that a frame may be longer than the MTU: an Ethernet header and one VLAN tag, as Linux counts.
@@ -16,6 +17,7 @@ pub(crate) struct Interface {
     socket: OwnedFd,
     name: String,
     index: i32,
+    namespace: u64,
 }
 
 impl Interface {
@@ -30,7 +32,7 @@ impl Interface {
         }
         let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)
             .map_err(|source| refused(options, "open a socket", source, ""))?;
-        let mut interface = Interface { socket, name: name.to_owned(), index: 0 };
+        let mut interface = Interface { socket, name: name.to_owned(), index: 0, namespace: own_namespace() };
         let Some(mut request) = InterfaceRequest::of(name) else {
             return Err(options.error(no_such_interface(name)));
         };
@@ -51,7 +53,7 @@ impl Interface {
     /// The interface of this index in the calling thread's network namespace.
     pub(crate) fn at_index(index: i32) -> io::Result<Self> {
         let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
-        let mut interface = Interface { socket, name: String::new(), index };
+        let mut interface = Interface { socket, name: String::new(), index, namespace: own_namespace() };
         interface.name = interface.request()?.name();
         Ok(interface)
     }
@@ -59,6 +61,11 @@ impl Interface {
     /// Its index in its namespace.
     pub(crate) fn index(&self) -> i32 {
         self.index
+    }
+
+    /// Its network namespace, by the number of its file; 0 if that is not known.
+    pub(crate) fn namespace(&self) -> u64 {
+        self.namespace
     }
 
     /// Its name when it was looked up.
@@ -173,12 +180,30 @@ impl Drop for HeldDown {
     }
 }
 
-/// What is said about an interface that is not there.
 /// Names of the interfaces in the calling thread's network namespace, as the kernel has them: `/sys` may show another namespace's.
 pub fn names() -> Vec<String> {
     ioctl::interface_names()
 }
 
+/// The index of the interface of a name in the calling thread's network namespace, if there is one.
+pub fn index_of(name: &str) -> Option<u32> {
+    let socket = socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
+    let mut request = InterfaceRequest::of(name)?;
+    request.send(socket.as_fd(), libc::SIOCGIFINDEX).ok()?;
+    u32::try_from(request.integer()).ok()
+}
+
+/// The name that the interface of an index has now in the calling thread's network namespace, if there is one.
+pub fn name_of(index: u32) -> Option<String> {
+    Some(Interface::at_index(i32::try_from(index).ok()?).ok()?.name)
+}
+
+/// The calling thread's network namespace, by the number of its file; 0 if the system does not say.
+pub(crate) fn own_namespace() -> u64 {
+    fs::metadata("/proc/thread-self/ns/net").map_or(0, |file| file.ino())
+}
+
+/// Says that an interface is not there, and which are.
 fn no_such_interface(name: &str) -> String {
     let mut names = names();
     let near = nearest(name, names.iter().map(String::as_str));

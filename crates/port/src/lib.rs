@@ -5,6 +5,7 @@
 //! shape, trace or break it.
 pub mod af_packet;
 pub mod af_xdp;
+mod claim;
 mod ethtool;
 pub mod event;
 pub mod fault;
@@ -12,6 +13,7 @@ pub mod interface;
 pub mod kernel;
 pub mod link;
 pub mod memory;
+pub mod notes;
 pub mod null;
 pub mod pcap;
 mod peer;
@@ -28,6 +30,6 @@ pub mod veth;
 mod virtio;
 pub mod wrap;
 
-pub use spec::{PortSpec, open};
+pub use spec::{PortSpec, open, open_alone};
 pub use sys::slice::ask_for_slices_of;
 pub use traits::{Counters, LinkState, Port, PortError, PortInfo, Ready};

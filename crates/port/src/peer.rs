@@ -3,7 +3,7 @@
 //! A host's VLAN interface leaves its tag to the veth (`tx-vlan-offload`), beside the frame's bytes, where XDP on this end
 //! does not see it: frames of one tenant would come out untagged. Only a setting of the host's end prevents that, so it is
 //! looked for, in the namespaces that have a name or a process.
-use crate::interface::Interface;
+use crate::interface::{Interface, own_namespace};
 use crate::link::Query;
 use crate::sys::enter_network_namespace;
 use std::collections::BTreeSet;
@@ -38,6 +38,18 @@ pub(crate) fn find(interface: &Interface) -> Peer {
             .and_then(|file| interface_within(&file, place.index)),
     };
     found.map_or(Peer::OutOfReach, Peer::Found)
+}
+
+/// The interface of an index in the network namespace whose file has a number.
+///
+/// # Errors
+/// There is no such namespace or interface (any more), or this process may not enter it.
+pub(crate) fn interface_in(namespace: u64, index: i32) -> io::Result<Interface> {
+    if namespace == own_namespace() {
+        return Interface::at_index(index);
+    }
+    let is_it = |file: &File| file.metadata().is_ok_and(|meta| meta.ino() == namespace);
+    interface_within(&namespaces().find(is_it).ok_or(io::ErrorKind::NotFound)?, index)
 }
 
 /// The network namespaces that have a name or a process, each once.

@@ -63,6 +63,8 @@ pub struct PortSpec {
 pub struct Options {
     spec: String,
     values: Vec<(String, String)>,
+    /// Whether no other port may be open that forwards frames of the same interface.
+    alone: bool,
 }
 
 impl FromStr for PortSpec {
@@ -74,7 +76,7 @@ impl FromStr for PortSpec {
         let kind = Kind::ALL.iter().find(|(_, name)| *name == kind).ok_or_else(|| error(kinds(kind)))?.0;
         let mut parts = rest.split(',').peekable();
         let name = parts.next_if(|first| !first.contains('=')).unwrap_or_default().to_owned();
-        let mut options = Options { spec: text.to_owned(), values: Vec::new() };
+        let mut options = Options::none(text);
         for part in parts {
             options.add(part)?;
         }
@@ -91,12 +93,17 @@ impl fmt::Display for PortSpec {
 impl Options {
     /// No options, for a port that nobody wrote down.
     pub fn none(spec: &str) -> Options {
-        Options { spec: spec.to_owned(), values: Vec::new() }
+        Options { spec: spec.to_owned(), values: Vec::new(), alone: false }
     }
 
     /// The whole specification as the user wrote it.
     pub fn spec(&self) -> &str {
         &self.spec
+    }
+
+    /// Whether the port is to be the only one that forwards frames of its interface; see [`open_alone`].
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// The text of an option.
@@ -163,6 +170,17 @@ impl Options {
         self.values.push((key.to_owned(), value.to_owned()));
         Ok(())
     }
+}
+
+/// Opens a port that forwards, as switches do: its interface is refused to others opened by this function, in any
+/// process of the network namespace, until the port is closed or its process ends. Ports with `outgoing=on` are for
+/// looking only, and free.
+///
+/// # Errors
+/// As [`open`]; another port has the interface (the message names its process).
+pub fn open_alone(spec: &PortSpec) -> Result<Box<dyn Port>, PortError> {
+    let options = Options { alone: true, ..spec.options.clone() };
+    open(&PortSpec { options, ..spec.clone() })
 }
 
 /// Opens a port.

@@ -106,14 +106,15 @@ impl PortConfig {
         PortConfig { number: Some(number), port, reopen: None }
     }
 
-    /// Opens a port as the user wrote it; if its device goes and comes back, so does the port.
+    /// Opens a port as the user wrote it; if its device goes and comes back, so does the port. No other switch may
+    /// have its interface.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system refuses, or another port that forwards has the interface.
     pub fn open(argument: PortArgument) -> Result<PortConfig, PortError> {
         let PortArgument { number, spec } = argument;
-        let port = weir_port::open(&spec)?;
-        Ok(PortConfig { number, port, reopen: Some(Box::new(move || weir_port::open(&spec))) })
+        let port = weir_port::open_alone(&spec)?;
+        Ok(PortConfig { number, port, reopen: Some(Box::new(move || weir_port::open_alone(&spec))) })
     }
 }
 

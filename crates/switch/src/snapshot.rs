@@ -58,6 +58,9 @@ pub struct PortSnapshot {
     pub spec: String,
     /// Its Ethernet address.
     pub mac: String,
+    /// The name that its interface has now, if it is another than the port was opened by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed: Option<String>,
     /// Whether the device is there. If not, the port is waited for.
     pub present: bool,
     /// Whether it has link.

@@ -1,5 +1,5 @@
-//! `weir cleanup`: removes what labs left behind; exit status 0 if nothing of it is left, 1 if something could not be removed, 2 if a lab that
-//! runs was named.
+//! `weir cleanup`: removes what labs left behind, and switches features of interfaces on again that switches left off;
+//! exit status 0 if nothing of it is left, 1 if something could not be removed, 2 if a lab that runs was named.
 use crate::output;
 use serde_json::json;
 use std::process::ExitCode;
@@ -59,6 +59,9 @@ fn removed(left: &Leftover) -> String {
     let mut text = format!("process {} {state}; removed:\n", left.pid);
     for name in left.namespaces.iter().chain(&left.interfaces).chain(&folder) {
         text += &format!("  {name}\n");
+    }
+    for features in &left.features {
+        text += &format!("  {features}: on again\n");
     }
     text
 }

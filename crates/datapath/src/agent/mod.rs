@@ -21,7 +21,8 @@ pub(crate) use parts::Parts;
 pub(crate) use sweeps::Job;
 pub use walk::{FlowWalk, LongReply, ReplyProgress};
 
-use crate::{ChannelId, Datapath, Output, flow_mod};
+use crate::flow_mod::Manner;
+use crate::{ChannelId, Datapath, Output};
 use notices::Forwarded;
 use weir_openflow::model::error::{BadRequest, ERROR_DATA_BYTES, ErrorMessage};
 use weir_openflow::model::multipart::RequestBody;
@@ -126,7 +127,7 @@ impl Datapath {
             Body::GetConfigRequest => request.reply(Body::GetConfigReply(self.switch_config(request.channel))),
             Body::SetConfig(config) => return self.set_switch_config(*config, request),
             Body::FlowMod(flow) => {
-                return self.handle_flow_mod(&flow_mod::in_v10_order(flow, request.version), request);
+                return self.handle_flow_mod(flow, Manner::of(flow, request.version), request);
             }
             Body::PacketOut(packet) => return self.packet_out(packet, request),
             Body::PortMod(change) => return self.port_mod(change, request),
@@ -163,8 +164,8 @@ impl Datapath {
         Ok(())
     }
 
-    fn handle_flow_mod(&mut self, flow: &FlowMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
-        self.change_entries(flow, request)?;
+    fn handle_flow_mod(&mut self, flow: &FlowMod, manner: Manner, request: &mut Request<'_>) -> Result<(), ErrorType> {
+        self.change_entries(flow, manner, request)?;
         match released(flow) {
             // Otherwise when all else is done.
             Some(buffer) if self.begun.is_none() => self.release(buffer, request),
@@ -176,9 +177,14 @@ impl Datapath {
     ///
     /// # Errors
     /// As the agent answers; nothing changed.
-    pub(crate) fn change_entries(&mut self, flow: &FlowMod, request: &mut Request<'_>) -> Result<(), ErrorType> {
+    pub(crate) fn change_entries(
+        &mut self,
+        flow: &FlowMod,
+        manner: Manner,
+        request: &mut Request<'_>,
+    ) -> Result<(), ErrorType> {
         let mut gone = Vec::new();
-        let left = self.tables().apply(request.now, flow, request.version, &mut gone)?;
+        let left = self.tables().apply(request.now, flow, manner, &mut gone)?;
         self.begun = left.map(|sweep| Box::new(sweep.into_owned()));
         self.tell_removed(gone, request.out);
         Ok(())

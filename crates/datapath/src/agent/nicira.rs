@@ -1,6 +1,8 @@
 //! Nicira's messages: what they set for a channel, and what they do as 1.0's own messages would.
 use super::Request;
+use crate::flow_mod::Manner;
 use crate::{Datapath, Output};
+use weir_openflow::Version;
 use weir_openflow::model::error::{BadRequest, RoleRequestFailed};
 use weir_openflow::model::nicira::{FlowFormat, NxMessage, PacketInFormat};
 use weir_openflow::model::role::{Role, RoleMessage};
@@ -10,7 +12,9 @@ use weir_units::Instant;
 impl Datapath {
     pub(super) fn nicira(&mut self, message: &NxMessage, request: &mut Request<'_>) -> Result<(), ErrorType> {
         match message {
-            NxMessage::FlowMod(flow) => return self.handle_flow_mod(flow, request),
+            NxMessage::FlowMod(flow) => {
+                return self.handle_flow_mod(flow, Manner::of_nicira(flow, request.version), request);
+            }
             NxMessage::RoleRequest(asked) => return self.nicira_role(*asked, request),
             NxMessage::SetAsync(config) => {
                 self.set_async_config(request.channel, config);
@@ -64,7 +68,7 @@ impl Datapath {
     pub(crate) fn learn(&mut self, now: Instant, out: &mut Output) {
         let mut gone = Vec::new();
         for flow in std::mem::take(&mut self.plane.to_learn) {
-            let applied = self.tables().apply_whole(now, &flow, weir_openflow::Version::V13, &mut gone);
+            let applied = self.tables().apply_whole(now, &flow, Manner::of_nicira(&flow, Version::V13), &mut gone);
             if applied.is_err() {
                 self.plane.learn_failures += 1;
             }

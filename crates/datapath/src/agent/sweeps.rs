@@ -4,7 +4,7 @@ use crate::flow_mod::{STEP, Sweep};
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::Version;
 use weir_openflow::model::error::ErrorMessage;
-use weir_openflow::model::{Body, BufferId, ErrorType, FlowRemoved, Message, NxMessage};
+use weir_openflow::model::{Body, BufferId, ErrorType, Message, NxMessage};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
@@ -66,7 +66,7 @@ impl Datapath {
         out: &mut Output,
     ) -> Result<bool, ErrorType> {
         self.journal.by = Some((self.main_of(by.0), by.1));
-        let mut gone: Vec<FlowRemoved> = Vec::new();
+        let mut gone: Vec<_> = Vec::new();
         let is_done = self.tables().go_on(now, sweep, most, &mut gone);
         self.tell_removed(gone, out);
         is_done

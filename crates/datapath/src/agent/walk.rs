@@ -66,9 +66,21 @@ impl Datapath {
 
     /// Goes on with a walk over at most `most` places of entries; what is found goes to `found`. Whether there is more.
     pub fn walk_flows(&self, now: Instant, walk: &mut FlowWalk, most: usize, found: &mut Vec<FlowStats>) -> bool {
+        self.flow_stats(now, Version::V13, walk, most, found)
+    }
+
+    /// The same, as channels of a version are told.
+    fn flow_stats(
+        &self,
+        now: Instant,
+        version: Version,
+        walk: &mut FlowWalk,
+        most: usize,
+        found: &mut Vec<FlowStats>,
+    ) -> bool {
         let tables = &self.tables;
         self.walk(walk, most, |table, id, entry| {
-            found.push(entry.stats(now, table, tables[usize::from(table)].counter_of(id)))
+            found.push(entry.stats(now, version, table, tables[usize::from(table)].counter_of(id)))
         })
     }
 
@@ -145,7 +157,7 @@ impl Datapath {
         match &mut reply.asked {
             Asked::Flows(walk) => {
                 let mut found = std::mem::take(&mut reply.found);
-                let more = self.walk_flows(now, walk, most, &mut found);
+                let more = self.flow_stats(now, reply.version, walk, most, &mut found);
                 (if is_nicira { ReplyBody::NxFlow(found) } else { ReplyBody::Flow(found) }, more)
             }
             Asked::Counters(walk) => {

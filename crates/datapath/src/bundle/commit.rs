@@ -9,7 +9,7 @@ use super::Bundle;
 use crate::agent::{Request, released};
 use crate::buffers::Kept;
 use crate::chunks::Chunks;
-use crate::flow_mod::{self as sweep, Sweep};
+use crate::flow_mod::{self as sweep, Manner, Sweep};
 use crate::journal::{Journal, Noted, Undo};
 use crate::table::FlowTable;
 use crate::{ChannelId, Datapath, Output};
@@ -247,7 +247,7 @@ impl Datapath {
     ) -> Result<(), ErrorType> {
         match &message.body {
             Body::FlowMod(flow) => {
-                self.change_entries(flow, request)?;
+                self.change_entries(flow, Manner::of(flow, request.version), request)?;
                 if let Some(buffer) = released(flow) {
                     rest.push(Rest::Release(self.take_kept(buffer, request)?));
                 }

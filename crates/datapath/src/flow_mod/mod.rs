@@ -5,7 +5,7 @@ mod v10;
 
 pub use subject::Subject;
 pub(crate) use sweep::{Clear, STEP, Sweep};
-pub(crate) use v10::in_v10_order;
+pub(crate) use v10::Manner;
 
 use crate::action_set;
 use crate::group::Groups;
@@ -14,7 +14,7 @@ use crate::meter::Meters;
 use crate::program::Program;
 use crate::programs::Programs;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable, TableSettings, Written};
+use crate::table::{FlowCounter, FlowEntry, FlowTable, Gone, TableSettings, Written};
 use crate::timeouts::{TimerId, Timers};
 use crate::validate::{self, Known, Place};
 use std::borrow::Cow;
@@ -24,8 +24,7 @@ use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, FlowModFa
 use weir_openflow::model::monitor::FlowEvent;
 use weir_openflow::model::multipart::FlowRequest;
 use weir_openflow::model::{
-    Action, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, PortNo,
-    TableId,
+    Action, ErrorType, FlowCommand, FlowFlags, FlowMod, FlowRemovedReason, GroupId, MeterId, PortNo, TableId,
 };
 use weir_packet::{Field, FlowKey, FlowMask};
 use weir_units::Instant;
@@ -61,8 +60,8 @@ pub(crate) struct Filter {
 const FLAGS: u16 = 0b1_1111;
 
 impl Tables<'_> {
-    /// Applies a flow-mod in the manner of a version; `gone` is told of entries that ask for it. Gives what is left to do where it is
-    /// about many entries.
+    /// Applies a flow-mod; `gone` is told of entries that ask for it. Gives what is left to do where it is about many
+    /// entries.
     ///
     /// # Errors
     /// As the agent answers; nothing changed.
@@ -70,8 +69,8 @@ impl Tables<'_> {
         &mut self,
         now: Instant,
         flow: &'a FlowMod,
-        version: Version,
-        gone: &mut Vec<FlowRemoved>,
+        manner: Manner,
+        gone: &mut Vec<Gone>,
     ) -> Result<Option<Sweep<'a>>, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
@@ -83,21 +82,21 @@ impl Tables<'_> {
             if let Some(table) = table {
                 table.fetch_entry(fetched);
             }
-            return self.begin(now, Sweep::delete(Filter::of_delete(flow, words)), gone);
+            return self.begin(now, Sweep::delete(Filter::of_delete(flow, manner, words)), gone);
         }
-        let program = self.check(flow, version, key, mask)?;
+        let program = self.check(flow, manner.version, key, mask)?;
         let program = self.programs.share(program);
         if let Some(table) = self.tables.get(usize::from(flow.table.0)) {
             table.fetch_entry(fetched);
         }
         let flow = Cow::Borrowed(flow);
         if flow.command != FlowCommand::Add {
-            let filter = Filter::of_flow_mod(&flow, words.clone());
+            let filter = Filter::of_flow_mod(&flow, manner, words.clone());
             let stamp = self.timers.stamp();
-            let modify = Modify { flow, version, filter, program, words, stamp, found: false };
+            let modify = Modify { flow, manner, filter, program, words, stamp, found: false };
             return self.begin(now, Sweep::modify(modify), gone);
         }
-        let add = Add { flow, version, words, program };
+        let add = Add { flow, manner, words, program };
         if add.flow.flags.contains(FlowFlags::CHECK_OVERLAP) {
             return self.begin(now, Sweep::add(add), gone);
         }
@@ -112,10 +111,10 @@ impl Tables<'_> {
         &mut self,
         now: Instant,
         flow: &FlowMod,
-        version: Version,
-        gone: &mut Vec<FlowRemoved>,
+        manner: Manner,
+        gone: &mut Vec<Gone>,
     ) -> Result<(), ErrorType> {
-        let left = self.apply(now, flow, version, gone)?;
+        let left = self.apply(now, flow, manner, gone)?;
         self.finish(now, left, gone)
     }
 
@@ -180,10 +179,10 @@ impl Tables<'_> {
     }
 
     /// Adds an entry; whether it overlaps with others has been looked at.
-    fn add(&mut self, now: Instant, add: &Add<'_>, gone: &mut Vec<FlowRemoved>) -> Result<(), ErrorType> {
-        let Add { flow, version, words, program } = add;
+    fn add(&mut self, now: Instant, add: &Add<'_>, gone: &mut Vec<Gone>) -> Result<(), ErrorType> {
+        let Add { flow, manner, words, program } = add;
         let table = &mut self.tables[usize::from(flow.table.0)];
-        let same = table.find(words, flow.priority);
+        let same = table.find(words, manner.priority);
         if same.is_none() {
             // Before another has to go for it.
             table.make_room(words).map_err(|_| FlowModFailed::TableFull)?;
@@ -194,13 +193,14 @@ impl Tables<'_> {
         }
         let table = &mut self.tables[usize::from(flow.table.0)];
         // 1.0 has no flag for it and always starts anew.
-        let resets = *version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
+        let resets = manner.version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
         let former = same.map(|id| table.counter_of(id)).unwrap_or_default();
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
             matching: Written::new(&flow.matching),
-            priority: flow.priority,
+            priority: manner.priority,
+            asked_priority: flow.priority,
             cookie: flow.cookie,
             importance: flow.importance,
             flags: flow.flags,
@@ -250,7 +250,7 @@ impl Tables<'_> {
     }
 
     /// Removes an entry.
-    fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<FlowRemoved>) {
+    fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<Gone>) {
         let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
         let counter = self.tables[usize::from(table)].counter_of(id);
         if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
@@ -263,7 +263,7 @@ impl Tables<'_> {
     }
 
     /// Removes entries whose time is up, in at most `most` small steps; says when to call again.
-    pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<FlowRemoved>) -> Option<Instant> {
+    pub(crate) fn expire(&mut self, now: Instant, most: usize, gone: &mut Vec<Gone>) -> Option<Instant> {
         let mut most = most;
         while let Some((table, id)) = self.timers.pop_due(now, &mut most) {
             let used = self.tables[usize::from(table)].counter_of(id).used;
@@ -304,13 +304,13 @@ pub(crate) fn select<'a>(
 
 impl Filter {
     /// The entries that a modify means; a delete filters further.
-    fn of_flow_mod(flow: &FlowMod, words: WordMatches) -> Filter {
+    fn of_flow_mod(flow: &FlowMod, manner: Manner, words: WordMatches) -> Filter {
         let is_strict = matches!(flow.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
         let written = flow.matching.written().ok().filter(|_| !is_strict);
         Filter {
             table: flow.table,
             words: written.map_or(words, |(key, mask)| WordMatches::new(&key, &mask)),
-            strict: is_strict.then_some(flow.priority),
+            strict: is_strict.then_some(manner.priority),
             cookie: flow.cookie,
             cookie_mask: flow.cookie_mask,
             out_port: PortNo::ANY,
@@ -319,8 +319,8 @@ impl Filter {
     }
 
     /// The entries that a delete means: only these are filtered by what entries do (OpenFlow 1.3.5, 6.4).
-    fn of_delete(flow: &FlowMod, words: WordMatches) -> Filter {
-        Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, words) }
+    fn of_delete(flow: &FlowMod, manner: Manner, words: WordMatches) -> Filter {
+        Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, manner, words) }
     }
 
     /// The filter of a statistics request.

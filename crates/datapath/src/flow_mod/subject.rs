@@ -1,5 +1,5 @@
 //! What a flow-mod is about, told without carrying it out.
-use super::{Filter, Tables, is_delete};
+use super::{Filter, Manner, Tables, is_delete};
 use crate::shape::WordMatches;
 use weir_openflow::Version;
 use weir_openflow::model::{ErrorType, FlowCommand, FlowMod};
@@ -25,24 +25,24 @@ impl Tables<'_> {
     ///
     /// # Errors
     /// As when it is carried out.
-    pub(crate) fn subject(&self, flow: &FlowMod, version: Version) -> Result<Subject, ErrorType> {
+    pub(crate) fn subject(&self, flow: &FlowMod, manner: Manner) -> Result<Subject, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
         let words = WordMatches::new(&key, &mask);
         if is_delete(flow) {
-            return Ok(Subject::Delete(self.names(&Filter::of_delete(flow, words))));
+            return Ok(Subject::Delete(self.names(&Filter::of_delete(flow, manner, words))));
         }
-        self.check(flow, version, key, mask)?;
+        self.check(flow, manner.version, key, mask)?;
         if flow.command != FlowCommand::Add {
-            let names = self.names(&Filter::of_flow_mod(flow, words.clone()));
+            let names = self.names(&Filter::of_flow_mod(flow, manner, words.clone()));
             // 1.0 adds what it does not find to modify.
-            if !names.is_empty() || version != Version::V10 {
+            if !names.is_empty() || manner.version != Version::V10 {
                 return Ok(Subject::Modify(names));
             }
         }
         let table = &self.tables[usize::from(flow.table.0)];
-        let same = table.find(&words, flow.priority).and_then(|id| table.get(id));
-        Ok(same.map_or(Subject::Add { priority: flow.priority }, |same| Subject::Modify(vec![same.stamp])))
+        let same = table.find(&words, manner.priority).and_then(|id| table.get(id));
+        Ok(same.map_or(Subject::Add { priority: manner.priority }, |same| Subject::Modify(vec![same.stamp])))
     }
 
     /// The entries that a filter lets through.

@@ -3,17 +3,17 @@
 //! meanwhile ([`Datapath::is_busy`](crate::Datapath::is_busy)). Where the classifier can tell the few entries in question, only those are looked at.
 //!
 //! A table is gone through from its end, so that what its entries leave is given back on the way.
-use super::{Filter, Tables};
+use super::{Filter, Manner, Tables};
 use crate::journal::{Former, Undo};
 use crate::program::Program;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable};
+use crate::table::{FlowCounter, FlowEntry, FlowTable, Gone};
 use std::borrow::Cow;
 use std::sync::Arc;
 use weir_openflow::Version;
 use weir_openflow::model::error::FlowModFailed;
 use weir_openflow::model::monitor::FlowEvent;
-use weir_openflow::model::{ErrorType, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason, GroupId, MeterId, TableId};
+use weir_openflow::model::{ErrorType, FlowFlags, FlowMod, FlowRemovedReason, GroupId, MeterId, TableId};
 use weir_units::Instant;
 
 /// What a step may cost: some microseconds. A place looked at costs one.
@@ -53,7 +53,7 @@ enum What<'a> {
 #[derive(Debug)]
 pub(super) struct Modify<'a> {
     pub(super) flow: Cow<'a, FlowMod>,
-    pub(super) version: Version,
+    pub(super) manner: Manner,
     pub(super) filter: Filter,
     pub(super) program: Arc<Program>,
     pub(super) words: WordMatches,
@@ -65,7 +65,7 @@ pub(super) struct Modify<'a> {
 #[derive(Debug)]
 pub(super) struct Add<'a> {
     pub(super) flow: Cow<'a, FlowMod>,
-    pub(super) version: Version,
+    pub(super) manner: Manner,
     pub(super) words: WordMatches,
     pub(super) program: Arc<Program>,
 }
@@ -178,7 +178,7 @@ impl What<'_> {
         let few = match self {
             What::Delete(filter) => filter.few(table),
             What::Modify(modify) => modify.filter.few(table),
-            What::Add(add) => table.few_overlapping(add.flow.priority, &add.words),
+            What::Add(add) => table.few_overlapping(add.manner.priority, &add.words),
             What::WithGroup(_) | What::WithMeter(_) | What::Clear(_) => None,
         };
         few.map_or(Left::Below(u32::MAX), Left::Few)
@@ -188,7 +188,7 @@ impl What<'_> {
         match self {
             What::Delete(filter) => filter.lets(entry, words),
             What::Modify(modify) => modify.filter.lets(entry, words),
-            What::Add(add) => entry.priority == add.flow.priority && words().overlaps(&add.words),
+            What::Add(add) => entry.priority == add.manner.priority && words().overlaps(&add.words),
             What::WithGroup(group) => entry.program.sends_to(*group),
             What::WithMeter(meter) => entry.program.is_metered_by(*meter),
             What::Clear(clear) => clear.takes(table, entry),
@@ -230,7 +230,7 @@ impl Tables<'_> {
         &mut self,
         now: Instant,
         mut sweep: Sweep<'a>,
-        gone: &mut Vec<FlowRemoved>,
+        gone: &mut Vec<Gone>,
     ) -> Result<Option<Sweep<'a>>, ErrorType> {
         let is_done = self.go_on(now, &mut sweep, &mut { FIRST }, gone)?;
         Ok((!is_done).then_some(sweep))
@@ -244,7 +244,7 @@ impl Tables<'_> {
         &mut self,
         now: Instant,
         sweep: Option<Sweep<'_>>,
-        gone: &mut Vec<FlowRemoved>,
+        gone: &mut Vec<Gone>,
     ) -> Result<(), ErrorType> {
         let Some(mut sweep) = sweep else { return Ok(()) };
         while !self.go_on(now, &mut sweep, &mut { STEP }, gone)? {}
@@ -260,7 +260,7 @@ impl Tables<'_> {
         now: Instant,
         sweep: &mut Sweep<'_>,
         most: &mut usize,
-        gone: &mut Vec<FlowRemoved>,
+        gone: &mut Vec<Gone>,
     ) -> Result<bool, ErrorType> {
         loop {
             let Some((table, id)) = self.next_of(sweep, most) else {
@@ -311,7 +311,7 @@ impl Tables<'_> {
         sweep: &mut Sweep<'_>,
         table: u8,
         id: EntryId,
-        gone: &mut Vec<FlowRemoved>,
+        gone: &mut Vec<Gone>,
     ) -> Result<(), ErrorType> {
         match &mut sweep.what {
             What::Delete(_) => self.remove(now, table, id, FlowRemovedReason::Delete, gone),
@@ -337,7 +337,7 @@ impl Tables<'_> {
         let counter = entries.counter_of(id);
         let Some(entry) = entries.get_mut(id) else { return };
         let cookie = entry.cookie;
-        if modify.version == Version::V10 {
+        if modify.manner.version == Version::V10 {
             entry.cookie = modify.flow.cookie;
         }
         if entry.cookie != cookie || *former != *modify.program {
@@ -352,13 +352,13 @@ impl Tables<'_> {
     }
 
     /// All has been looked at. Whether that was all there is to do.
-    fn end(&mut self, now: Instant, sweep: &mut Sweep<'_>, gone: &mut Vec<FlowRemoved>) -> Result<bool, ErrorType> {
+    fn end(&mut self, now: Instant, sweep: &mut Sweep<'_>, gone: &mut Vec<Gone>) -> Result<bool, ErrorType> {
         match &mut sweep.what {
             // 1.0 adds what it does not find to modify.
-            What::Modify(modify) if !modify.found && modify.version == Version::V10 => {
-                let Modify { flow, version, program, words, .. } = &**modify;
+            What::Modify(modify) if !modify.found && modify.manner.version == Version::V10 => {
+                let Modify { flow, manner, program, words, .. } = &**modify;
                 let (flow, program, words) = (Cow::Owned(flow.clone().into_owned()), program.clone(), words.clone());
-                let add = Add { flow, version: *version, words, program };
+                let add = Add { flow, manner: *manner, words, program };
                 if !add.flow.flags.contains(FlowFlags::CHECK_OVERLAP) {
                     return self.add(now, &add, gone).map(|()| true);
                 }

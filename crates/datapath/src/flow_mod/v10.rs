@@ -1,20 +1,33 @@
 //! What only flow-mods of 1.0 have.
-use std::borrow::Cow;
 use weir_openflow::Version;
 use weir_openflow::model::{FlowMod, Match};
 use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
 
-/// A flow-mod as 1.0 orders entries: one without wildcards comes before all others (OpenFlow 1.0.0, 3.4).
-pub(crate) fn in_v10_order(flow: &FlowMod, version: Version) -> Cow<'_, FlowMod> {
-    if version == Version::V10 && flow.priority != u16::MAX && is_exact(&flow.matching) {
-        return Cow::Owned(FlowMod { priority: u16::MAX, ..flow.clone() });
+/// How a flow-mod is carried out where versions differ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(super) version: Version,
+    /// The priority that entries have in lookups and strict commands; the flow-mod's own is only told.
+    pub(super) priority: u16,
+}
+
+impl Manner {
+    /// The manner of a version's own flow-mod: in 1.0 an entry without wildcards comes before all others, whatever its
+    /// priority (OpenFlow 1.0.0, 3.4).
+    pub(crate) fn of(flow: &FlowMod, version: Version) -> Manner {
+        let is_first = version == Version::V10 && is_exact(&flow.matching);
+        Manner { priority: if is_first { u16::MAX } else { flow.priority }, version }
     }
-    Cow::Borrowed(flow)
+
+    /// The manner of Nicira's flow-mod, which has the same order in all versions.
+    pub(crate) fn of_nicira(flow: &FlowMod, version: Version) -> Manner {
+        Manner { version, priority: flow.priority }
+    }
 }
 
 /// Whether a match of 1.0 has no wildcard: it names every field that packets it matches have.
-pub(super) fn is_exact(matching: &Match) -> bool {
+fn is_exact(matching: &Match) -> bool {
     let value =
         |field: Field| matching.get(field).filter(|(_, mask)| *mask == field.all_ones()).map(|(value, _)| value);
     let has = |fields: &[Field]| fields.iter().all(|field| value(*field).is_some());

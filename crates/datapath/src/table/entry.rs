@@ -4,6 +4,7 @@ use crate::table::{FlowCounter, Written};
 use crate::timeouts::TimerId;
 use std::sync::Arc;
 use std::time::Duration;
+use weir_openflow::Version;
 use weir_openflow::model::flow::FlowFlags;
 use weir_openflow::model::multipart::{FlowCounters, FlowCountersReason, FlowStats};
 use weir_openflow::model::stats::{MoreStats, Stats};
@@ -15,7 +16,10 @@ use weir_units::Instant;
 pub(crate) struct FlowEntry {
     /// The match as the controller wrote it, for statistics; how tables compare it, the classifier knows.
     pub(crate) matching: Written,
+    /// The priority that lookups and strict commands go by.
     pub(crate) priority: u16,
+    /// The priority that its flow-mod had: another than `priority` for an entry of 1.0 without wildcards.
+    pub(crate) asked_priority: u16,
     pub(crate) cookie: u64,
     /// What eviction goes by, lowest first.
     pub(crate) importance: u16,
@@ -35,6 +39,26 @@ pub(crate) struct FlowEntry {
 
 // With what is beside it for lookups and counting, well below the 300 bytes that an entry of a connection may cost.
 const _: () = assert!(size_of::<FlowEntry>() == 88);
+
+/// The message that an entry is gone, for channels of every version.
+#[derive(Debug)]
+pub(crate) struct Gone {
+    message: FlowRemoved,
+    asked_priority: u16,
+}
+
+impl Gone {
+    /// `OFPRR_*`.
+    pub(crate) fn reason(&self) -> FlowRemovedReason {
+        self.message.reason
+    }
+
+    /// The message for a channel of a version; see [`FlowEntry::told_priority`].
+    pub(crate) fn message(&self, version: Version) -> FlowRemoved {
+        let priority = if version == Version::V10 { self.asked_priority } else { self.message.priority };
+        FlowRemoved { priority, ..self.message.clone() }
+    }
+}
 
 impl FlowEntry {
     /// Whether it is its table's table-miss entry (OpenFlow 1.3.5, 5.4).
@@ -64,17 +88,17 @@ impl FlowEntry {
         (shown(counter.packets, FlowFlags::NO_PKT_COUNTS), shown(counter.bytes, FlowFlags::NO_BYT_COUNTS))
     }
 
+    /// The priority that channels of a version are told: 1.0's the one of the flow-mod (OpenFlow 1.0.0, 5.4.3), others
+    /// the one that their strict commands find it by.
+    pub(crate) fn told_priority(&self, version: Version) -> u16 {
+        if version == Version::V10 { self.asked_priority } else { self.priority }
+    }
+
     /// The message that says it is gone.
-    pub(crate) fn removed(
-        &self,
-        now: Instant,
-        table: u8,
-        reason: FlowRemovedReason,
-        counter: FlowCounter,
-    ) -> FlowRemoved {
+    pub(crate) fn removed(&self, now: Instant, table: u8, reason: FlowRemovedReason, counter: FlowCounter) -> Gone {
         let (packet_count, byte_count) = self.reported(counter);
         let (duration_sec, duration_nsec) = duration(now, self.created);
-        FlowRemoved {
+        let message = FlowRemoved {
             cookie: self.cookie,
             priority: self.priority,
             reason,
@@ -87,7 +111,8 @@ impl FlowEntry {
             byte_count,
             more: MoreStats::default(),
             matching: self.matching.to_match(),
-        }
+        };
+        Gone { message, asked_priority: self.asked_priority }
     }
 
     /// Its statistics without what it does (OpenFlow 1.5.1, 7.3.5.3); what is not counted is not told.
@@ -104,15 +129,15 @@ impl FlowEntry {
         FlowCounters { table: TableId(table), reason, priority, matching, stats }
     }
 
-    /// Its statistics.
-    pub(crate) fn stats(&self, now: Instant, table: u8, counter: FlowCounter) -> FlowStats {
+    /// Its statistics, as channels of a version are told.
+    pub(crate) fn stats(&self, now: Instant, version: Version, table: u8, counter: FlowCounter) -> FlowStats {
         let (packet_count, byte_count) = self.reported(counter);
         let (duration_sec, duration_nsec) = duration(now, self.created);
         FlowStats {
             table: TableId(table),
             duration_sec,
             duration_nsec,
-            priority: self.priority,
+            priority: self.told_priority(version),
             idle_timeout: self.idle_timeout,
             hard_timeout: self.hard_timeout,
             flags: self.flags,

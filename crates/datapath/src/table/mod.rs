@@ -16,7 +16,7 @@ mod written;
 pub(crate) use crate::shape::FlowCounter;
 use counts::Counts;
 pub(crate) use counts::{WorkerNo, tally_two};
-pub(crate) use entry::{FlowEntry, duration};
+pub(crate) use entry::{FlowEntry, Gone, duration};
 use groups::GroupEntries;
 pub(crate) use hot::{Verdict, VerdictWord};
 pub(crate) use limits::Limits;

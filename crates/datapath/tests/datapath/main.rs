@@ -8,6 +8,7 @@ mod corpus;
 mod edits;
 mod egress;
 mod errors;
+mod exact_v10;
 mod flow_mods;
 mod forwarding;
 mod frames;

@@ -3,6 +3,7 @@ use crate::bench::*;
 use weir_datapath::{PortQueue, PortQueues};
 use weir_openflow::model::error::{BadAction, QueueOpFailed};
 use weir_openflow::model::multipart::{ReplyBody, RequestBody};
+use weir_openflow::model::nicira::NxAction;
 use weir_openflow::model::queue::{ALL_QUEUES, QueueConfig, QueueProperty, QueueStats};
 use weir_openflow::model::{Action, ErrorType, FlowMod, Instruction, Match, PacketOut, PortNo};
 use weir_openflow::{Body, Message, Version};
@@ -38,6 +39,9 @@ fn a_queue_is_chosen_until_another_is() {
     assert_eq!(queues_of(&mut bench), [(2, 0), (3, 5), (4, 5)]);
     bench.add(1, Match::any(), vec![Action::SetQueue(7), Action::output(PortNo::FLOOD)]);
     assert_eq!(queues_of(&mut bench), [(2, 7), (3, 7), (4, 7)]);
+    let pop = NxAction::PopQueue.into_action();
+    bench.add(1, Match::any(), [vec![Action::SetQueue(5)], output(2), vec![pop], output(3)].concat());
+    assert_eq!(queues_of(&mut bench), [(2, 5), (3, 0)]);
 }
 
 #[test]

@@ -131,10 +131,12 @@ impl Layout {
         }
     }
 
-    /// A priority without id means any tag of that priority; without a tag, the priority means nothing.
+    /// A priority without id means any tag of that priority. Without a tag, the priority means nothing; that it is a
+    /// wildcard is kept as a mask of all bits, so that an entry is told as it was asked for (5.4.3).
     fn add_vlan(&self, fields: &mut Match) {
         let (value, mask) = match (self.matches(DL_VLAN), self.matches(DL_VLAN_PCP)) {
-            (true, _) if self.dl_vlan == VLAN_NONE => (0, None),
+            (true, true) if self.dl_vlan == VLAN_NONE => (0, None),
+            (true, false) if self.dl_vlan == VLAN_NONE => (0, Some(Field::VlanVid.all_ones())),
             (true, _) => (self.dl_vlan & VID_MASK | VLAN_PRESENT, None),
             (false, true) => (VLAN_PRESENT, Some(VLAN_PRESENT.into())),
             (false, false) => return,
@@ -289,6 +291,9 @@ pub(crate) fn encode(matching: &Match, writer: &mut Writer<'_>) -> Encoded {
         let MatchField::Known { field, value, mask } = entry else {
             return Err(writer.cannot("a field unknown to weir"));
         };
+        if (*field, *value, *mask) == (Field::VlanVid, 0, None) {
+            layout.wildcards &= !DL_VLAN_PCP;
+        }
         let mask = mask.unwrap_or(field.all_ones());
         if mask != 0 && layout.set(*field, *value, mask).is_none() {
             return Err(writer.cannot(format!("a match on {field} {value:#x}, mask {mask:#x}")));

@@ -9,12 +9,15 @@
 //! what is to be sent is finished in software. So TCP works with the hosts' settings as they are; its bulk rate is below
 //! `af_packet`'s. In native mode the kernel itself stops the veth peer from making super-frames while the port is open.
 //!
-//! A VLAN tag that a host's VLAN interface leaves to the veth is not in the bytes that XDP sees. So the host's end is looked
-//! for and its `tx-vlan-offload` switched off while the port is open; where it is out of reach, a warning says so.
+//! A VLAN tag that a host's VLAN interface leaves to the veth is not in the bytes that XDP sees. So the host's end is
+//! looked for and its `tx-vlan-offload` switched off while the port is open; where it is out of reach, a warning says
+//! so. That is where the host is in another namespace and the port is opened by a switch that runs, which has given up
+//! the right to enter it.
 mod checksum;
 mod program;
 mod queue;
 
+use crate::claim::Claim;
 use crate::ethtool::{self, SwitchedOff};
 use crate::interface::{HeldDown, Interface, LINK_HEADER_MAX, refused};
 use crate::peer::{self, Peer};
@@ -39,7 +42,7 @@ const LARGE_CHUNK: u32 = 4096;
 /// How often a port that is polled without sleep looks whether its device is still there.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// XDP sees frames as the driver gives them: tags must not have been taken out nor frames merged. Restored when the port
-/// closes; not if the process is killed outright.
+/// closes; if the process is killed outright, by `weir cleanup` or the next port that closes.
 const OFF: [&str; 4] = ["rx-vlan-hw-parse", "rx-vlan-stag-hw-parse", "rx-lro", "rx-gro-hw"];
 /// A host's VLAN interfaces must put their tags into the frames.
 const PEER_OFF: [&str; 2] = ["tx-vlan-hw-insert", "tx-vlan-stag-hw-insert"];
@@ -57,6 +60,7 @@ pub struct AfXdp {
     program: Program,
     queues: Vec<Queue>,
     _settings: Settings,
+    _claim: Option<Claim>,
     interface: Arc<Interface>,
     /// Tells of the device going down or away, and holds its promiscuous mode.
     watch: OwnedFd,
@@ -85,6 +89,7 @@ impl AfXdp {
         let mode = mode(options)?;
         let interface = Arc::new(Interface::find(name, options)?);
         let info = interface.describe(options)?;
+        let claim = Claim::make(&interface, options)?;
         let queue_count = ethtool::receive_queues(&interface);
         let watch =
             watch(&interface).map_err(|source| refused(options, "watch the interface", source, CAPABILITIES))?;
@@ -104,6 +109,7 @@ impl AfXdp {
             program,
             queues,
             _settings: settings,
+            _claim: claim,
             interface,
             watch,
             readable,
@@ -312,8 +318,8 @@ impl Settings {
             Peer::OutOfReach => {
                 tracing::warn!(
                     interface = name,
-                    "the other end of this veth is out of reach: if VLAN interfaces are on it, their tags are lost unless \
-                     it has `ethtool -K NAME txvlan off`"
+                    "the other end of this veth is out of reach (a switch enters no other namespace once it runs): if \
+                     VLAN interfaces are on it, their tags are lost unless it has `ethtool -K NAME txvlan off`"
                 );
                 None
             }

@@ -2,6 +2,7 @@
 mod af_packet;
 mod af_xdp;
 mod bed;
+mod claim;
 mod link;
 mod tap;
 mod veth;

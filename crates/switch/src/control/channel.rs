@@ -8,6 +8,7 @@ use super::auxiliary::{self, Main};
 use super::backlog::{self, Backlog, Outbox, ToChannel, outbox};
 use super::registry::ChannelInfo;
 use super::stamped::{Arrivals, Stamped};
+use super::turn::{TURN_BYTES, Turn};
 use super::{Control, stopped};
 use crate::engine::inbox::{BATCH, FromChannel};
 use std::collections::VecDeque;
@@ -176,7 +177,9 @@ impl Channel {
     async fn exchange(&mut self, mut reader: impl AsyncRead + Unpin, mut writer: impl AsyncWrite + Unpin) -> String {
         let mut piece = vec![0; READ_BYTES];
         let mut had_output = false;
+        let (mut turn, mut used) = (Turn::default(), 0);
         let reason = loop {
+            turn.used(std::mem::take(&mut used)).await;
             if let Some(reason) = self.take_events() {
                 break reason;
             }
@@ -203,6 +206,7 @@ impl Channel {
                         let now = self.clock.now();
                         self.came = self.arrivals.as_ref().map_or(now, |arrivals| arrivals.last().min(now));
                         self.session.receive(now, &piece[..bytes]);
+                        used = bytes;
                     }
                     Err(error) => break weir_tls::explain(&error),
                 },
@@ -211,9 +215,11 @@ impl Channel {
                     Err(error) => break weir_tls::explain(&error),
                 },
                 message = self.queue.recv(), if may_fill => {
+                    let before = self.session.output().len();
                     if let Some(reason) = message.and_then(|first| self.fill(first)) {
                         break reason.to_owned();
                     }
+                    used = self.session.output().len().saturating_sub(before);
                 }
                 () = tokio::time::sleep(deadline) => {
                     if !may_read || has_output {
@@ -286,8 +292,10 @@ impl Channel {
         }
     }
 
-    /// Gives the session messages up to the bound on its output; the reason if the engine ends the channel.
+    /// Gives the session messages up to the bound on its output, or for a turn; the reason if the engine ends the
+    /// channel.
     fn fill(&mut self, first: ToChannel) -> Option<&'static str> {
+        let end = OUTPUT_BYTES.min(self.session.output().len() + TURN_BYTES);
         let mut next = Some(first);
         while let Some(order) = next {
             if matches!(order, ToChannel::Parts) {
@@ -301,7 +309,7 @@ impl Channel {
             }
             // Those behind that message: that they are there has been told.
             self.send_parts();
-            next = (self.session.output().len() < OUTPUT_BYTES).then(|| self.queue.try_recv().ok()).flatten();
+            next = (self.session.output().len() < end).then(|| self.queue.try_recv().ok()).flatten();
         }
         if self.backlog.is_engine_to_wake() {
             self.control.engine.wake();

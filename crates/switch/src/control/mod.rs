@@ -8,6 +8,7 @@ mod listen;
 mod registry;
 mod reopen;
 mod stamped;
+mod turn;
 pub(crate) mod virtuals;
 
 use crate::engine::inbox::EngineClient;

@@ -6,7 +6,7 @@ use crate::handle::SwitchError;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use weir_datapath::{TraceCycles, TraceTimes};
-use weir_openflow::model::multipart::FlowRequest;
+use weir_openflow::model::multipart::{FlowRequest, FlowStats};
 use weir_openflow::model::{FlowCommand, PortNo, Version};
 use weir_openflow::text;
 use weir_packet::Frame;
@@ -52,15 +52,17 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
         found.truncate(MAX_FLOWS);
         next = more;
     }
-    // Many entries make much text: channels are served meanwhile.
-    let written = tokio::task::spawn_blocking(move || {
-        let flows = found
-            .iter()
-            .map(|flow| Flow { text: text::format_stats(flow, Version::V13), entry: json!(flow) })
-            .collect();
-        json!(Flows { flows, left_out })
-    });
-    written.await.map_err(wrong)
+    let text = |flow: &FlowStats| Flow { text: text::format_stats(flow, Version::V13), entry: json!(flow) };
+    beside(move || json!(Flows { flows: found.iter().map(text).collect(), left_out })).await
+}
+
+/// Does something that takes long beside the control thread, which serves channels meanwhile: many entries, groups or
+/// meters make much text.
+///
+/// # Errors
+/// It panicked, or the switch stops.
+pub(super) async fn beside<R: Send + 'static>(what: impl FnOnce() -> R + Send + 'static) -> Result<R, SwitchError> {
+    tokio::task::spawn_blocking(what).await.map_err(wrong)
 }
 
 /// A filter is what a delete would be.

@@ -1,11 +1,11 @@
 //! Requests about groups.
-use super::flows::wrong;
+use super::flows::{beside, wrong};
 use super::{Group, GroupVerb, Groups, Request};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
 use weir_openflow::model::GroupId;
-use weir_openflow::model::group::GroupMod;
+use weir_openflow::model::group::{GroupDesc, GroupMod, GroupStats};
 use weir_openflow::text;
 
 /// Carries out a request about groups.
@@ -13,23 +13,24 @@ use weir_openflow::text;
 /// # Errors
 /// The text is wrong, or the switch refuses.
 pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result<Value, SwitchError> {
-    let groups = match request {
+    match request {
         Request::GroupMod { command, group } => {
             let change = text::parse_group(&group, command.number()).map_err(wrong)?;
             engine.call_async(move |engine| engine.group_mod(&change)).await??;
-            return Ok(json!({}));
+            Ok(json!({}))
         }
         Request::DumpGroupStats { group } => {
             let wanted = group.map_or(GroupId::ALL, GroupId);
             let stats = engine.call_async(move |engine| engine.group_stats(wanted)).await?;
-            stats.iter().map(|group| Group { text: text::format_group_stats(group), group: json!(group) }).collect()
+            let text = |group: &GroupStats| Group { text: text::format_group_stats(group), group: json!(group) };
+            beside(move || json!(Groups { groups: stats.iter().map(text).collect() })).await
         }
         _ => {
             let groups = engine.call_async(crate::engine::Engine::groups).await?;
-            groups.iter().map(|group| Group { text: text::format_group(group), group: json!(group) }).collect()
+            let text = |group: &GroupDesc| Group { text: text::format_group(group), group: json!(group) };
+            beside(move || json!(Groups { groups: groups.iter().map(text).collect() })).await
         }
-    };
-    Ok(json!(Groups { groups }))
+    }
 }
 
 impl GroupVerb {

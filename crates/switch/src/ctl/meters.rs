@@ -1,10 +1,10 @@
 //! Requests about meters.
-use super::flows::wrong;
+use super::flows::{beside, wrong};
 use super::{Meter, MeterVerb, Meters};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use serde_json::{Value, json};
-use weir_openflow::model::meter::command;
+use weir_openflow::model::meter::{MeterConfig, MeterStats, command};
 use weir_openflow::text;
 
 /// Changes meters.
@@ -29,10 +29,11 @@ pub(super) async fn change(engine: &EngineClient, verb: MeterVerb, meter: &str) 
 pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
     let found = engine.call_async(move |engine| engine.meters(wanted)).await??;
-    let meters = found
-        .iter()
-        .map(|meter| Meter { text: text::format_meter(meter.meter, meter.flags, &meter.bands), meter: json!(meter) });
-    Ok(json!(Meters { meters: meters.collect() }))
+    let text = |meter: &MeterConfig| Meter {
+        text: text::format_meter(meter.meter, meter.flags, &meter.bands),
+        meter: json!(meter),
+    };
+    beside(move || json!(Meters { meters: found.iter().map(text).collect() })).await
 }
 
 /// What a meter counted, or all.
@@ -42,6 +43,6 @@ pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, Sw
 pub(super) async fn stats(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
     let found = engine.call_async(move |engine| engine.meter_stats(wanted)).await??;
-    let meters = found.iter().map(|stats| Meter { text: text::format_meter_stats(stats), meter: json!(stats) });
-    Ok(json!(Meters { meters: meters.collect() }))
+    let text = |stats: &MeterStats| Meter { text: text::format_meter_stats(stats), meter: json!(stats) };
+    beside(move || json!(Meters { meters: found.iter().map(text).collect() })).await
 }

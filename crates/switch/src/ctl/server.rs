@@ -84,10 +84,11 @@ async fn client(context: Context, stream: UnixStream) {
         } else {
             answer(&context, &line, &mut stream).await
         };
+        let Ok(line) = line_of(reply).await else { return };
         // First what can be written at once: the answer to who asked for the stop is to come before it.
         let written = tokio::select! {
             biased;
-            written = write(&mut stream, &reply) => written,
+            written = stream.get_mut().write_all(&line) => written,
             () = stopped(&mut stopping) => return,
         };
         if written.is_err() || too_long {
@@ -105,10 +106,53 @@ async fn hung_up(stream: &mut BufReader<UnixStream>) {
     }
 }
 
-async fn write(stream: &mut BufReader<UnixStream>, reply: &Reply) -> std::io::Result<()> {
-    let mut line = serde_json::to_vec(reply)?;
-    line.push(b'\n');
-    stream.get_mut().write_all(&line).await
+/// A reply as it is sent. Some are tens of megabytes: they are written down, and forgotten, beside the control thread,
+/// which serves channels meanwhile.
+async fn line_of(reply: impl serde::Serialize + Send + 'static) -> std::io::Result<Vec<u8>> {
+    let written = tokio::task::spawn_blocking(move || {
+        let mut line = serde_json::to_vec(&reply)?;
+        line.push(b'\n');
+        Ok(line)
+    });
+    written.await.map_err(std::io::Error::other)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line_of;
+    use serde::{Serialize, Serializer};
+    use std::sync::{Arc, Mutex};
+    use std::thread::{self, ThreadId};
+
+    /// Notes which threads write it down and drop it.
+    struct Noting(Arc<Mutex<Vec<ThreadId>>>);
+
+    impl Noting {
+        fn note(&self) {
+            self.0.lock().unwrap().push(thread::current().id());
+        }
+    }
+
+    impl Serialize for Noting {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.note();
+            serializer.serialize_u8(7)
+        }
+    }
+
+    impl Drop for Noting {
+        fn drop(&mut self) {
+            self.note();
+        }
+    }
+
+    #[tokio::test]
+    async fn replies_are_not_written_down_by_the_control_thread() {
+        let threads = Arc::default();
+        assert_eq!(line_of(Noting(Arc::clone(&threads))).await.unwrap(), b"7\n");
+        let threads = threads.lock().unwrap();
+        assert!(threads.len() == 2 && !threads.contains(&thread::current().id()), "{threads:?}");
+    }
 }
 
 /// `stream` is that of who asks, of which nothing is read.

@@ -2,6 +2,10 @@
 //!
 //! Such a reply is given in parts, round by round, as fast as the controller reads. The channel's later messages wait behind
 //! it, so that replies keep their order; nothing more is read from the channel meanwhile, so no more waits than was on its way.
+//!
+//! A channel whose message changes many entries waits in the same way when that is done: the messages of other
+//! channels, and one of each other that waits, come before its next one. So a message waits for one such change of
+//! each other channel at most, however many they have sent.
 use super::Engine;
 use super::inbox::FromChannel;
 use crate::control::backlog::{Outbox, PART_BYTES, Part};
@@ -118,7 +122,8 @@ impl Lines {
         }
     }
 
-    /// Has a channel's messages wait for what its timing holds back. It is still read, so that echo requests are answered.
+    /// Has a channel's messages wait: for what its timing holds back, or until other channels' messages have had their
+    /// turn. It is still read, so that echo requests are answered.
     pub(super) fn wait(&mut self, channel: ChannelId) {
         let Some(line) = self.by_channel.get_mut(&channel) else { return };
         if !std::mem::replace(&mut line.is_held, true) {
@@ -223,3 +228,6 @@ impl Engine {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,10 +90,11 @@ impl Engine {
                 return;
             };
             match event {
-                Event::Changed { name, .. } => self.interface_changed(now, &name),
+                Event::Changed { index, name, .. } => self.interface_changed(now, index, &name),
                 // Whatever its name was when it was opened: a port that is asked for its link finds out that it is gone.
                 Event::Removed { .. } => self.ask_links(now, ports::Slot::is_interface),
                 Event::Missed => {
+                    self.ports.iter_mut().for_each(ports::Slot::look_at_name);
                     self.ask_links(now, |_| true);
                     self.absent.try_now();
                 }
@@ -101,8 +102,9 @@ impl Engine {
         }
     }
 
-    fn interface_changed(&mut self, now: Instant, name: &str) {
-        let is_meant = |slot: &ports::Slot| slot.is_interface() && slot.name() == name;
+    fn interface_changed(&mut self, now: Instant, index: u32, name: &str) {
+        self.ports.iter_mut().for_each(|slot| slot.note_name(index, name));
+        let is_meant = |slot: &ports::Slot| slot.is_interface() && (slot.name() == name || slot.is_on(index));
         if self.ports.iter().any(|slot| is_meant(slot) && slot.port.is_none()) {
             self.absent.try_now();
         }

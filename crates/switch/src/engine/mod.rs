@@ -343,6 +343,10 @@ impl Engine {
             if let Some(message) = rest.next() {
                 self.message((now, came), channel, message);
                 self.deliver(now);
+                if self.logical.is_busy {
+                    // A change of many entries: before this channel's next message others have a turn.
+                    self.logical.lines.wait(channel);
+                }
                 if self.logical.lines.is_held(channel)
                     && let Some((_, _, rest)) = self.logical.begun.take()
                 {

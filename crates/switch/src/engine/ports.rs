@@ -6,7 +6,7 @@ use weir_openflow::model::port::{bits, feature};
 use weir_openflow::model::{PortDesc, PortNo};
 use weir_port::queues::{QueueConfig, QueueState, Queues};
 use weir_port::spec::Kind;
-use weir_port::{LinkState, Port, PortInfo, PortSpec};
+use weir_port::{LinkState, Port, PortInfo, PortSpec, interface};
 use weir_units::SystemClock;
 
 /// One port.
@@ -29,7 +29,22 @@ pub(crate) struct Slot {
     is_stamped: Option<bool>,
     info: PortInfo,
     is_interface: bool,
+    /// The interface that it is on, if the kernel tells about it.
+    device: Option<Device>,
     link: LinkState,
+}
+
+/// An interface that may have another name by now than the port was opened by. The port stays on it.
+struct Device {
+    index: u32,
+    renamed: Option<String>,
+}
+
+impl Device {
+    fn of(info: &PortInfo) -> Option<Device> {
+        let index = is_interface(info).then(|| interface::index_of(&info.name))??;
+        Some(Device { index, renamed: None })
+    }
 }
 
 /// All ports, by number.
@@ -42,7 +57,7 @@ impl Slot {
     /// A port that has just been opened.
     pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<Reopen>) -> Slot {
         let (info, link) = (port.info().clone(), port.link());
-        let is_interface = is_interface(&info);
+        let (is_interface, device) = (is_interface(&info), Device::of(&info));
         let costs_a_call = costs_a_call(&info);
         let (is_watched, quiet_rounds, kept_queues, is_stamped) = (false, 0, None, None);
         let port = Some(port);
@@ -57,6 +72,7 @@ impl Slot {
             is_stamped,
             info,
             is_interface,
+            device,
             link,
         }
     }
@@ -64,6 +80,7 @@ impl Slot {
     /// Puts the port back whose device had gone.
     pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: Reopen) {
         (self.info, self.link) = (port.info().clone(), port.link());
+        self.device = Device::of(&self.info);
         (self.port, self.reopen, self.is_stamped) = (Some(port), Some(reopen), None);
         self.ask_again();
     }
@@ -96,6 +113,35 @@ impl Slot {
     /// Whether it is an interface that the kernel tells about.
     pub(crate) fn is_interface(&self) -> bool {
         self.is_interface
+    }
+
+    /// Whether it is on the interface of an index.
+    pub(crate) fn is_on(&self, index: u32) -> bool {
+        self.port.is_some() && self.device.as_ref().is_some_and(|device| device.index == index)
+    }
+
+    /// Notes the name that the interface of an index has now; says so if it is this port's and has changed.
+    pub(crate) fn note_name(&mut self, index: u32, name: &str) {
+        if !self.is_on(index) {
+            return;
+        }
+        let renamed = (name != self.info.name).then(|| name.to_owned());
+        if let Some(device) = self.device.as_mut().filter(|device| device.renamed != renamed) {
+            tracing::warn!(
+                "port {} ({}): its interface is called {name} now; the port stays on it",
+                self.number,
+                self.info.spec
+            );
+            device.renamed = renamed;
+        }
+    }
+
+    /// Asks what the name of its interface is now.
+    pub(crate) fn look_at_name(&mut self) {
+        let index = self.device.as_ref().map(|device| device.index);
+        if let Some((index, name)) = index.and_then(|index| Some((index, interface::name_of(index)?))) {
+            self.note_name(index, &name);
+        }
     }
 
     /// Whether its device is there and has link.
@@ -165,6 +211,7 @@ impl Slot {
             name: self.info.name.clone(),
             spec: self.info.spec.clone(),
             mac: self.info.mac.to_string(),
+            renamed: self.device.as_ref().and_then(|device| device.renamed.clone()).filter(|_| self.port.is_some()),
             present: self.port.is_some(),
             link_up: self.port.is_some() && self.link.up,
             speed_bps: self.link.speed.map(|rate| rate.0),

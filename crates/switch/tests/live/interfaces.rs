@@ -1,5 +1,5 @@
 //! Ports on the kernel's interfaces, whose links change and whose devices come and go. Needs root.
-use crate::bed::Controller;
+use crate::bed::{Controller, until};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -90,5 +90,33 @@ async fn a_device_that_comes_back_is_opened_at_once() {
         }
         at_once(&format!("{kind}: gone"), gone);
         at_once(&format!("{kind}: there again"), opened);
+    }
+}
+
+/// A port stays on its interface, whatever that is called, and says so.
+#[tokio::test]
+async fn a_renamed_device_is_followed_and_named() {
+    if !root() {
+        return;
+    }
+    for kind in ["af_packet", "af_xdp"] {
+        let [inside, outside] = [Namespace::new(), Namespace::new()];
+        inside.join("s0", &outside, "h0");
+        let switch = switch(&inside, kind);
+        let rename = |from: &str, to: &str| {
+            inside.ip(&format!("link set {from} down"));
+            inside.ip(&format!("link set {from} name {to}"));
+            inside.ip(&format!("link set {to} up"));
+        };
+        let port = || switch.snapshot().unwrap().ports.remove(0);
+        rename("s0", "t0");
+        until(|| port().renamed.as_deref() == Some("t0") && port().link_up).await;
+        assert_eq!(port().name, "s0", "controllers know it by its first name");
+        // Another interface of the old name is not the port's.
+        inside.ip("link add s0 type veth peer name s1");
+        inside.ip("link del s0");
+        assert!(port().present && port().renamed.as_deref() == Some("t0"), "{kind}: {:?}", port());
+        rename("t0", "s0");
+        until(|| port().renamed.is_none() && port().link_up).await;
     }
 }

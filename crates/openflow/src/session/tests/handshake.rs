@@ -9,6 +9,8 @@ fn the_highest_common_version_is_used() {
         (&[V13, V10], &[V10], V10),
         (&[V10], &[V13, V10], V10),
         (&[V13], &[V13, V10], V13),
+        // 1.5 and 1.3 would agree on 1.3 without the bitmaps.
+        (&[V13, V10], &[Version::V15, V10], V10),
     ] {
         let mut pair = Pair::new(config(switch), config(controller), &[]);
         pair.exchange();

@@ -1,0 +1,107 @@
+//! The claim of a switch's port to a network interface: a second port that forwards would receive each frame as well,
+//! and forward it again.
+//!
+//! A claim is a listening Unix socket with an abstract address. Such addresses belong to a network namespace, as
+//! indices of interfaces do, so one address is one interface, whatever its name. The kernel frees the address with the
+//! process, however that ends.
+//!
+//! Only ports that forward make claims ([`crate::open_alone`]). Taps, recorders, traffic generators and the profiler
+//! look at an interface or send on it beside the switch that has it, and are let in.
+use crate::PortError;
+use crate::interface::{Interface, refused};
+use crate::spec::Options;
+use crate::sys::{errno, while_busy};
+use rustix::net::sockopt::socket_peercred;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::{fs, io};
+
+/// The right to forward frames of one interface, while it is held.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    _listener: UnixListener,
+}
+
+impl Claim {
+    /// Claims an interface of the calling thread's network namespace, if the port is one that needs to.
+    ///
+    /// # Errors
+    /// Another port has claimed it: the message names its process.
+    pub(crate) fn make(interface: &Interface, options: &Options) -> Result<Option<Claim>, PortError> {
+        if !options.is_alone() {
+            return Ok(None);
+        }
+        let failed = |source| refused(options, "claim the interface", source, "");
+        let name = format!("weir-interface-{}", interface.index());
+        let address = SocketAddr::from_abstract_name(name).map_err(failed)?;
+        let bind = || UnixListener::bind_addr(&address).map_err(as_busy);
+        match while_busy(bind) {
+            Ok(listener) => Ok(Some(Claim { _listener: listener })),
+            Err(error) if errno(&error) == libc::EBUSY => match Holder::of(&address) {
+                Holder::Stranger => {
+                    // Anybody may take the address: only those who may open ports are believed.
+                    tracing::warn!(interface = interface.name(), "another user's program has the claim's address");
+                    Ok(None)
+                }
+                holder => Err(options.error(format!(
+                    "{} is taken by {holder}; expected an interface that no other port forwards",
+                    interface.name()
+                ))),
+            },
+            Err(source) => Err(failed(source)),
+        }
+    }
+}
+
+/// An address that is in use, as an error that is waited for: after a port is closed, a program that is being started holds a
+/// copy of its socket until it runs.
+fn as_busy(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::AddrInUse { io::Error::from_raw_os_error(libc::EBUSY) } else { error }
+}
+
+/// Who has claimed an interface.
+enum Holder {
+    /// Another port of this process.
+    Oneself,
+    /// A process, with its command line as far as that can be read.
+    Process(i32, String),
+    /// Of a user who is neither root nor this process's own.
+    Stranger,
+    /// The kernel does not tell: it ended just now, or is in another process namespace.
+    Unknown,
+}
+
+impl Holder {
+    /// Asks the kernel who listens at a claim.
+    fn of(address: &SocketAddr) -> Holder {
+        let asked = UnixStream::connect_addr(address).and_then(|stream| Ok(socket_peercred(stream)?));
+        let Ok(credentials) = asked else { return Holder::Unknown };
+        if !credentials.uid.is_root() && credentials.uid != rustix::process::geteuid() {
+            return Holder::Stranger;
+        }
+        match credentials.pid.as_raw_nonzero().get() {
+            pid if u32::try_from(pid) == Ok(std::process::id()) => Holder::Oneself,
+            pid => Holder::Process(pid, command_line(pid)),
+        }
+    }
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Holder::Oneself => f.write_str("another port of this process"),
+            Holder::Process(pid, command) if command.is_empty() => write!(f, "a port of process {pid}"),
+            Holder::Process(pid, command) => write!(f, "a port of process {pid} ({command})"),
+            Holder::Stranger | Holder::Unknown => f.write_str("another port"),
+        }
+    }
+}
+
+/// A process's command line, at most 80 characters of it; empty if it cannot be read.
+fn command_line(pid: i32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
+    let printable = text.trim_end().chars().map(|letter| if letter.is_control() { '?' } else { letter });
+    let line: String = printable.clone().take(80).collect();
+    if printable.count() > 80 { format!("{line}...") } else { line }
+}

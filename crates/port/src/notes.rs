@@ -1,0 +1,184 @@
+//! Notes of the features that ports switched off at interfaces, for those who tidy up after a process that was killed:
+//! `weir cleanup`, and the next port on the interface.
+//!
+//! A note is a file `/run/weir/features/PID-NUMBER`, locked by its process (flock(2)) for as long as that lives. Where
+//! a port may not write there, since weir does not run as root, there is none.
+use crate::ethtool;
+use crate::interface::Interface;
+use crate::peer;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Where notes are.
+const FOLDER: &str = "/run/weir/features";
+/// Begins the names of notes that are being written.
+const UNFINISHED: char = '.';
+/// Bytes of a note at most; the names of all features that Linux has are fewer.
+const NOTE_MAX: u64 = 16 << 10;
+
+/// What a note says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Said {
+    /// The network namespace, by the number of its file, and the interface there.
+    namespace: u64,
+    index: i32,
+    name: String,
+    features: Vec<String>,
+}
+
+/// A note of this process; erased when dropped.
+#[derive(Debug)]
+pub(crate) struct Note {
+    path: PathBuf,
+    file: File,
+}
+
+impl Note {
+    /// Writes down that features of an interface are being switched off.
+    ///
+    /// # Errors
+    /// The system refuses: this is not root, or `/run` is read-only.
+    pub(crate) fn write(interface: &Interface, features: Vec<String>) -> io::Result<Note> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let said = Said {
+            namespace: interface.namespace(),
+            index: interface.index(),
+            name: interface.name().to_owned(),
+            features,
+        };
+        let name = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let (path, unfinished) = (Path::new(FOLDER).join(&name), Path::new(FOLDER).join(format!("{UNFINISHED}{name}")));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(FOLDER)?;
+        let mut file = File::create(&unfinished)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        file.write_all(said.text().as_bytes())?;
+        // Others look at it only now that it is locked.
+        fs::rename(&unfinished, &path)?;
+        Ok(Note { path, file })
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        // A process that gave up root may not delete in the folder, but what it has open it may empty.
+        if fs::remove_file(&self.path).is_err() {
+            let _ = self.file.set_len(0);
+        }
+    }
+}
+
+/// Features that a process left off which was killed.
+#[derive(Debug)]
+pub struct LeftOff {
+    /// The process.
+    pub pid: u32,
+    said: Said,
+    path: PathBuf,
+    /// Locked: nobody else restores the same.
+    _file: File,
+}
+
+/// What processes left off that are gone.
+pub fn left_off() -> Vec<LeftOff> {
+    let entries = fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    entries.filter_map(|entry| LeftOff::read(entry.path())).collect()
+}
+
+/// The features that processes left off at an interface which are gone, for a port that takes the interface over and
+/// is to restore them. The notes stay until the result is dropped.
+pub(crate) fn left_off_at(interface: &Interface) -> Adopted {
+    let is_it = |left: &LeftOff| left.said.is_of(interface) && interface.namespace() != 0;
+    Adopted(left_off().into_iter().filter(is_it).collect())
+}
+
+/// Notes that another note takes the place of.
+pub(crate) struct Adopted(Vec<LeftOff>);
+
+impl Adopted {
+    /// The features they name.
+    pub(crate) fn features(&self) -> Vec<&str> {
+        self.0.iter().flat_map(|left| left.said.features.iter().map(String::as_str)).collect()
+    }
+
+    /// Deletes the notes: another one has what they say.
+    pub(crate) fn erase(self) {
+        self.0.iter().for_each(|left| _ = fs::remove_file(&left.path));
+    }
+}
+
+impl LeftOff {
+    /// Reads a note, unless its process lives; one that cannot be read is deleted.
+    fn read(path: PathBuf) -> Option<LeftOff> {
+        let name = path.file_name()?.to_str()?;
+        let pid = name.trim_start_matches(UNFINISHED).split_once('-')?.0.parse().ok()?;
+        let file = File::options().read(true).write(true).open(&path).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let mut text = String::new();
+        (&file).take(NOTE_MAX).read_to_string(&mut text).ok()?;
+        let said = if name.starts_with(UNFINISHED) { None } else { Said::read(&text) };
+        if said.is_none() {
+            let _ = fs::remove_file(&path);
+        }
+        Some(LeftOff { pid, said: said?, path, _file: file })
+    }
+
+    /// The interface and the features, for people.
+    pub fn describe(&self) -> String {
+        format!("{}: {}", self.said.name, self.said.features.join(", "))
+    }
+
+    /// Switches the features on again, if the interface is still there, and deletes the note.
+    ///
+    /// # Errors
+    /// The system refuses; the note stays.
+    pub fn restore(&self) -> io::Result<()> {
+        match peer::interface_in(self.said.namespace, self.said.index) {
+            Ok(interface) if self.said.is_of(&interface) => ethtool::switch_on(&interface, &self.said.features)?,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+            // Gone, or another one.
+            _ => {}
+        }
+        fs::remove_file(&self.path)
+    }
+}
+
+impl Said {
+    fn is_of(&self, interface: &Interface) -> bool {
+        (self.namespace, self.index) == (interface.namespace(), interface.index()) && self.name == interface.name()
+    }
+
+    fn text(&self) -> String {
+        let Said { namespace, index, name, features } = self;
+        format!("namespace {namespace}\nindex {index}\nname {name}\nfeatures {}\n", features.join(" "))
+    }
+
+    fn read(text: &str) -> Option<Said> {
+        let mut lines = text.lines();
+        let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ');
+        Some(Said {
+            namespace: value("namespace")?.parse().ok()?,
+            index: value("index")?.parse().ok()?,
+            name: value("name")?.to_owned(),
+            features: value("features")?.split(' ').map(str::to_owned).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_say_what_was_written() {
+        let features = vec!["tx-vlan-hw-insert".to_owned(), "rx-lro".to_owned()];
+        let said = Said { namespace: 4_026_531_840, index: 7, name: "h 0".to_owned(), features };
+        assert_eq!(Said::read(&said.text()), Some(said));
+        for wrong in ["", "namespace x\n", "namespace 1\nindex 2\nname a\n"] {
+            assert_eq!(Said::read(wrong), None, "{wrong:?}");
+        }
+    }
+}

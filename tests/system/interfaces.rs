@@ -1,0 +1,85 @@
+//! What a switch does to interfaces, and what becomes of them when it is killed.
+use crate::bed::{Bed, ready, weir};
+use std::process::Command;
+use weir_testing::{Namespace, Running, Signal, run};
+
+fn is_possible() -> bool {
+    weir_testing::root() && weir_testing::programs(&["ip", "ethtool"])
+}
+
+/// Starts `weir switch` on an interface that is not to be there twice; what it says if it does not start.
+fn refused(bed: &Bed, port: &str) -> String {
+    let mut command = bed.switches.command(weir());
+    command.args(["switch", "--name", "second", "--port", port, "--control-socket", "/tmp/weir-second.sock"]);
+    let output = command.output().expect("weir starts");
+    assert!(!output.status.success(), "{port} was taken twice");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn switch(bed: &Bed, port: &str) -> Running {
+    let socket = format!("/tmp/weir-interfaces-{}.sock", bed.switches.name());
+    let mut command = bed.switches.command(weir());
+    command.args(["switch", "--port", port, "--control-socket", &socket]);
+    ready(command)
+}
+
+fn kill(switch: Running) {
+    switch.signal(Signal::KILL);
+    drop(switch);
+}
+
+/// Whether a host's end of its link leaves VLAN tags to the device.
+fn leaves_tags(host: &Namespace) -> bool {
+    let features = run(host.command("ethtool").args(["-k", "eth0"]));
+    let line = features.lines().find(|line| line.starts_with("tx-vlan-offload")).expect("veth pairs have it");
+    line.ends_with(": on")
+}
+
+#[test]
+fn an_interface_is_refused_with_the_process_that_has_it_until_that_is_killed() {
+    if !is_possible() {
+        return;
+    }
+    for (first, second) in [("af_packet:pa", "af_xdp:pa"), ("af_xdp:pa", "af_packet:pa")] {
+        let bed = Bed::new();
+        let switch = switch(&bed, first);
+        let said = refused(&bed, second);
+        assert!(said.contains(&format!("pa is taken by a port of process {}", switch.id())), "{said}");
+        assert!(said.contains("weir switch --port"), "{said}");
+        kill(switch);
+        self::switch(&bed, second).stop();
+    }
+}
+
+#[test]
+fn features_that_a_killed_switch_left_off_are_on_again_after_cleanup() {
+    if !is_possible() {
+        return;
+    }
+    let bed = Bed::new();
+    assert!(leaves_tags(&bed.a));
+    let switch = switch(&bed, "af_xdp:pa");
+    assert!(!leaves_tags(&bed.a));
+    let process = switch.id().to_string();
+    let clean = || run(Command::new(weir()).args(["cleanup", &process]));
+    assert_eq!(clean(), "nothing was left behind\n");
+    assert!(!leaves_tags(&bed.a), "a switch that runs needs them off");
+    kill(switch);
+    assert!(!leaves_tags(&bed.a));
+    // Another test's cleanup may come first.
+    let said = clean();
+    let names = "eth0: tx-vlan-hw-insert, tx-vlan-stag-hw-insert: on again";
+    assert!(said.contains(names) || said.starts_with("nothing"), "{said}");
+    assert!(leaves_tags(&bed.a));
+}
+
+#[test]
+fn the_next_switch_restores_what_a_killed_one_left_off() {
+    if !is_possible() {
+        return;
+    }
+    let bed = Bed::new();
+    kill(switch(&bed, "af_xdp:pa"));
+    switch(&bed, "af_xdp:pa").stop();
+    assert!(leaves_tags(&bed.a));
+}
