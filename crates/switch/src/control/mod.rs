@@ -10,6 +10,7 @@ mod reopen;
 mod stamped;
 pub(crate) mod virtuals;
 
+use crate::clock::{SwitchClock, machine_clock};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use crate::targets::{ControllerSpec, ListenTarget};
@@ -27,7 +28,6 @@ use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
-use weir_units::SystemClock;
 
 /// Channels at once at most, those being connected included; beyond, a listener refuses.
 pub(crate) const MAX_CHANNELS: usize = 256;
@@ -42,7 +42,7 @@ pub(crate) struct Control {
     pub(crate) controller_versions: Arc<[Version]>,
     /// What is shown to peers over TLS, and who of them is trusted.
     pub(crate) credentials: Option<Arc<Credentials>>,
-    pub(crate) clock: SystemClock,
+    pub(crate) clock: SwitchClock,
     /// Whether it counts when messages came, not when they were read.
     pub(crate) stamps: bool,
     /// Becomes true when the switch stops, or the virtual switch that this is for ends.
@@ -79,7 +79,7 @@ impl Control {
         if !self.stamps {
             return Ok(ByteStream::new(stream));
         }
-        Ok(Stamped::new(stream, self.clock).map_or_else(
+        Ok(Stamped::new(stream, machine_clock(self.clock)).map_or_else(
             |(stream, error)| {
                 tracing::warn!(
                     "the kernel does not say when messages come: they count from when they are read: {error}"
@@ -152,6 +152,7 @@ pub(crate) async fn run(control: Control, mut start: Start) {
     let mut stopping = control.stopping.clone();
     loop {
         tokio::select! {
+            biased;
             () = stopped(&mut stopping) => break,
             order = start.orders.recv() => match order {
                 Some(Order::Stream(stream)) => {

@@ -157,7 +157,7 @@ impl Engine {
         .collect()
     }
 
-    pub(super) fn drops(&mut self) -> Vec<(String, u64)> {
+    pub(crate) fn drops(&mut self) -> Vec<(String, u64)> {
         let mut drops = self.logical.datapath.get().drops();
         if self.serving.is_none() {
             for (reason, count) in self.workers.packets_dropped() {

@@ -1,0 +1,463 @@
+//! One seed: draws the plan, drives the parts, brings them to rest, and checks what came of it.
+use super::cable::{CablePort, FarEnd, cable};
+use super::checks;
+use super::controller::Controller;
+use super::dice::Dice;
+use super::frames;
+use super::ledger::Ledger;
+use super::parts::{Kept, Parts, Step};
+use super::plan::Plan;
+use super::wire::{End, wire};
+use crate::clock::virtual_time::Virtual;
+use crate::config::{PortConfig, SwitchConfig};
+use crate::control::{ByteStream, Order};
+use crate::handle::Assembled;
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use weir_openflow::Version;
+use weir_openflow::model::PortNo;
+
+/// Steps that a failure shows.
+const SHOWN: usize = 40;
+/// Rounds of all parts in which a switch comes to rest while no time passes but what reading the clock takes.
+const RESTLESS: usize = 10_000;
+/// Virtual time in which a switch comes to rest, and pieces of it: entries end after two seconds at most.
+const CALM: Duration = Duration::from_secs(6);
+const CALM_PIECE: Duration = Duration::from_millis(200);
+
+/// What a seed did, if nothing was wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Steps taken.
+    pub steps: u64,
+    /// Frames sent to the switch, packet-outs among them.
+    pub frames: u64,
+    /// Messages that controllers sent.
+    pub messages: u64,
+    /// Faults by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// A number that stands for all that happened, in order.
+    pub trace: u64,
+}
+
+/// A seed that failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// The plan, in words.
+    pub plan: String,
+    /// What is wrong.
+    pub problem: String,
+    /// The last steps, the newest at the end.
+    pub steps: Vec<String>,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "seed {}: {}", self.seed, self.problem)?;
+        writeln!(f, "{}", self.plan)?;
+        self.steps.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+        let command = "cargo run -p weir-switch --features schedules --example schedules --";
+        write!(f, "again: {command} --seeds {0}..{1}", self.seed, self.seed + 1)
+    }
+}
+
+/// Runs a seed.
+///
+/// # Errors
+/// What did not hold, with the last steps.
+pub fn run(seed: u64) -> Result<Report, Box<Failure>> {
+    Virtual::start();
+    let mut dice = Dice::new(seed, 0);
+    let plan = Plan::draw(&mut dice);
+    let words = format!("{plan:?}");
+    let mut world = World::new(plan, dice);
+    let drive = |world: &mut World| world.play().and_then(|()| world.calm()).and_then(|()| checks::at_rest(world));
+    // What the switch asserts is a problem like any other; after it nothing of the switch is looked at.
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world)));
+    let World { mut report, steps, parts, hosts, controllers, gone, ledger, .. } = world;
+    let all = || controllers.iter().chain(&gone);
+    report.frames = ledger.sent() as u64;
+    report.messages = all().map(Controller::messages).sum();
+    report.faults.insert("partial_read_or_write", all().map(Controller::partial).sum());
+    let result = match driven {
+        Ok(result) => result.and_then(|()| checks::at_end(parts, hosts)),
+        Err(panic) => {
+            std::mem::forget(parts);
+            Err(format!("panic: {}", words_of(&*panic)))
+        }
+    };
+    Virtual::end();
+    match result {
+        Ok(()) => Ok(report),
+        Err(problem) => Err(Box::new(Failure { seed, plan: words, problem, steps: steps.into() })),
+    }
+}
+
+/// What a panic says.
+fn words_of(panic: &dyn Any) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
+
+/// A port's other end.
+pub(super) struct Host {
+    pub(super) number: PortNo,
+    pub(super) end: FarEnd,
+    is_gone: bool,
+}
+
+/// The switch and all around it.
+pub(super) struct World {
+    pub(super) plan: Plan,
+    dice: Dice,
+    pub(super) parts: Parts,
+    pub(super) hosts: Vec<Host>,
+    pub(super) controllers: Vec<Controller>,
+    /// Those that are over.
+    pub(super) gone: Vec<Controller>,
+    next_key: u16,
+    pub(super) ledger: Ledger,
+    /// Frames that hosts sent.
+    pub(super) sent: u64,
+    /// Whether a port vanished or lost its link.
+    pub(super) ports_failed: bool,
+    report: Report,
+    steps: VecDeque<String>,
+}
+
+impl World {
+    fn new(plan: Plan, mut dice: Dice) -> World {
+        Virtual::set_reading(plan.reading);
+        let mut hosts = Vec::new();
+        let mut ports = Vec::new();
+        for number in 1..=plan.ports {
+            let (port, host) = host(number, plan.cable);
+            ports.push(PortConfig::new(PortNo(number), Box::new(port)));
+            hosts.push(host);
+        }
+        let config = SwitchConfig {
+            datapath: plan.datapath(),
+            threads: plan.threads(),
+            ports,
+            spin: plan.spin,
+            ..SwitchConfig::default()
+        };
+        let mut kept = Kept::on(plan.cores);
+        let assembled = Assembled::new(config, false, &mut kept).expect("the plan is one that can be");
+        let versions = plan.versions.clone();
+        let seed = dice.next();
+        let mut world = World {
+            plan,
+            dice: Dice::new(seed, 1),
+            parts: Parts::new(assembled, kept),
+            hosts,
+            controllers: Vec::new(),
+            gone: Vec::new(),
+            next_key: 1,
+            ledger: Ledger::default(),
+            sent: 0,
+            ports_failed: false,
+            report: Report::default(),
+            steps: VecDeque::new(),
+        };
+        // From its first turn on the engine shares the tables; workers wait for that.
+        world.parts.step_engine();
+        versions.into_iter().for_each(|version| world.connect(version));
+        world
+    }
+
+    fn connect(&mut self, version: Version) {
+        let wire_dice = Dice::new(self.dice.next(), 2);
+        let (switch_end, controller_end) = wire(self.plan.wire, self.plan.piece, wire_dice);
+        let name = format!("controller {} ({})", self.gone.len() + self.controllers.len(), version.name());
+        let order = Order::Stream(ByteStream::new(switch_end));
+        let _ = self.parts.control.orders.send(order);
+        let first_key = self.next_key;
+        self.next_key += 8;
+        self.controllers.push(Controller::new(name, version, controller_end, first_key, Virtual::now()));
+    }
+
+    /// The script: so many steps, each of a part that the dice choose.
+    fn play(&mut self) -> Result<(), String> {
+        for _ in 0..self.plan.steps {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        if self.dice.hits(self.plan.faults) {
+            self.fault();
+        }
+        match self.dice.below(16) {
+            0..5 => self.turn_engine(),
+            5..7 => self.turn_worker(),
+            7..10 => {
+                let tasks = 1 + self.dice.below(4);
+                self.parts.step_control(tasks);
+                self.note(|| format!("control: {tasks} tasks"));
+            }
+            10..12 => return self.turn_controller(),
+            12 => self.send_frames(),
+            13 => return self.receive_frames(),
+            14 => self.script(),
+            _ => self.pass_time(),
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, what: impl FnOnce() -> String) {
+        self.report.steps += 1;
+        if self.steps.len() == SHOWN {
+            self.steps.pop_front();
+        }
+        let now = Virtual::now().as_nanos();
+        let what = what();
+        for byte in what.bytes().chain(now.to_le_bytes()) {
+            self.report.trace = (self.report.trace ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        self.steps.push_back(format!("{:>12.3} us  {what}", now as f64 / 1e3));
+    }
+
+    fn turn_engine(&mut self) -> () {
+        let step = self.parts.step_engine();
+        self.note(|| format!("engine: {step:?}"));
+    }
+
+    fn turn_worker(&mut self) {
+        if self.parts.workers.is_empty() {
+            return;
+        }
+        let worker = self.dice.below(self.parts.workers.len());
+        let step = self.parts.step_worker(worker);
+        self.note(|| format!("worker {worker}: {step:?}"));
+    }
+
+    fn turn_controller(&mut self) -> Result<(), String> {
+        let place = self.dice.below(self.controllers.len());
+        let Some(controller) = self.controllers.get_mut(place) else { return Ok(()) };
+        let name = controller.name.clone();
+        controller.step(Virtual::now(), &mut self.ledger)?;
+        if controller.is_over {
+            let over = self.controllers.remove(place);
+            self.gone.push(over);
+        }
+        self.note(|| format!("{name}: reads and writes"));
+        Ok(())
+    }
+
+    fn script(&mut self) {
+        let ports: Vec<PortNo> = self.hosts.iter().map(|host| host.number).collect();
+        let place = self.dice.below(self.controllers.len());
+        let may_copy = self.plan.may_copy;
+        if let Some(controller) = self.controllers.get_mut(place) {
+            controller.act(&mut self.dice, &ports, &mut self.ledger, may_copy);
+            let name = controller.name.clone();
+            self.note(|| format!("{name}: says something"));
+        }
+    }
+
+    fn send_frames(&mut self) {
+        let place = self.dice.below(self.hosts.len());
+        let count = self.dice.pick(&[1, 3, 40]);
+        for _ in 0..count {
+            let key = match self.dice.below(10) {
+                0 => 0,
+                _ => u16::try_from(self.dice.below(usize::from(self.next_key))).unwrap_or(0),
+            };
+            let number = self.ledger.send(key);
+            if self.hosts[place].end.send(frames::frame(key, number)) {
+                self.sent += 1;
+            } else {
+                self.ledger.take_back();
+                self.count("full_ring_to_the_switch");
+                break;
+            }
+        }
+        self.note(|| format!("host {place}: sends up to {count} frames"));
+    }
+
+    fn receive_frames(&mut self) -> Result<(), String> {
+        let place = self.dice.below(self.hosts.len());
+        self.receive(place, 64)?;
+        self.note(|| format!("host {place}: receives"));
+        Ok(())
+    }
+
+    fn receive(&mut self, place: usize, most: usize) -> Result<(), String> {
+        let host = &self.hosts[place];
+        for _ in 0..most {
+            let Some(bytes) = host.end.receive() else { break };
+            let number = frames::number(&bytes).ok_or("a frame without its number")?;
+            self.ledger.left(number, host.number)?;
+        }
+        Ok(())
+    }
+
+    fn pass_time(&mut self) {
+        let by = match self.dice.below(10) {
+            0..5 => Duration::from_nanos(self.dice.next() % 20_000),
+            5..9 => Duration::from_micros(self.dice.next() % 2_000),
+            _ => Duration::from_millis(self.dice.next() % 300),
+        };
+        Virtual::advance(by);
+        self.note(|| format!("time: {by:?}"));
+    }
+
+    fn count(&mut self, fault: &'static str) {
+        *self.report.faults.entry(fault).or_default() += 1;
+    }
+
+    fn fault(&mut self) {
+        let kind = match self.dice.below(7) {
+            0 => self.stall(),
+            1 => self.cut(),
+            2 => self.vanish(),
+            3 => self.flap(),
+            4 => {
+                Virtual::advance(Duration::from_millis(self.dice.next() % 20_000));
+                "clock_step"
+            }
+            5 => {
+                Virtual::set_today(self.dice.next() % 4_000_000_000);
+                "time_of_day_step"
+            }
+            _ => self.return_controller(),
+        };
+        self.count(kind);
+        self.note(|| format!("fault: {kind}"));
+    }
+
+    /// A controller that reads nothing for a while.
+    fn stall(&mut self) -> &'static str {
+        let place = self.dice.below(self.controllers.len());
+        if let Some(controller) = self.controllers.get_mut(place) {
+            controller.stall(50);
+        }
+        "peer_that_stops_reading"
+    }
+
+    fn cut(&mut self) -> &'static str {
+        let end = self.dice.pick(&[End::Closed, End::Reset]);
+        if self.controllers.is_empty() {
+            return "nothing";
+        }
+        let place = self.dice.below(self.controllers.len());
+        let mut over = self.controllers.remove(place);
+        over.end(end);
+        self.gone.push(over);
+        if end == End::Closed { "connection_closed" } else { "connection_reset" }
+    }
+
+    fn return_controller(&mut self) -> &'static str {
+        if self.controllers.len() >= self.plan.versions.len() {
+            return "nothing";
+        }
+        let versions = self.plan.versions.clone();
+        let version = self.dice.pick(&versions);
+        self.connect(version);
+        "controller_that_comes_back"
+    }
+
+    fn vanish(&mut self) -> &'static str {
+        let place = self.dice.below(self.hosts.len());
+        let host = &mut self.hosts[place];
+        if !std::mem::replace(&mut host.is_gone, true) {
+            host.end.vanish();
+            self.ports_failed = true;
+        }
+        "port_that_vanishes"
+    }
+
+    fn flap(&mut self) -> &'static str {
+        let place = self.dice.below(self.hosts.len());
+        let host = &self.hosts[place];
+        host.end.set_link(!host.end.is_up());
+        self.ports_failed = true;
+        "link_change"
+    }
+
+    /// Brings all to rest: no faults, nobody sends anything new, and time passes until all that is due has been done.
+    fn calm(&mut self) -> Result<(), String> {
+        self.note(|| "calm".to_owned());
+        Virtual::set_reading(Duration::from_micros(1));
+        self.controllers.iter_mut().for_each(|controller| {
+            controller.hurry();
+            controller.barrier();
+        });
+        let mut passed = Duration::ZERO;
+        while passed < CALM {
+            self.settle()?;
+            Virtual::advance(CALM_PIECE);
+            passed += CALM_PIECE;
+        }
+        self.settle()
+    }
+
+    /// Steps all parts until none has anything to do at this time.
+    fn settle(&mut self) -> Result<(), String> {
+        for _ in 0..RESTLESS {
+            let engine = self.parts.step_engine();
+            let mut is_at_rest = engine == Step::Asleep;
+            for worker in 0..self.parts.workers.len() {
+                is_at_rest &= self.parts.step_worker(worker) == Step::Asleep;
+            }
+            self.parts.step_control(16);
+            for place in 0..self.hosts.len() {
+                self.receive(place, usize::MAX)?;
+            }
+            for place in (0..self.controllers.len()).rev() {
+                self.controllers[place].step(Virtual::now(), &mut self.ledger)?;
+                is_at_rest &= self.controllers[place].is_at_rest();
+                if self.controllers[place].is_over {
+                    let over = self.controllers.remove(place);
+                    self.gone.push(over);
+                }
+            }
+            self.report.steps += 1;
+            if is_at_rest && self.parts.are_asleep() {
+                return Ok(());
+            }
+        }
+        let open = self.controllers.iter().find_map(Controller::unanswered).unwrap_or_default();
+        Err(format!("the switch does not come to rest: engine and workers asleep {}; {open}", self.parts.are_asleep()))
+    }
+}
+
+/// The plan of tests that are about one thing: one controller, wide connections, no faults.
+#[cfg(test)]
+impl World {
+    /// A switch of two ports on so many threads.
+    pub(super) fn plain(mode: crate::threads::Mode, workers: usize) -> World {
+        Virtual::start();
+        let plan = Plan {
+            mode,
+            workers,
+            cores: workers + 1,
+            ports: 2,
+            cable: 256,
+            versions: vec![Version::V13],
+            wire: 65536,
+            piece: 65536,
+            spin: crate::spin::Spin::For(Duration::ZERO),
+            ring_size: 64,
+            faults: 0,
+            ..Plan::draw(&mut Dice::new(0, 0))
+        };
+        World::new(plan, Dice::new(0, 1))
+    }
+
+    /// Steps all parts until none has anything to do.
+    pub(super) fn rest(&mut self) {
+        self.settle().expect("it comes to rest");
+    }
+}
+
+fn host(number: u32, capacity: usize) -> (CablePort, Host) {
+    let (port, end) = cable(&format!("p{number}"), capacity);
+    (port, Host { number: PortNo(number), end, is_gone: false })
+}
