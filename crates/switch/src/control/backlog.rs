@@ -1,5 +1,7 @@
 //! Messages on their way from the engine to a controller: bounded by kind, so that one that does not read costs the switch
 //! neither memory nor time.
+#[cfg(any(test, feature = "schedules"))]
+use crate::engine::inbox::BATCH;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -218,6 +220,12 @@ impl Outbox {
         carried.all.limited.fetch_add(packet_ins, Relaxed);
     }
 
+    /// As [`Backlog::check_bounds`].
+    #[cfg(any(test, feature = "schedules"))]
+    pub(crate) fn check_bounds(&self) -> Result<(), String> {
+        self.backlog.check_bounds()
+    }
+
     /// Whether so many notices wait that flow monitors are to be paused, before any is dropped.
     pub(crate) fn is_crowded(&self) -> bool {
         self.backlog.notices.load(Relaxed) >= MAX_NOTICES / 2
@@ -323,6 +331,18 @@ impl Backlog {
         if part.bytes.capacity() <= PART_BYTES + PART_ROOM {
             let _ = self.spare.put.try_send(part);
         }
+    }
+
+    /// Checks that no more waits than may.
+    ///
+    /// # Errors
+    /// What waits beyond its bound.
+    #[cfg(any(test, feature = "schedules"))]
+    pub(crate) fn check_bounds(&self) -> Result<(), String> {
+        let counts = [&self.packet_ins, &self.notices, &self.replies].map(|count| count.load(Relaxed));
+        let bounds = [MAX_PACKET_INS, MAX_NOTICES, MAX_REPLIES + BATCH];
+        let is_within = counts.iter().zip(bounds).all(|(count, bound)| *count <= bound) && self.ready() <= MAX_PARTS;
+        if is_within { Ok(()) } else { Err(format!("{counts:?} messages wait for a channel, {bounds:?} may")) }
     }
 
     /// Whether the controller is to read before more is read from it.

@@ -136,6 +136,15 @@ pub(crate) fn listen(targets: &[ListenTarget]) -> Result<(Vec<listen::Listener>,
         .collect()
 }
 
+/// Serves a controller in this process, until the stream or the switch ends.
+pub(crate) async fn serve_stream(control: Control, stream: ByteStream) {
+    let (registry, id) = (Arc::clone(&control.registry), control.registry.next_id(false));
+    let info = registry.add("in-process".to_owned());
+    let ended = channel::run(control, stream, Arc::clone(&info), id, Part::alone()).await;
+    tracing::info!("{}: down: {}", info.target(), ended.reason);
+    registry.remove(&info);
+}
+
 /// Runs until the switch stops.
 pub(crate) async fn run(control: Control, mut start: Start) {
     let mut tasks = tokio::task::JoinSet::new();
@@ -155,16 +164,7 @@ pub(crate) async fn run(control: Control, mut start: Start) {
             biased;
             () = stopped(&mut stopping) => break,
             order = start.orders.recv() => match order {
-                Some(Order::Stream(stream)) => {
-                    let info = control.registry.add("in-process".to_owned());
-                    let task = channel::run(control.clone(), stream, info.clone(), control.registry.next_id(false), Part::alone());
-                    let registry = Arc::clone(&control.registry);
-                    tasks.spawn(async move {
-                        let ended = task.await;
-                        tracing::info!("{}: down: {}", info.target(), ended.reason);
-                        registry.remove(&info);
-                    });
-                }
+                Some(Order::Stream(stream)) => drop(tasks.spawn(serve_stream(control.clone(), stream))),
                 Some(Order::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
                 None => break,
             },

@@ -188,6 +188,19 @@ impl Engine {
         Next::Turn
     }
 
+    /// Checks that what waits in the engine is within its bounds, between two rounds.
+    ///
+    /// # Errors
+    /// What is not.
+    #[cfg(any(test, feature = "schedules"))]
+    pub(crate) fn check_bounds(&self) -> Result<(), String> {
+        let unsent: usize = self.logical.out.frames.iter().map(|(_, frames)| frames.len()).sum();
+        if unsent + self.logical.out.messages.len() + self.batch.len() > 0 {
+            return Err("the engine ended its round with frames or messages that it did not hand out".to_owned());
+        }
+        self.logical.lines.check_bounds()
+    }
+
     /// Ends [`Engine::run`] after this round.
     pub(crate) fn stop(&mut self) {
         self.stopping = true;

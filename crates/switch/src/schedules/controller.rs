@@ -2,34 +2,32 @@
 //!
 //! Checked here: every reply or error to a message before a barrier comes before the barrier's reply, every one to a message behind it comes
 //! after it; each request is answered once; a flow-removed comes once for an entry that asked for it, and not for one that is there.
-use super::dice::Dice;
 use super::frames;
-use super::ledger::{Act, Ledger};
+use super::ledger::Ledger;
 use super::wire::{ControllerEnd, End};
 use std::collections::{HashMap, HashSet};
-use weir_openflow::model::flow::{FlowCommand, FlowFlags};
-use weir_openflow::model::multipart::{FlowRequest, RequestBody};
-use weir_openflow::model::{Action, Bytes, GroupId, Instruction, MultipartRequest, PacketOut, PortNo};
+use weir_openflow::model::ErrorType;
+use weir_openflow::model::multipart::ReplyBody;
 use weir_openflow::session::{Event, Session, SessionConfig};
 use weir_openflow::{Body, Message, Version};
 use weir_units::Instant;
 
 /// Keys of one connection.
-const KEYS: u16 = 8;
+pub(super) const KEYS: u16 = 8;
 /// Requests that are not answered or confirmed yet at most.
-const UNDER_WAY: usize = 400;
+pub(super) const UNDER_WAY: usize = 400;
 
 /// A message that was sent.
 #[derive(Debug)]
-struct Sent {
-    xid: u32,
-    kind: Kind,
-    is_answered: bool,
+pub(super) struct Sent {
+    pub(super) xid: u32,
+    pub(super) kind: Kind,
+    pub(super) is_answered: bool,
 }
 
 /// A message's kind, as far as its answer goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Answered only if it is refused.
     Order,
     /// To be refused by the datapath.
@@ -43,36 +41,51 @@ enum Kind {
 
 /// A change of a key that no barrier has confirmed.
 #[derive(Debug)]
-struct Change {
-    place: usize,
-    key: u16,
-    state: usize,
+pub(super) struct Change {
+    /// The place of the message that carries it out.
+    pub(super) place: usize,
+    pub(super) key: u16,
+    pub(super) state: usize,
+    /// The cookie of the entry that is added, or none where it is deleted.
+    pub(super) cookie: Option<u64>,
 }
 
 /// See the module's page.
 pub(super) struct Controller {
     pub(super) name: String,
-    session: Session,
+    pub(super) session: Session,
     wire: ControllerEnd,
-    is_up: bool,
+    pub(super) is_up: bool,
     /// The keys that only this connection uses, from here on.
-    first_key: u16,
-    sent: Vec<Sent>,
+    pub(super) first_key: u16,
+    pub(super) sent: Vec<Sent>,
     /// By transaction id, the place in `sent`.
-    places: HashMap<u32, usize>,
+    pub(super) places: HashMap<u32, usize>,
     /// Messages before this one have been settled by a barrier reply.
-    settled: usize,
-    changes: Vec<Change>,
+    pub(super) settled: usize,
+    pub(super) changes: Vec<Change>,
     /// Packet-outs sent, and those of them that a barrier reply confirmed.
-    packet_outs: Vec<usize>,
+    pub(super) packet_outs: Vec<usize>,
     pub(super) packet_outs_sent: u64,
     pub(super) packet_outs_confirmed: u64,
-    cookies: HashSet<u64>,
+    /// What was done with each key, in order: the place of the message, and the cookie of the entry that was added, or none where it was
+    /// deleted.
+    entries: HashMap<u16, Vec<(usize, Option<u64>)>>,
+    pub(super) cookies: HashSet<u64>,
     removed: HashSet<u64>,
+    /// Whether groups, meters and monitors have been asked for.
+    pub(super) is_prepared: bool,
+    /// Whether a bundle was given up, so that it is not known which entries there are.
+    is_uncertain: bool,
+    /// Whether bytes were written or read in the last step.
+    is_moving: bool,
+    pub(super) next_bundle: u32,
+    /// Updates of its flow monitor.
+    updates: u64,
     /// How many steps it reads nothing.
     stalls: u32,
     pub(super) is_over: bool,
-    pub(super) packet_ins: u64,
+    packet_ins: u64,
 }
 
 impl Controller {
@@ -92,8 +105,14 @@ impl Controller {
             packet_outs: Vec::new(),
             packet_outs_sent: 0,
             packet_outs_confirmed: 0,
+            entries: HashMap::new(),
             cookies: HashSet::new(),
             removed: HashSet::new(),
+            is_prepared: false,
+            is_moving: false,
+            is_uncertain: false,
+            next_bundle: 0,
+            updates: 0,
             stalls: 0,
             is_over: false,
             packet_ins: 0,
@@ -113,6 +132,7 @@ impl Controller {
             return Ok(());
         }
         let bytes = self.wire.read();
+        self.is_moving = written + bytes.len() > 0;
         if bytes.is_empty() {
             self.is_over |= self.wire.is_over();
         } else {
@@ -151,7 +171,8 @@ impl Controller {
 
     /// Whether nothing is under way on the connection.
     pub(super) fn is_at_rest(&mut self) -> bool {
-        self.is_over || self.is_up && self.session.output().is_empty() && self.unanswered().is_none()
+        let is_quiet = !self.is_moving && self.session.output().is_empty();
+        self.is_over || self.is_up && is_quiet && self.unanswered().is_none()
     }
 
     /// The first request that is not answered.
@@ -174,113 +195,61 @@ impl Controller {
     }
 }
 
-/// Sending.
+/// What it knows of entries.
 impl Controller {
-    /// Sends what the dice say.
-    pub(super) fn act(&mut self, dice: &mut Dice, ports: &[PortNo], ledger: &mut Ledger, may_copy: bool) {
-        if !self.is_up || self.is_over || self.sent.len() - self.settled >= UNDER_WAY {
-            return;
-        }
-        for _ in 0..=dice.below(12) {
-            match dice.below(20) {
-                0..9 => self.change(dice, ports, ledger, may_copy),
-                9..13 => self.barrier(),
-                13 => self.request(RequestBody::Flow(FlowRequest::all())),
-                14 => self.request(RequestBody::Table),
-                15 => _ = self.send(Body::EchoRequest(Bytes(vec![1, 2, 3])), Kind::Order),
-                16 => self.wrong(dice),
-                17 => self.request(RequestBody::Desc),
-                _ => self.packet_out(dice, ports, ledger),
-            }
-        }
+    /// A change of a key was sent.
+    pub(super) fn changes(&mut self, change: Change) {
+        self.entries.entry(change.key).or_default().push((change.place, change.cookie));
+        self.changes.push(change);
     }
 
-    /// Sends a barrier request.
-    pub(super) fn barrier(&mut self) {
-        if self.is_up && !self.is_over {
-            self.send(Body::BarrierRequest, Kind::Barrier);
-        }
+    /// A bundle was given up since too much time passed. Messages for it that come later begin another one (OpenFlow 1.4.1, 6.8), so its
+    /// commit may carry a part of it out: nothing is known of bundles whose commit is not answered.
+    fn bundle_is_lost(&mut self) {
+        let Controller { changes, sent, .. } = self;
+        let is_open = |sent: &Sent| sent.kind == Kind::Request && !sent.is_answered;
+        changes.retain(|change| !is_open(&sent[change.place]));
+        self.is_uncertain = true;
+    }
+
+    /// The changes of a message are not carried out.
+    fn forget_changes(&mut self, place: usize) {
+        self.changes.retain(|change| change.place != place);
+        self.entries.values_mut().for_each(|states| states.retain(|(sent, _)| *sent != place));
     }
 
     /// Its keys.
-    pub(super) fn keys(&self) -> std::ops::Range<u16> {
+    fn keys(&self) -> std::ops::Range<u16> {
         self.first_key..self.first_key + KEYS
     }
 
-    fn change(&mut self, dice: &mut Dice, ports: &[PortNo], ledger: &mut Ledger, may_copy: bool) {
-        let key = self.first_key + u16::try_from(dice.below(usize::from(KEYS))).unwrap_or(0);
-        let port = dice.pick(ports);
-        let act = match dice.below(10) {
-            0 => Act::Absent,
-            1 => Act::Drop,
-            2 => Act::Controller,
-            3 if may_copy && ports.len() > 1 => Act::Out(ports.iter().copied().take(2).collect()),
-            _ => Act::Out(vec![port]),
-        };
-        let apply = |actions| vec![Instruction::ApplyActions(actions)];
-        let instructions = match &act {
-            Act::Absent | Act::Drop => Vec::new(),
-            Act::Out(ports) => apply(ports.iter().map(|port| Action::output(*port)).collect()),
-            Act::Controller => apply(vec![Action::to_controller()]),
-        };
-        let mut flow = frames::entry(key, instructions);
-        let mut expires = false;
-        if act == Act::Absent {
-            flow.command = FlowCommand::DeleteStrict;
-        } else {
-            flow.cookie = u64::from(key) << 32 | self.sent.len() as u64;
-            flow.flags = FlowFlags::SEND_FLOW_REM;
-            self.cookies.insert(flow.cookie);
-            match dice.below(8) {
-                0 => flow.idle_timeout = 1,
-                1 => flow.hard_timeout = 1 + u16::try_from(dice.below(2)).unwrap_or(0),
-                _ => {}
+    /// Each entry that it added is there, or was replaced, or a flow-removed said once that it went. `are_there` are the cookies of all entries.
+    ///
+    /// # Errors
+    /// The entry of which that is not so.
+    pub(super) fn check_entries(&self, are_there: &HashSet<u64>) -> Result<(), String> {
+        if self.is_uncertain {
+            return Ok(());
+        }
+        for (key, states) in &self.entries {
+            for (place, cookie) in
+                states.iter().enumerate().filter_map(|(place, (_, cookie))| Some((place, (*cookie)?)))
+            {
+                let (is_there, was_removed) = (are_there.contains(&cookie), self.removed.contains(&cookie));
+                let is_right = match states.get(place + 1) {
+                    // The next one took its place, if it was still there.
+                    Some((_, Some(_))) => !is_there,
+                    Some((_, None)) => !is_there && was_removed,
+                    None => is_there != was_removed,
+                };
+                if !is_right {
+                    return Err(self.says(&format!(
+                        "entry {cookie:#x} of key {key} is there: {is_there}, flow-removed: {was_removed}"
+                    )));
+                }
             }
-            expires = flow.idle_timeout + flow.hard_timeout > 0;
         }
-        let state = ledger.ask(key, act, expires);
-        let place = self.send(Body::FlowMod(flow), Kind::Order);
-        self.changes.push(Change { place, key, state });
-    }
-
-    /// A flow-mod that must be refused: its group is none, or its port takes no packets.
-    fn wrong(&mut self, dice: &mut Dice) {
-        let has_groups = self.session.version().is_some_and(|version| version > Version::V10);
-        let (action, kind) = match has_groups && dice.hits(500) {
-            true => (Action::Group(GroupId(77)), Kind::Wrong),
-            false => (Action::output(PortNo(0)), Kind::Malformed),
-        };
-        self.send(Body::FlowMod(frames::entry(self.first_key, vec![Instruction::ApplyActions(vec![action])])), kind);
-    }
-
-    fn request(&mut self, body: RequestBody) {
-        self.send(Body::MultipartRequest(MultipartRequest { more: false, body }), Kind::Request);
-    }
-
-    fn packet_out(&mut self, dice: &mut Dice, ports: &[PortNo], ledger: &mut Ledger) {
-        let port = dice.pick(ports);
-        let number = ledger.send_out(port);
-        let packet = PacketOut {
-            buffer_id: None,
-            in_port: PortNo::CONTROLLER,
-            matching: weir_openflow::model::Match::any(),
-            actions: vec![Action::output(port)],
-            data: Bytes(frames::frame(0, number)),
-        };
-        let place = self.send(Body::PacketOut(packet), Kind::Order);
-        self.packet_outs.push(place);
-        self.packet_outs_sent += 1;
-    }
-
-    /// Sends a message; its place.
-    fn send(&mut self, body: Body, kind: Kind) -> usize {
-        let xid = self.session.next_xid();
-        let place = self.sent.len();
-        if self.session.send(&Message { xid, body }).is_ok() {
-            self.sent.push(Sent { xid, kind, is_answered: false });
-            self.places.insert(xid, place);
-        }
-        place
+        Ok(())
     }
 }
 
@@ -294,9 +263,17 @@ impl Controller {
                 ledger.punted(number)
             }
             Body::FlowRemoved(removed) => self.removed(removed.cookie),
-            Body::PortStatus(_) | Body::EchoReply(_) => Ok(()),
-            Body::MultipartReply(reply) => self.answered(message.xid, !reply.more, ledger),
-            _ => self.answered(message.xid, true, ledger),
+            Body::PortStatus(_) | Body::EchoReply(_) | Body::RequestForward(_) | Body::RoleStatus(_) => Ok(()),
+            Body::MultipartReply(reply) if message.xid == 0 && matches!(reply.body, ReplyBody::FlowMonitor(_)) => {
+                self.updates += 1;
+                Ok(())
+            }
+            Body::MultipartReply(reply) => self.answered(message, !reply.more, ledger),
+            _ if message.xid == 0 && is_late_bundle(message) => {
+                self.bundle_is_lost();
+                Ok(())
+            }
+            _ => self.answered(message, true, ledger),
         }
     }
 
@@ -309,8 +286,10 @@ impl Controller {
     }
 
     /// A reply or an error came; `is_last`: no other part follows.
-    fn answered(&mut self, xid: u32, is_last: bool, ledger: &mut Ledger) -> Result<(), String> {
-        let place = *self.places.get(&xid).ok_or_else(|| format!("an answer with xid {xid}, which was not sent"))?;
+    fn answered(&mut self, message: &Message, is_last: bool, ledger: &mut Ledger) -> Result<(), String> {
+        let (xid, what) = (message.xid, format!("{:.200}", format!("{message:?}")));
+        let place =
+            *self.places.get(&xid).ok_or_else(|| format!("an answer with xid {xid}, which was not sent: {what}"))?;
         let Sent { kind, is_answered, .. } = self.sent[place];
         if is_answered {
             return Err(format!("{kind:?} with xid {xid} is answered twice"));
@@ -323,8 +302,12 @@ impl Controller {
         if let Some(barrier) = open_barrier.filter(|_| kind != Kind::Malformed) {
             return Err(format!("the answer to {kind:?} with xid {xid} overtakes barrier {}", barrier.xid));
         }
-        if kind == Kind::Order {
-            return Err(format!("an order with xid {xid} is refused or answered"));
+        let is_error = matches!(message.body, Body::Error(_));
+        if is_error {
+            self.forget_changes(place);
+        }
+        if kind == Kind::Order && !is_late_bundle(message) {
+            return Err(format!("an order with xid {xid} is refused or answered: {what}"));
         }
         self.sent[place].is_answered = is_last;
         if kind == Kind::Barrier { self.settle(place, ledger) } else { Ok(()) }
@@ -346,4 +329,9 @@ impl Controller {
         self.packet_outs_confirmed += (before - self.packet_outs.len()) as u64;
         Ok(())
     }
+}
+
+/// Whether a bundle was given up since too much time passed before its commit, or a message came for one that was.
+fn is_late_bundle(message: &Message) -> bool {
+    matches!(&message.body, Body::Error(error) if matches!(error.error, ErrorType::BundleFailed(_)))
 }

@@ -6,10 +6,16 @@ use weir_packet::{Field, MacAddr};
 /// Where a frame's payload begins: behind Ethernet, IPv4 and UDP headers.
 const PAYLOAD: usize = 14 + 20 + 8;
 
+/// Where packets go that are a virtual switch's: its selector names the prefix.
+pub(super) const VIRTUAL_PREFIX: &str = "10.9.0.0/16";
+/// Keys from here on are of entries of the virtual switch.
+pub(super) const FIRST_VIRTUAL_KEY: u16 = 30_000;
+
 /// A frame of a key with its number.
 pub(super) fn frame(key: u16, number: u64) -> Vec<u8> {
+    let to = if key >= FIRST_VIRTUAL_KEY { [10, 9, 0, 2] } else { [10, 0, 0, 2] };
     let link = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 1]));
-    let ip = link.ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let ip = link.ipv4([10, 0, 0, 1].into(), to.into());
     ip.udp(1, key).payload(&number.to_be_bytes()).frame().bytes().to_vec()
 }
 

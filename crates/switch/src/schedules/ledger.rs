@@ -84,6 +84,11 @@ impl Ledger {
         number
     }
 
+    /// Frames of a key sent so far.
+    pub(super) fn sent_of(&self, key: u16) -> u64 {
+        self.frames.iter().filter(|frame| frame.key == key).count() as u64
+    }
+
     /// The last frame was not sent after all.
     pub(super) fn take_back(&mut self) {
         self.frames.pop();

@@ -13,11 +13,14 @@ mod cable;
 mod checks;
 mod controller;
 mod dice;
+mod faults;
 mod frames;
 mod ledger;
 mod parts;
 mod plan;
 mod run;
+mod script;
+mod tenant;
 mod wire;
 
 pub use run::{Failure, Report, run};

@@ -1,5 +1,6 @@
 //! The parts of a switch that would each have a thread: engine, workers, and the control thread with its tasks.
 use crate::clock::virtual_time::Virtual;
+use crate::control::{ByteStream, Control};
 use crate::engine::Engine;
 use crate::handle::Assembled;
 use crate::threads::Machine;
@@ -90,7 +91,7 @@ pub(super) struct Parts {
     /// The time that the control thread's runtime knows.
     told: Instant,
     stopping: watch::Sender<bool>,
-    pub(super) control: crate::control::Control,
+    pub(super) control: Control,
 }
 
 impl Parts {
@@ -136,6 +137,11 @@ impl Parts {
                 tokio::task::yield_now().await;
             }
         });
+    }
+
+    /// Has the control thread serve a controller of the switch or of a virtual one.
+    pub(super) fn serve(&self, control: Control, stream: ByteStream) {
+        self.runtime.spawn(crate::control::serve_stream(control, stream));
     }
 
     /// Whether the engine and all workers sleep.

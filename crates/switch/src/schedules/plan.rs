@@ -32,6 +32,8 @@ pub(super) struct Plan {
     pub(super) piece: usize,
     /// Whether entries may send a packet to several ports.
     pub(super) may_copy: bool,
+    /// Whether a virtual switch comes and goes.
+    pub(super) has_virtual: bool,
     /// Nanoseconds by which reading the clock moves it.
     pub(super) reading: Duration,
     /// How often, in thousandths of the steps, a fault comes.
@@ -65,6 +67,7 @@ impl Plan {
             wire: dice.pick(&[64, 1024, 65536]),
             piece: dice.pick(&[3, 64, 4096]),
             may_copy: dice.hits(300),
+            has_virtual: dice.hits(250),
             reading: Duration::from_nanos(dice.pick(&[50, 200, 5_000, 40_000])),
             faults: dice.pick(&[0, 5, 30]),
             steps: 200 + dice.below(400),
@@ -98,6 +101,6 @@ impl Plan {
 
     /// Whether each frame has one end, so that all frames can be counted to the last.
     pub(super) fn counts_exactly(&self) -> bool {
-        !self.may_copy && self.versions.len() == 1
+        !self.may_copy && !self.has_virtual && self.versions.len() == 1
     }
 }

@@ -1,16 +1,18 @@
 //! One seed: draws the plan, drives the parts, brings them to rest, and checks what came of it.
 use super::cable::{CablePort, FarEnd, cable};
 use super::checks;
-use super::controller::Controller;
+use super::controller::{Controller, KEYS};
 use super::dice::Dice;
 use super::frames;
 use super::ledger::Ledger;
 use super::parts::{Kept, Parts, Step};
 use super::plan::Plan;
-use super::wire::{End, wire};
+use super::script::Draws;
+use super::tenant;
+use super::wire::wire;
 use crate::clock::virtual_time::Virtual;
 use crate::config::{PortConfig, SwitchConfig};
-use crate::control::{ByteStream, Order};
+use crate::control::{ByteStream, Control};
 use crate::handle::Assembled;
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -107,25 +109,26 @@ fn words_of(panic: &dyn Any) -> String {
 pub(super) struct Host {
     pub(super) number: PortNo,
     pub(super) end: FarEnd,
-    is_gone: bool,
+    pub(super) is_gone: bool,
 }
 
 /// The switch and all around it.
 pub(super) struct World {
     pub(super) plan: Plan,
-    dice: Dice,
+    pub(super) dice: Dice,
     pub(super) parts: Parts,
     pub(super) hosts: Vec<Host>,
     pub(super) controllers: Vec<Controller>,
     /// Those that are over.
     pub(super) gone: Vec<Controller>,
     next_key: u16,
+    next_virtual_key: u16,
     pub(super) ledger: Ledger,
     /// Frames that hosts sent.
     pub(super) sent: u64,
     /// Whether a port vanished or lost its link.
     pub(super) ports_failed: bool,
-    report: Report,
+    pub(super) report: Report,
     steps: VecDeque<String>,
 }
 
@@ -144,6 +147,7 @@ impl World {
             threads: plan.threads(),
             ports,
             spin: plan.spin,
+            fabric: plan.has_virtual.then(|| tenant::fabric(plan.ports)),
             ..SwitchConfig::default()
         };
         let mut kept = Kept::on(plan.cores);
@@ -158,6 +162,7 @@ impl World {
             controllers: Vec::new(),
             gone: Vec::new(),
             next_key: 1,
+            next_virtual_key: frames::FIRST_VIRTUAL_KEY,
             ledger: Ledger::default(),
             sent: 0,
             ports_failed: false,
@@ -170,14 +175,19 @@ impl World {
         world
     }
 
-    fn connect(&mut self, version: Version) {
+    pub(super) fn connect(&mut self, version: Version) {
+        self.connect_to(self.parts.control.clone(), version, false);
+    }
+
+    /// Connects a controller to the switch, or to its virtual switch.
+    pub(super) fn connect_to(&mut self, control: Control, version: Version, is_virtual: bool) {
         let wire_dice = Dice::new(self.dice.next(), 2);
         let (switch_end, controller_end) = wire(self.plan.wire, self.plan.piece, wire_dice);
         let name = format!("controller {} ({})", self.gone.len() + self.controllers.len(), version.name());
-        let order = Order::Stream(ByteStream::new(switch_end));
-        let _ = self.parts.control.orders.send(order);
-        let first_key = self.next_key;
-        self.next_key += 8;
+        self.parts.serve(control, ByteStream::new(switch_end));
+        let next = if is_virtual { &mut self.next_virtual_key } else { &mut self.next_key };
+        let first_key = *next;
+        *next += KEYS;
         self.controllers.push(Controller::new(name, version, controller_end, first_key, Virtual::now()));
     }
 
@@ -185,6 +195,7 @@ impl World {
     fn play(&mut self) -> Result<(), String> {
         for _ in 0..self.plan.steps {
             self.step()?;
+            self.parts.engine.check_bounds()?;
         }
         Ok(())
     }
@@ -210,7 +221,7 @@ impl World {
         Ok(())
     }
 
-    fn note(&mut self, what: impl FnOnce() -> String) {
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
         self.report.steps += 1;
         if self.steps.len() == SHOWN {
             self.steps.pop_front();
@@ -223,7 +234,7 @@ impl World {
         self.steps.push_back(format!("{:>12.3} us  {what}", now as f64 / 1e3));
     }
 
-    fn turn_engine(&mut self) -> () {
+    fn turn_engine(&mut self) {
         let step = self.parts.step_engine();
         self.note(|| format!("engine: {step:?}"));
     }
@@ -255,7 +266,7 @@ impl World {
         let place = self.dice.below(self.controllers.len());
         let may_copy = self.plan.may_copy;
         if let Some(controller) = self.controllers.get_mut(place) {
-            controller.act(&mut self.dice, &ports, &mut self.ledger, may_copy);
+            controller.act(Draws { dice: &mut self.dice, ports: &ports, may_copy }, &mut self.ledger);
             let name = controller.name.clone();
             self.note(|| format!("{name}: says something"));
         }
@@ -265,10 +276,7 @@ impl World {
         let place = self.dice.below(self.hosts.len());
         let count = self.dice.pick(&[1, 3, 40]);
         for _ in 0..count {
-            let key = match self.dice.below(10) {
-                0 => 0,
-                _ => u16::try_from(self.dice.below(usize::from(self.next_key))).unwrap_or(0),
-            };
+            let key = self.draw_key();
             let number = self.ledger.send(key);
             if self.hosts[place].end.send(frames::frame(key, number)) {
                 self.sent += 1;
@@ -279,6 +287,14 @@ impl World {
             }
         }
         self.note(|| format!("host {place}: sends up to {count} frames"));
+    }
+
+    /// The key of some controller, or one that no entry has.
+    fn draw_key(&mut self) -> u16 {
+        let virtual_keys = self.next_virtual_key - frames::FIRST_VIRTUAL_KEY;
+        let place = self.dice.below(usize::from(self.next_key + virtual_keys));
+        let place = u16::try_from(place).unwrap_or(0);
+        if place < self.next_key { place } else { frames::FIRST_VIRTUAL_KEY + place - self.next_key }
     }
 
     fn receive_frames(&mut self) -> Result<(), String> {
@@ -306,79 +322,6 @@ impl World {
         };
         Virtual::advance(by);
         self.note(|| format!("time: {by:?}"));
-    }
-
-    fn count(&mut self, fault: &'static str) {
-        *self.report.faults.entry(fault).or_default() += 1;
-    }
-
-    fn fault(&mut self) {
-        let kind = match self.dice.below(7) {
-            0 => self.stall(),
-            1 => self.cut(),
-            2 => self.vanish(),
-            3 => self.flap(),
-            4 => {
-                Virtual::advance(Duration::from_millis(self.dice.next() % 20_000));
-                "clock_step"
-            }
-            5 => {
-                Virtual::set_today(self.dice.next() % 4_000_000_000);
-                "time_of_day_step"
-            }
-            _ => self.return_controller(),
-        };
-        self.count(kind);
-        self.note(|| format!("fault: {kind}"));
-    }
-
-    /// A controller that reads nothing for a while.
-    fn stall(&mut self) -> &'static str {
-        let place = self.dice.below(self.controllers.len());
-        if let Some(controller) = self.controllers.get_mut(place) {
-            controller.stall(50);
-        }
-        "peer_that_stops_reading"
-    }
-
-    fn cut(&mut self) -> &'static str {
-        let end = self.dice.pick(&[End::Closed, End::Reset]);
-        if self.controllers.is_empty() {
-            return "nothing";
-        }
-        let place = self.dice.below(self.controllers.len());
-        let mut over = self.controllers.remove(place);
-        over.end(end);
-        self.gone.push(over);
-        if end == End::Closed { "connection_closed" } else { "connection_reset" }
-    }
-
-    fn return_controller(&mut self) -> &'static str {
-        if self.controllers.len() >= self.plan.versions.len() {
-            return "nothing";
-        }
-        let versions = self.plan.versions.clone();
-        let version = self.dice.pick(&versions);
-        self.connect(version);
-        "controller_that_comes_back"
-    }
-
-    fn vanish(&mut self) -> &'static str {
-        let place = self.dice.below(self.hosts.len());
-        let host = &mut self.hosts[place];
-        if !std::mem::replace(&mut host.is_gone, true) {
-            host.end.vanish();
-            self.ports_failed = true;
-        }
-        "port_that_vanishes"
-    }
-
-    fn flap(&mut self) -> &'static str {
-        let place = self.dice.below(self.hosts.len());
-        let host = &self.hosts[place];
-        host.end.set_link(!host.end.is_up());
-        self.ports_failed = true;
-        "link_change"
     }
 
     /// Brings all to rest: no faults, nobody sends anything new, and time passes until all that is due has been done.
