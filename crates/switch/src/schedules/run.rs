@@ -374,14 +374,14 @@ impl World {
 /// The plan of tests that are about one thing: one controller, wide connections, no faults.
 #[cfg(test)]
 impl World {
-    /// A switch of two ports on so many threads.
+    /// A switch of four ports on so many threads.
     pub(super) fn plain(mode: crate::threads::Mode, workers: usize) -> World {
         Virtual::start();
         let plan = Plan {
             mode,
             workers,
             cores: workers + 1,
-            ports: 2,
+            ports: 4,
             cable: 256,
             versions: vec![Version::V13],
             wire: 65536,

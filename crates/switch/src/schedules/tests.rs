@@ -1,4 +1,9 @@
 //! Some hundreds of seeds, as continuous integration runs them, and what seeds found, each alone.
+//!
+//! That the seeds find what is wrong was tried by breaking the switch on purpose; each of these was found within 300 seeds: messages that do not
+//! wait behind a long reply; a barrier that the control thread answers before the engine has it; a full ring that drops without counting, or
+//! without giving the buffers back; a wake-up that is lost; packet-ins of a channel that ended left out of the sums; a flow-removed sent twice; a
+//! pipeline that is taken back while workers have frames; a round that goes on behind the last port.
 use super::frames::frame;
 use super::run;
 use super::run::World;
@@ -32,22 +37,27 @@ fn forward_all(world: &mut World, to: PortNo) {
     world.parts.engine.flow_mod(&FlowMod::add(1, Match::any(), apply)).unwrap();
 }
 
-/// Seed 6: the round went on to a place that no port had any more, and the engine, or a thread of several, panicked.
+/// The round went on to a place that no port had any more, and the engine, or a thread of several, panicked.
 #[test]
 fn a_port_that_vanishes_takes_no_other_along() {
     for (mode, workers) in [(Mode::RunToCompletion, 1), (Mode::RunToCompletion, 2), (Mode::Pipeline, 2)] {
-        let mut world = World::plain(mode, workers);
-        forward_all(&mut world, PortNo(2));
-        world.hosts[0].end.vanish();
-        world.rest();
-        assert!(world.hosts[1].end.send(frame(1, 0)));
-        world.rest();
-        assert_eq!(world.hosts[1].end.counters().rx_packets, 1, "{mode:?}: the other port is still asked");
-        Virtual::end();
+        // Of two threads, each has two ports.
+        for gone in [0, 1] {
+            let mut world = World::plain(mode, workers);
+            world.hosts[gone].end.vanish();
+            world.rest();
+            let others: Vec<usize> = (0..4).filter(|place| *place != gone).collect();
+            others.iter().for_each(|place| assert!(world.hosts[*place].end.send(frame(1, 0))));
+            world.rest();
+            for place in others {
+                assert_eq!(world.hosts[place].end.counters().rx_packets, 1, "{mode:?}: port {} is asked", place + 1);
+            }
+            Virtual::end();
+        }
     }
 }
 
-/// Seed 54: frames that workers had forwarded to a port, and that waited for a burst when it went, were dropped and counted nowhere.
+/// Frames that workers had forwarded to a port, and that waited for a burst when it went, were dropped and counted nowhere.
 #[test]
 fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     let mut world = World::plain(Mode::Pipeline, 1);
@@ -69,7 +79,7 @@ fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     Virtual::end();
 }
 
-/// Seed 126: the engine gave packet-ins to a channel that had just ended, and the sum over all channels lacked them.
+/// The engine gave packet-ins to a channel that had just ended, and the sum over all channels lacked them.
 #[test]
 fn packet_ins_for_a_channel_that_has_just_ended_are_counted() {
     let mut world = World::plain(Mode::RunToCompletion, 1);
