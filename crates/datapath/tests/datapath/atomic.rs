@@ -132,6 +132,7 @@ fn packets_that_see_nothing_of_a_bundle_are_no_matches() {
         missed += u64::from(bench.ports_of(1, &frame_to(1)).is_empty());
         sent += 1;
     });
+    assert!(is_done(&bench.told(CHANNEL)));
     let parts = bench.multipart(CHANNEL, RequestBody::Table).unwrap();
     let table = parts.into_iter().find_map(|part| match part {
         ReplyBody::Table(tables) => tables.into_iter().next(),
