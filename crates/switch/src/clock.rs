@@ -1,7 +1,7 @@
 //! The clock of a switch's threads: the machine's, or virtual time where [`crate::schedules`] runs the switch.
 //!
-//! A shipped switch has only the machine's clock: virtual time is compiled for tests and the feature `schedules`, so the packet path has no
-//! branch for it.
+//! A shipped switch has only the machine's clock: virtual time is compiled for tests and the feature `schedules`, so
+//! the packet path has no branch for it.
 #[cfg(not(any(test, feature = "schedules")))]
 pub(crate) use machine::{SwitchClock, cycles, machine_clock, switch_clock, time_of_day};
 #[cfg(any(test, feature = "schedules"))]
@@ -146,7 +146,8 @@ pub(crate) mod virtual_time {
         }
     }
 
-    /// The processor's cycles; in virtual time one for each nanosecond, so that decisions that rest on them can be repeated.
+    /// The processor's cycles; in virtual time one for each nanosecond, so that decisions that rest on them can be
+    /// repeated.
     pub(crate) fn cycles() -> u64 {
         if VIRTUAL.get().is_some() { Virtual::read() } else { weir_memory::cycles() }
     }

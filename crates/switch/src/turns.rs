@@ -1,7 +1,7 @@
 //! The loop of every thread of the packet path: turns while there is something to do, sleep when there is nothing.
 //!
-//! What a thread does is in steps that return: [`Turns::run`] repeats them on a thread of its own, and a scheduler that a seed drives
-//! (`crate::schedules`) takes them one by one, of all threads in any order.
+//! What a thread does is in steps that return: [`Turns::run`] repeats them on a thread of its own, and a scheduler that
+//! a seed drives (`crate::schedules`) takes them one by one, of all threads in any order.
 use crate::threads::Machine;
 use rustix::thread::CpuSet;
 use std::io;
@@ -38,7 +38,8 @@ pub(crate) trait Turns: Send {
     /// One turn, a bounded amount of work.
     fn turn(&mut self) -> Next;
 
-    /// Announces that the thread sleeps, so that whatever comes from now on wakes it; none if something has come already.
+    /// Announces that the thread sleeps, so that whatever comes from now on wakes it; none if something has come
+    /// already.
     fn fall_asleep(&mut self) -> Option<Sleep>;
 
     /// Waits until something comes, `timeout` at most. Whether something came.

@@ -34,7 +34,8 @@ fn flows(engine: &mut Engine) -> Vec<FlowStats> {
     flows.collect()
 }
 
-/// No entry counts more packets than were sent for it, and tables count as many lookups as packets came, and as many misses as were dropped.
+/// No entry counts more packets than were sent for it, and tables count as many lookups as packets came, and as many
+/// misses as were dropped.
 fn counters_add_up(world: &mut World) -> Result<(), String> {
     for flow in flows(&mut world.parts.engine) {
         let key = u16::try_from(flow.cookie >> 32).unwrap_or(0);
@@ -96,8 +97,8 @@ fn frames_add_up(world: &mut World) -> Result<(), String> {
     let is_lost = !world.plan.has_virtual && ends < received + confirmed;
     if is_lost || is_exact && ends > received + asked {
         return Err(format!(
-            "{received} frames received and {confirmed} to {asked} packet-outs: {sent} sent, {refused} refused by ports, {dropped} dropped, \
-             {punted} for controllers; drops: {:?}",
+            "{received} frames received and {confirmed} to {asked} packet-outs: {sent} sent, {refused} refused by \
+             ports, {dropped} dropped, {punted} for controllers; drops: {:?}",
             drops(world)
         ));
     }

@@ -1,7 +1,8 @@
 //! A controller that follows a script drawn from a seed, and checks what the switch answers.
 //!
-//! Checked here: every reply or error to a message before a barrier comes before the barrier's reply, every one to a message behind it comes
-//! after it; each request is answered once; a flow-removed comes once for an entry that asked for it, and not for one that is there.
+//! Checked here: every reply or error to a message before a barrier comes before the barrier's reply, every one to a
+//! message behind it comes after it; each request is answered once; a flow-removed comes once for an entry that asked
+//! for it, and not for one that is there.
 use super::frames;
 use super::ledger::Ledger;
 use super::wire::{ControllerEnd, End};
@@ -32,7 +33,8 @@ pub(super) enum Kind {
     Order,
     /// To be refused by the datapath.
     Wrong,
-    /// To be refused as soon as it is read, since it cannot be decoded: its error may come before the reply to an earlier barrier.
+    /// To be refused as soon as it is read, since it cannot be decoded: its error may come before the reply to an
+    /// earlier barrier.
     Malformed,
     /// Answered by one or more messages.
     Request,
@@ -68,8 +70,8 @@ pub(super) struct Controller {
     pub(super) packet_outs: Vec<usize>,
     pub(super) packet_outs_sent: u64,
     pub(super) packet_outs_confirmed: u64,
-    /// What was done with each key, in order: the place of the message, and the cookie of the entry that was added, or none where it was
-    /// deleted.
+    /// What was done with each key, in order: the place of the message, and the cookie of the entry that was added, or
+    /// none where it was deleted.
     entries: HashMap<u16, Vec<(usize, Option<u64>)>>,
     pub(super) cookies: HashSet<u64>,
     removed: HashSet<u64>,
@@ -203,8 +205,8 @@ impl Controller {
         self.changes.push(change);
     }
 
-    /// A bundle was given up since too much time passed. Messages for it that come later begin another one (OpenFlow 1.4.1, 6.8), so its
-    /// commit may carry a part of it out: nothing is known of bundles whose commit is not answered.
+    /// A bundle was given up since too much time passed. Messages for it that come later begin another one (OpenFlow
+    /// 1.4.1, 6.8), so its commit may carry a part of it out: nothing is known of bundles whose commit is not answered.
     fn bundle_is_lost(&mut self) {
         let Controller { changes, sent, .. } = self;
         let is_open = |sent: &Sent| sent.kind == Kind::Request && !sent.is_answered;
@@ -223,10 +225,10 @@ impl Controller {
         self.first_key..self.first_key + KEYS
     }
 
-    /// Each entry that it added is there, or was replaced, or a flow-removed said once that it went. `are_there` are the cookies of all entries.
+    /// Each entry that it added is there, or was replaced, or a flow-removed said once that it went. `are_there` are
+    /// the cookies of all entries.
     ///
-    /// # Errors
-    /// The entry of which that is not so.
+    /// # Errors The entry of which that is not so.
     pub(super) fn check_entries(&self, are_there: &HashSet<u64>) -> Result<(), String> {
         if self.is_uncertain {
             return Ok(());

@@ -1,7 +1,8 @@
 //! What the script asked the switch for, and what may become of each frame because of it.
 //!
-//! A flow entry has a key: the UDP port that it matches. The states of a key are numbered in the order they were asked for. A barrier reply
-//! confirms them up to a number; a frame sent after that meets this state or a later one, never an older one.
+//! A flow entry has a key: the UDP port that it matches. The states of a key are numbered in the order they were asked
+//! for. A barrier reply confirms them up to a number; a frame sent after that meets this state or a later one, never an
+//! older one.
 use std::collections::HashMap;
 use weir_openflow::model::PortNo;
 

@@ -1,9 +1,10 @@
 //! Some hundreds of seeds, as continuous integration runs them, and what seeds found, each alone.
 //!
-//! That the seeds find what is wrong was tried by breaking the switch on purpose; each of these was found within 300 seeds: messages that do not
-//! wait behind a long reply; a barrier that the control thread answers before the engine has it; a full ring that drops without counting, or
-//! without giving the buffers back; a wake-up that is lost; packet-ins of a channel that ended left out of the sums; a flow-removed sent twice; a
-//! pipeline that is taken back while workers have frames; a round that goes on behind the last port.
+//! That the seeds find what is wrong was tried by breaking the switch on purpose; each of these was found within 300
+//! seeds: messages that do not wait behind a long reply; a barrier that the control thread answers before the engine
+//! has it; a full ring that drops without counting, or without giving the buffers back; a wake-up that is lost;
+//! packet-ins of a channel that ended left out of the sums; a flow-removed sent twice; a pipeline that is taken back
+//! while workers have frames; a round that goes on behind the last port.
 use super::frames::frame;
 use super::run;
 use super::run::World;
@@ -57,7 +58,8 @@ fn a_port_that_vanishes_takes_no_other_along() {
     }
 }
 
-/// Frames that workers had forwarded to a port, and that waited for a burst when it went, were dropped and counted nowhere.
+/// Frames that workers had forwarded to a port, and that waited for a burst when it went, were dropped and counted
+/// nowhere.
 #[test]
 fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     let mut world = World::plain(Mode::Pipeline, 1);

@@ -41,7 +41,8 @@ pub(super) struct SwitchEnd(Arc<Mutex<Wire>>);
 /// The controller's end.
 pub(super) struct ControllerEnd(Arc<Mutex<Wire>>);
 
-/// Both ends of a connection, in which at most `capacity` bytes wait in each direction, and which moves `piece` bytes at once at most.
+/// Both ends of a connection, in which at most `capacity` bytes wait in each direction, and which moves `piece` bytes
+/// at once at most.
 pub(super) fn wire(capacity: usize, piece: usize, dice: Dice) -> (SwitchEnd, ControllerEnd) {
     let wire = Arc::new(Mutex::new(Wire {
         to_switch: VecDeque::new(),
