@@ -1,4 +1,5 @@
 //! A running switch, as its owner sees it.
+use crate::clock::switch_clock;
 use crate::config::{PortConfig, ProfileConfig, SwitchConfig};
 use crate::control::{self, Absent, ByteStream, Control, Order, Registry, Start};
 use crate::ctl::server::Server;
@@ -6,7 +7,8 @@ use crate::engine::Engine;
 use crate::engine::inbox::{EngineClient, inbox};
 use crate::snapshot::Snapshot;
 use crate::targets::ListenTarget;
-use crate::threads::{Machine, Mode, ThreadsConfig, ThreadsError};
+use crate::threads::{Mode, ThreadsConfig, ThreadsError};
+use crate::turns::{Launch, SystemThreads};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -81,42 +83,68 @@ impl Switch {
     ///
     /// # Errors
     /// A port number is taken, a listener's address is in use, the system has no thread left; nothing stays behind.
-    pub fn start(config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
+    pub fn start(mut config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
         // Everything that can fail comes before the threads; what was made by then is unmade by its drop.
-        config.threads.check(&Machine::here())?;
+        let virtual_switches = std::mem::take(&mut config.virtual_switches);
+        let assembled = Assembled::new(config, !virtual_switches.is_empty(), &mut SystemThreads)?;
+        let handle = assembled.start()?;
+        for spec in virtual_switches {
+            handle.add_virtual(spec)?;
+        }
+        Ok(handle)
+    }
+}
+
+/// A switch whose engine and control have no thread yet.
+pub(crate) struct Assembled {
+    identity: Identity,
+    addresses: Vec<ListenTarget>,
+    pub(crate) engine: Engine,
+    pub(crate) control: Control,
+    pub(crate) start: Start,
+    pub(crate) stopping: watch::Sender<bool>,
+    stop_requests: watch::Receiver<bool>,
+}
+
+impl Assembled {
+    /// Opens and prepares all that a switch has; the threads beside the engine's are started by `threads`.
+    ///
+    /// # Errors
+    /// As [`Switch::start`].
+    pub(crate) fn new(config: SwitchConfig, has_virtuals: bool, threads: &mut dyn Launch) -> Result<Self, SwitchError> {
+        config.threads.check(&threads.machine())?;
         let buffers = config.threads.prepare_buffers()?;
         let credentials = credentials(&config)?;
         let (listeners, addresses) = control::listen(&config.listeners)?;
         let identity = Identity { name: config.datapath.name.clone(), datapath_id: config.datapath.datapath_id };
         let (stop_requested, stop_requests) = watch::channel(false);
         let ctl = config.control_socket.map(|socket| Server::new(socket, identity.clone(), stop_requested));
-        let (engine, inbox, messages) = inbox().map_err(system("making the engine's wake-up"))?;
-        let (clock, absent) = (config.clock, Arc::<Absent>::default());
+        let (client, inbox, messages) = inbox().map_err(system("making the engine's wake-up"))?;
+        let (clock, absent) = (switch_clock(config.clock), Arc::<Absent>::default());
         let lookup = config.datapath.lookup;
         let datapath = Datapath::new(config.datapath);
-        let mut worker =
+        let mut engine =
             Engine::new(datapath, config.fail_mode, config.spin, clock, inbox, messages, Arc::clone(&absent));
         if config.notes_stops {
-            worker.note_stops();
+            engine.note_stops();
         }
         for port in config.ports {
-            worker.add_port(port)?;
+            engine.add_port(port)?;
         }
         if let Some(profile) = &config.profile {
-            refuse_beside(profile, &config.threads, config.virtual_switches.is_empty())?;
-            worker.start_profile(profile)?;
+            refuse_beside(profile, &config.threads, !has_virtuals)?;
+            engine.start_profile(profile)?;
         }
-        worker.install(&config.entries)?;
+        engine.install(&config.entries)?;
         if let Some(fabric) = config.fabric {
-            worker.set_fabric(fabric);
+            engine.set_fabric(fabric);
         }
-        worker.start_workers(&config.threads, &identity.name, buffers)?;
+        engine.start_workers(&config.threads, &identity.name, buffers, threads)?;
         let (stopping, stop) = watch::channel(false);
-        let registry = Arc::<Registry>::default();
         let (orders, orders_in) = mpsc::unbounded_channel();
         let control = Control {
-            engine: engine.clone(),
-            registry: Arc::clone(&registry),
+            engine: client,
+            registry: Arc::default(),
             session: config.session,
             controller_versions: config.controller_versions.into(),
             credentials,
@@ -126,22 +154,36 @@ impl Switch {
             why_stopped: control::STOPS,
             virtuals: Arc::default(),
             lookup,
-            orders: orders.clone(),
+            orders,
         };
         let start = Start { controllers: config.controllers, listeners, ctl, orders: orders_in, absent };
+        Ok(Assembled { identity, addresses, engine, control, start, stopping, stop_requests })
+    }
+
+    /// Starts the engine's and the control thread.
+    fn start(self) -> Result<SwitchHandle, SwitchError> {
+        let Assembled { identity, addresses, engine, control, start, stopping, stop_requests } = self;
+        let engine_client = control.engine.clone();
         let threads = Threads {
             name: identity.name.clone(),
-            engine_client: engine.clone(),
+            engine_client: engine_client.clone(),
             stopping,
             engine: None,
             control: None,
         };
         let (alive, lives) = watch::channel(());
-        let mut handle = SwitchHandle { identity, addresses, engine, registry, orders, stop_requests, alive, threads };
-        handle.threads.start(worker, lives, control, start)?;
-        for spec in config.virtual_switches {
-            handle.add_virtual(spec)?;
-        }
+        let (registry, orders) = (Arc::clone(&control.registry), control.orders.clone());
+        let mut handle = SwitchHandle {
+            identity,
+            addresses,
+            engine: engine_client,
+            registry,
+            orders,
+            stop_requests,
+            alive,
+            threads,
+        };
+        handle.threads.start(engine, lives, control, start)?;
         Ok(handle)
     }
 }

@@ -3,12 +3,15 @@
 //! [`Switch::start`] is the way in, for the daemon and for labs that embed switches; the [`SwitchHandle`] it gives is the
 //! way to everything else. Reading order: [`config`] (what a switch is made of), [`handle`] (what can be asked of it),
 //! `engine` (the packet path), `control` (the channels), [`ctl`] (the control socket).
+mod clock;
 pub mod config;
 mod control;
 pub mod ctl;
 mod engine;
 pub mod handle;
 pub mod privileges;
+#[cfg(any(test, feature = "schedules"))]
+pub mod schedules;
 pub mod snapshot;
 mod socket;
 pub mod spin;
@@ -16,6 +19,7 @@ pub mod system_calls;
 pub mod targets;
 pub mod threads;
 pub mod timed;
+mod turns;
 pub mod virtuals;
 
 pub use config::{PortArgument, PortConfig, ProfileConfig, SwitchConfig};

@@ -11,10 +11,12 @@
 //! each. Beyond [`YIELD_AFTER`] the engine offers its core to other threads every [`YIELD_EVERY`]; if one took it for
 //! [`CROWDED`] or longer, the core is better used by others, and for [`RESTS`] times as long the engine spins for the shortest
 //! window only: a sleeper is let in sooner than one who gave way, so being deaf for longer is to be rare.
+use crate::clock::SwitchClock;
+use crate::turns::Next;
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
-use weir_units::{Instant, Span};
+use weir_units::{Clock, Instant, Span};
 
 /// The longest window of [`Spin::Auto`]: twice a millisecond, at which probes and many applications send.
 const WINDOW_MAX: Duration = Duration::from_millis(2);
@@ -150,6 +152,20 @@ impl Spinner {
             return Wait::GiveWay;
         }
         Wait::Look
+    }
+
+    /// The round that began at `now` found nothing, and nothing is due: gives way to other threads if it is time to, and says what follows.
+    pub(crate) fn look_or_sleep(&mut self, now: Instant, clock: SwitchClock) -> Next {
+        match self.wait(now) {
+            Wait::Look => std::hint::spin_loop(),
+            Wait::GiveWay => {
+                let from = clock.now();
+                std::thread::yield_now();
+                self.gave_way(from, clock.now());
+            }
+            Wait::Sleep => return Next::Sleep,
+        }
+        Next::Turn
     }
 
     /// Whether something that is due is near enough to be waited for awake.

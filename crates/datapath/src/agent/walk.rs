@@ -199,8 +199,9 @@ impl Datapath {
                 for (id, entry) in places.filter(|(id, entry)| lets(*id, entry)) {
                     meet(number, id, entry);
                 }
+                // Places may have gone since the last part.
                 let end = table.n_places().min(walk.place + left);
-                left -= end - walk.place;
+                left -= end.saturating_sub(walk.place);
                 walk.place = end;
                 if end < table.n_places() {
                     return true;

@@ -117,7 +117,7 @@ impl FlowTable {
     /// Packets looked up, and matched, in all.
     pub(crate) fn counted(&self) -> (u64, u64) {
         let sum = |sum: (u64, u64), count: &TableCount| {
-            (sum.0 + count.lookups.load(Relaxed), sum.1 + count.matches.load(Relaxed))
+            (sum.0 + count.lookups.load(Relaxed), sum.1.wrapping_add(count.matches.load(Relaxed)))
         };
         self.counts.tables.iter().fold((0, 0), sum)
     }
@@ -127,7 +127,7 @@ impl FlowTable {
     pub(crate) fn looked_up(&self, worker: WorkerNo, lookups: u64, matches: u64) {
         let Some(count) = self.counts.tables.get(worker.0) else { return };
         count.lookups.store(count.lookups.load(Relaxed) + lookups, Relaxed);
-        count.matches.store(count.matches.load(Relaxed) + matches, Relaxed);
+        count.matches.store(count.matches.load(Relaxed).wrapping_add(matches), Relaxed);
     }
 
     /// Counts a packet that was looked up, and at the entry that it met.
@@ -144,6 +144,12 @@ impl FlowTable {
     pub(crate) fn recount(&self, worker: WorkerNo, now: Instant, from: EntryId, to: Option<EntryId>, bytes: usize) {
         if let Some(count) = self.count_of(worker, from) {
             count.take_back(bytes as u64);
+        }
+        if to.is_none()
+            && let Some(count) = self.counts.tables.get(worker.0)
+        {
+            // It was counted as a match, perhaps by another worker, but packets do not see its entry yet. Only the sum means anything.
+            count.matches.store(count.matches.load(Relaxed).wrapping_sub(1), Relaxed);
         }
         // At the entry that packets still see there is nothing to count any more.
         if let Some(count) = to.filter(|id| *id != from).and_then(|id| self.count_of(worker, id)) {

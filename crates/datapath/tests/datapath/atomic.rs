@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use weir_datapath::{ChannelId, DatapathConfig, Lookup};
 use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
 use weir_openflow::model::error::{BundleFailed, ErrorMessage};
-use weir_openflow::model::multipart::FlowStats;
+use weir_openflow::model::multipart::{FlowStats, ReplyBody, RequestBody};
 use weir_openflow::model::{FlowCommand, FlowMod, Match, TableId};
 use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
@@ -121,6 +121,26 @@ fn what_entries_count_is_what_packets_see() {
     let bytes = entries(&bench).iter().find(|entry| entry.cookie == 7).map(|entry| entry.byte_count);
     assert_eq!((of(7), bytes), (Some(sent), Some(sent * frame_to(1).len() as u64)));
     assert!(of(400).is_some_and(|packets| packets > 0 && packets < 1000), "{:?}", of(400));
+}
+
+#[test]
+fn packets_that_see_nothing_of_a_bundle_are_no_matches() {
+    let mut bench = bench(Lookup::Adaptive);
+    fill(&mut bench, (1..=500).map(to));
+    let (mut sent, mut missed) = (0_u64, 0_u64);
+    commit(&mut bench, |bench| {
+        missed += u64::from(bench.ports_of(1, &frame_to(1)).is_empty());
+        sent += 1;
+    });
+    assert!(is_done(&bench.told(CHANNEL)));
+    let parts = bench.multipart(CHANNEL, RequestBody::Table).unwrap();
+    let table = parts.into_iter().find_map(|part| match part {
+        ReplyBody::Table(tables) => tables.into_iter().next(),
+        _ => None,
+    });
+    let table = table.expect("there is a table");
+    assert!(missed > 10 && missed < sent, "{missed} of {sent}");
+    assert_eq!((table.lookup_count, table.matched_count), (sent, sent - missed));
 }
 
 /// Frames that differ in what random entries look at.

@@ -57,6 +57,20 @@ fn a_walk_meets_what_stays_exactly_once() {
     }
 }
 
+/// A table may have become shorter than the walk through it is long already.
+#[test]
+fn a_walk_goes_on_behind_a_table_that_has_become_shorter() {
+    let mut bench = Bench::controlled();
+    (0..2000).for_each(|number| bench.flow_mod(&entry(0, number)).unwrap());
+    bench.flow_mod(&entry(3, 0)).unwrap();
+    let mut walk = bench.datapath.flow_walk(&FlowRequest::all()).unwrap();
+    let mut met = Vec::new();
+    assert!(bench.datapath.walk_flows(bench.now, &mut walk, 1500, &mut met));
+    (0..2000).rev().for_each(|number| bench.flow_mod(&delete(0, number)).unwrap());
+    while bench.datapath.walk_flows(bench.now, &mut walk, 1, &mut met) {}
+    assert_eq!((met.len(), met.last().map(|flow| flow.table)), (1501, Some(TableId(3))));
+}
+
 /// The parts of an answer are those of the whole one; only the last says that it is.
 #[test]
 fn an_answer_in_parts_is_the_whole_answer() {

@@ -1,5 +1,7 @@
 //! Messages on their way from the engine to a controller: bounded by kind, so that one that does not read costs the switch
 //! neither memory nor time.
+#[cfg(any(test, feature = "schedules"))]
+use crate::engine::inbox::BATCH;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -80,6 +82,20 @@ pub(crate) struct Carried {
     /// Packet-ins not made for it since it is at its rate limit.
     pub(crate) packet_ins_limited: AtomicU64,
     pub(crate) notices_dropped: AtomicU64,
+    /// The packet-ins of all channels together.
+    pub(crate) all: Arc<PacketIns>,
+}
+
+/// The packet-ins of all channels there are and were. Counted where each channel's are: the engine may give a channel packet-ins that has
+/// just ended, and those count, too.
+#[derive(Debug, Default)]
+pub(crate) struct PacketIns {
+    /// Queued.
+    pub(crate) taken: AtomicU64,
+    /// Dropped: the channel's queue was full.
+    pub(crate) dropped: AtomicU64,
+    /// Not made: the channel was at its rate limit.
+    pub(crate) limited: AtomicU64,
 }
 
 /// How much waits for a controller on one connection.
@@ -130,7 +146,8 @@ impl Outbox {
     /// Queues a message, or drops and counts it.
     pub(crate) fn send(&self, message: Message) {
         let carried = &self.backlog.carried;
-        let (waiting, dropped, max) = match kind(&message) {
+        let kind = kind(&message);
+        let (waiting, dropped, max) = match kind {
             Kind::PacketIn => (&self.backlog.packet_ins, &carried.packet_ins_dropped, MAX_PACKET_INS),
             Kind::Notice => (&self.backlog.notices, &carried.notices_dropped, MAX_NOTICES),
             // Bounded by `is_overrun`: the parts of one reply are not torn apart.
@@ -138,14 +155,18 @@ impl Outbox {
         };
         if waiting.load(Relaxed) >= max {
             dropped.fetch_add(1, Relaxed);
+            if kind == Kind::PacketIn {
+                carried.all.dropped.fetch_add(1, Relaxed);
+            }
             return;
         }
         waiting.fetch_add(1, Relaxed);
         if is_part(&message) {
             self.backlog.parts.fetch_add(1, Relaxed);
         }
-        if matches!(message.body, Body::PacketIn(_)) {
+        if kind == Kind::PacketIn {
             carried.packet_ins.fetch_add(1, Relaxed);
+            carried.all.taken.fetch_add(1, Relaxed);
         }
         self.queued.update(|queued| queued + 1);
         // A channel that has just ended does not need it.
@@ -194,7 +215,15 @@ impl Outbox {
 
     /// Counts packet-ins that the datapath did not make for the channel.
     pub(crate) fn limited(&self, packet_ins: u64) {
-        self.backlog.carried.packet_ins_limited.fetch_add(packet_ins, Relaxed);
+        let carried = &self.backlog.carried;
+        carried.packet_ins_limited.fetch_add(packet_ins, Relaxed);
+        carried.all.limited.fetch_add(packet_ins, Relaxed);
+    }
+
+    /// As [`Backlog::check_bounds`].
+    #[cfg(any(test, feature = "schedules"))]
+    pub(crate) fn check_bounds(&self) -> Result<(), String> {
+        self.backlog.check_bounds()
     }
 
     /// Whether so many notices wait that flow monitors are to be paused, before any is dropped.
@@ -304,6 +333,18 @@ impl Backlog {
         }
     }
 
+    /// Checks that no more waits than may.
+    ///
+    /// # Errors
+    /// What waits beyond its bound.
+    #[cfg(any(test, feature = "schedules"))]
+    pub(crate) fn check_bounds(&self) -> Result<(), String> {
+        let counts = [&self.packet_ins, &self.notices, &self.replies].map(|count| count.load(Relaxed));
+        let bounds = [MAX_PACKET_INS, MAX_NOTICES, MAX_REPLIES + BATCH];
+        let is_within = counts.iter().zip(bounds).all(|(count, bound)| *count <= bound) && self.ready() <= MAX_PARTS;
+        if is_within { Ok(()) } else { Err(format!("{counts:?} messages wait for a channel, {bounds:?} may")) }
+    }
+
     /// Whether the controller is to read before more is read from it.
     pub(crate) fn is_paused(&self) -> bool {
         self.is_held.load(Relaxed)
@@ -329,6 +370,7 @@ fn is_part(message: &Message) -> bool {
     matches!(message.body, Body::MultipartReply(_)) && !is_flow_update(message)
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     PacketIn,
     Notice,

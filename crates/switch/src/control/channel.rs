@@ -10,10 +10,14 @@ use super::registry::ChannelInfo;
 use super::stamped::{Arrivals, Stamped};
 use super::turn::{TURN_BYTES, Turn};
 use super::{Control, stopped};
+use crate::clock::SwitchClock;
 use crate::engine::inbox::{BATCH, FromChannel};
+use crate::handle::SwitchError;
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
@@ -21,7 +25,7 @@ use weir_datapath::ChannelId;
 use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::session::{Event, SendError, Session};
 use weir_openflow::{Body, Message, Version};
-use weir_units::{Clock, Instant, SystemClock};
+use weir_units::{Clock, Instant};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -144,11 +148,41 @@ async fn main_ended(part: &mut Part) {
     }
 }
 
+/// The next thing that happened on a channel.
+enum Happened {
+    /// The engine's inbox took messages.
+    Sent(Result<(), SwitchError>),
+    /// The controller sent bytes.
+    Read(io::Result<usize>),
+    /// The controller's stream took bytes.
+    Wrote(io::Result<usize>),
+    /// The engine said something.
+    Told(Option<ToChannel>),
+    /// The deadline came.
+    Due,
+}
+
+/// Waits for one of two futures; if both are ready, for the first where `is_a_first`. Callers alternate, so that neither direction of a channel
+/// waits for the other, and what happens can be repeated, which a random order could not.
+async fn first_of<T>(a: impl Future<Output = T>, b: impl Future<Output = T>, is_a_first: bool) -> T {
+    tokio::pin!(a, b);
+    std::future::poll_fn(|context| {
+        if is_a_first && let Poll::Ready(value) = a.as_mut().poll(context) {
+            return Poll::Ready(value);
+        }
+        match b.as_mut().poll(context) {
+            Poll::Pending if !is_a_first => a.as_mut().poll(context),
+            polled => polled,
+        }
+    })
+    .await
+}
+
 struct Channel {
     control: Control,
     info: Arc<ChannelInfo>,
     id: ChannelId,
-    clock: SystemClock,
+    clock: SwitchClock,
     session: Session,
     stopping: watch::Receiver<bool>,
     backlog: Arc<Backlog>,
@@ -176,7 +210,7 @@ impl Channel {
     /// Carries messages until the channel ends; says why.
     async fn exchange(&mut self, mut reader: impl AsyncRead + Unpin, mut writer: impl AsyncWrite + Unpin) -> String {
         let mut piece = vec![0; READ_BYTES];
-        let mut had_output = false;
+        let (mut had_output, mut is_inward_next) = (false, false);
         let (mut turn, mut used) = (Turn::default(), 0);
         let reason = loop {
             turn.used(std::mem::take(&mut used)).await;
@@ -192,36 +226,49 @@ impl Channel {
             had_output = has_output;
             let may_fill = self.session.output().len() < OUTPUT_BYTES;
             let deadline = self.deadline(has_output);
-            tokio::select! {
+            is_inward_next = !is_inward_next;
+            let inward = async {
+                match (may_ask && !self.waiting.is_empty(), may_read) {
+                    (true, _) => Happened::Sent(self.control.engine.send(&mut self.waiting).await),
+                    (false, true) => Happened::Read(reader.read(&mut piece).await),
+                    (false, false) => std::future::pending().await,
+                }
+            };
+            let outward = async {
+                tokio::select! {
+                    biased;
+                    wrote = writer.write(self.session.output()), if has_output => Happened::Wrote(wrote),
+                    message = self.queue.recv(), if may_fill => Happened::Told(message),
+                    () = std::future::pending() => unreachable!("it never comes"),
+                }
+            };
+            let happened = tokio::select! {
+                biased;
                 () = stopped(&mut self.stopping) => break self.control.why_stopped.to_owned(),
                 () = main_ended(&mut self.part) => break "its main connection ended".to_owned(),
-                sent = self.control.engine.send(&mut self.waiting), if may_ask && !self.waiting.is_empty() => {
-                    if sent.is_err() {
-                        break self.control.why_stopped.to_owned();
-                    }
+                happened = first_of(inward, outward, is_inward_next) => happened,
+                () = tokio::time::sleep(deadline) => Happened::Due,
+            };
+            match happened {
+                Happened::Sent(Ok(())) => {}
+                Happened::Sent(Err(_)) => break self.control.why_stopped.to_owned(),
+                Happened::Read(Ok(0)) => break "the controller closed the connection".to_owned(),
+                Happened::Read(Ok(bytes)) => {
+                    let now = self.clock.now();
+                    self.came = self.arrivals.as_ref().map_or(now, |arrivals| arrivals.last().min(now));
+                    self.session.receive(now, &piece[..bytes]);
+                    used = bytes;
                 }
-                read = reader.read(&mut piece), if may_read => match read {
-                    Ok(0) => break "the controller closed the connection".to_owned(),
-                    Ok(bytes) => {
-                        let now = self.clock.now();
-                        self.came = self.arrivals.as_ref().map_or(now, |arrivals| arrivals.last().min(now));
-                        self.session.receive(now, &piece[..bytes]);
-                        used = bytes;
-                    }
-                    Err(error) => break weir_tls::explain(&error),
-                },
-                wrote = writer.write(self.session.output()), if has_output => match wrote {
-                    Ok(bytes) => self.wrote(bytes),
-                    Err(error) => break weir_tls::explain(&error),
-                },
-                message = self.queue.recv(), if may_fill => {
+                Happened::Wrote(Ok(bytes)) => self.wrote(bytes),
+                Happened::Read(Err(error)) | Happened::Wrote(Err(error)) => break weir_tls::explain(&error),
+                Happened::Told(message) => {
                     let before = self.session.output().len();
                     if let Some(reason) = message.and_then(|first| self.fill(first)) {
                         break reason.to_owned();
                     }
                     used = self.session.output().len().saturating_sub(before);
                 }
-                () = tokio::time::sleep(deadline) => {
+                Happened::Due => {
                     if !may_read || has_output {
                         // A long reply is under way, or the peer is reading it, longer than silence may last: an echo request waits behind it,
                         // or the answer is unread. Who takes nothing at all is found out below.
@@ -366,6 +413,7 @@ impl Channel {
             self.waiting.push_back(FromChannel::Down(self.id));
             let mut stopping = self.stopping.clone();
             tokio::select! {
+                biased;
                 () = self.hand_over() => {}
                 // With the switch the channel goes, whether the engine knows or not.
                 () = async { stopped(&mut stopping).await; tokio::time::sleep(LINGER).await } => {}

@@ -11,6 +11,7 @@ mod stamped;
 mod turn;
 pub(crate) mod virtuals;
 
+use crate::clock::{SwitchClock, machine_clock};
 use crate::engine::inbox::EngineClient;
 use crate::handle::SwitchError;
 use crate::targets::{ControllerSpec, ListenTarget};
@@ -28,7 +29,6 @@ use weir_openflow::Version;
 use weir_openflow::session::SessionConfig;
 use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
-use weir_units::SystemClock;
 
 /// Channels at once at most, those being connected included; beyond, a listener refuses.
 pub(crate) const MAX_CHANNELS: usize = 256;
@@ -43,7 +43,7 @@ pub(crate) struct Control {
     pub(crate) controller_versions: Arc<[Version]>,
     /// What is shown to peers over TLS, and who of them is trusted.
     pub(crate) credentials: Option<Arc<Credentials>>,
-    pub(crate) clock: SystemClock,
+    pub(crate) clock: SwitchClock,
     /// Whether it counts when messages came, not when they were read.
     pub(crate) stamps: bool,
     /// Becomes true when the switch stops, or the virtual switch that this is for ends.
@@ -80,7 +80,7 @@ impl Control {
         if !self.stamps {
             return Ok(ByteStream::new(stream));
         }
-        Ok(Stamped::new(stream, self.clock).map_or_else(
+        Ok(Stamped::new(stream, machine_clock(self.clock)).map_or_else(
             |(stream, error)| {
                 tracing::warn!(
                     "the kernel does not say when messages come: they count from when they are read: {error}"
@@ -137,6 +137,15 @@ pub(crate) fn listen(targets: &[ListenTarget]) -> Result<(Vec<listen::Listener>,
         .collect()
 }
 
+/// Serves a controller in this process, until the stream or the switch ends.
+pub(crate) async fn serve_stream(control: Control, stream: ByteStream) {
+    let (registry, id) = (Arc::clone(&control.registry), control.registry.next_id(false));
+    let info = registry.add("in-process".to_owned());
+    let ended = channel::run(control, stream, Arc::clone(&info), id, Part::alone()).await;
+    tracing::info!("{}: down: {}", info.target(), ended.reason);
+    registry.remove(&info);
+}
+
 /// Runs until the switch stops.
 pub(crate) async fn run(control: Control, mut start: Start) {
     let mut tasks = tokio::task::JoinSet::new();
@@ -153,18 +162,10 @@ pub(crate) async fn run(control: Control, mut start: Start) {
     let mut stopping = control.stopping.clone();
     loop {
         tokio::select! {
+            biased;
             () = stopped(&mut stopping) => break,
             order = start.orders.recv() => match order {
-                Some(Order::Stream(stream)) => {
-                    let info = control.registry.add("in-process".to_owned());
-                    let task = channel::run(control.clone(), stream, info.clone(), control.registry.next_id(false), Part::alone());
-                    let registry = Arc::clone(&control.registry);
-                    tasks.spawn(async move {
-                        let ended = task.await;
-                        tracing::info!("{}: down: {}", info.target(), ended.reason);
-                        registry.remove(&info);
-                    });
-                }
+                Some(Order::Stream(stream)) => drop(tasks.spawn(serve_stream(control.clone(), stream))),
                 Some(Order::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
                 None => break,
             },

@@ -1,6 +1,6 @@
 //! The channels there are, for those who look: `weir ctl show`, labs.
 use super::MAX_CHANNELS;
-use super::backlog::Carried;
+use super::backlog::{Carried, PacketIns};
 use crate::snapshot::{ChannelSnapshot, ChannelState};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -18,16 +18,8 @@ pub(crate) struct Registry {
     room: usize,
     next_active: AtomicU32,
     next_passive: AtomicU32,
-    /// What channels that ended carried and lost.
-    ended: PacketIns,
-}
-
-/// Packet-ins of one or more channels.
-#[derive(Debug, Default)]
-struct PacketIns {
-    taken: AtomicU64,
-    dropped: AtomicU64,
-    limited: AtomicU64,
+    /// What all channels carried and lost, those that ended among them.
+    packet_ins: Arc<PacketIns>,
 }
 
 /// The packet-ins of all channels there are and were.
@@ -77,7 +69,7 @@ impl Registry {
             room,
             next_active: AtomicU32::new(ChannelId::LOCAL.0 + 1),
             next_passive: AtomicU32::new(ChannelId::FIRST_PASSIVE.0),
-            ended: PacketIns::default(),
+            packet_ins: Arc::default(),
         }
     }
 }
@@ -101,7 +93,7 @@ impl Registry {
     fn enter(&self, target: String, is_passive: bool) -> Arc<ChannelInfo> {
         let info = Arc::new(ChannelInfo {
             target,
-            carried: Arc::default(),
+            carried: Arc::new(Carried { all: Arc::clone(&self.packet_ins), ..Carried::default() }),
             connects: AtomicU64::new(0),
             is_passive,
             go: Notify::new(),
@@ -114,9 +106,6 @@ impl Registry {
     /// Forgets a channel, but not its packet-ins.
     pub(crate) fn remove(&self, info: &Arc<ChannelInfo>) {
         let mut channels = locked(&self.channels);
-        self.ended.taken.fetch_add(info.carried.packet_ins.load(Relaxed), Relaxed);
-        self.ended.dropped.fetch_add(info.carried.packet_ins_dropped.load(Relaxed), Relaxed);
-        self.ended.limited.fetch_add(info.carried.packet_ins_limited.load(Relaxed), Relaxed);
         channels.retain(|other| !Arc::ptr_eq(other, info));
     }
 
@@ -141,16 +130,10 @@ impl Registry {
     pub(crate) fn snapshot(&self, roles: &HashMap<ChannelId, Role>) -> (Vec<ChannelSnapshot>, PacketInSums) {
         let listed = locked(&self.channels);
         let channels: Vec<_> = listed.iter().map(|info| info.snapshot(roles)).collect();
-        let sum = |of: fn(&ChannelSnapshot) -> u64, ended: &AtomicU64| {
-            channels.iter().map(of).sum::<u64>() + ended.load(Relaxed)
-        };
-        let sums = PacketInSums {
-            taken: sum(|channel| channel.packet_ins, &self.ended.taken),
-            dropped: sum(|channel| channel.packet_ins_dropped, &self.ended.dropped),
-            limited: sum(|channel| channel.packet_ins_limited, &self.ended.limited),
-        };
+        let PacketIns { taken, dropped, limited } = &*self.packet_ins;
+        let [taken, dropped, limited] = [taken, dropped, limited].map(|count| count.load(Relaxed));
         drop(listed);
-        (channels, sums)
+        (channels, PacketInSums { taken, dropped, limited })
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) async fn watch(control: Control, absent: Arc<Absent>) {
     let mut stopping = control.stopping.clone();
     loop {
         tokio::select! {
+            biased;
             () = stopped(&mut stopping) => return,
             () = tokio::time::sleep(INTERVAL) => {}
             () = absent.hint.notified() => {}

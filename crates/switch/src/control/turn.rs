@@ -28,6 +28,7 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::TURN_BYTES;
+    use crate::clock::switch_clock;
     use crate::control::channel::{ByteStream, Part, run};
     use crate::control::{Control, Registry, STOPS};
     use crate::engine::inbox::{EngineClient, inbox};
@@ -51,7 +52,7 @@ mod tests {
             session: SessionConfig { max_output_bytes: 2 * FLOOD, ..SessionConfig::default() },
             controller_versions: Arc::default(),
             credentials: None,
-            clock: SystemClock::start(),
+            clock: switch_clock(SystemClock::start()),
             stamps: false,
             stopping,
             why_stopped: STOPS,

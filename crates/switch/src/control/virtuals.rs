@@ -122,6 +122,7 @@ async fn serve(parent: Control, begun: Begun) {
     }
     let mut stopping = parent.stopping.clone();
     tokio::select! {
+        biased;
         () = stopped(&mut stopping) => {}
         // The engine's end is dropped with the switch.
         _ = lives.changed() => {}

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_openflow::model::PortNo;
-use weir_packet::{Frame, FramePool};
+use weir_packet::Frame;
 use weir_units::Instant;
 
 /// How far releases are behind at most where a port has more frames than the engine takes: keeping them back for longer helps nobody.
@@ -66,12 +66,12 @@ impl Arrivals {
         self.waiting.pop_front()
     }
 
-    /// A port is gone, and what came in by it.
-    pub(super) fn forget(&mut self, port: PortNo, pool: &mut FramePool) {
+    /// A port is gone: takes out what came in by it.
+    pub(super) fn forget(&mut self, port: PortNo) -> Vec<Frame> {
         let waiting = std::mem::take(&mut self.waiting);
         let (gone, kept): (VecDeque<_>, _) = waiting.into_iter().partition(|arrival| arrival.port == port);
         self.waiting = kept;
-        gone.into_iter().for_each(|arrival| pool.give(arrival.frame));
+        gone.into_iter().map(|arrival| arrival.frame).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!((seen, take(&mut arrivals, seen)), (us(310), vec![(250, 2)]), "it was asked again");
         put(&mut arrivals, 3, &[320, 330]);
         put(&mut arrivals, 4, &[325]);
-        arrivals.forget(PortNo(3), &mut FramePool::default());
+        assert_eq!(arrivals.forget(PortNo(3)).len(), 2);
         assert_eq!(take(&mut arrivals, us(400)), [(325, 4)]);
         arrivals.may_have_more(us(400));
         assert_eq!(arrivals.sort(us(20_000)), us(15_000), "who is too far behind holds nobody up for ever");

@@ -23,7 +23,7 @@ const POST_PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) const BATCH: usize = 32;
 /// Batches from channels waiting at most; the channels' streams are not read beyond. Also what one controller may have to
 /// wait behind another that floods: some milliseconds of flow-mods.
-const MAX_BATCHES: usize = 8;
+pub(super) const MAX_BATCHES: usize = 8;
 
 /// Something to be done on the engine's thread.
 pub(crate) type Call = Box<dyn FnOnce(&mut Engine) + Send>;

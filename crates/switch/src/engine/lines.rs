@@ -8,6 +8,8 @@
 //! each other channel at most, however many they have sent.
 use super::Engine;
 use super::inbox::FromChannel;
+#[cfg(any(test, feature = "schedules"))]
+use super::inbox::{BATCH, MAX_BATCHES};
 use crate::control::backlog::{Outbox, PART_BYTES, Part};
 use crate::timed::Timed;
 use foldhash::HashMap;
@@ -75,6 +77,23 @@ impl Lines {
     /// What channels say of how long it took until messages were written: when these were given to them, and when they were written.
     pub(super) fn written(&self) -> impl Iterator<Item = (Instant, Instant)> {
         self.by_channel.values().filter_map(|line| line.outbox.written())
+    }
+
+    /// Checks that no more messages wait in either direction than may.
+    ///
+    /// # Errors
+    /// What waits beyond its bound.
+    #[cfg(any(test, feature = "schedules"))]
+    pub(super) fn check_bounds(&self) -> Result<(), String> {
+        // What was on its way when the channel was told to pause comes, too: a piece that was read, and all batches.
+        const ON_THEIR_WAY: usize = 64 * 1024 / 8 + BATCH * MAX_BATCHES;
+        for line in self.by_channel.values() {
+            line.outbox.check_bounds()?;
+            if line.waiting.len() > MAX_BEHIND_BARRIER + ON_THEIR_WAY {
+                return Err(format!("{} messages of a channel wait in the engine", line.waiting.len()));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn outbox(&self, channel: ChannelId) -> Option<&Outbox> {

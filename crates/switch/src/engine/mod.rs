@@ -24,11 +24,13 @@ pub(crate) mod virtuals;
 pub(crate) mod wake;
 mod workers;
 
+use crate::clock::{SwitchClock, time_of_day};
 use crate::config::{PortConfig, Reopen};
 use crate::control::Absent;
 use crate::control::backlog::is_flow_update;
 use crate::handle::SwitchError;
 use crate::spin::{Spin, Spinner, Wait};
+use crate::turns::{Next, Sleep, Turns};
 use arrivals::Arrivals;
 use idle::Idle;
 use inbox::{FromChannel, Inbox};
@@ -37,9 +39,8 @@ use logical::LogicalSwitch;
 use perf::Calibration;
 use ports::{Ports, Slot};
 pub(crate) use requests::EngineSnapshot;
-use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use virtuals::Virtuals;
 use weir_datapath::perf::{Stage, Stopwatch};
@@ -49,7 +50,7 @@ use weir_openflow::model::multipart::RequestBody;
 use weir_openflow::{Body, Message};
 use weir_packet::{Frame, FramePool};
 use weir_port::{Port, PortError};
-use weir_units::{Clock, Instant, SystemClock};
+use weir_units::{Clock, Instant};
 use workers::Workers;
 
 /// Frames taken from a port at once if nothing else is said: enough to share the cost of a round, few enough to stay in the
@@ -61,7 +62,7 @@ const CONTROL_TIME: Duration = Duration::from_micros(30);
 
 /// A switch's engine; lives on its own thread.
 pub(crate) struct Engine {
-    clock: SystemClock,
+    clock: SwitchClock,
     /// The switch that is being served.
     logical: Box<LogicalSwitch>,
     /// None as long as there is no virtual switch.
@@ -100,7 +101,7 @@ impl Engine {
         datapath: Datapath,
         fail_mode: FailMode,
         spin: Spin,
-        clock: SystemClock,
+        clock: SwitchClock,
         inbox: Inbox,
         messages: mpsc::Receiver<FromChannel>,
         absent: Arc<Absent>,
@@ -133,44 +134,41 @@ impl Engine {
 
     /// Runs until [`Engine::stop`].
     pub(crate) fn run(mut self) {
-        // Linux may wake a thread 50 us late to save power; shaped ports promise more. A refusal costs only that.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         self.settle();
-        while !self.stopping {
-            let now = self.clock.now();
-            self.stopped.iter_mut().for_each(|stopped| stopped.begins(now));
-            let is_timed = self.logical.timed.is_some();
-            // Where times count, what was said is known before packets are looked up that came after it.
-            let mut controlled = is_timed && self.control(now, false);
-            if controlled {
-                self.watch.lap(Stage::Control, 0);
-            }
-            let mut worked = if is_timed { self.forward_in_order(now) } else { self.forward(now) };
-            worked |= self.move_on(now);
-            let forwards = worked;
-            self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
-            controlled |= !is_timed && self.control(now, forwards);
-            controlled |= self.keep_virtuals(now, forwards);
-            worked |= controlled;
-            self.keep_time(now);
-            self.share_tables();
-            self.watch.lap(if controlled { Stage::Control } else { Stage::Idle }, 0);
-            if worked {
-                self.stopped.iter_mut().for_each(|stopped| stopped.worked());
-                self.spinner.found(now);
-            } else {
-                self.wait(now);
-            }
-        }
+        Turns::run(&mut self);
     }
 
-    /// There was nothing in the round that began at `now`.
-    fn wait(&mut self, now: Instant) {
+    /// One round, which begins at `now`. Whether there was anything.
+    #[inline]
+    fn round(&mut self, now: Instant) -> bool {
+        self.stopped.iter_mut().for_each(|stopped| stopped.begins(now));
+        let is_timed = self.logical.timed.is_some();
+        // Where times count, what was said is known before packets are looked up that came after it.
+        let mut controlled = is_timed && self.control(now, false);
+        if controlled {
+            self.watch.lap(Stage::Control, 0);
+        }
+        let mut worked = if is_timed { self.forward_in_order(now) } else { self.forward(now) };
+        worked |= self.move_on(now);
+        let forwards = worked;
+        self.watch.lap(if worked { Stage::Transmit } else { Stage::Idle }, 0);
+        controlled |= !is_timed && self.control(now, forwards);
+        controlled |= self.keep_virtuals(now, forwards);
+        worked |= controlled;
+        self.keep_time(now);
+        self.share_tables();
+        self.watch.lap(if controlled { Stage::Control } else { Stage::Idle }, 0);
+        worked
+    }
+
+    /// There was nothing in the round that began at `now`: what follows.
+    fn look_or_sleep(&mut self, now: Instant) -> Next {
         if self.holds_frames() {
-            return std::hint::spin_loop();
+            std::hint::spin_loop();
+            return Next::Turn;
         }
         if self.wait_if_hindered() {
-            return;
+            return Next::Turn;
         }
         match self.spinner.wait(now) {
             _ if self.awaits_release(now) => std::hint::spin_loop(),
@@ -184,10 +182,23 @@ impl Engine {
             Wait::Sleep if self.spinner.is_near(now, self.due()) => std::hint::spin_loop(),
             Wait::Sleep => {
                 self.workers.rest(now);
-                self.sleep();
-                self.watch.lap(Stage::Sleep, 0);
+                return Next::Sleep;
             }
         }
+        Next::Turn
+    }
+
+    /// Checks that what waits in the engine is within its bounds, between two rounds.
+    ///
+    /// # Errors
+    /// What is not.
+    #[cfg(any(test, feature = "schedules"))]
+    pub(crate) fn check_bounds(&self) -> Result<(), String> {
+        let unsent: usize = self.logical.out.frames.iter().map(|(_, frames)| frames.len()).sum();
+        if unsent + self.logical.out.messages.len() + self.batch.len() > 0 {
+            return Err("the engine ended its round with frames or messages that it did not hand out".to_owned());
+        }
+        self.logical.lines.check_bounds()
     }
 
     /// Ends [`Engine::run`] after this round.
@@ -202,10 +213,13 @@ impl Engine {
         }
         let mut worked = false;
         self.idle.look(&mut self.ports);
-        for place in 0..self.ports.len() {
+        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next round.
+        let mut place = 0;
+        while place < self.ports.len() {
             if !self.idle.may_pass_over(self.ports.at(place), now) {
                 worked |= self.forward_from(place, now);
             }
+            place += 1;
         }
         worked
     }
@@ -253,7 +267,7 @@ impl Engine {
                     }
                 }
                 // The port went in this very round.
-                None => frames.drain(..).for_each(|frame| self.pool.give(frame)),
+                None => self.workers.gone.drop_frames(frames, &mut self.pool),
             }
         }
         let mut crowded = Vec::new();
@@ -415,7 +429,7 @@ impl Engine {
         }
         if asks_for_time(&message.body) {
             // A clock before 1970 is none.
-            let today = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let today = time_of_day(self.clock);
             self.logical.datapath.get().set_time_of_day(self.clock.now(), today);
         }
         self.tell_queues_for(&message.body);
@@ -466,32 +480,6 @@ impl Engine {
         self.ports.open().filter_map(Port::next_wake).fold(Instant::FAR, Instant::min)
     }
 
-    /// Sleeps until there is something to do or something is due.
-    fn sleep(&mut self) {
-        self.inbox.waker.about_to_sleep();
-        // What came before the port or the sender knew that the engine sleeps is found here.
-        if self.logical.is_quiet()
-            && self.are_virtuals_quiet()
-            && self.inbox.calls.is_empty()
-            && self.are_workers_done()
-            && !self.ports.arm()
-        {
-            let now = self.clock.now();
-            let release = self.wakes_for_release().min(self.spinner.wakes_for_frames(now, self.frames_due()));
-            let timeout = self.due().min(release).since(now);
-            self.stopped.iter_mut().for_each(|stopped| stopped.sleeps(now + timeout));
-            if !timeout.is_zero() && self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout) {
-                self.links.look_now();
-            }
-            let clock = self.clock;
-            self.stopped.iter_mut().for_each(|stopped| stopped.woke(clock.now()));
-            if release != Instant::FAR && !timeout.is_zero() {
-                self.note_wake_up(release);
-            }
-        }
-        self.inbox.waker.awake();
-    }
-
     /// A port's device is gone: the others carry on.
     fn lose_port(&mut self, now: Instant, number: PortNo, error: &PortError) {
         let Some(place) = self.ports.place(number) else { return };
@@ -508,6 +496,61 @@ impl Engine {
         self.forget_frames(number);
         self.deliver(now);
         self.follow_links(now);
+    }
+}
+
+impl Turns for Engine {
+    fn is_over(&self) -> bool {
+        self.stopping
+    }
+
+    #[inline]
+    fn turn(&mut self) -> Next {
+        let now = self.clock.now();
+        if !self.round(now) {
+            return self.look_or_sleep(now);
+        }
+        self.stopped.iter_mut().for_each(|stopped| stopped.worked());
+        self.spinner.found(now);
+        Next::Turn
+    }
+
+    fn fall_asleep(&mut self) -> Option<Sleep> {
+        self.inbox.waker.about_to_sleep();
+        // What came before the port or the sender knew that the engine sleeps is found here.
+        let is_idle = self.logical.is_quiet()
+            && self.are_virtuals_quiet()
+            && self.inbox.calls.is_empty()
+            && self.are_workers_done()
+            && !self.ports.arm();
+        if !is_idle {
+            return None;
+        }
+        let from = self.clock.now();
+        let release = self.wakes_for_release().min(self.spinner.wakes_for_frames(from, self.frames_due()));
+        let timeout = self.due().min(release).since(from);
+        self.stopped.iter_mut().for_each(|stopped| stopped.sleeps(from + timeout));
+        Some(Sleep { from, timeout, release })
+    }
+
+    fn wait(&mut self, timeout: Duration) -> bool {
+        let slept = self.inbox.waker.sleep(self.ports.open(), self.links.monitor(), timeout);
+        if slept.has_news {
+            self.links.look_now();
+        }
+        slept.is_called
+    }
+
+    fn wake_up(&mut self, slept: Option<Sleep>) {
+        if let Some(Sleep { timeout, release, .. }) = slept {
+            let clock = self.clock;
+            self.stopped.iter_mut().for_each(|stopped| stopped.woke(clock.now()));
+            if release != Instant::FAR && !timeout.is_zero() {
+                self.note_wake_up(release);
+            }
+        }
+        self.inbox.waker.awake();
+        self.watch.lap(Stage::Sleep, 0);
     }
 }
 

@@ -1,15 +1,15 @@
 //! Where the engine's time goes, and how long a packet's steps take: measured only while somebody asks.
 use super::Engine;
+use crate::clock::{SwitchClock, cycles};
 use crate::ctl::{PerfReport, ThreadPerf, ThreadPlace};
 use crate::handle::SwitchError;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_datapath::TraceCycles;
 use weir_datapath::perf::Perf;
-use weir_memory::cycles;
 use weir_openflow::model::PortNo;
 use weir_packet::{Depot, Frame};
-use weir_units::{Clock, Instant, SystemClock};
+use weir_units::{Clock, Instant};
 
 /// Time that one call may take from forwarding.
 const TRACE_SLICE: Duration = Duration::from_micros(40);
@@ -22,12 +22,12 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    pub(super) fn start(clock: SystemClock) -> Calibration {
+    pub(super) fn start(clock: SwitchClock) -> Calibration {
         Calibration { cycles: cycles(), at: clock.now() }
     }
 
     /// Counts in a nanosecond.
-    pub(super) fn cycles_per_ns(&self, clock: SystemClock) -> f64 {
+    pub(super) fn cycles_per_ns(&self, clock: SwitchClock) -> f64 {
         let (cycles, at) = (cycles(), clock.now());
         let ns = at.since(self.at).as_nanos();
         if ns == 0 { 1.0 } else { cycles.saturating_sub(self.cycles) as f64 / ns as f64 }

@@ -1,4 +1,5 @@
 //! The engine's ports: those that are there, and those it waits for.
+use crate::clock::{SwitchClock, machine_clock};
 use crate::config::Reopen;
 use crate::snapshot::{PortSnapshot, QueueSnapshot};
 use weir_datapath::PortCounters;
@@ -7,7 +8,6 @@ use weir_openflow::model::{PortDesc, PortNo};
 use weir_port::queues::{QueueConfig, QueueState, Queues};
 use weir_port::spec::Kind;
 use weir_port::{LinkState, Port, PortInfo, PortSpec, interface};
-use weir_units::SystemClock;
 
 /// One port.
 pub(crate) struct Slot {
@@ -87,11 +87,12 @@ impl Slot {
 
     /// Whether its frames say when they came, by `clock`; those that are there when it is first asked do not. From then on the port belongs to one who keeps a
     /// schedule, and says when frames leave if it can.
-    pub(super) fn stamps_arrivals(&mut self, clock: SystemClock) -> bool {
+    pub(super) fn stamps_arrivals(&mut self, clock: SwitchClock) -> bool {
         if let Some(is_stamped) = self.is_stamped {
             return is_stamped;
         }
         self.is_stamped = self.port.as_mut().map(|port| {
+            let clock = machine_clock(clock);
             let is_stamped = port.stamp_arrivals(clock);
             port.stamp_departures(clock);
             port.keep_schedule();

@@ -157,7 +157,7 @@ impl Engine {
         .collect()
     }
 
-    pub(super) fn drops(&mut self) -> Vec<(String, u64)> {
+    pub(crate) fn drops(&mut self) -> Vec<(String, u64)> {
         let mut drops = self.logical.datapath.get().drops();
         if self.serving.is_none() {
             for (reason, count) in self.workers.packets_dropped() {
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// Asks the datapath as a controller would; gives the parts of its reply.
-    pub(super) fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
+    pub(crate) fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
         let now = self.clock.now();
         let request = Message { xid: 0, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };
         self.logical.datapath.get().handle(now, ChannelId::LOCAL, request, &mut self.pool, &mut self.logical.out);

@@ -209,6 +209,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::switch_clock;
     use crate::engine::inbox::inbox;
     use crate::{PortConfig, Spin};
     use std::sync::Arc;
@@ -231,7 +232,8 @@ mod tests {
         let (_, inbox, messages) = inbox().unwrap();
         let (datapath, clock) = (Datapath::new(DatapathConfig::default()), SystemClock::start());
         let (fail_mode, absent) = (FailMode::Secure, Arc::default());
-        let mut engine = Engine::new(datapath, fail_mode, Spin::default(), clock, inbox, messages, absent);
+        let mut engine =
+            Engine::new(datapath, fail_mode, Spin::default(), switch_clock(clock), inbox, messages, absent);
         let mut hosts = Vec::new();
         for number in 1..=ports {
             let (port, host) = memory::pair(64).unwrap();

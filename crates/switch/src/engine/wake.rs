@@ -15,6 +15,15 @@ pub(crate) struct Waker {
     asleep: AtomicBool,
 }
 
+/// What ended a sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slept {
+    /// Whether a descriptor was readable; otherwise the time was over.
+    pub(crate) is_called: bool,
+    /// Whether the monitor's was.
+    pub(crate) has_news: bool,
+}
+
 impl Waker {
     /// # Errors
     /// The process has no descriptor left.
@@ -45,13 +54,13 @@ impl Waker {
         }
     }
 
-    /// Sleeps until this is woken, a port or the monitor has something, or `timeout` is over. Whether the monitor has.
+    /// Sleeps until this is woken, a port or the monitor has something, or `timeout` is over. Says what ended the sleep.
     pub(crate) fn sleep<'a>(
         &'a self,
         ports: impl Iterator<Item = &'a dyn Port>,
         monitor: Option<&'a Monitor>,
         timeout: Duration,
-    ) -> bool {
+    ) -> Slept {
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut fds: Vec<PollFd<'_>> = vec![readable(self.event.as_fd())];
         fds.extend(monitor.map(|monitor| readable(monitor.as_fd())));
@@ -61,7 +70,7 @@ impl Waker {
             tv_nsec: i64::from(timeout.subsec_nanos()),
         };
         // An interrupted or refused poll ends the sleep early: the engine looks, and sleeps again.
-        let _ = poll(&mut fds, Some(&timeout));
-        monitor.is_some() && !fds[1].revents().is_empty()
+        let ready = poll(&mut fds, Some(&timeout)).unwrap_or_default();
+        Slept { is_called: ready > 0, has_news: monitor.is_some() && !fds[1].revents().is_empty() }
     }
 }

@@ -3,9 +3,11 @@ use super::Engine;
 use crate::ctl::ThreadPlace;
 use crate::handle::SwitchError;
 use crate::snapshot::WorkerSnapshot;
-use crate::threads::pipeline::{Pipeline, Start, pin};
+use crate::threads::gone::GonePorts;
+use crate::threads::pipeline::{Pipeline, Start};
 use crate::threads::several::Several;
-use crate::threads::{Machine, Mode, ThreadsConfig};
+use crate::threads::{Mode, ThreadsConfig};
+use crate::turns::{Launch, pin};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub(super) struct Workers {
     pub(super) pipeline: Option<Pipeline>,
     /// Where several threads do everything for their ports.
     pub(super) several: Option<Several>,
+    /// Counts frames of ports that went.
+    pub(super) gone: GonePorts,
     /// The buffers that there are from the start.
     depot: Arc<Depot>,
     /// The CPUs that threads are bound to, the engine's first.
@@ -151,14 +155,15 @@ impl Workers {
         }
     }
 
-    /// What was dropped between threads.
-    pub(super) fn drops(&self) -> [(&'static str, u64); 3] {
+    /// What was dropped between threads, and between them and ports that went.
+    pub(super) fn drops(&self) -> [(&'static str, u64); 4] {
         let workers = self.snapshot();
         let sum = |count: fn(&WorkerSnapshot) -> u64| workers.iter().map(count).sum();
         [
             ("worker_ring_full", sum(|worker| worker.ring_full)),
             ("transmit_ring_full", sum(|worker| worker.transmit_ring_full)),
             ("packet_in_queue_full", sum(|worker| worker.packet_ins_dropped)),
+            ("port_gone", self.gone.count()),
         ]
     }
 }
@@ -173,13 +178,14 @@ impl Engine {
         config: &ThreadsConfig,
         name: &str,
         depot: Depot,
+        threads: &mut dyn Launch,
     ) -> Result<(), SwitchError> {
         let depot = Arc::new(depot);
         self.workers.depot = Arc::clone(&depot);
         self.workers.cpus.clone_from(&config.cpus.0);
-        self.workers.nodes = Machine::here().nodes;
-        let engine = Arc::clone(&self.inbox.waker);
-        let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine, depot };
+        self.workers.nodes = threads.machine().nodes;
+        let (engine, gone) = (Arc::clone(&self.inbox.waker), self.workers.gone.clone());
+        let start = Start { config, name, clock: self.clock, spin: self.spinner.kind(), engine, depot, gone, threads };
         match config.mode {
             Mode::RunToCompletion if config.workers == 1 => {
                 self.pool = FramePool::alone(&start.depot);
@@ -291,6 +297,7 @@ impl Engine {
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         let mut gone: Option<(PortNo, PortError)> = None;
         let (ports, pool, virtuals) = (&mut self.ports, &mut self.pool, &mut self.virtuals);
+        let lost = &self.workers.gone;
         let mut send = |number: PortNo, frames: &mut Vec<Frame>| {
             if let Some(virtuals) = virtuals
                 && virtuals.take_own(now, number, frames, pool)
@@ -304,7 +311,7 @@ impl Engine {
                     }
                 }
                 // The port went while the frames were under way.
-                None => frames.drain(..).for_each(|frame| pool.give(frame)),
+                None => lost.drop_frames(frames, pool),
             }
         };
         let tx = &mut pipeline.tx;
@@ -324,10 +331,12 @@ impl Engine {
 
     /// Drops what waits for a port that is gone.
     pub(super) fn forget_frames(&mut self, number: PortNo) {
-        self.logical.out.frames.retain(|(port, _)| *port != number);
-        self.arrivals.forget(number, &mut self.pool);
+        for (_, mut frames) in self.logical.out.frames.extract_if(.., |(port, _)| *port == number) {
+            self.workers.gone.drop_frames(&mut frames, &mut self.pool);
+        }
+        self.workers.gone.drop_frames(&mut self.arrivals.forget(number), &mut self.pool);
         if let Some(pipeline) = &mut self.workers.pipeline {
-            pipeline.tx.forget(number, &mut self.pool);
+            self.workers.gone.drop_frames(&mut pipeline.tx.forget(number), &mut self.pool);
         }
     }
 

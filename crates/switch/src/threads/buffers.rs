@@ -1,8 +1,8 @@
 //! Frame buffers that a switch has from its start: each thread's first written to on the CPU that the thread is bound to, so that they are on
 //! its NUMA node; refused, with what to change, if there is no memory for them.
 use super::check::wrong;
-use super::pipeline::pin;
 use super::{Machine, Mode, ThreadsConfig, ThreadsError};
+use crate::turns::pin;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::sync::Arc;

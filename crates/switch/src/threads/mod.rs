@@ -18,6 +18,7 @@ mod balance;
 mod batch;
 mod buffers;
 mod check;
+pub(crate) mod gone;
 mod hand;
 mod machine;
 mod outlet;

@@ -1,6 +1,7 @@
 //! A pipeline's threads: the engine's, which receives and transmits, and its workers.
 use super::balance::{Balance, Side, When};
 use super::batch::Rule;
+use super::gone::GonePorts;
 use super::hand::{Counters, Hand};
 use super::outlet::Outlet;
 use super::policy::Steering;
@@ -9,15 +10,15 @@ use super::seats::Owner;
 use super::share::{HandOn, Share};
 use super::tx::Tx;
 use super::worker::Stage;
-use super::{HandOver, Machine, ThreadsConfig};
+use super::{HandOver, ThreadsConfig};
+use crate::clock::SwitchClock;
 use crate::engine::wake::Waker;
 use crate::snapshot::WorkerSnapshot;
-use crate::spin::{Spin, Spinner, Wait};
+use crate::spin::{Spin, Spinner};
+use crate::turns::{Launch, Next, Sleep, Turns};
 use crossbeam_channel::Receiver;
 use rtrb::RingBuffer;
-use rustix::thread::CpuSet;
 use std::io;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
@@ -27,7 +28,7 @@ use weir_datapath::{ChannelId, Datapath, Drops, Output};
 use weir_openflow::Message;
 use weir_openflow::model::PortNo;
 use weir_packet::{Depot, Frame, FramePool};
-use weir_units::{Clock, Instant, SystemClock};
+use weir_units::{Clock, Instant};
 
 /// Packet-ins on their way from workers to the engine at most; what is beyond is dropped and counted.
 pub(super) const MAX_NOTES: usize = 1024;
@@ -65,12 +66,16 @@ pub(crate) struct Start<'a> {
     pub(crate) config: &'a ThreadsConfig,
     /// The switch's name.
     pub(crate) name: &'a str,
-    pub(crate) clock: SystemClock,
+    pub(crate) clock: SwitchClock,
     pub(crate) spin: Spin,
     /// Wakes the engine.
     pub(crate) engine: Arc<Waker>,
     /// Where threads exchange buffers.
     pub(crate) depot: Arc<Depot>,
+    /// Counts frames of ports that went.
+    pub(crate) gone: GonePorts,
+    /// What starts threads.
+    pub(crate) threads: &'a mut dyn Launch,
 }
 
 /// What a worker tells the engine, besides frames.
@@ -108,7 +113,7 @@ struct Worker {
     waker: Arc<Waker>,
     stop: Arc<AtomicBool>,
     hurry: Arc<AtomicBool>,
-    clock: SystemClock,
+    clock: SwitchClock,
     spinner: Spinner,
 }
 
@@ -118,12 +123,12 @@ impl Pipeline {
     /// # Errors
     /// The process has no descriptor or thread left.
     pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Pipeline> {
-        let Start { config, name, clock, spin, engine, depot } = start;
+        let Start { config, name, clock, spin, engine, depot, threads: launch, .. } = start;
         let rule = |burst, turns| Rule { burst, turns, time: config.flush_time };
         let io_rule = |burst| rule(burst, config.io_loop_count);
         let bursts = config.bursts;
         let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
-        let machine = Machine::here();
+        let machine = launch.machine();
         let mut threads = Vec::new();
         for _ in 0..config.worker_threads(&machine) {
             threads.push(WorkerThread { thread: None, waker: Arc::new(Waker::new()?) });
@@ -173,7 +178,7 @@ impl Pipeline {
         };
         for (number, shares) in shares.into_iter().enumerate() {
             let known = &mut pipeline.threads[number];
-            let worker = Worker {
+            let worker = Box::new(Worker {
                 shares,
                 pool: FramePool::shared(&pipeline.depot, 1 + number),
                 waker: Arc::clone(&known.waker),
@@ -181,13 +186,9 @@ impl Pipeline {
                 hurry: Arc::clone(&pipeline.hurry),
                 clock,
                 spinner: Spinner::new(spin, clock.now()),
-            };
+            });
             let cpu = config.cpus.0.get(1 + number).copied();
-            let thread = std::thread::Builder::new().name(format!("{name}-worker{number}"));
-            known.thread = Some(thread.spawn(move || {
-                pin(cpu);
-                worker.run();
-            })?);
+            known.thread = launch.launch(format!("{name}-worker{number}"), cpu, worker)?;
         }
         let (workers, others, nodes) = (config.workers, pipeline.threads.len(), machine.nodes.len().max(1));
         tracing::info!("pipeline: workers {workers}, threads for them {others}, NUMA nodes of the machine {nodes}");
@@ -344,32 +345,13 @@ impl Drop for Pipeline {
 }
 
 impl Worker {
-    fn run(mut self) {
-        // As the engine: a wake-up is not to be late to save power.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        while !self.is_over() {
-            let now = self.clock.now();
-            if self.turn(now) {
-                self.spinner.found(now);
-            } else if self.is_idle() {
-                self.wait(now);
-            } else {
-                std::hint::spin_loop();
-            }
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
     fn is_idle(&self) -> bool {
         self.shares.iter().all(|share| share.stage.is_idle())
     }
 
-    /// Whether there were any frames.
+    /// A burst of each share. Whether there were any frames.
     #[inline]
-    fn turn(&mut self, now: Instant) -> bool {
+    fn run_shares(&mut self, now: Instant) -> bool {
         let Worker { shares, pool, stop, hurry, .. } = self;
         let hand_on = if hurry.load(Ordering::Relaxed) { HandOn::AtOnce } else { HandOn::WhenDue };
         let is_over = || stop.load(Ordering::Relaxed);
@@ -378,23 +360,44 @@ impl Worker {
         any
     }
 
-    fn wait(&mut self, now: Instant) {
-        match self.spinner.wait(now) {
-            Wait::Look => std::hint::spin_loop(),
-            Wait::GiveWay => {
-                let from = self.clock.now();
-                std::thread::yield_now();
-                self.spinner.gave_way(from, self.clock.now());
-            }
-            Wait::Sleep => {
-                self.waker.about_to_sleep();
-                // What came before others knew that it sleeps is found here.
-                if self.is_idle() && !self.is_over() {
-                    self.waker.sleep(std::iter::empty(), None, SLEEP_MAX);
-                }
-                self.waker.awake();
-            }
+    /// There was nothing in the turn that began at `now`: what follows.
+    fn look_or_sleep(&mut self, now: Instant) -> Next {
+        if self.is_idle() {
+            return self.spinner.look_or_sleep(now, self.clock);
         }
+        std::hint::spin_loop();
+        Next::Turn
+    }
+}
+
+impl Turns for Worker {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn turn(&mut self) -> Next {
+        let now = self.clock.now();
+        if !self.run_shares(now) {
+            return self.look_or_sleep(now);
+        }
+        self.spinner.found(now);
+        Next::Turn
+    }
+
+    fn fall_asleep(&mut self) -> Option<Sleep> {
+        self.waker.about_to_sleep();
+        // What came before others knew that it sleeps is found here.
+        let is_quiet = self.is_idle() && !self.is_over();
+        is_quiet.then(|| Sleep { from: self.clock.now(), timeout: SLEEP_MAX, release: Instant::FAR })
+    }
+
+    fn wait(&mut self, timeout: Duration) -> bool {
+        self.waker.sleep(std::iter::empty(), None, timeout).is_called
+    }
+
+    fn wake_up(&mut self, _slept: Option<Sleep>) {
+        self.waker.awake();
     }
 }
 
@@ -405,15 +408,5 @@ fn when_alone(config: &ThreadsConfig) -> When {
         // Classes keep flows apart, which takes workers while there is much to do.
         HandOver::Auto if config.classes.is_empty() => When::Better,
         HandOver::Auto => When::KeepsUp,
-    }
-}
-
-/// Binds the calling thread to a CPU, if one is named.
-pub(crate) fn pin(cpu: Option<usize>) {
-    let Some(cpu) = cpu else { return };
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    if let Err(error) = rustix::thread::sched_setaffinity(None, &set) {
-        tracing::warn!("cannot bind a thread to CPU {cpu} ({error}); it runs where the system puts it");
     }
 }

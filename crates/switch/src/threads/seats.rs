@@ -207,6 +207,8 @@ impl<T> Seat<T> {
 
 /// Waits a little.
 pub(super) fn look_again(looks: &mut u32) {
+    #[cfg(any(test, feature = "schedules"))]
+    crate::clock::virtual_time::Virtual::refuse_to_wait(*looks);
     *looks += 1;
     if looks.is_multiple_of(LOOKS) {
         std::thread::yield_now();

@@ -9,7 +9,7 @@ use super::batch::{Batch, Rule};
 use super::outlet::read;
 use rtrb::Consumer;
 use weir_openflow::model::PortNo;
-use weir_packet::{Frame, FramePool};
+use weir_packet::Frame;
 use weir_units::Instant;
 
 /// Times that rings are visited in one turn at most: the ports wait to be received from.
@@ -91,11 +91,11 @@ impl Tx {
         (some, more)
     }
 
-    /// Drops what waits for a port that is gone.
-    pub(crate) fn forget(&mut self, port: PortNo, pool: &mut FramePool) {
-        if let Some(place) = self.ports.iter().position(|(listed, _)| *listed == port) {
-            let (_, mut batch) = self.ports.swap_remove(place);
-            pool.give_burst(batch.items());
+    /// Takes out what waits for a port that is gone, in the order it came.
+    pub(crate) fn forget(&mut self, port: PortNo) -> Vec<Frame> {
+        match self.ports.iter().position(|(listed, _)| *listed == port) {
+            Some(place) => std::mem::take(self.ports.swap_remove(place).1.items()),
+            None => Vec::new(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a channel's messages wait for, counted in messages of another channel.
 use crate::Spin;
+use crate::clock::switch_clock;
 use crate::control::backlog::{Backlog, Carried, ToChannel, outbox};
 use crate::engine::Engine;
 use crate::engine::inbox::{BATCH, EngineClient, FromChannel, inbox};
@@ -28,7 +29,7 @@ impl Bench {
     fn new() -> Bench {
         let (client, inbox, messages) = inbox().unwrap();
         let datapath = Datapath::new(DatapathConfig::default());
-        let clock = SystemClock::start();
+        let clock = switch_clock(SystemClock::start());
         let mut engine =
             Engine::new(datapath, FailMode::Secure, Spin::default(), clock, inbox, messages, Arc::default());
         for number in 0..ENTRIES {

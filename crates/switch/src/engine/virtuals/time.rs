@@ -1,9 +1,9 @@
 //! Virtual switches' shares of the engine's time ([`crate::virtuals::shares`]), measured by the time stamp counter: once for a list of packets, and
 //! only while ports have more than the engine takes.
 use super::Virtuals;
+use crate::clock::cycles;
 use crate::engine::Engine;
 use crate::virtuals::crossing::Crossing;
-use weir_memory::cycles;
 use weir_openflow::model::PortNo;
 use weir_units::{Clock, Instant};
 

@@ -1,15 +1,17 @@
 //! A thread that does everything for its ports, beside the engine's.
+use super::super::gone::GonePorts;
 use super::super::hand::Hand;
 use super::board::Board;
 use super::hindered::Hindered;
 use super::port::{Common, Shared};
 use super::sender::Sender;
+use crate::clock::SwitchClock;
 use crate::engine::idle::Idle;
 use crate::engine::ports::{Ports, Slot};
 use crate::engine::wake::Waker;
-use crate::spin::{Spinner, Wait};
+use crate::spin::Spinner;
+use crate::turns::{Next, Sleep, Turns};
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,7 +19,7 @@ use weir_datapath::{MAX_PORTS, Output};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_port::Port;
-use weir_units::{Clock, Instant, SystemClock};
+use weir_units::{Clock, Instant};
 
 /// A sleeping thread looks this often whether it was forgotten: it never should be.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
@@ -29,7 +31,7 @@ pub(super) struct Forwarder {
     pub(super) board: Arc<Board>,
     pub(super) waker: Arc<Waker>,
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) clock: SystemClock,
+    pub(super) clock: SwitchClock,
     pub(super) spinner: Spinner,
     pub(super) pool: FramePool,
     /// Frames taken from a port at once.
@@ -48,6 +50,8 @@ pub(super) struct Seen {
     /// Whether frames may wait for ports that other threads were using.
     holds: bool,
     hindered: Arc<Hindered>,
+    /// Counts frames of ports that went.
+    gone: GonePorts,
     /// Rounds in which there was nothing but ports to be waited for.
     hindered_rounds: u32,
     idle: Idle,
@@ -56,6 +60,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Nothing yet; frames of ports that go are counted in `gone`.
+    pub(super) fn new(gone: GonePorts) -> Seen {
+        Seen { gone, ..Seen::default() }
+    }
+
     /// Reads the board if it has changed.
     #[inline]
     fn refresh(&mut self, board: &Board, thread: usize, pool: &mut FramePool) {
@@ -115,7 +124,7 @@ impl Seen {
                     self.holds |= sender.holds();
                 }
                 // The port went in this very round.
-                Err(_) => frames.drain(..).for_each(|frame| pool.give(frame)),
+                Err(_) => self.gone.drop_frames(frames, pool),
             }
         }
         if self.out.frames.len() > MAX_PORTS {
@@ -138,25 +147,6 @@ impl Seen {
 }
 
 impl Forwarder {
-    /// Runs until it is told to stop.
-    pub(super) fn run(mut self) {
-        // As the engine: a wake-up is not to be late to save power.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        while !self.is_over() {
-            let now = self.clock.now();
-            self.seen.refresh(&self.board, self.thread, &mut self.pool);
-            if self.round(now) {
-                self.spinner.found(now);
-            } else {
-                self.wait(now);
-            }
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
     /// A burst from each of its ports. Whether there was anything.
     fn round(&mut self, now: Instant) -> bool {
         let mut worked = false;
@@ -164,10 +154,13 @@ impl Forwarder {
             self.seen.flush(now, &mut self.pool);
         }
         self.seen.idle.look(&mut self.seen.own);
-        for place in 0..self.seen.own.len() {
+        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next round.
+        let mut place = 0;
+        while place < self.seen.own.len() {
             if !self.seen.idle.may_pass_over(self.seen.own.at(place), now) {
                 worked |= self.forward_from(place, now);
             }
+            place += 1;
         }
         worked
     }
@@ -207,32 +200,55 @@ impl Forwarder {
         }
     }
 
-    fn wait(&mut self, now: Instant) {
+    /// There was nothing in the turn that began at `now`: what follows.
+    fn look_or_sleep(&mut self, now: Instant) -> Next {
         if self.seen.hindered.wait(&mut self.seen.hindered_rounds) {
-            return;
+            return Next::Turn;
         }
-        match self.spinner.wait(now) {
-            Wait::Look => std::hint::spin_loop(),
-            Wait::GiveWay => {
-                let from = self.clock.now();
-                std::thread::yield_now();
-                self.spinner.gave_way(from, self.clock.now());
+        let is_near = self.seen.due().is_some_and(|due| self.spinner.is_near(now, due));
+        match self.spinner.look_or_sleep(now, self.clock) {
+            Next::Sleep if is_near => {
+                std::hint::spin_loop();
+                Next::Turn
             }
-            Wait::Sleep if self.seen.due().is_some_and(|due| self.spinner.is_near(now, due)) => std::hint::spin_loop(),
-            Wait::Sleep => self.sleep(),
+            next => next,
         }
     }
+}
 
-    fn sleep(&mut self) {
+impl Turns for Forwarder {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn turn(&mut self) -> Next {
+        let now = self.clock.now();
+        self.seen.refresh(&self.board, self.thread, &mut self.pool);
+        if !self.round(now) {
+            return self.look_or_sleep(now);
+        }
+        self.spinner.found(now);
+        Next::Turn
+    }
+
+    fn fall_asleep(&mut self) -> Option<Sleep> {
         self.waker.about_to_sleep();
         // What came before others knew that it sleeps is found here.
         let is_quiet = self.seen.version == self.board.version() && !self.is_over();
-        if is_quiet && !self.seen.own.arm() {
-            let timeout = self.seen.due().map_or(SLEEP_MAX, |due| due.since(self.clock.now()).min(SLEEP_MAX));
-            if !timeout.is_zero() {
-                self.waker.sleep(self.seen.own.open(), None, timeout);
-            }
+        if !is_quiet || self.seen.own.arm() {
+            return None;
         }
+        let from = self.clock.now();
+        let timeout = self.seen.due().map_or(SLEEP_MAX, |due| due.since(from).min(SLEEP_MAX));
+        Some(Sleep { from, timeout, release: Instant::FAR })
+    }
+
+    fn wait(&mut self, timeout: Duration) -> bool {
+        self.waker.sleep(self.seen.own.open(), None, timeout).is_called
+    }
+
+    fn wake_up(&mut self, _slept: Option<Sleep>) {
         self.waker.awake();
     }
 }

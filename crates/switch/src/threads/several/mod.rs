@@ -14,8 +14,9 @@ mod tests;
 
 pub use deal::Deal;
 
+use super::gone::GonePorts;
 use super::hand::{Counters, Hand};
-use super::pipeline::{MAX_NOTES, Note, Start, pin};
+use super::pipeline::{MAX_NOTES, Note, Start};
 use super::seats::Owner;
 use crate::engine::wake::Waker;
 use crate::snapshot::WorkerSnapshot;
@@ -52,6 +53,7 @@ pub(crate) struct Several {
     threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
     depot: Arc<Depot>,
+    gone: GonePorts,
     engine: Arc<Waker>,
     /// The engine's own.
     hindered: Arc<Hindered>,
@@ -64,7 +66,7 @@ impl Several {
     /// # Errors
     /// The process has no descriptor or thread left.
     pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Several> {
-        let Start { config, name, clock, spin, engine, depot } = start;
+        let Start { config, name, clock, spin, engine, depot, gone, threads: launch } = start;
         let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
         let mut wakers = vec![Arc::clone(&engine)];
         for _ in 1..config.workers {
@@ -83,10 +85,22 @@ impl Several {
         let hand = hands.pop().ok_or_else(|| io::Error::other("no thread is to forward"))?;
         let deal = config.deal.clone();
         let (threads, hindered, hindered_rounds) = (Vec::new(), Arc::default(), 0);
-        let mut several =
-            Several { hand, board, deal, notes, counters, threads, stop, depot, engine, hindered, hindered_rounds };
+        let mut several = Several {
+            hand,
+            board,
+            deal,
+            notes,
+            counters,
+            threads,
+            stop,
+            depot,
+            gone,
+            engine,
+            hindered,
+            hindered_rounds,
+        };
         for (number, hand) in (1..).zip(others) {
-            let forwarder = Forwarder {
+            let forwarder = Box::new(Forwarder {
                 thread: number,
                 hand,
                 board: Arc::clone(&several.board),
@@ -96,14 +110,10 @@ impl Several {
                 spinner: Spinner::new(spin, clock.now()),
                 pool: FramePool::shared(&several.depot, number),
                 burst: config.bursts.rx_read,
-                seen: Seen::default(),
-            };
+                seen: Seen::new(several.gone.clone()),
+            });
             let cpu = config.cpus.0.get(number).copied();
-            let thread = std::thread::Builder::new().name(format!("{name}-thread{number}"));
-            several.threads.push(thread.spawn(move || {
-                pin(cpu);
-                forwarder.run();
-            })?);
+            several.threads.extend(launch.launch(format!("{name}-thread{number}"), cpu, forwarder)?);
         }
         Ok(several)
     }
@@ -117,7 +127,7 @@ impl Several {
     pub(crate) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Box<dyn Port> {
         let thread = self.deal.thread_of(number).unwrap_or_else(|| self.board.least());
         let owner = self.board.waker(thread);
-        let common = Arc::new(Common::new(number, port, thread, owner, Arc::clone(&self.engine)));
+        let common = Arc::new(Common::new(number, port, thread, (owner, Arc::clone(&self.engine)), self.gone.clone()));
         let listed = Listed::new(&common, &self.board);
         Box::new(Shared::of_engine(common, Arc::clone(&self.hindered), thread == ENGINE, listed))
     }

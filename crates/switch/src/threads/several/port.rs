@@ -4,6 +4,7 @@
 //!
 //! A lock instead of a ring between each two threads: a frame that another thread's port sends is sent by the thread that has it in its
 //! cache, from a buffer that goes back to that thread's pool; no burst is waited for, nobody is woken, and no ring can be full.
+use super::super::gone::GonePorts;
 use super::super::seats::look_again;
 use super::board::Board;
 use super::hindered::Hindered;
@@ -39,6 +40,8 @@ pub(super) struct Common {
     /// Wakes the thread that receives from it, and the engine.
     owner: Arc<Waker>,
     engine: Arc<Waker>,
+    /// Counts frames that are to be sent when it is closed.
+    gone: GonePorts,
 }
 
 /// What the lock guards.
@@ -56,8 +59,8 @@ impl Common {
         number: PortNo,
         port: Box<dyn Port>,
         thread: usize,
-        owner: Arc<Waker>,
-        engine: Arc<Waker>,
+        (owner, engine): (Arc<Waker>, Arc<Waker>),
+        gone: GonePorts,
     ) -> Common {
         Common {
             number,
@@ -70,6 +73,7 @@ impl Common {
             is_lost: AtomicBool::new(false),
             owner,
             engine,
+            gone,
         }
     }
 
@@ -112,6 +116,11 @@ impl Common {
         PortError::Gone { spec: self.info.spec.clone() }
     }
 
+    /// Drops frames that were to be sent, since it is gone.
+    pub(super) fn drop_frames(&self, frames: &mut Vec<Frame>, pool: &mut FramePool) {
+        self.gone.drop_frames(frames, pool);
+    }
+
     /// When it is to be looked after.
     #[inline]
     fn due(&self) -> Option<Instant> {
@@ -150,7 +159,7 @@ impl Common {
             Some(Ok(())) if self.due().is_some() => self.owner.wake(),
             Some(Ok(())) => {}
             Some(Err(error)) => self.lose(error),
-            None => frames.drain(..).for_each(|frame| pool.give(frame)),
+            None => self.gone.drop_frames(frames, pool),
         }
     }
 

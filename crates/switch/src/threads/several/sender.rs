@@ -67,6 +67,6 @@ impl Sender {
 
     /// The port is not to be used any more: buffers of frames that were kept go to `pool`.
     pub(super) fn end(mut self, pool: &mut FramePool) {
-        self.kept.drain(..).for_each(|frame| pool.give(frame));
+        self.common.drop_frames(&mut self.kept, pool);
     }
 }

@@ -1,4 +1,5 @@
 //! What one thread sends while another has the port.
+use super::super::gone::GonePorts;
 use super::hindered::Hindered;
 use super::port::Common;
 use super::sender::{MAX_KEPT, Sender};
@@ -67,7 +68,7 @@ fn port() -> (Arc<Common>, Arc<State>) {
     let info = PortInfo { name: spec.clone(), spec, mac: weir_packet::MacAddr([2; 6]), mtu: 1500 };
     let held = Box::new(Held { info, state: Arc::clone(&state) });
     let waker = Arc::new(Waker::new().unwrap());
-    (Arc::new(Common::new(PortNo(1), held, 0, Arc::clone(&waker), waker)), state)
+    (Arc::new(Common::new(PortNo(1), held, 0, (Arc::clone(&waker), waker), GonePorts::default())), state)
 }
 
 fn frames(numbers: std::ops::Range<u32>) -> Vec<Frame> {

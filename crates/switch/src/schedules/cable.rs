@@ -1,0 +1,175 @@
+//! A port whose other end the scheduler holds. Its rings may be full, its link may go down, and its device may vanish.
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use weir_packet::{Frame, FramePool, MacAddr};
+use weir_port::event::EventFd;
+use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
+use weir_units::Instant;
+
+/// What both ends have in common.
+#[derive(Debug)]
+struct Cable {
+    to_switch: VecDeque<Vec<u8>>,
+    from_switch: VecDeque<Vec<u8>>,
+    /// Frames that wait in each direction at most.
+    capacity: usize,
+    counters: Counters,
+    is_up: bool,
+    is_gone: bool,
+    /// Whether the switch asked to be woken.
+    is_armed: bool,
+}
+
+/// The switch's end.
+pub(super) struct CablePort {
+    info: PortInfo,
+    cable: Arc<Mutex<Cable>>,
+    event: Arc<EventFd>,
+}
+
+/// The scheduler's end.
+pub(super) struct FarEnd {
+    cable: Arc<Mutex<Cable>>,
+    event: Arc<EventFd>,
+}
+
+/// Both ends of a cable; the switch's is called `name`.
+pub(super) fn cable(name: &str, capacity: usize) -> (CablePort, FarEnd) {
+    let info =
+        PortInfo { spec: format!("memory:{name}"), name: name.to_owned(), mac: MacAddr([2, 0, 0, 0, 1, 0]), mtu: 1500 };
+    let (to_switch, from_switch, counters) = (VecDeque::new(), VecDeque::new(), Counters::default());
+    let (is_up, is_gone, is_armed) = (true, false, false);
+    let cable = Cable { to_switch, from_switch, capacity, counters, is_up, is_gone, is_armed };
+    let (cable, event) = (Arc::new(Mutex::new(cable)), Arc::new(EventFd::new().expect("a descriptor is left")));
+    (CablePort { info, cable: Arc::clone(&cable), event: Arc::clone(&event) }, FarEnd { cable, event })
+}
+
+fn locked(cable: &Mutex<Cable>) -> MutexGuard<'_, Cable> {
+    cable.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FarEnd {
+    /// Sends a frame to the switch. Whether there was room and a device for it.
+    pub(super) fn send(&self, frame: Vec<u8>) -> bool {
+        let mut cable = locked(&self.cable);
+        if cable.is_gone || !cable.is_up || cable.to_switch.len() >= cable.capacity {
+            return false;
+        }
+        cable.to_switch.push_back(frame);
+        self.wake(cable);
+        true
+    }
+
+    /// The next frame that the switch sent.
+    pub(super) fn receive(&self) -> Option<Vec<u8>> {
+        locked(&self.cable).from_switch.pop_front()
+    }
+
+    /// Takes the device away, with what it holds for the switch.
+    pub(super) fn vanish(&self) {
+        let mut cable = locked(&self.cable);
+        cable.is_gone = true;
+        cable.to_switch.clear();
+        self.wake(cable);
+    }
+
+    /// Takes the link up or down.
+    pub(super) fn set_link(&self, is_up: bool) {
+        locked(&self.cable).is_up = is_up;
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        let cable = locked(&self.cable);
+        cable.is_up && !cable.is_gone
+    }
+
+    /// Frames that wait in either direction.
+    pub(super) fn waiting(&self) -> usize {
+        let cable = locked(&self.cable);
+        cable.to_switch.len() + cable.from_switch.len()
+    }
+
+    /// What the switch's end counted, also after it vanished.
+    pub(super) fn counters(&self) -> Counters {
+        locked(&self.cable).counters
+    }
+
+    fn wake(&self, mut cable: MutexGuard<'_, Cable>) {
+        if std::mem::take(&mut cable.is_armed) {
+            self.event.signal();
+        }
+    }
+}
+
+impl CablePort {
+    fn gone(&self) -> PortError {
+        PortError::Gone { spec: self.info.spec.clone() }
+    }
+}
+
+impl Port for CablePort {
+    fn info(&self) -> &PortInfo {
+        &self.info
+    }
+
+    fn receive(
+        &mut self,
+        _now: Instant,
+        pool: &mut FramePool,
+        batch: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        let mut cable = locked(&self.cable);
+        if cable.is_gone {
+            return Err(self.gone());
+        }
+        let count = cable.to_switch.len().min(max);
+        for bytes in cable.to_switch.drain(..count).collect::<Vec<_>>() {
+            let mut frame = pool.take(bytes.len());
+            frame.assign(&bytes);
+            cable.counters.rx_packets += 1;
+            cable.counters.rx_bytes += bytes.len() as u64;
+            batch.push(frame);
+        }
+        Ok(())
+    }
+
+    fn transmit(&mut self, _now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> Result<(), PortError> {
+        let mut cable = locked(&self.cable);
+        for frame in frames.drain(..) {
+            if cable.is_gone || !cable.is_up {
+                cable.counters.tx_errors += 1;
+            } else if cable.from_switch.len() >= cable.capacity {
+                cable.counters.tx_full += 1;
+            } else {
+                cable.counters.tx_packets += 1;
+                cable.counters.tx_bytes += frame.len() as u64;
+                cable.from_switch.push_back(frame.bytes().to_vec());
+            }
+            pool.give(frame);
+        }
+        if cable.is_gone { Err(self.gone()) } else { Ok(()) }
+    }
+
+    fn arm(&mut self) -> Ready {
+        self.event.drain();
+        let mut cable = locked(&self.cable);
+        let has_something = cable.is_gone || !cable.to_switch.is_empty();
+        cable.is_armed = !has_something;
+        if has_something { Ready::Now } else { Ready::OnDescriptor }
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.event.as_fd())
+    }
+
+    fn link(&mut self) -> LinkState {
+        let cable = locked(&self.cable);
+        LinkState { up: cable.is_up && !cable.is_gone, speed: None }
+    }
+
+    fn counters(&self) -> Counters {
+        locked(&self.cable).counters
+    }
+}

@@ -1,0 +1,339 @@
+//! A controller that follows a script drawn from a seed, and checks what the switch answers.
+//!
+//! Checked here: every reply or error to a message before a barrier comes before the barrier's reply, every one to a
+//! message behind it comes after it; each request is answered once; a flow-removed comes once for an entry that asked
+//! for it, and not for one that is there.
+use super::frames;
+use super::ledger::Ledger;
+use super::wire::{ControllerEnd, End};
+use std::collections::{HashMap, HashSet};
+use weir_openflow::model::ErrorType;
+use weir_openflow::model::multipart::ReplyBody;
+use weir_openflow::session::{Event, Session, SessionConfig};
+use weir_openflow::{Body, Message, Version};
+use weir_units::Instant;
+
+/// Keys of one connection.
+pub(super) const KEYS: u16 = 8;
+/// Requests that are not answered or confirmed yet at most.
+pub(super) const UNDER_WAY: usize = 400;
+
+/// A message that was sent.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) xid: u32,
+    pub(super) kind: Kind,
+    pub(super) is_answered: bool,
+}
+
+/// A message's kind, as far as its answer goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Answered only if it is refused.
+    Order,
+    /// To be refused by the datapath.
+    Wrong,
+    /// To be refused as soon as it is read, since it cannot be decoded: its error may come before the reply to an
+    /// earlier barrier.
+    Malformed,
+    /// Answered by one or more messages.
+    Request,
+    Barrier,
+}
+
+/// A change of a key that no barrier has confirmed.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The place of the message that carries it out.
+    pub(super) place: usize,
+    pub(super) key: u16,
+    pub(super) state: usize,
+    /// The cookie of the entry that is added, or none where it is deleted.
+    pub(super) cookie: Option<u64>,
+}
+
+/// See the module's page.
+pub(super) struct Controller {
+    pub(super) name: String,
+    pub(super) session: Session,
+    wire: ControllerEnd,
+    pub(super) is_up: bool,
+    /// The keys that only this connection uses, from here on.
+    pub(super) first_key: u16,
+    pub(super) sent: Vec<Sent>,
+    /// By transaction id, the place in `sent`.
+    pub(super) places: HashMap<u32, usize>,
+    /// Messages before this one have been settled by a barrier reply.
+    pub(super) settled: usize,
+    pub(super) changes: Vec<Change>,
+    /// Packet-outs sent, and those of them that a barrier reply confirmed.
+    pub(super) packet_outs: Vec<usize>,
+    pub(super) packet_outs_sent: u64,
+    pub(super) packet_outs_confirmed: u64,
+    /// What was done with each key, in order: the place of the message, and the cookie of the entry that was added, or
+    /// none where it was deleted.
+    entries: HashMap<u16, Vec<(usize, Option<u64>)>>,
+    pub(super) cookies: HashSet<u64>,
+    removed: HashSet<u64>,
+    /// Whether groups, meters and monitors have been asked for.
+    pub(super) is_prepared: bool,
+    /// Whether a bundle was given up, so that it is not known which entries there are.
+    is_uncertain: bool,
+    /// Whether bytes were written or read in the last step.
+    is_moving: bool,
+    pub(super) next_bundle: u32,
+    /// Updates of its flow monitor.
+    updates: u64,
+    /// How many steps it reads nothing.
+    stalls: u32,
+    pub(super) is_over: bool,
+    packet_ins: u64,
+}
+
+impl Controller {
+    /// A controller of `version` at the other end of a connection.
+    pub(super) fn new(name: String, version: Version, wire: ControllerEnd, first_key: u16, now: Instant) -> Controller {
+        let config = SessionConfig { versions: vec![version], ..SessionConfig::default() };
+        Controller {
+            name,
+            session: Session::controller(config, now),
+            wire,
+            is_up: false,
+            first_key,
+            sent: Vec::new(),
+            places: HashMap::new(),
+            settled: 0,
+            changes: Vec::new(),
+            packet_outs: Vec::new(),
+            packet_outs_sent: 0,
+            packet_outs_confirmed: 0,
+            entries: HashMap::new(),
+            cookies: HashSet::new(),
+            removed: HashSet::new(),
+            is_prepared: false,
+            is_moving: false,
+            is_uncertain: false,
+            next_bundle: 0,
+            updates: 0,
+            stalls: 0,
+            is_over: false,
+            packet_ins: 0,
+        }
+    }
+
+    /// One step: writes some of what waits, reads some of what came.
+    ///
+    /// # Errors
+    /// What the switch must not have answered.
+    pub(super) fn step(&mut self, now: Instant, ledger: &mut Ledger) -> Result<(), String> {
+        self.session.poll(now);
+        let written = self.wire.write(self.session.output());
+        self.session.output().drain(..written);
+        if self.stalls > 0 {
+            self.stalls -= 1;
+            return Ok(());
+        }
+        let bytes = self.wire.read();
+        self.is_moving = written + bytes.len() > 0;
+        if bytes.is_empty() {
+            self.is_over |= self.wire.is_over();
+        } else {
+            self.session.receive(now, &bytes);
+        }
+        while let Some(event) = self.session.next_event() {
+            match event {
+                Event::Up { .. } => self.is_up = true,
+                Event::Message(message) => self.take(&message, ledger).map_err(|problem| self.says(&problem))?,
+                Event::Closed { .. } => self.is_over = true,
+            }
+        }
+        Ok(())
+    }
+
+    fn says(&self, problem: &str) -> String {
+        format!("{}: {problem}", self.name)
+    }
+
+    /// Reads nothing for so many steps.
+    pub(super) fn stall(&mut self, steps: u32) {
+        self.stalls = steps;
+    }
+
+    /// Ends the connection.
+    pub(super) fn end(&mut self, end: End) {
+        self.wire.end(end);
+        self.is_over = true;
+    }
+
+    /// Reads on, and in pieces as large as they come.
+    pub(super) fn hurry(&mut self) {
+        self.stalls = 0;
+        self.wire.hurry();
+    }
+
+    /// Whether nothing is under way on the connection.
+    pub(super) fn is_at_rest(&mut self) -> bool {
+        let is_quiet = !self.is_moving && self.session.output().is_empty();
+        self.is_over || self.is_up && is_quiet && self.unanswered().is_none()
+    }
+
+    /// The first request that is not answered.
+    pub(super) fn unanswered(&self) -> Option<String> {
+        let open = |sent: &&Sent| !sent.is_answered && sent.kind != Kind::Order;
+        self.sent
+            .iter()
+            .find(open)
+            .map(|sent| self.says(&format!("{:?} with xid {} is not answered", sent.kind, sent.xid)))
+    }
+
+    /// Messages that it sent.
+    pub(super) fn messages(&self) -> u64 {
+        self.sent.len() as u64
+    }
+
+    /// Reads and writes that moved less than they could have.
+    pub(super) fn partial(&self) -> u64 {
+        self.wire.partial()
+    }
+}
+
+/// What it knows of entries.
+impl Controller {
+    /// A change of a key was sent.
+    pub(super) fn changes(&mut self, change: Change) {
+        self.entries.entry(change.key).or_default().push((change.place, change.cookie));
+        self.changes.push(change);
+    }
+
+    /// A bundle was given up since too much time passed. Messages for it that come later begin another one (OpenFlow
+    /// 1.4.1, 6.8), so its commit may carry a part of it out: nothing is known of bundles whose commit is not answered.
+    fn bundle_is_lost(&mut self) {
+        let Controller { changes, sent, .. } = self;
+        let is_open = |sent: &Sent| sent.kind == Kind::Request && !sent.is_answered;
+        changes.retain(|change| !is_open(&sent[change.place]));
+        self.is_uncertain = true;
+    }
+
+    /// The changes of a message are not carried out.
+    fn forget_changes(&mut self, place: usize) {
+        self.changes.retain(|change| change.place != place);
+        self.entries.values_mut().for_each(|states| states.retain(|(sent, _)| *sent != place));
+    }
+
+    /// Its keys.
+    fn keys(&self) -> std::ops::Range<u16> {
+        self.first_key..self.first_key + KEYS
+    }
+
+    /// Each entry that it added is there, or was replaced, or a flow-removed said once that it went. `are_there` are
+    /// the cookies of all entries.
+    ///
+    /// # Errors The entry of which that is not so.
+    pub(super) fn check_entries(&self, are_there: &HashSet<u64>) -> Result<(), String> {
+        if self.is_uncertain {
+            return Ok(());
+        }
+        for (key, states) in &self.entries {
+            for (place, cookie) in
+                states.iter().enumerate().filter_map(|(place, (_, cookie))| Some((place, (*cookie)?)))
+            {
+                let (is_there, was_removed) = (are_there.contains(&cookie), self.removed.contains(&cookie));
+                let is_right = match states.get(place + 1) {
+                    // The next one took its place, if it was still there.
+                    Some((_, Some(_))) => !is_there,
+                    Some((_, None)) => !is_there && was_removed,
+                    None => is_there != was_removed,
+                };
+                if !is_right {
+                    return Err(self.says(&format!(
+                        "entry {cookie:#x} of key {key} is there: {is_there}, flow-removed: {was_removed}"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Receiving.
+impl Controller {
+    fn take(&mut self, message: &Message, ledger: &mut Ledger) -> Result<(), String> {
+        match &message.body {
+            Body::PacketIn(packet) => {
+                self.packet_ins += 1;
+                let number = frames::number(&packet.data.0).ok_or("a packet-in without its frame's number")?;
+                ledger.punted(number)
+            }
+            Body::FlowRemoved(removed) => self.removed(removed.cookie),
+            Body::PortStatus(_) | Body::EchoReply(_) | Body::RequestForward(_) | Body::RoleStatus(_) => Ok(()),
+            Body::MultipartReply(reply) if message.xid == 0 && matches!(reply.body, ReplyBody::FlowMonitor(_)) => {
+                self.updates += 1;
+                Ok(())
+            }
+            Body::MultipartReply(reply) => self.answered(message, !reply.more, ledger),
+            _ if message.xid == 0 && is_late_bundle(message) => {
+                self.bundle_is_lost();
+                Ok(())
+            }
+            _ => self.answered(message, true, ledger),
+        }
+    }
+
+    fn removed(&mut self, cookie: u64) -> Result<(), String> {
+        let is_own = self.keys().contains(&u16::try_from(cookie >> 32).unwrap_or(u16::MAX));
+        if is_own && (!self.cookies.contains(&cookie) || !self.removed.insert(cookie)) {
+            return Err(format!("flow-removed of cookie {cookie:#x} once more, or of no entry"));
+        }
+        Ok(())
+    }
+
+    /// A reply or an error came; `is_last`: no other part follows.
+    fn answered(&mut self, message: &Message, is_last: bool, ledger: &mut Ledger) -> Result<(), String> {
+        let (xid, what) = (message.xid, format!("{:.200}", format!("{message:?}")));
+        let place =
+            *self.places.get(&xid).ok_or_else(|| format!("an answer with xid {xid}, which was not sent: {what}"))?;
+        let Sent { kind, is_answered, .. } = self.sent[place];
+        if is_answered {
+            return Err(format!("{kind:?} with xid {xid} is answered twice"));
+        }
+        if place < self.settled {
+            return Err(format!("the answer to {kind:?} with xid {xid} comes behind the reply to a later barrier"));
+        }
+        let before = &self.sent[self.settled..place];
+        let open_barrier = before.iter().find(|sent| sent.kind == Kind::Barrier && !sent.is_answered);
+        if let Some(barrier) = open_barrier.filter(|_| kind != Kind::Malformed) {
+            return Err(format!("the answer to {kind:?} with xid {xid} overtakes barrier {}", barrier.xid));
+        }
+        let is_error = matches!(message.body, Body::Error(_));
+        if is_error {
+            self.forget_changes(place);
+        }
+        if kind == Kind::Order && !is_late_bundle(message) {
+            return Err(format!("an order with xid {xid} is refused or answered: {what}"));
+        }
+        self.sent[place].is_answered = is_last;
+        if kind == Kind::Barrier { self.settle(place, ledger) } else { Ok(()) }
+    }
+
+    /// A barrier reply came: all before it has been carried out, and answered.
+    fn settle(&mut self, place: usize, ledger: &mut Ledger) -> Result<(), String> {
+        let open = |sent: &&Sent| !sent.is_answered && sent.kind != Kind::Order;
+        if let Some(open) = self.sent[self.settled..place].iter().find(open) {
+            return Err(format!("a barrier reply overtakes the answer to {:?} with xid {}", open.kind, open.xid));
+        }
+        self.settled = place;
+        let (done, open): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.changes).into_iter().partition(|c| c.place < place);
+        self.changes = open;
+        done.iter().for_each(|change| ledger.confirm(change.key, change.state));
+        let before = self.packet_outs.len();
+        self.packet_outs.retain(|sent| *sent > place);
+        self.packet_outs_confirmed += (before - self.packet_outs.len()) as u64;
+        Ok(())
+    }
+}
+
+/// Whether a bundle was given up since too much time passed before its commit, or a message came for one that was.
+fn is_late_bundle(message: &Message) -> bool {
+    matches!(&message.body, Body::Error(error) if matches!(error.error, ErrorType::BundleFailed(_)))
+}

@@ -1,0 +1,160 @@
+//! The parts of a switch that would each have a thread: engine, workers, and the control thread with its tasks.
+use crate::clock::virtual_time::Virtual;
+use crate::control::{ByteStream, Control};
+use crate::engine::Engine;
+use crate::handle::Assembled;
+use crate::threads::Machine;
+use crate::turns::{Launch, Next, Sleep, Turns};
+use std::io;
+use std::thread::JoinHandle;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use weir_units::Instant;
+
+/// Keeps what threads would do.
+pub(super) struct Kept {
+    turns: Vec<Box<dyn Turns>>,
+    /// Cores of the machine that the switch is told of.
+    cores: usize,
+}
+
+impl Kept {
+    /// Nothing yet, on a machine of so many cores.
+    pub(super) fn on(cores: usize) -> Kept {
+        Kept { turns: Vec::new(), cores }
+    }
+}
+
+impl Launch for Kept {
+    fn machine(&self) -> Machine {
+        Machine { cpus: (0..self.cores).collect(), memory: None, nodes: Vec::new() }
+    }
+
+    fn launch(
+        &mut self,
+        _name: String,
+        _cpu: Option<usize>,
+        turns: Box<dyn Turns>,
+    ) -> io::Result<Option<JoinHandle<()>>> {
+        self.turns.push(turns);
+        Ok(None)
+    }
+}
+
+/// What a part did with its step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It had a turn.
+    Turned,
+    /// It sleeps.
+    Asleep,
+}
+
+/// The state of a part's sleep.
+#[derive(Debug, Default)]
+pub(super) struct Bed {
+    asleep: Option<Sleep>,
+}
+
+impl Bed {
+    /// One step of a part: wakes it if something came or its time is over, and takes a turn if it is awake.
+    pub(super) fn step(&mut self, part: &mut dyn Turns) -> Step {
+        if let Some(sleep) = self.asleep {
+            let is_over = Virtual::now() >= sleep.from + sleep.timeout;
+            if !part.wait(std::time::Duration::ZERO) && !is_over {
+                return Step::Asleep;
+            }
+            self.asleep = None;
+            part.wake_up(Some(sleep));
+        }
+        if part.turn() == Next::Sleep {
+            match part.fall_asleep() {
+                Some(sleep) => self.asleep = Some(sleep),
+                None => part.wake_up(None),
+            }
+        }
+        Step::Turned
+    }
+
+    /// Whether the part sleeps.
+    pub(super) fn is_asleep(&self) -> bool {
+        self.asleep.is_some()
+    }
+}
+
+/// All parts.
+pub(super) struct Parts {
+    pub(super) engine: Box<Engine>,
+    engine_bed: Bed,
+    pub(super) workers: Vec<(Box<dyn Turns>, Bed)>,
+    runtime: Runtime,
+    /// The time that the control thread's runtime knows.
+    told: Instant,
+    stopping: watch::Sender<bool>,
+    pub(super) control: Control,
+}
+
+impl Parts {
+    /// The parts of a switch.
+    pub(super) fn new(assembled: Assembled, kept: Kept) -> Parts {
+        let Assembled { engine, control, start, stopping, .. } = assembled;
+        // A task is polled in each step, and time passes only when it is told to.
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).event_interval(1).build();
+        let runtime = runtime.expect("a runtime without I/O needs nothing");
+        runtime.spawn(crate::control::run(control.clone(), start));
+        Parts {
+            engine: Box::new(engine),
+            engine_bed: Bed::default(),
+            workers: kept.turns.into_iter().map(|turns| (turns, Bed::default())).collect(),
+            runtime,
+            told: Virtual::now(),
+            stopping,
+            control,
+        }
+    }
+
+    /// A step of the engine.
+    pub(super) fn step_engine(&mut self) -> Step {
+        self.engine_bed.step(&mut *self.engine)
+    }
+
+    /// A step of a worker.
+    pub(super) fn step_worker(&mut self, worker: usize) -> Step {
+        let (turns, bed) = &mut self.workers[worker];
+        bed.step(&mut **turns)
+    }
+
+    /// The control thread polls so many tasks.
+    pub(super) fn step_control(&mut self, tasks: usize) {
+        let now = Virtual::now();
+        let passed = now.since(self.told);
+        self.told = now;
+        self.runtime.block_on(async {
+            if !passed.is_zero() {
+                tokio::time::advance(passed).await;
+            }
+            for _ in 0..tasks {
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+
+    /// Has the control thread serve a controller of the switch or of a virtual one.
+    pub(super) fn serve(&self, control: Control, stream: ByteStream) {
+        self.runtime.spawn(crate::control::serve_stream(control, stream));
+    }
+
+    /// Whether the engine and all workers sleep.
+    pub(super) fn are_asleep(&self) -> bool {
+        self.engine_bed.is_asleep() && self.workers.iter().all(|(_, bed)| bed.is_asleep())
+    }
+
+    /// Ends all parts, as a switch that stops does: the control thread, then the workers, then the engine.
+    pub(super) fn end(self) {
+        let Parts { engine, workers, runtime, stopping, .. } = self;
+        let _ = stopping.send(true);
+        drop(runtime);
+        drop(workers);
+        drop(engine);
+    }
+}

@@ -1,0 +1,95 @@
+//! How a switch is brought to rest.
+use super::controller::Controller;
+#[cfg(test)]
+use super::dice::Dice;
+use super::parts::Step;
+#[cfg(test)]
+use super::plan::Plan;
+use super::run::World;
+use crate::clock::virtual_time::Virtual;
+use std::time::Duration;
+#[cfg(test)]
+use weir_openflow::Version;
+
+/// Rounds of all parts in which a switch comes to rest while no time passes but what reading the clock takes.
+const RESTLESS: usize = 10_000;
+/// Virtual time in which a switch comes to rest, and pieces of it: entries end after two seconds at most.
+const CALM: Duration = Duration::from_secs(6);
+const CALM_PIECE: Duration = Duration::from_millis(200);
+
+impl World {
+    /// Brings all to rest: no faults, nobody sends anything new, and time passes until all that is due has been done.
+    pub(super) fn calm(&mut self) -> Result<(), String> {
+        self.note(|| "calm".to_owned());
+        Virtual::set_reading(Duration::from_micros(1));
+        self.controllers.iter_mut().for_each(|controller| {
+            controller.hurry();
+            controller.barrier();
+        });
+        let mut passed = Duration::ZERO;
+        while passed < CALM {
+            self.settle()?;
+            Virtual::advance(CALM_PIECE);
+            passed += CALM_PIECE;
+        }
+        self.settle()
+    }
+
+    /// Steps all parts until none has anything to do at this time.
+    fn settle(&mut self) -> Result<(), String> {
+        for _ in 0..RESTLESS {
+            let engine = self.parts.step_engine();
+            let mut is_at_rest = engine == Step::Asleep;
+            for worker in 0..self.parts.workers.len() {
+                is_at_rest &= self.parts.step_worker(worker) == Step::Asleep;
+            }
+            self.parts.step_control(16);
+            for place in 0..self.hosts.len() {
+                self.receive(place, usize::MAX)?;
+            }
+            for place in (0..self.controllers.len()).rev() {
+                self.controllers[place].step(Virtual::now(), &mut self.ledger)?;
+                is_at_rest &= self.controllers[place].is_at_rest();
+                if self.controllers[place].is_over {
+                    let over = self.controllers.remove(place);
+                    self.gone.push(over);
+                }
+            }
+            self.report.steps += 1;
+            if is_at_rest && self.parts.are_asleep() {
+                return Ok(());
+            }
+        }
+        let open = self.controllers.iter().find_map(Controller::unanswered).unwrap_or_default();
+        Err(format!("the switch does not come to rest: engine and workers asleep {}; {open}", self.parts.are_asleep()))
+    }
+}
+
+/// The plan of tests that are about one thing: one controller, wide connections, no faults.
+#[cfg(test)]
+impl World {
+    /// A switch of four ports on so many threads.
+    pub(super) fn plain(mode: crate::threads::Mode, workers: usize) -> World {
+        Virtual::start();
+        let plan = Plan {
+            mode,
+            workers,
+            cores: workers + 1,
+            ports: 4,
+            cable: 256,
+            versions: vec![Version::V13],
+            wire: 65536,
+            piece: 65536,
+            spin: crate::spin::Spin::For(Duration::ZERO),
+            ring_size: 64,
+            faults: 0,
+            ..Plan::draw(&mut Dice::new(0, 0))
+        };
+        World::new(plan, Dice::new(0, 1))
+    }
+
+    /// Steps all parts until none has anything to do.
+    pub(super) fn rest(&mut self) {
+        self.settle().expect("it comes to rest");
+    }
+}

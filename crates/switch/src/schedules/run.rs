@@ -1,0 +1,326 @@
+//! One seed: draws the plan, drives the parts, brings them to rest, and checks what came of it.
+use super::cable::{CablePort, FarEnd, cable};
+use super::checks;
+use super::controller::{Controller, KEYS};
+use super::dice::Dice;
+use super::frames;
+use super::ledger::Ledger;
+use super::parts::{Kept, Parts};
+use super::plan::Plan;
+use super::script::Draws;
+use super::tenant;
+use super::wire::wire;
+use crate::clock::virtual_time::Virtual;
+use crate::config::{PortConfig, SwitchConfig};
+use crate::control::{ByteStream, Control};
+use crate::handle::Assembled;
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use weir_openflow::Version;
+use weir_openflow::model::PortNo;
+
+/// Steps that a failure shows.
+const SHOWN: usize = 40;
+
+/// What a seed did, if nothing was wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Steps taken.
+    pub steps: u64,
+    /// Frames sent to the switch, packet-outs among them.
+    pub frames: u64,
+    /// Messages that controllers sent.
+    pub messages: u64,
+    /// Faults by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// A number that stands for all that happened, in order.
+    pub trace: u64,
+}
+
+/// A seed that failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// The plan, in words.
+    pub plan: String,
+    /// What is wrong.
+    pub problem: String,
+    /// The last steps, the newest at the end.
+    pub steps: Vec<String>,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "seed {}: {}", self.seed, self.problem)?;
+        writeln!(f, "{}", self.plan)?;
+        self.steps.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+        let command = "cargo run -p weir-switch --features schedules --example schedules --";
+        write!(f, "again: {command} --seeds {0}..{1}", self.seed, self.seed + 1)
+    }
+}
+
+/// Runs a seed.
+///
+/// # Errors
+/// What did not hold, with the last steps.
+pub fn run(seed: u64) -> Result<Report, Box<Failure>> {
+    Virtual::start();
+    let mut dice = Dice::new(seed, 0);
+    let plan = Plan::draw(&mut dice);
+    let words = format!("{plan:?}");
+    let mut world = World::new(plan, dice);
+    let drive = |world: &mut World| world.play().and_then(|()| world.calm()).and_then(|()| checks::at_rest(world));
+    // What the switch asserts is a problem like any other; after it nothing of the switch is looked at.
+    let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world)));
+    let World { mut report, steps, parts, hosts, controllers, gone, ledger, .. } = world;
+    let all = || controllers.iter().chain(&gone);
+    report.frames = ledger.sent() as u64;
+    report.messages = all().map(Controller::messages).sum();
+    report.faults.insert("partial_read_or_write", all().map(Controller::partial).sum());
+    let result = match driven {
+        Ok(result) => result.and_then(|()| checks::at_end(parts, hosts)),
+        Err(panic) => {
+            std::mem::forget(parts);
+            Err(format!("panic: {}", words_of(&*panic)))
+        }
+    };
+    Virtual::end();
+    match result {
+        Ok(()) => Ok(report),
+        Err(problem) => Err(Box::new(Failure { seed, plan: words, problem, steps: steps.into() })),
+    }
+}
+
+/// What a panic says.
+fn words_of(panic: &dyn Any) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
+
+/// A port's other end.
+pub(super) struct Host {
+    pub(super) number: PortNo,
+    pub(super) end: FarEnd,
+    pub(super) is_gone: bool,
+}
+
+/// The switch and all around it.
+pub(super) struct World {
+    pub(super) plan: Plan,
+    pub(super) dice: Dice,
+    pub(super) parts: Parts,
+    pub(super) hosts: Vec<Host>,
+    pub(super) controllers: Vec<Controller>,
+    /// Those that are over.
+    pub(super) gone: Vec<Controller>,
+    next_key: u16,
+    next_virtual_key: u16,
+    pub(super) ledger: Ledger,
+    /// Frames that hosts sent.
+    pub(super) sent: u64,
+    /// Whether a port vanished or lost its link.
+    pub(super) ports_failed: bool,
+    pub(super) report: Report,
+    steps: VecDeque<String>,
+}
+
+impl World {
+    pub(super) fn new(plan: Plan, mut dice: Dice) -> World {
+        Virtual::set_reading(plan.reading);
+        let mut hosts = Vec::new();
+        let mut ports = Vec::new();
+        for number in 1..=plan.ports {
+            let (port, host) = host(number, plan.cable);
+            ports.push(PortConfig::new(PortNo(number), Box::new(port)));
+            hosts.push(host);
+        }
+        let config = SwitchConfig {
+            datapath: plan.datapath(),
+            threads: plan.threads(),
+            ports,
+            spin: plan.spin,
+            fabric: plan.has_virtual.then(|| tenant::fabric(plan.ports)),
+            ..SwitchConfig::default()
+        };
+        let mut kept = Kept::on(plan.cores);
+        let assembled = Assembled::new(config, false, &mut kept).expect("the plan is one that can be");
+        let versions = plan.versions.clone();
+        let seed = dice.next();
+        let mut world = World {
+            plan,
+            dice: Dice::new(seed, 1),
+            parts: Parts::new(assembled, kept),
+            hosts,
+            controllers: Vec::new(),
+            gone: Vec::new(),
+            next_key: 1,
+            next_virtual_key: frames::FIRST_VIRTUAL_KEY,
+            ledger: Ledger::default(),
+            sent: 0,
+            ports_failed: false,
+            report: Report::default(),
+            steps: VecDeque::new(),
+        };
+        // From its first turn on the engine shares the tables; workers wait for that.
+        world.parts.step_engine();
+        versions.into_iter().for_each(|version| world.connect(version));
+        world
+    }
+
+    pub(super) fn connect(&mut self, version: Version) {
+        self.connect_to(self.parts.control.clone(), version, false);
+    }
+
+    /// Connects a controller to the switch, or to its virtual switch.
+    pub(super) fn connect_to(&mut self, control: Control, version: Version, is_virtual: bool) {
+        let wire_dice = Dice::new(self.dice.next(), 2);
+        let (switch_end, controller_end) = wire(self.plan.wire, self.plan.piece, wire_dice);
+        let name = format!("controller {} ({})", self.gone.len() + self.controllers.len(), version.name());
+        self.parts.serve(control, ByteStream::new(switch_end));
+        let next = if is_virtual { &mut self.next_virtual_key } else { &mut self.next_key };
+        let first_key = *next;
+        *next += KEYS;
+        self.controllers.push(Controller::new(name, version, controller_end, first_key, Virtual::now()));
+    }
+
+    /// The script: so many steps, each of a part that the dice choose.
+    fn play(&mut self) -> Result<(), String> {
+        for _ in 0..self.plan.steps {
+            self.step()?;
+            self.parts.engine.check_bounds()?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        if self.dice.hits(self.plan.faults) {
+            self.fault();
+        }
+        match self.dice.below(16) {
+            0..5 => self.turn_engine(),
+            5..7 => self.turn_worker(),
+            7..10 => {
+                let tasks = 1 + self.dice.below(4);
+                self.parts.step_control(tasks);
+                self.note(|| format!("control: {tasks} tasks"));
+            }
+            10..12 => return self.turn_controller(),
+            12 => self.send_frames(),
+            13 => return self.receive_frames(),
+            14 => self.script(),
+            _ => self.pass_time(),
+        }
+        Ok(())
+    }
+
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+        self.report.steps += 1;
+        if self.steps.len() == SHOWN {
+            self.steps.pop_front();
+        }
+        let now = Virtual::now().as_nanos();
+        let what = what();
+        for byte in what.bytes().chain(now.to_le_bytes()) {
+            self.report.trace = (self.report.trace ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        self.steps.push_back(format!("{:>12.3} us  {what}", now as f64 / 1e3));
+    }
+
+    fn turn_engine(&mut self) {
+        let step = self.parts.step_engine();
+        self.note(|| format!("engine: {step:?}"));
+    }
+
+    fn turn_worker(&mut self) {
+        if self.parts.workers.is_empty() {
+            return;
+        }
+        let worker = self.dice.below(self.parts.workers.len());
+        let step = self.parts.step_worker(worker);
+        self.note(|| format!("worker {worker}: {step:?}"));
+    }
+
+    fn turn_controller(&mut self) -> Result<(), String> {
+        let place = self.dice.below(self.controllers.len());
+        let Some(controller) = self.controllers.get_mut(place) else { return Ok(()) };
+        let name = controller.name.clone();
+        controller.step(Virtual::now(), &mut self.ledger)?;
+        if controller.is_over {
+            let over = self.controllers.remove(place);
+            self.gone.push(over);
+        }
+        self.note(|| format!("{name}: reads and writes"));
+        Ok(())
+    }
+
+    fn script(&mut self) {
+        let ports: Vec<PortNo> = self.hosts.iter().map(|host| host.number).collect();
+        let place = self.dice.below(self.controllers.len());
+        let may_copy = self.plan.may_copy;
+        if let Some(controller) = self.controllers.get_mut(place) {
+            controller.act(Draws { dice: &mut self.dice, ports: &ports, may_copy }, &mut self.ledger);
+            let name = controller.name.clone();
+            self.note(|| format!("{name}: says something"));
+        }
+    }
+
+    fn send_frames(&mut self) {
+        let place = self.dice.below(self.hosts.len());
+        let count = self.dice.pick(&[1, 3, 40]);
+        for _ in 0..count {
+            let key = self.draw_key();
+            let number = self.ledger.send(key);
+            if self.hosts[place].end.send(frames::frame(key, number)) {
+                self.sent += 1;
+            } else {
+                self.ledger.take_back();
+                self.count("full_ring_to_the_switch");
+                break;
+            }
+        }
+        self.note(|| format!("host {place}: sends up to {count} frames"));
+    }
+
+    /// The key of some controller, or one that no entry has.
+    fn draw_key(&mut self) -> u16 {
+        let virtual_keys = self.next_virtual_key - frames::FIRST_VIRTUAL_KEY;
+        let place = self.dice.below(usize::from(self.next_key + virtual_keys));
+        let place = u16::try_from(place).unwrap_or(0);
+        if place < self.next_key { place } else { frames::FIRST_VIRTUAL_KEY + place - self.next_key }
+    }
+
+    fn receive_frames(&mut self) -> Result<(), String> {
+        let place = self.dice.below(self.hosts.len());
+        self.receive(place, 64)?;
+        self.note(|| format!("host {place}: receives"));
+        Ok(())
+    }
+
+    pub(super) fn receive(&mut self, place: usize, most: usize) -> Result<(), String> {
+        let host = &self.hosts[place];
+        for _ in 0..most {
+            let Some(bytes) = host.end.receive() else { break };
+            let number = frames::number(&bytes).ok_or("a frame without its number")?;
+            self.ledger.left(number, host.number)?;
+        }
+        Ok(())
+    }
+
+    fn pass_time(&mut self) {
+        let by = match self.dice.below(10) {
+            0..5 => Duration::from_nanos(self.dice.next() % 20_000),
+            5..9 => Duration::from_micros(self.dice.next() % 2_000),
+            _ => Duration::from_millis(self.dice.next() % 300),
+        };
+        Virtual::advance(by);
+        self.note(|| format!("time: {by:?}"));
+    }
+}
+
+fn host(number: u32, capacity: usize) -> (CablePort, Host) {
+    let (port, end) = cable(&format!("p{number}"), capacity);
+    (port, Host { number: PortNo(number), end, is_gone: false })
+}

@@ -1,0 +1,222 @@
+//! What controllers send, drawn from the seed.
+use super::controller::{Change, Controller, KEYS, Kind, Sent, UNDER_WAY};
+use super::dice::Dice;
+use super::frames;
+use super::ledger::{Act, Ledger};
+use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
+use weir_openflow::model::flow::{FlowCommand, FlowFlags, FlowMod};
+use weir_openflow::model::group::{Bucket, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
+use weir_openflow::model::monitor::{FlowMonitor, MonitorCommand, MonitorFlags};
+use weir_openflow::model::multipart::{FlowRequest, RequestBody};
+use weir_openflow::model::{
+    Action, BucketId, Bytes, GroupId, Instruction, Match, MeterId, MultipartRequest, PacketOut, PortNo, TableId,
+};
+use weir_openflow::{Body, Message, Version};
+
+/// `OFPGT_SELECT` (OpenFlow 1.3.5, 7.3.4.3).
+const SELECT: u8 = 1;
+
+/// What a script draws from.
+pub(super) struct Draws<'a> {
+    pub(super) dice: &'a mut Dice,
+    pub(super) ports: &'a [PortNo],
+    /// Whether entries may send a packet to several ports.
+    pub(super) may_copy: bool,
+}
+
+impl Controller {
+    /// Sends what the dice say.
+    pub(super) fn act(&mut self, mut draws: Draws<'_>, ledger: &mut Ledger) {
+        if !self.is_up || self.is_over || self.session.is_closed() || self.sent.len() - self.settled >= UNDER_WAY {
+            return;
+        }
+        if !std::mem::replace(&mut self.is_prepared, true) {
+            self.prepare(draws.ports);
+        }
+        for _ in 0..=draws.dice.below(12) {
+            match draws.dice.below(24) {
+                0..9 => {
+                    let (change, flow) = self.change(&mut draws, ledger);
+                    self.change_by(Body::FlowMod(flow), change);
+                }
+                9..13 => self.barrier(),
+                13 => self.request(RequestBody::Flow(FlowRequest::all())),
+                14 => self.request(RequestBody::Table),
+                15 => _ = self.send(Body::EchoRequest(Bytes(vec![1, 2, 3])), Kind::Order),
+                16 => self.wrong(draws.dice),
+                17 => self.request(RequestBody::Desc),
+                18 => self.request(RequestBody::PortStats(PortNo::ANY)),
+                19 => _ = self.send(Body::GetConfigRequest, Kind::Request),
+                20 | 21 => self.bundle(&mut draws, ledger),
+                _ => self.packet_out(&draws.dice.pick(draws.ports), ledger),
+            }
+        }
+    }
+
+    /// Sends a barrier request.
+    pub(super) fn barrier(&mut self) {
+        if self.is_up && !self.is_over && !self.session.is_closed() {
+            self.send(Body::BarrierRequest, Kind::Barrier);
+        }
+    }
+
+    fn is_at_least(&self, version: Version) -> bool {
+        self.session.version().is_some_and(|spoken| spoken >= version)
+    }
+
+    /// Its group, meter and monitor.
+    fn prepare(&mut self, ports: &[PortNo]) {
+        if self.is_at_least(Version::V13) {
+            let bucket = |(id, port): (u32, &PortNo)| Bucket {
+                weight: 1,
+                ..Bucket::new(BucketId(id), vec![Action::output(*port)])
+            };
+            let buckets = (0..).zip(ports).map(bucket).collect();
+            let group = GroupMod {
+                command: GroupMod::ADD,
+                kind: SELECT,
+                group: GroupId(self.first_key.into()),
+                command_bucket: BucketId::ALL,
+                buckets,
+                properties: Vec::new(),
+            };
+            self.send(Body::GroupMod(group), Kind::Order);
+            let bands = vec![Band { rate: 1000, burst_size: 4, kind: BandKind::Drop }];
+            let meter = MeterId(self.first_key.into());
+            let flags = flags::PKTPS | flags::BURST;
+            self.send(Body::MeterMod(MeterMod { command: command::ADD, flags, meter, bands }), Kind::Order);
+        }
+        if self.is_at_least(Version::V14) {
+            let monitor = FlowMonitor {
+                id: 1,
+                out_port: PortNo::ANY,
+                out_group: GroupId::ANY,
+                flags: MonitorFlags(0b1111),
+                table: TableId::ALL,
+                command: MonitorCommand::Add,
+                matching: Match::any(),
+            };
+            self.request(RequestBody::FlowMonitor(vec![monitor]));
+        }
+    }
+
+    /// Draws a change of a key: what it changes, and its flow-mod.
+    fn change(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) -> (Change, FlowMod) {
+        let Draws { dice, ports, may_copy } = draws;
+        let key = self.first_key + u16::try_from(dice.below(usize::from(KEYS))).unwrap_or(0);
+        let port = dice.pick(ports);
+        let has_groups = self.is_at_least(Version::V13);
+        let has_meters = has_groups && !self.is_at_least(Version::V15);
+        let apply = |actions| vec![Instruction::ApplyActions(actions)];
+        let output = |ports: &[PortNo]| apply(ports.iter().map(|port| Action::output(*port)).collect());
+        let (act, instructions) = match dice.below(12) {
+            0 => (Act::Absent, Vec::new()),
+            1 => (Act::Drop, Vec::new()),
+            2 => (Act::Controller, apply(vec![Action::to_controller()])),
+            3 if *may_copy && ports.len() > 1 => (Act::Out(ports[..2].to_vec()), output(&ports[..2])),
+            4 if has_groups => (Act::Out(ports.to_vec()), apply(vec![Action::Group(GroupId(self.first_key.into()))])),
+            5 if has_meters => {
+                let mut metered = vec![Instruction::Meter(MeterId(self.first_key.into()))];
+                metered.extend(output(&[port]));
+                (Act::Out(vec![port]), metered)
+            }
+            _ => (Act::Out(vec![port]), output(&[port])),
+        };
+        let mut flow = frames::entry(key, instructions);
+        let mut cookie = None;
+        if act == Act::Absent {
+            flow.command = FlowCommand::DeleteStrict;
+        } else {
+            flow.cookie = u64::from(key) << 32 | self.cookies.len() as u64;
+            flow.flags = FlowFlags::SEND_FLOW_REM;
+            cookie = Some(flow.cookie);
+            self.cookies.insert(flow.cookie);
+            match dice.below(8) {
+                0 => flow.idle_timeout = 1,
+                1 => flow.hard_timeout = 1 + u16::try_from(dice.below(2)).unwrap_or(0),
+                _ => {}
+            }
+        }
+        // The virtual switch may go, and its entries with it.
+        let expires = flow.idle_timeout + flow.hard_timeout > 0 || key >= frames::FIRST_VIRTUAL_KEY;
+        (Change { place: 0, key, state: ledger.ask(key, act, expires), cookie }, flow)
+    }
+
+    /// Sends what carries a change out.
+    fn change_by(&mut self, body: Body, change: Change) {
+        let place = self.send(body, Kind::Order);
+        self.changes(Change { place, ..change });
+    }
+
+    /// Sends some changes in a bundle; those of versions without bundles as they are.
+    fn bundle(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) {
+        let flags =
+            draws.dice.pick(&[BundleFlags::ORDERED, BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0)]);
+        self.next_bundle += 1;
+        let bundle = BundleId(self.next_bundle);
+        let has_bundles = self.is_at_least(Version::V14);
+        let control = |command| Body::BundleControl(BundleControl { bundle, command, flags, properties: Vec::new() });
+        if has_bundles {
+            self.send(control(BundleCommand::OpenRequest), Kind::Request);
+        }
+        let mut changes = Vec::new();
+        for _ in 0..=draws.dice.below(4) {
+            let (change, flow) = self.change(draws, ledger);
+            if !has_bundles {
+                self.change_by(Body::FlowMod(flow), change);
+                continue;
+            }
+            let xid = self.session.next_xid();
+            let message = Box::new(Message { xid, body: Body::FlowMod(flow) });
+            let add = BundleAdd { bundle, flags, message, properties: Vec::new() };
+            self.send_as(xid, Body::BundleAdd(add), Kind::Order);
+            changes.push(change);
+        }
+        if has_bundles {
+            let place = self.send(control(BundleCommand::CommitRequest), Kind::Request);
+            changes.into_iter().for_each(|change| self.changes(Change { place, ..change }));
+        }
+    }
+
+    /// A flow-mod that must be refused: its group is none, or its port takes no packets.
+    fn wrong(&mut self, dice: &mut Dice) {
+        let (action, kind) = match self.is_at_least(Version::V13) && dice.hits(500) {
+            true => (Action::Group(GroupId(77_777)), Kind::Wrong),
+            false => (Action::output(PortNo(0)), Kind::Malformed),
+        };
+        self.send(Body::FlowMod(frames::entry(self.first_key, vec![Instruction::ApplyActions(vec![action])])), kind);
+    }
+
+    fn request(&mut self, body: RequestBody) {
+        self.send(Body::MultipartRequest(MultipartRequest { more: false, body }), Kind::Request);
+    }
+
+    fn packet_out(&mut self, port: &PortNo, ledger: &mut Ledger) {
+        let number = ledger.send_out(*port);
+        let packet = PacketOut {
+            buffer_id: None,
+            in_port: PortNo::CONTROLLER,
+            matching: Match::any(),
+            actions: vec![Action::output(*port)],
+            data: Bytes(frames::frame(0, number)),
+        };
+        let place = self.send(Body::PacketOut(packet), Kind::Order);
+        self.packet_outs.push(place);
+        self.packet_outs_sent += 1;
+    }
+
+    /// Sends a message; its place.
+    fn send(&mut self, body: Body, kind: Kind) -> usize {
+        let xid = self.session.next_xid();
+        self.send_as(xid, body, kind)
+    }
+
+    fn send_as(&mut self, xid: u32, body: Body, kind: Kind) -> usize {
+        let place = self.sent.len();
+        self.session.send(&Message { xid, body }).expect("its version can say that, and what waits is bounded");
+        self.sent.push(Sent { xid, kind, is_answered: false });
+        self.places.insert(xid, place);
+        place
+    }
+}

@@ -1,0 +1,180 @@
+//! A control connection in memory that gives and takes bytes in pieces of random sizes, and can be cut.
+use super::dice::Dice;
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// What both ends have in common.
+#[derive(Debug)]
+struct Wire {
+    to_switch: VecDeque<u8>,
+    to_controller: VecDeque<u8>,
+    /// Bytes that wait in each direction at most.
+    capacity: usize,
+    /// Bytes that are read or written at once at most.
+    piece: usize,
+    dice: Dice,
+    end: Option<End>,
+    /// Whether the switch closed its end.
+    is_closed: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+    /// Reads and writes that moved less than they could have.
+    partial: u64,
+}
+
+/// How the controller ended a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It closed; the switch reads what came before.
+    Closed,
+    /// It was reset: what was under way is lost.
+    Reset,
+}
+
+/// The switch's end.
+pub(super) struct SwitchEnd(Arc<Mutex<Wire>>);
+
+/// The controller's end.
+pub(super) struct ControllerEnd(Arc<Mutex<Wire>>);
+
+/// Both ends of a connection, in which at most `capacity` bytes wait in each direction, and which moves `piece` bytes
+/// at once at most.
+pub(super) fn wire(capacity: usize, piece: usize, dice: Dice) -> (SwitchEnd, ControllerEnd) {
+    let wire = Arc::new(Mutex::new(Wire {
+        to_switch: VecDeque::new(),
+        to_controller: VecDeque::new(),
+        capacity,
+        piece,
+        dice,
+        end: None,
+        is_closed: false,
+        reader: None,
+        writer: None,
+        partial: 0,
+    }));
+    (SwitchEnd(Arc::clone(&wire)), ControllerEnd(wire))
+}
+
+fn locked(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
+    wire.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wire {
+    /// How many of `there` bytes are moved this time.
+    fn some_of(&mut self, there: usize) -> usize {
+        let most = self.dice.below(self.piece).saturating_add(1);
+        self.partial += u64::from(most < there);
+        there.min(most)
+    }
+}
+
+impl ControllerEnd {
+    /// Gives some of `bytes` to the switch, as much as there is room for; how many.
+    pub(super) fn write(&self, bytes: &[u8]) -> usize {
+        let mut wire = locked(&self.0);
+        let room = wire.capacity.saturating_sub(wire.to_switch.len()).min(bytes.len());
+        if room == 0 || wire.end.is_some() {
+            return 0;
+        }
+        let count = wire.some_of(room);
+        wire.to_switch.extend(&bytes[..count]);
+        wire.reader.take().into_iter().for_each(Waker::wake);
+        count
+    }
+
+    /// Takes some of what the switch wrote.
+    pub(super) fn read(&self) -> Vec<u8> {
+        let mut wire = locked(&self.0);
+        if wire.to_controller.is_empty() {
+            return Vec::new();
+        }
+        let there = wire.to_controller.len();
+        let count = wire.some_of(there);
+        wire.writer.take().into_iter().for_each(Waker::wake);
+        wire.to_controller.drain(..count).collect()
+    }
+
+    /// Moves as much at once as there is from now on.
+    pub(super) fn hurry(&self) {
+        locked(&self.0).piece = usize::MAX;
+    }
+
+    /// Ends the connection.
+    pub(super) fn end(&self, end: End) {
+        let mut wire = locked(&self.0);
+        wire.end = Some(end);
+        if end == End::Reset {
+            wire.to_switch.clear();
+            wire.to_controller.clear();
+        }
+        let wakers = wire.reader.take().into_iter().chain(wire.writer.take());
+        wakers.collect::<Vec<_>>().into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether the switch closed the connection, and all it wrote was read.
+    pub(super) fn is_over(&self) -> bool {
+        let wire = locked(&self.0);
+        wire.is_closed && wire.to_controller.is_empty()
+    }
+
+    /// Reads and writes that moved less than they could have.
+    pub(super) fn partial(&self) -> u64 {
+        locked(&self.0).partial
+    }
+}
+
+impl AsyncRead for SwitchEnd {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let mut wire = locked(&self.0);
+        if wire.to_switch.is_empty() {
+            return match wire.end {
+                Some(End::Closed) => Poll::Ready(Ok(())),
+                Some(End::Reset) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+                None => {
+                    wire.reader = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            };
+        }
+        let there = wire.to_switch.len().min(into.remaining());
+        let count = wire.some_of(there);
+        wire.to_switch.drain(..count).for_each(|byte| into.put_slice(&[byte]));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for SwitchEnd {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let mut wire = locked(&self.0);
+        if wire.end.is_some() {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        let room = wire.capacity.saturating_sub(wire.to_controller.len()).min(bytes.len());
+        if room == 0 {
+            wire.writer = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        let count = wire.some_of(room);
+        wire.to_controller.extend(&bytes[..count]);
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        locked(&self.0).is_closed = true;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for SwitchEnd {
+    fn drop(&mut self) {
+        locked(&self.0).is_closed = true;
+    }
+}
