@@ -223,10 +223,13 @@ pub(crate) fn output(port: PortNo, max_len: u16, packet: &mut Packet, origin: Or
 #[inline(never)]
 fn output_reserved(port: PortNo, max_len: u16, packet: &mut Packet, origin: &Origin, fx: &mut impl Effects) {
     match port {
-        PortNo::CONTROLLER => match fx.punt(packet, *origin, max_len) {
-            Ok(()) => packet.punted(),
-            Err(reason) => packet.dropped(reason, fx),
-        },
+        PortNo::CONTROLLER => {
+            packet.flush_bucket(fx);
+            match fx.punt(packet, *origin, max_len) {
+                Ok(()) => packet.punted(),
+                Err(reason) => packet.dropped(reason, fx),
+            }
+        }
         PortNo::ALL => spread(packet, fx, |fx| fx.ports().all()),
         PortNo::FLOOD => spread(packet, fx, |fx| fx.ports().flood()),
         PortNo::NORMAL => normal(packet, fx),

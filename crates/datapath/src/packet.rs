@@ -356,8 +356,9 @@ impl<'a> Packet<'a> {
         self.set_queue(later);
     }
 
-    /// The same if a bucket waits: what is about to change travels with the packet, not in it.
-    fn flush_bucket(&mut self, fx: &mut impl Effects) {
+    /// Runs a bucket that waits, on a copy: what travels with the packet is about to change, or a controller is to be given the
+    /// packet, which the bucket's actions come before (OpenFlow 1.3.5, 5.11).
+    pub(crate) fn flush_bucket(&mut self, fx: &mut impl Effects) {
         if let Some(Waiting::Bucket(..)) = self.waiting {
             self.flush(fx);
         }

@@ -74,6 +74,7 @@ impl Tables<'_> {
     ) -> Result<Option<Sweep<'a>>, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
+        check_flags(flow)?;
         let words = WordMatches::new(&key, &mask);
         // In a large table an entry is in no cache: it comes while the rest of the message is looked at.
         let table = self.tables.get(usize::from(flow.table.0));
@@ -129,7 +130,6 @@ impl Tables<'_> {
 
     /// What entries are to do, if a flow-mod that adds or modifies them is right.
     fn check(&self, flow: &FlowMod, version: Version, key: FlowKey, mask: FlowMask) -> Result<Program, ErrorType> {
-        check_flags(flow)?;
         let is_egress = self.first_egress.is_some_and(|first| flow.table.0 >= first);
         let n_tables = u8::try_from(self.tables.len()).unwrap_or(u8::MAX);
         // From other tables none leads into those for egress (OpenFlow 1.5.1, 5.1).
@@ -364,7 +364,8 @@ fn is_delete(flow: &FlowMod) -> bool {
 }
 
 fn check_flags(flow: &FlowMod) -> Result<(), ErrorType> {
-    if flow.flags.contains(FlowFlags::EMERG) {
+    // Deletes are about entries of any flags, and there are no emergency entries.
+    if flow.flags.contains(FlowFlags::EMERG) && !is_delete(flow) {
         // OpenFlow 1.0.0, 5.3.3: emergency entries must have no time-outs.
         if (flow.idle_timeout, flow.hard_timeout) != (0, 0) {
             return Err(FlowModFailed::BadTimeout.into());
@@ -372,7 +373,7 @@ fn check_flags(flow: &FlowMod) -> Result<(), ErrorType> {
         // There is no emergency cache, so none of its entries fits (as Open vSwitch answers).
         return Err(FlowModFailed::TableFull.into());
     }
-    if flow.flags.0 & !FLAGS != 0 { Err(FlowModFailed::BadFlags.into()) } else { Ok(()) }
+    if flow.flags.0 & !(FLAGS | FlowFlags::EMERG.0) != 0 { Err(FlowModFailed::BadFlags.into()) } else { Ok(()) }
 }
 
 /// That an egress table's entry leaves the output alone that its packets came with (OpenFlow 1.5.1, 5.1).

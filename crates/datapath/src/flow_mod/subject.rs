@@ -1,5 +1,5 @@
 //! What a flow-mod is about, told without carrying it out.
-use super::{Filter, Manner, Tables, is_delete};
+use super::{Filter, Manner, Tables, check_flags, is_delete};
 use crate::shape::WordMatches;
 use weir_openflow::Version;
 use weir_openflow::model::{ErrorType, FlowCommand, FlowMod};
@@ -28,6 +28,7 @@ impl Tables<'_> {
     pub(crate) fn subject(&self, flow: &FlowMod, manner: Manner) -> Result<Subject, ErrorType> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
+        check_flags(flow)?;
         let words = WordMatches::new(&key, &mask);
         if is_delete(flow) {
             return Ok(Subject::Delete(self.names(&Filter::of_delete(flow, manner, words))));

@@ -201,6 +201,20 @@ fn wrong_flow_mods_get_their_errors() {
     assert_eq!(priorities(&mut bench), [0_u16; 0]);
 }
 
+/// Unknown flags are wrong in any command (OpenFlow 1.3.5, 7.4.4.5).
+#[test]
+fn deletes_with_unknown_flags_are_refused() {
+    let mut bench = Bench::controlled();
+    bench.add(1, Match::any(), output(2));
+    let unknown = with_flags(FlowFlags(1 << 9), delete(Match::any()));
+    assert_eq!(bench.error_of(CONTROLLER, Body::FlowMod(unknown)), Some(FlowModFailed::BadFlags.into()));
+    assert_eq!(priorities(&mut bench), [1]);
+    // Those that it knows say nothing about what a delete deletes.
+    let known = with_flags(FlowFlags::SEND_FLOW_REM, delete(Match::any()));
+    assert_eq!(bench.error_of(CONTROLLER, Body::FlowMod(known)), None);
+    assert!(priorities(&mut bench).is_empty());
+}
+
 #[test]
 fn consistency_follows_the_actions() {
     let mut bench = Bench::new();

@@ -43,6 +43,17 @@ fn the_packet_goes_on_unchanged_behind_the_group() {
     assert_eq!(sent, [(PortNo(2), tagged), (PortNo(3), to(5)), (PortNo(4), to(6))]);
 }
 
+/// Actions of a list are executed in its order (OpenFlow 1.3.5, 5.11).
+#[test]
+fn a_groups_packet_in_comes_before_that_of_the_next_action() {
+    let mut bench = Bench::controlled();
+    bench.add_group(1, INDIRECT, vec![bucket(vec![set(7), Action::to_controller()])]);
+    bench.add(1, Match::any(), vec![Action::Group(GroupId(1)), Action::to_controller()]);
+    bench.receive(1, &frame());
+    let data: Vec<_> = bench.packet_ins(CONTROLLER).into_iter().map(|packet| packet.data.0).collect();
+    assert_eq!(data, [to(7), frame()]);
+}
+
 #[test]
 fn what_travels_with_the_packet_is_what_it_was_at_the_group() {
     let mut bench = Bench::controlled();

@@ -1,0 +1,74 @@
+//! A program for a switch: messages, frames and pauses in order.
+use weir_openflow::{Body, Message, Version, encode};
+
+/// Ordinary ports of a switch under test, numbered from 1 on.
+pub const PORTS: u32 = 4;
+
+/// Number of flow tables of a switch under test (those of Open vSwitch).
+pub const TABLES: u8 = 254;
+
+/// Length of every pause in milliseconds: the same for all cases, which therefore can run at the same time on bridges
+/// that share a clock.
+pub const PAUSE_MS: u64 = 1600;
+
+/// One step of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// A controller's message.
+    Message(Body),
+    /// A frame that a port receives.
+    Frame {
+        /// The port's number.
+        port: u32,
+        /// The whole frame, without frame check sequence.
+        bytes: Vec<u8>,
+    },
+    /// Time passes: [`PAUSE_MS`].
+    Pause,
+}
+
+/// A program for a switch, and the version of OpenFlow that it is written in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Seed that it was drawn from.
+    pub seed: u64,
+    /// Version of the channel.
+    pub version: Version,
+    /// Steps in order.
+    pub steps: Vec<Step>,
+}
+
+impl Case {
+    /// Whether time passes in it.
+    pub fn has_pauses(&self) -> bool {
+        self.steps.contains(&Step::Pause)
+    }
+
+    /// A case without one of its steps.
+    #[must_use]
+    pub fn without(&self, step: usize) -> Case {
+        let mut case = self.clone();
+        case.steps.remove(step);
+        case
+    }
+
+    /// Messages before a step.
+    pub fn messages_before(&self, step: usize) -> impl Iterator<Item = &Body> {
+        self.steps[..step].iter().filter_map(|step| match step {
+            Step::Message(body) => Some(body),
+            _ => None,
+        })
+    }
+}
+
+/// Bytes of a message with this transaction id; none if the version cannot carry it.
+pub fn bytes_of(body: &Body, xid: u32, version: Version) -> Option<Vec<u8>> {
+    let mut body = body.clone();
+    // A bundle's member has the transaction id of the message that adds it (OpenFlow 1.4.1, 7.3.9.6).
+    if let Body::BundleAdd(add) = &mut body {
+        add.message.xid = xid;
+    }
+    let mut bytes = Vec::new();
+    encode(&Message { xid, body }, version, &mut bytes).ok()?;
+    Some(bytes)
+}

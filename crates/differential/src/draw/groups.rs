@@ -1,0 +1,186 @@
+//! Draws group-mods, meter-mods and bundles.
+use super::World;
+use crate::Step;
+use weir_openflow::model::bundle::{BundleAdd, BundleCommand, BundleControl, BundleFlags, BundleId};
+use weir_openflow::model::group::{Bucket, BucketId, GroupMod};
+use weir_openflow::model::meter::{Band, BandKind, MeterMod, command, flags};
+use weir_openflow::model::{Action, GroupId, Match, Message, MeterId, NxAction, PortNo};
+use weir_openflow::{Body, Version};
+
+/// Groups and meters have numbers from 1 to this.
+pub(super) const NUMBERS: u32 = 3;
+
+impl World {
+    /// Group-mods that add groups.
+    pub(super) fn groups(&mut self) -> Vec<Step> {
+        let count = self.dice.between(1, NUMBERS);
+        let groups: Vec<_> = (0..count).map(|_| self.group(GroupMod::ADD)).collect();
+        self.groups.extend(groups.iter().map(|group| group.group.0));
+        groups.into_iter().map(Body::GroupMod).map(Step::Message).collect()
+    }
+
+    fn group(&mut self, command: u16) -> GroupMod {
+        let number = GroupId(self.dice.between(1, NUMBERS));
+        // Select groups spread by a hash of the switch's own: with one bucket only, so that both choose the same.
+        let kind = *self.dice.pick(&[0_u8, 0, 1, 2, 2, 3]);
+        let most = if matches!(kind, 1 | 2) { 1 } else { 3 };
+        let few = if kind == 2 { 1 } else { 0 };
+        let buckets = (0..self.dice.between(few, most)).map(|id| self.bucket(id, kind)).collect();
+        let group = if self.dice.one_in(60) { GroupId(self.dice.word()) } else { number };
+        GroupMod { command, kind, group, command_bucket: BucketId::ALL, buckets, properties: Vec::new() }
+    }
+
+    fn bucket(&mut self, id: u32, kind: u8) -> Bucket {
+        let mut actions = self.entry_actions(&Match::any());
+        // Chains end where a switch likes.
+        actions.retain(|action| !matches!(action, Action::Group(_)) || self.dice.one_in(4));
+        // What a copy does in a bucket is not specified.
+        actions.retain(|action| !matches!(action, Action::Nx(nx) if matches!(**nx, NxAction::Clone(_))));
+        let mut bucket = Bucket::new(BucketId(id), actions);
+        if kind == 1 || self.dice.one_in(60) {
+            bucket.weight = u16::from(self.dice.byte() & 3);
+        }
+        if kind == 3 || self.dice.one_in(60) {
+            bucket.watch_port = if self.dice.one_in(20) { PortNo::ANY } else { PortNo(self.dice.between(1, 5)) };
+        }
+        if kind == 3 && self.dice.one_in(10) {
+            bucket.watch_group = GroupId(self.dice.between(1, NUMBERS));
+        }
+        bucket
+    }
+
+    /// A group-mod of any command.
+    pub(super) fn group_change(&mut self) -> GroupMod {
+        use GroupMod as G;
+        let command = match self.dice.between(0, 9) {
+            0..=2 => G::ADD,
+            3..=5 => G::MODIFY,
+            8 if self.version >= Version::V15 => G::INSERT_BUCKET,
+            9 if self.version >= Version::V15 => G::REMOVE_BUCKET,
+            _ => G::DELETE,
+        };
+        let mut change = self.group(command);
+        if command == G::INSERT_BUCKET && change.buckets.is_empty() {
+            // Open vSwitch 3.1 does not answer any more when no bucket is to be inserted.
+            change.buckets.push(self.bucket(7, change.kind));
+        }
+        if matches!(command, G::INSERT_BUCKET | G::REMOVE_BUCKET) {
+            change.command_bucket = *self.dice.pick(&[BucketId::FIRST, BucketId::LAST, BucketId(0), BucketId(1)]);
+            if command == G::REMOVE_BUCKET && self.dice.one_in(4) {
+                change.command_bucket = BucketId::ALL;
+            }
+        }
+        if matches!(command, G::DELETE | G::REMOVE_BUCKET) {
+            change.buckets.clear();
+            if self.dice.one_in(6) && command == G::DELETE {
+                change.group = GroupId::ALL;
+            }
+        }
+        change
+    }
+
+    /// Meter-mods that add meters.
+    pub(super) fn meters(&mut self) -> Vec<Step> {
+        let count = self.dice.between(1, 2);
+        let meters: Vec<_> = (0..count).map(|_| self.meter(command::ADD)).collect();
+        self.meters.extend(meters.iter().map(|meter| meter.meter.0));
+        meters.into_iter().map(Body::MeterMod).map(Step::Message).collect()
+    }
+
+    fn meter(&mut self, command: u16) -> MeterMod {
+        let meter = MeterId(if self.dice.one_in(60) { self.dice.word() } else { self.dice.between(1, NUMBERS) });
+        let unit = *self.dice.pick(&[flags::KBPS, flags::PKTPS]);
+        let mut bits = unit | flags::BURST;
+        if self.dice.one_in(4) {
+            bits |= flags::STATS;
+        }
+        if self.dice.one_in(40) {
+            bits = self.dice.short() & 0x1f;
+        }
+        let bands = (0..if self.dice.one_in(8) { self.dice.between(0, 2) } else { 1 }).map(|_| self.band()).collect();
+        MeterMod { command, flags: bits, meter, bands }
+    }
+
+    fn band(&mut self) -> Band {
+        // Never reached, or reached by the first packet: what lies between is what each switch calls a burst.
+        let (rate, burst_size) = (1_000_000 + self.dice.between(0, 9), 1_000_000);
+        let kind = if self.dice.one_in(12) { BandKind::DscpRemark { prec_level: 1 } } else { BandKind::Drop };
+        Band { rate, burst_size, kind }
+    }
+
+    /// A meter-mod of any command.
+    pub(super) fn meter_change(&mut self) -> MeterMod {
+        let command = *self.dice.pick(&[command::ADD, command::MODIFY, command::DELETE]);
+        let mut change = self.meter(command);
+        if command == command::DELETE {
+            change.bands.clear();
+            change.flags = 0;
+            if self.dice.one_in(4) {
+                change.meter = MeterId::ALL;
+            }
+        }
+        change
+    }
+
+    /// A bundle from its beginning to its end.
+    pub(super) fn bundle(&mut self, has_groups: bool) -> Vec<Step> {
+        use BundleCommand::{CloseRequest, CommitRequest, DiscardRequest, OpenRequest};
+        let bundle = BundleId(self.dice.between(1, 2));
+        let flags = BundleFlags(if self.dice.one_in(3) { *self.dice.pick(&[0, 1, 2]) } else { 3 });
+        let mut bodies = vec![control(bundle, OpenRequest, flags)];
+        // Members of a bundle that is not ordered may be carried out in any order (OpenFlow 1.4.1, 7.3.9.5).
+        let most = if flags.contains(BundleFlags::ORDERED) { 3 } else { 1 };
+        for _ in 0..self.dice.between(0, most) {
+            let body = self.member(has_groups);
+            let message = Box::new(Message { xid: 0, body });
+            bodies.push(Body::BundleAdd(BundleAdd { bundle, flags, message, properties: Vec::new() }));
+        }
+        if self.dice.one_in(2) {
+            bodies.push(control(bundle, CloseRequest, flags));
+        }
+        bodies.push(control(bundle, if self.dice.one_in(5) { DiscardRequest } else { CommitRequest }, flags));
+        if self.dice.one_in(6) {
+            // A step too few or twice.
+            let at = self.dice.index(bodies.len());
+            if self.dice.one_in(2) {
+                bodies.remove(at);
+            } else {
+                let again = bodies[at].clone();
+                bodies.insert(at, again);
+            }
+        }
+        bodies.into_iter().map(Step::Message).collect()
+    }
+
+    fn member(&mut self, has_groups: bool) -> Body {
+        loop {
+            let body = match self.change_of_bundle(has_groups) {
+                Some(body) => body,
+                None => continue,
+            };
+            if crate::case::bytes_of(&body, 1, self.version).is_some() {
+                return body;
+            }
+        }
+    }
+
+    fn change_of_bundle(&mut self, has_groups: bool) -> Option<Body> {
+        use weir_openflow::model::FlowCommand::{Delete, Modify};
+        match self.dice.between(0, 9) {
+            0..=4 => Some(Body::FlowMod(self.add())),
+            5 if !(self.has_pauses && self.has_hard_timeouts) => Some(Body::FlowMod(self.with_command(Modify))),
+            6 => Some(Body::FlowMod(self.with_command(Delete))),
+            // No deletes: Open vSwitch 3.1 ends with a failed assertion (`group != NULL`) when a later member fails and
+            // it is to bring back the entries that went with a group.
+            7 | 8 if has_groups => {
+                Some(self.group_change()).filter(|change| change.command != GroupMod::DELETE).map(Body::GroupMod)
+            }
+            9 if self.dice.one_in(4) => Some(Body::BarrierRequest),
+            _ => None,
+        }
+    }
+}
+
+fn control(bundle: BundleId, command: BundleCommand, flags: BundleFlags) -> Body {
+    Body::BundleControl(BundleControl { bundle, command, flags, properties: Vec::new() })
+}

@@ -1,0 +1,136 @@
+//! Draws cases from seeds.
+//!
+//! What is drawn for a case belongs together: a few frames, matches on fields that these frames have, actions on
+//! headers that the matches make certain. A part of everything is drawn without regard to that.
+mod actions;
+mod dice;
+mod entries;
+mod frames;
+mod groups;
+mod matching;
+mod requests;
+
+use crate::case::bytes_of;
+use crate::{Case, Step};
+use dice::Dice;
+use frames::Sample;
+use weir_openflow::model::Match;
+use weir_openflow::{Body, Version};
+
+/// Whether the case of a seed has pauses: one in eight.
+fn has_pauses(seed: u64) -> bool {
+    seed / 64 % 8 == 7
+}
+
+/// What the parts of a case are drawn with.
+struct World {
+    dice: Dice,
+    version: Version,
+    samples: Vec<Sample>,
+    has_pauses: bool,
+    /// Numbers of groups and of meters that were added, as far as is known.
+    groups: Vec<u32>,
+    meters: Vec<u32>,
+    /// Table of the entry that is being drawn.
+    table: u8,
+    /// Table, priority and match of entries that were drawn.
+    entries: Vec<(u8, u16, Match)>,
+    /// Whether entries are modified, or have hard time-outs: Open vSwitch lets these begin anew with a modify (OpenFlow
+    /// 1.3.5, 6.4, leaves them alone), so that everything behind a pause would differ.
+    has_hard_timeouts: bool,
+}
+
+/// Draws the case of a seed. Versions take turns.
+pub fn case(seed: u64) -> Case {
+    let mut dice = Dice::new(seed);
+    let version = Version::ALL[usize::try_from(seed % 4).unwrap_or(0)];
+    let samples = (0..dice.between(1, 3)).map(|_| frames::sample(&mut dice)).collect();
+    let mut world = World {
+        dice,
+        version,
+        samples,
+        has_pauses: has_pauses(seed),
+        groups: Vec::new(),
+        meters: Vec::new(),
+        table: 0,
+        entries: Vec::new(),
+        has_hard_timeouts: (seed / 512).is_multiple_of(2),
+    };
+    let mut steps = world.steps();
+    // A version that lacks something has no bytes for it.
+    steps.retain(|step| match step {
+        Step::Message(body) => bytes_of(body, 1, version).is_some(),
+        _ => true,
+    });
+    Case { seed, version, steps }
+}
+
+impl World {
+    fn steps(&mut self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let has_groups = self.version > Version::V10 && self.dice.one_in(3);
+        if has_groups {
+            steps.extend(self.groups());
+        }
+        if self.version > Version::V10 && self.dice.one_in(6) {
+            steps.extend(self.meters());
+        }
+        for _ in 0..self.dice.between(1, 5) {
+            let flow = self.add();
+            steps.push(Step::Message(Body::FlowMod(flow)));
+        }
+        for part in 0..if self.has_pauses { 3 } else { 1 } {
+            if part > 0 {
+                steps.push(Step::Pause);
+            }
+            for _ in 0..self.dice.between(1, 4) {
+                steps.push(self.frame());
+            }
+            for _ in 0..self.dice.between(0, 3) {
+                let change = self.change(has_groups);
+                steps.extend(change);
+            }
+        }
+        steps.extend(self.frame_after_changes());
+        steps.extend(self.questions());
+        steps
+    }
+
+    fn frame(&mut self) -> Step {
+        let sample = self.dice.pick(&self.samples).clone();
+        let bytes = if self.dice.one_in(6) { frames::sample(&mut self.dice).bytes } else { sample.bytes };
+        let bytes = frames::damaged(&mut self.dice, bytes);
+        Step::Frame { port: if self.dice.one_in(5) { self.dice.between(1, 4) } else { sample.port }, bytes }
+    }
+
+    /// A group's number, most often of one that was added; none if none was.
+    fn known_group(&mut self) -> Option<u32> {
+        self.known(|world| &world.groups)
+    }
+
+    /// A meter's number, most often of one that was added; none if none was.
+    fn known_meter(&mut self) -> Option<u32> {
+        self.known(|world| &world.meters)
+    }
+
+    fn known(&mut self, all: fn(&World) -> &Vec<u32>) -> Option<u32> {
+        if self.dice.one_in(25) {
+            return Some(self.dice.between(1, groups::NUMBERS));
+        }
+        let all = all(self).clone();
+        (!all.is_empty()).then(|| *self.dice.pick(&all))
+    }
+
+    fn frame_after_changes(&mut self) -> Option<Step> {
+        self.dice.one_in(2).then(|| self.frame())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_seed_is_a_case() {
+        assert_eq!(super::case(5), super::case(5));
+        assert_ne!(super::case(5).steps, super::case(9).steps);
+    }
+}

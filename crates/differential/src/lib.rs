@@ -1,0 +1,25 @@
+//! A differential test: drawn OpenFlow messages and frames are given to weir's datapath and to Open vSwitch, and what
+//! both answer, count and send is compared.
+//!
+//! A [`Case`] is a short program of messages, frames and pauses, drawn from a seed ([`draw`]). [`weir`] runs it in this
+//! process and in virtual time; [`ovs`] runs it on an instance of Open vSwitch without kernel interfaces. Both give an
+//! [`Outcome`], which [`compare`] brings into one form and compares. [`kinds`] lists the differences that a clause of
+//! the specification explains; [`shrink`] makes a case small that shows another one. [`run`] does all that for many
+//! cases.
+pub mod attributes;
+pub mod case;
+pub mod compare;
+pub mod draw;
+pub mod kinds;
+pub mod looks;
+pub mod normal;
+pub mod outcome;
+pub mod ovs;
+pub mod print;
+pub mod record;
+pub mod run;
+pub mod shrink;
+pub mod weir;
+
+pub use case::{Case, Step};
+pub use outcome::{Answer, Outcome};

@@ -1,0 +1,84 @@
+//! A short text of what a difference looks like, by which a survey sorts differences of no known kind.
+use crate::compare::{Difference, Part};
+use crate::{Answer, Case, Step, attributes};
+use weir_openflow::Body;
+use weir_openflow::model::multipart::ReplyBody;
+
+/// The step, the part of the answer, and what differs in it.
+pub fn of(case: &Case, difference: &Difference) -> String {
+    let what = match difference.part {
+        Part::Replies => replies(&difference.ours, &difference.theirs),
+        Part::Told => format!("{:?}", attributes::of_notices(&difference.told.0, &difference.told.1)),
+        Part::Frames => frames(&difference.ours, &difference.theirs),
+        Part::Ended => String::new(),
+        Part::PacketsIn => packets_in(&difference.ours, &difference.theirs),
+    };
+    format!("{} {:?}: {what}", name(&case.steps[difference.step]), difference.part)
+}
+
+fn name(step: &Step) -> String {
+    let text = match step {
+        Step::Message(Body::MultipartRequest(request)) => format!("{:?}", request.body),
+        Step::Message(body) => format!("{body:?}"),
+        Step::Frame { .. } => "frame".to_owned(),
+        Step::Pause => "pause".to_owned(),
+    };
+    let end = text.find(['(', '{']).unwrap_or(text.len());
+    text[..end].trim().to_owned()
+}
+
+fn replies(ours: &Answer, theirs: &Answer) -> String {
+    if let ([Ok(Body::MultipartReply(ours))], [Ok(Body::MultipartReply(theirs))]) =
+        (&ours.replies[..], &theirs.replies[..])
+        && let (ReplyBody::Flow(ours), ReplyBody::Flow(theirs)) = (&ours.body, &theirs.body)
+    {
+        return format!("{:?}", attributes::of_entries(ours, theirs));
+    }
+    let side = |answer: &Answer| {
+        let replies = answer.replies.iter().map(|reply| match reply {
+            Ok(Body::Error(error)) => format!("{:?}", error.error),
+            Ok(body) => format!("{body:?}").chars().take(14).collect(),
+            Err(text) => text.chars().take(40).collect(),
+        });
+        replies.collect::<Vec<_>>().join(", ")
+    };
+    format!("{} | {}", side(ours), side(theirs))
+}
+
+fn frames(ours: &Answer, theirs: &Answer) -> String {
+    let ports = |answer: &Answer| answer.frames.iter().map(|(port, _)| *port).collect::<Vec<_>>();
+    if ports(ours) != ports(theirs) {
+        let order = ports(ours).len().cmp(&ports(theirs).len());
+        return format!("ports, {order:?}");
+    }
+    let pairs = ours.frames.iter().zip(&theirs.frames);
+    let first = pairs.map(|((_, ours), (_, theirs))| bytes(ours, theirs)).find(Option::is_some).flatten();
+    first.unwrap_or_default()
+}
+
+fn packets_in(ours: &Answer, theirs: &Answer) -> String {
+    if ours.packets_in.len() != theirs.packets_in.len() {
+        return format!("count, {:?}", ours.packets_in.len().cmp(&theirs.packets_in.len()));
+    }
+    let mut all = Vec::new();
+    for (ours, theirs) in ours.packets_in.iter().zip(&theirs.packets_in) {
+        all.extend((ours.reason != theirs.reason).then(|| format!("reason {:?} {:?}", ours.reason, theirs.reason)));
+        all.extend((ours.table != theirs.table).then(|| "table".to_owned()));
+        all.extend((ours.cookie != theirs.cookie).then(|| "cookie".to_owned()));
+        all.extend((ours.total_len != theirs.total_len).then(|| "length".to_owned()));
+        all.extend((ours.matching != theirs.matching).then(|| "match".to_owned()));
+        all.extend(bytes(&ours.data.0, &theirs.data.0));
+    }
+    all.sort();
+    all.dedup();
+    all.join(", ")
+}
+
+/// Where two frames begin to differ, and the EtherType there.
+fn bytes(ours: &[u8], theirs: &[u8]) -> Option<String> {
+    if ours.len() != theirs.len() {
+        return Some(format!("lengths, {:?}", ours.len().cmp(&theirs.len())));
+    }
+    let at = ours.iter().zip(theirs).position(|(ours, theirs)| ours != theirs)?;
+    Some(format!("byte {at} behind {:02x?}", ours.get(12..14).unwrap_or_default()))
+}

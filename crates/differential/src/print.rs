@@ -1,0 +1,87 @@
+//! Cases and differences as text.
+use crate::compare::{Difference, Part};
+use crate::kinds::{self, Whose};
+use crate::{Answer, Case, Step};
+use std::fmt::Write as _;
+use weir_openflow::model::FlowCommand;
+use weir_openflow::{Body, Version, text};
+
+/// A case with a line for each step.
+pub fn case(case: &Case) -> String {
+    let mut all = format!("seed {}, OpenFlow {}\n", case.seed, case.version.name());
+    for (number, step) in case.steps.iter().enumerate() {
+        let _ = writeln!(all, "{number:3} {}", self::step(step, case.version));
+    }
+    all
+}
+
+/// A step in `ovs-ofctl`'s words where it has some.
+pub fn step(step: &Step, version: Version) -> String {
+    match step {
+        Step::Message(body) => message(body, version),
+        Step::Frame { port, bytes } => format!("frame in_port={port} {}", hex(bytes)),
+        Step::Pause => format!("pause {} ms", crate::case::PAUSE_MS),
+    }
+}
+
+fn message(body: &Body, version: Version) -> String {
+    match body {
+        Body::FlowMod(flow) => {
+            let command = match flow.command {
+                FlowCommand::Add => "add-flow",
+                FlowCommand::Modify => "mod-flows",
+                FlowCommand::ModifyStrict => "--strict mod-flows",
+                FlowCommand::Delete => "del-flows",
+                FlowCommand::DeleteStrict => "--strict del-flows",
+            };
+            let mut line = format!("{command} '{}'", text::format_flow(flow, version));
+            if flow.cookie_mask != 0 {
+                let _ = write!(line, " cookie_mask={:#x}", flow.cookie_mask);
+            }
+            if let Some(buffer) = flow.buffer_id {
+                let _ = write!(line, " buffer={}", buffer.0);
+            }
+            line
+        }
+        body => format!("{body:?}"),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What both switches did in the part in which they differ.
+pub fn difference(difference: &Difference) -> String {
+    let Difference { step, part, ours, theirs, told } = difference;
+    if *part == Part::Told {
+        return format!("step {step}, notices\n  only weir: {:?}\n  only Open vSwitch: {:?}\n", told.0, told.1);
+    }
+    format!("step {step}, {part:?}\n  weir: {}\n  Open vSwitch: {}\n", side(*part, ours), side(*part, theirs))
+}
+
+fn side(part: Part, answer: &Answer) -> String {
+    match part {
+        Part::Replies => format!("{:?}", answer.replies),
+        Part::Told | Part::Ended => String::new(),
+        Part::PacketsIn => format!("{:?}", answer.packets_in),
+        Part::Frames => {
+            let frames = answer.frames.iter().map(|(port, bytes)| format!("\n    port {port}: {}", hex(bytes)));
+            frames.collect()
+        }
+    }
+}
+
+/// A table of the known kinds, as `docs/differences.md` has it.
+pub fn kinds() -> String {
+    let mut all = String::from("| kind | whose | clause | what |\n|---|---|---|---|\n");
+    for kind in kinds::all() {
+        let whose = match kind.whose {
+            Whose::Theirs => "Open vSwitch's",
+            Whose::Free => "left to the switch",
+            Whose::Ours => "weir's",
+        };
+        let _ = writeln!(all, "| `{}` | {whose} | {} | {} |", kind.name, kind.clause, kind.why);
+    }
+    all
+}
