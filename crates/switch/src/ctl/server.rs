@@ -117,44 +117,6 @@ async fn line_of(reply: impl serde::Serialize + Send + 'static) -> std::io::Resu
     written.await.map_err(std::io::Error::other)?
 }
 
-#[cfg(test)]
-mod tests {
-    use super::line_of;
-    use serde::{Serialize, Serializer};
-    use std::sync::{Arc, Mutex};
-    use std::thread::{self, ThreadId};
-
-    /// Notes which threads write it down and drop it.
-    struct Noting(Arc<Mutex<Vec<ThreadId>>>);
-
-    impl Noting {
-        fn note(&self) {
-            self.0.lock().unwrap().push(thread::current().id());
-        }
-    }
-
-    impl Serialize for Noting {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.note();
-            serializer.serialize_u8(7)
-        }
-    }
-
-    impl Drop for Noting {
-        fn drop(&mut self) {
-            self.note();
-        }
-    }
-
-    #[tokio::test]
-    async fn replies_are_not_written_down_by_the_control_thread() {
-        let threads = Arc::default();
-        assert_eq!(line_of(Noting(Arc::clone(&threads))).await.unwrap(), b"7\n");
-        let threads = threads.lock().unwrap();
-        assert!(threads.len() == 2 && !threads.contains(&thread::current().id()), "{threads:?}");
-    }
-}
-
 /// `stream` is that of who asks, of which nothing is read.
 async fn answer(context: &Context, line: &[u8], stream: &mut BufReader<UnixStream>) -> Reply {
     let request = match serde_json::from_slice(line) {
@@ -250,5 +212,43 @@ async fn carry_out_here(context: &Context, request: Request) -> Result<Value, Sw
         Request::Profile { commands } => super::profile::show(engine, commands).await,
         Request::Perf { seconds } => super::perf::watch(context, seconds).await,
         other => super::flows::carry_out(engine, other).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line_of;
+    use serde::{Serialize, Serializer};
+    use std::sync::{Arc, Mutex};
+    use std::thread::{self, ThreadId};
+
+    /// Notes which threads write it down and drop it.
+    struct Noting(Arc<Mutex<Vec<ThreadId>>>);
+
+    impl Noting {
+        fn note(&self) {
+            self.0.lock().unwrap().push(thread::current().id());
+        }
+    }
+
+    impl Serialize for Noting {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.note();
+            serializer.serialize_u8(7)
+        }
+    }
+
+    impl Drop for Noting {
+        fn drop(&mut self) {
+            self.note();
+        }
+    }
+
+    #[tokio::test]
+    async fn replies_are_not_written_down_by_the_control_thread() {
+        let threads = Arc::default();
+        assert_eq!(line_of(Noting(Arc::clone(&threads))).await.unwrap(), b"7\n");
+        let threads = threads.lock().unwrap();
+        assert!(threads.len() == 2 && !threads.contains(&thread::current().id()), "{threads:?}");
     }
 }
