@@ -53,7 +53,7 @@ fn meters_of_ovs_ofctl_are_set_shown_and_obeyed() {
     let dropped: u64 = stats.split("packet_count:").nth(1).and_then(|s| s.split(' ').next()?.parse().ok()).unwrap();
     assert!((4..=6).contains(&dropped), "{stats}");
     ofctl(&bed, "mod-meter", &["meter=7 kbps bands=type=dscp_remark rate=100000 prec_level=1"]);
-    assert!(ping(&bed.a, B4, 3));
+    assert!(bed.reaches(B4, 10) && ping(&bed.a, B4, 3));
     let flows = ofctl(&bed, "dump-flows", &[]);
     assert!(flows.contains("actions=meter:7,output:2"), "{flows}");
     ofctl(&bed, "del-meter", &["meter=7"]);

@@ -19,6 +19,8 @@ const AWAKE_AFTER: Duration = Duration::from_millis(50);
 const SHORT: Duration = Duration::from_micros(10);
 /// How long is slept at most: stopping is to be seen.
 const NAP: Duration = Duration::from_millis(20);
+/// Longest wait for the link of an interface that was just set up: the kernel tells of it a moment later.
+const LINK: Duration = Duration::from_secs(2);
 
 /// See the module's page.
 pub struct Live {
@@ -117,12 +119,26 @@ impl Live {
 fn open(name: &str, clock: SystemClock) -> Result<(Box<dyn Port>, Stamps), ProfilerError> {
     let text = if name.contains(':') { name.to_owned() } else { format!("af_packet:{name}") };
     let mut port = weir_port::open(&text.parse::<PortSpec>()?)?;
-    if !port.link().up {
+    if !is_up_soon(port.as_mut(), clock) {
         let expected = format!("an interface that is up; set it up: ip link set {name} up, and so the other end");
         return Err(ProfilerError::wrong(format!("--data {name}"), "no link", expected));
     }
     let stamps = Stamps { arrivals: port.stamp_arrivals(clock), departures: port.stamp_departures(clock) };
     Ok((port, stamps))
+}
+
+/// Whether a port has its link, or gets it within [`LINK`].
+fn is_up_soon(port: &mut dyn Port, clock: SystemClock) -> bool {
+    let end = clock.now() + LINK;
+    loop {
+        if port.link().up {
+            return true;
+        }
+        if clock.now() >= end {
+            return false;
+        }
+        event::wait_any(&[], Some(LINK / 20));
+    }
 }
 
 impl Device for Live {
