@@ -1,19 +1,27 @@
 //! What a switch does to interfaces, and what becomes of them when it is killed.
 use crate::bed::{Bed, ready, weir};
-use std::process::Command;
-use weir_testing::{Namespace, Running, Signal, run};
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use weir_testing::{Namespace, Running, Signal, run, wait_until};
+
+/// How long a switch may take until it ends by itself.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 fn is_possible() -> bool {
     weir_testing::root() && weir_testing::programs(&["ip", "ethtool"])
 }
 
-/// Starts `weir switch` on an interface that is not to be there twice; what it says if it does not start.
+/// Starts `weir switch` on an interface that another one has; what it says when it ends.
 fn refused(bed: &Bed, port: &str) -> String {
+    let socket = format!("/tmp/weir-second-{}.sock", bed.switches.name());
     let mut command = bed.switches.command(weir());
-    command.args(["switch", "--name", "second", "--port", port, "--control-socket", "/tmp/weir-second.sock"]);
-    let output = command.output().expect("weir starts");
-    assert!(!output.status.success(), "{port} was taken twice");
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    command.args(["switch", "--name", "second", "--port", port, "--control-socket", &socket]);
+    let mut second = Running::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+    assert!(wait_until(PATIENCE, || second.exited().is_some()), "{port} was taken twice");
+    let mut said = String::new();
+    second.stderr().expect("piped").read_to_string(&mut said).expect("text");
+    said
 }
 
 fn switch(bed: &Bed, port: &str) -> Running {
