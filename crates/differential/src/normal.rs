@@ -104,7 +104,7 @@ fn list(body: &mut ReplyBody) {
                 entry.instructions.retain(|one| {
                     !matches!(one, Instruction::ApplyActions(list) | Instruction::WriteActions(list) if list.is_empty())
                 });
-                instructions(&mut entry.instructions);
+                entry.instructions.sort_by_key(Instruction::execution_order);
                 // Optional (OpenFlow 1.5.1, 7.2.4.4): only Open vSwitch keeps it.
                 entry.more.idle_time = None;
             }
@@ -144,19 +144,5 @@ fn matching(matching: &mut Match) {
     matching.fields.sort_by_key(|entry| match entry {
         MatchField::Known { field, .. } => (false, Some(*field)),
         MatchField::Raw(_) => (true, None::<Field>),
-    });
-}
-
-/// Instructions in the order of their execution.
-fn instructions(instructions: &mut [Instruction]) {
-    instructions.sort_by_key(|instruction| match instruction {
-        Instruction::Meter(_) => 0,
-        Instruction::ApplyActions(_) => 1,
-        Instruction::ClearActions => 2,
-        Instruction::WriteActions(_) => 3,
-        Instruction::WriteMetadata { .. } => 4,
-        Instruction::StatTrigger { .. } => 5,
-        Instruction::GotoTable(_) => 6,
-        Instruction::Experimenter { .. } => 7,
     });
 }

@@ -211,3 +211,20 @@ pub enum Instruction {
         data: Bytes,
     },
 }
+
+impl Instruction {
+    /// Place in the order in which a switch executes instructions, from 0 (OpenFlow 1.3.5, 5.9); experimenter instructions, whose place the
+    /// specification leaves open, come last.
+    pub fn execution_order(&self) -> u8 {
+        match self {
+            Instruction::Meter(_) => 0,
+            Instruction::ApplyActions(_) => 1,
+            Instruction::ClearActions => 2,
+            Instruction::WriteActions(_) => 3,
+            Instruction::WriteMetadata { .. } => 4,
+            Instruction::StatTrigger { .. } => 5,
+            Instruction::GotoTable(_) => 6,
+            Instruction::Experimenter { .. } => 7,
+        }
+    }
+}

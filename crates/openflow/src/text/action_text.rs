@@ -1,5 +1,5 @@
 //! Actions and instructions, to text: the spelling of `ovs-ofctl`.
-use super::{encap, field_value, instruction, nicira, raw};
+use super::{encap, field_value, nicira, raw};
 use crate::model::stats::Stats;
 use crate::model::{Action, Instruction, NxAction, PortNo, Version};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ pub(super) fn write_actions(actions: &[Action], version: Version) -> String {
 /// Writes instructions in the order in which they are executed; `drop` if they do nothing.
 pub(super) fn write_instructions(instructions: &[Instruction], version: Version) -> String {
     let mut ordered: Vec<&Instruction> = instructions.iter().collect();
-    ordered.sort_by_key(|instruction| instruction::rank(instruction));
+    ordered.sort_by_key(|instruction| instruction.execution_order());
     let write = |one: &Instruction| match one {
         Instruction::ApplyActions(actions) if reads_otherwise(actions, instructions) => {
             Some(format!("apply_actions({})", write_actions(actions, version)))

@@ -25,7 +25,7 @@ pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruct
     while let Some(item) = scanner.next()? {
         match instruction(&item)? {
             None => list.add(&item)?,
-            Some(new) if instructions.iter().any(|old| rank(old) == rank(&new) && rank(old) != EXPERIMENTER_RANK) => {
+            Some(new) if instructions.iter().any(|old| exclude_each_other(old, &new)) => {
                 return Err(ParseError::new(item.at, item.key, "each instruction at most once"));
             }
             Some(new) => instructions.push(new),
@@ -40,15 +40,15 @@ pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruct
         instructions.push(Instruction::ApplyActions(actions));
     }
     take_out(&mut instructions);
-    instructions.sort_by_key(rank);
+    instructions.sort_by_key(Instruction::execution_order);
     Ok(instructions)
 }
 
 /// Takes a meter in front of the actions and metadata behind them out of them: they mean the same as the instructions, which
 /// is how they are written.
 fn take_out(instructions: &mut Vec<Instruction>) {
-    let has = |list: &[Instruction], wanted: u8| list.iter().any(|one| rank(one) == wanted);
-    let (has_meter, has_metadata) = (has(instructions, METER_RANK), has(instructions, METADATA_RANK));
+    let has_meter = instructions.iter().any(|one| matches!(one, Instruction::Meter(_)));
+    let has_metadata = instructions.iter().any(|one| matches!(one, Instruction::WriteMetadata { .. }));
     let applied = instructions.iter().position(|one| matches!(one, Instruction::ApplyActions(_)));
     let Some(at) = applied else { return };
     let Instruction::ApplyActions(actions) = &mut instructions[at] else { return };
@@ -69,22 +69,9 @@ fn take_out(instructions: &mut Vec<Instruction>) {
     instructions.extend(taken);
 }
 
-const METER_RANK: u8 = 0;
-const METADATA_RANK: u8 = 4;
-const EXPERIMENTER_RANK: u8 = 7;
-
-/// Where an instruction stands in the order of execution.
-pub(super) fn rank(instruction: &Instruction) -> u8 {
-    match instruction {
-        Instruction::Meter(_) => METER_RANK,
-        Instruction::ApplyActions(_) => 1,
-        Instruction::ClearActions => 2,
-        Instruction::WriteActions(_) => 3,
-        Instruction::WriteMetadata { .. } => METADATA_RANK,
-        Instruction::StatTrigger { .. } => 5,
-        Instruction::GotoTable(_) => 6,
-        Instruction::Experimenter { .. } => EXPERIMENTER_RANK,
-    }
+/// Whether an entry cannot have both instructions: it may have several of experimenters, and one of each other kind.
+fn exclude_each_other(old: &Instruction, new: &Instruction) -> bool {
+    !matches!(new, Instruction::Experimenter { .. }) && old.execution_order() == new.execution_order()
 }
 
 fn instruction(item: &Item<'_>) -> Result<Option<Instruction>, ParseError> {

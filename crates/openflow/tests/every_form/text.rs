@@ -57,16 +57,7 @@ fn plain_instructions(instructions: &[Instruction]) -> Vec<Instruction> {
             other => plain.push(other.clone()),
         }
     }
-    plain.sort_by_key(|one| match one {
-        Instruction::Meter(_) => 0,
-        Instruction::ApplyActions(_) => 1,
-        Instruction::ClearActions => 2,
-        Instruction::WriteActions(_) => 3,
-        Instruction::WriteMetadata { .. } => 4,
-        Instruction::StatTrigger { .. } => 5,
-        Instruction::GotoTable(_) => 6,
-        Instruction::Experimenter { .. } => 7,
-    });
+    plain.sort_by_key(Instruction::execution_order);
     plain
 }
 
