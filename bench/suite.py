@@ -3,14 +3,18 @@
 
     bench/suite.py [--runs 10] [--busy 2] [--record suite]
 
-What is missing is built first. Each busy process turns in a loop, at the priority of the tests, for as long as a run takes. The output of a
-run that fails goes to a file that is named. Ends with status 1 when a run failed, and writes a record to bench/records. Root, and the
+What is missing is built first. Each busy process turns in a loop, at the priority of the tests, for as long as a run takes. With --busy 0
+something else may keep the processors busy: the record says for each run which share of their time others than the tests had. The output of
+a run that fails goes to a file that is named. Ends with status 1 when a run failed, and writes a record to bench/records. Needs root, and the
 programs that CI installs, or tests are skipped; the record counts them.
 """
 import argparse
 import contextlib
 import os
+import pathlib
 import re
+import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -35,18 +39,39 @@ def busy(count):
             process.wait()
 
 
+def processor_seconds():
+    """Time that the machine's processors worked, and that of processes that this one has started and seen end."""
+    user, nice, system, _, _, irq, softirq, *_ = map(int, pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:])
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq) / ticks, children.ru_utime + children.ru_stime
+
+
+@contextlib.contextmanager
+def tests():
+    """The tests, in a process group of their own, which ends with the block."""
+    running = subprocess.Popen([ROOT / "weir", "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", start_new_session=True)
+    try:
+        yield running
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGTERM)
+
+
 def suite():
     """Runs the tests once: what a record keeps of it, and what was printed."""
-    start = time.monotonic()
-    done = subprocess.run([ROOT / "weir", "test"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace")
-    counts = COUNTS.findall(done.stdout)
+    start, before = time.monotonic(), processor_seconds()
+    with tests() as running:
+        printed, _ = running.communicate()
+    seconds, (machine, own) = time.monotonic() - start, (now - then for now, then in zip(processor_seconds(), before))
+    counts = COUNTS.findall(printed)
     if not counts:
-        sys.exit(f"suite: the tests ended with status {done.returncode} and no counts:\n{done.stdout[-3000:]}")
+        sys.exit(f"suite: the tests ended with status {running.returncode} and no counts:\n{printed[-3000:]}")
     passed, failed, skipped = map(int, counts[-1])
-    names = re.findall(r"^failed (.*)$", done.stdout, re.MULTILINE)
-    return {"passed": passed, "failed": failed, "skipped": skipped, "failures": names, "status": done.returncode,
-            "minutes": round((time.monotonic() - start) / 60, 1)}, done.stdout
+    names = re.findall(r"^failed (.*)$", printed, re.MULTILINE)
+    return {"passed": passed, "failed": failed, "skipped": skipped, "failures": names, "status": running.returncode,
+            "minutes": round(seconds / 60, 1), "others": round((machine - own) / seconds / os.cpu_count(), 2)}, printed
 
 
 def main():
@@ -59,12 +84,15 @@ def main():
         parser.error("expected a run at least, and no fewer than 0 busy processes")
     if subprocess.run(["cargo", "test", "--quiet", "--locked", "--workspace", "--no-run"], cwd=ROOT).returncode:
         sys.exit("suite: the tests cannot be built; see above")
+    # Ended from outside, it ends what it started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("suite: ended by a signal"))
     runs = []
     for number in range(1, options.runs + 1):
         with busy(options.busy):
             run, printed = suite()
         runs.append(run)
-        print(f"run {number}: {run['passed']} passed, {run['failed']} failed, {run['skipped']} skipped in {run['minutes']} minutes", flush=True)
+        print(f"run {number}: {run['passed']} passed, {run['failed']} failed, {run['skipped']} skipped in {run['minutes']} minutes; "
+              f"others had {run['others']:.0%} of the processors", flush=True)
         if run["status"]:
             with tempfile.NamedTemporaryFile("w", prefix="weir-suite-", suffix=".log", delete=False) as log:
                 log.write(printed)
