@@ -8,12 +8,12 @@ use std::process::Command;
 use std::sync::RwLock;
 use std::thread;
 
-/// For how many seconds a packet, a reply, a counter and a switch are waited for. Patterns expect what comes, so that all of this is waited
-/// for by patterns that fail only: a busy machine may take its time.
+/// For how many seconds a packet, a reply, a counter and a switch are waited for. Patterns expect what comes, so that
+/// all of this is waited for by patterns that fail only: a busy machine may take its time.
 const PATIENCE: &str = "--timeout 60 --msg-timeout 60 --miss-timeout 60 --start-timeout 60";
 
-/// How often a throughput is measured until it is taken for wrong. A machine that held up the tester or the switch does so by chance; a
-/// switch that divides or limits packets wrongly does so each time.
+/// How often a throughput is measured until it is taken for wrong. A machine that held up the tester or the switch does
+/// so by chance; a switch that divides or limits packets wrongly does so each time.
 const TRIES: u32 = 5;
 
 /// Why a throughput pattern failed, if a machine that held it up can be the reason: as the tester words it.
@@ -24,10 +24,11 @@ static MACHINE: RwLock<()> = RwLock::new(());
 
 /// A module that Python runs before the tester.
 ///
-/// It makes random packets the same each time: by chance, one of select groups' buckets would get more or less than the patterns' 10 % of
-/// what it should in one of some hundred runs of all patterns. And it gives the tester, with the switch that the tester starts, a real-time
-/// priority where that is permitted. The set-up of its namespace has none: writing IPv6 settings tries again and again while another
-/// process has the kernel's lock of interfaces, and with such a priority on each processor it would keep that process from ever running.
+/// It makes random packets the same each time: by chance, one of select groups' buckets would get more or less than the
+/// patterns' 10 % of what it should in one of some hundred runs of all patterns. And it gives the tester, with the
+/// switch that the tester starts, a real-time priority where that is permitted. The set-up of its namespace has none:
+/// writing IPv6 settings tries again and again while another process has the kernel's lock of interfaces, and with such
+/// a priority on each processor it would keep that process from ever running.
 const BEFORE_THE_TESTER: &str = "\
 import os, random
 random.seed(1)
@@ -136,7 +137,8 @@ fn shared<R>(act: impl FnOnce() -> R) -> R {
     act()
 }
 
-/// Measures throughput patterns again that a busy machine may have failed, one at a time and alone. How many there are, all of which pass.
+/// Measures throughput patterns again that a busy machine may have failed, one at a time and alone. How many there are,
+/// all of which pass.
 fn again(failed: &[String], measure: impl Fn(&str) -> Verdicts) -> usize {
     for line in failed {
         assert!(HELD_UP.iter().any(|reason| line.contains(reason)), "{line}");

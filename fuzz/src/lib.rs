@@ -14,7 +14,8 @@ const BASE_BYTES: usize = 4 << 20;
 /// Memory that a parser may hold for each byte of its input.
 const BYTES_PER_BYTE: usize = 4096;
 
-/// Runs a parser on `input`. A parser that allocates more than its input warrants ends the process, which libFuzzer reports.
+/// Runs a parser on `input`. A parser that allocates more than its input warrants ends the process, which libFuzzer
+/// reports.
 pub fn bounded<T>(input: &[u8], parser: impl FnOnce() -> T) -> T {
     bounded_by(BASE_BYTES + BYTES_PER_BYTE * input.len(), parser)
 }

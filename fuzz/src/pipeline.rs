@@ -30,8 +30,8 @@ pub struct Style {
     pub plain: bool,
 }
 
-/// A match: its bits choose the fields. Entries take their priority from it, too: no two that match one packet have the same one, or
-/// either might be taken.
+/// A match: its bits choose the fields. Entries take their priority from it, too: no two that match one packet have the
+/// same one, or either might be taken.
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub struct Looks(pub u16);
 

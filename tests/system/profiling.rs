@@ -204,7 +204,8 @@ fn what_a_live_switch_hides_is_found() {
     let out = folder.path().join("found");
     let output = profile(&rig, &out, &["--only", "tables"]);
     let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
-    // Refusals tell the room exactly. Which entries are slow, late packets of a busy machine may hide: `profile-tables` has a record.
+    // Refusals tell the room exactly. Which entries are slow, late packets of a busy machine may hide: `profile-tables`
+    // has a record.
     assert_eq!(sizes(&found).into_iter().flatten().sum::<u64>(), 24 + 60, "{said}");
     let tables = found.tables.expect("tables");
     // On a busy machine it may be undetermined, but it is not to be wrong.

@@ -13,8 +13,8 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     print_to(std::io::stdout().lock(), text).context("cannot write the whole result to standard output")
 }
 
-/// Prints a line of a program that goes on, such as that it is ready. What cannot be written is told on standard error, and is
-/// no reason to stop.
+/// Prints a line of a program that goes on, such as that it is ready. What cannot be written is told on standard error,
+/// and is no reason to stop.
 pub(crate) fn announce(line: &str) {
     if let Err(error) = print(&format!("{line}\n")) {
         tracing::warn!("{error:#}: {line}");

@@ -356,8 +356,8 @@ impl<'a> Packet<'a> {
         self.set_queue(later);
     }
 
-    /// Runs a bucket that waits, on a copy: what travels with the packet is about to change, or a controller is to be given the
-    /// packet, which the bucket's actions come before (OpenFlow 1.3.5, 5.11).
+    /// Runs a bucket that waits, on a copy: what travels with the packet is about to change, or a controller is to be
+    /// given the packet, which the bucket's actions come before (OpenFlow 1.3.5, 5.11).
     pub(crate) fn flush_bucket(&mut self, fx: &mut impl Effects) {
         if let Some(Waiting::Bucket(..)) = self.waiting {
             self.flush(fx);

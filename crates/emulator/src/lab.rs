@@ -29,7 +29,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 pub(crate) const TELL_EVERY: Duration = Duration::from_millis(100);
 /// How long after its expected end traffic is waited for: hosts end their items by themselves before that.
 const GRACE: Duration = Duration::from_secs(10);
-/// Longest time for which switches that still move frames are waited for once all traffic is over; others than the traffic's may never end.
+/// Longest time for which switches that still move frames are waited for once all traffic is over; others than the
+/// traffic's may never end.
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// How a scenario is run.
@@ -237,8 +238,9 @@ impl Lab {
         Ok(())
     }
 
-    /// Waits until packets that are under way have arrived or are dropped: as long as links and queues may keep them, and as long again while
-    /// switches still moved frames meanwhile, [`SETTLE`] at most. A busy machine may keep a switch's thread from them for longer than any queue.
+    /// Waits until packets that are under way have arrived or are dropped: as long as links and queues may keep them,
+    /// and as long again while switches still moved frames meanwhile, [`SETTLE`] at most. A busy machine may keep a
+    /// switch's thread from them for longer than any queue.
     ///
     /// # Errors
     /// A switch has ended.

@@ -53,8 +53,8 @@ impl Claim {
     }
 }
 
-/// An address that is in use, as an error that is waited for: after a port is closed, a program that is being started holds a
-/// copy of its socket until it runs.
+/// An address that is in use, as an error that is waited for: after a port is closed, a program that is being started
+/// holds a copy of its socket until it runs.
 fn as_busy(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::AddrInUse { io::Error::from_raw_os_error(libc::EBUSY) } else { error }
 }

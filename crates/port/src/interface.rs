@@ -180,7 +180,8 @@ impl Drop for HeldDown {
     }
 }
 
-/// Names of the interfaces in the calling thread's network namespace, as the kernel has them: `/sys` may show another namespace's.
+/// Names of the interfaces in the calling thread's network namespace, as the kernel has them: `/sys` may show another
+/// namespace's.
 pub fn names() -> Vec<String> {
     ioctl::interface_names()
 }

@@ -228,7 +228,8 @@ mod tests {
         (1..=60).map(|modified| Probed { standing: standing(modified), slow: is_slow(modified) }).collect()
     }
 
-    /// A busy machine can feign a second level: then entries that should be there are all fast, or those of the first all slow.
+    /// A busy machine can feign a second level: then entries that should be there are all fast, or those of the first
+    /// all slow.
     #[test]
     fn a_level_that_is_none_leaves_the_policy_open() {
         for (slow, expected) in [(false, "0 of 60"), (true, "60 of 60")] {

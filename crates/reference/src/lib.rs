@@ -1,8 +1,9 @@
-//! An OpenFlow pipeline as plain as can be, for tests and fuzzing to compare the datapath with: a list of entries, fields compared one by
-//! one, frames edited by hand, groups followed as the specification tells.
+//! An OpenFlow pipeline as plain as can be, for tests and fuzzing to compare the datapath with: a list of entries,
+//! fields compared one by one, frames edited by hand, groups followed as the specification tells.
 //!
-//! It knows the actions output to a port, group, push VLAN and set-field of the Ethernet addresses; apply, clear and write actions, write
-//! metadata and goto table; all groups. It knows no meters, timeouts or counters, and panics at what it does not know.
+//! It knows the actions output to a port, group, push VLAN and set-field of the Ethernet addresses; apply, clear and
+//! write actions, write metadata and goto table; all groups. It knows no meters, timeouts or counters, and panics at
+//! what it does not know.
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod groups;
 
@@ -23,7 +24,8 @@ pub struct Reference {
     groups: Groups,
 }
 
-/// What happens to one packet: where it came in, what was sent of it, in order, and how many of its copies were dropped.
+/// What happens to one packet: where it came in, what was sent of it, in order, and how many of its copies were
+/// dropped.
 struct Way<'a> {
     groups: &'a Groups,
     choices: &'a mut Choices,

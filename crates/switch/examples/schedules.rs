@@ -1,6 +1,7 @@
 //! Runs many seeds of `weir_switch::schedules`, on as many threads as asked for, and writes a record.
 //!
-//! `cargo run --release -p weir-switch --features schedules --example schedules -- --seeds 0..1000 [--jobs 2] [--for SECONDS] [--record FILE]`
+//! `cargo run --release -p weir-switch --features schedules --example schedules -- --seeds 0..1000 [--jobs 2] [--for
+//! SECONDS] [--record FILE]`
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Mutex;

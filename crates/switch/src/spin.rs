@@ -154,7 +154,8 @@ impl Spinner {
         Wait::Look
     }
 
-    /// The round that began at `now` found nothing, and nothing is due: gives way to other threads if it is time to, and says what follows.
+    /// The round that began at `now` found nothing, and nothing is due: gives way to other threads if it is time to,
+    /// and says what follows.
     pub(crate) fn look_or_sleep(&mut self, now: Instant, clock: SwitchClock) -> Next {
         match self.wait(now) {
             Wait::Look => std::hint::spin_loop(),

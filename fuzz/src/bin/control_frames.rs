@@ -1,7 +1,8 @@
-//! Frames that control protocols consist of (ARP, neighbour discovery, ping, LLDP), at a host of a lab and at the learning controller.
+//! Frames that control protocols consist of (ARP, neighbour discovery, ping, LLDP), at a host of a lab and at the
+//! learning controller.
 //!
-//! The first byte chooses which of the two. Then follow operations: a byte that chooses, a byte of length, and as many bytes.
-//! No program of the project reads DHCP; its frames are UDP datagrams like others.
+//! The first byte chooses which of the two. Then follow operations: a byte that chooses, a byte of length, and as many
+//! bytes. No program of the project reads DHCP; its frames are UDP datagrams like others.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use std::collections::VecDeque;
@@ -155,7 +156,8 @@ fn frame_of(choice: u8, bytes: &[u8]) -> Frame {
     Frame::from_bytes(&bytes)
 }
 
-/// The learning controller is told packets and other messages: what it answers can be encoded, and every packet is sent or counted.
+/// The learning controller is told packets and other messages: what it answers can be encoded, and every packet is sent
+/// or counted.
 fn controller<'a>(choice: u8, operations: impl Iterator<Item = (u8, &'a [u8])>) {
     let version = Version::ALL[usize::from(choice >> 1) % Version::ALL.len()];
     let mut config = LearningConfig { max_addresses: 8, ..LearningConfig::default() };

@@ -1,5 +1,5 @@
-//! Lines of the control socket: a request or a reply is refused, or written and read as the same one; the text in a request (ports, queues,
-//! entries, groups, meters, packets, virtual switches) is refused or means what it says.
+//! Lines of the control socket: a request or a reply is refused, or written and read as the same one; the text in a
+//! request (ports, queues, entries, groups, meters, packets, virtual switches) is refused or means what it says.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use std::fmt::{Debug, Display};
@@ -80,7 +80,8 @@ fn packet_described(text: &str) {
     }
 }
 
-/// A virtual switch is the same one when it is written and read again, as a change of one that runs does; but a lifetime begins anew.
+/// A virtual switch is the same one when it is written and read again, as a change of one that runs does; but a
+/// lifetime begins anew.
 fn virtual_switch(text: &str, file: &str) {
     let Ok(meant) = VirtualSwitch::parse(text, file, &FABRIC) else { return };
     let meant = VirtualSwitch { lifetime: None, ..meant };

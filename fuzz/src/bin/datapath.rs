@@ -1,8 +1,8 @@
-//! Entries, groups, meters, packets, links and time at two datapaths: one that searches tables in the way that suits them and keeps
-//! verdicts, and the reference, which compares one entry after the other and keeps none.
+//! Entries, groups, meters, packets, links and time at two datapaths: one that searches tables in the way that suits
+//! them and keeps verdicts, and the reference, which compares one entry after the other and keeps none.
 //!
-//! Both send the same frames and messages, refuse the same changes, drop and count the same. If the input says that all is plain, both
-//! also do what the pipeline of `weir_reference` does, which shares no code with them.
+//! Both send the same frames and messages, refuse the same changes, drop and count the same. If the input says that all
+//! is plain, both also do what the pipeline of `weir_reference` does, which shares no code with them.
 #![no_main]
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;

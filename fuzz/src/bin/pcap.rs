@@ -1,4 +1,5 @@
-//! Bytes as a capture file (pcap and pcapng), read in pieces: frames and their number stay within what the bytes can hold.
+//! Bytes as a capture file (pcap and pcapng), read in pieces: frames and their number stay within what the bytes can
+//! hold.
 //!
 //! The first byte is the length of the pieces; 0 stands for the whole file at once.
 #![no_main]

@@ -1,10 +1,10 @@
-//! Both ends of an OpenFlow session in virtual time: bytes are cut anywhere and delayed, time passes, the transport ends; and, if the
-//! input says so, somebody between them adds, repeats and exchanges bytes.
+//! Both ends of an OpenFlow session in virtual time: bytes are cut anywhere and delayed, time passes, the transport
+//! ends; and, if the input says so, somebody between them adds, repeats and exchanges bytes.
 //!
-//! As long as nobody interferes: what arrives is what was sent, in its order, but for what the controller leaves aside before the
-//! features; nothing is refused; echoes with data are answered; both
-//! ends agree on the highest version that both speak. In any case: no panic, bounded output and input, and a session is closed exactly
-//! when it has no deadline and says so once.
+//! As long as nobody interferes: what arrives is what was sent, in its order, but for what the controller leaves aside
+//! before the features; nothing is refused; echoes with data are answered; both ends agree on the highest version that
+//! both speak. In any case: no panic, bounded output and input, and a session is closed exactly when it has no deadline
+//! and says so once.
 #![no_main]
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -74,8 +74,8 @@ struct Pair {
     wires: [VecDeque<u8>; 2],
     /// What each end is still to be told, in order.
     expected: [VecDeque<Body>; 2],
-    /// What the controller's application is still to be told of its echoes. The other session answers them, not the application behind
-    /// it: echoes have an order of their own.
+    /// What the controller's application is still to be told of its echoes. The other session answers them, not the
+    /// application behind it: echoes have an order of their own.
     echoes: VecDeque<Bytes>,
     up: [bool; 2],
     closed: [bool; 2],
@@ -198,7 +198,8 @@ impl Pair {
         let xid = self.ends[end].next_xid();
         if self.ends[end].send(&Message { xid, body: body.clone() }).is_ok() {
             match body {
-                // Answered by the other session; of the answers only those that carry something are told, at the controller's end.
+                // Answered by the other session; of the answers only those that carry something are told, at the
+                // controller's end.
                 Body::EchoRequest(data) if end == CONTROLLER && !data.0.is_empty() => {
                     self.echoes.push_back(data);
                 }
@@ -305,7 +306,8 @@ impl Pair {
         }
     }
 
-    /// Whether the controller asked for this echo. Requests before it stay unanswered: the switch drops answers that nobody reads.
+    /// Whether the controller asked for this echo. Requests before it stay unanswered: the switch drops answers that
+    /// nobody reads.
     fn answered(&mut self, data: &Bytes) -> bool {
         while let Some(asked) = self.echoes.pop_front() {
             if asked == *data {

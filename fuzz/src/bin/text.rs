@@ -1,4 +1,5 @@
-//! Text as flow entries, groups, meters, matches, actions and instructions: what is read and written is read back the same.
+//! Text as flow entries, groups, meters, matches, actions and instructions: what is read and written is read back the
+//! same.
 //!
 //! The first byte chooses: its low four bits the form, its highest bit the spelling of 1.0 or 1.3.
 #![no_main]

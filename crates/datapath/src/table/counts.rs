@@ -148,7 +148,8 @@ impl FlowTable {
         if to.is_none()
             && let Some(count) = self.counts.tables.get(worker.0)
         {
-            // It was counted as a match, perhaps by another worker, but packets do not see its entry yet. Only the sum means anything.
+            // It was counted as a match, perhaps by another worker, but packets do not see its entry yet. Only the sum
+            // means anything.
             count.matches.store(count.matches.load(Relaxed).wrapping_sub(1), Relaxed);
         }
         // At the entry that packets still see there is nothing to count any more.

@@ -341,15 +341,15 @@ mod tests {
         };
         let truth = Profile::parse(ONE_LEVEL, "one.toml").unwrap();
         let found = live(&mut run, &truth, few).unwrap().expect("it is measured");
-        // Refusals tell the room exactly. Into how many levels late packets divide it is judged in virtual time: a profile has them in the
-        // order of their sizes, so that its sum may be larger.
+        // Refusals tell the room exactly. Into how many levels late packets divide it is judged in virtual time: a
+        // profile has them in the order of their sizes, so that its sum may be larger.
         let sizes = found.measurement.sizes.as_ref().unwrap();
         assert!(sizes.is_full && sizes.sizes.iter().flatten().sum::<u64>() == 40, "{sizes:?}, {:?}", run.notes);
         let delay_s = delays(&found.measurement, |row| row.bytes.into())[&128];
         assert!(delay_s >= 400e-6, "{delay_s}");
         let adds = || found.measurement.timed.iter().filter(|one| one.command == weir_profiler::control::Command::Add);
-        // No packet that was sent before shows what a command changed. Where the machine stops the profiler between sending and
-        // looking at the clock, one time is too short: so their medians are judged.
+        // No packet that was sent before shows what a command changed. Where the machine stops the profiler between
+        // sending and looking at the clock, one time is too short: so their medians are judged.
         let median = |of: fn(&weir_profiler::control::Timed) -> f64| {
             Middle::of(&adds().map(of).collect::<Vec<_>>()).unwrap().median
         };

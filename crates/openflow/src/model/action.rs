@@ -213,8 +213,8 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// Place in the order in which a switch executes instructions, from 0 (OpenFlow 1.3.5, 5.9); experimenter instructions, whose place the
-    /// specification leaves open, come last.
+    /// Place in the order in which a switch executes instructions, from 0 (OpenFlow 1.3.5, 5.9); experimenter
+    /// instructions, whose place the specification leaves open, come last.
     pub fn execution_order(&self) -> u8 {
         match self {
             Instruction::Meter(_) => 0,

@@ -29,8 +29,8 @@ pub(super) fn write_instructions(instructions: &[Instruction], version: Version)
     if texts.is_empty() { "drop".into() } else { texts.join(",") }
 }
 
-/// Whether actions that stand alone would be read as something else: `meter` and `write_metadata` are then instructions, which
-/// come before and behind all actions, each once.
+/// Whether actions that stand alone would be read as something else: `meter` and `write_metadata` are then
+/// instructions, which come before and behind all actions, each once.
 fn reads_otherwise(actions: &[Action], instructions: &[Instruction]) -> bool {
     let has_meter = instructions.iter().any(|one| matches!(one, Instruction::Meter(_)));
     let has_metadata = instructions.iter().any(|one| matches!(one, Instruction::WriteMetadata { .. }));

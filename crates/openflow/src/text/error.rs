@@ -61,8 +61,8 @@ fn nearest(found: &str, known: impl IntoIterator<Item = &'static str>) -> Option
     near.min_by_key(|(changes, _)| *changes).map(|(_, name)| name)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment distance), if they are at
-/// most `limit`.
+/// Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment distance),
+/// if they are at most `limit`.
 fn changes(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     if a.len().abs_diff(b.len()) > limit {
         return None;

@@ -44,8 +44,8 @@ pub(super) fn parse_instructions(text: &str, base: usize) -> Result<Vec<Instruct
     Ok(instructions)
 }
 
-/// Takes a meter in front of the actions and metadata behind them out of them: they mean the same as the instructions, which
-/// is how they are written.
+/// Takes a meter in front of the actions and metadata behind them out of them: they mean the same as the instructions,
+/// which is how they are written.
 fn take_out(instructions: &mut Vec<Instruction>) {
     let has_meter = instructions.iter().any(|one| matches!(one, Instruction::Meter(_)));
     let has_metadata = instructions.iter().any(|one| matches!(one, Instruction::WriteMetadata { .. }));

@@ -11,10 +11,10 @@ const BAND: [&str; 4] = ["type", "rate", "burst_size", "prec_level"];
 
 /// Reads a meter-mod that does `command` (`OFPMC_*`) in `ovs-ofctl`'s form.
 ///
-/// `meter=` names it: a number, `controller`, `slowpath`, in deletes also `all`. Then the flags `kbps` or `pktps` (kbit/s if neither),
-/// `burst`, `stats`. `bands=` is last and lists bands, or none, each beginning with `type=drop` or `type=dscp_remark`; `rate=` is in
-/// kbit/s or packets/s, `burst_size=` (which sets the flag `burst`) in kbit or packets, `prec_level=` (1) in steps. Deletes have only
-/// a number.
+/// `meter=` names it: a number, `controller`, `slowpath`, in deletes also `all`. Then the flags `kbps` or `pktps`
+/// (kbit/s if neither), `burst`, `stats`. `bands=` is last and lists bands, or none, each beginning with `type=drop` or
+/// `type=dscp_remark`; `rate=` is in kbit/s or packets/s, `burst_size=` (which sets the flag `burst`) in kbit or
+/// packets, `prec_level=` (1) in steps. Deletes have only a number.
 ///
 /// # Errors
 /// What is wrong, and where.

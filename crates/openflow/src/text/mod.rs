@@ -2,9 +2,9 @@
 //! messages like `ovs-ofctl ofp-print`'s.
 //!
 //! Where Open vSwitch has a spelling, it is used, and tests compare with it. What it lacks has a spelling of its own:
-//! `push_pbb`, `pop_pbb`, `copy_ttl_in`, `copy_ttl_out`, `experimenter(NUMBER,HEX)`, and `raw_CLASS_NUMBER=HEX` for fields
-//! that weir does not know, `stat_trigger(...)`, and `property(TYPE,HEX)` for properties of groups and buckets. Port numbers
-//! are OpenFlow 1.3's: 65534 is an ordinary port, the local one is `local`.
+//! `push_pbb`, `pop_pbb`, `copy_ttl_in`, `copy_ttl_out`, `experimenter(NUMBER,HEX)`, and `raw_CLASS_NUMBER=HEX` for
+//! fields that weir does not know, `stat_trigger(...)`, and `property(TYPE,HEX)` for properties of groups and buckets.
+//! Port numbers are OpenFlow 1.3's: 65534 is an ordinary port, the local one is `local`.
 mod action;
 mod action_text;
 mod encap;

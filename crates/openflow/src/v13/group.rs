@@ -37,8 +37,8 @@ fn only_in_v15(group: &GroupMod) -> Option<&'static str> {
     }
 }
 
-/// A group-mod without what only 1.5 has, for telling others of it: buckets are numbered by their places, and there are no
-/// properties.
+/// A group-mod without what only 1.5 has, for telling others of it: buckets are numbered by their places, and there are
+/// no properties.
 pub(crate) fn without_newer(group: &GroupMod) -> GroupMod {
     let plain =
         |(place, bucket): (u32, &Bucket)| Bucket { id: BucketId(place), properties: Vec::new(), ..bucket.clone() };

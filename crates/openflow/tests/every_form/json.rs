@@ -1,5 +1,5 @@
-//! JSON as `weir ctl dump-flows --json` and its kin print it: it is read again as text, values are those of the model, and two
-//! things that differ anywhere differ in JSON.
+//! JSON as `weir ctl dump-flows --json` and its kin print it: it is read again as text, values are those of the model,
+//! and two things that differ anywhere differ in JSON.
 use crate::entries::{flow_stats, group_desc, meter_config};
 use proptest::prelude::*;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Flow entries, groups and meters of all fields are written and read again in every form: text, JSON, and the messages of
-//! every version. Nothing is lost: what a form cannot say is refused, or is named here.
+//! Flow entries, groups and meters of all fields are written and read again in every form: text, JSON, and the messages
+//! of every version. Nothing is lost: what a form cannot say is refused, or is named here.
 mod action;
 mod coverage;
 mod entries;

@@ -29,7 +29,8 @@ fn plain_actions(actions: &[Action]) -> Vec<Action> {
     change(actions, &plain_action)
 }
 
-/// Instructions in the order of their execution. A meter in front of the actions is the instruction, metadata behind them, too.
+/// Instructions in the order of their execution. A meter in front of the actions is the instruction, metadata behind
+/// them, too.
 fn plain_instructions(instructions: &[Instruction]) -> Vec<Instruction> {
     let mut plain: Vec<Instruction> = Vec::new();
     let has = |wanted: fn(&Instruction) -> bool| instructions.iter().any(wanted);

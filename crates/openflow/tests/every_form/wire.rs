@@ -110,8 +110,8 @@ fn is_metered(actions: &[Action]) -> bool {
     matches!(actions.first(), Some(Action::Meter(_)))
 }
 
-/// Instructions in a version's form: 1.5 has a meter as the first action, versions before as an instruction, 1.0 nothing but
-/// actions, behind which Nicira's write metadata and go on in another table.
+/// Instructions in a version's form: 1.5 has a meter as the first action, versions before as an instruction, 1.0
+/// nothing but actions, behind which Nicira's write metadata and go on in another table.
 fn instructions_of(version: Version, matching: &Match, list: &[Instruction]) -> Vec<Instruction> {
     let proto = matching.get(Field::IpProto).and_then(|(value, _)| u8::try_from(value).ok());
     let actions = |actions: &[Action]| match version {
@@ -200,8 +200,8 @@ fn has_actions(list: &[Instruction], is_it: &dyn Fn(&Action) -> bool) -> bool {
     })
 }
 
-/// Nicira's actions name ports by 16 bits, which 1.3 keeps; the draws have only such ports. What is left to refuse: meters that
-/// are not the first action, triggers before 1.5, and `pbb_uca` by its header, which 1.3 does not have.
+/// Nicira's actions name ports by 16 bits, which 1.3 keeps; the draws have only such ports. What is left to refuse:
+/// meters that are not the first action, triggers before 1.5, and `pbb_uca` by its header, which 1.3 does not have.
 fn may_refuse(version: Version, matching: &Match, list: &[Instruction]) -> bool {
     let list = instructions_of(version, matching, list);
     let meters = list.iter().filter(|one| matches!(one, Instruction::Meter(_))).count();
@@ -211,8 +211,8 @@ fn may_refuse(version: Version, matching: &Match, list: &[Instruction]) -> bool 
         || has_actions(&list, &has_no_place_for_header)
 }
 
-/// Whether an action names `pbb_uca` by its header, which 1.3 does not have; or writes a number where there is no place for a
-/// long header.
+/// Whether an action names `pbb_uca` by its header, which 1.3 does not have; or writes a number where there is no place
+/// for a long header.
 fn has_no_place_for_header(action: &Action) -> bool {
     let is_too_long = match action {
         Action::Nx(nx) => match &**nx {

@@ -173,8 +173,8 @@ impl AfXdp {
         Ok(!sent.down)
     }
 
-    /// Takes over an MTU that was changed. Sockets keep the chunks that they were opened with: a port whose chunks are too short ends as
-    /// if its device had gone, and whoever waits for the device opens it again.
+    /// Takes over an MTU that was changed. Sockets keep the chunks that they were opened with: a port whose chunks are
+    /// too short ends as if its device had gone, and whoever waits for the device opens it again.
     fn follow_mtu(&mut self) {
         let Ok(mtu) = self.interface.mtu() else { return };
         if mtu == self.info.mtu {

@@ -48,8 +48,8 @@ impl Reader {
 
     /// Reads a capture from its first byte on.
     ///
-    /// # Errors
-    /// The bytes cannot be read, are no capture, or (kind [`io::ErrorKind::InvalidData`]) the first interface is not Ethernet.
+    /// # Errors The bytes cannot be read, are no capture, or (kind [`io::ErrorKind::InvalidData`]) the first interface
+    /// is not Ethernet.
     pub fn new(bytes: impl io::Read + Send + 'static) -> io::Result<Reader> {
         let blocks = pcap_parser::create_reader(BUFFER, bytes).map_err(|error| not_a_capture(&error))?;
         let mut reader = Reader { blocks, interfaces: Vec::new(), skipped: 0, ended: false };

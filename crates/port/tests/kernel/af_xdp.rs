@@ -249,7 +249,8 @@ fn print_errors() {
     }
 }
 
-/// An MTU that is raised counts from when the port is told that its link changed; beyond its chunks the port is opened again.
+/// An MTU that is raised counts from when the port is told that its link changed; beyond its chunks the port is opened
+/// again.
 #[test]
 fn a_raised_mtu_is_followed() {
     let Some(bed) = Bed::new() else { return };

@@ -86,8 +86,8 @@ pub(crate) struct Carried {
     pub(crate) all: Arc<PacketIns>,
 }
 
-/// The packet-ins of all channels there are and were. Counted where each channel's are: the engine may give a channel packet-ins that has
-/// just ended, and those count, too.
+/// The packet-ins of all channels there are and were. Counted where each channel's are: the engine may give a channel
+/// packet-ins that has just ended, and those count, too.
 #[derive(Debug, Default)]
 pub(crate) struct PacketIns {
     /// Queued.

@@ -162,8 +162,9 @@ enum Happened {
     Due,
 }
 
-/// Waits for one of two futures; if both are ready, for the first where `is_a_first`. Callers alternate, so that neither direction of a channel
-/// waits for the other, and what happens can be repeated, which a random order could not.
+/// Waits for one of two futures; if both are ready, for the first where `is_a_first`. Callers alternate, so that
+/// neither direction of a channel waits for the other, and what happens can be repeated, which a random order could
+/// not.
 async fn first_of<T>(a: impl Future<Output = T>, b: impl Future<Output = T>, is_a_first: bool) -> T {
     tokio::pin!(a, b);
     std::future::poll_fn(|context| {

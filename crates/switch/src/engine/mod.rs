@@ -213,7 +213,8 @@ impl Engine {
         }
         let mut worked = false;
         self.idle.look(&mut self.ports);
-        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next round.
+        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next
+        // round.
         let mut place = 0;
         while place < self.ports.len() {
             if !self.idle.may_pass_over(self.ports.at(place), now) {

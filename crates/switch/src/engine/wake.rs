@@ -54,7 +54,8 @@ impl Waker {
         }
     }
 
-    /// Sleeps until this is woken, a port or the monitor has something, or `timeout` is over. Says what ended the sleep.
+    /// Sleeps until this is woken, a port or the monitor has something, or `timeout` is over. Says what ended the
+    /// sleep.
     pub(crate) fn sleep<'a>(
         &'a self,
         ports: impl Iterator<Item = &'a dyn Port>,

@@ -1,5 +1,5 @@
-//! The pipeline against the plain one of [`weir_reference`]. Random groups and flow-mods, then random packets; both must send the same
-//! frames and drop as many.
+//! The pipeline against the plain one of [`weir_reference`]. Random groups and flow-mods, then random packets; both
+//! must send the same frames and drop as many.
 mod generate;
 mod workers;
 

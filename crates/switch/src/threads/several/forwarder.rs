@@ -154,7 +154,8 @@ impl Forwarder {
             self.seen.flush(now, &mut self.pool);
         }
         self.seen.idle.look(&mut self.seen.own);
-        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next round.
+        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next
+        // round.
         let mut place = 0;
         while place < self.seen.own.len() {
             if !self.seen.idle.may_pass_over(self.seen.own.at(place), now) {
