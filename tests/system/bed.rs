@@ -63,16 +63,29 @@ impl Bed {
 
     /// Whether A gets an answer from `address` within `tries` seconds.
     pub(crate) fn reaches(&self, address: &str, tries: u32) -> bool {
-        (0..tries).any(|_| ping(&self.a, address, 1))
+        (0..tries).any(|_| ping_train(&self.a, address, 1))
     }
 }
 
-/// Whether `count` echo requests to `address` are all answered.
+/// Whether `count` echo requests to `address`, one after the other, are all answered; each within ten seconds, since a machine may be busy.
 pub(crate) fn ping(from: &Namespace, address: &str, count: u32) -> bool {
+    (0..count).all(|_| echoes(from, address, &["-W", "10", "-c", "1"]) == 1)
+}
+
+/// Whether `count` echo requests to `address`, 50 ms apart, are all answered, the last one within a second or, behind others, twice their time: for
+/// those that are not to be answered, or are tried again.
+pub(crate) fn ping_train(from: &Namespace, address: &str, count: u32) -> bool {
+    echoes(from, address, &["-i", "0.05", "-W", "1", "-c", &count.to_string()]) == count
+}
+
+/// How many echo requests are answered.
+fn echoes(from: &Namespace, address: &str, options: &[&str]) -> u32 {
     let mut command = from.command("ping");
-    command.args(["-q", "-i", "0.05", "-W", "1", "-c", &count.to_string(), address]);
-    let output = command.stdin(Stdio::null()).output().expect("ping starts");
-    String::from_utf8_lossy(&output.stdout).contains(&format!("{count} received"))
+    let output = command.arg("-q").args(options).arg(address).stdin(Stdio::null()).output().expect("ping starts");
+    // "5 packets transmitted, 5 received, 0% packet loss, time 203ms"
+    let text = String::from_utf8_lossy(&output.stdout);
+    let before = text.split_once(" received").map_or("", |(before, _)| before);
+    before.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
 /// Starts a command and waits for the first line it prints.

@@ -1,5 +1,5 @@
 //! What breaks around a switch, and what the switch does then.
-use crate::bed::{B4, Bed, ping, weir};
+use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::time::Duration;
 use weir_testing::wait_until;
 
@@ -34,10 +34,10 @@ fn a_killed_controller() {
         // An address that no entry knows.
         bed.b.ip("link set eth0 address 02:00:00:00:99:99");
         bed.a.ip("neigh flush dev eth0");
-        let reached = wait_until(PATIENCE / 2, || ping(&bed.a, B4, 1));
+        let reached = wait_until(PATIENCE / 2, || ping_train(&bed.a, B4, 1));
         assert_eq!(reached, mode == "standalone", "{mode}: new flows without a controller");
         let controller = bed.controller(&listen);
-        assert!(wait_until(PATIENCE, || ping(&bed.a, B4, 1)), "{mode}: with a new controller");
+        assert!(wait_until(PATIENCE, || ping_train(&bed.a, B4, 1)), "{mode}: with a new controller");
         controller.stop();
         switch.stop();
     }
@@ -52,16 +52,16 @@ fn a_deleted_veth() {
     let bed = Bed::new();
     let socket = format!("/tmp/weir-veth-{}.sock", std::process::id());
     let switch = bed.switch(&with(&["--fail-mode", "standalone", "--control-socket", &socket]));
-    assert!(bed.reaches(B4, 5));
+    assert!(bed.reaches(B4, 20));
     bed.switches.ip("link del pb");
     let port_2 = || bed.run(weir(), &["ctl", "--socket", &socket, "dump-ports", "--json"]).contains("\"pb\"");
     assert!(wait_until(PATIENCE, || !port_2()), "the port of a deleted device is still listed");
-    assert!(!ping(&bed.a, B4, 1));
+    assert!(!ping_train(&bed.a, B4, 1));
     bed.b.join("eth0", &bed.switches, "pb");
     bed.b.ip("addr add 10.9.0.2/24 dev eth0");
     assert!(wait_until(PATIENCE, port_2), "the port did not come back with its device");
     bed.a.ip("neigh flush dev eth0");
-    assert!(bed.reaches(B4, 5));
+    assert!(bed.reaches(B4, 20));
     switch.stop();
 }
 
@@ -88,11 +88,11 @@ fn a_restarted_switch() {
             "ptcp:6654",
         ];
         let switch = bed.switch(&arguments);
-        assert!(bed.reaches(B4, 5), "{kind}");
+        assert!(bed.reaches(B4, 20), "{kind}");
         switch.signal(weir_testing::Signal::KILL);
         drop(switch);
         let switch = bed.switch(&arguments);
-        assert!(bed.reaches(B4, 5), "{kind}: after a restart");
+        assert!(bed.reaches(B4, 20), "{kind}: after a restart");
         switch.stop();
     }
 }

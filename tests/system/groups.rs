@@ -1,5 +1,5 @@
 //! Groups, driven by `ovs-ofctl` and by `weir ctl`, with pings through them.
-use crate::bed::{B4, Bed, ping, weir};
+use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::process::Command;
 
 const SWITCH: [&str; 6] = ["--port", "1=af_packet:pa", "--port", "2=af_packet:pb", "--listen", "ptcp:6654"];
@@ -60,7 +60,7 @@ fn groups_added_changed_and_deleted_by_ovs_ofctl() {
     let features = ofctl(&bed, "dump-group-features", &[]);
     assert!(features.contains("select group") && features.contains("fast failover group"), "{features}");
     ofctl(&bed, "mod-group", &["group_id=1,type=indirect,bucket=actions=drop"]);
-    assert!(!ping(&bed.a, B4, 1));
+    assert!(!ping_train(&bed.a, B4, 1));
     ofctl(&bed, "del-groups", &["group_id=1"]);
     let flows = ofctl(&bed, "dump-flows", &[]);
     assert!(!flows.contains("group:1") && flows.contains("group:2"), "{flows}");
@@ -85,11 +85,14 @@ fn a_bucket_takes_over_when_the_link_of_the_one_before_goes() {
     );
     ofctl(&bed, "add-flow", &["in_port=1,actions=group:1"]);
     ofctl(&bed, "add-flow", &["in_port=2,actions=output:1"]);
-    assert!(!ping(&bed.a, B4, 1), "the first bucket's port has link");
+    assert!(!ping_train(&bed.a, B4, 1), "the first bucket's port has link");
     bed.b.ip("link set eth9 down");
-    assert!(bed.reaches(B4, 5), "the second bucket took over");
+    assert!(bed.reaches(B4, 20), "the second bucket took over");
     bed.b.ip("link set eth9 up");
-    assert!(weir_testing::wait_until(std::time::Duration::from_secs(5), || !ping(&bed.a, B4, 1)), "the first is back");
+    assert!(
+        weir_testing::wait_until(std::time::Duration::from_secs(5), || !ping_train(&bed.a, B4, 1)),
+        "the first is back"
+    );
     switch.stop();
 }
 

@@ -1,5 +1,5 @@
 //! The host that runs the switch has a port of its own: OFPP_LOCAL, on a TAP interface.
-use crate::bed::{B4, Bed, ping};
+use crate::bed::{B4, Bed, ping, ping_train};
 use weir_testing::wait_until;
 
 #[test]
@@ -13,7 +13,7 @@ fn the_local_port_joins_the_host_to_its_switch() {
     bed.run("ovs-ofctl", &["-O", "OpenFlow13", "add-flow", "tcp:127.0.0.1:6654", "in_port=2,actions=LOCAL"]);
     bed.run("ovs-ofctl", &["-O", "OpenFlow13", "add-flow", "tcp:127.0.0.1:6654", "in_port=LOCAL,actions=output:2"]);
     bed.switches.ip("addr add 10.9.0.3/24 dev weir0");
-    assert!(wait_until(std::time::Duration::from_secs(5), || ping(&bed.switches, B4, 1)));
+    assert!(wait_until(std::time::Duration::from_secs(5), || ping_train(&bed.switches, B4, 1)));
     assert!(ping(&bed.b, "10.9.0.3", 5));
     let show = bed.run("ovs-ofctl", &["-O", "OpenFlow13", "show", "tcp:127.0.0.1:6654"]);
     assert!(show.contains("LOCAL(weir0)"), "{show}");

@@ -1,5 +1,5 @@
 //! Meters and limits on packet-ins, set by `ovs-ofctl` and by `weir ctl`, met by the packets of kernel hosts.
-use crate::bed::{B4, Bed, ping, weir};
+use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::process::Command;
 use std::time::Duration;
 use weir_testing::wait_until;
@@ -47,7 +47,7 @@ fn meters_of_ovs_ofctl_are_set_shown_and_obeyed() {
     ofctl(&bed, "add-flow", &["priority=9,icmp,in_port=1,actions=meter:7,output:2"]);
     ofctl(&bed, "add-flow", &["priority=1,actions=normal"]);
     // Ten requests in half a second: the burst passes, and one a second.
-    assert!(!ping(&bed.a, B4, 10));
+    assert!(!ping_train(&bed.a, B4, 10));
     let stats = told(&ofctl(&bed, "meter-stats", &["meter=7"]));
     assert!(stats.starts_with("meter:7 flow_count:1 packet_in_count:10 byte_in_count:980 duration:"), "{stats}");
     let dropped: u64 = stats.split("packet_count:").nth(1).and_then(|s| s.split(' ').next()?.parse().ok()).unwrap();
@@ -118,7 +118,7 @@ fn ctl_sets_meters_and_shows_what_a_limit_kept_from_a_controller() {
     assert!(wait_until(Duration::from_secs(10), is_up), "{}", ctl(&["show"]));
     let counters = || -> serde_json::Value { serde_json::from_str(&ctl(&["counters", "--json"])).expect("JSON") };
     let is_limited = || {
-        ping(&bed.a, B4, 5);
+        ping_train(&bed.a, B4, 5);
         counters()["packet_ins_limited"].as_u64().unwrap_or(0) > 0
     };
     assert!(wait_until(Duration::from_secs(10), is_limited), "{:#}", counters());

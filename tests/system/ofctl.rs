@@ -1,5 +1,5 @@
 //! `ovs-ofctl` drives the switch, in every version of OpenFlow.
-use crate::bed::{B4, Bed, ping};
+use crate::bed::{B4, Bed, ping, ping_train};
 use std::process::Command;
 
 const SWITCH: [&str; 8] =
@@ -32,13 +32,13 @@ fn flows_added_changed_and_deleted_by_ovs_ofctl() {
     for version in ["OpenFlow15", "OpenFlow14", "OpenFlow13", "OpenFlow10"] {
         let bed = Bed::new();
         let switch = bed.switch(&SWITCH);
-        assert!(!ping(&bed.a, B4, 1), "an empty table forwards nothing");
+        assert!(!ping_train(&bed.a, B4, 1), "an empty table forwards nothing");
         ofctl(&bed, version, "add-flow", &["priority=10,in_port=1,actions=output:2"]);
         ofctl(&bed, version, "add-flow", &["priority=10,in_port=2,actions=output:1"]);
         // The kernel may just give up asking for the address that nothing answered before.
         assert!(bed.reaches(B4, 10) && ping(&bed.a, B4, 3), "{version}");
         ofctl(&bed, version, "mod-flows", &["in_port=2,actions=drop"]);
-        assert!(!ping(&bed.a, B4, 1), "{version}");
+        assert!(!ping_train(&bed.a, B4, 1), "{version}");
         let expected = ["priority=10,in_port=1 actions=output:2", "priority=10,in_port=2 actions=drop"];
         let found = flows(&bed, version);
         assert_eq!(found.len(), 2, "{found:?}");
@@ -181,7 +181,7 @@ fn registers_and_resubmits_by_ovs_ofctl() {
         assert!(dump.contains("reg0=0x2 actions=output:NXM_NX_REG0[]"), "{dump}");
         assert!(dump.contains("reg0=0x1 actions=output:NXM_NX_REG0[0..15]"), "{dump}");
         bed.run("ovs-ofctl", &["-O", version, "del-flows", "tcp:127.0.0.1:6654", "table=1"]);
-        assert!(!ping(&bed.a, B4, 1), "{version}");
+        assert!(!ping_train(&bed.a, B4, 1), "{version}");
         switch.stop();
     }
 }

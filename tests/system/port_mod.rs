@@ -1,5 +1,5 @@
 //! What controllers change about a port, seen on the machine.
-use crate::bed::{B4, Bed, ping};
+use crate::bed::{B4, Bed, ping_train};
 use std::time::Duration;
 use weir_testing::wait_until;
 
@@ -35,16 +35,16 @@ fn a_port_that_is_set_down_is_down_on_the_machine() {
         let ports = ["pa", "pb"].map(|interface| format!("{kind}:{interface}"));
         let switch = bed.switch(&["--port", &ports[0], "--port", &ports[1], "--listen", "ptcp:6654"]);
         ofctl(&bed, version, "add-flow", &["actions=NORMAL"]);
-        assert!(bed.reaches(B4, 5), "{kind}");
+        assert!(bed.reaches(B4, 20), "{kind}");
         ofctl(&bed, version, "mod-port", &["2", "down"]);
         assert!(!is_up(&bed, "pb"), "{kind}");
         let said = said_of_port_2(&bed, version);
         assert!(said.contains("PORT_DOWN") && said.contains("LINK_DOWN"), "{kind}: {said}");
-        assert!(!ping(&bed.a, B4, 1));
+        assert!(!ping_train(&bed.a, B4, 1));
         ofctl(&bed, version, "mod-port", &["2", "up"]);
         assert!(is_up(&bed, "pb"), "{kind}");
         assert!(wait_until(SOON, || !said_of_port_2(&bed, version).contains("_DOWN")), "{kind}");
-        assert!(bed.reaches(B4, 5), "{kind}");
+        assert!(bed.reaches(B4, 20), "{kind}");
         ofctl(&bed, version, "mod-port", &["2", "down"]);
         switch.stop();
         assert!(is_up(&bed, "pb"), "{kind}: the switch left its interface as it found it");
@@ -59,14 +59,14 @@ fn other_settings_of_a_port_take_effect() {
     let bed = Bed::new();
     let switch = bed.switch(&["--port", "af_packet:pa", "--port", "af_packet:pb", "--listen", "ptcp:6654"]);
     ofctl(&bed, "OpenFlow10", "add-flow", &["actions=FLOOD"]);
-    assert!(bed.reaches(B4, 5));
+    assert!(bed.reaches(B4, 20));
     for setting in ["no-forward", "no-receive", "no-flood"] {
         let back = setting.replacen("no-", "", 1);
         ofctl(&bed, "OpenFlow10", "mod-port", &["2", setting]);
-        assert!(!ping(&bed.a, B4, 1), "{setting}");
+        assert!(!ping_train(&bed.a, B4, 1), "{setting}");
         assert!(is_up(&bed, "pb"), "{setting}");
         ofctl(&bed, "OpenFlow10", "mod-port", &["2", &back]);
-        assert!(bed.reaches(B4, 5), "{setting}");
+        assert!(bed.reaches(B4, 20), "{setting}");
     }
     switch.stop();
 }

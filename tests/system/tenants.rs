@@ -1,5 +1,5 @@
 //! Virtual switches on real interfaces, driven by `ovs-ofctl` and `weir ctl`.
-use crate::bed::{B4, Bed, ping, weir};
+use crate::bed::{B4, Bed, ping, ping_train, weir};
 use std::io::Write as _;
 use weir_testing::Running;
 
@@ -57,10 +57,10 @@ fn tenants_have_switches_of_their_own() {
     assert!(ofctl(&bed, 7001, "show", &[]).contains("dpid:0000000000000101"));
     let tin = ofctl(&bed, 7002, "show", &[]);
     assert!(tin.contains("dpid:0000000000000102") && tin.contains(" 11(pa)") && tin.contains(" 12(pb)"), "{tin}");
-    assert!(!ping(&bed.a, B4, 1), "gold has no entries yet");
+    assert!(!ping_train(&bed.a, B4, 1), "gold has no entries yet");
     ofctl(&bed, 7001, "add-flow", &["actions=NORMAL"]);
     assert!(bed.reaches(B4, 10));
-    assert!(!ping(&bed.a, "10.8.0.2", 1), "tin has none");
+    assert!(!ping_train(&bed.a, "10.8.0.2", 1), "tin has none");
     assert!(ctl(&bed, &["--vs", "tin", "dump-flows"]).is_empty());
     ofctl(&bed, 7002, "add-flow", &["in_port=11,actions=set_queue:12,output:12"]);
     ofctl(&bed, 7002, "add-flow", &["in_port=12,actions=output:11"]);

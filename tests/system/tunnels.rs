@@ -1,5 +1,5 @@
 //! Tunnels and service chains between two switches on machines of their own, and to Linux's own VXLAN.
-use crate::bed::{ping, ready, weir};
+use crate::bed::{ping, ping_train, ready, weir};
 use std::process::Stdio;
 use std::time::Duration;
 use weir_testing::{Namespace, Running, run, wait_until};
@@ -35,7 +35,7 @@ impl Sites {
     }
 
     fn reaches(&self, count: u32) -> bool {
-        wait_until(LIMIT, || ping(&self.a, B, 1)) && ping(&self.a, B, count)
+        wait_until(LIMIT, || ping_train(&self.a, B, 1)) && ping(&self.a, B, count)
     }
 }
 
@@ -121,7 +121,7 @@ fn every_tunnel_carries_ping_and_tcp_and_other_programs_read_it() {
             "tcp:127.0.0.1:6654",
             &format!("priority=40000,{addresses}"),
         ]));
-        assert!(!ping(&sites.a, B, 1), "{kind}: the tunnel's addresses are matched");
+        assert!(!ping_train(&sites.a, B, 1), "{kind}: the tunnel's addresses are matched");
         let ports = dump(&sites.left, "dump-ports");
         assert!(!ports.contains("errs=1"), "{kind}: {ports}");
         left.stop();
@@ -164,7 +164,7 @@ fn linux_takes_us_for_a_vxlan_tunnel() {
         left.stop();
     }
     let left = switch(&sites.left, "pa", &format!("vxlan:t0,remote={RIGHT},key=78"), &both);
-    assert!(!ping(&sites.a, B, 1), "another network");
+    assert!(!ping_train(&sites.a, B, 1), "another network");
     left.stop();
 }
 
@@ -231,7 +231,7 @@ fn a_service_path_over_vxlan_gpe() {
         "tcp:127.0.0.1:6654",
         "priority=50000,packet_type=(1,0x800),actions=output:1",
     ]));
-    assert!(!ping(&sites.a, B, 1));
+    assert!(!ping_train(&sites.a, B, 1));
     let socket = format!("{}-pb", sites.right.name());
     let stats = run(sites.right.command(weir()).args(["ctl", "--switch", &socket, "show"]));
     assert!(stats.contains("not ethernet 1"), "{stats}");

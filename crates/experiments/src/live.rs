@@ -192,8 +192,9 @@ mod tests {
         let rig = Rig::new(config, Some((source, Box::new(near))), Some(Box::new(far)), Vec::new()).unwrap();
         let report = rig.run(&mut || false, &mut |_| ()).unwrap();
         let (sent, received) = (report.sent.unwrap(), report.received.unwrap());
-        assert_eq!((sent.sent, received.received, received.lost), (100, 100, 0));
-        assert!(received.new_flows.unwrap().samples > 20);
+        // A busy machine may keep the sender from its rate. Half of what is sent asks the controller, by chance.
+        assert_eq!((received.received, received.lost), (sent.sent, 0));
+        assert!(received.new_flows.unwrap().samples * 5 > sent.sent && sent.sent > 0, "of {}", sent.sent);
         assert_eq!(switch.lateness_us().unwrap(), None, "it has no profile");
     }
 
