@@ -68,6 +68,16 @@ impl std::fmt::Display for Failure {
 /// What did not hold, with the last steps.
 pub fn run(seed: u64) -> Result<Report, Box<Failure>> {
     Virtual::start();
+    let result = catch_unwind(|| play(seed)).unwrap_or_else(|panic| {
+        let problem = format!("panic while the switch was made or taken apart: {}", words_of(&*panic));
+        Err(Box::new(Failure { seed, plan: String::new(), problem, steps: Vec::new() }))
+    });
+    Virtual::end();
+    result
+}
+
+/// Makes a seed's switch, drives it and takes it apart.
+fn play(seed: u64) -> Result<Report, Box<Failure>> {
     let mut dice = Dice::new(seed, 0);
     let plan = Plan::draw(&mut dice);
     let words = format!("{plan:?}");
@@ -87,7 +97,6 @@ pub fn run(seed: u64) -> Result<Report, Box<Failure>> {
             Err(format!("panic: {}", words_of(&*panic)))
         }
     };
-    Virtual::end();
     match result {
         Ok(()) => Ok(report),
         Err(problem) => Err(Box::new(Failure { seed, plan: words, problem, steps: steps.into() })),
