@@ -5,6 +5,7 @@
 //! them also matches on the `eth_type` or `ip_proto` that tells them apart. So a match is a mask and a value over words,
 //! whatever fields it names, and a table needs to look only at the words its entries use.
 use crate::Field;
+use crate::field::eth_type;
 
 /// Words of a flow key.
 pub const WORDS: usize = 30;
@@ -19,6 +20,9 @@ pub struct FlowKey {
     /// The words; see the table in [`crate::field`].
     pub words: [u64; WORDS],
 }
+
+/// The word, and the bits in it, that say which tag follows the outermost one.
+const SECOND_TAG: (usize, u64) = (3, 0b11);
 
 /// Which bits of a flow key count: ones in the places of a [`FlowKey`].
 pub type FlowMask = FlowKey;
@@ -50,6 +54,41 @@ impl FlowKey {
         let mask = ones(place.bits) << place.shift;
         let word = &mut self.words[place.word];
         *word = *word & !mask | (value as u64) << place.shift & mask;
+    }
+
+    /// Notes the type behind the outermost VLAN tag if that is another tag's, 0x8100 or 0x88a8. No field of OpenFlow's is about
+    /// it: 1.0's `dl_type` is that type (OpenFlow 1.0.0, figure 4), later versions' `eth_type` the one behind all tags.
+    #[inline]
+    pub fn set_second_tag(&mut self, eth_type: u16) {
+        let bits = match eth_type {
+            eth_type::VLAN => 1,
+            eth_type::QINQ => 2,
+            _ => 0,
+        };
+        let (word, mask) = SECOND_TAG;
+        self.words[word] = self.words[word] & !mask | bits;
+    }
+
+    /// What [`FlowKey::set_second_tag`] noted; zero without a second tag.
+    pub fn second_tag(&self) -> u16 {
+        let (word, mask) = SECOND_TAG;
+        match self.words[word] & mask {
+            1 => eth_type::VLAN,
+            2 => eth_type::QINQ,
+            _ => 0,
+        }
+    }
+
+    /// States whether a mask counts what [`FlowKey::set_second_tag`] notes.
+    pub fn count_second_tag(&mut self, counts: bool) {
+        let (word, mask) = SECOND_TAG;
+        self.words[word] = if counts { self.words[word] | mask } else { self.words[word] & !mask };
+    }
+
+    /// Whether a mask counts what [`FlowKey::set_second_tag`] notes.
+    pub fn counts_second_tag(&self) -> bool {
+        let (word, mask) = SECOND_TAG;
+        self.words[word] & mask != 0
     }
 
     /// Whether every bit of `self` that counts in `mask` equals the one in `value` (whose other bits are zero).
@@ -108,6 +147,18 @@ mod tests {
             let expected = if field.is_pipeline() && field != Field::InPort { field.all_ones() } else { 0 };
             assert_eq!(key.get(field), expected, "{field}");
         }
+    }
+
+    #[test]
+    fn the_second_tag_lies_in_no_field() {
+        let mut key = FlowKey { words: [u64::MAX; WORDS] };
+        Field::ALL.into_iter().for_each(|field| key.set(field, 0));
+        assert!(key.counts_second_tag());
+        for tag in [eth_type::VLAN, eth_type::QINQ, 0] {
+            key.set_second_tag(tag);
+            assert_eq!(key.second_tag(), tag);
+        }
+        assert!(!key.counts_second_tag());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Flow monitor requests, and what monitors are told (OpenFlow 1.4.1, 7.3.5.17; before 1.4 Open vSwitch's and an extension
 //! of 1.3's). See [`crate::monitor`].
 use super::Request;
-use crate::flow_mod::{Filter, select};
+use crate::flow_mod::{Filter, TypeReading, select};
 use crate::monitor::{Monitor, Monitors};
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::model::error::FlowMonitorFailed;
@@ -66,13 +66,15 @@ impl Datapath {
         if asked.table != TableId::ALL && !self.has_table(asked.table) {
             return Err(FlowMonitorFailed::BadTableId.into());
         }
-        let filter = Filter::of_request(&FlowRequest {
+        let request = FlowRequest {
             table: asked.table,
             out_port: asked.out_port,
             out_group: asked.out_group,
             matching: asked.matching.clone(),
             ..FlowRequest::all()
-        })?;
+        };
+        // 1.0 has monitors of Nicira's only.
+        let filter = Filter::of_request(&request, TypeReading::BehindAllTags)?;
         Ok(Monitor::new(channel, asked, filter))
     }
 

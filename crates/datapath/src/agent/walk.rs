@@ -2,7 +2,7 @@
 //!
 //! A walk goes through the places of entries in order, and an entry keeps its place as long as it is there: one that is
 //! there from the walk's start to its end is met exactly once, whatever changes in between. Groups have places as well.
-use crate::flow_mod::Filter;
+use crate::flow_mod::{Filter, TypeReading};
 use crate::group::GroupWalk;
 use crate::shape::EntryId;
 use crate::table::FlowEntry;
@@ -61,7 +61,15 @@ impl Datapath {
     /// # Errors
     /// As the agent answers: no such table, a wrong match.
     pub fn flow_walk(&self, asked: &FlowRequest) -> Result<FlowWalk, ErrorType> {
-        Ok(FlowWalk { filter: self.filter(asked)?, table: 0, place: 0 })
+        self.walk_of(asked, TypeReading::BehindAllTags)
+    }
+
+    /// The same, the request's match read so.
+    fn walk_of(&self, asked: &FlowRequest, reading: TypeReading) -> Result<FlowWalk, ErrorType> {
+        if asked.table != TableId::ALL && !self.has_table(asked.table) {
+            return Err(BadRequest::BadTableId.into());
+        }
+        Ok(FlowWalk { filter: Filter::of_request(asked, reading)?, table: 0, place: 0 })
     }
 
     /// Goes on with a walk over at most `most` places of entries; what is found goes to `found`. Whether there is more.
@@ -101,12 +109,13 @@ impl Datapath {
         body: &RequestBody,
     ) -> Option<Result<LongReply, ErrorType>> {
         let is_nicira = matches!(body, RequestBody::NxFlow(_) | RequestBody::NxAggregate(_));
+        let walk = |asked| self.walk_of(asked, TypeReading::of(version, is_nicira));
         let asked = match body {
-            RequestBody::Flow(asked) | RequestBody::NxFlow(asked) => self.flow_walk(asked).map(Asked::Flows),
+            RequestBody::Flow(asked) | RequestBody::NxFlow(asked) => walk(asked).map(Asked::Flows),
             RequestBody::Aggregate(asked) | RequestBody::NxAggregate(asked) => {
-                self.flow_walk(asked).map(|walk| Asked::Sum(walk, AggregateStats::default()))
+                walk(asked).map(|walk| Asked::Sum(walk, AggregateStats::default()))
             }
-            RequestBody::FlowCounters(asked) => self.flow_walk(asked).map(Asked::Counters),
+            RequestBody::FlowCounters(asked) => walk(asked).map(Asked::Counters),
             RequestBody::Group(wanted) => Ok(Asked::GroupStats(GroupWalk::new(*wanted))),
             RequestBody::GroupDesc(wanted) => Ok(Asked::GroupDescs(GroupWalk::new(*wanted))),
             _ => return None,
@@ -210,15 +219,6 @@ impl Datapath {
             (walk.table, walk.place) = (walk.table + 1, 0);
         }
         false
-    }
-}
-
-impl Datapath {
-    fn filter(&self, asked: &FlowRequest) -> Result<Filter, ErrorType> {
-        if asked.table != TableId::ALL && !self.has_table(asked.table) {
-            return Err(BadRequest::BadTableId.into());
-        }
-        Filter::of_request(asked)
     }
 }
 

@@ -5,7 +5,7 @@ mod v10;
 
 pub use subject::Subject;
 pub(crate) use sweep::{Clear, STEP, Sweep};
-pub(crate) use v10::Manner;
+pub(crate) use v10::{Manner, TypeReading};
 
 use crate::action_set;
 use crate::group::Groups;
@@ -75,7 +75,7 @@ impl Tables<'_> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
         check_flags(flow)?;
-        let words = WordMatches::new(&key, &mask);
+        let words = manner.reading.words(key, mask);
         // In a large table an entry is in no cache: it comes while the rest of the message is looked at.
         let table = self.tables.get(usize::from(flow.table.0));
         let fetched = table.and_then(|table| table.fetch(&words));
@@ -198,7 +198,7 @@ impl Tables<'_> {
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
-            matching: Written::new(&flow.matching),
+            matching: Written::new(&flow.matching, manner.reading),
             priority: manner.priority,
             asked_priority: flow.priority,
             cookie: flow.cookie,
@@ -292,7 +292,7 @@ pub(crate) fn select<'a>(
 ) -> impl Iterator<Item = (u8, EntryId, &'a FlowEntry)> {
     let tables = (0_u8..).zip(tables).filter(move |(table, _)| filter.is_about(*table));
     tables.flat_map(move |(number, table)| {
-        let by_index = filter.strict.map(|priority| table.find(&filter.words, priority));
+        let by_index = filter.strict.map(|priority| filter.exactly(table, priority));
         let one = by_index.flatten().and_then(|id| Some((id, table.get(id)?)));
         let all = by_index.is_none().then(|| table.iter()).into_iter().flatten();
         one.into_iter()
@@ -309,7 +309,7 @@ impl Filter {
         let written = flow.matching.written().ok().filter(|_| !is_strict);
         Filter {
             table: flow.table,
-            words: written.map_or(words, |(key, mask)| WordMatches::new(&key, &mask)),
+            words: written.map_or(words, |(key, mask)| manner.reading.filter_words(key, mask)),
             strict: is_strict.then_some(manner.priority),
             cookie: flow.cookie,
             cookie_mask: flow.cookie_mask,
@@ -323,21 +323,26 @@ impl Filter {
         Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, manner, words) }
     }
 
-    /// The filter of a statistics request.
+    /// The filter of a statistics request, whose match is read so.
     ///
     /// # Errors
     /// The match is wrong.
-    pub(crate) fn of_request(request: &FlowRequest) -> Result<Filter, ErrorType> {
+    pub(crate) fn of_request(request: &FlowRequest, reading: TypeReading) -> Result<Filter, ErrorType> {
         let (key, mask) = request.matching.written()?;
         Ok(Filter {
             table: request.table,
-            words: WordMatches::new(&key, &mask),
+            words: reading.filter_words(key, mask),
             strict: None,
             cookie: request.cookie,
             cookie_mask: request.cookie_mask,
             out_port: request.out_port,
             out_group: request.out_group,
         })
+    }
+
+    /// The entry of a table that has exactly its match, if not in the same reading then in the other.
+    fn exactly(&self, table: &FlowTable, priority: u16) -> Option<EntryId> {
+        table.find(&self.words, priority).or_else(|| table.find(&v10::other_reading(&self.words)?, priority))
     }
 
     /// Whether entries of a table may be meant.

@@ -1,6 +1,5 @@
 //! What a flow-mod is about, told without carrying it out.
 use super::{Filter, Manner, Tables, check_flags, is_delete};
-use crate::shape::WordMatches;
 use weir_openflow::Version;
 use weir_openflow::model::{ErrorType, FlowCommand, FlowMod};
 
@@ -29,7 +28,7 @@ impl Tables<'_> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
         check_flags(flow)?;
-        let words = WordMatches::new(&key, &mask);
+        let words = manner.reading.words(key, mask);
         if is_delete(flow) {
             return Ok(Subject::Delete(self.names(&Filter::of_delete(flow, manner, words))));
         }

@@ -67,6 +67,16 @@ impl WordMatches {
         self.words().iter()
     }
 
+    /// Key and mask that [`WordMatches::new`] gives these words of.
+    pub(crate) fn key_and_mask(&self) -> (FlowKey, FlowMask) {
+        let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
+        for one in self.iter() {
+            let word = usize::from(one.word);
+            (key.words[word], mask.words[word]) = (one.value, one.mask);
+        }
+        (key, mask)
+    }
+
     /// Whether a packet with this flow key matches.
     #[inline]
     pub(crate) fn matches(&self, key: &FlowKey) -> bool {

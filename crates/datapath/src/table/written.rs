@@ -1,10 +1,13 @@
 //! A match as the controller wrote it, in few bytes: it is only asked for by statistics and messages about its entry.
+use crate::flow_mod::TypeReading;
 use crate::shape::WordMatches;
 use weir_openflow::model::{Match, MatchField};
 use weir_packet::Field;
 
 /// Stands before the number of a field that has a mask; no field has this number.
 const MASKED: u8 = 127;
+/// Stands before all fields of a match of 1.0 on `eth_type`; no field has this number.
+const BEHIND_ONE_TAG: u8 = 126;
 
 /// A match of which `Match::key_and_mask` found nothing wrong: its fields in their order, for each its number, the value in as many
 /// bytes as the field is wide, and as many for the mask if there is one.
@@ -23,14 +26,19 @@ enum Bytes {
 const _: () = assert!(size_of::<Written>() == 32);
 
 impl Written {
-    /// Keeps a match that was found right.
-    pub(crate) fn new(matching: &Match) -> Written {
+    /// Keeps a match that was found right, and how it is read.
+    pub(crate) fn new(matching: &Match, reading: TypeReading) -> Written {
+        // Without a type all readings are the same.
+        let is_noted = reading == TypeReading::BehindOneTag && matching.get(Field::EthType).is_some();
         let length = known(matching).map(|(field, _, mask)| match mask {
             Some(_) => 2 + 2 * width(field),
             None => 1 + width(field),
         });
-        Written(Bytes::written(length.sum(), |bytes| {
+        Written(Bytes::written(length.sum::<usize>() + usize::from(is_noted), |bytes| {
             let mut rest = bytes;
+            if is_noted {
+                put(&mut rest, &[BEHIND_ONE_TAG]);
+            }
             for (field, value, mask) in known(matching) {
                 if mask.is_some() {
                     put(&mut rest, &[MASKED]);
@@ -53,7 +61,21 @@ impl Written {
     /// The match as tables compare it.
     pub(crate) fn words(&self) -> WordMatches {
         let (key, mask) = self.to_match().key_and_mask().expect("nothing was wrong with it");
-        WordMatches::new(&key, &mask)
+        self.reading().words(key, mask)
+    }
+
+    /// How the match is read.
+    pub(crate) fn reading(&self) -> TypeReading {
+        match self.bytes().first() {
+            Some(&BEHIND_ONE_TAG) => TypeReading::BehindOneTag,
+            _ => TypeReading::BehindAllTags,
+        }
+    }
+
+    /// The fields' bytes.
+    fn fields(&self) -> &[u8] {
+        let bytes = self.bytes();
+        bytes.strip_prefix(&[BEHIND_ONE_TAG]).unwrap_or(bytes)
     }
 
     /// Whether every packet matches.
@@ -64,7 +86,8 @@ impl Written {
     /// The match.
     pub(crate) fn to_match(&self) -> Match {
         // Fields of a byte have two, most have more.
-        let (mut rest, mut fields) = (self.bytes(), Vec::with_capacity(self.bytes().len().div_ceil(3)));
+        let mut rest = self.fields();
+        let mut fields = Vec::with_capacity(rest.len().div_ceil(3));
         while let Some(field) = next(&mut rest) {
             fields.push(field);
         }
@@ -137,9 +160,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_comes_back(fields in prop::collection::vec(any_field(), 0..20)) {
+        fn what_was_written_comes_back(fields in prop::collection::vec(any_field(), 0..20), is_v10 in any::<bool>()) {
             let matching = Match { fields };
-            prop_assert_eq!(Written::new(&matching).to_match(), matching);
+            let reading = if is_v10 { TypeReading::BehindOneTag } else { TypeReading::BehindAllTags };
+            let written = Written::new(&matching, reading);
+            prop_assert_eq!(written.to_match(), matching.clone());
+            if matching.get(Field::EthType).is_some() {
+                prop_assert_eq!(written.reading(), reading);
+            }
         }
     }
 
@@ -148,15 +176,16 @@ mod tests {
         for (field, mask) in Field::ALL.into_iter().flat_map(|f| [(f, None), (f, Some(0)), (f, Some(f.all_ones()))]) {
             for value in [0, 1, field.all_ones()] {
                 let fields = vec![MatchField::Known { field, value, mask }];
-                assert_eq!(Written::new(&Match { fields: fields.clone() }).to_match().fields, fields);
+                let written = Written::new(&Match { fields: fields.clone() }, TypeReading::BehindAllTags);
+                assert_eq!(written.to_match().fields, fields);
             }
         }
     }
 
     #[test]
-    fn numbers_of_fields_ascend_and_tell_masks_apart() {
+    fn numbers_of_fields_ascend_and_tell_marks_apart() {
         assert!(Field::ALL.is_sorted_by_key(|field| *field as u8));
-        assert!(Field::ALL.iter().all(|field| *field as u8 != MASKED));
+        assert!(Field::ALL.iter().all(|field| ![MASKED, BEHIND_ONE_TAG].contains(&(*field as u8))));
     }
 
     #[test]
@@ -165,6 +194,6 @@ mod tests {
         let ports = [(Field::UdpSrc, 3), (Field::UdpDst, 4)];
         let all = fields.into_iter().chain(ports);
         let matching = all.fold(Match::any(), |matching, (field, value): (_, u128)| matching.with(field, value));
-        assert_eq!(Written::new(&matching).bytes().len(), 6 + 2 + 1 + 4 + 4 + 2 + 2);
+        assert_eq!(Written::new(&matching, TypeReading::BehindAllTags).bytes().len(), 6 + 2 + 1 + 4 + 4 + 2 + 2);
     }
 }

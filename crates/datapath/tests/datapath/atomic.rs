@@ -11,7 +11,7 @@ use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
 use weir_packet::craft::Craft;
 
-const CHANNEL: ChannelId = ChannelId(15);
+pub(crate) const CHANNEL: ChannelId = ChannelId(15);
 const ATOMIC: BundleFlags = BundleFlags(BundleFlags::ATOMIC.0 | BundleFlags::ORDERED.0);
 
 fn bench(lookup: Lookup) -> Bench {
@@ -44,6 +44,20 @@ fn commit(bench: &mut Bench, mut look: impl FnMut(&mut Bench)) -> usize {
         steps += 1;
     }
     steps
+}
+
+fn assert_refused(bench: &mut Bench) {
+    let told = bench.told(CHANNEL);
+    let failed = BundleFailed::MsgFailed.into();
+    assert!(matches!(told.last(), Some(Body::Error(ErrorMessage { error, .. })) if *error == failed), "{told:?}");
+}
+
+/// Puts messages and one that is wrong into a bundle of [`CHANNEL`], which is refused.
+pub(crate) fn commit_refused(bench: &mut Bench, messages: impl IntoIterator<Item = FlowMod>) {
+    let wrong = FlowMod { table: TableId(200), ..to(1) };
+    fill(bench, messages.into_iter().chain([wrong]));
+    commit(bench, |_| {});
+    assert_refused(bench);
 }
 
 fn is_done(told: &[Body]) -> bool {
@@ -94,9 +108,7 @@ fn packets_see_nothing_of_one_that_fails() {
         assert_eq!(seen, [vec![2], vec![2], vec![2], vec![], vec![]]);
     });
     assert!(steps > 2 * 550 / 16);
-    let told = bench.told(CHANNEL);
-    let failed = BundleFailed::MsgFailed.into();
-    assert!(matches!(told.last(), Some(Body::Error(ErrorMessage { error, .. })) if *error == failed), "{told:?}");
+    assert_refused(&mut bench);
     let uncounted = |entries: Vec<FlowStats>| -> Vec<FlowStats> {
         entries.into_iter().map(|entry| FlowStats { packet_count: 0, byte_count: 0, ..entry }).collect()
     };

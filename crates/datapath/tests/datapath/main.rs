@@ -31,6 +31,7 @@ mod services;
 mod statistics;
 mod sweeps;
 mod table_features;
+mod tags_v10;
 mod trace;
 mod vacancy;
 mod verdict_cache;

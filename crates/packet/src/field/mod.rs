@@ -5,7 +5,7 @@
 //! | 0 | eth_dst 48, eth_type 16 |
 //! | 1 | eth_src 48, vlan_pcp 3, vlan_vid 13 (bit 12: a tag is there) |
 //! | 2 | ipv4_src / arp_spa 32, ipv4_dst / arp_tpa 32 |
-//! | 3 | source port / ICMP type / arp_op 16, destination port / ICMP code 16, ip_proto 8, ip_dscp 6, ip_ecn 2, tcp_flags 12, ip_frag 2, - 2 |
+//! | 3 | source port / ICMP type / arp_op 16, destination port / ICMP code 16, ip_proto 8, ip_dscp 6, ip_ecn 2, tcp_flags 12, ip_frag 2, the second tag 2 |
 //! | 4 | in_port 32, ipv6_flabel 20, - 12 |
 //! | 5 | metadata |
 //! | 6 | tunnel_id |
@@ -22,6 +22,7 @@
 //! | 28 | tun_src 32, tun_dst 32 |
 //! | 29 | actset_output 32, pkt_mark 32 |
 //!
+//! The second tag is no field, but what 1.0 reads as `eth_type` of frames that have one: [`FlowKey::set_second_tag`](crate::FlowKey::set_second_tag).
 //! The words used by ordinary traffic come first, so that a parser of common shapes writes only 0 to 7.
 mod numbers;
 

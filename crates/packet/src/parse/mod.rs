@@ -104,6 +104,9 @@ pub fn parse_into(frame: &[u8], in_port: PortNo, parsed: &mut Parsed) -> Result<
     words[16] = u64::from(in_port.0) << 32;
     parsed.layers.vlan_tags = link.tags;
     behind_link(frame, link.end, link.eth_type, parsed);
+    if link.second_tag != 0 {
+        parsed.key.set_second_tag(link.second_tag);
+    }
     Ok(())
 }
 
@@ -168,6 +171,8 @@ struct Link {
     eth_type: u16,
     /// The outermost tag as word 1 has it: priority, [`VLAN_PRESENT`], id; zero without.
     vlan: u16,
+    /// The type of a tag behind the outermost one; zero without.
+    second_tag: u16,
     tags: u8,
     /// Where what `eth_type` names begins.
     end: usize,
@@ -175,7 +180,7 @@ struct Link {
 
 #[inline]
 fn link(frame: &[u8], outer_type: u16) -> Link {
-    let mut link = Link { eth_type: outer_type, vlan: 0, tags: 0, end: 14 };
+    let mut link = Link { eth_type: outer_type, vlan: 0, second_tag: 0, tags: 0, end: 14 };
     while is_vlan(link.eth_type) && link.tags < MAX_VLAN_TAGS {
         let Some([high, low, type_high, type_low]) = read(frame, link.end) else { break };
         if link.tags == 0 {
@@ -184,6 +189,9 @@ fn link(frame: &[u8], outer_type: u16) -> Link {
         link.eth_type = u16::from_be_bytes([type_high, type_low]);
         link.tags += 1;
         link.end += 4;
+        if link.tags == 1 && is_vlan(link.eth_type) {
+            link.second_tag = link.eth_type;
+        }
     }
     if link.eth_type < MIN_ETH_TYPE {
         (link.eth_type, link.end) = llc(frame, link.end);

@@ -80,6 +80,24 @@ fn udp_over_ipv4_behind_two_tags() {
 }
 
 #[test]
+fn the_second_of_several_tags_is_noted() {
+    let ipv4 = "0800 45000020000140004011 0000 0a000001 0a000002 04d2 0035 000c0000 00000000";
+    let ipv6 = "86dd 6000000000081140 20010db8000000000000000000000001 20010db8000000000000000000000002 04d2003500080000";
+    for rest in [ipv4, ipv6, "0806 0001", "88cc 0000", "0004 aaaa03000000 88cc"] {
+        for (tags, second) in [
+            ("", 0),
+            ("8100 00c8", 0),
+            ("88a8 6064 8100 00c8", 0x8100),
+            ("8100 6064 88a8 00c8", 0x88a8),
+            ("8100 6064 88a8 00c8 8100 0001", 0x88a8),
+        ] {
+            assert_eq!(parsed(&format!("{tags} {rest}")).key.second_tag(), second, "{tags} {rest}");
+        }
+    }
+    assert_eq!(parsed("8100 0064 88a8").key.second_tag(), 0x88a8, "though it is cut short");
+}
+
+#[test]
 fn tcp_over_ipv4_with_options() {
     let hex =
         "0800 46000030000100004006 0000 c0a80001 c0a80002 01010101 1f90 0050 00000001 00000002 5 112 ffff 0000 0000";
