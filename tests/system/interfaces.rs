@@ -1,8 +1,10 @@
 //! What a switch does to interfaces, and what becomes of them when it is killed.
 use crate::bed::{Bed, ready, weir};
 use std::io::Read as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use tempfile::tempdir;
 use weir_testing::{Namespace, Running, Signal, run, wait_until};
 
 /// How long a switch may take until it ends by itself.
@@ -13,10 +15,9 @@ fn is_possible() -> bool {
 }
 
 /// Starts `weir switch` on an interface that another one has; what it says when it ends.
-fn refused(bed: &Bed, port: &str) -> String {
-    let socket = format!("/tmp/weir-second-{}.sock", bed.switches.name());
+fn refused(bed: &Bed, folder: &Path, port: &str) -> String {
     let mut command = bed.switches.command(weir());
-    command.args(["switch", "--name", "second", "--port", port, "--control-socket", &socket]);
+    command.args(["switch", "--name", "second", "--port", port, "--control-socket"]).arg(folder.join("second.sock"));
     let mut second = Running::start(command.stdout(Stdio::null()).stderr(Stdio::piped()));
     assert!(wait_until(PATIENCE, || second.exited().is_some()), "{port} was taken twice");
     let mut said = String::new();
@@ -24,10 +25,10 @@ fn refused(bed: &Bed, port: &str) -> String {
     said
 }
 
-fn switch(bed: &Bed, port: &str) -> Running {
-    let socket = format!("/tmp/weir-interfaces-{}.sock", bed.switches.name());
+/// Starts `weir switch`; a killed one leaves its socket in the folder.
+fn switch(bed: &Bed, folder: &Path, port: &str) -> Running {
     let mut command = bed.switches.command(weir());
-    command.args(["switch", "--port", port, "--control-socket", &socket]);
+    command.args(["switch", "--port", port, "--control-socket"]).arg(folder.join("switch.sock"));
     ready(command)
 }
 
@@ -49,13 +50,13 @@ fn an_interface_is_refused_with_the_process_that_has_it_until_that_is_killed() {
         return;
     }
     for (first, second) in [("af_packet:pa", "af_xdp:pa"), ("af_xdp:pa", "af_packet:pa")] {
-        let bed = Bed::new();
-        let switch = switch(&bed, first);
-        let said = refused(&bed, second);
+        let (bed, folder) = (Bed::new(), tempdir().expect("a folder"));
+        let switch = switch(&bed, folder.path(), first);
+        let said = refused(&bed, folder.path(), second);
         assert!(said.contains(&format!("pa is taken by a port of process {}", switch.id())), "{said}");
         assert!(said.contains("weir switch --port"), "{said}");
         kill(switch);
-        self::switch(&bed, second).stop();
+        self::switch(&bed, folder.path(), second).stop();
     }
 }
 
@@ -64,9 +65,9 @@ fn features_that_a_killed_switch_left_off_are_on_again_after_cleanup() {
     if !is_possible() {
         return;
     }
-    let bed = Bed::new();
+    let (bed, folder) = (Bed::new(), tempdir().expect("a folder"));
     assert!(leaves_tags(&bed.a));
-    let switch = switch(&bed, "af_xdp:pa");
+    let switch = switch(&bed, folder.path(), "af_xdp:pa");
     assert!(!leaves_tags(&bed.a));
     let process = switch.id().to_string();
     let clean = || run(Command::new(weir()).args(["cleanup", &process]));
@@ -86,8 +87,8 @@ fn the_next_switch_restores_what_a_killed_one_left_off() {
     if !is_possible() {
         return;
     }
-    let bed = Bed::new();
-    kill(switch(&bed, "af_xdp:pa"));
-    switch(&bed, "af_xdp:pa").stop();
+    let (bed, folder) = (Bed::new(), tempdir().expect("a folder"));
+    kill(switch(&bed, folder.path(), "af_xdp:pa"));
+    switch(&bed, folder.path(), "af_xdp:pa").stop();
     assert!(leaves_tags(&bed.a));
 }

@@ -20,23 +20,23 @@ fn bench(lookup: Lookup) -> Bench {
     bench
 }
 
-fn control(command: BundleCommand) -> Body {
-    Body::BundleControl(BundleControl { bundle: BundleId(1), command, flags: ATOMIC, properties: Vec::new() })
+fn control(flags: BundleFlags, command: BundleCommand) -> Body {
+    Body::BundleControl(BundleControl { bundle: BundleId(1), command, flags, properties: Vec::new() })
 }
 
 /// Opens a bundle and puts messages into it.
-fn fill(bench: &mut Bench, messages: impl IntoIterator<Item = FlowMod>) {
-    bench.ask(CHANNEL, control(BundleCommand::OpenRequest));
+fn fill(bench: &mut Bench, flags: BundleFlags, messages: impl IntoIterator<Item = FlowMod>) {
+    bench.ask(CHANNEL, control(flags, BundleCommand::OpenRequest));
     for flow in messages {
         let message = Box::new(Message { xid: 77, body: Body::FlowMod(flow) });
-        let add = BundleAdd { bundle: BundleId(1), flags: ATOMIC, message, properties: Vec::new() };
+        let add = BundleAdd { bundle: BundleId(1), flags, message, properties: Vec::new() };
         assert_eq!(bench.ask(CHANNEL, Body::BundleAdd(add)), []);
     }
 }
 
 /// How many steps carrying out the bundle takes, with `look` after each.
-fn commit(bench: &mut Bench, mut look: impl FnMut(&mut Bench)) -> usize {
-    begin(bench, CHANNEL, control(BundleCommand::CommitRequest));
+fn commit(bench: &mut Bench, flags: BundleFlags, mut look: impl FnMut(&mut Bench)) -> usize {
+    begin(bench, CHANNEL, control(flags, BundleCommand::CommitRequest));
     let mut steps = 0;
     while bench.datapath.is_busy() {
         look(bench);
@@ -53,10 +53,10 @@ fn assert_refused(bench: &mut Bench) {
 }
 
 /// Puts messages and one that is wrong into a bundle of [`CHANNEL`], which is refused.
-pub(crate) fn commit_refused(bench: &mut Bench, messages: impl IntoIterator<Item = FlowMod>) {
+pub(crate) fn commit_refused(bench: &mut Bench, flags: BundleFlags, messages: impl IntoIterator<Item = FlowMod>) {
     let wrong = FlowMod { table: TableId(200), ..to(1) };
-    fill(bench, messages.into_iter().chain([wrong]));
-    commit(bench, |_| {});
+    fill(bench, flags, messages.into_iter().chain([wrong]));
+    commit(bench, flags, |_| {});
     assert_refused(bench);
 }
 
@@ -76,7 +76,7 @@ fn packets_see_all_of_a_long_bundle_at_once() {
     let change = (301..=600).map(|number| FlowMod { command: FlowCommand::ModifyStrict, ..changed(number, 3) });
     let back = (601..=900).flat_map(|number| [deletes(number), changed(number, 1)]);
     let new = (2001..=2300).map(|number| changed(number, 3));
-    fill(&mut bench, go.chain(change).chain(back).chain(new));
+    fill(&mut bench, ATOMIC, go.chain(change).chain(back).chain(new));
     let probes = [1, 300, 301, 600, 601, 900, 1000, 2001, 2300, 5000];
     let see =
         |bench: &mut Bench| -> Vec<Vec<u32>> { probes.map(|number| bench.ports_of(2, &frame_to(number))).to_vec() };
@@ -84,7 +84,7 @@ fn packets_see_all_of_a_long_bundle_at_once() {
     // What outputs to port 2 does not leave where it came in.
     let (before, after) = (ports([2, 2, 2, 2, 2, 2, 2, 4, 4, 4]), ports([4, 4, 3, 3, 1, 1, 2, 3, 3, 4]));
     let mut seen = Vec::new();
-    let steps = commit(&mut bench, |bench| seen.push(see(bench)));
+    let steps = commit(&mut bench, ATOMIC, |bench| seen.push(see(bench)));
     assert!(steps > 1500 / 16, "{steps} steps");
     let turn = seen.iter().position(|seen| *seen == after).expect("it takes effect before all is tidied up");
     assert!(turn > 1500 / 16 && turn + 10 < steps);
@@ -102,8 +102,8 @@ fn packets_see_nothing_of_one_that_fails() {
     let wrong = FlowMod { table: TableId(200), ..to(1) };
     let deletes = (1..=300).map(|number| FlowMod { command: FlowCommand::DeleteStrict, ..to(number) });
     let adds = (150..=400).map(|number| FlowMod { instructions: apply(output(3)), cookie: 1, ..to(number) });
-    fill(&mut bench, deletes.chain(adds).chain([wrong]));
-    let steps = commit(&mut bench, |bench| {
+    fill(&mut bench, ATOMIC, deletes.chain(adds).chain([wrong]));
+    let steps = commit(&mut bench, ATOMIC, |bench| {
         let seen = [1, 200, 300, 301, 400].map(|number| bench.ports_of(1, &frame_to(number)));
         assert_eq!(seen, [vec![2], vec![2], vec![2], vec![], vec![]]);
     });
@@ -121,9 +121,9 @@ fn what_entries_count_is_what_packets_see() {
     let mut bench = bench(Lookup::Adaptive);
     let wide = Match::any().with_masked(Field::EthDst, 0x0200_0000_0000_u64, 0xffff_0000_0000_u64);
     bench.flow_mod(&FlowMod { cookie: 7, ..FlowMod::add(1, wide, apply(output(4))) }).unwrap();
-    fill(&mut bench, (1..=500).map(to));
+    fill(&mut bench, ATOMIC, (1..=500).map(to));
     let mut sent = 0;
-    commit(&mut bench, |bench| {
+    commit(&mut bench, ATOMIC, |bench| {
         let is_before = bench.ports_of(1, &frame_to(400)) == [4];
         sent += u64::from(is_before);
     });
@@ -138,9 +138,9 @@ fn what_entries_count_is_what_packets_see() {
 #[test]
 fn packets_that_see_nothing_of_a_bundle_are_no_matches() {
     let mut bench = bench(Lookup::Adaptive);
-    fill(&mut bench, (1..=500).map(to));
+    fill(&mut bench, ATOMIC, (1..=500).map(to));
     let (mut sent, mut missed) = (0_u64, 0_u64);
-    commit(&mut bench, |bench| {
+    commit(&mut bench, ATOMIC, |bench| {
         missed += u64::from(bench.ports_of(1, &frame_to(1)).is_empty());
         sent += 1;
     });
@@ -205,9 +205,9 @@ proptest! {
         for flow in &bundle {
             refused |= new.flow_mod(flow).is_err();
         }
-        fill(&mut stepped, bundle.iter().cloned());
+        fill(&mut stepped, ATOMIC, bundle.iter().cloned());
         let mut looks = Vec::new();
-        commit(&mut stepped, |bench| looks.push(see(bench, &probes)));
+        commit(&mut stepped, ATOMIC, |bench| looks.push(see(bench, &probes)));
         let done = is_done(&stepped.told(CHANNEL));
         prop_assert_eq!(done, !refused);
         let (before, after) = (see(&mut old, &probes), see(&mut stepped, &probes));
