@@ -88,6 +88,11 @@ fn tags(frame: &[u8]) -> usize {
     (0..).take_while(|tag| matches!(frame.get(12 + 4 * tag..14 + 4 * tag), Some([0x81, 0] | [0x88, 0xa8]))).count()
 }
 
+/// Whether a frame has a tag behind a tag.
+pub(super) fn has_second_tag(frame: &[u8]) -> bool {
+    tags(frame) > 1
+}
+
 fn pushes_vlan(action: &&Action) -> bool {
     matches!(action, Action::PushVlan(_))
 }

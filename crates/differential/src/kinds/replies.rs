@@ -4,13 +4,13 @@ use super::{Kind, Seen, features, packets, refusals};
 use crate::attributes;
 use crate::compare::Part;
 use std::collections::BTreeSet;
-use weir_openflow::Body;
 use weir_openflow::model::bundle::{BundleCommand, BundleControl};
 use weir_openflow::model::error::BundleFailed;
 use weir_openflow::model::group::{GroupMod, GroupStats};
 use weir_openflow::model::meter::{self, MeterStats};
 use weir_openflow::model::multipart::{FlowRequest, MultipartReply, ReplyBody, RequestBody};
 use weir_openflow::model::{Action, ErrorType, FlowCommand, FlowFlags, FlowMod, Instruction, Match, MatchField};
+use weir_openflow::{Body, Version};
 use weir_packet::Field;
 
 /// `OFPFF_NO_PKT_COUNTS` and `OFPFF_NO_BYT_COUNTS`.
@@ -388,6 +388,21 @@ pub(super) const KINDS: &[Kind] = &[
                 matches!(action, Action::PushVlan(_) | Action::PopVlan | Action::PushMpls(_) | Action::PopMpls(_))
             };
             seen.acts(is_header) && only_counts(seen, &["bytes"])
+        },
+    },
+    Kind {
+        name: "type_behind_two_tags",
+        whose: Theirs,
+        clause: "1.0.0, 3.4, figure 4: the type behind one tag is dl_type",
+        why: "of frames with two tags Open vSwitch compares dl_type with the type behind both, and looks into IP and \
+              ARP there",
+        is: |seen| {
+            let is_one = seen.frame().is_some_and(packets::has_second_tag) && seen.is_of_packets();
+            let is_count = seen.has_frame(packets::has_second_tag)
+                && (seen.case.has_pauses() || only_counts(seen, &["packets", "bytes"]));
+            seen.case.version == Version::V10
+                && seen.has_flow(|flow| flow.matching.get(Field::EthType).is_some())
+                && (is_one || is_count)
         },
     },
     Kind {
