@@ -3,6 +3,7 @@ use super::Kind;
 use super::Whose::{Free, Theirs};
 use crate::compare::Part;
 use weir_openflow::Version;
+use weir_openflow::model::nicira::NxAction;
 use weir_openflow::model::{Action, Instruction, PortNo, TableId};
 use weir_packet::Field;
 use weir_packet::parse::Transport;
@@ -200,6 +201,21 @@ pub(super) const KINDS: &[Kind] = &[
             let is_mpls =
                 seen.frame().and_then(key_of).is_some_and(|key| matches!(key.get(Field::EthType), 0x8847 | 0x8848));
             seen.is_of_packets() && !is_mpls && seen.acts(|action| *action == Action::DecMplsTtl)
+        },
+    },
+    Kind {
+        name: "expired_behind_a_resubmit",
+        whose: Free,
+        clause: "1.3.5, 5.12: a packet with an invalid TTL goes no further; no version has resubmit",
+        why: "where the TTL runs out in what a resubmit leads to, weir drops the packet, and Open vSwitch goes on behind \
+              the resubmit",
+        is: |seen| {
+            let (ours, theirs) = (&seen.difference.ours, &seen.difference.theirs);
+            let is_less = ours.frames.len() < theirs.frames.len() || ours.packets_in.len() < theirs.packets_in.len();
+            let resubmits =
+                |action: &Action| matches!(action, Action::Nx(nx) if matches!(**nx, NxAction::Resubmit { .. }));
+            let decrements = |action: &Action| matches!(action, Action::DecNwTtl | Action::DecMplsTtl);
+            seen.is_of_packets() && is_less && seen.acts(resubmits) && seen.acts(decrements)
         },
     },
     Kind {

@@ -64,9 +64,33 @@ impl Tenant {
     }
 }
 
+/// A virtual switch's place in the list, which is given up when this is dropped, also by a control thread that ends before its
+/// tasks: what is listed holds the list.
+struct Listed {
+    tenant: Tenant,
+}
+
+impl Listed {
+    fn new(tenant: Tenant) -> Listed {
+        tenant.control.virtuals.locked().push(tenant.clone());
+        Listed { tenant }
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let mut all = self.tenant.control.virtuals.locked();
+        let place = all.iter().position(|other| other.id == self.tenant.id);
+        let own = place.map(|place| all.remove(place));
+        // It may be the last to hold what its drop needs the list for.
+        drop(all);
+        drop(own);
+    }
+}
+
 /// A virtual switch that has been added, and not begun to be served.
 struct Begun {
-    tenant: Tenant,
+    listed: Listed,
     listeners: Vec<listen::Listener>,
     controllers: Vec<ControllerSpec>,
     stop: watch::Sender<bool>,
@@ -78,7 +102,7 @@ struct Begun {
 pub(super) async fn run(control: Control, spec: VirtualSwitch, said: super::Said) {
     match begin(&control, spec).await {
         Ok(begun) => {
-            said(Ok(begun.tenant.listeners.clone()));
+            said(Ok(begun.listed.tenant.listeners.clone()));
             serve(control, begun).await;
         }
         Err(error) => said(Err(error)),
@@ -106,19 +130,18 @@ async fn begin(parent: &Control, spec: VirtualSwitch) -> Result<Begun, SwitchErr
     parent.engine.call_async(move |engine| engine.add_virtual(coming)).await??;
     let registry = Arc::new(Registry::with_room(MAX_CHANNELS));
     let control = Control { engine, registry, stopping, why_stopped: REMOVED, ..parent.clone() };
-    let tenant = Tenant { id, identity, control, listeners: addresses, gone: going };
-    parent.virtuals.locked().push(tenant.clone());
-    Ok(Begun { tenant, listeners, controllers, stop, lives, gone })
+    let listed = Listed::new(Tenant { id, identity, control, listeners: addresses, gone: going });
+    Ok(Begun { listed, listeners, controllers, stop, lives, gone })
 }
 
 async fn serve(parent: Control, begun: Begun) {
-    let Begun { tenant, listeners, controllers, stop, mut lives, gone } = begun;
+    let Begun { listed, listeners, controllers, stop, mut lives, gone } = begun;
     let mut tasks = JoinSet::new();
     for target in controllers {
-        tasks.spawn(connect::keep_connected(tenant.control.clone(), target));
+        tasks.spawn(connect::keep_connected(listed.tenant.control.clone(), target));
     }
     for listener in listeners {
-        tasks.spawn(listen::serve(tenant.control.clone(), listener));
+        tasks.spawn(listen::serve(listed.tenant.control.clone(), listener));
     }
     let mut stopping = parent.stopping.clone();
     tokio::select! {
@@ -129,7 +152,7 @@ async fn serve(parent: Control, begun: Begun) {
     }
     stop.send_replace(true);
     while tasks.join_next().await.is_some() {}
-    parent.virtuals.locked().retain(|other| other.id != tenant.id);
+    drop(listed);
     drop(gone);
 }
 

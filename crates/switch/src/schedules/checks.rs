@@ -5,6 +5,7 @@ use super::run::{Host, World};
 use super::tenant;
 use crate::engine::Engine;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use weir_openflow::Version;
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 
@@ -112,8 +113,12 @@ fn drops(world: &mut World) -> Vec<(String, u64)> {
 /// All frame buffers came back.
 pub(super) fn at_end(parts: Parts, hosts: Vec<Host>) -> Result<(), String> {
     let slabs = parts.engine.buffers().0.slabs().to_vec();
+    let control = Arc::downgrade(&parts.control.virtuals);
     parts.end();
     drop(hosts);
+    if control.strong_count() > 0 {
+        return Err("the control thread's state outlives the switch".to_owned());
+    }
     let missing: usize = slabs.iter().map(|slab| slab.count() as usize - slab.free_count()).sum();
     if missing > 0 { Err(format!("{missing} frame buffers did not come back")) } else { Ok(()) }
 }
