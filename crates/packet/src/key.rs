@@ -5,7 +5,7 @@
 //! them also matches on the `eth_type` or `ip_proto` that tells them apart. So a match is a mask and a value over words,
 //! whatever fields it names, and a table needs to look only at the words its entries use.
 use crate::Field;
-use crate::field::eth_type;
+use crate::field::{Place, eth_type};
 
 /// Words of a flow key.
 pub const WORDS: usize = 30;
@@ -21,15 +21,15 @@ pub struct FlowKey {
     pub words: [u64; WORDS],
 }
 
-/// The word, and the bits in it, that say which tag follows the outermost one.
-const SECOND_TAG: (usize, u64) = (3, 0b11);
-
 /// Which bits of a flow key count: ones in the places of a [`FlowKey`].
 pub type FlowMask = FlowKey;
 
 impl FlowKey {
     /// All fields absent.
     pub const EMPTY: FlowKey = FlowKey { words: [0; WORDS] };
+
+    /// Where the key says which tag follows the outermost one: see [`FlowKey::set_second_tag`].
+    pub const SECOND_TAG: Place = Place { word: 3, shift: 0, bits: 2 };
 
     /// The field's value, in the low [`Field::bits`] bits.
     #[inline]
@@ -38,7 +38,7 @@ impl FlowKey {
         if place.bits > 64 {
             return u128::from(self.words[place.word]) << 64 | u128::from(self.words[place.word + 1]);
         }
-        u128::from(self.words[place.word] >> place.shift & ones(place.bits))
+        u128::from(self.read(place))
     }
 
     /// Sets the field to the low [`Field::bits`] bits of `value`.
@@ -51,9 +51,7 @@ impl FlowKey {
             self.words[place.word + 1] = value as u64;
             return;
         }
-        let mask = ones(place.bits) << place.shift;
-        let word = &mut self.words[place.word];
-        *word = *word & !mask | (value as u64) << place.shift & mask;
+        self.write(place, value as u64);
     }
 
     /// Notes the type behind the outermost VLAN tag if that is another tag's, 0x8100 or 0x88a8. No field of OpenFlow's is about
@@ -65,14 +63,12 @@ impl FlowKey {
             eth_type::QINQ => 2,
             _ => 0,
         };
-        let (word, mask) = SECOND_TAG;
-        self.words[word] = self.words[word] & !mask | bits;
+        self.write(FlowKey::SECOND_TAG, bits);
     }
 
     /// What [`FlowKey::set_second_tag`] noted; zero without a second tag.
     pub fn second_tag(&self) -> u16 {
-        let (word, mask) = SECOND_TAG;
-        match self.words[word] & mask {
+        match self.read(FlowKey::SECOND_TAG) {
             1 => eth_type::VLAN,
             2 => eth_type::QINQ,
             _ => 0,
@@ -81,14 +77,22 @@ impl FlowKey {
 
     /// States whether a mask counts what [`FlowKey::set_second_tag`] notes.
     pub fn count_second_tag(&mut self, counts: bool) {
-        let (word, mask) = SECOND_TAG;
-        self.words[word] = if counts { self.words[word] | mask } else { self.words[word] & !mask };
+        let place = FlowKey::SECOND_TAG;
+        self.write(place, if counts { ones(place.bits) } else { 0 });
     }
 
-    /// Whether a mask counts what [`FlowKey::set_second_tag`] notes.
-    pub fn counts_second_tag(&self) -> bool {
-        let (word, mask) = SECOND_TAG;
-        self.words[word] & mask != 0
+    /// The bits at a place of up to 64.
+    #[inline]
+    fn read(&self, place: Place) -> u64 {
+        self.words[place.word] >> place.shift & ones(place.bits)
+    }
+
+    /// Writes the low bits of `value` to a place of up to 64.
+    #[inline]
+    fn write(&mut self, place: Place, value: u64) {
+        let mask = ones(place.bits) << place.shift;
+        let word = &mut self.words[place.word];
+        *word = *word & !mask | value << place.shift & mask;
     }
 
     /// Whether every bit of `self` that counts in `mask` equals the one in `value` (whose other bits are zero).
@@ -153,12 +157,12 @@ mod tests {
     fn the_second_tag_lies_in_no_field() {
         let mut key = FlowKey { words: [u64::MAX; WORDS] };
         Field::ALL.into_iter().for_each(|field| key.set(field, 0));
-        assert!(key.counts_second_tag());
+        assert_eq!(key.read(FlowKey::SECOND_TAG), 3);
         for tag in [eth_type::VLAN, eth_type::QINQ, 0] {
             key.set_second_tag(tag);
             assert_eq!(key.second_tag(), tag);
         }
-        assert!(!key.counts_second_tag());
+        assert_eq!(key.read(FlowKey::SECOND_TAG), 0);
     }
 
     #[test]

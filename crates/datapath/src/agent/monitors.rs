@@ -1,8 +1,9 @@
 //! Flow monitor requests, and what monitors are told (OpenFlow 1.4.1, 7.3.5.17; before 1.4 Open vSwitch's and an extension
 //! of 1.3's). See [`crate::monitor`].
 use super::Request;
-use crate::flow_mod::{Filter, TypeReading, select};
+use crate::flow_mod::{Filter, select};
 use crate::monitor::{Monitor, Monitors};
+use crate::table::TypeReading;
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::model::error::FlowMonitorFailed;
 use weir_openflow::model::monitor::{FlowEvent, FlowMonitor, FlowUpdate, MonitorCommand};

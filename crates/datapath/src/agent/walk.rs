@@ -2,10 +2,10 @@
 //!
 //! A walk goes through the places of entries in order, and an entry keeps its place as long as it is there: one that is
 //! there from the walk's start to its end is met exactly once, whatever changes in between. Groups have places as well.
-use crate::flow_mod::{Filter, TypeReading};
+use crate::flow_mod::Filter;
 use crate::group::GroupWalk;
 use crate::shape::EntryId;
-use crate::table::FlowEntry;
+use crate::table::{FlowEntry, TypeReading};
 use crate::{ChannelId, Datapath, Output};
 use weir_openflow::model::error::BadRequest;
 use weir_openflow::model::multipart::{AggregateStats, FlowRequest, FlowStats, MultipartReply, ReplyBody, RequestBody};

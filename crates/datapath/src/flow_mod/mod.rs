@@ -5,7 +5,7 @@ mod v10;
 
 pub use subject::Subject;
 pub(crate) use sweep::{Clear, STEP, Sweep};
-pub(crate) use v10::{Manner, TypeReading};
+pub(crate) use v10::Manner;
 
 use crate::action_set;
 use crate::group::Groups;
@@ -14,7 +14,7 @@ use crate::meter::Meters;
 use crate::program::Program;
 use crate::programs::Programs;
 use crate::shape::{EntryId, WordMatches};
-use crate::table::{FlowCounter, FlowEntry, FlowTable, Gone, TableSettings, Written};
+use crate::table::{FlowCounter, FlowEntry, FlowTable, Gone, TableSettings, TypeReading, Written};
 use crate::timeouts::{TimerId, Timers};
 use crate::validate::{self, Known, Place};
 use std::borrow::Cow;
@@ -187,6 +187,12 @@ impl Tables<'_> {
             // Before another has to go for it.
             table.make_room(words).map_err(|_| FlowModFailed::TableFull)?;
         }
+        let other = same.is_none().then(|| table.find_in_other_reading(words, manner.priority)).flatten();
+        let former = same.or(other).map(|id| table.counter_of(id)).unwrap_or_default();
+        if let Some(other) = other {
+            self.replace_reading(flow.table.0, other, former);
+        }
+        let table = &mut self.tables[usize::from(flow.table.0)];
         if same.is_none() && table.len() >= self.settings[usize::from(flow.table.0)].max_entries as usize {
             let victim = table.victim(flow.importance).ok_or(FlowModFailed::TableFull)?;
             self.remove(now, flow.table.0, victim, FlowRemovedReason::Eviction, gone);
@@ -194,7 +200,6 @@ impl Tables<'_> {
         let table = &mut self.tables[usize::from(flow.table.0)];
         // 1.0 has no flag for it and always starts anew.
         let resets = manner.version == Version::V10 || flow.flags.contains(FlowFlags::RESET_COUNTS);
-        let former = same.map(|id| table.counter_of(id)).unwrap_or_default();
         let counter = if resets { FlowCounter::default() } else { former };
         let stamp = self.timers.stamp();
         let entry = FlowEntry {
@@ -233,6 +238,14 @@ impl Tables<'_> {
         self.tables[usize::from(flow.table.0)].start_counter(id, FlowCounter { used: now, ..counter });
         self.start_timer(deadline, flow.table.0, id);
         Ok(())
+    }
+
+    /// Removes an entry whose place is taken by one that matches other packets, but has the same match and priority: nobody is told.
+    fn replace_reading(&mut self, table: u8, id: EntryId, counter: FlowCounter) {
+        let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
+        self.timers.stop(entry.timer);
+        self.note_removed(table, id, Some(entry), counter);
+        self.programs.step();
     }
 
     /// Starts the timer of an entry, if it ends by itself; it has none.
@@ -292,7 +305,7 @@ pub(crate) fn select<'a>(
 ) -> impl Iterator<Item = (u8, EntryId, &'a FlowEntry)> {
     let tables = (0_u8..).zip(tables).filter(move |(table, _)| filter.is_about(*table));
     tables.flat_map(move |(number, table)| {
-        let by_index = filter.strict.map(|priority| filter.exactly(table, priority));
+        let by_index = filter.strict.map(|priority| table.find_in_any_reading(&filter.words, priority));
         let one = by_index.flatten().and_then(|id| Some((id, table.get(id)?)));
         let all = by_index.is_none().then(|| table.iter()).into_iter().flatten();
         one.into_iter()
@@ -338,11 +351,6 @@ impl Filter {
             out_port: request.out_port,
             out_group: request.out_group,
         })
-    }
-
-    /// The entry of a table that has exactly its match, if not in the same reading then in the other.
-    fn exactly(&self, table: &FlowTable, priority: u16) -> Option<EntryId> {
-        table.find(&self.words, priority).or_else(|| table.find(&v10::other_reading(&self.words)?, priority))
     }
 
     /// Whether entries of a table may be meant.

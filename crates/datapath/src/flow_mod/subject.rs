@@ -41,7 +41,7 @@ impl Tables<'_> {
             }
         }
         let table = &self.tables[usize::from(flow.table.0)];
-        let same = table.find(&words, manner.priority).and_then(|id| table.get(id));
+        let same = table.find_in_any_reading(&words, manner.priority).and_then(|id| table.get(id));
         Ok(same.map_or(Subject::Add { priority: manner.priority }, |same| Subject::Modify(vec![same.stamp])))
     }
 

@@ -200,7 +200,7 @@ impl Filter {
     /// The entries of a table that it may let through, where few are to be looked at.
     pub(super) fn few(&self, table: &FlowTable) -> Option<Vec<EntryId>> {
         match self.strict {
-            Some(priority) => Some(self.exactly(table, priority).into_iter().collect()),
+            Some(priority) => Some(table.find_in_any_reading(&self.words, priority).into_iter().collect()),
             None => table.few_within(&self.words),
         }
     }

@@ -1,9 +1,9 @@
 //! What only flow-mods of 1.0 have.
-use crate::shape::WordMatches;
+use crate::table::TypeReading;
 use weir_openflow::Version;
 use weir_openflow::model::{FlowMod, Match};
+use weir_packet::Field;
 use weir_packet::field::{eth_type, ip_proto};
-use weir_packet::{Field, FlowKey, FlowMask};
 
 /// How a flow-mod is carried out where versions differ.
 #[derive(Debug, Clone, Copy)]
@@ -13,70 +13,6 @@ pub(crate) struct Manner {
     pub(super) priority: u16,
     /// Which type of a frame `eth_type` is.
     pub(super) reading: TypeReading,
-}
-
-/// Which type of a frame a match on `eth_type` is about, where that has several VLAN tags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TypeReading {
-    /// The one behind all tags (OpenFlow 1.3.5, table 13).
-    BehindAllTags,
-    /// The one behind the outermost tag, which a second tag may have (OpenFlow 1.0.0, figure 4).
-    BehindOneTag,
-}
-
-impl TypeReading {
-    /// What messages of a version mean. Nicira's, with matches of their own, mean the same in all versions.
-    pub(crate) fn of(version: Version, is_nicira: bool) -> TypeReading {
-        if version == Version::V10 && !is_nicira { TypeReading::BehindOneTag } else { TypeReading::BehindAllTags }
-    }
-
-    /// An entry's match as tables compare it.
-    pub(crate) fn words(self, mut key: FlowKey, mut mask: FlowMask) -> WordMatches {
-        if self == TypeReading::BehindOneTag && mask.get(Field::EthType) != 0 && !reads_a_tag(&mut key, &mut mask) {
-            // Frames with a second tag have that tag's type.
-            mask.count_second_tag(true);
-        }
-        WordMatches::new(&key, &mask)
-    }
-
-    /// What is compared with the entries' matches to find those that are at least as specific. An entry of either reading is
-    /// about a type that is not a tag's.
-    pub(crate) fn filter_words(self, mut key: FlowKey, mut mask: FlowMask) -> WordMatches {
-        if self == TypeReading::BehindOneTag {
-            reads_a_tag(&mut key, &mut mask);
-        }
-        WordMatches::new(&key, &mask)
-    }
-}
-
-/// The same match as [`TypeReading::words`] gives it in the other reading; none if it is on no type.
-pub(super) fn other_reading(words: &WordMatches) -> Option<WordMatches> {
-    let (mut key, mut mask) = words.key_and_mask();
-    match (mask.get(Field::EthType) != 0, mask.counts_second_tag()) {
-        (false, false) => return None,
-        (false, true) => {
-            key.set(Field::EthType, key.second_tag().into());
-            mask.set(Field::EthType, Field::EthType.all_ones());
-            mask.count_second_tag(false);
-        }
-        (true, true) => mask.count_second_tag(false),
-        (true, false) if reads_a_tag(&mut key, &mut mask) => {}
-        (true, false) => mask.count_second_tag(true),
-    }
-    Some(WordMatches::new(&key, &mask))
-}
-
-/// Exchanges a type that is a second tag's for what frames' keys say of that tag; whether it was one.
-fn reads_a_tag(key: &mut FlowKey, mask: &mut FlowMask) -> bool {
-    let number = u16::try_from(key.get(Field::EthType)).unwrap_or_default();
-    if mask.get(Field::EthType) == 0 || !matches!(number, eth_type::VLAN | eth_type::QINQ) {
-        return false;
-    }
-    key.set_second_tag(number);
-    mask.count_second_tag(true);
-    key.set(Field::EthType, 0);
-    mask.set(Field::EthType, 0);
-    true
 }
 
 impl Manner {

@@ -8,6 +8,7 @@ mod limits;
 mod metered;
 mod pending;
 mod reach;
+mod reading;
 mod settings;
 mod vacancy;
 mod watch;
@@ -22,6 +23,7 @@ pub(crate) use hot::{Verdict, VerdictWord};
 pub(crate) use limits::Limits;
 pub(crate) use metered::Metered;
 pub(crate) use reach::Reach;
+pub(crate) use reading::TypeReading;
 pub(crate) use settings::TableSettings;
 pub(crate) use vacancy::{VacancyEvents, percent};
 pub use watch::EntryChange;
@@ -29,6 +31,7 @@ pub(crate) use written::Written;
 
 use eviction::Eviction;
 use pending::Pending;
+use reading::Readings;
 use watch::Watch;
 
 use crate::Lookup;
@@ -52,6 +55,7 @@ pub(crate) struct FlowTable {
     metered: Metered,
     eviction: Eviction,
     reach: Reach,
+    readings: Readings,
     counts: Counts,
     /// While a bundle changes it that is to take effect as one.
     pending: Option<Box<Pending>>,
@@ -71,6 +75,7 @@ impl FlowTable {
             metered: Metered::default(),
             eviction: Eviction::default(),
             reach: Reach::default(),
+            readings: Readings::default(),
             counts: Counts::default(),
             pending: None,
             watch: None,
@@ -191,6 +196,16 @@ impl FlowTable {
     /// The entry with exactly this match and priority.
     pub(crate) fn find(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.classifier.find(priority, words).filter(|id| !self.is_gone(*id))
+    }
+
+    /// The entry of this match and priority that a flow-mod of another version put there, which reads types in another way.
+    pub(crate) fn find_in_other_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
+        self.find(&self.readings.other(words)?, priority)
+    }
+
+    /// The entry of this match and priority, whatever version put it there.
+    pub(crate) fn find_in_any_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
+        self.find(words, priority).or_else(|| self.find_in_other_reading(words, priority))
     }
 
     /// Begins to fetch what finding the entry of a match looks at; the result is for [`FlowTable::fetch_entry`].
@@ -334,6 +349,7 @@ impl FlowTable {
     fn index(&mut self, id: EntryId, entry: &FlowEntry, words: &WordMatches) {
         self.classifier.make_room(id, words).expect("FlowTable::make_room has made it");
         self.classifier.insert(id, entry.priority, words);
+        self.readings.note(words);
         self.connect(id, entry, words);
     }
 

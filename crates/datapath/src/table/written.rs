@@ -1,5 +1,5 @@
 //! A match as the controller wrote it, in few bytes: it is only asked for by statistics and messages about its entry.
-use crate::flow_mod::TypeReading;
+use super::TypeReading;
 use crate::shape::WordMatches;
 use weir_openflow::model::{Match, MatchField};
 use weir_packet::Field;

@@ -5,7 +5,7 @@ use crate::bench::*;
 use weir_datapath::{ChannelId, DatapathConfig, Lookup};
 use weir_openflow::model::bundle::BundleFlags;
 use weir_openflow::model::multipart::{FlowRequest, ReplyBody, RequestBody};
-use weir_openflow::model::{FlowCommand, FlowMod, Match};
+use weir_openflow::model::{FlowCommand, FlowFlags, FlowMod, Match};
 use weir_openflow::{Body, Version};
 use weir_packet::Field;
 use weir_packet::craft::Craft;
@@ -117,6 +117,28 @@ fn strict_commands_of_other_versions_find_entries_of_either_reading() {
         assert_eq!(bench.ports_of(1, &frame(ONE)), [3], "{author:?}");
         bench.ask(other, flow(FlowCommand::DeleteStrict, of_type(eth_type::IPV4), 0));
         assert_eq!(told(&mut bench, author, Match::any()), [], "{author:?}");
+    }
+}
+
+/// One match and priority is one entry; which frames it matches is its author's version's to say.
+#[test]
+fn an_entry_takes_the_place_of_one_of_another_version() {
+    for (author, other) in [(OLD_CONTROLLER, NEW_CONTROLLER), (NEW_CONTROLLER, OLD_CONTROLLER)] {
+        let mut bench = bench(Lookup::Adaptive);
+        for (channel, port) in [(author, 2), (other, 3)] {
+            let mut added = FlowMod::add(100, of_type(eth_type::IPV4), apply(output(port)));
+            added.flags = FlowFlags::SEND_FLOW_REM;
+            assert_eq!(bench.ask(channel, Body::FlowMod(added)), [], "nobody is told of an entry that is replaced");
+            assert_eq!(bench.ports_of(1, &frame(ONE)), [port]);
+            let expected = if channel == NEW_CONTROLLER { vec![port] } else { vec![] };
+            assert_eq!(bench.ports_of(1, &frame(TWO)), expected);
+            assert_eq!(told(&mut bench, NEW_CONTROLLER, Match::any()), [(of_type(eth_type::IPV4), 100)]);
+        }
+        let wrong =
+            FlowMod { instructions: apply(output(2)), ..FlowMod::add(100, of_type(eth_type::IPV4), Vec::new()) };
+        commit_refused(&mut bench, BundleFlags::ORDERED, [wrong]);
+        assert_eq!(bench.ports_of(1, &frame(ONE)), [3], "what a bundle replaced is back");
+        assert_eq!(bench.ports_of(1, &frame(TWO)).len(), usize::from(other == NEW_CONTROLLER));
     }
 }
 
