@@ -61,6 +61,10 @@ def run(command, check=True, **more):
     return done.stdout
 
 
+# What is measured is what was there at the start, whatever is committed while a long measurement runs.
+COMMIT = run("git rev-parse --short HEAD", cwd=ROOT).strip()
+
+
 class Bed:
     """Namespaces A, S, B; S holds s0 (to A) and s1 (to B), one queue each."""
 
@@ -371,9 +375,8 @@ def write_record(options, results, ratios, load):
 
 def save_record(name, results):
     """Writes results to bench/records, with the command, the commit and the machine."""
-    commit = run("git rev-parse --short HEAD", cwd=ROOT).strip()
     command = shlex.join([str(pathlib.Path(sys.argv[0]).resolve().relative_to(ROOT)), *sys.argv[1:]])
-    record = {"command": command, "commit": commit, "machine": machine(), **results}
+    record = {"command": command, "commit": COMMIT, "machine": machine(), **results}
     cpu = re.sub(r"[^a-z0-9]+", "-", record["machine"]["cpu"].lower()).strip("-")
     folder = ROOT / "bench/records" / f"{datetime.date.today()}-{cpu}"
     folder.mkdir(parents=True, exist_ok=True)
