@@ -4,7 +4,8 @@
 //! seeds: messages that do not wait behind a long reply; a barrier that the control thread answers before the engine
 //! has it; a full ring that drops without counting, or without giving the buffers back; a wake-up that is lost;
 //! packet-ins of a channel that ended left out of the sums; a flow-removed sent twice; a pipeline that is taken back
-//! while workers have frames; a round that goes on behind the last port.
+//! while workers have frames; a round that goes on behind the last port; a virtual switch that stays in the list when the
+//! control thread ends.
 use super::frames::frame;
 use super::run;
 use super::run::World;
