@@ -324,6 +324,38 @@ fn virtual_switches_have_their_guaranteed_rate() {
     near(flow.loss.unwrap(), 1.0 / 6.0, 0.01);
 }
 
+/// Writing entries takes nearly all of the data path's time: what is served hardly changes what is left, and found no rest.
+#[test]
+fn a_data_path_that_entries_take_all_of_has_an_answer() {
+    for write in ["800us", "905us", "906us", "910us", "2ms"] {
+        let timing = format!(
+            "data = {{ law = \"gamma\", mean = \"1us\", scv = 0.01 }}\npacket_in = \"1us\"\npacket_out = \"1us\"\nwrite = \"{write}\"\n"
+        );
+        let udp = "rate = 1750.997\nnew_flows = 0.63\narrival = { kind = \"mmpp\", high = 3.0, low = 0.5, time = \"5ms\" }\nsizes = \"imix\"";
+        let service = "service = { law = \"exponential\", mean = \"1us\" }";
+        let prediction = predicted(&one_switch(service, &timing, udp));
+        let is_saturated = 1750.997 * 0.63 * write_s(write) + 1750.997e-6 > 1.0;
+        assert_eq!(prediction.flows[0].status == Status::Ok, !is_saturated, "{write}: {:?}", prediction.flows[0]);
+    }
+}
+
+/// The agent for packet-ins is full, and lets through what the one for packet-outs, of the same speed, can just serve.
+#[test]
+fn a_queue_behind_a_full_one_of_the_same_speed_has_an_answer() {
+    let agent = "{ law = \"exponential\", mean = \"4569.828us\" }";
+    let timing = format!(
+        "data = {{ law = \"gamma\", mean = \"1112.545us\", scv = 1.348 }}\npacket_in = {agent}\npacket_out = {agent}\ndata_buffer = 25\n"
+    );
+    let udp = "rate = 810.08\nnew_flows = 0.745\narrival = \"constant\"\nsizes = \"imix\"";
+    let prediction = predicted(&one_switch("service = { law = \"exponential\", mean = \"1us\" }", &timing, udp));
+    assert_ne!(prediction.flows[0].status, Status::Ok);
+}
+
+fn write_s(text: &str) -> f64 {
+    let number = |unit: &str| text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok());
+    number("us").map(|us| us * 1e-6).or(number("ms").map(|ms| ms * 1e-3)).expect("a time")
+}
+
 #[test]
 fn a_hundred_switches_have_an_answer() {
     let mut text = String::from("[controller]\nservice = \"5us\"\n");

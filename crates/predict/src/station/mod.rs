@@ -7,6 +7,10 @@ use std::sync::Arc;
 use weir_model::{Distribution, Law, ModelError, station};
 use weir_scenario::Gate;
 
+/// Offered load from which a queue counts as full. One behind a full queue of the same speed is offered 1, as exactly as rates are
+/// computed.
+const SATURATED: f64 = 1.0 - 1e-6;
+
 /// Below this share of a decade in 1e-12 a full buffer is no matter: the queue is taken as one without limit.
 const NEVER_FULL: f64 = 28.0;
 /// More places than these are not told apart: the formulas' cost grows with their square.
@@ -137,12 +141,12 @@ impl Station {
 
     /// Whether it has no steady state.
     pub(crate) fn is_unstable(&self) -> bool {
-        self.places.is_none() && self.standing.is_none() && self.state.offered >= 1.0
+        self.places.is_none() && self.standing.is_none() && self.state.offered >= SATURATED
     }
 
     /// Whether it gets as much as it can serve, or more.
     pub(crate) fn is_overloaded(&self) -> bool {
-        self.standing.is_none() && self.state.offered >= 1.0
+        self.standing.is_none() && self.state.offered >= SATURATED
     }
 
     /// Whether TCP connections keep it full.
@@ -160,6 +164,7 @@ impl Station {
         let before = self.state;
         let rate: f64 = self.arriving.iter().map(|one| one.rate).sum();
         let mut next = State { rate, ..State::NEW };
+        let mut served = 1.0;
         if let Some(gate) = &self.gate {
             next.offered = gate_offered(gate, rate);
             // Groups are as uneven as can be; what comes behind a gate is told so.
@@ -172,7 +177,11 @@ impl Station {
                 let waiting = (buffer / mean) as usize;
                 self.places = Some(waiting.saturating_add(1));
             }
-            let taken = self.seized.map_or(0.0, |(length, per_second)| length * per_second).min(1.0 - 1e-9);
+            let seized = self.seized.map_or(0.0, |(length, per_second)| length * per_second);
+            let taken = seized.min(1.0 - 1e-9);
+            // Of a full queue: what it serves fills its time, and seizes it in the same proportion. Computed from `taken`
+            // alone, a small step of what is served would be a large one of what is left of the time.
+            served = 1.0 / (rate * mean + seized / before.keeps.max(f64::MIN_POSITIVE));
             next.offered = rate * mean / (1.0 - taken);
             next.arrival_scv = if self.memoryless { 1.0 } else { together(&self.arriving, rate, next.offered) };
             let service_scv = (square / (mean * mean) - 1.0).max(0.0);
@@ -183,7 +192,7 @@ impl Station {
             next.departure_scv = if self.memoryless { 1.0 } else { leaves };
         }
         let keeps = if self.places.is_none() && self.standing.is_none() && next.offered >= 1.0 {
-            1.0 / next.offered
+            served.min(1.0)
         } else {
             1.0 - next.loss
         };
