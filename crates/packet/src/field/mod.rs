@@ -22,7 +22,8 @@
 //! | 28 | tun_src 32, tun_dst 32 |
 //! | 29 | actset_output 32, pkt_mark 32 |
 //!
-//! The second tag is no field, but what 1.0 reads as `eth_type` of frames that have one: [`FlowKey::set_second_tag`](crate::FlowKey::set_second_tag).
+//! The second tag is no field, but what 1.0 reads as the type of frames that have one
+//! ([`FlowKey::set_second_tag`](crate::FlowKey::set_second_tag)).
 //! The words used by ordinary traffic come first, so that a parser of common shapes writes only 0 to 7.
 mod numbers;
 
