@@ -10,8 +10,10 @@ fn files(party: &Party, ca: &Authority) -> TlsFiles {
     TlsFiles { private_key: party.private_key.clone(), certificate: party.certificate.clone(), ca_cert: ca.ca_cert() }
 }
 
+/// Why the switch's connection last ended; empty while there was none.
 fn last_error(switch: &weir_switch::SwitchHandle) -> String {
-    switch.snapshot().unwrap().channels[0].last_error.clone().unwrap_or_default()
+    let channels = switch.snapshot().unwrap().channels;
+    channels.first().and_then(|channel| channel.last_error.clone()).unwrap_or_default()
 }
 
 #[tokio::test]
