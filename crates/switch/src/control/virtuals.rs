@@ -64,8 +64,8 @@ impl Tenant {
     }
 }
 
-/// A virtual switch's place in the list, which is given up when this is dropped, also by a control thread that ends before its
-/// tasks: what is listed holds the list.
+/// A virtual switch in the list of those there are; its drop takes it out. Each one listed holds the list through its control
+/// side, so one that stayed would keep both in memory when the control thread is stopped before the virtual switch's task.
 struct Listed {
     tenant: Tenant,
 }
@@ -79,12 +79,7 @@ impl Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        let mut all = self.tenant.control.virtuals.locked();
-        let place = all.iter().position(|other| other.id == self.tenant.id);
-        let own = place.map(|place| all.remove(place));
-        // It may be the last to hold what its drop needs the list for.
-        drop(all);
-        drop(own);
+        self.tenant.control.virtuals.locked().retain(|other| other.id != self.tenant.id);
     }
 }
 
