@@ -66,7 +66,7 @@ impl FlowKey {
         self.write(FlowKey::SECOND_TAG, bits);
     }
 
-    /// What [`FlowKey::set_second_tag`] noted; zero without a second tag.
+    /// Returns the type that [`FlowKey::set_second_tag`] was given; zero if it was not a VLAN tag's.
     pub fn second_tag(&self) -> u16 {
         match self.read(FlowKey::SECOND_TAG) {
             1 => eth_type::VLAN,
@@ -75,7 +75,7 @@ impl FlowKey {
         }
     }
 
-    /// States whether a mask counts what [`FlowKey::set_second_tag`] notes.
+    /// States, in a mask, whether a match compares the second tag.
     pub fn count_second_tag(&mut self, counts: bool) {
         let place = FlowKey::SECOND_TAG;
         self.write(place, if counts { ones(place.bits) } else { 0 });

@@ -64,7 +64,7 @@ impl Datapath {
         self.walk_of(asked, TypeReading::BehindAllTags)
     }
 
-    /// The same, the request's match read so.
+    /// Begins a walk for a request whose match has the reading of the message that it came in.
     fn walk_of(&self, asked: &FlowRequest, reading: TypeReading) -> Result<FlowWalk, ErrorType> {
         if asked.table != TableId::ALL && !self.has_table(asked.table) {
             return Err(BadRequest::BadTableId.into());

@@ -75,7 +75,7 @@ impl Tables<'_> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
         check_flags(flow)?;
-        let words = manner.reading.words(key, mask);
+        let words = manner.reading.words(&key, &mask);
         // In a large table an entry is in no cache: it comes while the rest of the message is looked at.
         let table = self.tables.get(usize::from(flow.table.0));
         let fetched = table.and_then(|table| table.fetch(&words));
@@ -190,7 +190,8 @@ impl Tables<'_> {
         let other = same.is_none().then(|| table.find_in_other_reading(words, manner.priority)).flatten();
         let former = same.or(other).map(|id| table.counter_of(id)).unwrap_or_default();
         if let Some(other) = other {
-            self.replace_reading(flow.table.0, other, former);
+            // An entry of the other reading matches other packets, so that it cannot be replaced where it is.
+            self.discard(flow.table.0, other);
         }
         let table = &mut self.tables[usize::from(flow.table.0)];
         if same.is_none() && table.len() >= self.settings[usize::from(flow.table.0)].max_entries as usize {
@@ -240,14 +241,6 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Removes an entry whose place is taken by one that matches other packets, but has the same match and priority: nobody is told.
-    fn replace_reading(&mut self, table: u8, id: EntryId, counter: FlowCounter) {
-        let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
-        self.timers.stop(entry.timer);
-        self.note_removed(table, id, Some(entry), counter);
-        self.programs.step();
-    }
-
     /// Starts the timer of an entry, if it ends by itself; it has none.
     pub(crate) fn start_timer(&mut self, deadline: Option<Instant>, table: u8, id: EntryId) {
         let timer = deadline.map_or(TimerId::NONE, |at| self.timers.start(at, table, id));
@@ -262,15 +255,22 @@ impl Tables<'_> {
         }
     }
 
-    /// Removes an entry.
+    /// Removes an entry, and tells those who asked for it.
     fn remove(&mut self, now: Instant, table: u8, id: EntryId, reason: FlowRemovedReason, gone: &mut Vec<Gone>) {
+        let own = &self.tables[usize::from(table)];
+        let Some(entry) = own.get(id) else { return };
+        if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
+            gone.push(entry.removed(now, table, reason, own.counter_of(id)));
+        }
+        self.journal.changed(FlowEvent::Removed, Some(reason), table, Some(entry), None);
+        self.discard(table, id);
+    }
+
+    /// Removes an entry without telling anybody.
+    fn discard(&mut self, table: u8, id: EntryId) {
         let Some(entry) = self.tables[usize::from(table)].remove(id) else { return };
         let counter = self.tables[usize::from(table)].counter_of(id);
-        if entry.flags.contains(FlowFlags::SEND_FLOW_REM) {
-            gone.push(entry.removed(now, table, reason, counter));
-        }
         self.timers.stop(entry.timer);
-        self.journal.changed(FlowEvent::Removed, Some(reason), table, Some(&entry), None);
         self.note_removed(table, id, Some(entry), counter);
         self.programs.step();
     }
@@ -322,7 +322,7 @@ impl Filter {
         let written = flow.matching.written().ok().filter(|_| !is_strict);
         Filter {
             table: flow.table,
-            words: written.map_or(words, |(key, mask)| manner.reading.filter_words(key, mask)),
+            words: written.map_or(words, |(key, mask)| manner.reading.filter_words(&key, &mask)),
             strict: is_strict.then_some(manner.priority),
             cookie: flow.cookie,
             cookie_mask: flow.cookie_mask,
@@ -336,7 +336,7 @@ impl Filter {
         Filter { out_port: flow.out_port, out_group: flow.out_group, ..Filter::of_flow_mod(flow, manner, words) }
     }
 
-    /// The filter of a statistics request, whose match is read so.
+    /// Makes the filter of a statistics request; `reading` is that of the message that it came in.
     ///
     /// # Errors
     /// The match is wrong.
@@ -344,7 +344,7 @@ impl Filter {
         let (key, mask) = request.matching.written()?;
         Ok(Filter {
             table: request.table,
-            words: reading.filter_words(key, mask),
+            words: reading.filter_words(&key, &mask),
             strict: None,
             cookie: request.cookie,
             cookie_mask: request.cookie_mask,

@@ -28,7 +28,7 @@ impl Tables<'_> {
         let (key, mask) = flow.matching.key_and_mask()?;
         self.check_table(flow)?;
         check_flags(flow)?;
-        let words = manner.reading.words(key, mask);
+        let words = manner.reading.words(&key, &mask);
         if is_delete(flow) {
             return Ok(Subject::Delete(self.names(&Filter::of_delete(flow, manner, words))));
         }

@@ -67,7 +67,7 @@ impl WordMatches {
         self.words().iter()
     }
 
-    /// Key and mask that [`WordMatches::new`] gives these words of.
+    /// Gives a key and a mask with these words, the inverse of [`WordMatches::new`].
     pub(crate) fn key_and_mask(&self) -> (FlowKey, FlowMask) {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
         for one in self.iter() {

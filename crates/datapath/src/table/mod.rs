@@ -198,12 +198,12 @@ impl FlowTable {
         self.classifier.find(priority, words).filter(|id| !self.is_gone(*id))
     }
 
-    /// The entry of this match and priority that a flow-mod of another version put there, which reads types in another way.
+    /// Finds the entry of this match and priority that was added by a version which reads types in the other way.
     pub(crate) fn find_in_other_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.find(&self.readings.other(words)?, priority)
     }
 
-    /// The entry of this match and priority, whatever version put it there.
+    /// Finds the entry of this match and priority, whichever version added it.
     pub(crate) fn find_in_any_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.find(words, priority).or_else(|| self.find_in_other_reading(words, priority))
     }

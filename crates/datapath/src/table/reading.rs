@@ -4,7 +4,7 @@ use weir_openflow::Version;
 use weir_packet::field::{Place, eth_type};
 use weir_packet::{Field, FlowKey, FlowMask};
 
-/// Which type of a frame a match on `eth_type` is about, where that has several VLAN tags.
+/// Which of the types of a frame with several VLAN tags a match on `eth_type` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypeReading {
     /// The one behind all tags (OpenFlow 1.3.5, table 13).
@@ -14,35 +14,42 @@ pub(crate) enum TypeReading {
 }
 
 impl TypeReading {
-    /// What messages of a version mean. Nicira's, with matches of their own, mean the same in all versions.
+    /// The reading that a version's messages mean. Nicira's messages have matches of their own, which mean the type behind all
+    /// tags in 1.0, too.
     pub(crate) fn of(version: Version, is_nicira: bool) -> TypeReading {
         if version == Version::V10 && !is_nicira { TypeReading::BehindOneTag } else { TypeReading::BehindAllTags }
     }
 
-    /// An entry's match as tables compare it.
-    pub(crate) fn words(self, mut key: FlowKey, mut mask: FlowMask) -> WordMatches {
-        if self == TypeReading::BehindOneTag && mask.get(Field::EthType) != 0 && !reads_a_tag(&mut key, &mut mask) {
-            // Frames with a second tag have that tag's type.
+    /// Gives an entry's match as tables compare it with packets.
+    pub(crate) fn words(self, key: &FlowKey, mask: &FlowMask) -> WordMatches {
+        if self == TypeReading::BehindAllTags || mask.get(Field::EthType) == 0 {
+            return WordMatches::new(key, mask);
+        }
+        let (mut key, mut mask) = (*key, *mask);
+        if !exchange_for_second_tag(&mut key, &mut mask) {
+            // A frame with a second tag has that tag's type, not the one that the match names.
             mask.count_second_tag(true);
         }
         WordMatches::new(&key, &mask)
     }
 
-    /// What is compared with the entries' matches to find those that are at least as specific. An entry of either reading is
-    /// about a type that is not a tag's.
-    pub(crate) fn filter_words(self, mut key: FlowKey, mut mask: FlowMask) -> WordMatches {
-        if self == TypeReading::BehindOneTag {
-            reads_a_tag(&mut key, &mut mask);
+    /// Gives a request's match as it is compared with those of entries, to find entries that are at least as specific
+    /// (OpenFlow 1.3.5, 6.4). Unless the type is a tag's, entries of both readings are found.
+    pub(crate) fn filter_words(self, key: &FlowKey, mask: &FlowMask) -> WordMatches {
+        if self == TypeReading::BehindAllTags {
+            return WordMatches::new(key, mask);
         }
+        let (mut key, mut mask) = (*key, *mask);
+        exchange_for_second_tag(&mut key, &mut mask);
         WordMatches::new(&key, &mask)
     }
 }
 
-/// The same match as [`TypeReading::words`] gives it in the other reading than `reading`, which is its own.
-fn in_other(words: &WordMatches, reading: TypeReading) -> WordMatches {
+/// Translates an entry's match from one reading to the other, so that an entry of another version is found by it.
+fn translated(words: &WordMatches, reading: TypeReading) -> WordMatches {
     let (mut key, mut mask) = words.key_and_mask();
     match reading {
-        TypeReading::BehindAllTags if reads_a_tag(&mut key, &mut mask) => {}
+        TypeReading::BehindAllTags if exchange_for_second_tag(&mut key, &mut mask) => {}
         TypeReading::BehindAllTags => mask.count_second_tag(true),
         TypeReading::BehindOneTag => {
             if mask.get(Field::EthType) == 0 {
@@ -55,8 +62,9 @@ fn in_other(words: &WordMatches, reading: TypeReading) -> WordMatches {
     WordMatches::new(&key, &mask)
 }
 
-/// Exchanges a type that is a second tag's for what frames' keys say of that tag; whether it was one.
-fn reads_a_tag(key: &mut FlowKey, mask: &mut FlowMask) -> bool {
+/// Exchanges a match on a VLAN tag's type for one on the second tag, which has a place of its own in the key. Returns false, and
+/// changes nothing, if the match is on another type or on none.
+fn exchange_for_second_tag(key: &mut FlowKey, mask: &mut FlowMask) -> bool {
     let number = u16::try_from(key.get(Field::EthType)).unwrap_or_default();
     if mask.get(Field::EthType) == 0 || !matches!(number, eth_type::VLAN | eth_type::QINQ) {
         return false;
@@ -68,7 +76,7 @@ fn reads_a_tag(key: &mut FlowKey, mask: &mut FlowMask) -> bool {
     true
 }
 
-/// The readings that entries of a table on `eth_type` have, or had.
+/// Which readings the matches on `eth_type` in a table have, or had: a table with one reading needs no second search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Readings {
     behind_all_tags: bool,
@@ -85,18 +93,18 @@ impl Readings {
         }
     }
 
-    /// A match as entries of the other reading have it; none if there are none.
+    /// Translates a match to the other reading; nothing if no entry of the table has that.
     pub(super) fn other(self, words: &WordMatches) -> Option<WordMatches> {
         let reading = reading_of(words)?;
         let is_there = match reading {
             TypeReading::BehindAllTags => self.behind_one_tag,
             TypeReading::BehindOneTag => self.behind_all_tags,
         };
-        is_there.then(|| in_other(words, reading))
+        is_there.then(|| translated(words, reading))
     }
 }
 
-/// The reading of a match as [`TypeReading::words`] gives it; none if it is on no type.
+/// Finds the reading that a match from [`TypeReading::words`] has; nothing if it is on no type.
 fn reading_of(words: &WordMatches) -> Option<TypeReading> {
     let looks_at = |place: Place| {
         let bits = u64::MAX >> (64 - place.bits) << place.shift;

@@ -61,7 +61,7 @@ impl Written {
     /// The match as tables compare it.
     pub(crate) fn words(&self) -> WordMatches {
         let (key, mask) = self.to_match().key_and_mask().expect("nothing was wrong with it");
-        self.reading().words(key, mask)
+        self.reading().words(&key, &mask)
     }
 
     /// How the match is read.

@@ -142,7 +142,7 @@ fn an_entry_takes_the_place_of_one_of_another_version() {
     }
 }
 
-/// Of an atomic bundle packets see the entry all the time, of another one it goes and comes back.
+/// In an atomic bundle the entry stays in the lookups until the commit; in an ordered one it leaves the table and is put back.
 #[test]
 fn an_entry_that_a_bundle_takes_back_is_read_as_before() {
     for flags in [BundleFlags::ORDERED, BundleFlags::ATOMIC] {
