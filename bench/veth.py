@@ -62,7 +62,7 @@ def run(command, check=True, **more):
 
 
 # What is measured is what was there at the start, whatever is committed while a long measurement runs.
-COMMIT = run("git rev-parse --short HEAD", cwd=ROOT).strip()
+COMMIT = run("git rev-parse --short HEAD", check=False, cwd=ROOT).strip()
 
 
 class Bed:

@@ -179,8 +179,9 @@ impl Station {
             }
             let seized = self.seized.map_or(0.0, |(length, per_second)| length * per_second);
             let taken = seized.min(1.0 - 1e-9);
-            // Of a full queue: what it serves fills its time, and seizes it in the same proportion. Computed from `taken`
-            // alone, a small step of what is served would be a large one of what is left of the time.
+            // The share of its load that a full queue serves. Each packet costs its own service and its share of the time
+            // that new flows seize, which grows with what is served. `taken` follows only a round later: near 1, dividing
+            // by what it leaves makes the rounds swing without end.
             served = 1.0 / (rate * mean + seized / before.keeps.max(f64::MIN_POSITIVE));
             next.offered = rate * mean / (1.0 - taken);
             next.arrival_scv = if self.memoryless { 1.0 } else { together(&self.arriving, rate, next.offered) };
