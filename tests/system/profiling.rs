@@ -204,10 +204,11 @@ fn what_a_live_switch_hides_is_found() {
     let out = folder.path().join("found");
     let output = profile(&rig, &out, &["--only", "tables"]);
     let (found, said) = (measured(&output, &out), String::from_utf8_lossy(&output.stdout).into_owned());
-    // Refusals tell the room exactly, 24 and 60. Which entries are slow, late packets of a busy machine may hide, so that
-    // levels have other sizes: `profile-tables` has a record.
+    // Refusals tell the room exactly, 24 and 60. Which entries are slow, late packets of a busy machine may hide; the
+    // profile then says that it looked again and found other sizes. `profile-tables` has a record.
     assert!(said.contains("84 were taken, then it was full"), "{said}");
-    assert!(sizes(&found).iter().any(Option::is_some), "{said}");
+    let is_doubted = said.contains("a second look at the same entries gave other sizes");
+    assert!(is_doubted || sizes(&found).into_iter().flatten().sum::<u64>() == 24 + 60, "{said}");
     let tables = found.tables.expect("tables");
     // On a busy machine it may be undetermined, but it is not to be wrong.
     let wrong =
