@@ -18,6 +18,7 @@ import select
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -25,7 +26,7 @@ import time
 
 from mininet.link import TCIntf
 from mininet.log import debug, warn
-from mininet.node import Switch
+from mininet.node import RemoteController, Switch
 
 # Where `weir` is looked for when neither the parameter nor the variable WEIR says: in PATH, then in this project's build folders.
 # (`mn --custom` runs this file without telling it its name.)
@@ -35,6 +36,8 @@ _BUILDS = [os.path.join(_PROJECT, 'target', build, 'weir') for build in ('releas
 # Seconds that a switch may take to start, and to end.
 _START_S = 15
 _STOP_S = 5
+# Seconds that a controller may take to accept a connection before it counts as absent.
+_ACCEPT_S = 5
 # What `weir ctl` answers itself; everything else that `dpctl` is asked goes to ovs-ofctl.
 _CTL = {
     'show', 'dump-flows', 'add-flow', 'mod-flows', 'del-flows', 'add-group', 'mod-group', 'del-groups', 'dump-groups',
@@ -212,6 +215,23 @@ class WeirSwitch(Switch):
         return self.ctl('del-port', str(self.ports[self.intf(intf)]))
 
 
+class WeirRemote(RemoteController):
+    """Mininet's controller that runs elsewhere, found by a connection instead of by telnet. A controller says hello at once; when those bytes arrive
+    before telnet ends, Mininet reads a byte 1 among them as the announcement of a process id, and waits for the rest without end."""
+
+    def isListening(self, ip, port):
+        """Whether a controller accepts connections at an address and a port; warns if none does."""
+        if self.inNamespace:
+            # This process has another network than the node.
+            return super().isListening(ip, port)
+        try:
+            socket.create_connection((ip, port), _ACCEPT_S).close()
+        except OSError as error:
+            warn('Unable to contact the remote controller at %s:%d: %s\n' % (ip, port, error))
+            return False
+        return True
+
+
 def _end_with_parent():
     """What makes a process end when this one does, however that comes about. By threads other than the main one it is not asked for: the kernel takes
     the end of a thread for that of the process."""
@@ -226,5 +246,6 @@ def _output(command):
     return done.stdout.decode(errors='replace')
 
 
-# What `mn --custom` looks for.
+# What `mn --custom` looks for: `--switch weir`, and a `--controller remote` in place of Mininet's.
 switches = {'weir': WeirSwitch}
+controllers = {'remote': WeirRemote}

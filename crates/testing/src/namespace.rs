@@ -1,11 +1,16 @@
 //! Network namespaces that end with the test.
 use crate::run;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::os::fd::AsFd as _;
+use std::path::Path;
 use std::process::Command;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
+/// Namespaces of tests that were killed are deleted once, before the first is made.
+static KILLED: Once = Once::new();
 
 /// A network namespace with loopback up and no IPv6 chatter unless asked for; deleted when dropped.
 pub struct Namespace {
@@ -15,6 +20,7 @@ pub struct Namespace {
 impl Namespace {
     /// Makes a namespace whose name no other test or process has.
     pub fn new() -> Namespace {
+        KILLED.call_once(delete_killed);
         let name = format!("wt{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         run(Command::new("ip").args(["netns", "add", &name]));
         let namespace = Namespace { name };
@@ -65,6 +71,30 @@ impl Namespace {
     }
 }
 
+/// Deletes test namespaces whose process is gone, and ends the processes that were left in them. A test that is killed cannot do it
+/// itself.
+fn delete_killed() {
+    let names = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
+        if !owner(&name).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            continue;
+        }
+        let inside = Command::new("ip").args(["netns", "pids", &name]).output();
+        let inside = inside.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        for pid in inside.split_whitespace().filter_map(|pid| pid.parse().ok()).filter_map(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        let _ = Command::new("ip").args(["netns", "del", &name]).output();
+    }
+}
+
+/// The process that made a namespace of this name, if a test did: `wtPID-NUMBER` is made here, `rstPID` by the reference data's
+/// conformance runner.
+fn owner(name: &str) -> Option<u32> {
+    let ours = name.strip_prefix("wt").and_then(|rest| rest.split_once('-')).map(|(pid, _)| pid);
+    ours.or_else(|| name.strip_prefix("rst"))?.parse().ok()
+}
+
 impl Default for Namespace {
     fn default() -> Self {
         Namespace::new()
@@ -74,5 +104,36 @@ impl Default for Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         let _ = Command::new("ip").args(["netns", "del", &self.name]).status();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// More than the kernel gives to a process.
+    const NOBODY: u32 = 4_194_998;
+
+    #[test]
+    fn namespaces_of_killed_tests_are_deleted_with_their_processes() {
+        if !crate::root() || !crate::programs(&["ip", "sleep"]) {
+            return;
+        }
+        let alive = Namespace::new();
+        let killed = [format!("wt{NOBODY}-0"), format!("rst{NOBODY}")];
+        killed.iter().for_each(|name| _ = run(Command::new("ip").args(["netns", "add", name])));
+        let mut inside =
+            Command::new("ip").args(["netns", "exec", &killed[0], "sleep", "1000"]).spawn().expect("it starts");
+        delete_killed();
+        assert!(crate::wait_until(Duration::from_secs(20), || inside.try_wait().expect("a child").is_some()));
+        let there = |name: &str| Path::new("/run/netns").join(name).exists();
+        assert!(!there(&killed[0]) && !there(&killed[1]) && there(alive.name()));
+    }
+
+    #[test]
+    fn a_name_tells_its_process() {
+        assert_eq!([owner("wt12-3"), owner("rst45")], [Some(12), Some(45)]);
+        assert_eq!([owner("wt12"), owner("rst"), owner("weir-12-a"), owner("wtx-1")], [None; 4]);
     }
 }

@@ -1,7 +1,6 @@
 //! Processes that a test starts, and that end with it.
-use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 pub use rustix::process::Signal;
@@ -77,31 +76,41 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command to its end; its standard output. Panics with both outputs if it fails or takes longer than a minute.
+/// Runs a command to its end and returns its standard output. Panics with both outputs if it fails or takes longer than a minute.
 pub fn run(command: &mut Command) -> String {
+    let shown = format!("{command:?}");
+    let output = output_within(Duration::from_secs(60), command);
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{shown}: {}\n{text}\n{errors}", output.status);
+    text.into_owned()
+}
+
+/// Runs a command to its end and returns its status and both outputs. Kills it and panics with both outputs if it takes longer than
+/// `limit`: a command that never ends fails its test, and does not keep the others waiting.
+pub fn output_within(limit: Duration, command: &mut Command) -> Output {
     let shown = format!("{command:?}");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.as_mut().unwrap_or_else(|error| panic!("{shown}: {error}"));
-    let mut stdout = child.stdout.take().expect("piped");
-    let mut stderr = child.stderr.take().expect("piped");
-    let errors = std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = stderr.read_to_string(&mut text);
-        text
-    });
-    let output = std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = stdout.read_to_string(&mut text);
-        text
-    });
-    let ended = wait_until(Duration::from_secs(60), || child.try_wait().expect("waiting for a child").is_some());
+    let stdout = read_beside(child.stdout.take().expect("piped"));
+    let stderr = read_beside(child.stderr.take().expect("piped"));
+    let ended = wait_until(limit, || child.try_wait().expect("waiting for a child").is_some());
     if !ended {
         let _ = child.kill();
     }
     let status = child.wait().expect("waiting for a child");
-    let (output, errors) = (output.join().expect("reading"), errors.join().expect("reading"));
-    assert!(ended && status.success(), "{shown}: {status}\n{output}\n{errors}");
+    let output = Output { status, stdout: stdout.join().expect("reading"), stderr: stderr.join().expect("reading") };
+    let text = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
+    assert!(ended, "{shown}: still running after {limit:?}\n{text}");
     output
+}
+
+/// Reads all of a pipe on a thread of its own.
+fn read_beside(mut pipe: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        bytes
+    })
 }
 
 /// Asks again and again whether something has come true, for at most `limit`; whether it has.
