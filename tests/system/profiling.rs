@@ -99,7 +99,8 @@ fn is_whole(output: &Output, out: &Path) {
     for message in ["packet_out of 128 bytes", "packet_in of 128 bytes", "echo", "statistics of 10 entries"] {
         assert!(said.lines().any(|line| line.starts_with(message)), "{message}: {said}");
     }
-    let forward = found.forwarding[0].as_ref().expect("packets were measured");
+    let delays = || std::fs::read_to_string(out.join("delays.csv")).unwrap_or_default();
+    let forward = found.forwarding[0].as_ref().unwrap_or_else(|| panic!("no packets measured: {said}\n{}", delays()));
     assert!(forward.base_s.iter().all(Option::is_some), "{forward:?}");
     assert!(found.timing.is_some_and(|timing| !timing.control.is_unknown()), "{said}");
 }
