@@ -226,13 +226,18 @@ fn infer(delays: &[Option<f64>], taken: usize, is_full: bool) -> Result<Sizes, P
         return Err(ProfilerError::wrong("the switch's entries", found, "all of them to forward; is a port down?"));
     }
     let groups = Groups::find(&known, LEVELS_MAX)?;
-    let merged = merge(&groups, known.len());
+    let doubtful = TableSize::infer(&known)?.map_or(0, |size| size.interval.1 - size.entries);
+    let mut merged = merge(&groups, known.len());
+    // A fastest level that has no entry at the lower end of its size's interval is a packet or two that were fast by chance.
+    while merged.len() > 1 && merged[0].0 as u64 <= doubtful {
+        let fastest = merged.remove(0);
+        merged[0] = together(fastest, merged[0]);
+    }
     let mut sizes: Vec<Option<u64>> = merged.iter().map(|(size, _)| Some(*size as u64)).collect();
     let mut notes = Vec::new();
     if lost > 0 {
         notes.push(format!("{lost} of {taken} entries' packets were lost; sizes are uncertain by as many"));
     }
-    let doubtful = TableSize::infer(&known)?.map_or(0, |size| size.interval.1 - size.entries);
     let interval =
         |size: &Option<u64>| size.map(|size| [size.saturating_sub(doubtful) as f64, (size + doubtful) as f64]);
     let mut intervals: Vec<Option<[f64; 2]>> = sizes.iter().map(interval).collect();
@@ -266,11 +271,7 @@ fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
     let mut far: Vec<(usize, f64)> = Vec::new();
     for (size, centre) in groups.sizes.iter().copied().zip(groups.centres.iter().copied()) {
         match far.last_mut() {
-            Some(last) if centre < last.1 * APART => {
-                let together = last.0 + size;
-                last.1 = ((last.1.ln() * last.0 as f64 + centre.ln() * size as f64) / together as f64).exp();
-                last.0 = together;
-            }
+            Some(last) if centre < last.1 * APART => *last = together(*last, (size, centre)),
             _ => far.push((size, centre)),
         }
     }
@@ -283,6 +284,13 @@ fn merge(groups: &Groups, all: usize) -> Vec<(usize, f64)> {
         }
     }
     large
+}
+
+/// Two groups, each a size and a centre, as one: its centre is the geometric mean over all packets of both.
+fn together(one: (usize, f64), other: (usize, f64)) -> (usize, f64) {
+    let size = one.0 + other.0;
+    let logarithms = one.1.ln() * one.0 as f64 + other.1.ln() * other.0 as f64;
+    (size, (logarithms / size as f64).exp())
 }
 
 #[cfg(test)]
@@ -317,6 +325,16 @@ mod tests {
         };
         let sizes = infer(&(0..700).map(|at| Some(delay(at))).collect::<Vec<_>>(), 700, true).unwrap();
         assert_eq!(sizes.sizes, [Some(63), Some(637)]);
+    }
+
+    #[test]
+    fn single_packets_that_are_fast_are_no_level() {
+        let sizes = |fast: usize| {
+            let delay = |at: usize| if at < fast { 1e-5 } else { 4e-5 + 1e-8 * (at % 7) as f64 };
+            infer(&(0..300).map(|at| Some(delay(at))).collect::<Vec<_>>(), 300, true).unwrap().sizes
+        };
+        assert_eq!([sizes(1), sizes(3)], [vec![Some(300)], vec![Some(300)]], "0 entries are in the interval, too");
+        assert_eq!(sizes(10), [Some(10), Some(290)]);
     }
 
     #[test]
