@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Runs all tests again and again beside busy processes: a suite that can be believed passes each time.
 
-    bench/suite.py [--runs 10] [--busy 2] [--record suite]
+    bench/suite.py [--runs 10] [--busy 2] [--record suite] [--after bench/records/DAY/suite.json]
 
 What is missing is built first. Each busy process turns in a loop, at the priority of the tests, for as long as a run takes. With --busy 0
 something else may keep the processors busy: the record says for each run which share of their time others than the tests had. The output of
-a run that fails goes to a file that is named. Ends with status 1 when a run failed, and writes a record to bench/records. Needs root, and the
+a run that fails goes to a file that is named. A series may be made in pieces: --after names the record of the pieces before, and is refused
+if what is tested has changed since. Ends with status 1 when a run failed, and writes a record to bench/records. Needs root, and the
 programs that CI installs, or tests are skipped; the record counts them.
 """
 import argparse
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -74,11 +76,21 @@ def suite():
             "minutes": round(seconds / 60, 1), "others": round((machine - own) / seconds / os.cpu_count(), 2)}, printed
 
 
+def before(file):
+    """The runs of an earlier record, each with the commit that it tested."""
+    record = json.loads(file.read_text())
+    tested = ["crates", "tests", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "weir", "mininet"]
+    if subprocess.run(["git", "diff", "--quiet", record["commit"], "--", *tested], cwd=ROOT).returncode:
+        sys.exit(f"suite: {file}: its commit {record['commit']} has other code or tests than what is checked out; expected the same for one series")
+    return [{"commit": record["commit"], **run} for run in record["runs"]]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--busy", type=int, default=os.cpu_count(), help="processes that turn in a loop (one for each processor unless told)")
     parser.add_argument("--record", default="suite", help="the record's name")
+    parser.add_argument("--after", type=pathlib.Path, help="a record whose runs these follow")
     options = parser.parse_args()
     if options.runs < 1 or options.busy < 0:
         parser.error("expected a run at least, and no fewer than 0 busy processes")
@@ -86,8 +98,8 @@ def main():
         sys.exit("suite: the tests cannot be built; see above")
     # Ended from outside, it ends what it started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("suite: ended by a signal"))
-    runs = []
-    for number in range(1, options.runs + 1):
+    runs = before(options.after) if options.after else []
+    for number in range(len(runs) + 1, len(runs) + options.runs + 1):
         with busy(options.busy):
             run, printed = suite()
         runs.append(run)
