@@ -76,7 +76,7 @@ impl Namespace {
 fn delete_killed() {
     let names = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
     for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
-        if !owner(&name).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        if owner(&name).is_none_or(|pid| Path::new(&format!("/proc/{pid}")).exists()) {
             continue;
         }
         let inside = Command::new("ip").args(["netns", "pids", &name]).output();
