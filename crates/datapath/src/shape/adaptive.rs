@@ -1,5 +1,8 @@
-//! The classifier of a table: few entries are compared one after the other, more are hashed; over the hash there are tries while all
-//! entries look at prefixes of few fields, otherwise, if there are many masks, what tells which of them to ask.
+//! Classifier of a flow table: chooses its data structure by the table's entries.
+//!
+//! Few entries are compared one after the other; more are hashed. In addition to the hash there are tries while all
+//! entries look at prefixes of a few fields. Otherwise, if there are many masks, an index tells which tuples can
+//! match.
 use super::describe::Described;
 use super::hash::Slots;
 use super::linear::Linear;
@@ -10,26 +13,28 @@ use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
 
-/// With as many entries as this comparing costs as much as hashing (measured: `cargo bench -p weir-datapath`).
+/// Maximum number of entries that are compared one by one. At this number comparing costs as much as hashing
+/// (measured: `cargo bench -p weir-datapath`).
 const MAX_LINEAR: usize = 4;
 
-/// See the module's page.
+/// Classifier of a flow table: see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Adaptive {
-    /// Few entries; none once there were many.
+    /// Classifier for few entries. `None` from the time the table exceeded [`MAX_LINEAR`] entries until it is empty
+    /// again.
     linear: Option<Linear>,
-    /// Many; and what packets touch of entries, however many there are.
+    /// Classifier for many entries. Its rows (counters, verdicts) are in use for any number of entries.
     hashed: Hashed,
     len: usize,
-    /// Whether entries are compared one after the other however many there are.
+    /// True if entries are compared one by one regardless of their number.
     stays_linear: bool,
 }
 
-/// Many entries.
+/// Classifier for many entries: the hash and what is built over it.
 #[derive(Debug, Default)]
 struct Hashed {
     tuples: Pruned,
-    /// What is searched instead while it is whole.
+    /// Tries that replace the hash in lookups while they contain all entries.
     prefixes: Overlay,
 }
 
@@ -40,23 +45,23 @@ impl Default for Adaptive {
 }
 
 impl Adaptive {
-    /// A classifier that keeps to its first shape: the reference that the others agree with.
+    /// Creates a classifier that always compares entries one by one: the reference for the other data structures.
     pub(crate) fn reference() -> Adaptive {
         Adaptive { stays_linear: true, ..Adaptive::default() }
     }
 
-    /// What packets touch of entries.
+    /// Returns the rows: the memory that packets touch of each entry.
     #[inline(always)]
     pub(crate) const fn rows(&self) -> &Slots {
         self.hashed.tuples.entries().rows()
     }
 
-    /// The same, to be changed.
+    /// Returns the rows for modification.
     pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
         self.hashed.tuples.rows_mut()
     }
 
-    /// Whether a lookup is a few comparisons, or a hash or two.
+    /// Returns true if a lookup takes a few comparisons, or one or two hashes.
     pub(crate) fn is_cheap(&self) -> bool {
         match &self.linear {
             Some(_) => self.len <= MAX_LINEAR,
@@ -67,12 +72,14 @@ impl Adaptive {
         }
     }
 
-    /// Does some of what is left to do for faster lookups, some tens of microseconds at most; says when to call again, if there is more.
+    /// Continues deferred work that speeds up lookups, for some tens of microseconds at most. Returns the time of the
+    /// next call if work is left.
     pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
         if self.linear.is_some() { None } else { self.hashed.settle(now) }
     }
 
-    /// The entry that a packet matches, of those that `shows` lets through; not in a hurry.
+    /// Returns the highest-priority entry that a packet matches among the entries for which `shows` returns true. Not
+    /// for the fast path.
     pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
         match &self.linear {
             Some(linear) => linear.lookup_among(key, shows),
@@ -82,7 +89,7 @@ impl Adaptive {
 }
 
 impl Classifier for Adaptive {
-    /// Changes the shape, too, if the entry asks for another.
+    /// Reserves memory, and switches from comparing to hashing if the table becomes too large for comparing.
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
         if let Some(linear) = &self.linear
             && self.len >= MAX_LINEAR
@@ -111,7 +118,8 @@ impl Classifier for Adaptive {
             Some(linear) => linear.remove(id, priority, words),
             None => {
                 self.hashed.remove(id, priority, words);
-                // A table that was large once may be again: it goes back only when it is empty, with its memory.
+                // Switches back only when the table is empty (and releases the hash's memory), because a table that
+                // was large once may become large again.
                 if self.len == 0 {
                     self.hashed.empty();
                     self.linear = Some(Linear::default());
@@ -209,7 +217,7 @@ impl Classifier for Adaptive {
 }
 
 impl Hashed {
-    /// Takes entries in, or none of them.
+    /// Inserts all entries of `linear`. On failure removes those inserted so far.
     fn take_in(&mut self, linear: &Linear) -> Result<(), OutOfMemory> {
         for (done, (id, priority, words)) in linear.entries().enumerate() {
             if let Err(none) = self.tuples.make_room(id, words) {
@@ -221,7 +229,7 @@ impl Hashed {
         Ok(())
     }
 
-    /// Gives up all memory but what packets touch of entries: the last one's is still asked for.
+    /// Releases all memory except the rows: the counters of the last entry removed are still to be read.
     fn empty(&mut self) {
         let rows = std::mem::take(self.tuples.rows_mut());
         *self = Hashed::default();
@@ -238,7 +246,7 @@ impl Hashed {
         if self.prefixes.settle(self.tuples.entries()) {
             return Some(now);
         }
-        // Tries that are whole are searched alone.
+        // Complete tries serve all lookups, so the index over the tuples is not needed.
         if self.prefixes.whole().is_some() { None } else { self.tuples.settle(now) }
     }
 

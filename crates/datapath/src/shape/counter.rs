@@ -1,18 +1,19 @@
-//! Packets and bytes of an entry, and when the last one came.
+//! Counts an entry's packets and bytes, and keeps the time of its last packet.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_units::Instant;
 use zerocopy::FromZeros;
 
-/// Packets and bytes of an entry.
+/// Packet and byte count of an entry, and the time of its last use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FlowCounter {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// When the last packet came, or the entry.
+    /// Arrival time of the last packet; the time at which the entry was added if there was none.
     pub(crate) used: Instant,
 }
 
-/// Counters that one thread writes and others read: plain loads and stores, which cost no more than ordinary memory.
+/// Counters that one thread writes and other threads read. They use plain loads and stores, which cost no more than
+/// ordinary memory accesses.
 #[derive(Debug, Default, FromZeros)]
 #[repr(C)]
 pub(crate) struct Count {
@@ -22,7 +23,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Counts packets; only the thread that these counters belong to does.
+    /// Counts packets. Only the thread that owns these counters may call this.
     #[inline(always)]
     pub(crate) fn add(&self, packets: u64, bytes: u64, now: Instant) {
         self.packets.store(self.packets.load(Relaxed).wrapping_add(packets), Relaxed);
@@ -30,7 +31,8 @@ impl Count {
         self.used.store(now.as_nanos(), Relaxed);
     }
 
-    /// Counts a packet no longer that somebody counted: the sum over all who count is right.
+    /// Takes back one packet that another thread's counters may include. The counters may wrap below zero; only the
+    /// sum over all threads is correct.
     pub(crate) fn take_back(&self, bytes: u64) {
         self.packets.store(self.packets.load(Relaxed).wrapping_sub(1), Relaxed);
         self.bytes.store(self.bytes.load(Relaxed).wrapping_sub(bytes), Relaxed);
@@ -52,7 +54,7 @@ impl Count {
 }
 
 impl FlowCounter {
-    /// What two threads counted for one entry.
+    /// Returns the sum of two threads' counters for one entry.
     pub(crate) fn and(self, other: FlowCounter) -> FlowCounter {
         FlowCounter {
             packets: self.packets.wrapping_add(other.packets),

@@ -1,51 +1,51 @@
-//! What a table looks like from the outside: for people who want to know why it takes as long as it does.
+//! Describes a table's classifier: its kind, its size and the cost of lookups.
 use serde::{Deserialize, Serialize};
 
-/// What a classifier is, and how large.
+/// Kind and size of a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Described {
-    /// Its kind, in words.
+    /// Kind, in words.
     pub(crate) shape: &'static str,
-    /// Different masks of its entries; none if it does not tell them apart.
+    /// Number of different masks of the entries; `None` if the classifier does not distinguish masks.
     pub(crate) masks: Option<usize>,
-    /// Bytes of memory that it holds beside the entries themselves; none if it does not know.
+    /// Memory that the classifier holds in addition to the entries themselves, in bytes; `None` if unknown.
     pub(crate) bytes: Option<usize>,
 }
 
-/// A table's classifier at one moment, and what lookups cost in it.
+/// A table's classifier at one moment, and the cost of lookups in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableShape {
-    /// The table.
+    /// Number of the table.
     pub table: u8,
-    /// The kind of classifier, in words.
+    /// Kind of classifier, in words.
     pub shape: String,
-    /// Entries in it.
+    /// Number of entries.
     pub entries: usize,
-    /// Different masks of its entries, if it tells them apart.
+    /// Number of different masks of the entries, if the classifier distinguishes masks.
     pub masks: Option<usize>,
-    /// Bytes of memory that it holds beside the entries themselves, if it knows.
+    /// Memory that the classifier holds in addition to the entries themselves, in bytes, if known.
     pub bytes: Option<usize>,
     /// Packets looked up since the start.
     pub lookups: u64,
-    /// Those that matched an entry.
+    /// Lookups that matched an entry.
     pub matches: u64,
-    /// What lookups of some of the packets that came just now cost.
+    /// Lookup cost of a sample of the latest packets.
     pub probes: Option<Probes>,
 }
 
-/// What lookups cost.
+/// Lookup cost of sampled packets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Probes {
-    /// Packets it was found out with.
+    /// Number of sampled packets.
     pub samples: usize,
-    /// Entries compared, hashes looked into, or nodes walked: for one packet, on average.
+    /// Mean number of entries compared, hashes looked up or nodes walked per packet.
     pub mean: f64,
-    /// For the packet with the most.
+    /// Maximum of that number over the sampled packets.
     pub max: u32,
 }
 
 impl Probes {
-    /// What lookups of `costs` cost; none without any.
+    /// Summarizes the costs of sampled packets; `None` if `costs` is empty.
     pub(crate) fn of(costs: &[u32]) -> Option<Probes> {
         let max = *costs.iter().max()?;
         let sum: u64 = costs.iter().map(|cost| u64::from(*cost)).sum();

@@ -1,22 +1,22 @@
-//! The reference classifier: entries in order of priority, compared one after the other.
+//! The reference classifier: compares entries one after the other, in descending order of priority.
 //!
-//! A lookup costs in proportion to the entries of higher priority than the one found; adding and removing an entry does not depend
-//! on how many there are, only (by a binary search) on how many priorities are in use.
+//! A lookup takes time in proportion to the number of entries above the one found. Inserting and removing an entry
+//! does not depend on the number of entries, only (by a binary search) on the number of priorities in use.
 use super::describe::Described;
 use super::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 
-/// See the module's page.
+/// The reference classifier: see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Linear {
-    /// Highest priority first; none empty.
+    /// Entries by priority, highest first. No group is empty.
     groups: Vec<Group>,
-    /// By entry: its place among its group's candidates.
+    /// By entry: its index among its group's candidates.
     places: Vec<u32>,
 }
 
-/// The entries of one priority.
+/// Entries of one priority.
 #[derive(Debug)]
 struct Group {
     priority: u16,
@@ -73,7 +73,7 @@ impl Classifier for Linear {
 
     #[inline]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
-        // Loops, not a chain of iterators: that keeps a place in both ends of two lists.
+        // Loops instead of chained iterators, because a chain keeps a position at both ends of two lists.
         for group in &self.groups {
             for candidate in &group.candidates {
                 if candidate.words.matches(key) {
@@ -84,7 +84,7 @@ impl Classifier for Linear {
         None
     }
 
-    /// Entry by entry for all packets, rather than the other way round: what an entry wants stays in registers.
+    /// Compares each entry with all packets, not each packet with all entries: the entry's words stay in registers.
     #[inline(always)]
     fn lookup_burst(
         &self,
@@ -121,13 +121,13 @@ impl Classifier for Linear {
 }
 
 impl Linear {
-    /// All entries, with their priorities and matches.
+    /// Iterates over all entries, with their priorities and matches.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (EntryId, u16, &WordMatches)> {
         let groups = self.groups.iter();
         groups.flat_map(|group| group.candidates.iter().map(move |one| (one.id, group.priority, &one.words)))
     }
 
-    /// The entry that a packet matches, of those that `shows` lets through.
+    /// Returns the highest-priority entry that a packet matches among the entries for which `shows` returns true.
     pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
         let candidates = self.groups.iter().flat_map(|group| &group.candidates);
         let mut matching = candidates.filter(|candidate| candidate.words.matches(key));

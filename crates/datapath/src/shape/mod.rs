@@ -1,7 +1,8 @@
-//! Classifiers: data structures that find the highest-priority entry a packet matches.
+//! Classifiers: data structures that find the highest-priority flow entry a packet matches.
 //!
-//! [`linear`] is the obvious one and the reference that every faster one must agree with; [`hash`] hashes. Tables use
-//! [`adaptive`], which chooses.
+//! [`linear`] compares entry by entry; it is the reference that every faster classifier must agree with. [`hash`]
+//! hashes masked words. [`prefix`] and [`pruned`] speed up tables with many masks. Flow tables use [`adaptive`],
+//! which chooses between them.
 pub(crate) mod adaptive;
 mod counter;
 pub(crate) mod describe;
@@ -18,15 +19,15 @@ use describe::Described;
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 
-/// Packets of a burst at most.
+/// Maximum number of packets in a burst.
 pub(crate) const MAX_BURST: usize = 64;
 
-/// Packets of a burst: bit `n` stands for the `n`th.
+/// Set of packets of a burst: bit `n` stands for packet `n`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Lanes(pub(crate) u64);
 
 impl Lanes {
-    /// The first `count` packets, [`MAX_BURST`] at most.
+    /// Returns the set of the first `count` packets (of all [`MAX_BURST`] if `count` is larger).
     pub(crate) const fn first(count: usize) -> Lanes {
         Lanes(if count >= MAX_BURST { u64::MAX } else { (1 << count) - 1 })
     }
@@ -47,12 +48,12 @@ impl Lanes {
         self.0 |= 1 << lane;
     }
 
-    /// `self` without the packets of `other`.
+    /// Returns `self` without the packets of `other`.
     pub(crate) const fn without(self, other: Lanes) -> Lanes {
         Lanes(self.0 & !other.0)
     }
 
-    /// Does something with each packet, in their order.
+    /// Calls `act` with each packet's index, in ascending order.
     #[inline(always)]
     pub(crate) fn each(self, mut act: impl FnMut(usize)) {
         let mut left = self.0;
@@ -73,7 +74,7 @@ impl IntoIterator for Lanes {
     }
 }
 
-/// Packets of a burst one after the other, in their order.
+/// Iterator over the packet indices of a [`Lanes`], in ascending order.
 #[derive(Debug)]
 pub(crate) struct LaneIter(u64);
 
@@ -91,12 +92,12 @@ impl Iterator for LaneIter {
     }
 }
 
-/// An entry's place in its table; used again after the entry is gone.
+/// Index of an entry's place in its table. Reused after the entry is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, zerocopy::FromZeros)]
 pub(crate) struct EntryId(pub(crate) u32);
 
 impl EntryId {
-    /// No entry.
+    /// Marks the absence of an entry.
     pub(crate) const NONE: EntryId = EntryId(u32::MAX);
 
     pub(crate) const fn index(self) -> usize {
@@ -104,49 +105,51 @@ impl EntryId {
     }
 }
 
-/// Finds the entry of the highest priority that a packet matches. Among several of the same priority any is right
-/// (OpenFlow 1.3.5, 5.3).
+/// Finds the highest-priority entry that a packet matches. If several matching entries share that priority, any of
+/// them may be returned (OpenFlow 1.3.5, 5.3).
 pub(crate) trait Classifier {
-    /// Makes sure that there is memory for adding an entry; otherwise adding it may panic.
+    /// Reserves memory for inserting this entry. Without this call [`Classifier::insert`] may panic.
     fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory>;
-    /// Adds an entry; `id` is not in yet, nor is an entry with its match and priority.
+    /// Inserts an entry. Neither `id` nor an entry with the same match and priority may be present.
     fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches);
-    /// Removes an entry that is in, with its priority and match.
+    /// Removes an entry that is present, given its priority and match.
     fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches);
-    /// The entry with exactly this match and priority.
+    /// Returns the entry with exactly this match and priority.
     fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId>;
-    /// Begins to fetch what finding this match looks at; gives what [`Classifier::probable`] is asked with a while later.
+    /// Starts to prefetch the memory that finding this match reads. Returns a value to pass to
+    /// [`Classifier::probable`] a little later.
     fn fetch(&self, _words: &WordMatches) -> Option<u32> {
         None
     }
-    /// The entry that probably has the match, which it begins to fetch, too.
+    /// Returns the entry that probably has the match of a [`Classifier::fetch`], and starts to prefetch that entry.
     fn probable(&self, _fetched: u32) -> Option<EntryId> {
         None
     }
-    /// An entry's match, where it can be told; of an entry that is in, with its priority.
+    /// Returns the match of an entry that is present and has this priority; `None` if the classifier does not keep
+    /// it.
     fn words_of(&self, id: EntryId, priority: u16) -> Option<WordMatches>;
-    /// The entries that match nothing but what `words` does too, where that can be told without looking at all.
+    /// Returns the entries whose match lies within `words`; `None` if that would require looking at all entries.
     fn few_within(&self, _words: &WordMatches) -> Option<Vec<EntryId>> {
         None
     }
-    /// Entries of this priority with which a match shares packets, where that can be told without looking at all: none if there are
-    /// none.
+    /// Returns the entries of this priority that share packets with `words` (an empty list if no entry does); `None`
+    /// if that would require looking at all entries.
     fn few_overlapping(&self, _priority: u16, _words: &WordMatches) -> Option<Vec<EntryId>> {
         None
     }
-    /// The entry that a packet matches.
+    /// Returns the entry that a packet matches.
     fn lookup(&self, key: &FlowKey) -> Option<EntryId>;
-    /// What it is, for people.
+    /// Describes the classifier's kind and size, for display.
     fn describe(&self) -> Described {
         Described::default()
     }
-    /// How many entries, hashes or nodes a lookup of a packet looks at; none if it cannot tell.
+    /// Returns how many entries, hashes or nodes a lookup of this packet examines; `None` if unknown.
     fn probes(&self, _key: &FlowKey) -> Option<u32> {
         None
     }
-    /// The same for those packets of a burst that `lanes` names: writes the entry, or [`EntryId::NONE`], to each one's place in
-    /// `found`. `soon` is told of an entry as early as it is probably the one, so that what belongs to it is fetched into the
-    /// cache meanwhile.
+    /// Looks up those packets of a burst that are in `lanes`. Writes each one's entry, or [`EntryId::NONE`], to its
+    /// place in `found`. Calls `soon` with an entry as soon as that entry is the probable result, so that the caller
+    /// can prefetch what belongs to it.
     fn lookup_burst(
         &self,
         keys: &[Parsed; MAX_BURST],

@@ -1,24 +1,25 @@
-//! A match as tables compare it: what it demands of which words of the flow key.
+//! Matches as tables compare them: masked values of the words of the flow key.
 use super::{Lanes, MAX_BURST};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use weir_packet::{FlowKey, FlowMask, Parsed};
 
-/// Words that a match has room for in itself; most look at no more.
+/// Number of words that a match stores inline. Most matches need no more.
 const NEAR: usize = 3;
 
-/// What a match demands of one word of the flow key.
+/// Condition that a match sets for one word of the flow key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct WordMatch {
-    /// Which word.
+    /// Index of the word in the flow key.
     pub(crate) word: u8,
-    /// Its bits that count; not zero.
+    /// Bits that count; not zero.
     pub(crate) mask: u64,
-    /// What they must be; zero elsewhere.
+    /// Required value of these bits; all other bits are zero.
     pub(crate) value: u64,
 }
 
-/// See the module's page: the words ascend. Two matches are the same when these are.
+/// A match: conditions on words of the flow key, in ascending order of the words. Two matches are equal if their
+/// conditions are.
 #[derive(Debug, Clone)]
 pub(crate) struct WordMatches(Words);
 
@@ -28,19 +29,19 @@ enum Words {
         len: u8,
         words: [WordMatch; NEAR],
     },
-    /// More than [`NEAR`].
+    /// More than [`NEAR`] words, on the heap.
     Far(Arc<[WordMatch]>),
 }
 
 impl WordMatches {
-    /// The words of `key` that count in `mask`.
+    /// Creates a match from the words of `key` that `mask` has bits in.
     pub(crate) fn new(key: &FlowKey, mask: &FlowMask) -> WordMatches {
         let words = (0_u8..).zip(key.words.iter().zip(&mask.words));
         let counting = words.filter(|(_, (_, mask))| **mask != 0);
         WordMatches::of(counting.map(|(word, (value, mask))| WordMatch { word, mask: *mask, value: value & mask }))
     }
 
-    /// What is demanded of these words, in ascending order.
+    /// Creates a match from conditions in ascending order of their words.
     pub(crate) fn of(mut words: impl Iterator<Item = WordMatch>) -> WordMatches {
         let (mut near, mut len) = ([WordMatch::default(); NEAR], 0);
         for word in words.by_ref() {
@@ -61,13 +62,13 @@ impl WordMatches {
         }
     }
 
-    /// The words, ascending.
+    /// Iterates over the conditions, in ascending order of their words.
     #[inline]
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &WordMatch> {
         self.words().iter()
     }
 
-    /// Gives a key and a mask with these words, the inverse of [`WordMatches::new`].
+    /// Returns the key and mask that these conditions came from: the inverse of [`WordMatches::new`].
     pub(crate) fn key_and_mask(&self) -> (FlowKey, FlowMask) {
         let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
         for one in self.iter() {
@@ -77,13 +78,13 @@ impl WordMatches {
         (key, mask)
     }
 
-    /// Whether a packet with this flow key matches.
+    /// Returns true if a packet with this flow key matches.
     #[inline]
     pub(crate) fn matches(&self, key: &FlowKey) -> bool {
         self.iter().all(|m| key.words[usize::from(m.word)] & m.mask == m.value)
     }
 
-    /// Which packets of a burst match.
+    /// Returns those packets of `lanes` that match.
     #[inline(always)]
     pub(crate) fn matches_of(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes) -> Lanes {
         let mut hits = lanes;
@@ -96,12 +97,12 @@ impl WordMatches {
         hits
     }
 
-    /// Whether everything matches.
+    /// Returns true if every packet matches.
     pub(crate) fn is_any(&self) -> bool {
         self.words().is_empty()
     }
 
-    /// Whether some packet matches both.
+    /// Returns true if some packet matches both `self` and `other`.
     pub(crate) fn overlaps(&self, other: &WordMatches) -> bool {
         self.iter().all(|a| {
             let same_word = other.iter().find(|b| b.word == a.word);
@@ -109,7 +110,8 @@ impl WordMatches {
         })
     }
 
-    /// Whether every packet that matches `self` matches `wider` too, field by field (OpenFlow 1.3.5, 6.4: non-strict).
+    /// Returns true if every packet that matches `self` also matches `wider`, compared field by field (OpenFlow
+    /// 1.3.5, 6.4: non-strict).
     pub(crate) fn is_within(&self, wider: &WordMatches) -> bool {
         wider
             .iter()
