@@ -1,29 +1,31 @@
-//! A bucket of the hash: twelve entries in one cache line, told apart by eight bits of their hashes, all compared at once.
+//! A bucket of the hash: twelve entries in one cache line. Their signatures (eight bits of each hash) are all
+//! compared at once.
 use weir_memory::equal_bytes;
 use zerocopy::FromZeros;
 
-/// Entries of a bucket.
+/// Number of entries that fit in a bucket.
 pub(super) const PLACES: usize = 12;
 
-/// See the module's page. Entries fill the places from the first on.
+/// Up to [`PLACES`] entries of the hash. Entries fill the places from the first on, without gaps.
 #[derive(Debug, Clone, Copy, Default, FromZeros)]
 #[repr(C, align(64))]
 pub(super) struct Bucket {
-    /// Bytes 0 to 11: the entries' signatures, none zero; 12 to 15: the bucket that has more of them, counted from 1.
+    /// Bytes 0 to 11: the entries' signatures, none zero. Bytes 12 to 15: index of the chain's next bucket plus 1, or
+    /// 0.
     tags: [u64; 2],
     ids: [u32; PLACES],
 }
 
 const _: () = assert!(size_of::<Bucket>() == 64);
 
-/// Eight bits of a hash that are not all zero.
+/// Returns eight bits of a hash as a signature, which is never zero.
 #[inline(always)]
 pub(super) const fn signature(hash: u32) -> u8 {
     let bits = (hash >> 24) as u8;
     if bits == 0 { 1 } else { bits }
 }
 
-/// Places of a bucket, one bit each.
+/// Set of places of a bucket, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Places(u32);
 
@@ -35,7 +37,7 @@ impl Places {
         self.0 == 0
     }
 
-    /// The lowest; [`PLACES`] or more if there is none.
+    /// Returns the lowest place of the set; [`PLACES`] or more if the set is empty.
     #[inline(always)]
     pub(super) const fn first(self) -> usize {
         self.0.trailing_zeros() as usize
@@ -54,19 +56,19 @@ impl Iterator for Places {
 }
 
 impl Bucket {
-    /// Where entries with this signature are; with 0, where none is.
+    /// Returns the places of entries with this signature; for signature 0, the free places.
     #[inline(always)]
     pub(super) fn places(&self, signature: u8) -> Places {
         Places(equal_bytes(self.tags, signature) & ((1 << PLACES) - 1))
     }
 
-    /// The entry at a place.
+    /// Returns the entry at a place.
     #[inline(always)]
     pub(super) fn id(&self, place: usize) -> u32 {
         self.ids[place]
     }
 
-    /// The signature and entry at a place.
+    /// Returns the signature and entry at a place.
     pub(super) fn get(&self, place: usize) -> (u8, u32) {
         (self.tags[place / 8].to_le_bytes()[place % 8], self.ids[place])
     }
@@ -78,12 +80,12 @@ impl Bucket {
         self.ids[place] = id;
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.places(0).first().min(PLACES)
     }
 
-    /// The bucket that has more of the entries.
+    /// Returns the index of the chain's next bucket.
     #[inline(always)]
     pub(super) fn next(&self) -> Option<usize> {
         u32::try_from(self.tags[1] >> 32).ok()?.checked_sub(1).map(|next| next as usize)

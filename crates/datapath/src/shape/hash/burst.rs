@@ -1,4 +1,5 @@
-//! Looking up a burst: in passes, each of which asks for the memory that the next one reads, so that the packets' waits overlap.
+//! Looks up a burst in passes. Each pass prefetches the memory that the next one reads, so that the packets' memory
+//! waits overlap.
 use super::EntryHash;
 use super::masks::{Masks, with_masks};
 use super::tuples::TupleId;
@@ -6,7 +7,8 @@ use crate::shape::{EntryId, Lanes, MAX_BURST};
 use weir_packet::Parsed;
 
 impl EntryHash {
-    /// Looks packets up in a tuple. `hit` is told of those that match an entry, with its priority.
+    /// Looks up packets in a tuple. Calls `hit` with the lane, the priority and the entry for each packet that
+    /// matches an entry.
     #[inline]
     pub(crate) fn get_burst(
         &self,
@@ -28,23 +30,23 @@ impl EntryHash {
         mut hit: impl FnMut(usize, u16, EntryId),
     ) {
         let (secret, of) = (self.tuples.secret(), self.tuples.get(tuple));
-        // 1. Each packet's hash, and its bucket.
+        // Pass 1: compute each packet's hash, and prefetch its bucket.
         let mut hashes = [0; MAX_BURST];
         lanes.each(|lane| {
             let hash = masks.hash(secret, of.seed, &keys[lane].key);
             hashes[lane] = hash;
             self.directory.fetch(hash);
         });
-        // 2. The entry that it probably is, and its slot.
+        // Pass 2: find the probable entry, and prefetch its slot.
         let mut probable = [EntryId::NONE; MAX_BURST];
         lanes.each(|lane| {
             probable[lane] = self.probable(hashes[lane]);
         });
-        // 3. What the slot has no room for.
+        // Pass 3: prefetch the words that do not fit in the slot.
         if masks.is_far() {
             lanes.each(|lane| self.slots.fetch_far(probable[lane].0, of.pairs().len()));
         }
-        // 4. Whether it is; otherwise another of the same hash may be.
+        // Pass 4: compare. If the probable entry differs, another entry with the same hash may match.
         lanes.each(|lane| {
             let (id, key) = (probable[lane], &keys[lane].key);
             if let Some(slot) = self.slots.get(id.0)

@@ -1,42 +1,44 @@
-//! Entries by hash: a table that grows and shrinks by one bucket at a time (W. Litwin: Linear Hashing, VLDB 1980), so that no
-//! flow-mod waits for all entries to be moved.
+//! Maps hashes to entries: a table that grows and shrinks by one bucket at a time (W. Litwin: Linear Hashing, VLDB
+//! 1980), so that no flow-mod waits until all entries are moved.
 //!
-//! With `n` buckets an entry belongs to the one that the lowest bits of its hash name: as many bits as can name all of them, or one
-//! fewer where that would be beyond the last. Adding bucket `n` takes over entries of one other bucket; removing it gives them back.
-//! So a bucket that was not yet split in the current doubling has twice the entries of one that was, and the average is chosen such
-//! that the twelve places suffice for nearly all; what does not fit is in further buckets, chained. A chain has no gaps: only its last
-//! bucket is not full.
+//! With `n` buckets, the lowest bits of an entry's hash name its bucket: as many bits as can name all buckets, or one
+//! bit fewer if the result would exceed the last bucket. Adding bucket `n` moves entries from one other bucket;
+//! removing it moves them back. A bucket not yet split in the current doubling therefore has twice the entries of a
+//! split one. The average is chosen such that the twelve places suffice for nearly all buckets. Excess entries are in
+//! further buckets, chained. A chain has no gaps: only its last bucket is not full.
 //!
-//! How long chains become depends on the hashes alone; their key is random and secret ([`super::key`]), so nobody can
-//! choose entries that make them longer than chance does.
+//! The length of chains depends on the hashes alone. Their key is random and secret ([`super::key`]), so no one can
+//! choose entries that make chains longer than chance does.
 use super::bucket::{Bucket, PLACES, Places, signature};
 use weir_memory::{Array, OutOfMemory, prefetch};
 
-/// Entries per bucket above which one more bucket is made: 13 bytes an entry, and fewer than one in a hundred beyond its first bucket.
+/// Mean number of entries per bucket above which a bucket is added: 13 bytes an entry, and fewer than one entry in a
+/// hundred beyond its first bucket.
 const MOST_PER_BUCKET: usize = 5;
 
-/// Entries for four buckets below which one is given up: enough fewer that adding and removing in turn changes nothing.
+/// Number of entries per four buckets below which a bucket is removed. The margin to [`MOST_PER_BUCKET`] is wide
+/// enough that adding and removing in turn changes no bucket.
 const LEAST_PER_FOUR: usize = 15;
 
-/// See the module's page.
+/// Map from hashes to entry ids: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     buckets: Array<Bucket>,
-    /// By bucket: which signatures' low five bits are in its chain. A search of many tuples asks here, where a cache line has sixteen
-    /// buckets, before it asks for one.
+    /// By bucket: the set of the low five bits of all signatures in its chain. A search of many tuples reads this
+    /// filter before the bucket, because one cache line holds the filters of sixteen buckets.
     filters: Array<u32>,
-    /// Buckets that are further ones of a chain.
+    /// Buckets of chains other than the first.
     further: Array<Bucket>,
-    /// The first of those in `further` that are empty, chained too.
+    /// First empty bucket of `further`; the empty ones form a chain.
     free: Option<usize>,
-    /// The bits of a hash that can name every bucket.
+    /// Mask of the hash bits that can name every bucket.
     mask: usize,
     len: usize,
-    /// What a bucket had that is being split.
+    /// Memory for the entries of a bucket that is being split or merged.
     moving: Vec<(u8, u32)>,
 }
 
-/// A bucket of a chain.
+/// Location of a bucket of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     First(usize),
@@ -44,37 +46,37 @@ enum Link {
 }
 
 impl Directory {
-    /// Bytes of memory that it has.
+    /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         self.buckets.held() + self.filters.held() + self.further.held()
     }
 
-    /// Where entries with this hash begin.
+    /// Returns the index of the first bucket for this hash.
     #[inline(always)]
     fn index(&self, hash: u32) -> usize {
         let index = hash as usize & self.mask;
         if index < self.buckets.len() { index } else { index & self.mask >> 1 }
     }
 
-    /// Begins to fetch where entries with this hash are.
+    /// Prefetches the first bucket for this hash.
     #[inline(always)]
     pub(super) fn fetch(&self, hash: u32) {
         prefetch(&self.buckets, self.index(hash));
     }
 
-    /// The same, also of what changes with them.
+    /// Prefetches the first bucket for this hash and its filter, which changes of entries write.
     pub(super) fn fetch_all(&self, hash: u32) {
         self.fetch(hash);
         prefetch(&self.filters, self.index(hash));
     }
 
-    /// Whether some entry may have this hash; if not, none has.
+    /// Returns false if no entry has this hash, true if one may.
     #[inline(always)]
     pub(super) fn may_have(&self, hash: u32) -> bool {
         self.filters.get(self.index(hash)).is_some_and(|filter| filter & filter_bit(signature(hash)) != 0)
     }
 
-    /// The first entry that may have this hash, of those in the first bucket.
+    /// Returns the first entry of the first bucket that may have this hash.
     #[inline(always)]
     pub(super) fn first(&self, hash: u32) -> Option<u32> {
         let bucket = self.buckets.get(self.index(hash))?;
@@ -82,13 +84,13 @@ impl Directory {
         (!places.is_empty()).then(|| bucket.id(places.first()))
     }
 
-    /// Whether there are more buckets than the first for this hash.
+    /// Returns true if the chain for this hash has more than one bucket.
     #[inline(always)]
     pub(super) fn is_chained(&self, hash: u32) -> bool {
         self.buckets.get(self.index(hash)).is_some_and(|bucket| bucket.next().is_some())
     }
 
-    /// The entries that may have this hash.
+    /// Iterates over the entries that may have this hash.
     #[inline]
     pub(super) fn candidates(&self, hash: u32) -> Candidates<'_> {
         let (bucket, signature) = (self.buckets.get(self.index(hash)), signature(hash));
@@ -96,15 +98,16 @@ impl Directory {
         Candidates { bucket, places, signature, further: &self.further }
     }
 
-    /// Makes sure that the next [`Directory::insert`] has memory.
+    /// Reserves memory for the next [`Directory::insert`].
     pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
         self.buckets.reserve(2)?;
         self.filters.reserve(2)?;
-        // Two chains of the same entries have at most one bucket more than one.
+        // Splitting a chain in two needs at most one bucket more.
         self.further.reserve(2)
     }
 
-    /// Adds an entry; there is room. `hash_of` tells the hash of one that is in, `fetch` begins to fetch what that looks at.
+    /// Inserts an entry; [`Directory::make_room`] must have been called. `hash_of` returns the hash of a present
+    /// entry, `fetch` prefetches what `hash_of` reads.
     pub(super) fn insert(&mut self, hash: u32, id: u32, hash_of: impl Fn(u32) -> u32, fetch: impl Fn(u32)) {
         if self.buckets.is_empty() {
             self.add_first();
@@ -116,7 +119,7 @@ impl Directory {
         }
     }
 
-    /// Removes an entry; whether it was in.
+    /// Removes an entry. Returns true if it was present.
     pub(super) fn remove(&mut self, hash: u32, id: u32) -> bool {
         let Some((link, place)) = self.find(hash, id) else { return false };
         self.take(self.index(hash), link, place);
@@ -129,14 +132,14 @@ impl Directory {
         true
     }
 
-    /// Puts another entry of the same hash in an entry's place.
+    /// Replaces an entry by another one with the same hash.
     pub(super) fn replace(&mut self, hash: u32, id: u32, by: u32) {
         if let Some((link, place)) = self.find(hash, id) {
             self.at_mut(link).set(place, signature(hash), by);
         }
     }
 
-    /// Adds a bucket, which takes over entries of another.
+    /// Adds a bucket, and moves to it the entries of another bucket that belong there.
     fn split(&mut self, hash_of: impl Fn(u32) -> u32, fetch: impl Fn(u32)) {
         let new = self.buckets.len();
         let mask = (new + 1).next_power_of_two() - 1;
@@ -152,7 +155,7 @@ impl Directory {
         self.moving = moving;
     }
 
-    /// Gives the last bucket's entries back to the one that they came from.
+    /// Removes the last bucket, and moves its entries back to the bucket it was split from.
     fn merge(&mut self) {
         let last = self.buckets.len() - 1;
         let mut moving = std::mem::take(&mut self.moving);
@@ -165,7 +168,7 @@ impl Directory {
         self.moving = moving;
     }
 
-    /// Adds to the end of a chain.
+    /// Appends an entry to a chain.
     fn push(&mut self, index: usize, signature: u8, id: u32) {
         self.filters[index] |= filter_bit(signature);
         let mut link = Link::First(index);
@@ -181,7 +184,7 @@ impl Directory {
         self.at_mut(link).set_next(Some(further));
     }
 
-    /// Takes an entry out of a chain; the chain's last one takes its place.
+    /// Removes an entry from a chain. The chain's last entry moves to its place.
     fn take(&mut self, index: usize, from: Link, place: usize) {
         let (mut before, mut link) = (None, Link::First(index));
         while let Some(next) = self.at(link).next() {
@@ -198,7 +201,7 @@ impl Directory {
         self.filters[index] = self.filter_of(index);
     }
 
-    /// The filter that a chain needs.
+    /// Computes the filter of a chain from its entries.
     fn filter_of(&self, index: usize) -> u32 {
         let (mut link, mut filter) = (Some(Link::First(index)), 0);
         while let Some(one) = link {
@@ -209,7 +212,7 @@ impl Directory {
         filter
     }
 
-    /// Empties a chain.
+    /// Moves all entries of a chain to `into`.
     fn empty(&mut self, index: usize, into: &mut Vec<(u8, u32)>) {
         self.filters[index] = 0;
         let mut bucket = std::mem::take(&mut self.buckets[index]);
@@ -221,7 +224,7 @@ impl Directory {
         }
     }
 
-    /// Where an entry is.
+    /// Returns the bucket and the place of an entry.
     fn find(&self, hash: u32, id: u32) -> Option<(Link, usize)> {
         let mut link = Link::First(self.index(hash));
         if self.buckets.is_empty() {
@@ -236,13 +239,13 @@ impl Directory {
         }
     }
 
-    /// An empty bucket at the end of those that begin chains.
+    /// Appends an empty first bucket, with an empty filter.
     fn add_first(&mut self) {
         add_to(&mut self.buckets);
         self.filters.push(0).expect("make_room has seen to it");
     }
 
-    /// An empty bucket of `further`.
+    /// Returns the index of an empty bucket of `further`.
     fn add_further(&mut self) -> usize {
         let Some(free) = self.free else { return add_to(&mut self.further) };
         self.free = self.further[free].next();
@@ -271,7 +274,7 @@ impl Directory {
     }
 }
 
-/// The bit of a filter that stands for a signature.
+/// Returns the filter bit for a signature.
 #[inline(always)]
 const fn filter_bit(signature: u8) -> u32 {
     1 << (signature & 31)
@@ -282,7 +285,7 @@ fn add_to(buckets: &mut Array<Bucket>) -> usize {
     buckets.len() - 1
 }
 
-/// See [`Directory::candidates`].
+/// Iterator of [`Directory::candidates`].
 #[derive(Debug)]
 pub(super) struct Candidates<'a> {
     bucket: Option<&'a Bucket>,
@@ -312,7 +315,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A hash of an entry by its number: some differ only in bits that are not looked at, some in nothing.
+    /// Returns the hash of a test entry: some hashes differ only in bits that are not looked at, some are equal.
     fn hash(id: u32) -> u32 {
         (id / 3).wrapping_mul(0x9e37_79b9) >> (id % 3 * 4)
     }
@@ -329,7 +332,7 @@ mod tests {
             has
         }
 
-        /// Whether filters let pass what they need and nothing else.
+        /// Returns true if all filters contain exactly the bits they need.
         fn filters_are_exact(&self) -> bool {
             (0..self.buckets.len()).all(|index| self.filters[index] == self.filter_of(index))
                 && self.filters.len() == self.buckets.len()
@@ -371,7 +374,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// It holds what a set would.
+        /// The directory holds the same entries as a set.
         #[test]
         fn it_holds_what_was_added(changes in proptest::collection::vec((0..3_u8, 0..400_u32), 1..600)) {
             let (mut directory, mut model) = (Directory::default(), std::collections::BTreeSet::new());

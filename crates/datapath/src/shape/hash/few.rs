@@ -1,18 +1,20 @@
-//! Entries that a match has to do with, found by their tuples: what a non-strict flow-mod, or the check for overlaps, would go through all
-//! entries for otherwise. Where the entries' masks do not say it, there is no answer. And the best entry of those that packets see.
+//! Finds the entries related to a match by their tuples, so that a non-strict flow-mod or the overlap check need not
+//! visit all entries. Gives no answer if the masks alone do not settle it. Also finds the best entry of those visible
+//! to a packet.
 use super::{EntryHash, Tuple};
 use crate::shape::{EntryId, WordMatch, WordMatches};
 use weir_packet::FlowKey;
 
-/// Tuples that are looked at; with more of them going through the entries, a few at a time, is as good.
+/// Maximum number of tuples examined. With more tuples, visiting the entries a few at a time is as good.
 const MAX_TUPLES: usize = 128;
 
-/// Entries found at most.
+/// Maximum number of entries returned.
 const MOST: usize = 64;
 
 impl EntryHash {
-    /// The entries that match nothing but what `words` does too; none of an answer if more masks than that of `words` itself can have
-    /// some.
+    /// Returns the entries whose match lies within `words`. Returns `None` if entries with another mask than that of
+    /// `words` could be among them, or if there are more than [`MAX_TUPLES`] tuples or more than [`MOST`] such
+    /// entries.
     pub(crate) fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
         if self.tuples.in_order().len() > MAX_TUPLES {
             return None;
@@ -30,7 +32,7 @@ impl EntryHash {
         (found.len() <= MOST).then_some(found)
     }
 
-    /// The entry that a packet matches, of those that `shows` lets through.
+    /// Returns the highest-priority entry that a packet matches among the entries for which `shows` returns true.
     pub(crate) fn lookup_among(&self, key: &FlowKey, shows: &dyn Fn(EntryId) -> bool) -> Option<EntryId> {
         let mut best: Option<(u16, EntryId)> = None;
         for (highest, tuple) in self.tuples.in_order() {
@@ -47,8 +49,8 @@ impl EntryHash {
         best.map(|(_, id)| id)
     }
 
-    /// Entries of this priority with which `words` shares packets; no answer if there is a tuple of entries with this priority of which
-    /// more than one could do so.
+    /// Returns the entries of this priority that share packets with `words`. Returns `None` if some tuple with
+    /// entries of this priority could have more than one of them, or if there are more than [`MAX_TUPLES`] tuples.
     pub(crate) fn few_overlapping(&self, priority: u16, words: &WordMatches) -> Option<Vec<EntryId>> {
         if self.tuples.in_order().len() > MAX_TUPLES {
             return None;
@@ -65,7 +67,7 @@ impl EntryHash {
 }
 
 impl Tuple {
-    /// Whether it looks at all the bits that a match looks at.
+    /// Returns true if the tuple looks at all bits that a match looks at.
     fn covers(&self, words: &WordMatches) -> bool {
         let looks = |bits: &WordMatch| {
             self.words().iter().any(|own| own.word == bits.word && own.mask & bits.mask == bits.mask)
@@ -73,7 +75,7 @@ impl Tuple {
         words.iter().all(looks)
     }
 
-    /// What remains of a match with this tuple's mask; none if the tuple looks at more than the match says.
+    /// Restricts a match to this tuple's mask; `None` if the tuple looks at bits that the match does not specify.
     fn widened(&self, words: &WordMatches) -> Option<WordMatches> {
         let said = |word: u8, mask: u64| {
             words.iter().find(|one| one.word == word && one.mask & mask == mask).map(|one| one.value & mask)

@@ -1,12 +1,15 @@
-//! The hash of masked words: each pair of words, mixed with secrets, is multiplied to 128 bits, whose halves are then added without
-//! carry. Who does not know the secrets cannot aim at collisions, unlike with a CRC: they are random and stay in the process, and
-//! nothing tells a packet's sender or a controller which entries share a bucket.
+//! Hashes masked words with a secret key: each pair of words, mixed with secrets, is multiplied to 128 bits, and the
+//! two halves are combined by exclusive or.
 //!
-//! A last such product, with a secret alone, ends it: until then the hashes of consecutive words are evenly spaced, at a distance that
-//! the secret decides. Most distances spread them better than chance; one in some twenty crowds them, for as long as the process runs.
+//! Unlike with a CRC, collisions cannot be aimed at without the secrets. These are random and do not leave the
+//! process, and no packet sender or controller can observe which entries share a bucket.
+//!
+//! A last multiplication, with a secret alone, ends the hash. Without it the hashes of consecutive words are evenly
+//! spaced, at a distance that the secret decides. Most distances spread them better than chance, but about one in
+//! twenty crowds them, for as long as the process runs.
 use std::hash::{BuildHasher, RandomState};
 
-/// See the module's page.
+/// Secret key of the hash; random for each instance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Secret {
     word: u64,
@@ -21,18 +24,18 @@ impl Default for Secret {
 }
 
 impl Secret {
-    /// What the hashes of a tuple's entries begin with.
+    /// Returns the initial state of the hashes of a tuple's entries.
     pub(crate) const fn seed(self, tuple: u32) -> u64 {
         fold(self.tuple ^ tuple as u64, self.word.rotate_left(32)) ^ self.tuple
     }
 
-    /// Two words, one of them with what came before, in one.
+    /// Combines two words into one. One of them includes the state so far.
     #[inline(always)]
     pub(super) const fn mix(self, one: u64, other: u64) -> u64 {
         fold(one, self.word ^ other)
     }
 
-    /// The hash of words, of which a tuple has always as many.
+    /// Returns the hash of a tuple's words. Their number must be constant for the tuple.
     #[inline(always)]
     pub(crate) fn hash(self, seed: u64, mut words: impl Iterator<Item = u64>) -> u32 {
         let mut state = seed;
@@ -42,7 +45,7 @@ impl Secret {
         self.end(state)
     }
 
-    /// The hash of what all words, mixed, have come to.
+    /// Ends a hash: returns its value for the state after all words.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the low half is as good as the high one")]
     pub(super) const fn end(self, state: u64) -> u32 {
@@ -50,7 +53,7 @@ impl Secret {
     }
 }
 
-/// Both halves of a product in one.
+/// Returns the exclusive or of both halves of a product.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "one half each")]
 const fn fold(a: u64, b: u64) -> u64 {
@@ -62,7 +65,7 @@ const fn fold(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Counts in 4096 buckets of hashes by some of their bits.
+    /// Returns the largest bucket count when the hashes' bits from `shift` on select one of 4096 buckets.
     fn worst(words: impl Iterator<Item = [u64; 3]>, shift: u32) -> u32 {
         let secret = Secret { word: 0x9a3c_51d2_77e0_4b17, tuple: 0x3df1_0be2_96ac_5807 };
         let mut counts = vec![0_u32; 4096];
@@ -75,7 +78,7 @@ mod tests {
 
     #[test]
     fn regular_words_are_spread() {
-        // 64 of them on average in a bucket: with a random hash 110 are exceeded once in some thousand runs.
+        // 64 hashes per bucket on average: with random hashes, a count above 110 occurs once in some thousand runs.
         let count = 4096 * 64;
         for shift in [0, 12, 20] {
             assert!(worst((0..count).map(|n| [n, 0, 0]), shift) < 115, "consecutive, from bit {shift}");
@@ -105,7 +108,7 @@ mod tests {
                     words[place] = n << shift;
                     counts[secret.hash(secret.seed(1), words.into_iter()) as usize % 1024] += 1;
                 }
-                // Eight on average: with a random hash 30 are exceeded once in ten million buckets.
+                // Eight on average: with random hashes, a count above 30 occurs once in ten million buckets.
                 let most = counts.into_iter().max().unwrap_or_default();
                 assert!(most < 32, "{most} in a bucket, word {place} from bit {shift} on, {secret:x?}");
             }

@@ -1,27 +1,27 @@
-//! Masking the words of a flow key that a tuple looks at: code of its own for each small number of them.
+//! Masks the words of a flow key that a tuple looks at, with specialized code for each small number of words.
 use super::key::Secret;
 use super::pairs::{Double, Known, Pair};
 use super::slots::{NEAR, Slot, Slots};
 use weir_packet::FlowKey;
 
-/// What a tuple looks at.
+/// Masks of a tuple.
 pub(super) trait Masks {
-    /// Words beyond what a slot has room for.
+    /// Returns true if the tuple has more words than a slot can hold.
     fn is_far(&self) -> bool;
-    /// The hash of a packet's masked words.
+    /// Returns the hash of a packet's masked words.
     fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32;
-    /// Whether a packet's masked words are those of an entry of this tuple.
+    /// Returns true if a packet's masked words equal those of an entry of this tuple.
     fn is_match(&self, key: &FlowKey, slot: &Slot, slots: &Slots) -> bool;
 }
 
-/// This many.
+/// Masks of exactly `N` pairs of words.
 pub(super) struct Few<K, const N: usize>([K; N]);
 
-/// Any number, more than a slot has room for.
+/// Masks of any number of pairs, more than a slot can hold.
 pub(super) struct Many<'a>(pub(super) &'a [Pair]);
 
 impl<K: Known, const N: usize> Few<K, N> {
-    /// `pairs` has `N` of them.
+    /// Creates the masks from `pairs`, which must have length `N`.
     #[inline(always)]
     pub(super) fn new(pairs: &[Pair]) -> Few<K, N> {
         Few(std::array::from_fn(|at| K::new(pairs[at])))
@@ -29,7 +29,7 @@ impl<K: Known, const N: usize> Few<K, N> {
 
     #[inline(always)]
     fn values(&self, key: &FlowKey) -> [u64; N] {
-        // A loop: `map` of an array is not always in line.
+        // A loop, because `map` of an array is not always inlined.
         let mut values = [0; N];
         values.iter_mut().zip(&self.0).for_each(|(value, one)| *value = one.of(key));
         values
@@ -71,7 +71,7 @@ impl Masks for Many<'_> {
     }
 }
 
-/// Whether values are those of an entry that has more than its slot has room for.
+/// Returns true if `values` are those of an entry that has more words than its slot can hold.
 #[inline(always)]
 fn is_entry(mut values: impl Iterator<Item = u64>, count: usize, slot: &Slot, slots: &Slots) -> bool {
     let far = slots.far_words(slot, count);
@@ -79,13 +79,13 @@ fn is_entry(mut values: impl Iterator<Item = u64>, count: usize, slot: &Slot, sl
     far.len() == count - (NEAR - 1) && near | differences(values, far) == 0
 }
 
-/// The bits that differ in some pair of values: one branch for all.
+/// Returns the bits that differ in any pair of values, so that the caller needs one branch for all.
 #[inline(always)]
 fn differences(values: impl Iterator<Item = u64>, others: &[u64]) -> u64 {
     values.zip(others).fold(0, |differences, (one, other)| differences | one ^ other)
 }
 
-/// Runs an expression with the [`Masks`] for some pairs of words.
+/// Evaluates `$run` with `$masks` bound to the [`Masks`] of a tuple.
 macro_rules! with_masks {
     ($tuple:expr, $masks:ident => $run:expr) => {{
         use $crate::shape::hash::masks::{Few, Many};

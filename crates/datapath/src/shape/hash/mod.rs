@@ -1,14 +1,17 @@
-//! Entries by hash: the store that every exact lookup stands on.
+//! Stores flow entries by hash: the basis of every exact lookup.
 //!
-//! One hash holds the entries of all tuples of a table (a *tuple*: the entries of one mask): what is hashed is the tuple and the words that
-//! it looks at, masked. An entry costs 13 bytes in the [`directory`] and 64 in the [`slots`] that it is compared with and counts in, and more
-//! if it looks at more than three words. It grows and shrinks by one bucket at a time and gives its memory back.
+//! One hash holds the entries of all tuples of a table (a *tuple*: the entries of one mask). The hash covers the
+//! tuple and the masked words that the tuple looks at. An entry takes 13 bytes in the [`directory`] and 64 in the
+//! [`slots`], which hold the words it is compared with and its counters, and more if it looks at more than three
+//! words. The store grows and shrinks by one bucket at a time and releases its memory.
 //!
-//! A lookup looks at one bucket, which tells the one entry that it can be (another in one of fifty cases), and at that entry.
-//! Looking up a burst goes in passes ([`burst`]), each asking for the memory that the next one reads. The longest way a packet can be
-//! sent is the longest chain of buckets, which the secret key of the hash keeps anybody from making longer.
+//! A lookup reads one bucket, which yields the one candidate entry (a second one in one of fifty cases), and then
+//! that entry. The lookup of a burst goes in passes ([`burst`]); each prefetches the memory that the next one reads.
+//! The worst case for a packet is the longest chain of buckets. The secret key of the hash prevents anyone from
+//! making chains longer on purpose.
 //!
-//! [`space`] searches the tuples one after the other; the classifier for many tuples only asks those that can match.
+//! [`space`] searches the tuples one after the other. The classifier for many tuples only probes those that can
+//! match.
 mod bucket;
 mod burst;
 mod directory;
@@ -40,52 +43,53 @@ use std::collections::BTreeMap;
 use weir_memory::OutOfMemory;
 use weir_packet::FlowKey;
 
-/// See the module's page.
+/// Entries of a table by hash: see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct EntryHash {
     tuples: Tuples,
     directory: Directory,
     slots: Slots,
-    /// By entry: those of the same match and lower priorities, which no packet finds while it is there.
+    /// By entry: the entries with the same match and lower priorities. No packet finds them while the entry is
+    /// present.
     hidden: HashMap<EntryId, BTreeMap<u16, EntryId>>,
     len: usize,
 }
 
 impl EntryHash {
-    /// Number of entries.
+    /// Returns the number of entries.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes of memory that entries have here.
+    /// Returns the memory that entries take here, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.directory.held() + self.slots.held()
     }
 
-    /// What packets touch of entries, also of those that are not in.
+    /// Returns the rows: the memory that packets touch of each entry. Rows also exist for ids that are not inserted.
     #[inline(always)]
     pub(crate) const fn rows(&self) -> &Slots {
         &self.slots
     }
 
-    /// The same, to be changed.
+    /// Returns the rows for modification.
     pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
         &mut self.slots
     }
 
-    /// The tuples, and their order.
+    /// Returns the tuples and their order.
     pub(crate) const fn tuples(&self) -> &Tuples {
         &self.tuples
     }
 
-    /// Makes sure that this entry can be added.
+    /// Reserves memory for inserting this entry.
     pub(crate) fn make_room(&mut self, id: EntryId, words: &WordMatches) -> Result<(), OutOfMemory> {
         self.directory.make_room()?;
         self.slots.make_room(id, words.iter().len())
     }
 
-    /// Adds an entry; `id` is not in yet, nor is one with its match and priority, and [`EntryHash::make_room`] was asked. Gives its
-    /// tuple.
+    /// Inserts an entry and returns its tuple. Neither `id` nor an entry with the same match and priority may be
+    /// present; [`EntryHash::make_room`] must have been called.
     pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> TupleId {
         let tuple = self.tuples.add(priority, words);
         let packed = self.tuples.get(tuple).pack(words);
@@ -112,7 +116,8 @@ impl EntryHash {
         tuple
     }
 
-    /// Removes an entry; gives the tuple that it had, which may have none now.
+    /// Removes an entry. Returns the tuple that it belonged to, which may be empty now; `None` if the entry was not
+    /// present.
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<TupleId> {
         let slot = *self.slots.get(id.0).filter(|slot| slot.tuple != 0)?;
         let (tuple, hash) = (TupleId(slot.tuple), hash_of_entry(&self.tuples, &self.slots, id.0));
@@ -133,7 +138,7 @@ impl EntryHash {
         Some(tuple)
     }
 
-    /// Takes an entry out of those that another hides.
+    /// Removes a hidden entry from the list of the entry that hides it.
     fn unhide(&mut self, tuple: TupleId, hash: u32, slot: &Slot) {
         let Some((_, best)) = self.best_of(tuple, hash, |other| self.slots.words(other).eq(self.slots.words(slot)))
         else {
@@ -146,7 +151,7 @@ impl EntryHash {
         }
     }
 
-    /// Puts the best of those that an entry hid in its place.
+    /// Replaces a removed entry by the highest-priority entry that it hid.
     fn reveal(&mut self, hash: u32, id: EntryId, mut hidden: BTreeMap<u16, EntryId>) {
         let Some((_, next)) = hidden.pop_last() else { return };
         self.directory.replace(hash, id.0, next.0);
@@ -156,7 +161,7 @@ impl EntryHash {
         }
     }
 
-    /// The entry with exactly this match and priority.
+    /// Returns the entry with exactly this match and priority.
     pub(crate) fn find(&self, priority: u16, words: &WordMatches) -> Option<EntryId> {
         let tuple = self.tuples.find(words)?;
         let packed = self.tuples.get(tuple).pack(words);
@@ -164,7 +169,8 @@ impl EntryHash {
         if highest == priority { Some(best) } else { self.hidden.get(&best)?.get(&priority).copied() }
     }
 
-    /// Begins to fetch what finding this match looks at first; gives what [`EntryHash::probable`] is to be asked with.
+    /// Prefetches the bucket that finding this match reads first. Returns the hash to pass to
+    /// [`EntryHash::probable`]; `None` if no entry has this mask.
     pub(crate) fn fetch_match(&self, words: &WordMatches) -> Option<u32> {
         let tuple = self.tuples.get(self.tuples.find(words)?);
         let hash = self.tuples.secret().hash(tuple.seed, tuple.pack(words).values().iter().copied());
@@ -172,18 +178,18 @@ impl EntryHash {
         Some(hash)
     }
 
-    /// Entries are in places below this.
+    /// Returns the upper bound of places: all entries have ids below it.
     pub(crate) fn n_places(&self) -> usize {
         self.slots.n_places()
     }
 
-    /// The entries in the places from `from` on, `most` places at most, with their priority and match.
+    /// Iterates over the entries in the places `from..from + most`, with their priority and match.
     pub(crate) fn entries(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, u16, WordMatches)> {
         let places = (u32::try_from(from).unwrap_or(u32::MAX)..).map(EntryId).zip(self.slots.range(from, most));
         places.filter(|(_, slot)| slot.tuple != 0).map(|(id, slot)| (id, slot.priority, self.match_of(slot)))
     }
 
-    /// An entry's match.
+    /// Returns an entry's match.
     pub(crate) fn words_of(&self, id: EntryId) -> Option<WordMatches> {
         self.slots.get(id.0).filter(|slot| slot.tuple != 0).map(|slot| self.match_of(slot))
     }
@@ -193,8 +199,8 @@ impl EntryHash {
         WordMatches::of(words.map(|(one, value)| WordMatch { word: one.word, mask: one.mask, value }))
     }
 
-    /// The entries in the places from `from` on, `most` places at most, hidden ones too: their tuple, and the values of the words that
-    /// it looks at.
+    /// Iterates over the entries in the places `from..from + most`, including hidden ones: the tuple of each, and its
+    /// values of the words that the tuple looks at.
     pub(crate) fn placed(
         &self,
         from: usize,
@@ -204,12 +210,12 @@ impl EntryHash {
         places.map(|slot| (TupleId(slot.tuple), self.values(slot)))
     }
 
-    /// An entry's values, of the words that its tuple looks at.
+    /// Iterates over an entry's values of the words that its tuple looks at.
     fn values<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
         self.tuples.get(TupleId(slot.tuple)).unpack(|pair| self.slots.word(slot, pair))
     }
 
-    /// The entry of a tuple that a packet matches, of several the one with the highest priority; its priority first.
+    /// Returns the highest-priority entry of a tuple that a packet matches, with its priority first.
     #[inline]
     pub(crate) fn get(&self, tuple: TupleId, key: &FlowKey) -> Option<(u16, EntryId)> {
         with_masks!(self.tuples.get(tuple), masks => {
@@ -223,7 +229,7 @@ impl EntryHash {
         self.best_of(tuple, hash, |slot| masks.is_match(key, slot, &self.slots))
     }
 
-    /// The entry of a tuple that packets find, of those with one match; its priority first.
+    /// Returns the visible entry of a tuple that has this hash and for which `is_it` holds, with its priority first.
     #[inline(always)]
     fn best_of(&self, tuple: TupleId, hash: u32, is_it: impl Fn(&Slot) -> bool) -> Option<(u16, EntryId)> {
         self.directory.candidates(hash).find_map(|id| {
@@ -232,7 +238,7 @@ impl EntryHash {
         })
     }
 
-    /// The same for a match's values; their hash first.
+    /// Returns the hash of a match's values, and the visible entry with these values (its priority first).
     fn best_of_match(&self, tuple: TupleId, values: &[u64]) -> (u32, Option<(u16, EntryId)>) {
         let hash = self.tuples.secret().hash(self.tuples.get(tuple).seed, values.iter().copied());
         (hash, self.best_of(tuple, hash, |slot| self.slots.words(slot).eq(values.iter().copied())))

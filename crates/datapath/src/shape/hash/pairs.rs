@@ -1,42 +1,43 @@
-//! Words of which different bits count are hashed and compared as one: the type of an Ethernet frame, say, and an input port.
-//! So an IPv4 5-tuple with the port takes three words instead of four, which a slot has room for.
+//! Packs pairs of flow-key words that use different bits into one, so that they are hashed and compared together: for
+//! example an Ethernet type and an input port. An IPv4 5-tuple with the input port thus takes three words instead of
+//! four and fits in a slot.
 use super::slots::NEAR;
 use super::tuples::WordMask;
 use weir_packet::FlowKey;
 use weir_packet::key::WORDS;
 
-/// One word, or two of which no bit counts in both.
+/// A word of the flow key, or two words whose masks have no bit in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair {
     words: [u8; 2],
-    /// The second is zero if there is only one.
+    /// Masks of the two words. The second is zero for a single word.
     masks: [u64; 2],
 }
 
-/// A match's values by pair.
+/// Values of a match, one for each pair.
 #[derive(Debug)]
 pub(super) struct Packed {
     values: [u64; WORDS],
     len: usize,
 }
 
-/// What is hashed and compared as one, as code wants it: with words that are known to be ones of the flow key.
+/// Masks of a pair in the form the lookup uses: word indices are checked to lie within the flow key.
 pub(crate) trait Known: Copy {
     fn new(pair: Pair) -> Self;
-    /// A packet's value.
+    /// Returns a packet's masked value.
     fn of(self, key: &FlowKey) -> u64;
 }
 
-/// One word.
+/// Index and mask of one word.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Single(usize, u64);
 
-/// One word or two.
+/// Index and mask of one or two words; the mask of an absent second word is zero.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Double(Single, Single);
 
 impl Pair {
-    /// Its first word, and the bits of it that count.
+    /// Returns the index and the mask of the first word.
     pub(super) const fn first(&self) -> (u8, u64) {
         (self.words[0], self.masks[0])
     }
@@ -45,7 +46,7 @@ impl Pair {
 impl Single {
     #[inline(always)]
     fn known(word: u8, mask: u64) -> Single {
-        // Said once here: each packet's words are taken without asking.
+        // Checked here once, so that the compiler can omit the bounds check for each packet.
         assert!(usize::from(word) < WORDS, "a word of the flow key");
         Single(word.into(), mask)
     }
@@ -80,7 +81,7 @@ impl Packed {
         Packed { values: [0; WORDS], len }
     }
 
-    /// Adds the value of one word of a pair.
+    /// Adds the value of one word to its pair.
     pub(super) const fn add(&mut self, pair: u8, value: u64) {
         self.values[pair as usize] |= value;
     }
@@ -90,7 +91,8 @@ impl Packed {
     }
 }
 
-/// Pairs words up if a slot has no room for all: gives the pairs, and for each word which one it is in.
+/// Groups words into pairs if there are more than a slot can hold. Returns the pairs, and for each word the index of
+/// its pair.
 pub(crate) fn pair_up(words: &[WordMask]) -> (Box<[Pair]>, Box<[u8]>) {
     let mut pairs: Vec<Pair> = Vec::with_capacity(words.len());
     let places = words.iter().map(|one| {

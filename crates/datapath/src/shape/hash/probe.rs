@@ -1,8 +1,10 @@
-//! Probing tuples in any order: what a packet is hashed and compared by, in one place per tuple.
+//! Probes tuples in any order: keeps the masks and the seed that a packet is hashed and compared with in one place
+//! per tuple.
 //!
-//! A search that asks another tuple for each packet cannot have code of its own for each number of words ([`super::masks`]): which of
-//! them comes next cannot be foretold, and a wrong guess costs as much as the probe. So all tuples that a slot has room for are
-//! hashed and compared alike, as if they looked at three words; what they do not look at has an empty mask.
+//! A search that probes a different tuple for each packet cannot use the specialized code for each number of words
+//! ([`super::masks`]): the next tuple cannot be predicted, and a mispredicted branch costs as much as the probe. All
+//! tuples whose words fit in a slot are therefore hashed and compared alike, as if they looked at three words. Unused
+//! words have an empty mask.
 use super::masks::{Masks, with_masks};
 use super::pairs::Pair;
 use super::slots::{NEAR, Slot};
@@ -12,16 +14,16 @@ use crate::shape::EntryId;
 use weir_packet::FlowKey;
 use weir_packet::key::WORDS;
 
-/// A tuple as it is asked: one cache line.
+/// Masks and seed for probing one tuple, in one cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Probe {
     masks: [u64; NEAR],
     seed: u64,
-    /// All ones if the hash is that of three words, otherwise zero.
+    /// All ones if the hash covers three words, otherwise zero.
     third: u64,
     words: [u8; NEAR],
-    /// Whether the masks above are all that the tuple looks at.
+    /// True if `masks` are all that the tuple looks at.
     is_plain: bool,
     tuple: TupleId,
 }
@@ -33,10 +35,10 @@ impl Probe {
         self.tuple
     }
 
-    /// A packet's masked words.
+    /// Returns a packet's masked words.
     #[inline(always)]
     fn values(&self, key: &FlowKey) -> [u64; NEAR] {
-        // A loop: `from_fn` is not always in line.
+        // A loop, because `from_fn` is not always inlined.
         let mut values = [0; NEAR];
         for ((value, word), mask) in values.iter_mut().zip(self.words).zip(self.masks) {
             *value = key.words[usize::from(word)] & mask;
@@ -46,7 +48,7 @@ impl Probe {
 }
 
 impl EntryHash {
-    /// What a tuple, which has entries, is asked by.
+    /// Creates the probe of a tuple, which must have entries.
     pub(crate) fn probe(&self, id: TupleId) -> Probe {
         let tuple = self.tuples.get(id);
         let pairs = tuple.pairs();
@@ -67,7 +69,7 @@ impl EntryHash {
         probe
     }
 
-    /// The first step: the packet's hash in a tuple.
+    /// First step: returns the packet's hash in a tuple.
     #[inline(always)]
     pub(crate) fn hash(&self, probe: &Probe, key: &FlowKey) -> u32 {
         if probe.is_plain {
@@ -77,19 +79,20 @@ impl EntryHash {
         }
     }
 
-    /// Begins to fetch the bucket of a hash.
+    /// Prefetches the bucket of a hash.
     #[inline(always)]
     pub(crate) fn fetch(&self, hash: u32) {
         self.directory.fetch(hash);
     }
 
-    /// Whether some entry, of any tuple, may have this hash; if not, none has.
+    /// Returns false if no entry of any tuple has this hash, true if one may.
     #[inline(always)]
     pub(crate) fn may_have(&self, hash: u32) -> bool {
         self.directory.may_have(hash)
     }
 
-    /// The second step: the entry that it probably is, which it begins to fetch; [`EntryId::NONE`] if there is none.
+    /// Second step: returns the probable entry for a hash and prefetches its slot; [`EntryId::NONE`] if the bucket
+    /// has none.
     #[inline(always)]
     pub(crate) fn probable(&self, hash: u32) -> EntryId {
         let Some(id) = self.directory.first(hash) else { return EntryId::NONE };
@@ -97,7 +100,7 @@ impl EntryHash {
         EntryId(id)
     }
 
-    /// The third step, given the outcomes of those before: the entry that it is, and its priority.
+    /// Third step: verifies the outcome of the previous steps. Returns the matching entry, with its priority first.
     #[inline(always)]
     pub(crate) fn verify(&self, probe: &Probe, key: &FlowKey, hash: u32, probable: EntryId) -> Option<(u16, EntryId)> {
         if let Some(slot) = self.slots.get(probable.0).filter(|_| probe.is_plain)
@@ -105,14 +108,14 @@ impl EntryHash {
         {
             return Some((slot.priority, probable));
         }
-        // Another of the same hash may be, also where the first bucket has none.
+        // Another entry with the same hash may match, even if the first bucket has no candidate.
         if probable == EntryId::NONE && !self.directory.is_chained(hash) {
             return None;
         }
         self.ask(probe, key, hash)
     }
 
-    /// All steps at once.
+    /// Looks up a packet with a known hash in one step, without prefetching.
     #[inline(never)]
     pub(crate) fn ask(&self, probe: &Probe, key: &FlowKey, hash: u32) -> Option<(u16, EntryId)> {
         if !probe.is_plain {
@@ -136,7 +139,8 @@ impl EntryHash {
     }
 }
 
-/// Whether a packet's values are those of an entry, of which words that its tuple does not look at are zero.
+/// Returns true if a packet's values equal those of an entry. Words that its tuple does not look at are zero in the
+/// slot.
 #[inline(always)]
 fn is_match(probe: &Probe, values: &[u64; NEAR], slot: &Slot) -> bool {
     let differences = values.iter().zip(&slot.words).fold(0, |all, (one, other)| all | one ^ other);
@@ -144,7 +148,8 @@ fn is_match(probe: &Probe, values: &[u64; NEAR], slot: &Slot) -> bool {
 }
 
 impl key::Secret {
-    /// [`key::Secret::hash`] of one or two words, or of three if `third` is all ones, without a branch.
+    /// Computes [`key::Secret::hash`] of one or two words, or of three words if `third` is all ones, without a
+    /// branch.
     #[inline(always)]
     fn hash_padded(self, seed: u64, values: [u64; NEAR], third: u64) -> u32 {
         let two = self.mix(seed ^ values[0], values[1]);

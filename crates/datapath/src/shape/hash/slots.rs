@@ -1,55 +1,56 @@
-//! What entries are compared with: by entry, the values of its tuple's pairs of words ([`super::pairs`]).
+//! Holds the memory that packets touch of each entry: the values of its tuple's pairs of words ([`super::pairs`]),
+//! its counters and its verdict.
 //!
-//! Beside it, in the same cache line, lie the entry's counters and what becomes of packets that meet it: so looking at an entry and counting
-//! at it wait for memory once.
+//! All of these lie in one cache line, so that comparing an entry and counting at it wait for memory once.
 //!
-//! A slot has three, which is enough for most of IPv4 and Ethernet. Matches of more have two there, and the others (IPv6 addresses,
-//! say) in a list for their number of words.
+//! A slot holds three values, which is enough for most matches on IPv4 and Ethernet. Matches with more words keep two
+//! values in the slot. The others (for example of IPv6 addresses) are in a list of their own for each number of
+//! words.
 use super::tuples::TupleId;
 use crate::shape::{Count, EntryId};
 use std::ops::Range;
 use weir_memory::{Array, OutOfMemory, prefetch};
 use zerocopy::FromZeros;
 
-/// Words that a slot has room for.
+/// Number of words that a slot can hold.
 pub(super) const NEAR: usize = 3;
 
-/// Places whose memory is given back at once: some megabytes.
+/// Maximum number of places whose memory is released at once: some megabytes.
 const MAX_TRIM: usize = 1 << 15;
 
-/// One entry's: half a cache line.
+/// Compared part of an entry: half a cache line.
 #[derive(Debug, Clone, Copy, Default, FromZeros)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
-    /// Beyond [`NEAR`] words the third says where the others are.
+    /// Values of the words. With more than [`NEAR`] words, the third is the index of the others in their list.
     pub(super) words: [u64; NEAR],
-    /// 0 without an entry.
+    /// Tuple of the entry; 0 if the place is empty.
     pub(super) tuple: u32,
     pub(super) priority: u16,
     /// Number of words.
     n_words: u8,
-    /// 1 for an entry that another of the same match and a higher priority hides.
+    /// 1 if an entry with the same match and a higher priority hides this entry, otherwise 0.
     hidden: u8,
 }
 
-/// What packets touch of an entry.
+/// Memory that packets touch of an entry: one cache line.
 #[derive(Debug, Default, FromZeros)]
 #[repr(C, align(64))]
 pub(crate) struct Row {
     slot: Slot,
-    /// What the engine's own thread counted.
+    /// Packets counted by the engine's own thread.
     pub(crate) count: Count,
-    /// What becomes of packets, as the table puts it.
+    /// Outcome for matching packets, in the encoding of the table.
     pub(crate) verdict: u64,
 }
 
 const _: () = assert!(size_of::<Row>() == 64);
 
-/// See the module's page.
+/// Rows of all entries, and the words that do not fit in them.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     rows: Array<Row>,
-    /// By number of words: what their slots have no room for.
+    /// By number of words: lists of the values that do not fit in the slots.
     far: Vec<Array<u64>>,
 }
 
@@ -60,38 +61,38 @@ impl Slot {
 }
 
 impl Slots {
-    /// Bytes of memory that it has.
+    /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         self.rows.held() + self.far.iter().map(Array::held).sum::<usize>()
     }
 
-    /// The slots in the places from `from` on, `most` at most, empty ones among them.
+    /// Iterates over the slots in the places `from..from + most`, including empty ones.
     pub(super) fn range(&self, from: usize, most: usize) -> impl Iterator<Item = &Slot> {
         let to = from.saturating_add(most).min(self.rows.len());
         self.rows.get(from..to).unwrap_or_default().iter().map(|row| &row.slot)
     }
 
-    /// What packets touch of the entry at a place, if there may be one.
+    /// Returns the row of a place, if the place exists.
     #[inline(always)]
     pub(crate) fn row(&self, id: EntryId) -> Option<&Row> {
         self.rows.get(id.index())
     }
 
-    /// The same, to be changed.
+    /// Returns the row of a place for modification, if the place exists.
     pub(crate) fn row_mut(&mut self, id: EntryId) -> Option<&mut Row> {
         self.rows.get_mut(id.index())
     }
 
-    /// The same soon.
+    /// Prefetches the row of a place.
     #[inline(always)]
     pub(crate) fn soon(&self, id: EntryId) {
         prefetch(&self.rows, id.index());
     }
 
-    /// Makes sure that there is a row for an entry.
+    /// Makes sure that a row for this entry exists.
     ///
     /// # Errors
-    /// There is no memory; nothing has changed for other entries.
+    /// Out of memory; other entries are unchanged.
     pub(crate) fn make_row(&mut self, id: EntryId) -> Result<(), OutOfMemory> {
         if self.rows.len() > id.index() {
             self.rows.use_again(id.index());
@@ -100,24 +101,26 @@ impl Slots {
         self.rows.lengthen(id.index() + 1)
     }
 
-    /// Gives memory of places from this one on back, where no entry is, nor one whose counters are still asked for: not all at once if it is much. Whether that is all.
+    /// Releases the memory of the places from `n_places` on, at most [`MAX_TRIM`] places per call. These places must
+    /// have no entry, and no counters that are still to be read. Returns true if all of it is released.
     pub(crate) fn trim(&mut self, n_places: usize) -> bool {
         self.rows.truncate(n_places.max(self.rows.len().saturating_sub(MAX_TRIM)));
         self.rows.len() <= n_places
     }
 
-    /// States that no entry is in any more; what the last ones counted stays.
+    /// Releases what no present entry needs; to be called when no entry is left. The rows, with the counters of
+    /// removed entries, stay.
     pub(super) fn clear(&mut self) {
         self.far = Vec::new();
     }
 
-    /// Begins to fetch an entry's slot.
+    /// Prefetches an entry's slot.
     #[inline(always)]
     pub(super) fn fetch(&self, id: u32) {
         prefetch(&self.rows, id as usize);
     }
 
-    /// Begins to fetch what an entry of this many words has beyond its slot.
+    /// Prefetches the words of an entry that do not fit in its slot, given the number of words.
     #[inline(always)]
     pub(super) fn fetch_far(&self, id: u32, n_words: usize) {
         if let (Some(slot), Some(far)) = (self.get(id), self.far.get(n_words)) {
@@ -127,13 +130,13 @@ impl Slots {
         }
     }
 
-    /// An entry's slot, if there is one.
+    /// Returns the slot of a place, if the place exists.
     #[inline(always)]
     pub(super) fn get(&self, id: u32) -> Option<&Slot> {
         self.rows.get(id as usize).map(|row| &row.slot)
     }
 
-    /// The values of an entry, by its slot.
+    /// Iterates over the values of the entry that has this slot.
     #[inline]
     pub(super) fn words<'a>(&'a self, slot: &'a Slot) -> impl Iterator<Item = u64> + 'a {
         let n_words = usize::from(slot.n_words);
@@ -141,7 +144,7 @@ impl Slots {
         slot.words[..near].iter().chain(far).copied()
     }
 
-    /// One of them.
+    /// Returns one value of the entry that has this slot.
     #[inline]
     pub(super) fn word(&self, slot: &Slot, at: usize) -> u64 {
         let n_words = usize::from(slot.n_words);
@@ -151,7 +154,7 @@ impl Slots {
         slot.words[at]
     }
 
-    /// Those of them that the slot has no room for.
+    /// Returns the values that do not fit in the slot; empty if there is no such list entry.
     #[inline(always)]
     pub(super) fn far_words(&self, slot: &Slot, n_words: usize) -> &[u64] {
         let start = far_start(slot, n_words);
@@ -161,7 +164,7 @@ impl Slots {
             .unwrap_or_default()
     }
 
-    /// Makes sure that [`Slots::occupy`] has memory for this entry, which has at most so many words.
+    /// Reserves memory for [`Slots::occupy`] of this entry, with up to `n_words` words.
     pub(super) fn make_room(&mut self, id: EntryId, n_words: usize) -> Result<(), OutOfMemory> {
         self.make_row(id)?;
         if n_words > NEAR && self.far.len() <= n_words {
@@ -170,12 +173,12 @@ impl Slots {
         (NEAR + 1..=n_words).try_for_each(|n_words| self.far[n_words].reserve(stride(n_words)))
     }
 
-    /// Places that entries may be in.
+    /// Returns the number of places; all entries have ids below it.
     pub(super) fn n_places(&self) -> usize {
         self.rows.len()
     }
 
-    /// Writes an entry's slot; there is room.
+    /// Writes an entry's slot; [`Slots::make_room`] must have been called.
     pub(super) fn occupy(&mut self, id: EntryId, tuple: TupleId, priority: u16, words: &[u64]) {
         self.rows.lengthen(id.index() + 1).expect("make_room has seen to it");
         let n_words = words.len();
@@ -201,7 +204,7 @@ impl Slots {
         }
     }
 
-    /// Gives memory of places back where no entry is, some of it. Whether that is all.
+    /// Releases some of the memory of places that have no entry. Returns true if all of it is released.
     pub(crate) fn forget(&mut self, places: Range<usize>) -> bool {
         self.rows.forget(places)
     }
@@ -210,7 +213,7 @@ impl Slots {
         self.rows[id.index()].slot.hidden = is_hidden.into();
     }
 
-    /// Fills the place of far words with the last ones.
+    /// Removes far words at `place`. The last ones of the list move there, and their entry's slot is updated.
     fn give_far(&mut self, place: u64, n_words: usize) {
         let (far, stride) = (&mut self.far[n_words], stride(n_words));
         let last = far.len() - stride;
@@ -224,12 +227,12 @@ impl Slots {
     }
 }
 
-/// Words that an entry of this many has in its list: those its slot has no room for, and its id.
+/// Returns the list length of an entry with this many words: the words that do not fit in its slot, and its id.
 const fn stride(n_words: usize) -> usize {
     n_words - (NEAR - 1) + 1
 }
 
-/// Where an entry's far words begin.
+/// Returns the index in the list at which an entry's far words begin.
 #[inline(always)]
 fn far_start(slot: &Slot, n_words: usize) -> usize {
     usize::try_from(slot.words[NEAR - 1]).unwrap_or(usize::MAX).wrapping_mul(stride(n_words))

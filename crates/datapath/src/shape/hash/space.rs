@@ -1,26 +1,28 @@
-//! Tuple space search: a lookup in one tuple after the other (Srinivasan, Suri, Varghese: Packet Classification using Tuple Space
-//! Search, SIGCOMM 1999), from the one with the highest priority on, until what was found cannot be beaten.
+//! Tuple space search: looks up one tuple after the other (Srinivasan, Suri, Varghese: Packet Classification using
+//! Tuple Space Search, SIGCOMM 1999). It starts with the tuple of the highest priority and stops when no further
+//! tuple can have a higher priority than the entry found.
 //!
-//! Its cost depends on how many masks there are, hardly on how many entries; masks come from controllers, never from packets.
+//! The cost depends on the number of masks and hardly on the number of entries. Masks come from controllers, never
+//! from packets.
 use super::EntryHash;
 use crate::shape::describe::Described;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
 use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 
-/// See the module's page.
+/// Tuple space search over the entries of a table: see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct TupleSpace {
     entries: EntryHash,
 }
 
 impl TupleSpace {
-    /// What it searches, to be changed.
+    /// Returns the entries for modification.
     pub(crate) const fn entries_mut(&mut self) -> &mut EntryHash {
         &mut self.entries
     }
 
-    /// What it searches.
+    /// Returns the entries.
     pub(crate) const fn entries(&self) -> &EntryHash {
         &self.entries
     }
@@ -67,7 +69,7 @@ impl Classifier for TupleSpace {
         Some(probes)
     }
 
-    // Hashing wants all registers: in line, tables of few entries would pay for saving them.
+    // Not inlined: hashing needs all registers, and saving them would slow down tables of few entries.
     #[inline(never)]
     fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         let mut found: Option<(u16, EntryId)> = None;
@@ -75,7 +77,7 @@ impl Classifier for TupleSpace {
             if found.is_some_and(|(priority, _)| priority >= highest) {
                 break;
             }
-            // Later ones of an equal priority do not replace the first.
+            // A later entry of equal priority does not replace the first.
             let one = self.entries.get(tuple, key);
             found = one.filter(|(priority, _)| found.is_none_or(|(best, _)| *priority > best)).or(found);
         }
@@ -99,7 +101,7 @@ impl Classifier for TupleSpace {
         }
         let (mut left, mut hits, mut best) = (lanes, Lanes::default(), [0; MAX_BURST]);
         for (highest, tuple) in order {
-            // What has a hit that this and later tuples cannot beat is done.
+            // Packets whose entry cannot be beaten by this tuple or a later one are done.
             Lanes(left.0 & hits.0).each(|lane| left.0 &= !(u64::from(best[lane] >= highest) << lane));
             if left.is_empty() {
                 break;

@@ -1,4 +1,4 @@
-//! The hash against the reference, and against a map.
+//! Compares the hash with the reference classifier, and with a map.
 use super::{EntryHash, TupleSpace};
 use crate::shape::linear::Linear;
 use crate::shape::{Classifier, EntryId, Lanes, MAX_BURST, WordMatches};
@@ -22,10 +22,10 @@ fn key(fields: &[(Field, u128)]) -> FlowKey {
     key
 }
 
-/// Fields that lie in six words, so that matches have up to that many.
+/// Fields that lie in six words, so that matches have up to six words.
 const FIELDS: [Field; 5] = [Field::EthDst, Field::Ipv4Src, Field::TcpDst, Field::Ipv6Src, Field::Metadata];
 
-/// Matches with few values and masks, so that they meet.
+/// Generates matches with few values and masks, so that they overlap.
 fn any_words() -> impl Strategy<Value = WordMatches> {
     let bits = || prop::sample::select(vec![0_u128, 0, 1, 3, 6, u128::MAX]);
     let both = || 1_u128 | 1 << 64;
@@ -60,7 +60,8 @@ fn burst(space: &TupleSpace, packets: &[FlowKey], lanes: Lanes) -> Vec<Option<En
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Adding, removing, finding and looking up in any order finds entries of the priority that the reference finds.
+    /// After inserting, removing and finding in any order, lookups return entries of the same priority as the
+    /// reference.
     #[test]
     fn it_agrees_with_the_reference(
         changes in proptest::collection::vec((0..5_u8, 0..6_u16, any_words(), any::<prop::sample::Index>()), 1..120),
@@ -73,7 +74,7 @@ proptest! {
             if kind != 0 || there.is_empty() {
                 let same = there.iter().find(|(_, p, w)| (p, w) == (&priority, &words)).map(|(id, ..)| *id);
                 prop_assert_eq!(space.find(priority, &words), same);
-                // Tables replace an entry of the same match and priority.
+                // Tables replace an entry with the same match and priority.
                 if same.is_some() {
                     continue;
                 }
@@ -104,14 +105,14 @@ proptest! {
         for (id, priority, words) in there {
             space.remove(id, priority, &words);
         }
-        // Rows are the table's to give back.
+        // Rows are released by the table.
         space.entries_mut().rows_mut().trim(0);
         let entries = space.entries();
         prop_assert_eq!((entries.len(), entries.held(), entries.tuples().in_order().len()), (0, 0, 0), "nothing stays");
     }
 }
 
-/// Entry `n` of a table with three masks: Ethernet, IPv4 with ports, IPv6.
+/// Returns priority, match and packet of entry `n` in a table with three masks: Ethernet, IPv4 with ports, IPv6.
 fn entry(n: u32) -> (u16, WordMatches, FlowKey) {
     let (value, all) = (u128::from(n + 1), u128::MAX);
     let fields: Vec<(Field, u128)> = match n % 3 {
@@ -133,7 +134,7 @@ fn many_entries_come_and_go() {
         space.insert(EntryId(n), priority, &words);
     }
     let bytes = space.entries().held() / COUNT as usize;
-    // Bucket, row, and what is left free; a third have 40 more.
+    // Bucket, row, and unused space; a third of the entries have 40 bytes more.
     assert!(bytes < 13 + 64 + 14 + 40, "{bytes} bytes an entry");
     assert_eq!(space.entries().n_places(), COUNT as usize);
     let all = space.entries().entries(0, COUNT as usize);
@@ -148,7 +149,7 @@ fn many_entries_come_and_go() {
     }
     let missing: Vec<FlowKey> = (COUNT..COUNT + 64).map(|n| entry(n).2).collect();
     assert!(burst(&space, &missing, Lanes(u64::MAX)).iter().all(Option::is_none));
-    // Removed in another order than they came.
+    // Removal order differs from insertion order.
     let removed = |n: u32| u32::try_from(u64::from(n) * 48_271 % u64::from(COUNT)).expect("below COUNT");
     for n in 0..COUNT - 99 {
         let (priority, words, _) = entry(removed(n));
@@ -161,7 +162,7 @@ fn many_entries_come_and_go() {
         let (priority, words, _) = entry(n);
         space.remove(EntryId(n), priority, &words);
     }
-    // Rows are the table's to give back.
+    // Rows are released by the table.
     while !space.entries_mut().rows_mut().trim(0) {}
     assert_eq!(space.entries().held(), 0);
 }

@@ -1,4 +1,4 @@
-//! The tuples of a table: which masks its entries have, and for each the highest priority among them.
+//! Keeps the tuples of a table: the masks of its entries, and the highest priority for each mask.
 use super::key::Secret;
 use super::pairs::{Packed, Pair, pair_up};
 use crate::shape::{WordMatch, WordMatches};
@@ -6,71 +6,71 @@ use hashbrown::HashTable;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A tuple, from 1 on; used again after its last entry is gone.
+/// Number of a tuple, from 1 on. Reused after the tuple's last entry is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TupleId(pub(super) u32);
 
 impl TupleId {
-    /// A number from 0 on, used again too.
+    /// Returns the tuple's index, from 0 on.
     #[inline(always)]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize - 1
     }
 }
 
-/// A word of the flow key, and its bits that count.
+/// Index of a word in the flow key, and the bits of it that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct WordMask {
     pub(crate) word: u8,
     pub(crate) mask: u64,
 }
 
-/// The entries of one mask.
+/// Entries of one mask.
 #[derive(Debug, Default)]
 pub(crate) struct Tuple {
     words: Box<[WordMask]>,
-    /// The same as they are hashed and compared, and in which of these each of `words` is.
+    /// Words as they are hashed and compared. `places` has the index of the pair for each of `words`.
     pairs: Box<[Pair]>,
     places: Box<[u8]>,
-    /// What the hashes of its entries begin with.
+    /// Initial state of the hashes of this tuple's entries.
     pub(super) seed: u64,
     len: u32,
     highest: u16,
-    /// How many entries have which priority.
+    /// Number of entries of each priority.
     priorities: BTreeMap<u16, u32>,
 }
 
-/// See the module's page.
+/// Tuples of a table.
 #[derive(Debug, Default)]
 pub(crate) struct Tuples {
     tuples: Vec<Tuple>,
     free: Vec<TupleId>,
     by_mask: HashTable<TupleId>,
-    /// Those with entries, highest priority first.
+    /// Tuples with entries, highest priority first.
     order: Vec<(Reverse<u16>, TupleId)>,
     secret: Secret,
 }
 
 impl Tuple {
-    /// What its entries look at, ascending.
+    /// Returns the words that the entries look at, in ascending order.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[WordMask] {
         &self.words
     }
 
-    /// The same as they are hashed and compared.
+    /// Returns the words in pairs, as they are hashed and compared.
     #[inline(always)]
     pub(super) fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
-    /// Whether some of them are of two words.
+    /// Returns true if some pairs have two words.
     #[inline(always)]
     pub(super) fn has_doubles(&self) -> bool {
         self.pairs.len() != self.words.len()
     }
 
-    /// A match's values as they are hashed and compared.
+    /// Returns a match's values by pair, as they are hashed and compared.
     #[inline]
     pub(super) fn pack(&self, words: &WordMatches) -> Packed {
         let mut packed = Packed::new(self.pairs.len());
@@ -78,22 +78,22 @@ impl Tuple {
         packed
     }
 
-    /// The values of [`Tuple::words`], given those of pairs.
+    /// Iterates over the values of [`Tuple::words`]; `pair` returns the value of the pair with an index.
     pub(super) fn unpack(&self, pair: impl Fn(usize) -> u64) -> impl Iterator<Item = u64> {
         self.words.iter().zip(&self.places).map(move |(one, place)| pair(usize::from(*place)) & one.mask)
     }
 
-    /// Number of its entries.
+    /// Returns the number of entries.
     pub(crate) const fn len(&self) -> u32 {
         self.len
     }
 
-    /// The highest priority of its entries.
+    /// Returns the highest priority of the entries.
     pub(crate) const fn highest(&self) -> u16 {
         self.highest
     }
 
-    /// Whether it has entries of a priority.
+    /// Returns true if an entry has this priority.
     pub(super) fn has_priority(&self, priority: u16) -> bool {
         self.priorities.contains_key(&priority)
     }
@@ -110,19 +110,19 @@ impl From<&WordMatch> for WordMask {
 }
 
 impl Tuples {
-    /// A tuple; one without entries if there is none of this number any more.
+    /// Returns a tuple. A number that is no longer in use gives a tuple without entries.
     #[inline(always)]
     pub(crate) fn get(&self, id: TupleId) -> &Tuple {
         &self.tuples[id.index()]
     }
 
-    /// The tuples' highest priorities, and the tuples; highest first.
+    /// Iterates over the tuples with their highest priority, highest first.
     #[inline]
     pub(crate) fn in_order(&self) -> impl ExactSizeIterator<Item = (u16, TupleId)> {
         self.order.iter().map(|(Reverse(highest), id)| (*highest, *id))
     }
 
-    /// The tuple that a match belongs to, if it has entries.
+    /// Returns the tuple that a match belongs to, if it has entries.
     pub(crate) fn find(&self, words: &WordMatches) -> Option<TupleId> {
         self.by_mask.find(self.hash(words), |id| self.get(*id).has_mask_of(words)).copied()
     }
@@ -131,7 +131,7 @@ impl Tuples {
         self.secret
     }
 
-    /// Counts a new entry.
+    /// Counts a new entry; creates its tuple if needed. Returns the tuple.
     pub(super) fn add(&mut self, priority: u16, words: &WordMatches) -> TupleId {
         let id = self.find(words).unwrap_or_else(|| self.make(words));
         let tuple = &mut self.tuples[id.index()];
@@ -141,7 +141,7 @@ impl Tuples {
         id
     }
 
-    /// Counts an entry no longer.
+    /// Stops counting an entry; removes its tuple if it was the last.
     pub(super) fn subtract(&mut self, id: TupleId, priority: u16) {
         let tuple = &mut self.tuples[id.index()];
         if let Some(count) = tuple.priorities.get_mut(&priority) {
@@ -154,7 +154,7 @@ impl Tuples {
         }
     }
 
-    /// Puts a tuple where it belongs after its priorities changed; gives it up if it has none.
+    /// Moves a tuple to its place in the order after its priorities changed; removes the tuple if it has no entries.
     fn reorder(&mut self, id: TupleId) {
         let tuple = &mut self.tuples[id.index()];
         let (before, now) = (tuple.highest, tuple.priorities.last_key_value().map(|(priority, _)| *priority));
@@ -206,6 +206,6 @@ impl Tuples {
 
 fn hash_of_mask(secret: Secret, words: impl Iterator<Item = WordMask>) -> u64 {
     let words = words.flat_map(|one| [one.word.into(), one.mask]);
-    // The table of masks wants its own bits on top.
+    // `HashTable` uses the top bits of a hash, so the 32 bits are spread.
     u64::from(secret.hash(1, words)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
