@@ -1,4 +1,4 @@
-//! The entries of one layout: their trie, and those that have the match of another.
+//! Entries of one layout: their trie, and the entries whose match another one of higher priority has.
 use super::super::EntryId;
 use super::layout::Layout;
 use super::order::Order;
@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use weir_memory::OutOfMemory;
 use weir_packet::FlowKey;
 
-/// See the module's page.
+/// Entries of one layout: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) layout: Layout,
     pub(super) trie: Trie,
-    /// Entries whose prefix has an entry of higher priority: that one alone is in the trie.
+    /// Entries whose prefix another entry of higher priority has. Only the highest is in the trie.
     beaten: BTreeMap<(Prefix, u16), EntryId>,
     pub(super) order: Order,
     len: usize,
-    /// While the trie is being copied to a smaller one.
+    /// Copy of the trie into a smaller one, while under way.
     renewal: Option<Box<Renewal>>,
 }
 
@@ -31,12 +31,12 @@ impl Group {
         self.len == 0
     }
 
-    /// Whether an entry is there.
+    /// Returns true if an entry is present.
     pub(super) fn has(&self, prefix: Prefix, leaf: Leaf) -> bool {
         self.trie.get(prefix) == Some(leaf) || self.beaten.get(&(prefix, leaf.priority)) == Some(&leaf.id)
     }
 
-    /// Adds an entry; none of the same prefix and priority is there.
+    /// Inserts an entry; none with the same prefix and priority may be present.
     pub(super) fn insert(&mut self, prefix: Prefix, leaf: Leaf) -> Result<(), OutOfMemory> {
         match self.trie.get(prefix) {
             Some(there) if there.priority >= leaf.priority => {
@@ -52,7 +52,7 @@ impl Group {
         Ok(())
     }
 
-    /// Removes an entry; whether it was there.
+    /// Removes an entry. Returns true if it was present.
     pub(super) fn remove(&mut self, prefix: Prefix, leaf: Leaf) -> Result<bool, OutOfMemory> {
         if self.trie.get(prefix) == Some(leaf) {
             match self.beaten.range((prefix, 0)..=(prefix, u16::MAX)).next_back() {
@@ -72,7 +72,7 @@ impl Group {
         Ok(true)
     }
 
-    /// What a packet that the layout admits finds, or [`Leaf::NONE`].
+    /// Returns the entry found for a packet that the layout admits, or [`Leaf::NONE`].
     #[inline(always)]
     pub(super) fn lookup(&self, key: &FlowKey) -> Leaf {
         if self.layout.is_wide() { self.search(self.layout.wide(key)) } else { self.search(self.layout.narrow(key)) }
@@ -83,7 +83,7 @@ impl Group {
         if self.order.is_by_length() { self.trie.longest(address) } else { self.trie.highest(address) }
     }
 
-    /// Gives a prefix its leaf, or takes it away, and goes on with what gives memory back.
+    /// Sets or clears the leaf of a prefix, and continues the renewal that releases memory.
     fn change(&mut self, prefix: Prefix, leaf: Option<Leaf>) -> Result<(), OutOfMemory> {
         match leaf {
             Some(leaf) => self.trie.set(prefix, leaf)?,
@@ -102,9 +102,9 @@ impl Group {
         Ok(())
     }
 
-    /// The bytes that it occupies.
+    /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
-        // A node of the tree of beaten entries is at least half full.
+        // Nodes of the tree of beaten entries are at least half full.
         let renewal = self.renewal.as_ref().map_or(0, |renewal| renewal.held());
         self.trie.held() + renewal + 2 * self.beaten.len() * size_of::<((Prefix, u16), EntryId)>()
     }

@@ -1,24 +1,25 @@
-//! What the entries of one trie have in common: all look at the same words with the same masks and values, but for one field, of which
-//! they look at a prefix.
+//! Layout that the entries of one trie share: they look at the same words with the same masks and values, except for
+//! one field, of which they look at a prefix.
 use super::super::{WordMatch, WordMatches};
 use super::trie::Prefix;
 use weir_packet::field::Place;
 use weir_packet::{Field, FlowKey};
 
-/// Narrower fields are left to other shapes.
+/// Minimum width of the field. Narrower fields are left to other data structures.
 const MIN_BITS: u32 = 16;
 
-/// See the module's page.
+/// The common part of the entries of a trie: see the [module](self).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// What entries demand besides, ascending by word.
+    /// Conditions other than the field's, in ascending order of their words.
     fixed: Box<[WordMatch]>,
-    /// Where the field lies.
+    /// Location of the field in the flow key.
     place: Place,
 }
 
 impl Layout {
-    /// The layout of an entry that looks at a part of one field, a prefix; of several that might be meant it says none.
+    /// Returns the layout of an entry that looks at a proper prefix of exactly one field; `None` if there is no such
+    /// field, or more than one.
     pub(super) fn of(words: &WordMatches) -> Option<Layout> {
         let fields = Field::ALL.into_iter().filter(|field| field.is_maskable() && !field.is_alias());
         let places = fields.map(Field::place).filter(|place| place.bits >= MIN_BITS);
@@ -28,7 +29,7 @@ impl Layout {
             mask != 0 && mask != u128::MAX << (128 - layout.place.bits) && prefix_len(mask).is_some()
         };
         let found = layouts.find(looks_at_part)?;
-        // Fields of exclusive packets share their place: that is one and the same.
+        // Fields of mutually exclusive packet types may share a location. These count as the same field.
         if layouts.any(|other| other.place != found.place && looks_at_part(&other)) {
             return None;
         }
@@ -36,7 +37,7 @@ impl Layout {
         Some(Layout { fixed, place: found.place })
     }
 
-    /// The prefix that an entry of this layout looks at; absent if it is of another.
+    /// Returns the prefix that an entry of this layout looks at; `None` if the entry has another layout.
     pub(super) fn prefix(&self, words: &WordMatches) -> Option<Prefix> {
         let rest = words.iter().map(|word| self.without_field(word)).filter(|rest| rest.mask != 0);
         if !rest.eq(self.fixed.iter().copied()) {
@@ -46,34 +47,35 @@ impl Layout {
         Some(Prefix { bits: self.part(words, |word| word.value), len })
     }
 
-    /// Whether a packet has what the entries demand besides.
+    /// Returns true if a packet meets the conditions other than the field's.
     #[inline(always)]
     pub(super) fn admits(&self, key: &FlowKey) -> bool {
-        // A loop without an early end: there is mostly one word.
+        // A loop without early exit, because there is mostly only one word.
         let differing =
             self.fixed.iter().fold(0, |sum, fixed| sum | key.words[usize::from(fixed.word)] & fixed.mask ^ fixed.value);
         differing == 0
     }
 
-    /// Whether the field has more than 64 bits.
+    /// Returns true if the field has more than 64 bits.
     #[inline(always)]
     pub(super) fn is_wide(&self) -> bool {
         self.place.bits > 64
     }
 
-    /// The field of a packet, at the top of the number, with whatever follows it in its word; for fields of up to 64 bits.
+    /// Returns a packet's field in the top bits of the number, followed by the rest of its word; for fields of up to
+    /// 64 bits.
     #[inline(always)]
     pub(super) fn narrow(&self, key: &FlowKey) -> u64 {
         key.words[self.place.word] << (64 - self.place.bits - self.place.shift)
     }
 
-    /// The field of a packet; for fields of 128 bits.
+    /// Returns a packet's field; for fields of 128 bits.
     #[inline(always)]
     pub(super) fn wide(&self, key: &FlowKey) -> u128 {
         u128::from(key.words[self.place.word]) << 64 | u128::from(key.words[self.place.word + 1])
     }
 
-    /// The bits of a word that belong to the field.
+    /// Returns the bits of a word that belong to the field.
     fn own(&self, word: u8) -> u64 {
         let Place { word: first, shift, bits } = self.place;
         match usize::from(word).checked_sub(first) {
@@ -83,7 +85,7 @@ impl Layout {
         }
     }
 
-    /// The field's part of a mask or value, at the top of the number.
+    /// Returns the field's part of the masks or values of a match, in the top bits of the number.
     fn part(&self, words: &WordMatches, which: impl Fn(&WordMatch) -> u64) -> u128 {
         words.iter().fold(0, |sum, word| {
             let part = u128::from(which(word) & self.own(word.word));
@@ -96,14 +98,14 @@ impl Layout {
         })
     }
 
-    /// What is demanded of a word besides the field.
+    /// Returns the part of a word's condition that does not concern the field.
     fn without_field(&self, word: &WordMatch) -> WordMatch {
         let rest = !self.own(word.word);
         WordMatch { word: word.word, mask: word.mask & rest, value: word.value & rest }
     }
 }
 
-/// How many bits a mask has if all of them are at the top.
+/// Returns the number of bits of a mask if they are all at the top; otherwise `None`.
 #[expect(clippy::cast_possible_truncation, reason = "at most 128")]
 fn prefix_len(mask: u128) -> Option<u8> {
     let len = mask.leading_ones();

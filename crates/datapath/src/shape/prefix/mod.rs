@@ -1,11 +1,13 @@
-//! Longest prefix: for tables whose entries look at a prefix of one field and are otherwise alike, such as routes.
+//! Longest-prefix lookup, for tables whose entries look at a prefix of one field and are otherwise alike, such as
+//! routes.
 //!
-//! Entries of one layout (`eth_type=0x800,ipv4_dst=P/n`) share a [`trie`], a table may have a few layouts (IPv4 and IPv6 routes), and
-//! beside them a few entries of any kind (the table-miss entry), which are compared one after the other. Priorities may be whatever
-//! they like; while no shorter prefix has a higher one than a longer prefix, the longest that matches is taken without looking
-//! at others. An entry that would end that is put beside, as long as there is room.
+//! Entries of one layout (`eth_type=0x800,ipv4_dst=P/n`) share a [`trie`]. A table may have a few layouts (IPv4 and
+//! IPv6 routes), and a few unordered entries of any kind (such as the table-miss entry), which are compared one after
+//! the other. Priorities are unrestricted. While no shorter prefix has a higher priority than a longer one, the
+//! longest matching prefix is taken without looking at the others. An entry that would violate this order is kept
+//! outside the trie while there is room.
 //!
-//! What it cannot hold it [refuses](Refused), and the table takes another shape.
+//! An entry that does not fit is [`Refused`]; the table then uses another data structure.
 mod group;
 mod layout;
 mod node;
@@ -29,16 +31,16 @@ use walk::{Address, Walk};
 use weir_memory::{OutOfMemory, Wide, Work, run_widest};
 use weir_packet::{FlowKey, Parsed};
 
-/// Layouts of a table.
+/// Maximum number of layouts of a table.
 const MAX_GROUPS: usize = 4;
-/// Entries beside the tries. Each may cost every packet a comparison.
+/// Maximum number of entries outside the tries. Each may cost every packet a comparison.
 const MAX_BESIDE: usize = 8;
 
-/// See the module's page.
+/// Tries for a table's entries: see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Prefixes {
     groups: Vec<Group>,
-    /// Highest priority first.
+    /// Entries outside the tries, highest priority first.
     beside: Vec<Beside>,
 }
 
@@ -50,7 +52,7 @@ struct Beside {
     words: WordMatches,
 }
 
-/// The entry cannot be held in this shape, or not any more; the shape is to be given up.
+/// Error: the entries do not fit in tries, or no longer do. The tries must be discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refused;
 
@@ -61,7 +63,7 @@ impl From<OutOfMemory> for Refused {
 }
 
 impl Prefixes {
-    /// Adds an entry; `id` is not in yet.
+    /// Inserts an entry; `id` must not be present.
     pub(crate) fn insert(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
         let leaf = Leaf { id, priority };
         let fitting = self.fitting(words).next();
@@ -81,18 +83,18 @@ impl Prefixes {
         self.insert(id, priority, words)
     }
 
-    /// Whether an entry is in.
+    /// Returns true if an entry is present.
     fn has(&self, id: EntryId, priority: u16, words: &WordMatches) -> bool {
         let is_beside = self.beside.iter().any(|beside| beside.id == id);
         is_beside || self.fitting(words).any(|(at, prefix)| self.groups[at].has(prefix, Leaf { id, priority }))
     }
 
-    /// Whether an entry belongs into a trie, one that is there or could be.
+    /// Returns true if a trie for this entry exists or could be added.
     fn has_trie_for(&self, words: &WordMatches) -> bool {
         self.fitting(words).next().is_some() || self.groups.len() < MAX_GROUPS && Layout::of(words).is_some()
     }
 
-    /// Removes an entry, with its priority and match, if it is in.
+    /// Removes an entry, given its priority and match, if it is present.
     pub(crate) fn remove(&mut self, id: EntryId, priority: u16, words: &WordMatches) -> Result<(), Refused> {
         if let Some(at) = self.beside.iter().position(|beside| beside.id == id) {
             self.beside.remove(at);
@@ -109,7 +111,7 @@ impl Prefixes {
         Ok(())
     }
 
-    /// The entry that a packet matches.
+    /// Returns the entry that a packet matches.
     #[inline]
     pub(crate) fn lookup(&self, key: &FlowKey) -> Option<EntryId> {
         let mut best = Leaf::NONE;
@@ -120,8 +122,9 @@ impl Prefixes {
         best.is_some().then_some(best.id)
     }
 
-    /// The same for packets of a burst: see [`Classifier`](super::Classifier).
-    // Out of line, so that tables of other shapes do not pay for the registers and the stack that it takes.
+    /// Looks up those packets of a burst that are in `lanes`: see
+    /// [`Classifier::lookup_burst`](super::Classifier::lookup_burst).
+    // Not inlined, so that tables of other kinds do not pay for the registers and the stack that it takes.
     #[inline(never)]
     pub(crate) fn lookup_burst(
         &self,
@@ -133,24 +136,24 @@ impl Prefixes {
         run_widest(Search { prefixes: self, keys, lanes, found, soon });
     }
 
-    /// How many tries a lookup of a packet walks.
+    /// Returns how many tries a lookup of a packet walks.
     pub(crate) fn probes(&self, key: &FlowKey) -> u32 {
         let walked = self.groups.iter().filter(|group| group.layout.admits(key)).count();
         u32::try_from(walked).unwrap_or(u32::MAX)
     }
 
-    /// Whether nothing is in it.
+    /// Returns true if there are no entries.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.beside.is_empty()
     }
 
-    /// The bytes that it occupies.
+    /// Returns the memory held, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.groups.iter().map(Group::held).sum::<usize>() + self.beside.capacity() * size_of::<Beside>()
     }
 
-    /// The better of what the tries found and the entries beside.
+    /// Returns the better of `best`, the result of the tries, and the entries outside the tries.
     #[inline(always)]
     fn or_beside(&self, best: Leaf, key: &FlowKey) -> Leaf {
         match self.beside.first() {
@@ -165,7 +168,7 @@ impl Prefixes {
         matching.next().map_or(best, |beside| Leaf { id: beside.id, priority: beside.priority })
     }
 
-    /// The groups whose layout an entry has, and its prefix there.
+    /// Iterates over the groups whose layout an entry has, with the entry's prefix in each.
     fn fitting(&self, words: &WordMatches) -> impl Iterator<Item = (usize, Prefix)> {
         let groups = self.groups.iter().enumerate();
         groups.filter_map(|(at, group)| Some((at, group.layout.prefix(words)?)))
@@ -184,7 +187,7 @@ impl Prefixes {
         Ok(())
     }
 
-    /// Moves those of the entries beside into the newest group that fit there.
+    /// Moves the entries outside the tries that fit in the newest group into it.
     fn adopt(&mut self) -> Result<(), Refused> {
         let Some(group) = self.groups.last_mut() else { return Ok(()) };
         for beside in std::mem::take(&mut self.beside) {
@@ -199,7 +202,8 @@ impl Prefixes {
     }
 }
 
-/// The lookup of a burst: it counts bits all the time, for which newer processors have an instruction.
+/// Lookup of a burst. Run in the widest instruction set available, because it counts bits, for which newer processors
+/// have an instruction.
 struct Search<'a, S> {
     prefixes: &'a Prefixes,
     keys: &'a [Parsed; MAX_BURST],
@@ -237,10 +241,10 @@ impl<S: Fn(EntryId)> Work for Search<'_, S> {
     }
 }
 
-/// The best entries of a burst so far.
+/// Best entries of a burst so far.
 struct Best<'a> {
     found: &'a mut [EntryId; MAX_BURST],
-    /// Only where something was found.
+    /// Priorities; valid only where an entry was found.
     priority: [u16; MAX_BURST],
 }
 
@@ -257,7 +261,7 @@ impl Best<'_> {
     }
 }
 
-/// Looks up packets of a burst level by level.
+/// Looks up the packets of a burst level by level. Requires that the longest prefix is the best.
 #[inline(always)]
 fn all_at_once<A: Address>(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut Best<'_>) {
     let (mut walk, mut admitted) = (Walk::new(), Lanes::default());
@@ -274,7 +278,7 @@ fn all_at_once<A: Address>(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lan
     }
 }
 
-/// Looks up packets of a burst where the longest prefix may not be the best.
+/// Looks up the packets of a burst one by one, for groups whose longest prefix may not be the best.
 #[inline(never)]
 fn one_by_one(group: &Group, keys: &[Parsed; MAX_BURST], lanes: Lanes, best: &mut Best<'_>) {
     for lane in lanes {

@@ -1,10 +1,11 @@
-//! Whether the longest prefix is the entry of the highest priority.
+//! Tracks whether the longest matching prefix always has the highest priority.
 
-/// The priorities that entries of each length have, or had since the length was last out of use.
+/// Priorities of the entries by prefix length. A length's range of priorities shrinks only when it has no entries
+/// left.
 #[derive(Debug)]
 pub(super) struct Order {
     lengths: Box<[Length; 129]>,
-    /// Whether no shorter prefix has a higher priority than a longer one.
+    /// True if no shorter prefix has a higher priority than a longer one.
     is_by_length: bool,
 }
 
@@ -24,13 +25,14 @@ impl Order {
         Order { lengths: Box::new([Length::UNUSED; 129]), is_by_length: true }
     }
 
-    /// Whether every longer prefix has at least the priority of every shorter one: then the longest that matches is right.
+    /// Returns true if every longer prefix has at least the priority of every shorter one. The longest match is then
+    /// the best.
     #[inline(always)]
     pub(super) fn is_by_length(&self) -> bool {
         self.is_by_length
     }
 
-    /// Whether that will still be so with this entry.
+    /// Returns true if that order still holds with this entry added.
     pub(super) fn admits(&self, len: u8, priority: u16) -> bool {
         let own = &self.lengths[usize::from(len)];
         if own.lowest <= priority && priority <= own.highest {
@@ -42,7 +44,7 @@ impl Order {
         (shorter..=longer).contains(&priority)
     }
 
-    /// An entry comes.
+    /// Counts a new entry.
     pub(super) fn add(&mut self, len: u8, priority: u16) {
         self.is_by_length &= self.admits(len, priority);
         let length = &mut self.lengths[usize::from(len)];
@@ -51,7 +53,7 @@ impl Order {
         length.entries += 1;
     }
 
-    /// An entry goes.
+    /// Stops counting an entry.
     pub(super) fn remove(&mut self, len: u8) {
         let length = &mut self.lengths[usize::from(len)];
         length.entries -= 1;

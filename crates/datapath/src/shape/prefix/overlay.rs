@@ -1,25 +1,26 @@
-//! Tries over the hash that a table's entries are in: made a few entries with each change, given up at once when an entry does not
-//! fit, and used only while all entries are in them.
+//! Builds tries over the hash that holds a table's entries: a few entries with each change. The tries are discarded
+//! as soon as an entry does not fit, and used only while they contain all entries.
 use super::super::hash::EntryHash;
 use super::super::{EntryId, WordMatches};
 use super::{Prefixes, Refused};
 
-/// Masks from which on searching tries is faster than hashing for each.
+/// Minimum number of masks for which searching tries is faster than hashing for each mask.
 const MIN_TUPLES: usize = 3;
-/// Entries that are worth the memory of a trie.
+/// Minimum number of entries that justify the memory of a trie.
 const MIN_ENTRIES: usize = 16;
-/// Places of the hash that are looked at with each change: so many entries take some microseconds.
+/// Number of hash places examined with each change. Inserting that many entries takes some microseconds.
 const PLACES_A_STEP: usize = 16;
 
-/// See the module's page.
+/// Tries over a table's hash: see the [module](self).
 #[derive(Debug)]
 pub(crate) enum Overlay {
-    /// There are none; `refused_len` is how many entries the table had when it was last found that they do not fit, or 0.
+    /// No tries. `refused_len` is the number of entries of the table when they last did not fit, or 0.
     None { refused_len: usize },
-    /// The entries in the places before `next` have been looked at: at first to put in those that belong into a trie, and once more, since
-    /// it shows only then into which trie addresses that are looked at as a whole belong.
+    /// Tries under construction. The entries in the places before `next` have been examined. The first pass inserts
+    /// the entries that belong in a trie. The second pass inserts the rest, because only then it is known which trie
+    /// full-length addresses belong to.
     Partial { prefixes: Prefixes, next: usize, is_second: bool },
-    /// All entries are in.
+    /// Tries with all entries.
     Whole(Prefixes),
 }
 
@@ -30,7 +31,7 @@ impl Default for Overlay {
 }
 
 impl Overlay {
-    /// The tries, if all entries are in.
+    /// Returns the tries if they contain all entries.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Option<&Prefixes> {
         match self {
@@ -39,7 +40,7 @@ impl Overlay {
         }
     }
 
-    /// An entry has come to the hash.
+    /// Updates the tries after an entry was inserted into the hash.
     pub(crate) fn added(&mut self, entries: &EntryHash, id: EntryId, priority: u16, words: &WordMatches) {
         let result = match self {
             Overlay::None { .. } => Ok(()),
@@ -49,7 +50,7 @@ impl Overlay {
         self.go_on(entries, result);
     }
 
-    /// An entry has gone from the hash.
+    /// Updates the tries after an entry was removed from the hash.
     pub(crate) fn removed(&mut self, entries: &EntryHash, id: EntryId, priority: u16, words: &WordMatches) {
         let result = match self {
             Overlay::None { .. } => Ok(()),
@@ -58,7 +59,7 @@ impl Overlay {
         self.go_on(entries, result);
     }
 
-    /// Does some of what is left to do without a change; whether there may be more.
+    /// Continues the construction without a change. Returns true if there may be more to do.
     pub(crate) fn settle(&mut self, entries: &EntryHash) -> bool {
         let is_partial = matches!(self, Overlay::Partial { .. });
         if is_partial {
@@ -67,7 +68,7 @@ impl Overlay {
         is_partial
     }
 
-    /// Bytes of memory that it has.
+    /// Returns the memory held, in bytes.
     pub(crate) fn held(&self) -> usize {
         match self {
             Overlay::None { .. } => 0,
@@ -75,7 +76,7 @@ impl Overlay {
         }
     }
 
-    /// Does what the last change makes necessary, and some of what is left to do.
+    /// Handles the result of the last change, and continues the construction or starts one.
     fn go_on(&mut self, entries: &EntryHash, result: Result<(), Refused>) {
         let n_tuples = entries.tuples().in_order().len();
         if result.and_then(|()| self.step(entries)) == Err(Refused) {
@@ -109,7 +110,7 @@ impl Overlay {
     }
 }
 
-/// Puts an entry in; the first time only if it belongs into a trie.
+/// Inserts an entry; in the first pass only if it belongs in a trie.
 fn put(prefixes: &mut Prefixes, is_second: bool, entry: (EntryId, u16, &WordMatches)) -> Result<(), Refused> {
     let (id, priority, words) = entry;
     if is_second || prefixes.has_trie_for(words) { prefixes.insert(id, priority, words) } else { Ok(()) }

@@ -1,13 +1,13 @@
-//! Blocks of a few items in one array: what the nodes of a trie own. A block that grows or shrinks beyond its size moves to one
-//! that fits; what it leaves is used by the next of that size.
+//! Allocates blocks of a few items in one array: the leaves and children of a trie's nodes. A block that grows or
+//! shrinks beyond its size moves to one that fits. The block it leaves is reused for the next one of that size.
 
 use weir_memory::{Array, OutOfMemory};
 use zerocopy::FromZeros;
 
-/// The sizes of blocks; at most a third of a block of four or more is unused.
+/// Sizes of blocks in items. At most a third of a block of four or more items is unused.
 const SIZES: [u8; 14] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
 
-/// By a number of items: the smallest of `SIZES` that holds them.
+/// By number of items: the index of the smallest of `SIZES` that holds them.
 const SIZE_OF: [u8; 129] = {
     let (mut table, mut size, mut items) = ([0; 129], 0, 1);
     while items < table.len() {
@@ -20,18 +20,18 @@ const SIZE_OF: [u8; 129] = {
     table
 };
 
-/// See the module's page.
+/// Blocks of items in one array: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     items: Array<T>,
-    /// By size: where blocks begin that nobody uses.
+    /// By size: the indices of the first items of unused blocks.
     free: [Vec<u32>; SIZES.len()],
-    /// Items of these blocks.
+    /// Number of items in unused blocks.
     unused: usize,
 }
 
 impl<T: Copy + FromZeros> Pool<T> {
-    /// A pool that begins with so many items, which belong to no block.
+    /// Creates a pool that begins with `first` copies of `item`, which belong to no block.
     pub(super) fn new(first: usize, item: T) -> Result<Pool<T>, OutOfMemory> {
         let mut items = Array::new();
         items.lengthen(first)?;
@@ -39,19 +39,19 @@ impl<T: Copy + FromZeros> Pool<T> {
         Ok(Pool { items, free: Default::default(), unused: 0 })
     }
 
-    /// All of them in one: blocks are found by the index of their first item.
+    /// Returns all items. A block is identified by the index of its first item.
     #[inline(always)]
     pub(super) fn items(&self) -> &[T] {
         &self.items
     }
 
-    /// The items, to change them where they are.
+    /// Returns all items for modification in place.
     pub(super) fn items_mut(&mut self) -> &mut [T] {
         &mut self.items
     }
 
-    /// Puts `item` before the one at `at` of the block of `len` items at `base`; where the block is now. A block of no items is
-    /// nowhere.
+    /// Inserts `item` at index `at` of the block of `len` items at `base`. Returns the block's new base. The base of
+    /// an empty block is not used.
     pub(super) fn insert(&mut self, base: u32, len: u32, at: u32, item: T) -> Result<u32, OutOfMemory> {
         let (from, at, end) = (base as usize, at as usize, len as usize);
         if len > 0 && SIZE_OF[end] == SIZE_OF[end + 1] {
@@ -68,7 +68,7 @@ impl<T: Copy + FromZeros> Pool<T> {
         Ok(moved)
     }
 
-    /// Removes the item at `at` of the block of `len` items at `base`; where the block is now.
+    /// Removes the item at index `at` of the block of `len` items at `base`. Returns the block's new base.
     pub(super) fn remove(&mut self, base: u32, len: u32, at: u32) -> Result<u32, OutOfMemory> {
         let (from, at, end) = (base as usize, at as usize, len as usize);
         let moved = match end {
@@ -84,17 +84,17 @@ impl<T: Copy + FromZeros> Pool<T> {
         Ok(moved)
     }
 
-    /// The bytes that it occupies.
+    /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         self.items.held() + self.free.iter().map(|free| free.capacity() * size_of::<u32>()).sum::<usize>()
     }
 
-    /// The bytes that are in blocks which nobody uses.
+    /// Returns the size of all unused blocks, in bytes.
     pub(super) fn unused(&self) -> usize {
         self.unused * size_of::<T>()
     }
 
-    /// A block for `len` items, of whatever content.
+    /// Allocates a block for `len` items with unspecified content.
     fn take(&mut self, len: usize) -> Result<u32, OutOfMemory> {
         let size = usize::from(SIZE_OF[len]);
         if let Some(base) = self.free[size].pop() {

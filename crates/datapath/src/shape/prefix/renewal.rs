@@ -1,26 +1,29 @@
-//! Giving memory back: a trie of which little is left is copied to a new one, a few nodes with each change, while the old one answers.
+//! Releases memory of a trie that has become sparse: copies it to a new one, a few nodes with each change, while the
+//! old one serves lookups.
 use super::node::{Node, STRIDE};
 use super::trie::{Leaf, Prefix, ROOT_BITS, ROOTS, Trie, root_of, slot_at};
 use weir_memory::OutOfMemory;
 
-/// Nodes copied with each change. The leaves of one take some microseconds at most.
+/// Number of nodes copied with each change. Copying the leaves of one node takes some microseconds at most.
 const NODES_A_STEP: usize = 2;
-/// Less is not worth the work.
+/// Minimum unused memory, in bytes, that justifies the work.
 const MIN_UNUSED: usize = 256 << 10;
 
-/// Which node: the bits on the way to it, and how many they are. In this order a node comes before those below it.
+/// Position of a node: the address bits on the path to it, and their number. In this order a node precedes those
+/// below it.
 type Position = (u128, u32);
 
-/// See the module's page.
+/// Copy of a trie under construction: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Renewal {
     trie: Trie,
-    /// The last node that was copied; those before it were, too.
+    /// Last node that was copied; all nodes before it are copied, too.
     done: Option<Position>,
 }
 
 impl Renewal {
-    /// A new trie for an old one that uses less than half of its items. If there is no memory for it, things stay as they are.
+    /// Begins a copy of a trie that uses less than half of its items. Returns `None` if the trie is not sparse, or if
+    /// there is no memory for the copy.
     pub(super) fn worthwhile(old: &Trie) -> Option<Box<Renewal>> {
         let unused = old.unused();
         let is_sparse = unused > MIN_UNUSED && unused > old.size() / 2;
@@ -28,7 +31,7 @@ impl Renewal {
         trie.map(|trie| Box::new(Renewal { trie, done: None }))
     }
 
-    /// Copies a few nodes; whether that were the last.
+    /// Copies a few nodes. Returns true if all are copied.
     pub(super) fn step(&mut self, old: &Trie) -> Result<bool, OutOfMemory> {
         for _ in 0..NODES_A_STEP {
             let Some((position, node)) = old.node_after(self.done) else { return Ok(true) };
@@ -40,7 +43,7 @@ impl Renewal {
         Ok(false)
     }
 
-    /// A prefix has this leaf now, or none.
+    /// Applies a change of the old trie to the copy: the new leaf of a prefix, or its removal.
     pub(super) fn change(&mut self, prefix: Prefix, leaf: Option<Leaf>) -> Result<(), OutOfMemory> {
         match leaf {
             _ if position_of(prefix) > self.done => Ok(()),
@@ -49,25 +52,25 @@ impl Renewal {
         }
     }
 
-    /// The bytes that it occupies.
+    /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         self.trie.held()
     }
 
-    /// The new trie, in place of the old one.
+    /// Returns the copy, which replaces the old trie.
     pub(super) fn finish(self) -> Trie {
         self.trie
     }
 }
 
-/// The node that a prefix ends in; none for one so short that it is kept apart.
+/// Returns the position of the node that a prefix ends in; `None` for a short prefix, which is stored separately.
 fn position_of(prefix: Prefix) -> Option<Position> {
     let depth = ROOT_BITS + u32::from(prefix.len).checked_sub(ROOT_BITS + 1)? / STRIDE * STRIDE;
     Some((prefix.bits & !(u128::MAX >> depth), depth))
 }
 
 impl Trie {
-    /// The node that comes after a position, whether one is there or not; without one the first.
+    /// Returns the first node after a position, which need not exist; the very first node for `None`.
     fn node_after(&self, position: Option<Position>) -> Option<(Position, &Node)> {
         let below = position.and_then(|position| self.after_below_root(position));
         below.or_else(|| {
@@ -77,11 +80,11 @@ impl Trie {
         })
     }
 
-    /// The same among the nodes below the position's root.
+    /// Returns the first node after a position among those below the position's root.
     fn after_below_root(&self, (bits, depth): Position) -> Option<(Position, &Node)> {
         let nodes = self.nodes.items();
         let (mut node, mut at, mut later) = (&nodes[root_of(bits) as usize], ROOT_BITS, None);
-        // The first node below `node` from this slot on.
+        // Returns the first child of `node` within a range of slots.
         let first = |node: &Node, at: u32, slots: std::ops::Range<u32>| {
             slots.into_iter().find_map(|slot| {
                 let child = node.child(slot)?;
@@ -91,7 +94,7 @@ impl Trie {
         };
         while at < depth {
             let slot = slot_at(bits, at);
-            // What branches off further down comes earlier.
+            // A branch further down precedes those above it.
             later = first(node, at, slot + 1..64).or(later);
             let Some(child) = node.child(slot) else { break };
             (node, at) = (&nodes[child as usize], at + STRIDE);
@@ -100,7 +103,7 @@ impl Trie {
         next.map(|(position, child)| (position, &nodes[child as usize]))
     }
 
-    /// The leaves of a node with their prefixes.
+    /// Iterates over the leaves of a node, with their prefixes.
     fn leaves_of(&self, (bits, depth): Position, node: &Node) -> impl Iterator<Item = (Prefix, Leaf)> {
         let leaves = &self.leaves.items()[node.leaf_base as usize..];
         node.prefixes().zip(leaves).map(move |((value, len), leaf)| {

@@ -1,4 +1,4 @@
-//! Longest prefix against the linear reference, and with real routes.
+//! Compares the prefix tries with the linear reference, also with real routes.
 use super::super::hash::TupleSpace;
 use super::super::linear::Linear;
 use super::super::{Classifier, EntryId, Lanes, WordMatches};
@@ -11,7 +11,7 @@ use weir_packet::field::eth_type;
 use weir_packet::{Field, FlowKey, FlowMask, Parsed};
 use weir_testing::rules::{Draw, gunzip, prefixes};
 
-/// A match on fields: value and mask.
+/// Returns a match on fields, given as value and mask.
 fn words(fields: &[(Field, u128, u128)]) -> WordMatches {
     let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
     for (field, value, bits) in fields {
@@ -21,7 +21,7 @@ fn words(fields: &[(Field, u128, u128)]) -> WordMatches {
     WordMatches::new(&key, &mask)
 }
 
-/// A route of a field: the type of packet, and the first `len` bits of an address.
+/// Returns a route for a field: the Ethernet type and the first `len` bits of an address.
 fn route(field: Field, address: u128, len: u32) -> WordMatches {
     let mask = field.all_ones() & !(field.all_ones().checked_shr(len).unwrap_or(0));
     words(&[(Field::EthType, type_of(field), 0xffff), (field, address, mask)])
@@ -38,7 +38,7 @@ fn packet(field: Field, address: u128) -> FlowKey {
     key
 }
 
-/// Few addresses, so that prefixes lie within one another, end in the same node, and are the same.
+/// Generates few different addresses, so that prefixes are nested, end in the same node, or are equal.
 fn address(field: Field) -> impl Strategy<Value = u128> {
     let low = field.bits();
     (0..4_u128, 0..4_u128, 0..4_u128, any::<u128>(), 0..8_u32).prop_map(move |(first, second, third, any, rarely)| {
@@ -55,7 +55,7 @@ struct Entry {
 
 const FIELDS: [Field; 4] = [Field::Ipv4Dst, Field::Ipv6Dst, Field::Ipv4Src, Field::EthDst];
 
-/// Routes whose priority follows their length, or does not; sometimes an entry of another kind.
+/// Generates routes whose priority does or does not follow their length; sometimes an entry of another kind.
 fn entry() -> impl Strategy<Value = Entry> {
     let field = prop_oneof![4 => Just(FIELDS[0]), 3 => Just(FIELDS[1]), 1 => Just(FIELDS[2]), 1 => Just(FIELDS[3])];
     let route_of = |field: Field| {
@@ -82,7 +82,7 @@ fn key() -> impl Strategy<Value = FlowKey> {
     })
 }
 
-/// What a burst of these packets finds.
+/// Returns the lookup results for a burst of these packets.
 fn burst(prefixes: &Prefixes, keys: &[FlowKey], lanes: u64) -> [EntryId; 64] {
     let mut parsed = Box::new([Parsed::default(); 64]);
     parsed.iter_mut().zip(keys.iter().cycle()).for_each(|(parsed, key)| parsed.key = *key);
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// A table with tries over its hash, and one that compares all.
+/// A table with tries over its hash, and a reference that compares all entries.
 #[derive(Default)]
 struct Both {
     linear: Linear,
@@ -191,7 +191,7 @@ fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
         both.insert(route(Field::Ipv4Dst, 0x0a00_0000 | host, 32), 32);
     }
     assert!(both.overlay.whole().is_none() && both.overlay.held() == 0, "one mask is best hashed");
-    // Three masks: the tries are made while entries come and go on both sides of where that has got to.
+    // Three masks: the tries are built while entries are inserted and removed on both sides of the build's position.
     let mut n_partial = 0;
     for change in 0..400 {
         let len = [12, 16, 20, 24, 27][change % 5];
@@ -205,14 +205,14 @@ fn tries_come_and_go_over_the_hash_a_few_entries_at_a_time() {
         both.check(&mut draw);
     }
     assert!(n_partial > 10 && both.overlay.whole().is_some(), "partial after {n_partial} changes");
-    // Entries of another kind have room beside, until there are too many.
+    // Entries of another kind are kept outside the tries until there are too many.
     for port in 0..=u128::try_from(MAX_BESIDE).expect("a small number") {
         assert!(both.overlay.whole().is_some(), "with {port} others");
         both.insert(words(&[(Field::InPort, port, u128::from(u32::MAX))]), 1);
         both.check(&mut draw);
     }
     assert!(matches!(both.overlay, Overlay::None { refused_len: 500.. }), "{:?} after too many", both.overlay);
-    // With half of the entries gone it is tried again.
+    // Building is tried again after half of the entries are gone.
     both.there.sort_by_key(|(_, entry)| entry.priority);
     while both.there.len() > 20 {
         both.remove(if both.there[0].1.priority == 1 { 0 } else { draw.below(both.there.len()) });
@@ -239,7 +239,7 @@ fn what_does_not_fit_is_beside_as_long_as_there_is_room() {
     prefixes.insert(EntryId(50), 1, &port(50)).expect("there is room again");
 }
 
-/// Routes as field, address, length.
+/// Routes as field, address and length.
 type Routes = Vec<(Field, u128, u32)>;
 
 fn routes(text: &str) -> Routes {
@@ -250,7 +250,7 @@ fn routes(text: &str) -> Routes {
     prefixes(text).into_iter().map(field_of).collect()
 }
 
-/// Routes found the obvious way: every length, the longest first.
+/// Reference lookup of routes: tries every length, the longest first.
 #[derive(Default)]
 struct Reference(HashMap<(Field, u32, u128), EntryId>);
 
@@ -285,11 +285,12 @@ fn routes_of_a_campus_are_found_and_go_without_a_trace() {
     assert!(count > 4, "{count} tables");
 }
 
-/// Adds routes in any order, and removes them in another, with lookups compared.
+/// Inserts routes in any order and removes them in another, and compares lookups on the way.
 fn come_and_go(mut routes: Routes) {
     let mut draw = Draw(4711);
     (1..routes.len()).for_each(|last| routes.swap(last, draw.below(last + 1)));
-    // Which field addresses are looked at a part of must be known before many are looked at as a whole: see `Overlay`.
+    // The field that addresses are looked at in part must be known before many full-length addresses are inserted:
+    // see `Overlay`.
     let first = routes.iter().position(|(field, _, len)| (1..field.bits()).contains(len));
     routes.swap(0, first.expect("some route is for more than one address"));
     let (mut prefixes, mut reference) = (Prefixes::default(), Reference::default());
@@ -302,7 +303,7 @@ fn come_and_go(mut routes: Routes) {
     }
     let full = prefixes.held();
     assert!(full < (1 << 20) + 20 * routes.len(), "{full} bytes for {} routes", routes.len());
-    // Checks addresses within routes, whether these are in or not, and random ones.
+    // Checks addresses within present and absent routes, and random ones.
     let mut check = |prefixes: &Prefixes, reference: &Reference, count: usize| {
         for _ in 0..count {
             let (field, bits, len) = routes[draw.below(routes.len())];
@@ -327,7 +328,7 @@ fn come_and_go(mut routes: Routes) {
         let left = routes.len() - gone - 1;
         if left.is_multiple_of(part) || left == 5_000 {
             check(&prefixes, &reference, 5_000);
-            // Few huge pages and nodes of few leaves make up for what little remains.
+            // The bound allows for huge pages, and for nodes with few leaves.
             let most = if left > routes.len() / 3 { full * 3 / 2 } else { (2 << 20) + 56 * left };
             assert!(prefixes.held() < most, "{} bytes for {left} routes", prefixes.held());
         }

@@ -1,30 +1,31 @@
-//! A tree bitmap (Eatherton, Varghese, Dittia: Tree Bitmap, SIGCOMM CCR 2004): twelve bits of the address choose a root, then each
-//! node looks at six more.
+//! A tree bitmap (Eatherton, Varghese, Dittia: Tree Bitmap, SIGCOMM CCR 2004): twelve bits of the address select a
+//! root, then each node covers six more.
 //!
-//! No prefix is expanded beyond the node that it ends in, so adding or removing one changes at most one array of leaves (126) and one of
-//! nodes (64) for each level, whatever the number of prefixes; those of up to twelve bits change as many of the 4096 places as they
-//! cover. A search remembers the place of the last leaf on its way and reads just that one in the end.
+//! No prefix is expanded beyond the node that it ends in. Adding or removing a prefix therefore changes at most one
+//! array of leaves (126) and one of nodes (64) per level, for any number of prefixes. Prefixes of up to twelve bits
+//! change as many of the 4096 root leaves as they cover. A search remembers the index of the last leaf on its path
+//! and reads only that leaf at the end.
 use super::super::EntryId;
 use super::node::{Node, Place, STRIDE};
 use super::pool::Pool;
 use weir_memory::OutOfMemory;
 use zerocopy::FromZeros;
 
-/// Bits of the address that choose a root; prefixes as long as this, or shorter, are kept apart.
+/// Number of address bits that select a root. Prefixes of up to this length are stored separately.
 pub(super) const ROOT_BITS: u32 = 12;
 pub(super) const ROOTS: usize = 1 << ROOT_BITS;
-/// Levels below the roots that 128 bits can need.
+/// Maximum number of levels below the roots, for 128 bits.
 pub(super) const LEVELS: usize = (128 - ROOT_BITS).div_ceil(STRIDE) as usize;
 
-/// A prefix: its bits from the top of the number on, zero after them, and how many they are.
+/// A prefix: its bits from the top of the number on, with zeros after them, and its length in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Prefix {
     pub(super) bits: u128,
-    /// At most 128.
+    /// Length in bits, at most 128.
     pub(super) len: u8,
 }
 
-/// The entry of a prefix.
+/// Entry of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromZeros)]
 pub(super) struct Leaf {
     pub(super) id: EntryId,
@@ -32,7 +33,7 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
-    /// No entry.
+    /// Marks the absence of an entry.
     pub(super) const NONE: Leaf = Leaf { id: EntryId::NONE, priority: 0 };
 
     #[inline(always)]
@@ -40,7 +41,7 @@ impl Leaf {
         self.id != EntryId::NONE
     }
 
-    /// The one of the higher priority.
+    /// Returns the entry with the higher priority; `self` if both are equal.
     #[inline(always)]
     pub(super) fn or_higher(self, other: Leaf) -> Leaf {
         let is_other = other.is_some() && (!self.is_some() || other.priority > self.priority);
@@ -48,36 +49,38 @@ impl Leaf {
     }
 }
 
-/// See the module's page. The first nodes are the roots, the first leaves the longest of the short prefixes for each root.
+/// A tree bitmap: see the [module](self). The first nodes are the roots. The first leaves are, for each root, the
+/// longest of its short prefixes.
 #[derive(Debug)]
 pub(super) struct Trie {
     pub(super) nodes: Pool<Node>,
     pub(super) leaves: Pool<Leaf>,
-    /// The prefixes of up to `ROOT_BITS` bits: `v` of `n` bits is at `2^n + v`.
+    /// Prefixes of up to `ROOT_BITS` bits: the one with `n` bits of value `v` is at `2^n + v`.
     pub(super) short: Box<[Leaf]>,
 }
 
-/// Where a prefix of more than `ROOT_BITS` bits ends: the nodes on the way with the six bits taken there, and the place in the last.
+/// Path to the node in which a prefix of more than `ROOT_BITS` bits ends: the index of each node, and the six address
+/// bits used there.
 struct Way {
     nodes: [(u32, u32); LEVELS],
     len: usize,
 }
 
 impl Trie {
-    /// A trie without prefixes, of 224 KiB.
+    /// Creates a trie without prefixes, of 224 KiB.
     pub(super) fn new() -> Result<Trie, OutOfMemory> {
         let short = vec![Leaf::NONE; 2 * ROOTS].into_boxed_slice();
         Ok(Trie { nodes: Pool::new(ROOTS, Node::default())?, leaves: Pool::new(ROOTS, Leaf::NONE)?, short })
     }
 
-    /// A trie with only the short prefixes of another one.
+    /// Creates a trie with only the short prefixes of another one.
     pub(super) fn with_short_of(other: &Trie) -> Result<Trie, OutOfMemory> {
         let mut trie = Trie { short: other.short.clone(), ..Trie::new()? };
         trie.leaves.items_mut().copy_from_slice(&other.leaves.items()[..ROOTS]);
         Ok(trie)
     }
 
-    /// The leaf of exactly this prefix.
+    /// Returns the leaf of exactly this prefix.
     pub(super) fn get(&self, prefix: Prefix) -> Option<Leaf> {
         if u32::from(prefix.len) <= ROOT_BITS {
             return Some(self.short[short_place(prefix)]).filter(|leaf| leaf.is_some());
@@ -95,7 +98,7 @@ impl Trie {
         }
     }
 
-    /// Gives a prefix a leaf, in place of the one that it has.
+    /// Sets the leaf of a prefix; replaces the present one.
     pub(super) fn set(&mut self, prefix: Prefix, leaf: Leaf) -> Result<(), OutOfMemory> {
         if u32::from(prefix.len) <= ROOT_BITS {
             self.set_short(prefix, leaf);
@@ -113,7 +116,7 @@ impl Trie {
         Ok(())
     }
 
-    /// Takes a prefix's leaf away, and the nodes that were there only for it.
+    /// Removes the leaf of a prefix, and the nodes that existed only for it.
     pub(super) fn clear(&mut self, prefix: Prefix) -> Result<(), OutOfMemory> {
         if u32::from(prefix.len) <= ROOT_BITS {
             self.set_short(prefix, Leaf::NONE);
@@ -131,22 +134,22 @@ impl Trie {
         self.prune(&way)
     }
 
-    /// The bytes that it occupies.
+    /// Returns the memory held, in bytes.
     pub(super) fn held(&self) -> usize {
         self.nodes.held() + self.leaves.held() + size_of_val(&*self.short)
     }
 
-    /// The bytes of its nodes and leaves.
+    /// Returns the size of all nodes and leaves, including unused ones, in bytes.
     pub(super) fn size(&self) -> usize {
         size_of_val(self.nodes.items()) + size_of_val(self.leaves.items())
     }
 
-    /// How many of them are not used.
+    /// Returns the size of the unused nodes and leaves, in bytes.
     pub(super) fn unused(&self) -> usize {
         self.nodes.unused() + self.leaves.unused()
     }
 
-    /// The node that a prefix ends in, made if it is not there, and the place there.
+    /// Returns the node that a prefix ends in, and the position there. Creates missing nodes on the path.
     fn way_to(&mut self, prefix: Prefix) -> Result<(u32, Place), OutOfMemory> {
         let mut at = root_of(prefix.bits);
         let (mut depth, len) = (ROOT_BITS, u32::from(prefix.len));
@@ -161,7 +164,7 @@ impl Trie {
         Ok((at, Place::new(slot_at(prefix.bits, depth), len - depth)))
     }
 
-    /// Makes the node below `slot` of the one at `at`.
+    /// Creates the child node for `slot` of the node at `at`. Returns its index.
     fn grow(&mut self, at: u32, slot: u32) -> Result<u32, OutOfMemory> {
         let mut node = self.nodes.items()[at as usize];
         let rank = node.child_rank(slot);
@@ -171,7 +174,7 @@ impl Trie {
         Ok(node.child_base + rank)
     }
 
-    /// The nodes on the way to the one that a prefix ends in.
+    /// Returns the path to the node that a prefix ends in; `None` if a node is missing.
     fn way(&self, prefix: Prefix) -> Option<Way> {
         let mut way = Way { nodes: [(0, 0); LEVELS], len: 0 };
         let mut at = root_of(prefix.bits);
@@ -188,7 +191,7 @@ impl Trie {
         }
     }
 
-    /// Removes the nodes at the end of a way that have become empty; roots stay.
+    /// Removes the nodes at the end of a path that have become empty. Roots stay.
     fn prune(&mut self, way: &Way) -> Result<(), OutOfMemory> {
         for step in way.nodes[..way.len].windows(2).rev() {
             let [(above, slot), (at, _)] = [step[0], step[1]];
@@ -203,7 +206,7 @@ impl Trie {
         Ok(())
     }
 
-    /// Sets the leaf of a short prefix, and what the roots under it find.
+    /// Sets the leaf of a short prefix, and updates the leaves of the roots below it.
     fn set_short(&mut self, prefix: Prefix, leaf: Leaf) {
         let place = short_place(prefix);
         self.short[place] = leaf;
@@ -215,7 +218,7 @@ impl Trie {
         self.spread(place, inherited);
     }
 
-    /// Tells the roots under a short prefix what they find, given what the shorter prefixes say.
+    /// Updates the leaves of the roots below a short prefix. `inherited` is the leaf of the longest shorter prefix.
     fn spread(&mut self, place: usize, inherited: Leaf) {
         let own = self.short[place];
         let leaf = if own.is_some() { own } else { inherited };
@@ -228,22 +231,22 @@ impl Trie {
     }
 }
 
-/// The root of an address.
+/// Returns the root of an address.
 pub(super) fn root_of(bits: u128) -> u32 {
     (bits >> (128 - ROOT_BITS)) as u32
 }
 
-/// A number of levels.
+/// Converts a number of levels.
 fn levels(count: usize) -> u32 {
     u32::try_from(count).expect("at most LEVELS")
 }
 
-/// The six bits of an address from `depth` on.
+/// Returns the six bits of an address from `depth` on.
 pub(super) fn slot_at(bits: u128, depth: u32) -> u32 {
     (bits << depth >> (128 - STRIDE)) as u32
 }
 
-/// The place of a prefix of up to `ROOT_BITS` bits among the short ones.
+/// Returns the index of a prefix of up to `ROOT_BITS` bits in `Trie::short`.
 fn short_place(prefix: Prefix) -> usize {
     let len = u32::from(prefix.len);
     1 << len | (root_of(prefix.bits) >> (ROOT_BITS - len)) as usize

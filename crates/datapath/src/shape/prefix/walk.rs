@@ -1,4 +1,5 @@
-//! Searching a trie: one address, or those of a burst level by level, so that the waits for memory overlap.
+//! Searches a trie for one address, or for those of a burst level by level, so that the packets' memory waits
+//! overlap.
 use super::super::MAX_BURST;
 use super::layout::Layout;
 use super::node::{Node, STRIDE};
@@ -6,17 +7,18 @@ use super::trie::{Leaf, ROOT_BITS, Trie};
 use weir_memory::prefetch;
 use weir_packet::FlowKey;
 
-/// An address, its bits from the top of the number on. What follows them does not matter: no prefix is as long.
+/// An address, its bits from the top of the number on. Bits after the field are ignored, because no prefix is that
+/// long.
 pub(super) trait Address: Copy {
-    /// Zero.
+    /// The address zero.
     const ZERO: Self;
-    /// The address of a packet.
+    /// Returns the address of a packet.
     fn of(layout: &Layout, key: &FlowKey) -> Self;
-    /// The bits that choose a root.
+    /// Returns the bits that select a root.
     fn root(self) -> u32;
-    /// The next six bits.
+    /// Returns the next six bits.
     fn slot(self) -> u32;
-    /// What follows the first `bits`.
+    /// Returns the address without its first `bits` bits.
     fn after(self, bits: u32) -> Self;
 }
 
@@ -51,21 +53,21 @@ macro_rules! address {
 address!(u64, narrow);
 address!(u128, wide);
 
-/// The addresses of a burst, and how far their searches are.
+/// Addresses of a burst, and the progress of their searches.
 pub(super) struct Walk<A> {
-    /// By lane: what is left of the address.
+    /// By lane: the rest of the address.
     rest: [A; MAX_BURST],
-    /// By lane: the node to look at next.
+    /// By lane: the next node to look at.
     node: [u32; MAX_BURST],
-    /// By lane: the place of the leaf of the longest prefix so far.
+    /// By lane: the leaf index of the longest prefix so far.
     leaf: [u32; MAX_BURST],
-    /// Lanes that still walk.
+    /// Lanes whose search has not ended.
     walking: [u8; MAX_BURST],
     count: usize,
 }
 
 impl Trie {
-    /// The leaf of the longest prefix of an address, or [`Leaf::NONE`].
+    /// Returns the leaf of the longest prefix of an address, or [`Leaf::NONE`].
     #[inline(always)]
     pub(super) fn longest<A: Address>(&self, address: A) -> Leaf {
         let nodes = self.nodes.items();
@@ -78,7 +80,7 @@ impl Trie {
         }
     }
 
-    /// The leaf of the highest priority among all prefixes of an address, or [`Leaf::NONE`].
+    /// Returns the leaf with the highest priority among all prefixes of an address, or [`Leaf::NONE`].
     pub(super) fn highest<A: Address>(&self, address: A) -> Leaf {
         let mut best = Leaf::NONE;
         let mut see = |leaf: Leaf| {
@@ -98,7 +100,7 @@ impl Trie {
 }
 
 impl<A: Address> Walk<A> {
-    /// Nothing to search for yet.
+    /// Creates a walk without addresses.
     #[inline(always)]
     pub(super) fn new() -> Walk<A> {
         Walk {
@@ -110,8 +112,8 @@ impl<A: Address> Walk<A> {
         }
     }
 
-    /// Begins to search for the address of a lane, less than 64. The roots are few enough to be in the cache: the first level is
-    /// done at once.
+    /// Begins the search for a lane's address; `lane` is below 64. The first level is searched immediately, because
+    /// the roots are few enough to be in the cache.
     #[inline(always)]
     pub(super) fn begin(&mut self, trie: &Trie, lane: usize, address: A) {
         let (lane, root) = (lane & 63, address.root());
@@ -123,7 +125,7 @@ impl<A: Address> Walk<A> {
         }
     }
 
-    /// Searches until no lane walks any more; the leaves are then on their way into the cache.
+    /// Searches until all lanes have ended. Their leaves are prefetched.
     #[inline(always)]
     pub(super) fn run(&mut self, trie: &Trie) {
         let nodes = trie.nodes.items();
@@ -141,7 +143,8 @@ impl<A: Address> Walk<A> {
         }
     }
 
-    /// One level of one lane: `at` is the node to look at, and the leaf so far; whether there is another level.
+    /// Searches one level for a lane; `at` has the node to look at, and the leaf index so far. Returns true if there
+    /// is another level.
     #[inline(always)]
     fn step(&mut self, trie: &Trie, nodes: &[Node], lane: usize, at: (u32, u32), rest: A) -> bool {
         let (node, slot) = (&nodes[at.0 as usize], rest.slot());
@@ -157,7 +160,7 @@ impl<A: Address> Walk<A> {
         true
     }
 
-    /// What was found for a lane, or [`Leaf::NONE`].
+    /// Returns the leaf found for a lane, or [`Leaf::NONE`].
     #[inline(always)]
     pub(super) fn found(&self, trie: &Trie, lane: usize) -> Leaf {
         trie.leaves.items()[self.leaf[lane & 63] as usize]
