@@ -1,28 +1,28 @@
-//! The bits of up to 64, or up to 512, tuples in every set of tuples that the pruner keeps.
+//! A column of the pruner: the bits of up to 64, or up to 512, tuples in every set of tuples.
 use super::row::Row;
 use super::sets::SetId;
 use super::slice::SliceNo;
 
-/// The high bytes of a slice.
+/// Number of values of a slice's high byte.
 const BYTES: usize = 256;
 
-/// See the module's page.
+/// The bits of one group of tuples in every set: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Column<R> {
-    /// The tuples that there are.
+    /// Places in use by tuples.
     live: R,
-    /// By slice and high byte: tuples that look at no more of the slice than its high byte, and accept this one. Tuples that do
-    /// not look at the slice are in all of them, as are places that no tuple has.
+    /// By slice and high byte: tuples that look at no more of the slice than its high byte, and accept this one.
+    /// Tuples that do not look at the slice have a bit in all of them, as have unused places.
     by_high: Vec<R>,
-    /// By set.
+    /// By set: its tuples.
     sets: Vec<R>,
 }
 
 impl<R: Row> Column<R> {
-    /// Without tuples.
+    /// Creates a column without tuples.
     pub(super) fn new(slices: usize, sets: usize) -> Column<R> {
         let mut column = Column { live: R::NONE, by_high: Vec::new(), sets: Vec::new() };
-        // Address space for all there may ever be: growing moves nothing, and takes memory as it is used.
+        // Reserves address space for the maximum size: growing moves no data, and memory is taken as it is used.
         column.by_high.reserve_exact(super::MAX_SLICES * BYTES);
         column.sets.reserve_exact(super::MAX_SETS);
         column.by_high.resize(slices * BYTES, R::ALL);
@@ -34,7 +34,7 @@ impl<R: Row> Column<R> {
         self.live == R::NONE
     }
 
-    /// Whether no tuple is kept out of anything.
+    /// Returns true if no tuple is excluded from any high byte.
     #[cfg(test)]
     pub(super) fn is_clean(&self) -> bool {
         self.by_high.iter().all(|row| *row == R::ALL) && self.sets[0] == R::NONE
@@ -44,7 +44,7 @@ impl<R: Row> Column<R> {
         self.live == R::ALL
     }
 
-    /// The lowest place without a tuple; there is one.
+    /// Returns the lowest unused place; the column must not be full.
     pub(super) fn vacancy(&self) -> usize {
         (0..R::TUPLES).find(|place| !self.live.has(*place)).expect("the column is not full")
     }
@@ -57,13 +57,13 @@ impl<R: Row> Column<R> {
         self.by_high.resize(self.by_high.len() + BYTES, R::ALL);
     }
 
-    /// Whether the tuple passes all high bytes of the slice from now on, or none.
+    /// Sets whether a tuple passes all high bytes of a slice, or none.
     pub(super) fn put_all_high(&mut self, slice: SliceNo, place: usize, passes: bool) {
         let first = usize::from(slice) * BYTES;
         self.by_high[first..first + BYTES].iter_mut().for_each(|row| row.put(place, passes));
     }
 
-    /// Whether the tuple passes this high byte of the slice.
+    /// Sets whether a tuple passes this high byte of a slice.
     pub(super) fn put_high(&mut self, slice: SliceNo, high: u8, place: usize, passes: bool) {
         self.by_high[usize::from(slice) * BYTES + usize::from(high)].put(place, passes);
     }
@@ -72,7 +72,7 @@ impl<R: Row> Column<R> {
         self.sets[usize::from(set)].has(place)
     }
 
-    /// Makes a set from another one. The set is one that is there, or the next.
+    /// Copies a set to another one, which exists or has the next number.
     pub(super) fn copy_set(&mut self, from: SetId, to: SetId) {
         let row = self.sets[usize::from(from)];
         match self.sets.get_mut(usize::from(to)) {
@@ -85,7 +85,8 @@ impl<R: Row> Column<R> {
         self.sets[usize::from(set)].put(place, is_in);
     }
 
-    /// Whether two sets are the same here, but for one tuple if it is of this column.
+    /// Returns true if two sets are equal in this column, apart from the bit of one tuple, if given, which must
+    /// differ.
     pub(super) fn are_same(&self, one: SetId, other: SetId, but_for: Option<usize>) -> bool {
         let (mut one, other) = (self.sets[usize::from(one)], self.sets[usize::from(other)]);
         if let Some(place) = but_for {
@@ -94,7 +95,7 @@ impl<R: Row> Column<R> {
         one == other
     }
 
-    /// The tuples that pass all these slices.
+    /// Returns the tuples that pass all these slices.
     #[inline(always)]
     pub(super) fn survivors(&self, steps: &[Step]) -> R {
         let mut row = self.live;
@@ -110,14 +111,14 @@ impl Column<u64> {
         self.live
     }
 
-    /// The tuples that pass a slice: `high` is an index into `by_high`.
+    /// Returns the tuples that pass a slice; `high` is an index into `by_high`.
     #[inline(always)]
     pub(super) fn passing(&self, high: usize, set: SetId) -> u64 {
         self.by_high[high] | self.sets[usize::from(set)]
     }
 }
 
-/// What a packet's value in one slice selects.
+/// Selection of a packet's value in one slice.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
     /// Index into `by_high`.

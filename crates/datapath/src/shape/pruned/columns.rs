@@ -1,20 +1,21 @@
-//! All columns: the first 64 tuples in a narrow one, the others in wide ones, which come and go as they are needed. So a table of
-//! few masks reads eight bytes where one of many reads a cache line, and no growth ever copies what is there.
+//! All columns of the pruner: a narrow one for the first 64 tuples, and wide ones for the others, created and removed
+//! as needed. A table of few masks thus reads eight bytes where a table of many masks reads a cache line, and growth
+//! never copies existing data.
 use super::column::Column;
 use super::row::{Line, Row};
 use super::sets::SetId;
 use super::slice::SliceNo;
 
-/// A tuple's number within the pruner: its place in the columns.
+/// Number of a tuple within the pruner: its place in the columns.
 pub(super) type Bit = u16;
 
-/// Wide columns at most.
+/// Maximum number of wide columns.
 const MAX_WIDE: usize = 8;
 
-/// Tuples at most, 4160.
+/// Maximum number of tuples: 4160.
 pub(super) const MAX_PLACES: usize = u64::TUPLES + MAX_WIDE * Line::TUPLES;
 
-/// See the module's page.
+/// All columns of the pruner: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Columns {
     pub(super) narrow: Column<u64>,
@@ -23,7 +24,7 @@ pub(super) struct Columns {
     sets: usize,
 }
 
-/// Does the same to the column that a tuple is in, whichever kind it is.
+/// Evaluates an expression for the column that a tuple is in, of either kind.
 macro_rules! column_of {
     ($columns:expr, $bit:expr, |$column:ident, $place:ident| $body:expr) => {
         match place($bit) {
@@ -41,13 +42,13 @@ macro_rules! column_of {
 
 impl Default for Columns {
     fn default() -> Columns {
-        // The empty set is always there.
+        // The empty set always exists.
         Columns { narrow: Column::new(0, 1), wide: Vec::new(), slices: 0, sets: 1 }
     }
 }
 
 impl Columns {
-    /// Gives a tuple the lowest place that is free, where it passes everything; none when all are taken.
+    /// Allocates the lowest free place, where a tuple passes everything; `None` if all are in use.
     pub(super) fn take(&mut self) -> Option<Bit> {
         let bit = if !self.narrow.is_full() {
             self.narrow.vacancy()
@@ -66,7 +67,7 @@ impl Columns {
         Some(bit)
     }
 
-    /// Takes the place back. The tuple is in no set, and passes all high bytes.
+    /// Releases a place. Its tuple must be in no set, and pass all high bytes.
     pub(super) fn give(&mut self, bit: Bit) {
         column_of!(self, bit, |column, place| column.put_live(place, false));
         while self.wide.last().is_some_and(Column::is_empty) {
@@ -95,7 +96,7 @@ impl Columns {
         }
     }
 
-    /// Makes the set `to` one of all that are in `from`, but for `bit`, which is in only one of them.
+    /// Makes the set `to` equal to `from`, apart from `bit`, which is in exactly one of them.
     pub(super) fn make_set(&mut self, from: SetId, to: SetId, bit: Bit) {
         self.sets = self.sets.max(usize::from(to) + 1);
         self.narrow.copy_set(from, to);
@@ -104,13 +105,13 @@ impl Columns {
         column_of!(self, bit, |column, place| column.put_in_set(to, place, is_in));
     }
 
-    /// Whether nothing is left of tuples that looked at anything.
+    /// Returns true if no trace of a tuple that looked at anything is left.
     #[cfg(test)]
     pub(super) fn is_clean(&self) -> bool {
         self.wide.is_empty() && self.narrow.is_clean()
     }
 
-    /// Whether two sets are the same but for `bit`, which is in only one of them.
+    /// Returns true if two sets are equal apart from `bit`, which must be in exactly one of them.
     pub(super) fn differ_by(&self, one: SetId, other: SetId, bit: Bit) -> bool {
         let (of_wide, place) = place(bit);
         let in_narrow = of_wide.is_none().then_some(place);
@@ -121,7 +122,7 @@ impl Columns {
     }
 }
 
-/// Which wide column, none for the narrow one, and where in it.
+/// Returns the index of the wide column (`None` for the narrow one) and the place in it.
 fn place(bit: Bit) -> (Option<usize>, usize) {
     let bit = usize::from(bit);
     match bit.checked_sub(u64::TUPLES) {

@@ -1,16 +1,17 @@
-//! How many entries of a tuple have which value in a slice, so that what is deleted leaves nothing behind.
+//! Counts how many entries of a tuple have which value in a slice, so that removing the last one removes the tuple
+//! from the value's set.
 //!
-//! Many small tables rather than one: adding an entry now and then waits for a table to grow, so none may be large.
+//! Uses many small tables instead of one: inserting sometimes waits until a table grows, so no table may be large.
 use super::columns::Bit;
 use super::slice::SliceNo;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::hash::BuildHasher;
 
-/// Tables, a power of two: at a million values each has a thousand.
+/// Number of tables, a power of two. At a million values each table has a thousand.
 const TABLES: usize = 1 << 10;
 
-/// See the module's page.
+/// Counts by tuple, slice and value: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Counts {
     tables: Vec<HashMap<(Bit, SliceNo, u16), u32, RandomState>>,
@@ -25,14 +26,14 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Counts one more; whether it is the first.
+    /// Adds one to a count. Returns true if it was zero.
     pub(super) fn add(&mut self, tuple: Bit, slice: SliceNo, value: u16) -> bool {
         let count = self.table(tuple, slice, value).entry((tuple, slice, value)).or_insert(0);
         *count += 1;
         *count == 1
     }
 
-    /// Counts one less; whether it was the last.
+    /// Subtracts one from a count. Returns true if it is zero now.
     pub(super) fn remove(&mut self, tuple: Bit, slice: SliceNo, value: u16) -> bool {
         let table = self.table(tuple, slice, value);
         let Some(count) = table.get_mut(&(tuple, slice, value)) else { return false };
@@ -41,7 +42,7 @@ impl Counts {
             return false;
         }
         table.remove(&(tuple, slice, value));
-        // What large tables took they give back, half of it at a time.
+        // Releases the memory of sparse tables; twice the used size stays.
         if table.len() < table.capacity() / 8 {
             table.shrink_to(table.len() * 2);
         }

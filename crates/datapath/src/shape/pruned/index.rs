@@ -1,8 +1,8 @@
-//! The pruner of a table's tuples, brought up step by step: a table may have a million entries when it gets one mask too many, and
-//! thousands of masks when it gets a better index than it has.
+//! Index over a table's tuples: the pruner, built step by step. A table may have a million entries when it gets one
+//! mask too many for a search without pruning, and thousands of masks when its index is renewed.
 //!
-//! First all tuples that there are get places, those of the highest priority first, then all entries are counted in. Meanwhile entries
-//! come and go; of those that are not counted in yet nothing is noted.
+//! First all present tuples get places, those of the highest priority first. Then all entries are counted. Entries
+//! may be inserted and removed meanwhile; changes of entries that are not counted yet are ignored.
 use super::columns::Bit;
 use super::places::Places;
 use super::pruner::Pruner;
@@ -11,59 +11,60 @@ use crate::shape::hash::{EntryHash, TupleId};
 use crate::shape::{EntryId, WordMatches};
 use std::collections::VecDeque;
 
-/// What is done in one step: tuples that get places (each some microseconds), places of entries that are looked at (each less than one).
+/// Amount of work in one step: tuples that get places (some microseconds each), and places of entries that are
+/// examined (less than a microsecond each).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub(super) tuples: usize,
     pub(super) entries: usize,
 }
 
-/// See the module's page.
+/// Index over a table's tuples: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) pruner: Pruner,
     pub(super) places: Places,
     unpruned: Unpruned,
-    /// By tuple.
+    /// By tuple: its place.
     place_of: Vec<Place>,
-    /// Tuples that are still to get places; some may have gone, or be here twice.
+    /// Tuples that wait for places. Some may have no entries any more, or occur twice.
     waiting: VecDeque<TupleId>,
-    /// Entries below this are counted in, others not yet.
+    /// Entries below this id are counted, others are not yet.
     counted: usize,
     is_complete: bool,
 }
 
-/// Where a tuple is.
+/// Place of a tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Place {
-    /// It has no entries, or waits.
+    /// No place: the tuple has no entries, or waits.
     #[default]
     None,
-    /// In the pruner's columns.
+    /// Place in the pruner's columns.
     At(Bit),
-    /// Among those not pruned, with this highest priority.
+    /// Among the unpruned tuples, filed under this highest priority.
     Unpruned(u16),
 }
 
 impl Index {
-    /// For these entries; nothing is in it yet.
+    /// Creates an index for these entries, without any tuple in it yet.
     pub(super) fn new(entries: &EntryHash) -> Index {
         let waiting = entries.tuples().in_order().map(|(_, tuple)| tuple).collect();
         Index { waiting, ..Index::default() }
     }
 
-    /// Whether all entries are counted in: before, it must not be used.
+    /// Returns true if all entries are counted. The index must not be used before.
     pub(super) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// The tuples that are not in the columns.
+    /// Returns the tuples that are not in the columns.
     #[inline(always)]
     pub(super) const fn unpruned(&self) -> &Unpruned {
         &self.unpruned
     }
 
-    /// Notes that an entry was added.
+    /// Updates the index after an entry was inserted.
     pub(super) fn added(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
         let highest = entries.tuples().get(tuple).highest();
         match self.place_of(tuple) {
@@ -78,7 +79,7 @@ impl Index {
         }
     }
 
-    /// Notes that an entry was removed.
+    /// Updates the index after an entry was removed.
     pub(super) fn removed(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
         let left = entries.tuples().get(tuple);
         if let Place::At(bit) = self.place_of(tuple)
@@ -101,14 +102,14 @@ impl Index {
         self.is_complete || id.index() < self.counted
     }
 
-    /// Goes on; nothing is left to do once it is complete.
+    /// Continues the construction; does nothing once it is complete.
     pub(super) fn step(&mut self, entries: &EntryHash, step: Step) {
         if self.is_complete {
             return;
         }
         for _ in 0..step.tuples {
             let Some(tuple) = self.waiting.pop_front() else { break };
-            // A tuple that has gone has no entries.
+            // A tuple that was removed meanwhile has no entries.
             if self.place_of(tuple) == Place::None && entries.tuples().get(tuple).len() > 0 {
                 self.place(entries, tuple);
             }
@@ -118,7 +119,7 @@ impl Index {
         }
     }
 
-    /// Counts the entries of some more places in.
+    /// Counts the entries in the next `most` places.
     fn count(&mut self, entries: &EntryHash, most: usize) {
         for (tuple, words) in entries.placed(self.counted, most) {
             if let Place::At(bit) = self.place_of(tuple) {
@@ -129,7 +130,8 @@ impl Index {
         self.is_complete = self.counted >= entries.n_places();
     }
 
-    /// Gives a tuple, of which no entry is counted yet, a place if there is one.
+    /// Gives a tuple a place in the columns, if one is free; otherwise adds it to the unpruned tuples. No entry of
+    /// the tuple may be counted yet.
     fn place(&mut self, entries: &EntryHash, tuple: TupleId) {
         let of = entries.tuples().get(tuple);
         let place = match of.words() {
@@ -164,7 +166,7 @@ impl Index {
         }
     }
 
-    /// Gives up the place of a tuple that has no entries any more.
+    /// Releases the place of a tuple that has no entries any more.
     fn displace(&mut self, tuple: TupleId) {
         match self.place_of(tuple) {
             Place::None => return,

@@ -1,14 +1,16 @@
-//! Pruned tuple space search: before tuples are probed, the packet's values tell which of them can match at all.
+//! Pruned tuple space search: uses a packet's values to find the tuples that can match it before any tuple is probed.
 //!
-//! Tuple space search asks every tuple until what was found cannot be beaten, which costs a hash for each mask. Here the key is
-//! cut into slices of 16 bits. For each slice that tuples look at, a packet's value selects the set of tuples that have an entry with
-//! that value (or do not look); only tuples that are in all these sets are probed, those of the highest priority first (after
-//! Srinivasan, Suri, Varghese: Packet Classification using Tuple Space Search, SIGCOMM 1999, 5; Baboescu, Varghese: Scalable
-//! Packet Classification, SIGCOMM 2001, 3).
+//! Tuple space search probes every tuple until no further tuple can have a higher priority than the entry found,
+//! which costs a hash for each mask. Here the flow key is cut into slices of 16 bits. For each slice that tuples look
+//! at, a packet's value selects the set of tuples that have an entry with that value (or do not look at the slice).
+//! Only tuples in all these sets are probed, those of the highest priority first (after Srinivasan, Suri, Varghese:
+//! Packet Classification using Tuple Space Search, SIGCOMM 1999, 5; Baboescu, Varghese: Scalable Packet
+//! Classification, SIGCOMM 2001, 3).
 //!
-//! Which tuples a packet passes may be too many, never too few: so whatever would take too long or too much memory is
-//! left out, and the same entries are found. What stays linear in the masks is entries that pass every slice, each because of
-//! another entry of its tuple, and fail together; packets cannot bring that about, a controller can.
+//! The sets may contain too many tuples, never too few. What would take too long or too much memory is therefore left
+//! out, without changing the entries found. The cost stays linear in the number of masks if entries pass every slice,
+//! each because of a different entry of its tuple, without matching as a whole. Packets cannot cause this; a
+//! controller can.
 mod column;
 mod columns;
 mod counts;
@@ -33,62 +35,63 @@ use weir_memory::OutOfMemory;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
 
-/// Slices that are looked at; tuples are not told apart by others. A 5-tuple of IPv6 has 19. Each takes 128 KiB, and 16 KiB per wide
-/// column.
+/// Maximum number of slices in use. Further slices do not distinguish tuples. A 5-tuple of IPv6 has 19. Each slice
+/// takes 128 KiB, and 16 KiB per wide column.
 const MAX_SLICES: usize = 32;
 
-/// Sets of tuples that can be told apart. Each takes a byte for each eight tuples that there is room for.
+/// Maximum number of different sets of tuples. Each takes one byte for every eight places in the columns.
 const MAX_SETS: usize = 65_535;
 
-/// Up to so many tuples are searched one after the other (measured: a tuple costs about 6 ns then, pruning 25 ns and more).
+/// Maximum number of tuples that are searched one after the other (measured: a tuple then costs about 6 ns, pruning
+/// 25 ns and more).
 const MAX_UNPRUNED: usize = 6;
 
-/// What is done when the index is made: that of a small table is complete then.
+/// Work done when the index is created. For a small table this completes the index.
 const FIRST_STEP: Step = Step { tuples: 8, entries: 128 };
 
-/// What is done with each change of the table.
+/// Work done with each change of the table.
 const STEP_OF_CHANGE: Step = Step { tuples: 2, entries: 16 };
 
-/// What is done each time that [`Pruned::settle`] is called.
+/// Work done in each call of [`Pruned::settle`].
 const STEP_OF_TIME: Step = Step { tuples: 4, entries: 32 };
 
-/// See the module's page.
+/// Pruned tuple space search over a table's entries: see the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Pruned {
     space: TupleSpace,
-    /// Present once there were too many tuples to search one after the other, until all entries are gone.
+    /// Index of the tuples. Present from the time there were too many tuples to search one after the other until all
+    /// entries are gone.
     index: Option<Box<Index>>,
-    /// What brings its tuples back into order.
+    /// Rebuild of the index in the order of priorities.
     renewal: Renewal,
-    /// Somebody else searches for the time being.
+    /// True while another classifier serves the lookups.
     is_idle: bool,
 }
 
 impl Pruned {
-    /// The entries.
+    /// Returns the entries.
     pub(crate) const fn entries(&self) -> &EntryHash {
         self.space.entries()
     }
 
-    /// What packets touch of entries, to be changed.
+    /// Returns the rows (the memory that packets touch of each entry) for modification.
     pub(crate) const fn rows_mut(&mut self) -> &mut Slots {
         self.space.entries_mut().rows_mut()
     }
 
-    /// Says whether this classifier is searched; while it is not, it makes no index.
+    /// States whether this classifier serves lookups. While it does not, it creates no index.
     pub(crate) fn want_index(&mut self, wants: bool) {
         self.is_idle = !wants;
     }
 
-    /// The index, if a search is better off with it.
+    /// Returns the index if a search is faster with it.
     #[inline(always)]
     fn index(&self) -> Option<&Index> {
         let index = self.index.as_deref()?;
         (index.is_complete() && self.entries().tuples().in_order().len() > MAX_UNPRUNED).then_some(index)
     }
 
-    /// Does some of what is left to do for an index that a table without changes is searched best with; says when to call again, if
-    /// there is more to do.
+    /// Continues deferred work on the index. Returns the time of the next call if work is left.
     pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
         let entries = self.space.entries();
         let index = self.index.as_deref_mut()?;
@@ -101,7 +104,7 @@ impl Pruned {
         at
     }
 
-    /// Brings the index up a little further after a change.
+    /// Continues the construction of the index after a change.
     fn step(&mut self) {
         let entries = self.space.entries();
         if let Some(index) = &mut self.index {
@@ -118,7 +121,7 @@ impl Pruned {
         }
     }
 
-    /// Goes on with a renewal, if there is one; puts what comes of it in the index's place.
+    /// Continues a renewal, if there is one. When it is complete, its result replaces the index.
     fn renew(&mut self, step: Step) {
         if let Some(renewed) = self.renewal.step(self.space.entries(), step) {
             self.index = Some(renewed);

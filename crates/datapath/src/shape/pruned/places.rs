@@ -1,21 +1,21 @@
-//! What a search needs of the tuples, by their places in the columns.
+//! Probes and priorities of the tuples, by their places in the columns.
 use super::columns::MAX_PLACES;
 use crate::shape::hash::Probe;
 
-/// See the module's page.
+/// Data that a search needs of each tuple: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Places {
-    /// By place; none without a tuple.
+    /// By place: the probe of its tuple; `None` if the place is unused.
     probes: Vec<Option<Probe>>,
-    /// By place: the tuple's highest priority, 0 without one.
+    /// By place: the tuple's highest priority; 0 if the place is unused.
     highest: Vec<u16>,
-    /// By place: the highest of this and all later ones, where a search may end.
+    /// By place: the highest priority of this place and all later ones. A search ends when it cannot be improved on.
     bounds: Vec<u16>,
 }
 
 impl Default for Places {
     fn default() -> Places {
-        // Address space for all there may ever be: growing moves nothing, and takes memory as it is used.
+        // Reserves address space for the maximum size: growing moves no data, and memory is taken as it is used.
         Places {
             probes: Vec::with_capacity(MAX_PLACES),
             highest: Vec::with_capacity(MAX_PLACES),
@@ -25,25 +25,26 @@ impl Default for Places {
 }
 
 impl Places {
-    /// What the tuple at a place is asked by.
+    /// Returns the probe of the tuple at a place.
     #[inline(always)]
     pub(super) fn probe(&self, place: usize) -> Option<&Probe> {
         self.probes.get(place)?.as_ref()
     }
 
-    /// The highest priority of the tuple at a place.
+    /// Returns the highest priority of the tuple at a place.
     #[inline(always)]
     pub(super) fn highest(&self, place: usize) -> u16 {
         self.highest[place]
     }
 
-    /// The highest priority of all tuples from this place on.
+    /// Returns the highest priority of all tuples from this place on.
     #[inline(always)]
     pub(super) fn highest_from(&self, place: usize) -> u16 {
         self.bounds.get(place).copied().unwrap_or(0)
     }
 
-    /// Whether some tuple has a later one of a higher priority, so that searches ask it, and go on, in vain.
+    /// Returns true if some tuple precedes one of a higher priority, so that searches probe more tuples than
+    /// necessary.
     pub(super) fn are_disordered(&self) -> bool {
         let later = (1..).map(|place| self.highest_from(place));
         self.probes.iter().zip(&self.highest).zip(later).any(|((probe, own), later)| probe.is_some() && *own < later)
@@ -60,20 +61,20 @@ impl Places {
         self.set_highest(place, highest);
     }
 
-    /// Takes the tuple at a place away.
+    /// Removes the tuple at a place.
     pub(super) fn clear(&mut self, place: usize) {
         self.set_highest(place, 0);
         self.probes[place] = None;
     }
 
-    /// Notes the highest priority of the tuple at a place.
+    /// Sets the highest priority of the tuple at a place, and updates the bounds.
     pub(super) fn set_highest(&mut self, place: usize, highest: u16) {
         self.highest[place] = highest;
         let mut later = self.highest_from(place + 1);
         for (own, bound) in self.highest[..=place].iter().zip(&mut self.bounds[..=place]).rev() {
             later = later.max(*own);
             if *bound == later {
-                // So those before it are right, too.
+                // Earlier bounds are unchanged, too.
                 return;
             }
             *bound = later;

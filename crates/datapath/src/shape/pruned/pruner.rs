@@ -1,4 +1,4 @@
-//! Tells which tuples a packet may match, from its values in 16-bit slices of the fields that they look at.
+//! Finds the tuples that a packet may match, from its values in 16-bit slices of the fields that the tuples look at.
 use super::MAX_SLICES;
 use super::column::Step;
 use super::columns::{Bit, Columns};
@@ -9,14 +9,14 @@ use crate::shape::hash::WordMask;
 use weir_memory::prefetch;
 use weir_packet::FlowKey;
 
-/// See the module's page.
+/// Sets of tuples by slice and value: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Pruner {
     slices: Vec<Slice>,
     columns: Columns,
     sets: Sets,
     counts: Counts,
-    /// By place in the columns: how the tuple looks at slices; empty without a tuple.
+    /// By place in the columns: the slices that its tuple looks at; empty if the place is unused.
     views: Vec<Vec<Look>>,
 }
 
@@ -24,12 +24,12 @@ pub(super) struct Pruner {
 #[derive(Debug, Clone, Copy)]
 struct Look {
     slice: SliceNo,
-    /// Which of the words that the tuple looks at has it.
+    /// Index of the word that contains the slice, among the words that the tuple looks at.
     from: u8,
     view: View,
 }
 
-/// What a packet selects in each slice.
+/// Selections of a packet, one for each slice.
 #[derive(Debug)]
 pub(super) struct Steps {
     steps: [Step; MAX_SLICES],
@@ -37,7 +37,8 @@ pub(super) struct Steps {
 }
 
 impl Pruner {
-    /// Takes a tuple in, by the words that it looks at, without entries yet; none if there is no place for it.
+    /// Adds a tuple, given the words that it looks at, without entries. Returns its place; `None` if no place is
+    /// free.
     pub(super) fn add_tuple(&mut self, masks: impl Iterator<Item = WordMask>) -> Option<Bit> {
         let bit = self.columns.take()?;
         let mut views = Vec::new();
@@ -63,7 +64,7 @@ impl Pruner {
         Some(bit)
     }
 
-    /// Gives up a tuple, whose entries are gone.
+    /// Removes a tuple that has no entries any more.
     pub(super) fn remove_tuple(&mut self, bit: Bit) {
         for Look { slice, view, .. } in std::mem::take(&mut self.views[usize::from(bit)]) {
             let looked_at = &mut self.slices[usize::from(slice)];
@@ -76,7 +77,7 @@ impl Pruner {
         self.columns.give(bit);
     }
 
-    /// Counts an entry of the tuple in, given the words that it looks at.
+    /// Counts an entry of a tuple, given the entry's values.
     pub(super) fn add(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
         self.each_value(bit, words, |pruner, slice, view, value| {
             if pruner.counts.add(bit, slice, value) {
@@ -85,7 +86,7 @@ impl Pruner {
         });
     }
 
-    /// Counts an entry of the tuple out that was counted in.
+    /// Stops counting an entry of a tuple, given the entry's values.
     pub(super) fn remove(&mut self, bit: Bit, words: impl Iterator<Item = u64>) {
         self.each_value(bit, words, |pruner, slice, view, value| {
             if pruner.counts.remove(bit, slice, value) {
@@ -94,7 +95,7 @@ impl Pruner {
         });
     }
 
-    /// Does something with the value of each slice that the tuple looks at.
+    /// Calls `act` with an entry's value of each slice that the tuple looks at.
     #[expect(clippy::cast_possible_truncation, reason = "a slice is sixteen bits")]
     fn each_value(
         &mut self,
@@ -114,7 +115,7 @@ impl Pruner {
         }
     }
 
-    /// Lets packets with this value pass, or no longer.
+    /// Sets whether packets with this value of a slice pass for a tuple.
     fn put(&mut self, bit: Bit, slice: SliceNo, view: View, value: u16, passes: bool) {
         match view {
             View::High(mask) => {
@@ -139,7 +140,8 @@ impl Pruner {
                 looked_at.values -= u32::from(now == 0);
                 self.sets.release(before);
             }
-            // No room for one more set: the tuple passes more than this value, or goes on to pass it, until it is gone.
+            // No room for another set: the tuple passes all values with this high byte, or keeps passing this value
+            // until it is removed.
             None if passes => {
                 looked_at.spill();
                 self.columns.put_high(slice, high_byte(value), bit, true);
@@ -148,7 +150,7 @@ impl Pruner {
         }
     }
 
-    /// Begins to fetch what [`Pruner::steps`] reads.
+    /// Prefetches the memory that [`Pruner::steps`] reads.
     #[inline(always)]
     pub(super) fn fetch(&self, key: &FlowKey) {
         for slice in &self.slices {
@@ -156,7 +158,7 @@ impl Pruner {
         }
     }
 
-    /// What the packet selects.
+    /// Returns what a packet's values select.
     #[inline(always)]
     pub(super) fn steps(&self, key: &FlowKey) -> Steps {
         let mut steps = Steps { steps: [Step::default(); MAX_SLICES], len: 0 };
@@ -172,14 +174,14 @@ impl Pruner {
         steps
     }
 
-    /// Whether nothing is left of any entry or tuple that looks at anything.
+    /// Returns true if no trace is left of an entry or tuple that looks at anything.
     #[cfg(test)]
     pub(super) fn is_clean(&self) -> bool {
         let is_clean = |slice: &Slice| slice.tuples == 0 && slice.values == 0 && slice.sets.iter().all(|set| *set == 0);
         self.counts.is_empty() && self.sets.len() == 1 && self.slices.iter().all(is_clean) && self.columns.is_clean()
     }
 
-    /// The tuples of the narrow column that the packet may match.
+    /// Returns the tuples of the narrow column that the packet may match.
     #[inline(always)]
     pub(super) fn narrow(&self, key: &FlowKey) -> u64 {
         let asking = self.slices.iter().enumerate().filter(|(_, slice)| !slice.is_constant());
@@ -194,12 +196,12 @@ impl Pruner {
         &self.columns
     }
 
-    /// The slice of that place; none if there are too many.
+    /// Returns the number of the slice at this location, created if needed; `None` if there are too many.
     fn slice(&mut self, word: u8, shift: u8) -> Option<SliceNo> {
         let same = self.slices.iter().position(|slice| (slice.word, slice.shift) == (word, shift));
         let found = same.or_else(|| {
             let unused = self.slices.iter().position(|slice| slice.tuples == 0)?;
-            // Nothing is left in it of what it was.
+            // An unused slice is empty.
             self.slices[unused].word = word;
             self.slices[unused].shift = shift;
             Some(unused)
@@ -231,7 +233,7 @@ fn high_byte(value: u16) -> u8 {
     value.to_be_bytes()[0]
 }
 
-/// The slices of a word that a mask has bits in: shift and bits.
+/// Iterates over the slices of a word in which a mask has bits: shift, and mask within the slice.
 #[expect(clippy::cast_possible_truncation, reason = "sixteen bits of it are meant")]
 fn slices_of(mask: u64) -> impl Iterator<Item = (u8, u16)> {
     [48_u8, 32, 16, 0].into_iter().map(move |shift| (shift, (mask >> shift) as u16)).filter(|(_, mask)| *mask != 0)

@@ -1,35 +1,37 @@
-//! A new index in place of one whose tuples are not in the order of their priorities any more: made a few tuples and entries at a time,
-//! while the old one answers.
+//! Rebuilds an index whose tuples are no longer in the order of their priorities: a few tuples and entries at a time,
+//! while the old one serves lookups.
 //!
-//! Places are given as tuples come, and tuples' priorities change with their entries. A search asks in the order of places and ends where
-//! nothing better can come, so a table that was filled from its lowest priority upwards is searched through for each packet.
+//! Places are assigned in the order in which tuples are created, and a tuple's priority changes with its entries. A
+//! search probes tuples in the order of places, and ends where no better entry can follow. In a table that was filled
+//! from its lowest priority upwards it therefore probes all tuples for each packet.
 use super::index::{Index, Step};
 use crate::shape::hash::{EntryHash, TupleId};
 use crate::shape::{EntryId, WordMatches};
 use std::time::Duration;
 use weir_units::Instant;
 
-/// So much of the table's entries must have changed for a renewal amid changes: their work stays a part of that of the changes.
+/// Divisor: more than this fraction of the table's entries must have changed for a renewal during changes. This keeps
+/// the work of renewals a part of that of the changes.
 const CHANGED_PART: usize = 2;
 
-/// So long a table must have been left alone otherwise: for each entry (whose part of a renewal takes a microsecond), and at least.
+/// Time without changes before a renewal, per entry (renewing one takes a microsecond). [`MIN_QUIET`] is the minimum.
 const QUIET_PER_ENTRY: Duration = Duration::from_micros(20);
 const MIN_QUIET: Duration = Duration::from_millis(100);
 
-/// See the module's page.
+/// Rebuild of an index: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Renewal {
-    /// What is being made.
+    /// New index under construction.
     next: Option<Box<Index>>,
-    /// Changes of the table since the last renewal began.
+    /// Number of changes of the table since the last renewal began.
     changes: usize,
-    /// How many they were when that was last looked at, and since when they are as many.
+    /// Number of changes when it was last examined, and the time since which it has been the same.
     seen: usize,
     since: Instant,
 }
 
 impl Renewal {
-    /// Notes that an entry was added.
+    /// Updates the new index after an entry was inserted.
     pub(super) fn added(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
         self.changes += 1;
         if let Some(next) = &mut self.next {
@@ -37,7 +39,7 @@ impl Renewal {
         }
     }
 
-    /// Notes that an entry was removed.
+    /// Updates the new index after an entry was removed.
     pub(super) fn removed(&mut self, entries: &EntryHash, id: EntryId, tuple: TupleId, words: &WordMatches) {
         self.changes += 1;
         if let Some(next) = &mut self.next {
@@ -45,14 +47,15 @@ impl Renewal {
         }
     }
 
-    /// Begins if the table is another than it was.
+    /// Begins a renewal if enough entries have changed and none is under way.
     pub(super) fn begin_if_much_has_changed(&mut self, entries: &EntryHash, index: &Index) {
         if self.changes > entries.len() / CHANGED_PART && self.next.is_none() {
             self.begin(entries, index);
         }
     }
 
-    /// Begins if nobody changes the table; says when to ask again, if that is still to be seen or something is to be done.
+    /// Begins a renewal if the table has not changed for a while. Returns the time of the next call if the wait or
+    /// the renewal is not over.
     pub(super) fn begin_if_quiet(&mut self, now: Instant, entries: &EntryHash, index: &Index) -> Option<Instant> {
         if self.next.is_some() {
             return Some(now);
@@ -76,7 +79,7 @@ impl Renewal {
         self.next = index.places.are_disordered().then(|| Box::new(Index::new(entries)));
     }
 
-    /// Goes on; gives the new index when it is complete.
+    /// Continues the renewal. Returns the new index when it is complete.
     pub(super) fn step(&mut self, entries: &EntryHash, step: Step) -> Option<Box<Index>> {
         self.next.as_mut()?.step(entries, step);
         self.next.take_if(|next| next.is_complete())

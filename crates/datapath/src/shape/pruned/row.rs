@@ -1,17 +1,17 @@
-//! A set of tuples as bits: 64 of them, or a cache line of 512.
+//! Sets of tuples as bits: 64 tuples, or a cache line of 512.
 
-/// Which of a column's tuples are in a set.
+/// Set of a column's tuples.
 pub(super) trait Row: Copy + PartialEq {
-    /// How many tuples it can hold.
+    /// Number of tuples that it can hold.
     const TUPLES: usize;
-    /// None of them.
+    /// The empty set.
     const NONE: Self;
-    /// All of them.
+    /// The set of all tuples.
     const ALL: Self;
 
     fn has(&self, tuple: usize) -> bool;
     fn put(&mut self, tuple: usize, is_in: bool);
-    /// Keeps those that are in either of two sets.
+    /// Keeps the tuples that are in `one` or `other`.
     fn keep(&mut self, one: &Self, other: &Self);
 }
 
@@ -36,7 +36,7 @@ impl Row for u64 {
     }
 }
 
-/// 512 tuples in one cache line.
+/// Set of up to 512 tuples in one cache line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(align(64))]
 pub(super) struct Line([u64; 8]);
@@ -58,19 +58,19 @@ impl Row for Line {
 
     #[inline(always)]
     fn keep(&mut self, one: &Line, other: &Line) {
-        // Not iterators in step: those were not always made into wide instructions.
+        // Not zipped iterators, because those were not always compiled to wide instructions.
         self.0 = std::array::from_fn(|word| self.0[word] & (one.0[word] | other.0[word]));
     }
 }
 
 impl Line {
-    /// The words, the tuples of the lowest numbers first.
+    /// Returns the words, the lowest tuple numbers first.
     #[inline(always)]
     pub(super) const fn words_mut(&mut self) -> &mut [u64; 8] {
         &mut self.0
     }
 
-    /// Which words are not zero, one bit each.
+    /// Returns the set of words that are not zero, one bit each.
     #[inline(always)]
     pub(super) fn occupied(&self) -> u32 {
         self.0.iter().enumerate().fold(0, |occupied, (number, word)| occupied | u32::from(*word != 0) << number)

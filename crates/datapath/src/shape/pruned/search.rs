@@ -1,16 +1,17 @@
-//! Probing the tuples that a packet may match, until what was found cannot be beaten.
+//! Probes the tuples that a packet may match, until no further one can have a higher priority than the entry found.
 //!
-//! Tuples are asked in the order of their places: that of their highest priorities once the index has been renewed, before not quite,
-//! and some are asked that a search by priority would not have come to. Where it ends is by priority alone.
+//! Tuples are probed in the order of their places. After a renewal of the index this is the order of their highest
+//! priorities. Before, it is only similar, and some tuples are probed that a search by priority would have skipped.
+//! The end of the search depends on priorities alone.
 use super::index::Index;
 use super::row::{Line, Row};
 use crate::shape::hash::{EntryHash, Probe};
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 use weir_packet::{FlowKey, Parsed};
 
-/// A search for one packet's entry.
+/// Search for the entry that one packet matches.
 struct Search<'a, T> {
-    /// Counts the tuples that are asked, if somebody wants to know.
+    /// Counter of the tuples probed, if needed.
     tally: T,
     found: Option<(u16, EntryId)>,
     index: &'a Index,
@@ -18,7 +19,7 @@ struct Search<'a, T> {
     key: &'a FlowKey,
 }
 
-/// See [`Search::tally`].
+/// Counter of probes; `()` counts nothing. See [`Search::tally`].
 trait Tally {
     fn one(&mut self);
 }
@@ -34,14 +35,14 @@ impl Tally for u32 {
     }
 }
 
-/// Tuples that a packet may match: those of one column, or of two.
+/// Set of tuples that a packet may match, in one column or two.
 trait Survivors: Copy {
     const NONE: Self;
-    /// Takes the lowest place out, if there is one.
+    /// Removes the lowest place from the set and returns it.
     fn take_first(&mut self) -> Option<usize>;
 }
 
-/// Those of the narrow column.
+/// Tuples of the narrow column.
 impl Survivors for u64 {
     const NONE: u64 = 0;
 
@@ -53,7 +54,7 @@ impl Survivors for u64 {
     }
 }
 
-/// Those of the narrow column and the first wide one.
+/// Tuples of the narrow column and of the first wide one.
 #[derive(Debug, Clone, Copy)]
 struct Both {
     narrow: u64,
@@ -69,7 +70,7 @@ impl Survivors for Both {
     }
 }
 
-/// Those of a wide column, and which of its words have any.
+/// Tuples of a wide column. Bit `n` of `words` is set if word `n` of the line is not zero.
 #[derive(Debug, Clone, Copy)]
 struct Occupied {
     line: Line,
@@ -93,26 +94,27 @@ impl Occupied {
     }
 }
 
-/// How far the packets of a burst have come.
+/// Intermediate results for the packets of a burst.
 struct Begun<S> {
-    /// The tuple that is asked first, as its place, [`NO_PLACE`] if none is.
+    /// Place of the first tuple to probe; [`NO_PLACE`] if there is none.
     place: [u16; MAX_BURST],
     hash: [u32; MAX_BURST],
-    /// The entry that it probably is there.
+    /// Probable entry in that tuple.
     probable: [EntryId; MAX_BURST],
-    /// What else there may have to be asked after it.
+    /// Remaining tuples to probe after it.
     left: [S; MAX_BURST],
 }
 
 const NO_PLACE: u16 = u16::MAX;
 
-/// With more entries than this a bucket is seldom in the cache, so filters are asked before.
+/// Number of entries above which a bucket is seldom in the cache, so that filters are checked before buckets are
+/// fetched.
 const MANY: usize = 1 << 15;
 
-/// So many buckets are fetched early after the first.
+/// Maximum number of buckets prefetched after the first.
 const MOST_EARLY: usize = 2;
 
-/// The first wide column's number.
+/// Index of the first wide column.
 const FIRST: usize = 0;
 
 impl Index {
@@ -123,7 +125,7 @@ impl Index {
         search.found.map(|(_, id)| id)
     }
 
-    /// How many tuples [`Index::lookup`] asks.
+    /// Returns how many tuples [`Index::lookup`] probes.
     pub(super) fn probes(&self, entries: &EntryHash, key: &FlowKey) -> u32 {
         let mut search = Search { tally: 0, found: None, index: self, entries, key };
         search.all();
@@ -145,11 +147,11 @@ impl Index {
         }
     }
 
-    /// The tuples of the narrow column and the first wide one that a packet may match.
+    /// Returns the tuples of the narrow column and of the first wide one that a packet may match.
     #[inline(always)]
     fn both(&self, key: &FlowKey) -> Both {
         let (steps, columns) = (self.pruner.steps(key), self.pruner.columns());
-        // Not `map_or`: what it is given is not always in line.
+        // Not `map_or`, because its closure is not always inlined.
         let wide = match columns.wide.first() {
             Some(column) => column.survivors(&steps),
             None => Line::NONE,
@@ -173,12 +175,12 @@ impl Index {
             probable: [EntryId::NONE; MAX_BURST],
             left: [S::NONE; MAX_BURST],
         };
-        // 1. What each packet's values select.
+        // Pass 1: prefetch what each packet's values select.
         lanes.each(|lane| self.pruner.fetch(&keys[lane].key));
-        // 2. The first tuple that each packet can match, and the bucket there.
+        // Pass 2: find the first tuple that each packet can match, and prefetch its bucket.
         lanes.each(|lane| {
             let key = &keys[lane].key;
-            // In its place first: taken apart before, it would have to wait for its parts to be written.
+            // Stored first: splitting the set before storing it would stall on the write of its parts.
             begun.left[lane] = survivors(key);
             let left = &mut begun.left[lane];
             while let Some(place) = left.take_first()
@@ -197,13 +199,13 @@ impl Index {
                 self.fetch_more(entries, key, *left);
             }
         });
-        // 3. The entry that it probably is.
+        // Pass 3: find the probable entry.
         lanes.each(|lane| {
             if begun.place[lane] != NO_PLACE {
                 begun.probable[lane] = entries.probable(begun.hash[lane]);
             }
         });
-        // 4. Whether it is; and those after it which may have a higher priority.
+        // Pass 4: verify it, and probe the later tuples that may have a higher priority.
         lanes.each(|lane| {
             let key = &keys[lane].key;
             let mut search = Search { tally: (), found: None, index: self, entries, key };
@@ -217,7 +219,7 @@ impl Index {
         });
     }
 
-    /// Begins to fetch the buckets of tuples that may be asked after the first.
+    /// Prefetches the buckets of tuples that may be probed after the first.
     #[inline(always)]
     fn fetch_more<S: Survivors>(&self, entries: &EntryHash, key: &FlowKey, mut left: S) {
         let mut most = MOST_EARLY;
@@ -234,13 +236,13 @@ impl Index {
     }
 }
 
-/// The first place of a wide column.
+/// Returns the first place of a wide column.
 const fn first_of(wide: usize) -> usize {
     u64::TUPLES + wide * Line::TUPLES
 }
 
 impl<T: Tally> Search<'_, T> {
-    /// Searches everything.
+    /// Searches all tuples that the packet may match.
     fn all(&mut self) {
         let pruner = &self.index.pruner;
         let mut narrow = pruner.columns().narrow.survivors(&pruner.steps(self.key));
@@ -249,7 +251,7 @@ impl<T: Tally> Search<'_, T> {
         self.unpruned();
     }
 
-    /// Whether a tuple of this highest priority may have something better than what was found.
+    /// Returns true if a tuple with this highest priority may have a better entry than the one found.
     #[inline(always)]
     fn may_improve(&self, highest: u16) -> bool {
         self.found.is_none_or(|(priority, _)| priority < highest)
@@ -265,7 +267,7 @@ impl<T: Tally> Search<'_, T> {
         }
     }
 
-    // In line: otherwise it is not compiled with wide instructions.
+    // Inlined, because it is otherwise not compiled with wide instructions.
     #[inline(always)]
     fn each_wide_from(&mut self, number: usize) {
         let pruner = &self.index.pruner;
@@ -280,7 +282,7 @@ impl<T: Tally> Search<'_, T> {
         }
     }
 
-    /// Searches the tuples at these ascending places.
+    /// Probes the tuples at these places, which must ascend.
     #[inline(always)]
     fn each(&mut self, mut next: impl FnMut() -> Option<usize>) {
         while let Some(place) = next()
@@ -306,7 +308,7 @@ impl<T: Tally> Search<'_, T> {
         }
     }
 
-    /// Asks the tuples that cannot be pruned, or have no place.
+    /// Probes the tuples that have no place in the columns.
     #[inline(always)]
     fn unpruned(&mut self) {
         if self.index.unpruned().best().is_some_and(|highest| self.may_improve(highest)) {

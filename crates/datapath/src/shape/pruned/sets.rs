@@ -1,36 +1,36 @@
-//! The sets of tuples that values of slices select, each kept once however many values select it.
+//! Keeps the sets of tuples that values of slices select. Each set is stored once, however many values select it.
 //!
-//! A set is found by the sum (exclusive or) of its tuples' random numbers, so the set with one tuple more or less is found without
-//! looking at all of them; equal sums are compared bit by bit. Its number is used again as soon as no value selects it. When all
-//! numbers are taken no set is made: the caller then leaves a tuple in where it need not be, or lets it pass more, which costs
-//! time but finds the same entries.
+//! A set is found by the exclusive or of its tuples' random numbers. The set with one tuple more or less is thus
+//! found without reading all its tuples; sets with equal sums are compared bit by bit. A set's number is reused as
+//! soon as no value selects it. When all numbers are in use, no set is created. The caller then keeps a tuple in a
+//! set longer than needed, or lets it pass more values, which costs time but finds the same entries.
 use super::columns::{Bit, Columns};
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 
-/// A set's number; 0 is the empty set.
+/// Number of a set; 0 is the empty set.
 pub(super) type SetId = u16;
 
-/// Nothing selects it; ends a chain.
+/// Marks the end of a chain.
 const NO_SET: SetId = SetId::MAX;
 
-/// Sets by sum are found through this many chains, a power of two.
+/// Number of chains for finding sets by sum, a power of two.
 const CHAINS: usize = 1 << 14;
 
-/// See the module's page.
+/// Sets of tuples: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Sets {
-    /// By set: the sum of its tuples' numbers.
+    /// By set: the exclusive or of its tuples' random numbers.
     sums: Vec<u64>,
-    /// By set: how many values select it.
+    /// By set: the number of values that select it.
     uses: Vec<u32>,
-    /// By set: the next one of its chain.
+    /// By set: the next set of its chain.
     next: Vec<SetId>,
-    /// By the low bits of a sum: the first one.
+    /// By the low bits of a sum: the first set of the chain.
     chains: Box<[SetId]>,
-    /// Numbers to use again.
+    /// Set numbers for reuse.
     free: Vec<SetId>,
-    /// Makes tuples' random numbers.
+    /// Source of the tuples' random numbers.
     hasher: RandomState,
 }
 
@@ -50,7 +50,8 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// The set that has `bit` if `from` has not, or the other way round, for one more value; none if no number is left.
+    /// Returns the set that differs from `from` in `bit` only, and counts one more value for it. Creates the set if
+    /// needed; `None` if no number is left.
     pub(super) fn flip(&mut self, from: SetId, bit: Bit, columns: &mut Columns) -> Option<SetId> {
         let sum = self.sums[usize::from(from)] ^ self.hasher.hash_one(bit);
         let mut at = self.chains[chain(sum)];
@@ -64,9 +65,9 @@ impl Sets {
         self.make(from, bit, sum, columns)
     }
 
-    /// Says that a value no longer selects this set.
+    /// Counts one value less for a set; removes the set with the last one.
     pub(super) fn release(&mut self, set: SetId) {
-        // The empty set is never made nor freed.
+        // The empty set is neither created nor removed.
         if set == 0 {
             return;
         }
@@ -78,7 +79,7 @@ impl Sets {
         }
     }
 
-    /// How many sets there are.
+    /// Returns the number of sets.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.sums.len() - self.free.len()

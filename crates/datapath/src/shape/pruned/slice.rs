@@ -1,34 +1,35 @@
-//! Sixteen bits of the flow key that some tuple looks at: which set of tuples each of their values selects.
+//! A slice: sixteen bits of the flow key that some tuple looks at, with the set of tuples that each value selects.
 use super::sets::SetId;
 use weir_packet::FlowKey;
 
-/// A slice's number within the pruner.
+/// Number of a slice within the pruner.
 pub(super) type SliceNo = u8;
 
-/// Values of a slice.
+/// Number of values of a slice.
 const VALUES: usize = 1 << 16;
 
-/// At most this many values change when an entry comes or goes.
+/// Maximum number of unmasked bits for which a slice is looked at as a whole: inserting an entry changes up to 256
+/// values then.
 const MAX_SPREAD: u32 = 8;
 
-/// See the module's page.
+/// Sets of tuples by value of sixteen bits: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Slice {
-    /// The word of the key.
+    /// Index of the word in the flow key.
     pub(super) word: u8,
-    /// How far above its low end the slice begins.
+    /// Position of the slice's lowest bit in the word.
     pub(super) shift: u8,
-    /// How many tuples look at it.
+    /// Number of tuples that look at the slice.
     pub(super) tuples: u32,
-    /// By value: the tuples that look at more than the high byte, and accept it.
+    /// By value: the tuples that look at more than the high byte, and accept the value.
     pub(super) sets: Box<[SetId; VALUES]>,
-    /// How many values select a set that is not empty.
+    /// Number of values that select a non-empty set.
     pub(super) values: u32,
-    /// By bit of the high byte: how many tuples look at it and no further.
+    /// By bit of the high byte: the number of tuples that look at this bit and at no more than the high byte.
     looking: [u16; 8],
-    /// The bits of the high byte that some tuple looks at, and no further.
+    /// Bits of the high byte that some tuple looks at that looks at no more than the high byte.
     pub(super) high: u8,
-    /// Some tuple that looks further had to be let pass all values of a high byte.
+    /// True if some tuple that looks at more passes all values of a high byte, because there was no room for its set.
     pub(super) has_spilled: bool,
 }
 
@@ -38,14 +39,14 @@ impl Slice {
         Slice { word, shift, tuples: 0, sets, values: 0, looking: [0; 8], high: 0, has_spilled: false }
     }
 
-    /// The slice's value of a packet.
+    /// Returns a packet's value of the slice.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "these are the slice's bits")]
     pub(super) fn value(&self, key: &FlowKey) -> u16 {
         (key.words[usize::from(self.word)] >> self.shift) as u16
     }
 
-    /// Notes that a tuple looks at these bits of the high byte and no further, or does so no more.
+    /// Counts a tuple that looks at these bits of the high byte only, or stops counting it.
     pub(super) fn look_at_high(&mut self, mask: u8, looks: bool) {
         for (bit, count) in self.looking.iter_mut().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1) {
             if looks {
@@ -57,30 +58,30 @@ impl Slice {
         }
     }
 
-    /// Notes that a tuple that looks further passes all values of some high byte.
+    /// Records that a tuple that looks at more than the high byte passes all values of some high byte.
     pub(super) fn spill(&mut self) {
         self.has_spilled = true;
         self.high = u8::MAX;
     }
 
-    /// Whether hardly any packet is told apart by this slice: one value at most is asked for.
+    /// Returns true if this slice excludes hardly any tuple, because at most one value selects a set.
     pub(super) fn is_constant(&self) -> bool {
         self.high == 0 && self.values <= 1
     }
 }
 
-/// How a tuple's values in a slice are kept.
+/// Form in which a tuple's values of a slice are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// Only the high byte: up to 128 of 256 sets change with a value. Where the mask has more bits, but so few that thousands of
-    /// values would change, the others are left out: more packets pass than need to.
+    /// Only the high byte: up to 128 of 256 sets change with a value. Also used if the mask has bits in the low byte,
+    /// but so few that thousands of values would change; these bits are ignored, and more packets pass than need to.
     High(u8),
-    /// The whole slice: up to 256 values change.
+    /// The whole slice: up to 256 values change with a value.
     Whole(u16),
 }
 
 impl View {
-    /// How to look at the bits of a mask; none if it looks at nothing, or at too few bits at the low end.
+    /// Chooses the form for a mask; `None` if the mask is empty, or has too few bits and all in the low byte.
     pub(super) fn new(mask: u16) -> Option<View> {
         let [high, low] = mask.to_be_bytes();
         if low != 0 && mask.count_zeros() <= MAX_SPREAD {
@@ -89,7 +90,7 @@ impl View {
         (high != 0).then_some(View::High(high))
     }
 
-    /// The bits looked at.
+    /// Returns the bits looked at.
     pub(super) fn mask(self) -> u16 {
         match self {
             View::High(mask) => u16::from(mask) << 8,
@@ -98,13 +99,13 @@ impl View {
     }
 }
 
-/// All numbers that are `value` under `mask`.
+/// Iterates over all numbers that have `value` under `mask`.
 pub(super) fn spread(value: u16, mask: u16) -> impl Iterator<Item = u16> {
     let others = !mask;
     let mut next = Some(0_u16);
     std::iter::from_fn(move || {
         let bits = next?;
-        // The next subset of the other bits.
+        // Steps to the next subset of the unmasked bits.
         let after = bits.wrapping_sub(others) & others;
         next = (after != 0).then_some(after);
         Some(value | bits)

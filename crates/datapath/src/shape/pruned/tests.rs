@@ -5,14 +5,14 @@ use std::time::Duration;
 use weir_packet::{Field, FlowMask};
 use weir_testing::rules::{self, Draw, Headers, Rule};
 
-/// What is in a classifier: its entries' ids, priorities and matches.
+/// Content of a classifier: its entries' ids, priorities and matches.
 type There = Vec<(EntryId, u16, WordMatches)>;
 
 fn parsed(key: FlowKey) -> Parsed {
     Parsed { key, ..Parsed::default() }
 }
 
-/// The priority that every way of looking up finds.
+/// Returns the priority found for a packet. All kinds of lookup must agree.
 fn priority_found(pruned: &Pruned, priorities: &[u16], key: &FlowKey) -> Option<u16> {
     let one = pruned.lookup(key);
     let mut keys = [parsed(FlowKey::EMPTY); MAX_BURST];
@@ -23,12 +23,13 @@ fn priority_found(pruned: &Pruned, priorities: &[u16], key: &FlowKey) -> Option<
     one.map(|id| priorities[id.index()])
 }
 
-/// Whether nothing stays of entries that are gone, as far as tuples are told apart exactly.
+/// Returns true if the index has no trace of removed entries, as far as tuples are distinguished exactly.
 fn is_clean(index: &Index) -> bool {
     index.pruner.is_clean() && index.unpruned().len() == 1 && index.pruner.columns().narrow.survivors(&[]) == 0
 }
 
-/// Fields that lie in all kinds of slices, with masks of all kinds; few values, so that entries meet.
+/// Generates matches on fields in all kinds of slices, with all kinds of masks and few values, so that entries
+/// overlap.
 fn any_words() -> impl Strategy<Value = WordMatches> {
     let field = prop::sample::select(vec![
         Field::EthDst,
@@ -80,7 +81,7 @@ fn any_key() -> impl Strategy<Value = FlowKey> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Adding, removing and looking up in any order finds entries of the priority that the reference finds.
+    /// After inserting and removing in any order, lookups return entries of the same priority as the reference.
     #[test]
     fn it_agrees_with_the_reference(
         changes in proptest::collection::vec((0..3_u8, 0..6_u16, any_words(), any::<prop::sample::Index>()), 1..150),
@@ -90,7 +91,7 @@ proptest! {
         let (mut there, mut priorities) = (There::new(), Vec::new());
         let mut now = Instant::ZERO;
         for (kind, priority, words, which) in changes {
-            // Sometimes the table is left alone for long, so that an index is renewed, amid changes too.
+            // Sometimes the table is unchanged for a long time, so that an index is renewed, also during changes.
             now += Duration::from_secs(if kind == 2 { 60 } else { 0 });
             pruned.settle(now);
             if kind > 0 || there.is_empty() {
@@ -115,7 +116,7 @@ proptest! {
             }
         }
         prop_assume!(pruned.index.is_some());
-        // All but one that looks at nothing: the index is there to the end.
+        // Removes all entries except one that looks at nothing: the index is there until the end.
         let (last, any) = (EntryId(u32::try_from(priorities.len()).expect("few")), WordMatches::new(&FlowKey::EMPTY, &FlowMask::EMPTY));
         pruned.insert(last, 9, &any);
         for (id, priority, words) in there {
@@ -132,7 +133,8 @@ fn words_of(rule: &Rule) -> WordMatches {
     WordMatches::new(&rule.value, &rule.mask)
 }
 
-/// The classifier and the reference with these rules, in this order; of two with the same match and priority the first.
+/// Returns the classifier and the reference with these rules, in this order. The first one counts if two have the
+/// same match and priority.
 fn with_rules(rules: &[Rule]) -> (Pruned, Linear, Vec<u16>, There) {
     let (mut pruned, mut linear) = (Pruned::default(), Linear::default());
     let (mut priorities, mut there) = (Vec::new(), There::new());
@@ -161,7 +163,7 @@ fn agrees(rules: &[Rule], name: &str) {
                 assert_eq!(priority_found(&pruned, &priorities, &key), expected, "{name}, {kind:?}: {key:?}");
             }
         }
-        // A third of the rules goes.
+        // Removes a third of the rules.
         for _ in 0..there.len() / 3 {
             let (id, priority, words) = there.swap_remove(draw.below(there.len()));
             linear.remove(id, priority, &words);
@@ -205,7 +207,7 @@ fn access_lists_of_a_campus_are_searched_right() {
     agrees(&rules, "stanford");
 }
 
-/// An entry that looks at the first `bits` bits of metadata, each number giving its own mask.
+/// Returns a match on the bits of metadata that `number` selects, so that each number has its own mask.
 fn numbered(number: u64) -> WordMatches {
     let (mut key, mut mask) = (FlowKey::EMPTY, FlowMask::EMPTY);
     mask.set(Field::Metadata, (number + 1).into());
@@ -213,7 +215,7 @@ fn numbered(number: u64) -> WordMatches {
     WordMatches::new(&key, &mask)
 }
 
-/// More masks than are pruned: the others are asked too.
+/// More masks than the pruner has places for: the others are probed as well.
 #[test]
 fn more_masks_than_places_are_searched() {
     let count = 4500_u64;
@@ -237,7 +239,7 @@ fn more_masks_than_places_are_searched() {
     assert!(pruned.index.is_none());
 }
 
-/// Entries that pass every slice, each because of another one: nothing is pruned, and the right one is found.
+/// Entries that pass every slice, each because of a different one: nothing is pruned, and the correct entry is found.
 #[test]
 fn entries_that_fail_only_together_are_asked_one_by_one() {
     let mut pruned = Pruned::default();
@@ -256,7 +258,7 @@ fn entries_that_fail_only_together_are_asked_one_by_one() {
             pruned.insert(id, 1, &words);
             number += 1;
         };
-        // The source of one, the destination of the other.
+        // The packet below has the source of the first entry and the destination of the second.
         add(0x0101_0101, 0x0909_0909);
         add(0x0202_0202, 0x0707_0707);
     }
@@ -274,7 +276,7 @@ fn entries_that_fail_only_together_are_asked_one_by_one() {
     assert!(pruned.lookup(&packet(0x0202_0202, 0x0707_0707)).is_some());
 }
 
-/// The table's mean number of probes for packets that its entries were made for.
+/// Returns the mean number of probes for packets that match the table's entries.
 fn probes(pruned: &Pruned, count: u64) -> f64 {
     let key = |number: u64| {
         let mut key = FlowKey::EMPTY;
@@ -285,7 +287,7 @@ fn probes(pruned: &Pruned, count: u64) -> f64 {
     f64::from(all) / count as f64
 }
 
-/// Tuples that came in the wrong order are put right when the table is left alone, and the entries found are the same.
+/// Tuples created in the wrong order are reordered when the table is left unchanged; lookups return the same entries.
 #[test]
 fn a_table_left_alone_is_put_in_order() {
     let (count, mut pruned) = (1000_u16, Pruned::default());
@@ -314,7 +316,7 @@ fn a_table_left_alone_is_put_in_order() {
     }
 }
 
-/// The entry that all packets match comes after all others, whenever it was added.
+/// The entry that all packets match is probed last, regardless of when it was inserted.
 #[test]
 fn what_matches_all_is_asked_last() {
     let mut pruned = Pruned::default();
@@ -332,7 +334,7 @@ fn what_matches_all_is_asked_last() {
     assert_eq!(pruned.lookup(&FlowKey::EMPTY), Some(EntryId(0)));
 }
 
-/// A table that gets its masks late is indexed step by step, and answers right meanwhile.
+/// A table that gets its masks late is indexed step by step, and lookups are correct meanwhile.
 #[test]
 fn a_large_table_is_indexed_in_steps() {
     let exact = |number: u64| {
@@ -353,7 +355,7 @@ fn a_large_table_is_indexed_in_steps() {
     (0..before).for_each(|number| assert!(!insert(number, 9, &exact(number).1)));
     let is_ready: Vec<bool> = (0..400).map(|number| insert(before + number, 1, &numbered(number))).collect();
     assert!(!is_ready[20] && is_ready[399]);
-    // Changes of what is counted already, and of what is not.
+    // Changes of entries that are counted already, and of others.
     pruned.remove(EntryId(777), 9, &exact(777).1);
     assert_eq!(pruned.lookup(&exact(777).0), None);
 }

@@ -1,31 +1,31 @@
-//! Tuples that have no place in the columns: the one that every packet matches, which nothing can prune and which tables mostly keep
-//! for what no other entry takes, and those for which there is no room. They are asked after all others.
+//! Keeps the tuples that have no place in the columns: the one that every packet matches, which cannot be pruned and
+//! is mostly the table-miss entry, and those for which there is no room. They are probed after all others.
 use crate::shape::hash::{Probe, TupleId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// See the module's page.
+/// Tuples without a place in the columns: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Unpruned {
-    /// By their highest priorities, highest first.
+    /// Probes by the tuples' highest priorities, highest first.
     probes: BTreeMap<(Reverse<u16>, TupleId), Probe>,
-    /// The highest priority of all.
+    /// Highest priority of all.
     best: Option<u16>,
 }
 
 impl Unpruned {
-    /// The highest priority, if there are any.
+    /// Returns the highest priority of all, if there are tuples.
     #[inline(always)]
     pub(super) const fn best(&self) -> Option<u16> {
         self.best
     }
 
-    /// Highest priorities, highest first, and what the tuple is asked by.
+    /// Iterates over the tuples' highest priorities and probes, highest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &Probe)> {
         self.probes.iter().map(|((Reverse(highest), _), probe)| (*highest, probe))
     }
 
-    /// How many there are.
+    /// Returns the number of tuples.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.probes.len()
@@ -36,7 +36,7 @@ impl Unpruned {
         self.note_best();
     }
 
-    /// Takes out a tuple that was added with this priority.
+    /// Removes a tuple that was added with this priority.
     pub(super) fn remove(&mut self, highest: u16, tuple: TupleId) -> Option<Probe> {
         let probe = self.probes.remove(&(Reverse(highest), tuple));
         self.note_best();
