@@ -1,5 +1,5 @@
-//! What packets count in a table: by entry, and in all. Each worker counts for itself, so that none waits for another's cache
-//! line; what is read is the sum.
+//! Packet counters of a table: per entry, and in total. Each worker has its own counters, so that no worker waits for
+//! another's cache line. Reads return the sum.
 use super::FlowTable;
 use super::hot::{Verdict, VerdictWord};
 use crate::shape::adaptive::Adaptive;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_memory::{Array, OutOfMemory, prefetch};
 use weir_units::Instant;
 
-/// Places whose memory is given back at once: some megabytes.
+/// Maximum number of places whose memory is released at once: some megabytes.
 const MAX_TRIM: usize = 1 << 16;
 
-/// Entries whose rows, a cache line each, are mostly in a second-level cache.
+/// Number of entries whose rows (one cache line each) mostly fit in a second-level cache.
 const NEAR_PLACES: usize = 1 << 13;
 
-/// Who counts: 0 is the engine's own thread, its workers follow.
+/// Number of the thread that counts: 0 for the engine's thread, its workers follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WorkerNo(pub(crate) usize);
 
@@ -23,16 +23,17 @@ impl WorkerNo {
     pub(crate) const ENGINE: WorkerNo = WorkerNo(0);
 }
 
-/// See the module's page. What the engine's own thread counts at entries lies beside what those are compared with ([`crate::shape::hash::Row`]).
+/// Counters of the workers. Those of the engine's own thread lie beside the words that entries are compared with, in
+/// the rows of [`crate::shape::hash::Slots`].
 #[derive(Debug)]
 pub(super) struct Counts {
-    /// By worker from 1 on, by entry.
+    /// By worker from 1 on, then by entry: the worker's counters.
     shares: Vec<Array<Count>>,
-    /// By worker.
+    /// By worker: the totals.
     tables: Vec<TableCount>,
 }
 
-/// Packets looked up, and those that matched an entry.
+/// Number of packets looked up, and of those that matched an entry.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct TableCount {
@@ -47,25 +48,26 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Gives memory of places from this one on back, where no entry is: not all at once if it is much. Whether that is all.
+    /// Releases the memory of the places from `n_places` on, at most [`MAX_TRIM`] places per call. These places must
+    /// have no entry. Returns true if all of it is released.
     pub(super) fn trim(&mut self, n_places: usize) -> bool {
         self.shares.iter_mut().for_each(|share| share.truncate(n_places.max(share.len().saturating_sub(MAX_TRIM))));
         self.shares.iter().all(|share| share.len() <= n_places)
     }
 
-    /// Gives memory of places back where no entry is, some of it. Whether that is all.
+    /// Releases some of the memory of places that have no entry. Returns true if all of it is released.
     pub(super) fn forget(&mut self, places: &Range<usize>) -> bool {
         self.shares.iter_mut().fold(true, |all, share| share.forget(places.clone()) & all)
     }
 
-    /// Bytes of memory that entries have here.
+    /// Returns the memory of the workers' counters, in bytes.
     pub(super) fn held(&self) -> usize {
         self.shares.iter().map(Array::held).sum::<usize>()
     }
 }
 
 impl Adaptive {
-    /// States what an entry does.
+    /// Stores the verdict of an entry.
     pub(super) fn set_verdict(&mut self, id: EntryId, verdict: Verdict) {
         if let Some(row) = self.rows_mut().row_mut(id) {
             row.verdict = VerdictWord::new(verdict).bits();
@@ -74,7 +76,7 @@ impl Adaptive {
 }
 
 impl FlowTable {
-    /// Makes room for another worker's counters.
+    /// Adds the counters for another worker.
     pub(crate) fn add_worker(&mut self) {
         let mut share = Array::new();
         share.lengthen(self.n_places()).expect("there is memory for another worker");
@@ -82,7 +84,7 @@ impl FlowTable {
         self.counts.tables.push(TableCount::default());
     }
 
-    /// Starts an entry's counters.
+    /// Initializes an entry's counters: the engine's to `counter`, the workers' to zero.
     pub(crate) fn start_counter(&mut self, id: EntryId, counter: FlowCounter) {
         if let Some(row) = self.classifier.rows_mut().row_mut(id) {
             row.count.set(counter);
@@ -95,7 +97,7 @@ impl FlowTable {
     /// Makes sure that an entry has counters.
     ///
     /// # Errors
-    /// There is no memory; nothing has changed for other entries.
+    /// Out of memory; other entries are unchanged.
     pub(super) fn make_counters(&mut self, id: EntryId) -> Result<(), OutOfMemory> {
         for share in &mut self.counts.shares {
             if share.len() > id.index() {
@@ -107,14 +109,14 @@ impl FlowTable {
         self.classifier.rows_mut().make_row(id)
     }
 
-    /// What all workers counted for an entry.
+    /// Returns the sum of all workers' counters for an entry.
     pub(crate) fn counter_of(&self, id: EntryId) -> FlowCounter {
         let own = self.classifier.rows().row(id).map(|row| row.count.read()).unwrap_or_default();
         let shares = self.counts.shares.iter().filter_map(|share| share.get(id.index()));
         shares.fold(own, |sum, count| sum.and(count.read()))
     }
 
-    /// Packets looked up, and matched, in all.
+    /// Returns the total number of packets looked up, and of those that matched.
     pub(crate) fn counted(&self) -> (u64, u64) {
         let sum = |sum: (u64, u64), count: &TableCount| {
             (sum.0 + count.lookups.load(Relaxed), sum.1.wrapping_add(count.matches.load(Relaxed)))
@@ -122,7 +124,7 @@ impl FlowTable {
         self.counts.tables.iter().fold((0, 0), sum)
     }
 
-    /// Counts packets looked up, and those of them that matched.
+    /// Counts packets that were looked up, and how many of them matched.
     #[inline]
     pub(crate) fn looked_up(&self, worker: WorkerNo, lookups: u64, matches: u64) {
         let Some(count) = self.counts.tables.get(worker.0) else { return };
@@ -130,7 +132,7 @@ impl FlowTable {
         count.matches.store(count.matches.load(Relaxed).wrapping_add(matches), Relaxed);
     }
 
-    /// Counts a packet that was looked up, and at the entry that it met.
+    /// Counts a packet that was looked up, in the totals and at the entry it matched.
     #[inline]
     pub(crate) fn met(&self, worker: WorkerNo, now: Instant, found: Option<EntryId>, bytes: usize) {
         self.looked_up(worker, 1, u64::from(found.is_some()));
@@ -139,7 +141,7 @@ impl FlowTable {
         }
     }
 
-    /// Counts a packet at another entry, or none, than it was counted at.
+    /// Moves the count of a packet from one entry to another, or to none.
     #[cold]
     pub(crate) fn recount(&self, worker: WorkerNo, now: Instant, from: EntryId, to: Option<EntryId>, bytes: usize) {
         if let Some(count) = self.count_of(worker, from) {
@@ -148,17 +150,17 @@ impl FlowTable {
         if to.is_none()
             && let Some(count) = self.counts.tables.get(worker.0)
         {
-            // It was counted as a match, perhaps by another worker, but packets do not see its entry yet. Only the sum
-            // means anything.
+            // The packet was counted as a match, perhaps by another worker, but packets do not see its entry yet.
+            // Only the sum over all workers is meaningful.
             count.matches.store(count.matches.load(Relaxed).wrapping_sub(1), Relaxed);
         }
-        // At the entry that packets still see there is nothing to count any more.
+        // If both are the same place, the former entry that packets still see has no counters any more.
         if let Some(count) = to.filter(|id| *id != from).and_then(|id| self.count_of(worker, id)) {
             count.add(1, bytes as u64, now);
         }
     }
 
-    /// Begins to fetch where a worker counts packets for an entry.
+    /// Prefetches a worker's counters for an entry.
     #[inline(always)]
     pub(crate) fn fetch_count(&self, worker: WorkerNo, id: EntryId) {
         match worker {
@@ -171,19 +173,19 @@ impl FlowTable {
         }
     }
 
-    /// Whether there are so many entries that what packets count at them is mostly in no near cache.
+    /// Returns true if there are so many entries that their counters are mostly not in a near cache.
     #[inline(always)]
     pub(crate) fn has_many(&self) -> bool {
         self.n_places() > NEAR_PLACES
     }
 
-    /// What becomes of packets that meet an entry; of those that meet none, too.
+    /// Returns the verdict for packets that match an entry; [`Verdict::Program`] for [`EntryId::NONE`].
     #[inline(always)]
     pub(crate) fn verdict(&self, id: EntryId) -> VerdictWord {
         VerdictWord::of_bits(self.classifier.rows().row(id).map_or(0, |row| row.verdict))
     }
 
-    /// Where a worker counts packets for an entry.
+    /// Returns a worker's counters for an entry.
     #[inline(always)]
     pub(crate) fn count_of(&self, worker: WorkerNo, id: EntryId) -> Option<&Count> {
         match worker {
@@ -193,8 +195,9 @@ impl FlowTable {
     }
 }
 
-/// Counts packets one after the other, each with the entries that it met in two tables, the first table's in the low half of a word, and with
-/// its length in bytes. What met no entry is left out, and all of a table that there is not.
+/// Counts packets one after the other at the entries they matched in two tables. Each item has the first table's
+/// entry in the low half of a word and the second table's in the high half, and the length in bytes. Absent entries
+/// and absent tables are skipped.
 #[inline(always)]
 pub(crate) fn tally_two<'a>(
     tables: [Option<&'a FlowTable>; 2],
@@ -220,7 +223,8 @@ pub(crate) fn tally_two<'a>(
     }
 }
 
-/// Counts packets where the functions say for each half; those of the same entries that follow each other at once.
+/// Counts packets at the counters that `first` and `second` return for each half. Consecutive packets with the same
+/// entries are counted together.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "halves of the word")]
 fn tally_with<'a>(

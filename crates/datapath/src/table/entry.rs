@@ -1,4 +1,4 @@
-//! A flow entry, and what packets count for it.
+//! A flow entry, and its statistics in messages.
 use crate::program::Program;
 use crate::table::{FlowCounter, Written};
 use crate::timeouts::TimerId;
@@ -14,33 +14,33 @@ use weir_units::Instant;
 /// A flow entry (OpenFlow 1.3.5, 5.2).
 #[derive(Debug, Clone)]
 pub(crate) struct FlowEntry {
-    /// The match as the controller wrote it, for statistics; how tables compare it, the classifier knows.
+    /// Match as the controller wrote it, for statistics. The classifier has the form that tables compare.
     pub(crate) matching: Written,
-    /// The priority that lookups and strict commands go by.
+    /// Priority for lookups and strict commands.
     pub(crate) priority: u16,
-    /// The priority that its flow-mod had: another than `priority` for an entry of 1.0 without wildcards.
+    /// Priority in the flow-mod. Differs from `priority` for an entry of OpenFlow 1.0 without wildcards.
     pub(crate) asked_priority: u16,
     pub(crate) cookie: u64,
-    /// What eviction goes by, lowest first.
+    /// Importance for eviction; the lowest is evicted first.
     pub(crate) importance: u16,
     pub(crate) flags: FlowFlags,
     pub(crate) idle_timeout: u16,
     pub(crate) hard_timeout: u16,
-    /// When it was added.
+    /// Time at which the entry was added.
     pub(crate) created: Instant,
-    /// Tells this entry from others that were or will be in its place, and which of two is older.
+    /// Number that distinguishes this entry from earlier and later ones at its place, and orders entries by age.
     pub(crate) stamp: u64,
-    /// The timer that ends it.
+    /// Timer for its time-outs.
     pub(crate) timer: TimerId,
-    /// The stamp at its last change.
+    /// Value of the stamp counter at the last change.
     pub(crate) changed: u64,
     pub(crate) program: Arc<Program>,
 }
 
-// With what is beside it for lookups and counting, well below the 300 bytes that an entry of a connection may cost.
+// Together with its row for lookups and counters, well below the limit of 300 bytes per connection entry.
 const _: () = assert!(size_of::<FlowEntry>() == 88);
 
-/// The message that an entry is gone, for channels of every version.
+/// The flow-removed message of an entry, for channels of any version.
 #[derive(Debug)]
 pub(crate) struct Gone {
     message: FlowRemoved,
@@ -48,12 +48,12 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
-    /// `OFPRR_*`.
+    /// Returns the reason for the removal (`OFPRR_*`).
     pub(crate) fn reason(&self) -> FlowRemovedReason {
         self.message.reason
     }
 
-    /// The message for a channel of a version; see [`FlowEntry::told_priority`].
+    /// Returns the message for a channel of a version; see [`FlowEntry::told_priority`].
     pub(crate) fn message(&self, version: Version) -> FlowRemoved {
         let priority = if version == Version::V10 { self.asked_priority } else { self.message.priority };
         FlowRemoved { priority, ..self.message.clone() }
@@ -61,17 +61,17 @@ impl Gone {
 }
 
 impl FlowEntry {
-    /// Whether it is its table's table-miss entry (OpenFlow 1.3.5, 5.4).
+    /// Returns true if this is the table-miss entry of its table (OpenFlow 1.3.5, 5.4).
     pub(crate) fn is_table_miss(&self) -> bool {
         self.priority == 0 && self.matching.is_any()
     }
 
-    /// When it ends whatever packets come.
+    /// Returns the time of the hard time-out, if there is one.
     pub(crate) fn hard_end(&self) -> Option<Instant> {
         (self.hard_timeout != 0).then(|| self.created + Duration::from_secs(self.hard_timeout.into()))
     }
 
-    /// When it ends if no packet comes, and why.
+    /// Returns the time of the next time-out and its reason, given the time of last use.
     pub(crate) fn deadline(&self, used: Instant) -> Option<(Instant, FlowRemovedReason)> {
         let hard = self.hard_end().map(|at| (at, FlowRemovedReason::HardTimeout));
         let idle_timeout = Duration::from_secs(self.idle_timeout.into());
@@ -82,19 +82,20 @@ impl FlowEntry {
         }
     }
 
-    /// Packets and bytes as they are reported: all ones where the entry is not to be counted (OpenFlow 1.3.5, 7.3.5.2).
+    /// Returns the packet and byte counts for messages: all ones if the entry is not to be counted (OpenFlow 1.3.5,
+    /// 7.3.5.2).
     pub(crate) fn reported(&self, counter: FlowCounter) -> (u64, u64) {
         let shown = |count, flag| if self.flags.contains(flag) { u64::MAX } else { count };
         (shown(counter.packets, FlowFlags::NO_PKT_COUNTS), shown(counter.bytes, FlowFlags::NO_BYT_COUNTS))
     }
 
-    /// The priority that channels of a version are told: 1.0's the one of the flow-mod (OpenFlow 1.0.0, 5.4.3), others
-    /// the one that their strict commands find it by.
+    /// Returns the priority for messages to channels of a version: for 1.0 that of the flow-mod (OpenFlow 1.0.0,
+    /// 5.4.3), for others the one that strict commands use.
     pub(crate) fn told_priority(&self, version: Version) -> u16 {
         if version == Version::V10 { self.asked_priority } else { self.priority }
     }
 
-    /// The message that says it is gone.
+    /// Returns the flow-removed message.
     pub(crate) fn removed(&self, now: Instant, table: u8, reason: FlowRemovedReason, counter: FlowCounter) -> Gone {
         let (packet_count, byte_count) = self.reported(counter);
         let (duration_sec, duration_nsec) = duration(now, self.created);
@@ -115,7 +116,8 @@ impl FlowEntry {
         Gone { message, asked_priority: self.asked_priority }
     }
 
-    /// Its statistics without what it does (OpenFlow 1.5.1, 7.3.5.3); what is not counted is not told.
+    /// Returns the statistics without instructions (OpenFlow 1.5.1, 7.3.5.3). Counters that the entry does not keep
+    /// are omitted.
     pub(crate) fn counters(&self, now: Instant, table: u8, counter: FlowCounter) -> FlowCounters {
         let kept = |count, flag| (!self.flags.contains(flag)).then_some(count);
         let stats = Stats {
@@ -129,7 +131,7 @@ impl FlowEntry {
         FlowCounters { table: TableId(table), reason, priority, matching, stats }
     }
 
-    /// Its statistics, as channels of a version are told.
+    /// Returns the statistics for channels of a version.
     pub(crate) fn stats(&self, now: Instant, version: Version, table: u8, counter: FlowCounter) -> FlowStats {
         let (packet_count, byte_count) = self.reported(counter);
         let (duration_sec, duration_nsec) = duration(now, self.created);
@@ -152,7 +154,7 @@ impl FlowEntry {
     }
 }
 
-/// Whole seconds and remaining nanoseconds since `from`, as messages carry them.
+/// Returns the whole seconds and the remaining nanoseconds since `from`, as in messages.
 pub(crate) fn duration(now: Instant, from: Instant) -> (u32, u32) {
     let span = now.since(from);
     (u32::try_from(span.as_secs()).unwrap_or(u32::MAX), span.subsec_nanos())

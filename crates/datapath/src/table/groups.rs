@@ -1,14 +1,15 @@
-//! How many entries send to each group, so that statistics and the deletion of a group need not look at every entry.
+//! Counts a table's entries by the groups they send to, so that statistics and the deletion of a group need not visit
+//! every entry.
 use crate::program::Program;
 use foldhash::HashMap;
 use weir_openflow::model::GroupId;
 
-/// See the module's page.
+/// Number of entries by group. Contains only groups that some entry sends to.
 #[derive(Debug, Default)]
 pub(super) struct GroupEntries(HashMap<GroupId, u32>);
 
 impl GroupEntries {
-    /// Notes that an entry with one program went and one with another came.
+    /// Updates the counts: an entry with the program `went` was removed, one with `came` added.
     pub(super) fn swap(&mut self, went: Option<&Program>, came: Option<&Program>) {
         for group in came.iter().flat_map(|program| program.groups()) {
             *self.0.entry(*group).or_default() += 1;
@@ -22,12 +23,12 @@ impl GroupEntries {
         }
     }
 
-    /// Number of entries that send to a group.
+    /// Returns the number of entries that send to a group.
     pub(super) fn count(&self, group: GroupId) -> u32 {
         self.0.get(&group).copied().unwrap_or(0)
     }
 
-    /// Whether some entry sends to a group, with [`GroupId::ALL`] to any.
+    /// Returns true if some entry sends to a group ([`GroupId::ALL`]: to any group).
     pub(super) fn is_by(&self, group: GroupId) -> bool {
         if group == GroupId::ALL { !self.0.is_empty() } else { self.0.contains_key(&group) }
     }

@@ -1,23 +1,24 @@
-//! What becomes of a packet that an entry takes, in a word that lies beside what the entry is compared with and counts.
+//! Encodes the outcome for packets that match an entry in one word. The word lies in the same cache line as the
+//! entry's compared words and counters.
 use crate::program::Program;
 use weir_openflow::model::{Action, PortNo};
 
-/// What becomes of a packet that an entry takes, where that can be said in a word.
+/// Outcome for packets that match an entry, for outcomes that fit in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Verdict {
-    /// It leaves by an ordinary port, as it is.
+    /// Output to an ordinary port, without changes.
     Output(PortNo),
-    /// It is edited ([`Program::edits`]), then leaves by an ordinary port.
+    /// Edits of the packet ([`Program::edits`]), then output to an ordinary port.
     Edit(PortNo),
-    /// The next table decides; nothing else happens.
+    /// Continue in this table; nothing else happens.
     Goto(u8),
-    /// What the entry's program says: the general way.
+    /// Any other outcome: the entry's program must be run.
     #[default]
     Program,
 }
 
 impl Verdict {
-    /// What a program comes to.
+    /// Returns the verdict for a program.
     pub(crate) fn of(program: &Program) -> Verdict {
         let only_goto = program.apply.as_deref().unwrap_or_default().is_empty() && !program.prepares;
         match (program.meter, program.goto) {
@@ -41,7 +42,7 @@ impl Verdict {
     }
 }
 
-/// A verdict in one word, zero for [`Verdict::Program`].
+/// A verdict in one word; zero for [`Verdict::Program`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct VerdictWord(u64);
 
@@ -49,16 +50,16 @@ impl VerdictWord {
     const OUTPUT: u64 = 1 << 32;
     const GOTO: u64 = 2 << 32;
     const EDIT: u64 = 3 << 32;
-    /// Bits that are used, the low ones.
+    /// Number of bits in use, from the lowest on.
     pub(crate) const BITS: u32 = 34;
 
-    /// The word.
+    /// Returns the word.
     #[inline(always)]
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }
 
-    /// The verdict that the low [`VerdictWord::BITS`] bits of a word are.
+    /// Creates a verdict word from the low [`VerdictWord::BITS`] bits of a word.
     #[inline(always)]
     pub(crate) const fn of_bits(word: u64) -> VerdictWord {
         VerdictWord(word & ((1 << Self::BITS) - 1))

@@ -1,4 +1,5 @@
-//! What entries of a table may do and match on, where a controller asked for less than there is (OpenFlow 1.3.5, 7.3.5.5).
+//! Restricts the matches and instructions of a table's entries, if a controller asked for fewer than weir supports
+//! (OpenFlow 1.3.5, 7.3.5.5).
 use crate::program::Program;
 use std::collections::{HashMap, HashSet};
 use weir_openflow::model::error::{BadAction, BadInstruction, BadMatch, TableFeaturesFailed};
@@ -6,22 +7,22 @@ use weir_openflow::model::multipart::{OxmId, TableProperty, TypeId};
 use weir_openflow::model::{Action, ErrorType, Instruction, Match, MatchField};
 use weir_packet::Field;
 
-/// See the module's page.
+/// Restrictions of a table: see the [module](self).
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// As they were asked for, for the reply.
+    /// Properties as requested, for the reply.
     properties: Vec<TableProperty>,
     entries: Doing,
-    /// The same for the table-miss entry.
+    /// Permissions of the table-miss entry.
     miss: Doing,
-    /// Fields that may be matched on, and whether with a mask.
+    /// Fields that may be matched on; true if a mask is allowed.
     matched: HashMap<Field, bool>,
-    /// Fields that may be left out of a match.
+    /// Fields that may be omitted from a match.
     wildcards: HashSet<Field>,
 }
 
 impl PartialEq for Limits {
-    /// Whether the same is allowed, however that was written.
+    /// Compares the permissions, regardless of how the properties were written.
     fn eq(&self, other: &Limits) -> bool {
         let what = |limits: &Limits| (limits.entries.clone(), limits.miss.clone());
         what(self) == what(other) && self.matched == other.matched && self.wildcards == other.wildcards
@@ -30,7 +31,7 @@ impl PartialEq for Limits {
 
 impl Eq for Limits {}
 
-/// What entries may do.
+/// Permissions of entries: instructions, next tables, actions and fields to set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Doing {
     instructions: HashSet<TypeId>,
@@ -41,18 +42,18 @@ struct Doing {
     apply_fields: HashSet<Field>,
 }
 
-/// `OFPAT_METER`, which is 1.5's name for the instruction.
+/// `OFPAT_METER`, the action that corresponds to the meter instruction in OpenFlow 1.5.
 const METER_ACTION: TypeId = TypeId::Standard(29);
 
-/// Whose Open vSwitch's actions are.
+/// Nicira's experimenter id, which Open vSwitch's actions have.
 const NICIRA: u32 = 0x2320;
 
 impl Limits {
-    /// What a controller asks for; `all` is what there is.
+    /// Creates the restrictions that a controller requests; `all` are the properties that weir supports.
     ///
     /// # Errors
-    /// A property is unknown or comes twice ([`TableFeaturesFailed::BadType`]), lacks or asks for more than there is
-    /// ([`TableFeaturesFailed::BadArgument`]).
+    /// [`TableFeaturesFailed::BadType`] if a property is unknown or occurs twice,
+    /// [`TableFeaturesFailed::BadArgument`] if one is missing or asks for more than is supported.
     pub(crate) fn new(properties: Vec<TableProperty>, all: &[TableProperty]) -> Result<Limits, TableFeaturesFailed> {
         let mut seen = HashSet::new();
         for property in &properties {
@@ -77,15 +78,15 @@ impl Limits {
         })
     }
 
-    /// The properties, as they were asked for.
+    /// Returns the properties as requested.
     pub(crate) fn properties(&self) -> &[TableProperty] {
         &self.properties
     }
 
-    /// Whether an entry with this match, the table-miss entry or another, may do what its program says.
+    /// Checks that an entry with this match may do what its program does. `is_miss` is true for the table-miss entry.
     ///
     /// # Errors
-    /// As the agent answers.
+    /// The error for the reply to the controller.
     pub(crate) fn check(&self, matching: &Match, is_miss: bool, program: &Program) -> Result<(), ErrorType> {
         let doing = if is_miss { &self.miss } else { &self.entries };
         if !is_miss {
@@ -113,7 +114,7 @@ impl Limits {
 impl Doing {
     fn new(properties: &[TableProperty], for_miss: bool) -> Doing {
         let mut doing = Doing::default();
-        // A property for misses replaces the ordinary one, wherever it stands.
+        // A property for table misses replaces the ordinary one, regardless of their order.
         let (ordinary, miss): (Vec<_>, Vec<_>) = properties.iter().partition(|property| !is_of_miss(property));
         for property in ordinary.into_iter().chain(miss.into_iter().filter(|_| for_miss)) {
             match property {
@@ -155,7 +156,7 @@ fn check_actions(list: &[Action], ids: &HashSet<TypeId>, fields: &HashSet<Field>
     Ok(())
 }
 
-/// `OFPIT_*`, or whose instruction it is.
+/// Returns the instruction's type (`OFPIT_*`), or its experimenter id.
 fn instruction_id(instruction: &Instruction) -> TypeId {
     TypeId::Standard(match instruction {
         Instruction::GotoTable(_) => 1,
@@ -169,7 +170,8 @@ fn instruction_id(instruction: &Instruction) -> TypeId {
     })
 }
 
-/// `OFPAT_*`, or whose action it is. 1.0's are the ones they come to.
+/// Returns the action's type (`OFPAT_*`), or its experimenter id. Actions of OpenFlow 1.0 have the type of their
+/// later equivalent.
 fn action_id(action: &Action) -> TypeId {
     TypeId::Standard(match action {
         Action::Output { .. } | Action::Enqueue { .. } => 0,
@@ -195,7 +197,7 @@ fn action_id(action: &Action) -> TypeId {
     })
 }
 
-/// The field that an action sets.
+/// Returns the field that an action sets.
 fn set_field(action: &Action) -> Option<Field> {
     match action {
         Action::SetField { field, .. } | Action::SetFieldMasked { field, .. } => Some(*field),
@@ -210,7 +212,7 @@ fn set_field(action: &Action) -> Option<Field> {
     }
 }
 
-/// What matches may and must name.
+/// Returns the fields that matches may name (true if a mask is allowed), and those that they may omit.
 fn match_fields(properties: &[TableProperty]) -> (HashMap<Field, bool>, HashSet<Field>) {
     let (mut matched, mut wildcards) = (HashMap::new(), HashSet::new());
     for property in properties {
@@ -233,7 +235,7 @@ fn is_of_miss(property: &TableProperty) -> bool {
     kind(property).1
 }
 
-/// Which property it is, and whether the one for misses.
+/// Returns the type of a property, and true if it is for table misses.
 fn kind(property: &TableProperty) -> (u16, bool) {
     match property {
         TableProperty::Instructions { miss, .. } => (0, *miss),
@@ -257,7 +259,7 @@ fn same_kind(a: &TableProperty, b: &TableProperty) -> bool {
     kind(a).0 == kind(b).0
 }
 
-/// Whether a property asks for no more than another of its kind offers.
+/// Returns true if a property asks for no more than `there`, a property of the same type, offers.
 fn is_within(asked: &TableProperty, there: &TableProperty) -> bool {
     use TableProperty::{
         ApplyActions, ApplySetField, Instructions, Match, NextTables, Wildcards, WriteActions, WriteSetField,
@@ -277,7 +279,7 @@ fn is_within(asked: &TableProperty, there: &TableProperty) -> bool {
     }
 }
 
-/// Whether a field is among those offered, with a mask if that is asked for.
+/// Returns true if a field is offered, with a mask if `masked` is set.
 fn offers(all: &[OxmId], id: &OxmId, masked: bool) -> bool {
     let Some(field) = id.field() else { return false };
     all.iter().any(|known| known.field() == Some(field) && (known.has_mask || !masked))

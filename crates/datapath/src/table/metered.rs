@@ -1,24 +1,25 @@
-//! Which meters the entries of a table use, so that neither a meter's statistics nor its end look at every entry of every table.
+//! Counts a table's entries by the meters they use, so that a meter's statistics and its removal need not visit every
+//! entry of every table.
 use crate::program::Program;
 use foldhash::HashMap;
 use weir_openflow::model::MeterId;
 
-/// See the module's page. A meter that no entry uses is not in it.
+/// Number of entries by meter. Contains only meters that some entry uses.
 #[derive(Debug, Default)]
 pub(crate) struct Metered(HashMap<MeterId, u32>);
 
 impl Metered {
-    /// Number of entries that use a meter.
+    /// Returns the number of entries that use a meter.
     pub(crate) fn by(&self, meter: MeterId) -> u32 {
         self.0.get(&meter).copied().unwrap_or(0)
     }
 
-    /// Whether some entry uses a meter (`ALL`: any).
+    /// Returns true if some entry uses a meter (`ALL`: any meter).
     pub(crate) fn is_by(&self, meter: MeterId) -> bool {
         if meter == MeterId::ALL { !self.0.is_empty() } else { self.0.contains_key(&meter) }
     }
 
-    /// Notes that an entry with one program went and one with another came.
+    /// Updates the counts: an entry with the program `went` was removed, one with `came` added.
     pub(super) fn swap(&mut self, went: Option<&Program>, came: Option<&Program>) {
         for meter in came.iter().flat_map(|program| program.meters()) {
             *self.0.entry(*meter).or_default() += 1;

@@ -1,4 +1,4 @@
-//! A flow table: its entries, and the classifier that finds them, for packets and for strict flow-mods.
+//! A flow table: its entries, and the classifier that finds them for packets and for strict flow-mods.
 mod counts;
 mod entry;
 mod eviction;
@@ -46,7 +46,8 @@ use weir_openflow::model::GroupId;
 use weir_packet::{FlowKey, Parsed};
 use weir_units::Instant;
 
-/// See the module's page. Packets only read it and count, each worker for itself ([`counts`]), so that workers can share it.
+/// A flow table. Packets only read it and count; each worker has its own counters ([`counts`]), so that workers can
+/// share a table.
 #[derive(Debug)]
 pub(crate) struct FlowTable {
     entries: Slab<FlowEntry>,
@@ -57,9 +58,9 @@ pub(crate) struct FlowTable {
     reach: Reach,
     readings: Readings,
     counts: Counts,
-    /// While a bundle changes it that is to take effect as one.
+    /// Entries as packets see them, while a bundle changes the table atomically.
     pending: Option<Box<Pending>>,
-    /// While somebody keeps a record of its entries.
+    /// Record of changes to entries, if a client keeps one.
     watch: Option<Box<Watch>>,
 }
 
@@ -82,39 +83,40 @@ impl FlowTable {
         }
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len() - self.pending.as_ref().map_or(0, |pending| pending.n_gone())
     }
 
-    /// What its classifier is, for people.
+    /// Describes the classifier, for display.
     pub(crate) fn describe(&self) -> Described {
         self.classifier.describe()
     }
 
-    /// Bytes of memory that workers' counters have.
+    /// Returns the memory of the workers' counters, in bytes.
     pub(crate) fn counters_held(&self) -> usize {
         self.counts.held()
     }
 
-    /// What a lookup of a packet costs, if the classifier can tell.
+    /// Returns the cost of a lookup of a packet (entries, hashes or nodes examined), if the classifier can tell.
     pub(crate) fn probes(&self, key: &FlowKey) -> Option<u32> {
         self.classifier.probes(key)
     }
 
-    /// Does some of what is left to do for faster lookups; says when to call again, if there is more.
+    /// Continues deferred work for faster lookups. Returns the time of the next call if work is left.
     pub(crate) fn settle(&mut self, now: Instant) -> Option<Instant> {
         self.classifier.settle(now)
     }
 
-    /// The entry that a packet matches.
+    /// Returns the entry that a packet matches.
     #[inline]
     pub(crate) fn lookup(&self, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
         let id = self.classifier.lookup(key)?;
         self.seen(id, key)
     }
 
-    /// The entry that was found for a packet, as packets see it; or another if they do not.
+    /// Returns the entry found for a packet as packets see it. While a bundle is pending this may be another entry,
+    /// or none.
     #[inline(always)]
     pub(crate) fn seen(&self, found: EntryId, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
         match &self.pending {
@@ -123,50 +125,51 @@ impl FlowTable {
         }
     }
 
-    /// The same of the lanes of a burst, into `found`.
+    /// Looks up those packets of a burst that are in `lanes`. Writes each one's entry, or [`EntryId::NONE`], to
+    /// `found`.
     #[inline(always)]
     pub(crate) fn lookup_burst(&self, keys: &[Parsed; MAX_BURST], lanes: Lanes, found: &mut [EntryId; MAX_BURST]) {
         self.classifier.lookup_burst(keys, lanes, found, |id| self.classifier.rows().soon(id));
     }
 
-    /// An entry by its place.
+    /// Returns the entry at a place.
     #[inline]
     pub(crate) fn get(&self, id: EntryId) -> Option<&FlowEntry> {
         self.entries.get(id.0).filter(|_| !self.is_gone(id))
     }
 
-    /// Whether an entry is in its place only for packets.
+    /// Returns true if an entry is removed, but still present for packets until a pending bundle is complete.
     #[inline]
     fn is_gone(&self, id: EntryId) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.is_gone(id))
     }
 
-    /// What packets are to do with an entry without asking.
+    /// Returns the verdict to store for an entry: while a bundle is pending, packets must consult the program.
     fn verdict_of(&self, program: &Program) -> Verdict {
         if self.pending.is_some() { Verdict::Program } else { Verdict::of(program) }
     }
 
-    /// What lookups depend on and lead to.
+    /// Returns what lookups depend on and lead to.
     pub(crate) const fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Whether a lookup costs hardly more than finding out that it need not be made.
+    /// Returns true if a lookup costs hardly more than a check whether it is needed.
     pub(crate) fn is_cheap(&self) -> bool {
         self.classifier.is_cheap()
     }
 
-    /// Which meters entries use.
+    /// Returns how many entries use each meter.
     pub(crate) fn metered(&self) -> &Metered {
         &self.metered
     }
 
-    /// An entry by its place, to change it; match, priority and program must stay.
+    /// Returns the entry at a place for modification. Its match, priority and program must not change.
     pub(crate) fn get_mut(&mut self, id: EntryId) -> Option<&mut FlowEntry> {
         self.entries.get_mut(id.0)
     }
 
-    /// Changes what an entry does; gives what it did.
+    /// Replaces the program of an entry. Returns the former program.
     pub(crate) fn set_program(&mut self, id: EntryId, program: Arc<Program>) -> Option<Arc<Program>> {
         let verdict = self.verdict_of(&program);
         let entry = self.entries.get_mut(id.0)?;
@@ -183,37 +186,38 @@ impl FlowTable {
         Some(std::mem::replace(&mut entry.program, program))
     }
 
-    /// Number of entries that send to a group.
+    /// Returns the number of entries that send to a group.
     pub(crate) fn entries_of_group(&self, group: GroupId) -> u32 {
         self.groups.count(group)
     }
 
-    /// Whether some entry sends to a group, with [`GroupId::ALL`] to any.
+    /// Returns true if some entry sends to a group ([`GroupId::ALL`]: to any group).
     pub(crate) fn sends_to(&self, group: GroupId) -> bool {
         self.groups.is_by(group)
     }
 
-    /// The entry with exactly this match and priority.
+    /// Returns the entry with exactly this match and priority.
     pub(crate) fn find(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.classifier.find(priority, words).filter(|id| !self.is_gone(*id))
     }
 
-    /// Finds the entry of this match and priority that was added by a version which reads types in the other way.
+    /// Returns the entry with this match and priority that was added by a version which reads `eth_type` the other
+    /// way.
     pub(crate) fn find_in_other_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.find(&self.readings.other(words)?, priority)
     }
 
-    /// Finds the entry of this match and priority, whichever version added it.
+    /// Returns the entry with this match and priority, of any version.
     pub(crate) fn find_in_any_reading(&self, words: &WordMatches, priority: u16) -> Option<EntryId> {
         self.find(words, priority).or_else(|| self.find_in_other_reading(words, priority))
     }
 
-    /// Begins to fetch what finding the entry of a match looks at; the result is for [`FlowTable::fetch_entry`].
+    /// Prefetches what finding the entry of a match reads first. The result is for [`FlowTable::fetch_entry`].
     pub(crate) fn fetch(&self, words: &WordMatches) -> Option<u32> {
         self.classifier.fetch(words)
     }
 
-    /// Begins to fetch the entry that will probably be found.
+    /// Prefetches the entry that will probably be found.
     pub(crate) fn fetch_entry(&self, fetched: Option<u32>) {
         if let Some(id) = fetched.and_then(|fetched| self.classifier.probable(fetched)) {
             self.classifier.rows().soon(id);
@@ -221,29 +225,30 @@ impl FlowTable {
         }
     }
 
-    /// The entries within a match, where the classifier can tell them without going through all.
+    /// Returns the entries whose match lies within `words`; `None` if that would require visiting all entries.
     pub(crate) fn few_within(&self, words: &WordMatches) -> Option<Vec<EntryId>> {
         self.there(self.classifier.few_within(words))
     }
 
-    /// Entries of a priority that a match shares packets with, in the same way.
+    /// Returns the entries of a priority that share packets with a match; `None` if that would require visiting all
+    /// entries.
     pub(crate) fn few_overlapping(&self, priority: u16, words: &WordMatches) -> Option<Vec<EntryId>> {
         self.there(self.classifier.few_overlapping(priority, words))
     }
 
-    /// Those of some entries that are there not only for packets.
+    /// Omits the entries that are removed but still present for packets.
     fn there(&self, few: Option<Vec<EntryId>>) -> Option<Vec<EntryId>> {
         let mut few = few?;
         few.retain(|id| !self.is_gone(*id));
         Some(few)
     }
 
-    /// An entry's match as tables compare it.
+    /// Returns an entry's match as tables compare it.
     pub(crate) fn words_of(&self, id: EntryId, entry: &FlowEntry) -> WordMatches {
         self.classifier.words_of(id, entry.priority).unwrap_or_else(|| entry.matching.words())
     }
 
-    /// The entry in the last place below `end` that has one; see [`Slab::last_below`].
+    /// Returns the last entry below the place `end`; see [`Slab::last_below`].
     pub(crate) fn last_below(&self, end: &mut u32, most: &mut usize) -> Option<(EntryId, &FlowEntry)> {
         loop {
             let entry = self.entries.last_below(end, most)?;
@@ -253,26 +258,26 @@ impl FlowTable {
         }
     }
 
-    /// All entries.
+    /// Iterates over all entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (EntryId, &FlowEntry)> {
         self.places(0, usize::MAX)
     }
 
-    /// Number of places for entries, empty ones included.
+    /// Returns the number of places for entries, including empty ones.
     pub(crate) fn n_places(&self) -> usize {
         self.entries.n_places()
     }
 
-    /// The entries in at most `most` places from one on. An entry keeps its place for as long as it is there.
+    /// Iterates over the entries in the places `from..from + most`. An entry keeps its place while it is present.
     pub(crate) fn places(&self, from: usize, most: usize) -> impl Iterator<Item = (EntryId, &FlowEntry)> {
         let places = self.entries.places(from, most).map(|(place, entry)| (EntryId(place), entry));
         places.filter(|(id, _)| !self.is_gone(*id))
     }
 
-    /// Makes sure that there is memory for adding an entry of this match.
+    /// Reserves memory for inserting an entry with this match.
     ///
     /// # Errors
-    /// There is none; the table is as it was.
+    /// Out of memory; the table is unchanged.
     pub(crate) fn make_room(&mut self, words: &WordMatches) -> Result<(), OutOfMemory> {
         self.make_room_at(EntryId(self.entries.next_place()), words)
     }
@@ -282,7 +287,8 @@ impl FlowTable {
         self.classifier.make_room(id, words)
     }
 
-    /// Adds an entry; none with its match and priority is there, and [`FlowTable::make_room`] was asked for it.
+    /// Inserts an entry and returns its place. No entry with its match and priority may be present, and
+    /// [`FlowTable::make_room`] must have been called.
     pub(crate) fn insert(&mut self, entry: FlowEntry, words: &WordMatches) -> EntryId {
         if self.pending.is_some()
             && let Some(gone) = self.classifier.find(entry.priority, words)
@@ -296,7 +302,7 @@ impl FlowTable {
         id
     }
 
-    /// Puts another entry, of the same match and priority, in an entry's place; gives the former.
+    /// Replaces an entry by another one with the same match and priority. Returns the former entry.
     pub(crate) fn replace(&mut self, id: EntryId, entry: FlowEntry) -> Option<FlowEntry> {
         let verdict = self.verdict_of(&entry.program);
         let former = self.entries.get_mut(id.0)?;
@@ -316,10 +322,11 @@ impl FlowTable {
         Some(std::mem::replace(former, entry))
     }
 
-    /// Puts an entry back where it was; gives the one that took its place, which has the same match and priority.
+    /// Restores an entry at its former place. Returns the entry that replaced it there, which has the same match and
+    /// priority.
     ///
     /// # Errors
-    /// The memory that it had was given back, and there is none now: gives the entry, which is not in the table.
+    /// The memory for its place was released, and there is none now. Returns the entry, which is not in the table.
     pub(crate) fn put_back(&mut self, id: EntryId, entry: FlowEntry) -> Result<Option<FlowEntry>, Box<FlowEntry>> {
         if self.get(id).is_some() {
             return Ok(self.replace(id, entry));
@@ -337,7 +344,7 @@ impl FlowTable {
         Ok(None)
     }
 
-    /// Puts an entry to a place where packets may still see another of its match and priority.
+    /// Stores an entry at a place where packets may still see a removed one with the same match and priority.
     fn come_back(&mut self, id: EntryId, entry: FlowEntry, words: &WordMatches) {
         self.connect(id, &entry, words);
         if let Some(place) = self.entries.get_mut(id.0) {
@@ -345,7 +352,7 @@ impl FlowTable {
         }
     }
 
-    /// Makes an entry known to all that looks for it; there is room.
+    /// Adds an entry to the classifier and to all other indexes; there must be room.
     fn index(&mut self, id: EntryId, entry: &FlowEntry, words: &WordMatches) {
         self.classifier.make_room(id, words).expect("FlowTable::make_room has made it");
         self.classifier.insert(id, entry.priority, words);
@@ -353,7 +360,7 @@ impl FlowTable {
         self.connect(id, entry, words);
     }
 
-    /// The same, but for the classifier.
+    /// Adds an entry to all indexes except the classifier.
     fn connect(&mut self, id: EntryId, entry: &FlowEntry, words: &WordMatches) {
         if let Some(pending) = &mut self.pending {
             pending.came(id);
@@ -369,7 +376,7 @@ impl FlowTable {
         }
     }
 
-    /// Removes an entry.
+    /// Removes and returns an entry.
     pub(crate) fn remove(&mut self, id: EntryId) -> Option<FlowEntry> {
         let entry = match &mut self.pending {
             None => self.take_out(id)?,
@@ -390,13 +397,14 @@ impl FlowTable {
         Some(entry)
     }
 
-    /// Gives back memory that entries left which have gone. Whether that was all.
+    /// Releases some memory of removed entries. Returns true if all of it is released.
     pub(crate) fn give_back(&mut self) -> bool {
         let all = [self.entries.give_back(), self.trim(), self.hollow()];
         !all.contains(&false)
     }
 
-    /// Gives back some of what is kept beside entries for places that are empty, though there are entries in places behind them.
+    /// Releases some of the memory beside entries (counters, rows) of empty places that precede used ones. Returns
+    /// true if there are no such places.
     fn hollow(&mut self) -> bool {
         let Some(places) = self.entries.vacated() else { return true };
         if !(self.counts.forget(&places) & self.classifier.rows_mut().forget(places.clone())) {
@@ -405,15 +413,16 @@ impl FlowTable {
         false
     }
 
-    /// Gives back some of what is kept beside entries for places behind the last one's. Whether that was all.
+    /// Releases some of the memory beside entries (counters, rows) of the places after the last entry. Returns true
+    /// if all of it is released.
     fn trim(&mut self) -> bool {
         let n_places = self.entries.n_places();
         self.counts.trim(n_places) & self.classifier.rows_mut().trim(n_places)
     }
 
-    /// Takes an entry from its place.
+    /// Removes an entry from its place and from the classifier.
     fn take_out(&mut self, id: EntryId) -> Option<FlowEntry> {
-        // Before, not after: what the entry counted is still asked for.
+        // Trimmed before removing, because the counters of the removed entry are still to be read.
         self.trim();
         let entry = self.entries.remove(id.0)?;
         let words = self.words_of(id, &entry);
@@ -424,7 +433,7 @@ impl FlowTable {
 }
 
 impl FlowTable {
-    /// States whether entries are to make room for others.
+    /// Switches eviction on or off.
     pub(crate) fn set_eviction(&mut self, is_on: bool) {
         let mut eviction = Eviction::default();
         if is_on {
@@ -433,7 +442,8 @@ impl FlowTable {
         self.eviction = eviction;
     }
 
-    /// The entry that goes to make room for one of this importance, if the table evicts.
+    /// Returns the entry to evict for a new one of this importance, if the table evicts and has one that is not more
+    /// important.
     pub(crate) fn victim(&self, importance: u16) -> Option<EntryId> {
         self.eviction.victim(importance)
     }

@@ -1,50 +1,51 @@
-//! What packets see of a table while a bundle changes it that is to take effect as one. Its changes are made one after the other, but until all
-//! are, packets see each entry as it was before, an entry that came not at all, and one that went still there. Then, from one packet to the
-//! next, they see what is there now ([`FlowTable::reveal`]), and what is left of the former is tidied up.
+//! Keeps a table's former entries visible to packets while a bundle changes the table atomically. The changes are
+//! made one by one. Until the last is made, packets see each entry as it was before: new entries are invisible, and
+//! removed ones still visible. Then packets switch to the new state at once ([`FlowTable::reveal`]), and the former
+//! entries are released.
 //!
-//! Packets whose entries have not changed pay nothing: one that has has the verdict "see the program", and whoever wants to see that finds out
-//! here which one, or looks for the best entry that packets see.
+//! Packets that match unchanged entries pay nothing. A changed entry has the verdict [`Verdict::Program`]. Code that
+//! runs the program asks here for the entry that packets see, which may require a search for the best visible entry.
 use super::FlowTable;
 use crate::shape::EntryId;
 use crate::table::{FlowEntry, Verdict};
 use std::collections::BTreeMap;
 use weir_packet::FlowKey;
 
-/// What tidying an entry up costs, of what a step may.
+/// Cost of releasing one entry, in the units of a step's budget.
 const TIDY: usize = 8;
 
-/// See the module's page.
+/// Changes of a table that packets do not see yet: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// The entries that have changed, and those that went, which stay in their places until they are tidied up.
+    /// Changed entries, and removed ones, which stay in their places until they are released.
     changed: BTreeMap<EntryId, Changed>,
-    /// How many of them are only there for packets, or for nobody.
+    /// Number of entries in `changed` that are removed.
     n_gone: usize,
     is_revealed: bool,
 }
 
 #[derive(Debug)]
 struct Changed {
-    /// What packets see until all is done; none where there was nothing.
+    /// Entry that packets see until the switch; `None` if the place was empty.
     before: Option<Box<FlowEntry>>,
-    /// Whether the entry is there now.
+    /// True if the entry is present in the new state.
     is_there: bool,
-    /// Whether what packets count until then is the former's, which is gone with its counters.
+    /// True if packets that match before the switch belong to a former entry whose counters are gone, or to none.
     is_new: bool,
 }
 
 impl Pending {
-    /// How many entries are in their places that are not there for controllers.
+    /// Returns the number of removed entries that are still in their places.
     pub(super) fn n_gone(&self) -> usize {
         self.n_gone
     }
 
-    /// Whether an entry is in its place but not there for controllers.
+    /// Returns true if an entry is removed but still in its place.
     pub(super) fn is_gone(&self, id: EntryId) -> bool {
         self.changed.get(&id).is_some_and(|changed| !changed.is_there)
     }
 
-    /// A new entry came, or one to a place that another went from.
+    /// Records a new entry, also one at the place of a removed entry.
     pub(super) fn came(&mut self, id: EntryId) {
         let new = Changed { before: None, is_there: true, is_new: true };
         let changed = self.changed.entry(id).or_insert(new);
@@ -54,13 +55,13 @@ impl Pending {
         }
     }
 
-    /// An entry changes that was so before.
+    /// Records the state of an entry before its change.
     pub(super) fn changes(&mut self, id: EntryId, before: &FlowEntry) {
         let known = || Changed { before: Some(Box::new(before.clone())), is_there: true, is_new: false };
         self.changed.entry(id).or_insert_with(known);
     }
 
-    /// An entry goes that was so before.
+    /// Records the removal of an entry, with its state before.
     pub(super) fn goes(&mut self, id: EntryId, before: &FlowEntry) {
         self.changes(id, before);
         if let Some(changed) = self.changed.get_mut(&id)
@@ -70,7 +71,7 @@ impl Pending {
         }
     }
 
-    /// Whether packets see an entry that is in its place.
+    /// Returns true if packets see an entry that is in its place.
     fn shows(&self, id: EntryId) -> bool {
         match self.changed.get(&id) {
             None => true,
@@ -79,31 +80,31 @@ impl Pending {
         }
     }
 
-    /// An entry that packets see as they see it, where that is not as it is now.
+    /// Returns the entry that packets see at this place, if it differs from the present one.
     fn before(&self, id: EntryId) -> Option<&FlowEntry> {
         self.changed.get(&id).filter(|_| !self.is_revealed)?.before.as_deref()
     }
 
-    /// Whether what a packet counted at an entry is not to be counted there.
+    /// Returns true if a packet that was counted at this entry must not be counted there.
     fn miscounts(&self, id: EntryId) -> bool {
         !self.shows(id) || self.changed.get(&id).is_some_and(|changed| changed.is_new && !self.is_revealed)
     }
 }
 
 impl FlowTable {
-    /// From now on packets see the entries as they are at this moment, whatever becomes of them.
+    /// Makes packets see the entries as they are now, regardless of later changes.
     pub(crate) fn hold(&mut self) {
         self.pending = Some(Box::default());
     }
 
-    /// From now on packets see the entries as they are; [`FlowTable::tidy`] is to be called until it is done.
+    /// Makes packets see the present entries. [`FlowTable::tidy`] must then be called until it returns true.
     pub(crate) fn reveal(&mut self) {
         if let Some(pending) = &mut self.pending {
             pending.is_revealed = true;
         }
     }
 
-    /// Gives back what is left of entries as they were, a step that takes what it costs off `most`. Whether it is done.
+    /// Releases former entries, and reduces the budget `most` by the cost. Returns true when all are released.
     pub(crate) fn tidy(&mut self, most: &mut usize) -> bool {
         while *most > 0
             && let Some(pending) = &mut self.pending
@@ -127,17 +128,17 @@ impl FlowTable {
         self.pending.is_none()
     }
 
-    /// The entry that a packet sees instead of the one that was found for it.
+    /// Returns the entry that a packet sees instead of the one found for it.
     #[cold]
     pub(super) fn shown(&self, pending: &Pending, found: EntryId, key: &FlowKey) -> Option<(EntryId, &FlowEntry)> {
         let id =
             if pending.shows(found) { found } else { self.classifier.lookup_among(key, &|id| pending.shows(id))? };
-        // What is borrowed from `pending` is borrowed from the table.
+        // Borrowed from `self.pending` instead of `pending`, so that the result has the lifetime of the table.
         let before = self.pending.as_deref().and_then(|pending| pending.before(id));
         Some((id, before.or_else(|| self.entries.get(id.0))?))
     }
 
-    /// Whether a packet that was counted at the entry found is to be counted at another, or nowhere.
+    /// Returns true if a packet that was counted at this entry must be counted at another one, or not at all.
     pub(crate) fn miscounts(&self, found: EntryId) -> bool {
         self.pending.as_ref().is_some_and(|pending| pending.miscounts(found))
     }

@@ -1,45 +1,45 @@
-//! What lookups in a table can depend on, and lead to: so that who keeps what lookups came to knows what it depends on, and when it
-//! is out of date.
+//! Tracks what lookups in a table can depend on and lead to, so that caches of lookup results know their
+//! dependencies, and when they are out of date.
 use super::hot::Verdict;
 use crate::shape::WordMatches;
 use weir_packet::FlowMask;
 
-/// See the module's page. Bits and tables stay until the last entry goes, so that it costs nothing to know them; there may be
-/// more than entries have, never fewer.
+/// Dependencies of lookups in a table. Bits and tables stay until the last entry is removed, so that maintaining them
+/// costs nothing. There may be more than the present entries have, never fewer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
     version: u64,
-    /// The bits of packets that entries look at.
+    /// Bits of packets that entries look at.
     looks_at: FlowMask,
-    /// Tables that entries go on to, having done nothing else: a bit each.
+    /// Tables that entries continue in without doing anything else, one bit each.
     leads_to: [u64; 4],
 }
 
 impl Reach {
-    /// Changes with every change of entries, and of what they do.
+    /// Returns the version, which increases with every change of entries and of their programs.
     pub(crate) const fn version(&self) -> u64 {
         self.version
     }
 
-    /// The bits of packets that entries look at.
+    /// Returns the bits of packets that entries look at.
     pub(crate) const fn looks_at(&self) -> &FlowMask {
         &self.looks_at
     }
 
-    /// Tables that entries go on to, having done nothing else.
+    /// Iterates over the tables that entries continue in without doing anything else.
     pub(crate) fn leads_to(&self) -> impl Iterator<Item = u8> {
         (0..=u8::MAX).step_by(64).zip(self.leads_to).flat_map(|(first, bits)| {
             (0..64).filter(move |bit| bits >> bit & 1 != 0).take(bits.count_ones() as usize).map(move |bit| first + bit)
         })
     }
 
-    /// An entry came.
+    /// Records a new entry.
     pub(super) fn came(&mut self, words: &WordMatches, verdict: Verdict) {
         words.iter().for_each(|one| self.looks_at.words[usize::from(one.word)] |= one.mask);
         self.does(verdict);
     }
 
-    /// An entry does this now.
+    /// Records the new verdict of an entry.
     pub(super) fn does(&mut self, verdict: Verdict) {
         self.version += 1;
         if let Verdict::Goto(table) = verdict {
@@ -47,7 +47,7 @@ impl Reach {
         }
     }
 
-    /// An entry went.
+    /// Records the removal of an entry.
     pub(super) fn went(&mut self, was_last: bool) {
         self.version += 1;
         if was_last {

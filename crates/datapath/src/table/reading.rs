@@ -1,40 +1,41 @@
-//! How versions read the type of a frame with several VLAN tags, and what that makes of a match.
+//! Converts matches between the two readings of `eth_type` for frames with several VLAN tags, which depend on the
+//! OpenFlow version.
 use crate::shape::WordMatches;
 use weir_openflow::Version;
 use weir_packet::field::{Place, eth_type};
 use weir_packet::{Field, FlowKey, FlowMask};
 
-/// Which of the types of a frame with several VLAN tags a match on `eth_type` means.
+/// Selects which type of a frame with several VLAN tags a match on `eth_type` means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TypeReading {
-    /// The one behind all tags (OpenFlow 1.3.5, table 13).
+    /// The type behind all tags (OpenFlow 1.3.5, table 13).
     BehindAllTags,
-    /// The one behind the outermost tag, which a second tag may have (OpenFlow 1.0.0, figure 4).
+    /// The type behind the outermost tag, which may be that of a second tag (OpenFlow 1.0.0, figure 4).
     BehindOneTag,
 }
 
 impl TypeReading {
-    /// The reading that a version's messages mean. Nicira's messages have matches of their own, which mean the type behind all
-    /// tags in 1.0, too.
+    /// Returns the reading of a version's messages. Nicira's messages have their own matches, which mean the type
+    /// behind all tags also in 1.0.
     pub(crate) fn of(version: Version, is_nicira: bool) -> TypeReading {
         if version == Version::V10 && !is_nicira { TypeReading::BehindOneTag } else { TypeReading::BehindAllTags }
     }
 
-    /// Gives an entry's match as tables compare it with packets.
+    /// Returns an entry's match in the form that tables compare with packets.
     pub(crate) fn words(self, key: &FlowKey, mask: &FlowMask) -> WordMatches {
         if self == TypeReading::BehindAllTags || mask.get(Field::EthType) == 0 {
             return WordMatches::new(key, mask);
         }
         let (mut key, mut mask) = (*key, *mask);
         if !exchange_for_second_tag(&mut key, &mut mask) {
-            // A frame with a second tag has that tag's type, not the one that the match names.
+            // For a frame with a second tag, the type is that tag's and not the one in the match.
             mask.count_second_tag(true);
         }
         WordMatches::new(&key, &mask)
     }
 
-    /// Gives a request's match as it is compared with those of entries, to find entries that are at least as specific
-    /// (OpenFlow 1.3.5, 6.4). Unless the type is a tag's, entries of both readings are found.
+    /// Returns a request's match in the form to compare with those of entries, to find entries that are at least as
+    /// specific (OpenFlow 1.3.5, 6.4). Entries of both readings are found, unless the type is a VLAN tag's.
     pub(crate) fn filter_words(self, key: &FlowKey, mask: &FlowMask) -> WordMatches {
         if self == TypeReading::BehindAllTags {
             return WordMatches::new(key, mask);
@@ -45,7 +46,7 @@ impl TypeReading {
     }
 }
 
-/// Translates an entry's match from one reading to the other, so that an entry of another version is found by it.
+/// Translates an entry's match from the given reading to the other, to find entries of another version.
 fn translated(words: &WordMatches, reading: TypeReading) -> WordMatches {
     let (mut key, mut mask) = words.key_and_mask();
     match reading {
@@ -62,8 +63,8 @@ fn translated(words: &WordMatches, reading: TypeReading) -> WordMatches {
     WordMatches::new(&key, &mask)
 }
 
-/// Exchanges a match on a VLAN tag's type for one on the second tag, which has a place of its own in the key. Returns false, and
-/// changes nothing, if the match is on another type or on none.
+/// Replaces a match on a VLAN tag's type by one on the second tag, which has its own location in the key. Returns
+/// false and changes nothing if the match is on another type or on none.
 fn exchange_for_second_tag(key: &mut FlowKey, mask: &mut FlowMask) -> bool {
     let number = u16::try_from(key.get(Field::EthType)).unwrap_or_default();
     if mask.get(Field::EthType) == 0 || !matches!(number, eth_type::VLAN | eth_type::QINQ) {
@@ -76,7 +77,7 @@ fn exchange_for_second_tag(key: &mut FlowKey, mask: &mut FlowMask) -> bool {
     true
 }
 
-/// Which readings the matches on `eth_type` in a table have, or had: a table with one reading needs no second search.
+/// Readings that matches on `eth_type` in a table have or had. A table with one reading needs no second search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Readings {
     behind_all_tags: bool,
@@ -84,7 +85,7 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    /// Notes a match.
+    /// Records the reading of a match.
     pub(super) fn note(&mut self, words: &WordMatches) {
         match reading_of(words) {
             Some(TypeReading::BehindAllTags) => self.behind_all_tags = true,
@@ -93,7 +94,7 @@ impl Readings {
         }
     }
 
-    /// Translates a match to the other reading; nothing if no entry of the table has that.
+    /// Translates a match to the other reading; `None` if no entry of the table has that reading.
     pub(super) fn other(self, words: &WordMatches) -> Option<WordMatches> {
         let reading = reading_of(words)?;
         let is_there = match reading {
@@ -104,7 +105,7 @@ impl Readings {
     }
 }
 
-/// Finds the reading that a match from [`TypeReading::words`] has; nothing if it is on no type.
+/// Returns the reading of a match from [`TypeReading::words`]; `None` if it is not on a type.
 fn reading_of(words: &WordMatches) -> Option<TypeReading> {
     let looks_at = |place: Place| {
         let bits = u64::MAX >> (64 - place.bits) << place.shift;

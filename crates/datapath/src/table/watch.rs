@@ -1,36 +1,36 @@
-//! What happens to a table's entries, whoever does it, for who keeps a record of them beside the datapath. Bundles that are taken back undo what they
-//! did here, too.
+//! Records changes to a table's entries, regardless of their origin, for clients that keep a copy of the entries
+//! outside the datapath. Bundles that are rolled back record the reverse changes as well.
 use super::{FlowEntry, FlowTable};
 use weir_openflow::model::MatchField;
 use weir_packet::Field;
 
-/// What happened to a flow entry. Its name is a number that no other entry of the datapath ever has.
+/// Change of a flow entry. The entry's name is a number that no other entry of the datapath ever has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryChange {
-    /// It is there now. An entry that takes the place of another of its match and priority is a new one.
+    /// Entry added. An entry that replaces another with the same match and priority is a new one.
     Added {
-        /// Its name.
+        /// Name of the entry.
         entry: u64,
-        /// Its priority.
+        /// Priority of the entry.
         priority: u16,
-        /// Whether it looks at Ethernet addresses.
+        /// True if the entry looks at Ethernet addresses.
         ethernet: bool,
-        /// Whether it looks at IP addresses, of either version.
+        /// True if the entry looks at IP addresses, of either version.
         ip: bool,
     },
-    /// It does something else now.
+    /// Entry with a new program.
     Modified {
-        /// Its name.
+        /// Name of the entry.
         entry: u64,
     },
-    /// It is gone.
+    /// Entry removed from the table.
     Removed {
-        /// Its name.
+        /// Name of the entry.
         entry: u64,
     },
 }
 
-/// What happened since it was taken last, oldest first.
+/// Changes since they were last taken, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Vec<EntryChange>);
 
@@ -59,14 +59,14 @@ impl Watch {
 }
 
 impl FlowTable {
-    /// Writes down from now on what happens to entries, beginning with those that are there.
+    /// Starts recording changes. The present entries are recorded as added.
     pub(crate) fn watch(&mut self) {
         let mut watch = Watch::default();
         self.iter().for_each(|(_, entry)| watch.came(entry));
         self.watch = Some(Box::new(watch));
     }
 
-    /// Appends what happened since this was called last; nothing unless it is watched.
+    /// Appends the changes since the last call to `into`; nothing if changes are not recorded.
     pub(crate) fn take_changes(&mut self, into: &mut Vec<EntryChange>) {
         if let Some(watch) = &mut self.watch {
             into.append(&mut watch.0);

@@ -1,20 +1,21 @@
-//! A match as the controller wrote it, in few bytes: it is only asked for by statistics and messages about its entry.
+//! Stores a match as the controller wrote it, in few bytes. It is only needed for statistics and messages about its
+//! entry.
 use super::TypeReading;
 use crate::shape::WordMatches;
 use weir_openflow::model::{Match, MatchField};
 use weir_packet::Field;
 
-/// Stands before the number of a field that has a mask; no field has this number.
+/// Marker before the number of a field that has a mask; no field has this number.
 const MASKED: u8 = 127;
-/// Stands before all fields of a match of 1.0 on `eth_type`; no field has this number.
+/// Marker before all fields of a match of OpenFlow 1.0 on `eth_type`; no field has this number.
 const BEHIND_ONE_TAG: u8 = 126;
 
-/// A match of which `Match::key_and_mask` found nothing wrong: its fields in their order, for each its number, the value in as many
-/// bytes as the field is wide, and as many for the mask if there is one.
+/// A match that `Match::key_and_mask` accepted. Contains its fields in their order: for each field its number, the
+/// value in as many bytes as the field is wide, and the mask in as many bytes if there is one.
 #[derive(Debug, Clone)]
 pub(crate) struct Written(Bytes);
 
-/// Bytes that are kept beside the entry: enough for a connection and the port that it comes by.
+/// Number of bytes stored inline: enough for a connection and its input port.
 const NEAR: usize = 30;
 
 #[derive(Debug, Clone)]
@@ -26,9 +27,9 @@ enum Bytes {
 const _: () = assert!(size_of::<Written>() == 32);
 
 impl Written {
-    /// Keeps a match that was found right, and how it is read.
+    /// Encodes a match that was found valid, and its reading of `eth_type`.
     pub(crate) fn new(matching: &Match, reading: TypeReading) -> Written {
-        // Without a type all readings are the same.
+        // Without a type both readings are equal.
         let is_noted = reading == TypeReading::BehindOneTag && matching.get(Field::EthType).is_some();
         let length = known(matching).map(|(field, _, mask)| match mask {
             Some(_) => 2 + 2 * width(field),
@@ -58,13 +59,13 @@ impl Written {
         }
     }
 
-    /// The match as tables compare it.
+    /// Returns the match in the form that tables compare.
     pub(crate) fn words(&self) -> WordMatches {
         let (key, mask) = self.to_match().key_and_mask().expect("nothing was wrong with it");
         self.reading().words(&key, &mask)
     }
 
-    /// How the match is read.
+    /// Returns the reading of `eth_type`.
     pub(crate) fn reading(&self) -> TypeReading {
         match self.bytes().first() {
             Some(&BEHIND_ONE_TAG) => TypeReading::BehindOneTag,
@@ -72,20 +73,20 @@ impl Written {
         }
     }
 
-    /// The fields' bytes.
+    /// Returns the bytes of the fields, without the marker for the reading.
     fn fields(&self) -> &[u8] {
         let bytes = self.bytes();
         bytes.strip_prefix(&[BEHIND_ONE_TAG]).unwrap_or(bytes)
     }
 
-    /// Whether every packet matches.
+    /// Returns true if every packet matches.
     pub(crate) fn is_any(&self) -> bool {
         self.bytes().is_empty() || self.words().is_any()
     }
 
-    /// The match.
+    /// Decodes the match.
     pub(crate) fn to_match(&self) -> Match {
-        // Fields of a byte have two, most have more.
+        // One-byte fields take two bytes, most fields more.
         let mut rest = self.fields();
         let mut fields = Vec::with_capacity(rest.len().div_ceil(3));
         while let Some(field) = next(&mut rest) {
@@ -96,7 +97,7 @@ impl Written {
 }
 
 impl Bytes {
-    /// So many bytes, written by `write`.
+    /// Allocates `len` bytes, and fills them with `write`.
     fn written(len: usize, write: impl FnOnce(&mut [u8])) -> Bytes {
         if len > NEAR {
             let mut bytes = vec![0; len].into_boxed_slice();
@@ -109,14 +110,14 @@ impl Bytes {
     }
 }
 
-/// Puts bytes to the front of what is to be written.
+/// Copies bytes to the front of `rest`, and removes that part from it.
 fn put(rest: &mut &mut [u8], bytes: &[u8]) {
     if let Some(place) = rest.split_off_mut(..bytes.len()) {
         place.copy_from_slice(bytes);
     }
 }
 
-/// Takes a field off the front; none at the end.
+/// Decodes and removes the first field; `None` at the end.
 fn next(rest: &mut &[u8]) -> Option<MatchField> {
     let first = *rest.split_off_first()?;
     let is_masked = first == MASKED;
@@ -131,7 +132,7 @@ fn next(rest: &mut &[u8]) -> Option<MatchField> {
     Some(MatchField::Known { field, value, mask: if is_masked { Some(bits()?) } else { None } })
 }
 
-/// The fields that weir knows: all of a match that was found right.
+/// Iterates over the fields known to weir: all fields of a valid match.
 fn known(matching: &Match) -> impl Iterator<Item = (Field, u128, Option<u128>)> {
     matching.fields.iter().filter_map(|entry| match entry {
         MatchField::Known { field, value, mask } => Some((*field, *value, *mask)),
@@ -139,7 +140,7 @@ fn known(matching: &Match) -> impl Iterator<Item = (Field, u128, Option<u128>)> 
     })
 }
 
-/// Bytes that hold every value of a field.
+/// Returns the number of bytes that hold every value of a field.
 fn width(field: Field) -> usize {
     field.bits().div_ceil(8) as usize
 }
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Any field with any value and mask of its width, the mask of all ones included.
+    /// Generates any field with any value and mask of its width, including a mask of all ones.
     fn any_field() -> impl Strategy<Value = MatchField> {
         let mask = prop_oneof![Just(None), Just(Some(u128::MAX)), any::<u128>().prop_map(Some)];
         (prop::sample::select(&Field::ALL[..]), any::<u128>(), mask).prop_map(|(field, value, mask)| {
