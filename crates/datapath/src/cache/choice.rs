@@ -1,124 +1,128 @@
-//! Whether the cache pays: tried on the packets that come. Now and then some bursts are looked up with it and some without, in turn, and
-//! what they took is compared; the cheaper way is kept to until the next trial. So it does not matter why one is cheaper here and now:
-//! tables, flows, their order, the processor's caches, changes of the tables.
+//! Decides whether the cache is used, by measurement with the present packets. From time to time some bursts are
+//! looked up with the cache and some without, in turn, and their times are compared. The faster method is used until
+//! the next trial. The cause does not matter: tables, flows, their order, the processor's caches, or changes of the
+//! tables.
 //!
-//! Trials that fail become rarer, and between them a burst costs one test: packets that never come twice, as those of an attack, cost
-//! nearly what they would without a cache. Everything is counted in bursts; time is measured during trials only, and decides nothing
-//! else.
+//! After failed trials the next ones become rarer. Between trials a burst costs one test, so that packets which never
+//! repeat, as in an attack, cost nearly as much as without a cache. All intervals are counted in bursts. Time is
+//! measured during trials only, and for no other purpose.
 
-/// Bursts until the first trial, and after one was not worth it.
+/// Bursts until the first trial, and after tables turned out not to be worth a cache.
 const FIRST_REST: u64 = 1 << 10;
-/// Bursts until the next trial after one that failed; twice as many after the next, and so on.
+/// Bursts until the next trial after a failed one; doubled with each further failure.
 const REST: u64 = 1 << 13;
-/// Up to so many: some 32 million packets.
+/// Maximum number of bursts between trials: some 32 million packets.
 const LONGEST_REST: u64 = 1 << 20;
 /// Bursts that fill the cache before it is measured.
 const FILLING: u32 = 1 << 10;
-/// The same with room for many flows.
+/// Bursts that fill a large cache before it is measured.
 const FILLING_LARGE: u32 = 1 << 14;
-/// Bursts of which a sample of flows is kept, to see whether many come again. Hits of the second half count.
+/// Bursts during which a sample of flows is stored, to see whether many repeat. Hits are checked after the first
+/// half, and decide after the second.
 const SAMPLING: u32 = 1 << 14;
-/// Of so many flows one is in the sample.
+/// Inverse sampling rate: one in this many flows is in the sample.
 pub(super) const SAMPLED: u32 = 16;
-/// Measured bursts go with and without the cache in turn, so many at once.
+/// Number of consecutive measured bursts with the cache, and then without.
 const BLOCK: u32 = 64;
-/// Those that are not counted at the beginning of a block: the processor's caches still have what the others used.
+/// Bursts at the beginning of a block that are not measured, because the processor's caches still hold the data of
+/// the previous block.
 const UNCOUNTED: u32 = 16;
-/// Blocks of a trial, half of them each way.
+/// Number of blocks in a trial; half of them use the cache.
 const BLOCKS: usize = 16;
 /// Bursts between trials while the cache is in use.
 const TERM: u32 = 1 << 15;
-/// Bursts of which hits are counted, to notice that packets have become others.
+/// Bursts over which hits are counted, to notice that the traffic has changed.
 const WINDOW: u32 = 1 << 8;
 
-/// What is done with a burst.
+/// Handling of one burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// Whether it is looked up in the cache.
+    /// True if the burst is looked up in the cache.
     pub(super) is_cached: bool,
-    /// Whether it is measured how long that takes.
+    /// True if the time is measured.
     pub(super) is_timed: bool,
 }
 
-/// What came of it.
+/// Outcome of one burst.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Outcome {
     pub(super) packets: u32,
-    /// Those that were found in the cache.
+    /// Packets found in the cache.
     pub(super) hits: u32,
-    /// Counts of the time stamp counter, if it was measured.
+    /// Time stamp counter cycles, if measured.
     pub(super) cycles: u64,
-    /// Whether what there was room for is used up.
+    /// True if the store is full.
     pub(super) is_full: bool,
 }
 
 impl Outcome {
-    /// What share of so many packets hit, in 256ths.
+    /// Returns the fraction of packets that hit, in 1/256.
     fn share(packets: u32, hits: u32) -> u32 {
         hits.saturating_mul(256) / packets.max(1)
     }
 }
 
-/// See the module's page.
+/// Decision on the use and the size of the cache: see the [module](self).
 #[derive(Debug)]
 pub(super) struct Choice {
     phase: Phase,
-    /// Bursts of this phase so far.
+    /// Bursts in the present phase so far.
     bursts: u32,
-    /// How long it rests after the next trial that fails.
+    /// Number of bursts to rest after the next failed trial.
     rest: u64,
     trial: Trial,
     trials: u64,
-    /// Packets, and hits, since [`WINDOW`] began.
+    /// Packets and hits in the present [`WINDOW`] or phase.
     seen: (u32, u32),
-    /// What share of packets hit when it was found to pay, in 256ths.
+    /// Fraction of packets that hit in the last successful trial, in 1/256.
     usual: u32,
-    /// Whether there is room for many flows, or is being made.
+    /// Present size of the store.
     room: Room,
-    /// Nothing is to be had from more room, as far as is known.
+    /// True if a larger store is not expected to help.
     suffices: bool,
-    /// What share of packets hit before a sample was taken, in 256ths.
+    /// Fraction of packets that hit before sampling began, in 1/256.
     before: u32,
 }
 
-/// How many flows there is room for.
+/// Size of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Room {
     Small,
-    /// It is being made larger.
+    /// Small, and being enlarged.
     Growing,
     Large,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It is not asked.
+    /// The cache is bypassed.
     Resting,
     Filling,
-    /// There are more flows than room: a sample of them is kept, which shows what room for all would be good for.
+    /// A sample of flows is stored, because more flows exist than fit, to estimate the benefit of a larger store.
     Sampling,
-    /// That room is being made.
+    /// The store is being enlarged.
     Growing,
     Trying,
-    /// It is in use.
+    /// The cache is in use.
     Using,
-    /// It is in use, whatever it costs.
+    /// The cache is in use regardless of its cost.
     Forced,
 }
 
-/// What a trial has measured.
+/// Measurements of a trial.
 #[derive(Debug, Default)]
 struct Trial {
-    /// Whether it began while the cache was in use.
+    /// True if the trial began while the cache was in use.
     from_use: bool,
-    /// By block.
+    /// By block: cycles and packets.
     sums: [(u64, u32); BLOCKS],
     packets: u32,
     hits: u32,
 }
 
 impl Trial {
-    /// Counts of a thousand packets each way, with the cache first: the median of the blocks, as some are interrupted.
+    /// Returns the cycles per thousand packets with the cache, and without. Each is the median over the blocks,
+    /// because some are interrupted.
     fn costs(&self) -> [u64; 2] {
         [0, 1].map(|way| {
             let blocks = self.sums.iter().skip(way).step_by(2);
@@ -129,7 +133,7 @@ impl Trial {
         })
     }
 
-    /// Whether the cache made packets cheaper: by a twentieth, before it is begun with.
+    /// Returns true if the cache made lookups faster; by a twentieth at least, if it was not in use before.
     fn pays(&self) -> bool {
         let [with, without] = self.costs();
         if self.from_use { with < without } else { with < without - without / 20 }
@@ -137,7 +141,7 @@ impl Trial {
 }
 
 impl Choice {
-    /// It is found out, from some bursts on.
+    /// Creates a choice by measurement.
     pub(super) fn free() -> Choice {
         Choice {
             phase: Phase::Resting,
@@ -153,52 +157,52 @@ impl Choice {
         }
     }
 
-    /// The cache is always in use.
+    /// Creates a choice that always uses the cache.
     pub(super) fn forced() -> Choice {
         Choice { phase: Phase::Forced, ..Choice::free() }
     }
 
-    /// Bursts until the cache is thought of for the first time.
+    /// Returns the number of bursts until the cache is first considered.
     pub(super) const fn first_rest(&self) -> u64 {
         if self.is_forced() { 0 } else { FIRST_REST }
     }
 
-    /// Whether it is in use whatever it costs.
+    /// Returns true if the cache is in use regardless of its cost.
     pub(super) const fn is_forced(&self) -> bool {
         matches!(self.phase, Phase::Forced)
     }
 
-    /// Trials that are over.
+    /// Returns the number of completed trials.
     pub(super) const fn trials(&self) -> u64 {
         self.trials
     }
 
-    /// Whether packets are looked up in the cache, but for trials.
+    /// Returns true if packets are looked up in the cache (apart from trials).
     pub(super) const fn is_using(&self) -> bool {
         matches!(self.phase, Phase::Using | Phase::Forced) || matches!(self.phase, Phase::Trying) && self.trial.from_use
     }
 
-    /// Whether it is being found out whether that pays.
+    /// Returns true if a trial, or the preparation of one, is under way while the cache is not in use.
     pub(super) const fn is_trying(&self) -> bool {
         matches!(self.phase, Phase::Filling | Phase::Sampling | Phase::Growing | Phase::Trying) && !self.trial.from_use
     }
 
-    /// Whether only a sample of flows, one of [`SAMPLED`], is to be kept.
+    /// Returns true if only a sample of flows, one in [`SAMPLED`], must be stored.
     pub(super) const fn is_sampling(&self) -> bool {
         matches!(self.phase, Phase::Sampling)
     }
 
-    /// Whether room for many flows is to be made.
+    /// Returns true if the store must be enlarged.
     pub(super) const fn is_growing(&self) -> bool {
         matches!(self.room, Room::Growing)
     }
 
-    /// Whether there is to be room for many flows.
+    /// Returns true if the store should be large.
     pub(super) const fn is_large(&self) -> bool {
         matches!(self.room, Room::Large)
     }
 
-    /// Room for many flows has been made.
+    /// Records that the store is large now.
     pub(super) fn has_grown(&mut self) {
         self.room = Room::Large;
         if self.phase == Phase::Growing {
@@ -206,12 +210,12 @@ impl Choice {
         }
     }
 
-    /// What there was much room for has become something else, for which there is little.
+    /// Records that the store, which was large, has become small because the words or steps to store changed.
     pub(super) fn shrank(&mut self) {
         self.room = Room::Small;
     }
 
-    /// Room for many flows could not be made.
+    /// Records that the store could not be enlarged.
     pub(super) fn stays_small(&mut self) {
         (self.room, self.suffices) = (Room::Small, true);
         if self.phase == Phase::Growing {
@@ -219,7 +223,8 @@ impl Choice {
         }
     }
 
-    /// The tables are not worth it: bursts until that is looked at again, if not [`Choice::forced`].
+    /// Stops using the cache because the tables do not justify one. Returns the number of bursts until this is
+    /// checked again; `None` if the cache is forced.
     pub(super) fn give_up(&mut self) -> Option<u64> {
         self.room = Room::Small;
         if self.phase == Phase::Forced {
@@ -229,7 +234,7 @@ impl Choice {
         Some(FIRST_REST)
     }
 
-    /// What is done with the next burst, rests being over.
+    /// Returns the handling of the next burst; called only when no rest is left.
     #[inline(always)]
     pub(super) fn turn(&mut self) -> Turn {
         if let Phase::Trying = self.phase {
@@ -243,7 +248,7 @@ impl Choice {
         Turn { is_cached: self.phase != Phase::Growing, is_timed: false }
     }
 
-    /// What came of that burst. Gives a number of bursts if it is to rest for so many.
+    /// Records the outcome of a burst. Returns the number of bursts to rest, if a rest begins.
     #[inline(always)]
     pub(super) fn came(&mut self, turn: Turn, outcome: Outcome) -> Option<u64> {
         self.bursts += 1;
@@ -264,7 +269,7 @@ impl Choice {
         }
     }
 
-    /// A window of bursts in use is over.
+    /// Handles the end of a window of bursts while the cache is in use.
     #[cold]
     fn look_back(&mut self) -> Option<u64> {
         let (packets, hits) = std::mem::take(&mut self.seen);
@@ -276,7 +281,7 @@ impl Choice {
         None
     }
 
-    /// A burst of a trial, or before one, is over.
+    /// Handles a burst of a trial, or of its preparation.
     #[cold]
     fn tried(&mut self, turn: Turn, outcome: Outcome) -> Option<u64> {
         match self.phase {
@@ -306,7 +311,7 @@ impl Choice {
         None
     }
 
-    /// A burst was kept before a trial.
+    /// Handles a burst that filled the store before a trial.
     fn filled(&mut self, is_full: bool) -> Option<u64> {
         if self.bursts < if self.is_large() { FILLING_LARGE } else { FILLING } {
             return None;
@@ -316,7 +321,7 @@ impl Choice {
             self.before = share;
             self.enter(Phase::Sampling);
         } else if share < 256 / 16 {
-            // A few hits do not pay for so many misses, whatever the tables: nothing needs measuring.
+            // So few hits do not pay for the misses with any tables. No measurement is needed.
             return self.failed();
         } else {
             self.enter(Phase::Trying);
@@ -324,14 +329,14 @@ impl Choice {
         None
     }
 
-    /// A burst's sample was kept.
+    /// Handles a burst of which a sample was stored.
     fn sampled(&mut self) -> Option<u64> {
         if self.bursts != SAMPLING / 2 && self.bursts != SAMPLING {
             return None;
         }
         let (packets, hits) = std::mem::take(&mut self.seen);
         let share = Outcome::share(packets, hits.saturating_mul(SAMPLED));
-        // While a sample is new, part of what comes again has not come before.
+        // While a sample is new, some of the repeating flows have not been seen before.
         let least = if self.bursts < SAMPLING { 256 / 8 } else { 256 / 2 }.max(self.before + 256 / 8);
         if share < least {
             self.suffices = true;
@@ -347,7 +352,7 @@ impl Choice {
         None
     }
 
-    /// A trial is over.
+    /// Handles the end of a trial.
     fn decide(&mut self) -> Option<u64> {
         if !self.trial.pays() {
             return self.failed();
@@ -361,7 +366,7 @@ impl Choice {
 
     fn failed(&mut self) -> Option<u64> {
         self.trials += 1;
-        // After one with much room the next is one with little.
+        // After a trial of a large store, the next one uses a small store.
         self.suffices = self.room != Room::Small;
         self.room = Room::Small;
         let rest = self.rest;
@@ -379,8 +384,8 @@ impl Choice {
 mod tests {
     use super::*;
 
-    /// Bursts of 32 packets, of which so many hit; a cached burst takes what hits and misses take, another what misses take and nothing
-    /// for the cache. Gives how many of them were cached.
+    /// Runs bursts of 32 packets, of which `hits` hit. A cached burst takes `hit` and `miss` cycles per packet,
+    /// another one `plain` cycles per packet. Returns the number of cached bursts.
     fn run(choice: &mut Choice, bursts: u64, hits: u32, hit: u64, miss: u64, plain: u64) -> u64 {
         let (mut pause, mut cached) = (0, 0);
         for _ in 0..bursts {
@@ -426,7 +431,7 @@ mod tests {
         assert!(choice.is_using());
         let cached = run(&mut choice, 1 << 14, 0, 20, 100, 80);
         assert!(!choice.is_using() && cached < 2000, "{cached}");
-        // And back.
+        // Back to the first traffic.
         run(&mut choice, 1 << 17, 32, 20, 100, 80);
         assert!(choice.is_using());
     }
@@ -443,8 +448,8 @@ mod tests {
         assert!(trial.pays());
     }
 
-    /// Bursts of 32 packets of more flows than there is little room for: of those kept before `again` of 32 come again. Gives the bursts that
-    /// had much room.
+    /// Runs bursts of 32 packets with more flows than fit in a small store; in a large one, `again` of 32 packets
+    /// hit. Returns the number of bursts with a large store.
     fn run_many(choice: &mut Choice, bursts: u32, again: u32) -> u32 {
         let (mut pause, mut phase_bursts, mut large) = (0, 0, 0);
         for _ in 0..bursts {
@@ -457,7 +462,7 @@ mod tests {
                 choice.has_grown();
             }
             phase_bursts = if choice.is_sampling() { phase_bursts + 1 } else { 0 };
-            // In a sample there are few flows of all, and the first time each is new.
+            // A sample has few of the flows, and each is new the first time.
             let hits = match (turn.is_cached, choice.is_large(), choice.is_sampling()) {
                 (true, true, _) => again,
                 (true, _, true) if phase_bursts > SAMPLING / 4 => again / SAMPLED,
@@ -475,7 +480,7 @@ mod tests {
         let mut choice = Choice::free();
         let large = run_many(&mut choice, 1 << 18, 32);
         assert!(choice.is_using() && choice.is_large() && large > (1 << 18) * 8 / 10, "{large}");
-        // They stay away: the room is given up.
+        // The flows no longer repeat: the large store is given up.
         assert_eq!(run_many(&mut choice, 1 << 14, 0).max(1 << 11), 1 << 11);
         assert!(!choice.is_using() && !choice.is_large());
     }

@@ -1,23 +1,23 @@
-//! What a cache did, for people.
+//! Statistics of a verdict cache, for display.
 use serde::{Deserialize, Serialize};
 
-/// Whether a worker looks packets up in its verdict cache.
+/// Use of a worker's verdict cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// Never.
+    /// Never in use.
     #[default]
     Off,
-    /// Not now: it would not pay, or was not tried yet.
+    /// Not in use at present, because it would not pay or was not tried yet.
     Resting,
-    /// It is being tried whether that pays.
+    /// Under trial: measures whether it pays.
     Trying,
-    /// Yes.
+    /// In use, because the last trial showed that it pays or because it is forced.
     Using,
 }
 
 impl CacheState {
-    /// Its name for people.
+    /// Returns the name for display.
     pub const fn name(self) -> &'static str {
         match self {
             CacheState::Off => "off",
@@ -28,27 +28,27 @@ impl CacheState {
     }
 }
 
-/// What a worker's verdict cache did since the start, and how it stands.
+/// Statistics of a worker's verdict cache since the start, and its present state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CacheCounts {
-    /// Whether packets are looked up in it now.
+    /// Present use of the cache.
     pub state: CacheState,
-    /// Packets that it knew.
+    /// Packets found in the cache.
     pub hits: u64,
-    /// Packets that were looked up in it, and then in the tables.
+    /// Packets looked up in the cache without success, and then in the tables.
     pub misses: u64,
-    /// How often changes of the tables put everything in it out of date.
+    /// Number of times that changes of the tables made the whole content outdated.
     pub renewals: u64,
-    /// Times that it was found out whether it pays.
+    /// Number of completed trials.
     pub trials: u64,
-    /// Verdicts in it that are not out of date.
+    /// Number of stored verdicts that are not outdated.
     pub kept: usize,
-    /// Verdicts that it has room for; none before it is first tried.
+    /// Number of verdicts that fit in the cache; 0 before the first trial.
     pub slots: usize,
 }
 
 impl CacheCounts {
-    /// What was done since `earlier`; how it stands is as now.
+    /// Returns the statistics since `earlier`, with the present state.
     #[must_use]
     pub const fn since(self, earlier: CacheCounts) -> CacheCounts {
         CacheCounts {

@@ -1,13 +1,13 @@
-//! What packets' ways through the tables came to, kept by each worker for the next packets of the same flow: the entries to count at, and
-//! what becomes of the packet. One lookup then stands for one in each table.
+//! Verdict cache: each worker keeps the results of packets' lookups for the next packets of the same flow: the
+//! entries to count at, and the verdict. One lookup then replaces one in each table.
 //!
-//! What is kept is what lookups found, under all bits of the packet that any entry on any such way looks at ([`plan`]); a way ends where
-//! more happens to a packet than going on to the next table. So two packets that agree in those bits have the same way for as
-//! long as no table on it changes, and not a moment longer: every change of entries has a version. Entries, idle times and tables count as
-//! they do without.
+//! A cached result holds for all packets that agree in the bits that any entry on any such path looks at ([`plan`]).
+//! A path ends where more happens to a packet than continuing in the next table. Two packets that agree in those bits
+//! take the same path as long as no table on it changes. Every change of entries has a version, so outdated results
+//! are never used. The cache does not change counters of entries and tables, nor idle times.
 //!
-//! A cache in front of one table costs as much as the table. So it is tried where there are several tables, or one that is searched at
-//! length, and used while it pays ([`choice`]).
+//! A cache in front of one table costs as much as the table. It is therefore tried if there are several tables, or
+//! one with expensive lookups, and used while it pays ([`choice`]).
 mod choice;
 mod counts;
 mod plan;
@@ -27,48 +27,48 @@ use ways::{Route, Ways};
 use weir_memory::{Wide, Work, cycles, run_widest};
 use weir_packet::Parsed;
 
-/// Of so many bursts with many packets that were not found those of one are kept, once there is no room.
+/// Once the cache is full, one in this many bursts with many misses is stored.
 const SPARSE: u32 = 8;
 
-/// See the module's page.
+/// Verdict cache of one worker: see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Cache {
-    /// Bursts that go past it before it is thought of again.
+    /// Number of bursts that bypass the cache before it is considered again.
     rest: u64,
-    /// Whether ways of packets are noted, to be kept.
+    /// True if paths of packets are recorded, in order to store them.
     notes: bool,
     inner: Box<Inner>,
 }
 
-/// What bursts that go past it never touch.
+/// State that bursts which bypass the cache never touch.
 #[derive(Debug)]
 struct Inner {
     is_off: bool,
     choice: Choice,
     plan: Plan,
-    /// The tables' generation that the plan was last seen to be right for.
+    /// Generation of the tables for which the plan was last found valid.
     generation: Option<u64>,
-    /// Whether there is something to look up in.
+    /// True if the store can be used.
     is_ready: bool,
     store: Store,
     hits: Hits,
     ways: Ways,
-    /// Packets of the burst whose ways are kept.
+    /// Packets of the burst whose paths will be stored.
     kept: Lanes,
-    /// Whether what is kept is of a sample of flows only.
+    /// True if only a sample of flows is stored.
     is_sample: bool,
-    /// What is done with the burst, and what has come of it so far.
+    /// Handling of the present burst, and its outcome so far.
     turn: Turn,
     outcome: Outcome,
     counts: CacheCounts,
-    /// Bursts that were looked up.
+    /// Number of bursts looked up.
     bursts: u32,
 }
 
-/// A burst that comes to be looked up, and what is found out about it.
+/// Burst to look up, and the places for its results.
 pub(crate) struct Asked<'a> {
     pub(crate) tables: &'a [FlowTable],
-    /// Counts what may have changed the tables.
+    /// Incremented whenever the tables may have changed.
     pub(crate) generation: u64,
     pub(crate) keys: &'a [Parsed; MAX_BURST],
     pub(crate) lanes: Lanes,
@@ -77,11 +77,11 @@ pub(crate) struct Asked<'a> {
     pub(crate) fates: &'a mut [Fate; MAX_BURST],
 }
 
-/// What the cache knew.
+/// Results of a lookup in the cache.
 pub(crate) struct Known {
-    /// Packets that are still to be looked up.
+    /// Packets that must be looked up in the tables.
     pub(crate) left: Lanes,
-    /// What becomes of the others, if it is the same for all.
+    /// Verdict of the other packets, if all have the same.
     pub(crate) alike: Option<VerdictWord>,
 }
 
@@ -109,7 +109,7 @@ impl Cache {
         Cache { rest, notes: false, inner: Box::new(inner) }
     }
 
-    /// Whether a burst goes past it.
+    /// Returns true if the present burst bypasses the cache, and counts it.
     #[inline(always)]
     pub(crate) const fn rests(&mut self) -> bool {
         let rests = self.rest > 0;
@@ -117,13 +117,14 @@ impl Cache {
         rests
     }
 
-    /// Whether [`Cache::note`] is to be told where packets come.
+    /// Returns true if [`Cache::note`] must be called for each table that packets reach.
     #[inline(always)]
     pub(crate) const fn notes(&self) -> bool {
         self.notes
     }
 
-    /// Looks a burst up, if it is its turn, and counts what is found. [`Cache::end`] follows when all of it is looked up.
+    /// Looks up a burst, if the cache is in use for it, and counts the packets found. [`Cache::end`] must be called
+    /// after the rest is looked up.
     #[inline(never)]
     pub(crate) fn begin(&mut self, mut asked: Asked<'_>) -> Known {
         let nothing = Known { left: asked.lanes, alike: None };
@@ -139,7 +140,7 @@ impl Cache {
         if !inner.turn.is_cached {
             return nothing;
         }
-        // This is part of what the cache costs, while tables change.
+        // Timed as well, because following changes of the tables is part of the cache's cost.
         if inner.generation != Some(asked.generation) {
             inner.follow(&asked);
         }
@@ -158,13 +159,13 @@ impl Cache {
         known
     }
 
-    /// Packets came to a table, where `found` are their entries.
+    /// Records that packets reached a table; `found` has their entries there.
     #[inline(never)]
     pub(crate) fn note(&mut self, table: u8, lanes: Lanes, found: &[EntryId; MAX_BURST]) {
         self.inner.ways.note(table, lanes, found);
     }
 
-    /// Keeps what became of packets that it had not known.
+    /// Stores the results of packets that were not found, and records the outcome of the burst.
     #[inline(never)]
     pub(crate) fn end(&mut self, keys: &[Parsed; MAX_BURST], fates: &[Fate; MAX_BURST]) {
         let inner = &mut *self.inner;
@@ -187,7 +188,7 @@ impl Cache {
         }
     }
 
-    /// What it did so far, and how it stands.
+    /// Returns the statistics since the start, and the present state.
     pub(crate) fn counts(&self) -> CacheCounts {
         let inner = &*self.inner;
         let state = match (inner.is_off, inner.choice.is_using(), inner.choice.is_trying()) {
@@ -207,7 +208,7 @@ impl Cache {
 }
 
 impl Inner {
-    /// Makes a new plan if the tables are not what they were.
+    /// Makes a new plan if tables on the path have changed.
     #[cold]
     fn follow(&mut self, asked: &Asked<'_>) {
         self.generation = Some(asked.generation);
@@ -220,7 +221,7 @@ impl Inner {
         self.is_ready = is_wanted && self.store.renew(self.plan.words.len(), self.plan.steps).is_ok();
     }
 
-    /// Makes some more room.
+    /// Adds some room to the store.
     #[cold]
     fn grow(&mut self) {
         match self.store.grow() {
@@ -230,7 +231,7 @@ impl Inner {
         }
     }
 
-    /// Makes the store as it was chosen to be.
+    /// Adapts the store to the present choice of size and sampling.
     #[cold]
     fn agree(&mut self) {
         if self.choice.is_large() && !self.store.is_large() {
@@ -257,8 +258,9 @@ impl Inner {
         Known { left, alike }
     }
 
-    /// Those of the packets that were not found that are to be kept. Once there is no room, those of flows that come often get in soon
-    /// enough if few are: each that does costs as much as a lookup in a table or two, and puts another out.
+    /// Selects the packets to store among those that were not found. If the store is full and many are missing, most
+    /// bursts are skipped: flows with many packets are stored soon anyway, and storing one costs as much as a lookup
+    /// in a table or two and evicts another.
     #[inline(always)]
     fn wanted(&mut self, left: Lanes, lanes: Lanes) -> Lanes {
         self.bursts = self.bursts.wrapping_add(1);
@@ -272,8 +274,8 @@ impl Inner {
         }
     }
 
-    /// Says what becomes of packets that were found, and counts them, those of one route together. Gives what becomes of them
-    /// if it is the same for all.
+    /// Sets the fates of packets that were found, and counts them, those of one route together. Returns their verdict
+    /// if all have the same.
     #[inline(always)]
     fn settle(&self, found: Lanes, asked: &mut Asked<'_>) -> Option<VerdictWord> {
         let (mut first, mut differs, mut left) = (None, false, found);
@@ -295,7 +297,7 @@ impl Inner {
         first.filter(|_| !differs)
     }
 
-    /// Begins to fetch where packets are counted at one step of their route, if that is mostly far.
+    /// Prefetches the counters for one step of a route, if they are mostly not in a near cache.
     #[inline(always)]
     fn fetch_counts(&self, step: usize, route: Route, lanes: Lanes, asked: &Asked<'_>) {
         if let Some(table) = asked.tables.get(usize::from(route.table(step)))
@@ -306,7 +308,8 @@ impl Inner {
         }
     }
 
-    /// Counts packets of one route, where so many found no entry in its last table: two steps at once, as their entries are kept.
+    /// Counts packets of one route, of which `missed` matched no entry in the last table. Two steps are counted at
+    /// once, as their entries are stored in pairs.
     #[inline(always)]
     fn count(&self, route: Route, lanes: Lanes, missed: u64, asked: &Asked<'_>) {
         let Counting::For(worker, now) = asked.counting else { return };
@@ -325,7 +328,7 @@ impl Inner {
     }
 }
 
-/// Looking a burst up.
+/// Lookup of a burst.
 struct LookUp<'a, 'b> {
     inner: &'a mut Inner,
     asked: &'a mut Asked<'b>,

@@ -1,27 +1,27 @@
-//! Which tables a packet can come to before something happens to it, and what of the packet their lookups look at: what a verdict
-//! depends on, and nothing else.
+//! Determines which tables a packet can reach before any other action applies, and which bits of the packet their
+//! lookups look at. A cached verdict depends on these and on nothing else.
 use crate::shape::hash::{Double, Known, WordMask, pair_up};
 use crate::table::FlowTable;
 use weir_packet::FlowMask;
 
-/// Tables on a way that is kept, at most.
+/// Maximum number of tables on a stored path.
 pub(super) const MAX_STEPS: usize = 8;
 
-/// See the module's page.
+/// Dependencies of cached verdicts: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// Tables that gotos lead to from the first on, that one included, and their versions; ascending.
+    /// Tables reachable by gotos from the first one, including it, and their versions; ascending.
     tables: Vec<(u8, u64)>,
-    /// The words of a packet that count.
+    /// Words of a packet that lookups look at.
     pub(super) words: Vec<Double>,
-    /// Tables on the longest way, or [`MAX_STEPS`].
+    /// Number of tables on the longest path, at most [`MAX_STEPS`].
     pub(super) steps: usize,
-    /// Whether lookups may cost so much that it is worth trying to save them.
+    /// True if lookups may be expensive enough that a trial of the cache is worthwhile.
     pub(super) is_dear: bool,
 }
 
 impl Plan {
-    /// The plan for tables as they are.
+    /// Creates the plan for the present tables.
     pub(super) fn of(tables: &[FlowTable]) -> Plan {
         let reached = reached(tables);
         let mut mask = FlowMask::EMPTY;
@@ -39,7 +39,8 @@ impl Plan {
         }
     }
 
-    /// Whether the tables are still as they were. What is not reached from them was not before, so it does not count.
+    /// Returns true if the reachable tables are unchanged. Other tables were not reachable before either, so they are
+    /// ignored.
     pub(super) fn holds(&self, tables: &[FlowTable]) -> bool {
         let is_same = |(number, version): &(u8, u64)| {
             tables.get(usize::from(*number)).is_some_and(|table| table.reach().version() == *version)
@@ -48,11 +49,11 @@ impl Plan {
     }
 }
 
-/// The tables that packets can come to by entries that only lead there; ascending.
+/// Returns the tables that packets can reach by entries that only lead there; ascending.
 fn reached(tables: &[FlowTable]) -> Vec<u8> {
     let mut is_reached = [false; 256];
     is_reached[0] = true;
-    // Gotos lead only to later tables.
+    // One pass suffices, because gotos lead only to later tables.
     for (number, table) in tables.iter().enumerate() {
         if is_reached[number] {
             table.reach().leads_to().for_each(|next| is_reached[usize::from(next)] = true);
@@ -61,7 +62,7 @@ fn reached(tables: &[FlowTable]) -> Vec<u8> {
     (0..).zip(is_reached).take(tables.len()).filter_map(|(number, reached)| reached.then_some(number)).collect()
 }
 
-/// Number of tables on the longest way through these.
+/// Returns the number of tables on the longest path through these.
 fn longest(tables: &[FlowTable], reached: &[u8]) -> usize {
     let mut steps = [0; 256];
     for number in reached.iter().rev() {

@@ -1,16 +1,17 @@
-//! Where verdicts are kept: sets of four slots, of which a keyed hash of the words that count names one. A word of four tags tells which
-//! slot of a set it can be, and the words themselves are compared, so that no verdict is ever another packet's.
+//! Stores verdicts in sets of four slots. A keyed hash of the words that lookups look at selects the set. A word of
+//! four tags tells which slot of the set can match. The words themselves are compared as well, so that a packet never
+//! gets another packet's verdict.
 //!
-//! A slot is one cache line, or as many as it takes:
+//! A slot takes one or more cache lines:
 //!
-//! | word | what |
+//! | word | content |
 //! |---|---|
-//! | 0 | the epoch 30, what becomes of the packet 34 |
-//! | 1 | the tables that it came to |
-//! | 2 ... | the entries that it met there, two in a word |
-//! | then | the words that count |
+//! | 0 | epoch (30 bits), verdict (34 bits) |
+//! | 1 | tables on the path |
+//! | 2 ... | entries that the packet matched there, two in a word |
+//! | then | masked words of the packet that lookups look at |
 //!
-//! When tables change, the epoch does: all slots are out of date without being touched.
+//! Changes of the tables change the epoch, which makes all slots outdated without touching them.
 use super::choice;
 use super::ways::{Route, Ways};
 use crate::burst::Fate;
@@ -20,58 +21,58 @@ use crate::table::VerdictWord;
 use weir_memory::{Array, OutOfMemory, prefetch};
 use weir_packet::{FlowKey, Parsed};
 
-/// Memory of a worker's slots, in cache lines: 1 MiB, half of a common second-level cache.
+/// Cache lines of a worker's slots: 1 MiB, half of a common second-level cache.
 const LINES: usize = 1 << 14;
-/// The same once it was seen that more flows come again than have room there: 16 MiB.
+/// Cache lines of a large store, for more repeating flows than fit in a small one: 16 MiB.
 const MANY_LINES: usize = LINES * choice::SAMPLED as usize;
-/// Lines that are added at once: Linux is to put memory to them before they come.
+/// Lines added per step, so that Linux can provide their memory before packets use it.
 const MORE_LINES: usize = 64;
-/// The bits of a hash that are zero for flows of a sample: those that name a set only in a large store.
+/// Bits of a hash that are zero for flows in the sample: those that select a set only in a large store.
 const SAMPLE: u32 = (choice::SAMPLED - 1) << (LINES / SLOTS).trailing_zeros();
-/// Slots of a set.
+/// Number of slots in a set.
 const SLOTS: usize = 4;
-/// Words of a cache line.
+/// Number of words in a cache line.
 const LINE: usize = 8;
-/// Words of a slot in front of its entries.
+/// Number of words in a slot before its entries.
 const HEAD: usize = 2;
-/// Epochs; after the last one comes the first.
+/// Number of epochs; after the last one the store is cleared and the first follows.
 const EPOCHS: u64 = 1 << (u64::BITS - VerdictWord::BITS);
-/// The low bits of four tags.
+/// Low bits of four tags.
 const LOW: u64 = 0x0001_0001_0001_0001;
-/// Their high bits.
+/// High bits of four tags.
 const HIGH: u64 = LOW << 15;
 
-/// See the module's page.
+/// Stored verdicts: see the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Store {
-    /// By set.
+    /// By set: the tags of its slots.
     tags: Array<u64>,
     lines: Array<[u64; LINE]>,
     secret: Secret,
     seed: u64,
     epoch: u64,
-    /// Lines of a slot.
+    /// Number of cache lines in a slot.
     stride: usize,
-    /// Words of a slot in front of those that count.
+    /// Number of words in a slot before the compared ones.
     front: usize,
-    /// The slot of a set that makes room next.
+    /// Index of the slot that is evicted next, in any set.
     next: usize,
-    /// Slots that are not out of date.
+    /// Number of slots that are not outdated.
     kept: usize,
-    /// Whether it has room for many.
+    /// True if the store is large.
     is_large: bool,
 }
 
-/// The first line of a slot, where it is written at once.
+/// First line of a slot, aligned for writing it at once.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Head([u64; LINE]);
 
-/// What a burst found.
+/// Results of a burst's lookup.
 #[derive(Debug)]
 pub(super) struct Hits {
     hashes: [u32; MAX_BURST],
-    /// By packet: the slot's first line.
+    /// By packet: the first line of the slot found.
     heads: [Head; MAX_BURST],
 }
 
@@ -82,36 +83,37 @@ impl Default for Hits {
 }
 
 impl Hits {
-    /// The tables that a packet comes to, which was found.
+    /// Returns the route of a packet that was found.
     #[inline(always)]
     pub(super) const fn route(&self, lane: usize) -> Route {
         Route(self.heads[lane].0[1])
     }
 
-    /// The entry that it meets at a step of its way.
+    /// Returns the entry of a packet that was found at a step of its path.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "one half of the word")]
     pub(super) const fn entry(&self, lane: usize, step: usize) -> EntryId {
         EntryId((self.heads[lane].0[HEAD + step / 2] >> (32 * (step % 2))) as u32)
     }
 
-    /// Those that it meets at two steps from an even one on, the first in the low half: without a second step, the high half says nothing.
+    /// Returns the entries at two steps, the steps `2 * two` (low half) and `2 * two + 1`. The high half has no
+    /// meaning if there is no second step.
     #[inline(always)]
     pub(super) const fn entries(&self, lane: usize, two: usize) -> u64 {
         self.heads[lane].0[HEAD + two]
     }
 
-    /// What becomes of it.
+    /// Returns the verdict of a packet that was found.
     #[inline(always)]
     pub(super) const fn verdict(&self, lane: usize) -> VerdictWord {
         VerdictWord::of_bits(self.heads[lane].0[0])
     }
 }
 
-/// The words of packets that count: code of its own for each small number of them.
+/// Words of packets that lookups look at, with specialized code for each small number of them.
 trait Words {
     fn hash(&self, secret: Secret, seed: u64, key: &FlowKey) -> u32;
-    /// Whether they are those of a slot.
+    /// Returns true if a packet's masked words equal those at the start of `slot`.
     fn are(&self, key: &FlowKey, slot: &[u64]) -> bool;
 }
 
@@ -142,41 +144,41 @@ impl Words for &[Double] {
 }
 
 impl Store {
-    /// Slots that there is room for.
+    /// Returns the number of slots.
     pub(super) fn room(&self) -> usize {
         self.tags.len() * SLOTS
     }
 
-    /// Slots that are not out of date.
+    /// Returns the number of slots that are not outdated.
     pub(super) const fn kept(&self) -> usize {
         self.kept
     }
 
-    /// Whether it has room for many flows.
+    /// Returns true if the store is large.
     pub(super) const fn is_large(&self) -> bool {
         self.is_large
     }
 
-    /// Whether it has memory for many, or for more than few.
+    /// Returns true if the store has more memory than a small store, also while it is being enlarged.
     pub(super) fn has_many(&self) -> bool {
         self.lines.len() > LINES
     }
 
-    /// Whether there is hardly any room left.
+    /// Returns true if hardly any room is left: three quarters of the slots are in use.
     pub(super) fn is_full(&self) -> bool {
         self.kept >= self.room() / 4 * 3
     }
 
-    /// Makes everything kept out of date. What comes has this many words that count, and comes to so many tables at most. A large store
-    /// may become a small one.
+    /// Makes all slots outdated, and adapts them to `words` compared words and to paths of at most `steps` tables. A
+    /// large store may become small.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Out of memory.
     pub(super) fn renew(&mut self, words: usize, steps: usize) -> Result<(), OutOfMemory> {
         self.front = HEAD + steps.div_ceil(2);
         let stride = (self.front + words).div_ceil(LINE);
         if stride != self.stride || self.epoch >= EPOCHS - 1 {
-            // What was in the middle of a slot may look like an epoch now.
+            // Words from within a slot may be taken for an epoch now.
             self.is_large = false;
             self.lines.truncate(LINES);
             self.lines.fill([0; LINE]);
@@ -191,7 +193,7 @@ impl Store {
         self.tags.lengthen(sets)
     }
 
-    /// Makes everything kept out of date; the same words count.
+    /// Makes all slots outdated, without changing their layout.
     pub(super) fn clear(&mut self) {
         self.epoch += 1;
         self.kept = 0;
@@ -202,10 +204,10 @@ impl Store {
         1 << (lines / SLOTS / self.stride.max(1)).ilog2()
     }
 
-    /// Makes some more room, for what comes to be a large store; whether it is one now, with nothing in it.
+    /// Enlarges the store by one step. Returns true if it is a large store now, which is empty.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// Out of memory.
     pub(super) fn grow(&mut self) -> Result<bool, OutOfMemory> {
         let len = self.lines.len() + MORE_LINES;
         self.lines.lengthen(len.min(MANY_LINES))?;
@@ -219,7 +221,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Becomes a small store, with nothing in it.
+    /// Makes the store small and empty.
     pub(super) fn shrink(&mut self) {
         self.is_large = false;
         self.lines.truncate(LINES);
@@ -227,14 +229,14 @@ impl Store {
         self.clear();
     }
 
-    /// Those of some packets, just looked up, whose flows are in the sample.
+    /// Returns the packets among `lanes`, which were just looked up, whose flows are in the sample.
     pub(super) fn sampled(&self, lanes: Lanes, hits: &Hits) -> Lanes {
         let mut sampled = Lanes::default();
         lanes.each(|lane| sampled.0 |= u64::from(hits.hashes[lane] & SAMPLE == 0) << lane);
         sampled
     }
 
-    /// Looks packets up; gives those that were found.
+    /// Looks up packets. Returns those that were found.
     #[inline(always)]
     pub(super) fn find(&self, words: &[Double], keys: &[Parsed; MAX_BURST], lanes: Lanes, hits: &mut Hits) -> Lanes {
         macro_rules! with { ($($n:literal)*) => {
@@ -248,13 +250,13 @@ impl Store {
 
     #[inline(always)]
     fn find_by(&self, words: &impl Words, keys: &[Parsed; MAX_BURST], lanes: Lanes, hits: &mut Hits) -> Lanes {
-        // 1. Each packet's hash, and its set's tags.
+        // Pass 1: compute each packet's hash, and prefetch the tags of its set.
         for lane in lanes {
             let hash = words.hash(self.secret, self.seed, &keys[lane].key);
             hits.hashes[lane] = hash;
             prefetch(&self.tags, self.set(hash));
         }
-        // 2. The slots that it can be.
+        // Pass 2: find the candidate slots, and prefetch the first one.
         let (mut candidates, mut probable) = ([0; MAX_BURST], Lanes::default());
         for lane in lanes {
             let hash = hits.hashes[lane];
@@ -265,7 +267,7 @@ impl Store {
                 (at..at + self.stride).for_each(|line| prefetch(&self.lines, line));
             }
         }
-        // 3. Whether it is one.
+        // Pass 3: compare the candidates.
         let mut found = Lanes::default();
         for lane in probable {
             let mut left = candidates[lane];
@@ -285,7 +287,7 @@ impl Store {
         found
     }
 
-    /// Keeps the ways of packets that were not found just now.
+    /// Stores the paths of packets that were just looked up and not found.
     #[inline(never)]
     pub(super) fn keep(
         &mut self,
@@ -305,7 +307,7 @@ impl Store {
 
     fn keep_one(&mut self, words: &[Double], key: &FlowKey, hash: u32, way: (Route, &[EntryId]), verdict: VerdictWord) {
         let (set, candidates) = (self.set(hash), self.candidates(hash));
-        // One with this tag is most likely the same packets', from before the tables changed.
+        // A slot with this tag most likely has the same flow, from before the tables changed.
         let place = match candidates {
             0 => {
                 self.next = (self.next + 1) % SLOTS;
@@ -332,14 +334,15 @@ impl Store {
         hash as usize & (self.tags.len().wrapping_sub(1))
     }
 
-    /// The slots of a hash's set that have its tag: the high bit of each one's 16, and of one behind such a one that differs by one.
+    /// Returns the slots of a hash's set that may have its tag: the highest bit of each one's 16. The slot above a
+    /// matching one is also included if its tag differs in the lowest bit only.
     #[inline(always)]
     fn candidates(&self, hash: u32) -> u64 {
         let differs = self.tags.get(self.set(hash)).copied().unwrap_or_default() ^ (tag(hash) * LOW);
         differs.wrapping_sub(LOW) & !differs & HIGH
     }
 
-    /// The first line of the first of some slots.
+    /// Returns the first line of the first candidate slot.
     #[inline(always)]
     fn line(&self, hash: u32, candidates: u64) -> usize {
         (self.set(hash) * SLOTS + place_of(candidates)) * self.stride
@@ -351,13 +354,13 @@ impl Store {
     }
 }
 
-/// The bits of a hash that a set does not stand for.
+/// Returns the tag of a hash: the bits that do not select the set.
 #[inline(always)]
 const fn tag(hash: u32) -> u64 {
     (hash >> 16) as u64
 }
 
-/// The first of the slots that bits stand for, of which there are some.
+/// Returns the index of the first candidate slot; there must be one.
 #[inline(always)]
 const fn place_of(candidates: u64) -> usize {
     candidates.trailing_zeros() as usize / 16

@@ -1,36 +1,36 @@
-//! The ways of packets through the tables, noted while they are looked up.
+//! Records the paths of packets through the tables during their lookup.
 use super::plan::MAX_STEPS;
 use crate::shape::{EntryId, Lanes, MAX_BURST};
 
-/// The tables that a packet came to, in their order: a byte each, the first lowest; [`NO_TABLE`] behind the last.
+/// Tables that a packet reached, in order: one byte each, the first one lowest; [`NO_TABLE`] after the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Route(pub(super) u64);
 
-/// A byte that stands for no table: there are 254 at most.
+/// Byte for "no table"; there are at most 254 tables.
 const NO_TABLE: u8 = u8::MAX;
 
 impl Route {
-    /// Number of tables.
+    /// Returns the number of tables.
     #[inline(always)]
     pub(super) const fn len(self) -> usize {
         (u64::BITS - (!self.0).leading_zeros()).div_ceil(u8::BITS) as usize
     }
 
-    /// The table at a step, below [`MAX_STEPS`].
+    /// Returns the table at a step, which must be below [`MAX_STEPS`].
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "one byte of the word")]
     pub(super) const fn table(self, step: usize) -> u8 {
         (self.0 >> (8 * step)) as u8
     }
 
-    /// The last table.
+    /// Returns the last table.
     #[inline(always)]
     pub(super) const fn last(self) -> u8 {
         self.table(self.len().saturating_sub(1))
     }
 }
 
-/// See the module's page.
+/// Paths of a burst's packets.
 #[derive(Debug)]
 pub(super) struct Ways {
     lens: [u8; MAX_BURST],
@@ -49,7 +49,7 @@ impl Default for Ways {
 }
 
 impl Ways {
-    /// Packets have not come to any table yet.
+    /// Starts empty paths for these packets.
     pub(super) fn begin(&mut self, lanes: Lanes) {
         lanes.each(|lane| {
             self.lens[lane] = 0;
@@ -57,7 +57,7 @@ impl Ways {
         });
     }
 
-    /// Packets came to a table, where `found` are their entries.
+    /// Records that packets reached a table; `found` has their entries there.
     pub(super) fn note(&mut self, table: u8, lanes: Lanes, found: &[EntryId; MAX_BURST]) {
         lanes.each(|lane| {
             let step = usize::from(self.lens[lane]);
@@ -69,7 +69,7 @@ impl Ways {
         });
     }
 
-    /// A packet's way, if it is no longer than `steps`.
+    /// Returns a packet's route and its entries, if the path has at most `steps` tables.
     pub(super) fn get(&self, lane: usize, steps: usize) -> Option<(Route, &[EntryId])> {
         let len = usize::from(self.lens[lane]);
         (1..=steps).contains(&len).then(|| (Route(u64::from_le_bytes(self.tables[lane])), &self.entries[lane][..len]))
