@@ -1,8 +1,8 @@
-//! Packets of one port together, as far as they have the same to do: all are parsed, then all are looked up, so that the waits for
-//! memory of one overlap with the work on others; what they do is done one after the other, in the order they came.
+//! Handles packets of one port together: parses all of them, then looks all of them up, so that memory waits for one
+//! packet overlap with the work on others. Their actions are executed one after the other, in the order of arrival.
 //!
-//! The burst does in short what most packets need: entries that output to a port, and gotos that lead to them. What an entry
-//! asks for beyond that goes the general way ([`crate::pipeline`]), from the entry on that was found here.
+//! The burst handles what most packets need: entries that output to a port, and gotos to such entries. Everything
+//! else runs in the [`crate::pipeline`], starting at the entry found here.
 use crate::VerdictCache;
 use crate::cache::{Asked, Cache, CacheCounts};
 use crate::edits::edits_at;
@@ -14,31 +14,31 @@ use weir_packet::parse::Written;
 use weir_packet::{Field, Frame, FrameBody, Parsed, parse_common, parse_frame, parse_frequent};
 use weir_units::Instant;
 
-/// The memory that bursts are handled in.
+/// Working memory for bursts.
 #[derive(Debug)]
 pub(crate) struct Burst {
     pub(crate) parsed: Box<[Parsed; MAX_BURST]>,
-    /// Where something may be left in `parsed` that [`parse_common`] and [`parse_frequent`] do not overwrite.
+    /// Places of `parsed` with data that [`parse_common`] and [`parse_frequent`] do not overwrite.
     stale: Lanes,
-    /// Those of `stale` where that is IPv6 addresses only.
+    /// Places of `stale` where this data is IPv6 addresses only.
     ipv6: Lanes,
     found: Box<[EntryId; MAX_BURST]>,
-    /// Packets of which more is known than their bytes, or that begin with no Ethernet header.
+    /// Packets with metadata beyond their bytes, or without Ethernet header.
     special: Lanes,
-    /// Frames' lengths in bytes.
+    /// Lengths of the frames in bytes.
     bytes: Box<[u32; MAX_BURST]>,
-    /// By packet: what becomes of it, and the table and entry that say so.
+    /// By packet: its verdict, with the table and entry it comes from.
     pub(crate) fates: Box<[Fate; MAX_BURST]>,
-    /// Packets that were last seen to have one verdict, and that.
+    /// Packets that were last found to have one verdict, and this verdict.
     alike: (Lanes, VerdictWord),
-    /// By table: the packets that come to it.
+    /// By table: the packets that continue there.
     waiting: Box<[Lanes; 256]>,
-    /// The last table that packets come to.
+    /// Last table in which packets continue.
     last_waiting: u8,
     cache: Cache,
 }
 
-/// What becomes of a packet.
+/// Verdict for a packet, and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) verdict: VerdictWord,
@@ -46,7 +46,7 @@ pub(crate) struct Fate {
     pub(crate) entry: EntryId,
 }
 
-/// Packets of one entry, one behind the other.
+/// Consecutive packets with the same entry.
 struct Run {
     entry: EntryId,
     packets: u64,
@@ -54,7 +54,7 @@ struct Run {
 }
 
 impl Run {
-    /// One without packets.
+    /// Returns an empty run for `entry`.
     #[inline(always)]
     const fn of(entry: EntryId) -> Run {
         Run { entry, packets: 0, bytes: 0 }
@@ -67,7 +67,7 @@ impl Run {
         self.bytes += u64::from(bytes);
     }
 
-    /// Counts its packets.
+    /// Counts the packets at their entry.
     #[inline(always)]
     fn count(&self, table: &FlowTable, counting: Counting) {
         if let Counting::For(worker, now) = counting
@@ -78,11 +78,11 @@ impl Run {
     }
 }
 
-/// Whether packets that are looked up are counted, for whom, and when they came.
+/// Counting of looked-up packets: for a worker with an arrival time, or not at all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Counting {
     For(WorkerNo, Instant),
-    /// They were already.
+    /// Packets are counted already.
     Done,
 }
 
@@ -104,13 +104,13 @@ impl Burst {
         }
     }
 
-    /// What the verdict cache did.
+    /// Returns the statistics of the verdict cache.
     pub(crate) fn cache_counts(&self) -> CacheCounts {
         self.cache.counts()
     }
 
-    /// Parses frames, [`MAX_BURST`] at most, that came in on one port. Gives the packets that are ones: not cut short within
-    /// the Ethernet header.
+    /// Parses frames received on one port, at most [`MAX_BURST`]. Returns the frames that are packets: not truncated
+    /// within the Ethernet header.
     #[inline(always)]
     pub(crate) fn parse<W: Wide>(&mut self, wide: W, frames: &[Frame], in_port: PortNo) -> Lanes {
         let all = Lanes::first(frames.len());
@@ -133,7 +133,7 @@ impl Burst {
         if uncommon.is_empty() { all } else { self.parse_others(frames, in_port, all, uncommon) }
     }
 
-    /// Goes on with the frames that do not have the most common shape: those of frequent shapes, and any others.
+    /// Parses the frames that do not have the most common shape: frequent shapes first, then any other.
     #[inline(never)]
     fn parse_others(&mut self, frames: &[Frame], in_port: PortNo, all: Lanes, uncommon: Lanes) -> Lanes {
         let mut packets = all;
@@ -157,7 +157,7 @@ impl Burst {
         packets
     }
 
-    /// Takes out what other packets left where the common ones write nothing.
+    /// Clears the data of earlier packets that parsing of common shapes does not overwrite.
     #[inline(never)]
     fn freshen(&mut self, all: Lanes) {
         Lanes(self.stale.0 & all.0).each(|lane| {
@@ -170,13 +170,13 @@ impl Burst {
         (self.stale, self.ipv6) = (self.stale.without(all), self.ipv6.without(all));
     }
 
-    /// Finds out what becomes of the packets, and counts them at the entries found. `generation` counts what may have changed the
-    /// tables.
+    /// Determines the fate of each packet, and counts the packets at the entries found. `generation` is incremented
+    /// whenever the tables may have changed.
     #[inline(always)]
     pub(crate) fn look_up(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) {
         let is_cached = !self.cache.rests() && !matches!(counting, Counting::Done);
         let left = if is_cached { self.recall(tables, generation, lanes, counting) } else { lanes };
-        // Without packets, too: what was noted of the last burst is not this one's.
+        // Also run for an empty burst: clears state left by the previous one.
         if !(is_cached && left.is_empty()) {
             self.look_through(tables, left, counting);
         }
@@ -185,7 +185,7 @@ impl Burst {
         }
     }
 
-    /// Asks the cache; gives the packets that are to be looked up.
+    /// Looks packets up in the cache. Returns the packets that remain to be looked up in the tables.
     fn recall(&mut self, tables: &[FlowTable], generation: u64, lanes: Lanes, counting: Counting) -> Lanes {
         let Burst { parsed: keys, bytes, fates, .. } = self;
         let known = self.cache.begin(Asked { tables, generation, keys, lanes, bytes, counting, fates });
@@ -205,7 +205,7 @@ impl Burst {
         }
     }
 
-    /// Tells the cache where packets come, if it wants to know.
+    /// Records in the cache that packets reached a table, if it needs to know.
     #[inline(always)]
     fn note(&mut self, table: u8, lanes: Lanes) {
         if self.cache.notes() {
@@ -213,13 +213,13 @@ impl Burst {
         }
     }
 
-    /// Counts the packets that came to a table, and notes what becomes of each. Whether some go on to another table.
+    /// Counts the packets that reached a table, and sets their fates. Returns true if some continue in another table.
     #[inline(always)]
     fn judge(&mut self, table: &FlowTable, number: u8, lanes: Lanes, counting: Counting) -> bool {
         if let Some(entry) = self.only_entry(lanes) {
             return self.judge_alike(table, number, lanes, entry, counting);
         }
-        // Packets of one entry often come together: they are counted as one.
+        // Packets of one entry often come together. Such a run is counted at once.
         let (mut run, mut verdict, mut missed) = (Run::of(EntryId::NONE), VerdictWord::default(), 0);
         let (mut first, mut differs) = (None, false);
         for lane in lanes {
@@ -239,11 +239,11 @@ impl Burst {
             let lookups = u64::from(lanes.count());
             table.looked_up(worker, lookups, lookups - missed);
         }
-        // Misses that came before any entry were found have no verdict above.
+        // Misses before the first entry found have no verdict in `first`.
         if differs || missed > 0 { self.part(lanes) } else { self.part_alike(lanes, first.unwrap_or_default()) }
     }
 
-    /// Notes who goes on where. Whether somebody does.
+    /// Queues packets at the tables in which they continue. Returns true if there are any.
     fn part(&mut self, lanes: Lanes) -> bool {
         self.alike = (Lanes::default(), VerdictWord::default());
         let mut on = false;
@@ -256,7 +256,7 @@ impl Burst {
         on
     }
 
-    /// The same where all have one verdict.
+    /// Queues packets that all have one verdict at the table in which they continue. Returns true if they do.
     #[inline(always)]
     fn part_alike(&mut self, lanes: Lanes, verdict: VerdictWord) -> bool {
         self.alike = (lanes, verdict);
@@ -265,7 +265,8 @@ impl Burst {
         true
     }
 
-    /// The entry, or none, that was found for all of these packets, which are the first of the burst.
+    /// Returns the entry (or [`EntryId::NONE`]) found for all these packets, if it is the same and they are the first
+    /// of the burst.
     #[inline(always)]
     fn only_entry(&self, lanes: Lanes) -> Option<EntryId> {
         let count = lanes.count() as usize;
@@ -274,7 +275,7 @@ impl Burst {
         (differs == 0 && lanes == Lanes::first(count)).then_some(*first)
     }
 
-    /// The same as [`Burst::judge`] where one entry has all the packets.
+    /// Counts packets that all have one entry, and sets their fates; a faster case of [`Burst::judge`].
     #[inline(always)]
     fn judge_alike(&mut self, table: &FlowTable, number: u8, lanes: Lanes, entry: EntryId, counting: Counting) -> bool {
         let count = lanes.count() as usize;
@@ -295,13 +296,14 @@ impl Burst {
         self.last_waiting = self.last_waiting.max(table);
     }
 
-    /// The tables behind the first, each for all the packets that come to it: gotos lead only to later tables.
+    /// Looks up waiting packets in the tables after the first, each table for all its packets at once. Gotos lead
+    /// only to later tables.
     #[inline(always)]
     fn go_on(&mut self, tables: &[FlowTable], counting: Counting) {
         let mut number = 1;
         while number <= self.last_waiting {
             let lanes = std::mem::take(&mut self.waiting[usize::from(number)]);
-            // Compiling has checked that the table is there.
+            // Compiling the entry has checked that the table exists.
             if let Some(table) = tables.get(usize::from(number)).filter(|_| !lanes.is_empty()) {
                 table.lookup_burst(&self.parsed, lanes, &mut self.found);
                 self.note(number, lanes);
@@ -312,7 +314,7 @@ impl Burst {
         self.last_waiting = 0;
     }
 
-    /// Whether all of some packets leave by ordinary ports as they are, or edited in a way that cannot fail.
+    /// Returns true if all of these packets are output to ordinary ports, unchanged or with edits that cannot fail.
     #[inline(always)]
     pub(crate) fn all_straight(&self, tables: &[FlowTable], frames: &[Frame], packets: Lanes) -> bool {
         let mut straight = Lanes::default();
@@ -324,7 +326,8 @@ impl Burst {
         straight == packets
     }
 
-    /// Whether a worker can begin with some packets beside others: what most of them need does not take the datapath alone.
+    /// Returns true if a worker can begin with these packets while others run: no entry of theirs has a program that
+    /// needs the whole datapath.
     #[inline(never)]
     pub(crate) fn may_begin_beside(&self, tables: &[FlowTable], packets: Lanes) -> bool {
         let mut known = Fate { verdict: VerdictWord::default(), table: 0, entry: EntryId::NONE };
@@ -345,7 +348,7 @@ impl Burst {
         edits_at(tables, self.fates[lane]).is_some_and(|edits| edits.fit(frame, &self.parsed[lane].layers))
     }
 
-    /// Which of some packets are fragments.
+    /// Returns the packets that are fragments.
     #[cold]
     pub(crate) fn fragments(&self, packets: Lanes) -> Lanes {
         let mut fragments = Lanes::default();
@@ -357,8 +360,8 @@ impl Burst {
         fragments
     }
 
-    /// The port that a packet and those right behind it leave by as they are, and where these end; none if its way is longer, or there
-    /// is no such packet.
+    /// Returns the port to which the packet `lane` is output unchanged, and the end of the run of packets with the
+    /// same verdict. `None` if the packet needs more, or there is none.
     #[inline(always)]
     pub(crate) fn straight_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(PortNo, usize)> {
         if lane >= count {
@@ -385,8 +388,8 @@ impl Burst {
         Some((port, end))
     }
 
-    /// What a packet and those right behind it share if one entry edits them and then sends them by a port, which one, and where these
-    /// packets end.
+    /// Returns the fate of packet `lane`, the output port, and the end of the run of packets with the same fate, if
+    /// its verdict is [`Verdict::Edit`].
     #[inline(always)]
     pub(crate) fn edited_from(&self, lane: usize, packets: Lanes, count: usize) -> Option<(Fate, PortNo, usize)> {
         if lane >= count {
@@ -402,21 +405,21 @@ impl Burst {
         (end > lane).then_some((fate, port, end))
     }
 
-    /// States that a packet went the general way, which may leave anything in its place.
+    /// Records that a packet took the general path, which may leave any data in its place.
     pub(crate) fn spoil(&mut self, lane: usize) {
         self.stale.add(lane);
         self.ipv6 = self.ipv6.without(Lanes(1 << lane));
     }
 }
 
-/// What no packet has said anything about.
+/// Parse result without any data of a packet.
 const BLANK: Parsed = {
     let mut blank = Parsed::EMPTY;
     blank.key.words[Field::ActsetOutput.place().word] = (PortNo::UNSET.0 as u64) << 32;
     blank
 };
 
-/// Parses a frame of any shape; whether it is a packet.
+/// Parses a frame of any shape. Returns true if it is a packet.
 #[inline(never)]
 fn parse_other(frame: &Frame, in_port: PortNo, slot: &mut Parsed) -> bool {
     let is_packet = parse_frame(frame, in_port, slot).is_ok();

@@ -1,4 +1,4 @@
-//! A packet on its way through the pipeline: the frame, its flow key, and an output that waits.
+//! A packet in the pipeline: the frame, its flow key, and a pending output.
 mod parked;
 
 pub(crate) use parked::Parked;
@@ -12,35 +12,36 @@ use weir_packet::edit::{self, EditError, Edited};
 use weir_packet::field::{VLAN_PRESENT, eth_type};
 use weir_packet::{Field, FlowKey, Frame, Layers, Parsed, parse_frame};
 
-/// See the module's page. It borrows what is large: moving that costs more than most actions.
+/// A packet in the pipeline: see the [module](self). Borrows its large parts, because moving them costs more than
+/// most actions.
 #[derive(Debug)]
 pub(crate) struct Packet<'a> {
     pub(crate) frame: &'a mut Frame,
-    /// Up to date unless `stale`.
+    /// Parse result of the frame; up to date unless `stale` is set.
     parsed: &'a mut Parsed,
     pub(crate) in_port: PortNo,
-    /// Headers came or went since the frame was parsed.
+    /// True if headers were added or removed since the frame was parsed.
     stale: bool,
-    /// Where the packet goes as it is now. The copy is made only when something else happens to it first, so that the last
-    /// output of all moves the frame.
+    /// Pending output of the packet in its present state. The copy is made only if another action follows, so that
+    /// the very last output moves the frame.
     waiting: Option<Waiting>,
-    /// The queue it goes to there; the frame has the one for later outputs.
+    /// Queue for the pending output. The frame has the queue for later outputs.
     waiting_queue: u32,
-    /// Buckets that it may still run through.
+    /// Number of buckets that the packet may still run through.
     buckets_left: u16,
-    /// Whether it was sent, handed to a controller, or dropped for a reason.
+    /// True if the packet was sent, given to a controller, or dropped for a reason.
     settled: bool,
-    /// Resubmits that it is inside of.
+    /// Nesting depth of resubmits.
     depth: u8,
-    /// Resubmits that are left to it and its copies.
+    /// Number of resubmits left for the packet and its copies.
     resubmits_left: u16,
-    /// What Nicira's `push` put there.
+    /// Values from Nicira's `push` action.
     stack: Vec<u128>,
-    /// Whether it is in egress tables: what outputs there leaves.
+    /// True while the packet is in egress tables, where outputs leave the switch.
     is_leaving: bool,
 }
 
-/// Where a packet goes next.
+/// Destination of a pending output.
 #[derive(Debug, Clone, Copy)]
 enum Waiting {
     Port(PortNo),
@@ -48,7 +49,7 @@ enum Waiting {
 }
 
 impl<'a> Packet<'a> {
-    /// A packet that came in on `in_port`.
+    /// Creates a packet received on `in_port`.
     #[inline]
     pub(crate) fn new(frame: &'a mut Frame, parsed: &'a mut Parsed, in_port: PortNo) -> Packet<'a> {
         let (waiting, waiting_queue, buckets_left) = (None, 0, MAX_BUCKETS_OF_PACKET);
@@ -68,20 +69,20 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The flow key of the packet as it is now.
+    /// Returns the flow key of the packet in its present state.
     #[inline]
     pub(crate) fn key(&mut self) -> &FlowKey {
         self.refresh();
         &self.parsed.key
     }
 
-    /// The header offsets of the packet as it is now.
+    /// Returns the header offsets of the packet in its present state.
     pub(crate) fn layers(&mut self) -> Layers {
         self.refresh();
         self.parsed.layers
     }
 
-    /// The fields that travel with the packet, not in it. Up to date without parsing.
+    /// Returns a pipeline field, which is not part of the frame. Up to date without parsing.
     pub(crate) fn pipeline_field(&self, field: Field) -> u128 {
         self.parsed.key.get(field)
     }
@@ -93,7 +94,7 @@ impl<'a> Packet<'a> {
         *word = *word & !mask | value & mask;
     }
 
-    /// Sends the packet as it is now to a port that may be sent to.
+    /// Outputs the packet in its present state to a port, which must be allowed as output.
     #[inline]
     pub(crate) fn send_to(&mut self, port: PortNo, fx: &mut impl Effects) {
         self.flush(fx);
@@ -108,7 +109,7 @@ impl<'a> Packet<'a> {
         self.settled = true;
     }
 
-    /// Gives the packet as it is now to a bucket of a group, which accounts for it.
+    /// Gives the packet in its present state to a bucket of a group. The bucket accounts for it.
     pub(crate) fn wait_for(&mut self, bucket: BucketAt, origin: Origin, fx: &mut impl Effects) {
         self.flush(fx);
         self.waiting = Some(Waiting::Bucket(bucket, origin));
@@ -119,31 +120,30 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// States that the packet enters a bucket; whether it still may.
+    /// Counts that the packet enters a bucket. Returns false if it must not.
     pub(crate) fn enters_bucket(&mut self) -> bool {
         let left = self.buckets_left.checked_sub(1);
         self.buckets_left = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Chooses the queue for outputs from now on, [`weir_packet::frame::DEFAULT_QUEUE`] to take a choice back; gives the one
-    /// chosen before.
+    /// Sets the queue for later outputs; [`weir_packet::frame::DEFAULT_QUEUE`] resets it. Returns the former queue.
     pub(crate) fn set_queue(&mut self, queue: u32) -> u32 {
         std::mem::replace(&mut self.frame.queue, queue)
     }
 
-    /// States that the packet, or one of its copies, was dropped.
+    /// Records that the packet, or one of its copies, was dropped.
     pub(crate) fn dropped(&mut self, reason: DropReason, fx: &mut impl Effects) {
         self.settled = true;
         fx.dropped(reason);
     }
 
-    /// States that a controller was given the packet.
+    /// Records that the packet was given to a controller.
     pub(crate) fn punted(&mut self) {
         self.settled = true;
     }
 
-    /// Notes the port that the action set outputs to (OpenFlow 1.5.1, 7.2.3.8: `actset_output`).
+    /// Sets the field `actset_output` to the output port of the action set (OpenFlow 1.5.1, 7.2.3.8).
     #[inline]
     pub(crate) fn note_output(&mut self, port: Option<PortNo>) {
         let port = port.unwrap_or(PortNo::UNSET);
@@ -151,7 +151,7 @@ impl<'a> Packet<'a> {
         *word = *word & u64::from(u32::MAX) | u64::from(port.0) << 32;
     }
 
-    /// Runs the packet, as it is now, through the egress tables on its way to a port.
+    /// Runs a copy of the packet in its present state through the egress tables, for output to a port.
     #[cold]
     fn go_out<E: Effects>(&mut self, first: u8, port: PortNo, fx: &mut E) {
         self.on_copy(fx, |copy, fx| {
@@ -160,7 +160,7 @@ impl<'a> Packet<'a> {
         });
     }
 
-    /// Ends the packet's way: the waiting output takes the frame, or the pool does.
+    /// Ends the packet's processing: moves the frame to the pending output, or returns it to the pool.
     #[inline]
     pub(crate) fn finish(&mut self, fx: &mut impl Effects) {
         match self.waiting {
@@ -169,17 +169,17 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The frame itself goes out.
+    /// Outputs the frame itself to a port.
     #[inline]
     fn leave(&mut self, port: PortNo, fx: &mut impl Effects) {
-        // Not for nothing: moving what was only just written stalls the processor.
+        // Written only if different, because moving just written data stalls the processor.
         if self.frame.queue != self.waiting_queue {
             self.frame.queue = self.waiting_queue;
         }
         fx.send(port, std::mem::take(self.frame));
     }
 
-    /// The same for a packet that no output waits for, as things are.
+    /// Ends the processing of a packet without a pending output to a port; runs a pending bucket first.
     #[inline(never)]
     fn finish_otherwise(&mut self, fx: &mut impl Effects) {
         self.finish_buckets(fx);
@@ -192,7 +192,7 @@ impl<'a> Packet<'a> {
         fx.recycle(std::mem::take(self.frame));
     }
 
-    /// Sets a field of the packet; nothing if it has no such header.
+    /// Sets a field of the packet; does nothing if the packet has no such header.
     pub(crate) fn set(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
         if field.is_pipeline() {
             self.flush_bucket(fx);
@@ -211,13 +211,13 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Tells the frame of a tunnel field: a tunnel port knows only frames.
+    /// Copies a tunnel field to the frame, because tunnel ports see only frames.
     #[expect(clippy::cast_possible_truncation, reason = "of an id the low 32 bits count, an address has no more")]
     fn note_tunnel(&mut self, field: Field, value: u128, fx: &mut impl Effects) {
         if !matches!(field, Field::TunnelId | Field::TunSrc | Field::TunDst) {
             return;
         }
-        // An output that waits is of the packet as it was.
+        // A pending output has the packet's former state.
         self.flush(fx);
         match field {
             Field::TunnelId => self.frame.tunnel.id = value as u32,
@@ -226,7 +226,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Sets the whole VLAN tag: pushes one if there is none and there is to be one, pops it if there is to be none.
+    /// Sets the whole VLAN tag: pushes a missing tag if the value has one, and pops the tag if it has none.
     #[cold]
     fn set_tag(&mut self, value: u128, fx: &mut impl Effects) {
         let (is_tagged, wants) = (self.layers().vlan_tags > 0, value & u128::from(VLAN_PRESENT) != 0);
@@ -237,7 +237,7 @@ impl<'a> Packet<'a> {
                 return;
             }
             (false, true) => {
-                // Too long for a tag: it stays without.
+                // If the frame is too long for a tag, it stays without.
                 let pushed = self.try_edit(fx, |frame, layers| edit::push_vlan(frame, layers, eth_type::VLAN));
                 if pushed.is_err() {
                     return self.dropped(DropReason::TooLong, fx);
@@ -249,7 +249,7 @@ impl<'a> Packet<'a> {
         self.set(Field::VlanPcp, value >> 13 & 7, fx);
     }
 
-    /// States that a resubmit begins; whether it may.
+    /// Counts the start of a resubmit. Returns false if it must not run.
     pub(crate) fn enters_resubmit(&mut self) -> bool {
         let may = self.depth < MAX_DEPTH && self.resubmits_left > 0;
         if may {
@@ -259,12 +259,12 @@ impl<'a> Packet<'a> {
         may
     }
 
-    /// States that the latest resubmit is done.
+    /// Records the end of the latest resubmit.
     pub(crate) fn leaves_resubmit(&mut self) {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Puts a value on the stack; whether there is room.
+    /// Pushes a value onto the stack. Returns false if the stack is full.
     pub(crate) fn push(&mut self, value: u128) -> bool {
         let has_room = self.stack.len() < MAX_STACK;
         if has_room {
@@ -273,19 +273,19 @@ impl<'a> Packet<'a> {
         has_room
     }
 
-    /// Takes the latest value from the stack.
+    /// Removes and returns the latest value of the stack.
     pub(crate) fn pop(&mut self) -> Option<u128> {
         self.stack.pop()
     }
 
-    /// Sends the packet's first bytes, as it is now.
+    /// Sends the first bytes of the packet in its present state.
     pub(crate) fn send_start(&mut self, port: PortNo, bytes: usize, fx: &mut impl Effects) {
         self.flush(fx);
         self.settled = true;
         fx.send_start(port, self.frame, bytes);
     }
 
-    /// Does something with a copy of the packet as it is now.
+    /// Calls `act` with a copy of the packet in its present state, and ends the copy's processing.
     #[cold]
     pub(crate) fn on_copy<E: Effects>(&mut self, fx: &mut E, act: impl FnOnce(&mut Packet, &mut E)) {
         let (mut frame, mut parsed) = (fx.copy(self.frame), *self.parsed);
@@ -310,7 +310,7 @@ impl<'a> Packet<'a> {
         self.set(field, old & !mask | value & mask, fx);
     }
 
-    /// Copies bits from field to field; both parts lie within their fields and have as many.
+    /// Copies bits from one field to another. Both parts must lie within their fields and have the same length.
     pub(crate) fn copy_bits(&mut self, src: Subfield, dst: Subfield, fx: &mut impl Effects) {
         let bits = (self.key().get(src.field) & src.mask()) >> src.offset;
         self.set_masked(dst.field, bits << dst.offset, dst.mask(), fx);
@@ -325,7 +325,7 @@ impl<'a> Packet<'a> {
         edited
     }
 
-    /// Edits the frame, if that is possible.
+    /// Edits the frame, if possible.
     pub(crate) fn try_edit(
         &mut self,
         fx: &mut impl Effects,
@@ -338,7 +338,7 @@ impl<'a> Packet<'a> {
         Ok(edited)
     }
 
-    /// Sends the waiting copy: the packet is about to change.
+    /// Sends a copy to the pending output before the packet changes.
     #[inline]
     fn flush(&mut self, fx: &mut impl Effects) {
         if let Some(waiting) = self.waiting.take() {
@@ -356,8 +356,8 @@ impl<'a> Packet<'a> {
         self.set_queue(later);
     }
 
-    /// Runs a bucket that waits, on a copy: what travels with the packet is about to change, or a controller is to be
-    /// given the packet, which the bucket's actions come before (OpenFlow 1.3.5, 5.11).
+    /// Runs a pending bucket on a copy, before a pipeline field changes or a controller receives the packet. The
+    /// bucket's actions come first (OpenFlow 1.3.5, 5.11).
     pub(crate) fn flush_bucket(&mut self, fx: &mut impl Effects) {
         if let Some(Waiting::Bucket(..)) = self.waiting {
             self.flush(fx);
@@ -379,11 +379,12 @@ impl<'a> Packet<'a> {
         self.buckets_left = copy.buckets_left;
     }
 
-    /// Runs the bucket that waits, and one it may lead to, on the packet itself: nothing else happens to it.
+    /// Runs the pending bucket, and any bucket that follows from it, on the packet itself, because no other action
+    /// follows.
     fn finish_buckets(&mut self, fx: &mut impl Effects) {
         while let Some(Waiting::Bucket(bucket, origin)) = self.waiting {
             self.waiting = None;
-            // What was settled so far were others of its copies.
+            // Only other copies of the packet were settled so far.
             self.settled = false;
             self.set_queue(self.waiting_queue);
             fx.run_bucket(bucket, self, origin);
@@ -401,10 +402,10 @@ impl<'a> Packet<'a> {
     fn parse_again(&mut self) {
         self.stale = false;
         let before = self.parsed.key;
-        // An edit leaves at least the Ethernet header, if it leaves a frame.
+        // The result is ignored, because an edit leaves at least the Ethernet header if it leaves a frame.
         let _ = parse_frame(self.frame, self.in_port, self.parsed);
         self.parsed.key.carry_pipeline_fields(&before);
-        // The one pipeline field that tells of the bytes.
+        // The only pipeline field that describes the bytes.
         self.parsed.key.set(Field::PacketType, self.frame.packet_type().to_bits().into());
     }
 }

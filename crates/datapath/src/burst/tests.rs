@@ -1,11 +1,12 @@
-//! Bursts of every mixture of shapes, one after the other in the same memory: each packet's key is what parsing it alone gives.
+//! Bursts of every mixture of shapes, one after the other in the same memory: each packet's key equals the result of
+//! parsing it alone.
 use super::*;
 use proptest::prelude::*;
 use weir_memory::Portable;
 use weir_packet::craft::{Craft, TcpHeader};
 use weir_packet::{MacAddr, PacketType};
 
-/// A frame of one of a few shapes.
+/// Returns a frame of one of a few shapes.
 fn frame(shape: usize, value: u8) -> Frame {
     let link = || Craft::ethernet(MacAddr([value; 6]), MacAddr([2; 6]));
     let ipv4 = |craft: Craft| craft.ipv4([10, 0, 0, value].into(), [10, 0, 1, value].into());
@@ -54,7 +55,7 @@ proptest! {
                     prop_assert_eq!(burst.parsed[lane], expected, "{:?}", frame);
                 }
             }
-            // Some go the general way, where anything may be written.
+            // Some packets take the general path, where any data may be written.
             for (lane, _) in shapes.iter().enumerate().filter(|(_, shape)| shape.2) {
                 burst.parsed[lane].key.words.fill(u64::MAX);
                 burst.spoil(lane);

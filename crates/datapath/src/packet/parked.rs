@@ -1,10 +1,10 @@
-//! A packet that was put aside as it was at that moment, for somebody else to go on with.
+//! A packet set aside in its present state, for later processing outside the worker that parsed it.
 use super::Packet;
 use crate::effects::Effects;
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, Parsed};
 
-/// See the module's page.
+/// A packet set aside: see the [module](self).
 #[derive(Debug)]
 pub(crate) struct Parked {
     frame: Frame,
@@ -15,7 +15,7 @@ pub(crate) struct Parked {
 }
 
 impl Packet<'_> {
-    /// The packet as it is now; `frame` is a copy of its frame.
+    /// Copies the packet in its present state; `frame` is a copy of its frame.
     pub(crate) fn park(&self, frame: Frame) -> Parked {
         let parsed = Box::new(*self.parsed);
         Parked { frame, parsed, in_port: self.in_port, stale: self.stale, is_leaving: self.is_leaving }
@@ -23,7 +23,7 @@ impl Packet<'_> {
 }
 
 impl Parked {
-    /// Goes on with it, and ends its way.
+    /// Calls `act` with the packet, and ends its processing.
     pub(crate) fn go_on<E: Effects>(mut self, fx: &mut E, act: impl FnOnce(&mut Packet, &mut E)) {
         let (stale, is_leaving) = (self.stale, self.is_leaving);
         let mut packet = Packet { stale, is_leaving, ..Packet::new(&mut self.frame, &mut self.parsed, self.in_port) };
