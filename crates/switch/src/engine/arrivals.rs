@@ -1,18 +1,20 @@
-//! What came to a switch with a profile, in the order in which it came.
+//! Orders the packets of a switch with a profile by their arrival times.
 //!
-//! Whoever stops the engine for a while (the machine's host, another thread) must not change what packets meet: one that came before a change took effect is looked
-//! up before it, and one that came after it behind it, however late the engine looks. So what came in on all ports is put in the order of its times, and what was
-//! due between two packets is released between them. Nothing is released beyond the time up to which all that came is known.
+//! A pause of the engine (by the machine's host, or by another thread) must not change which flow entries a packet
+//! matches. A packet that arrived before a change took effect is looked up before the change, a later one after it,
+//! however late the engine runs. Frames of all ports are therefore sorted by arrival time, and delayed messages due
+//! between two packets are released between them. Releases stop at the time up to which all arrivals are known.
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
 use weir_units::Instant;
 
-/// How far releases are behind at most where a port has more frames than the engine takes: keeping them back for longer helps nobody.
+/// Maximum lag of releases while a port has more frames than the engine takes. A longer lag would not improve the
+/// order.
 const MOST_BEHIND: Duration = Duration::from_millis(5);
 
-/// A frame, when it came and where.
+/// A frame with its arrival time and its input port.
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub(super) came: Instant,
@@ -20,12 +22,12 @@ pub(super) struct Arrival {
     pub(super) frame: Frame,
 }
 
-/// See the module's page.
+/// Received frames that wait for their lookup, sorted by arrival time.
 #[derive(Debug)]
 pub(super) struct Arrivals {
     waiting: VecDeque<Arrival>,
     is_sorted: bool,
-    /// A port may have more frames, which came after this.
+    /// Time up to which all arrivals are known: a port may hold more frames, which arrived later.
     known: Instant,
 }
 
@@ -41,32 +43,33 @@ impl Arrivals {
         self.waiting.push_back(arrival);
     }
 
-    /// The port whose frames were put last may have more, which came no sooner than then.
+    /// States that the port read last may hold more frames, which arrived at `last` or later.
     pub(super) fn may_have_more(&mut self, last: Instant) {
         self.known = self.known.min(last);
     }
 
-    /// All ports have been asked in a round that began at `now`: puts what came in order. Up to when all of it is known.
+    /// Sorts the frames after all ports were read in a round that began at `now`. Returns the time up to which all
+    /// arrivals are known.
     pub(super) fn sort(&mut self, now: Instant) -> Instant {
         if !std::mem::replace(&mut self.is_sorted, true) {
-            // Frames of one port, and those that came at one time, keep their order.
+            // The sort is stable: frames of one port, and frames with equal times, keep their order.
             self.waiting.make_contiguous().sort_by_key(|arrival| arrival.came);
         }
         let behind = std::mem::replace(&mut self.known, Instant::FAR);
         now.min(behind.max(now - MOST_BEHIND))
     }
 
-    /// When the next one came, if it came by then.
+    /// Returns the arrival time of the next frame, if it is not after `seen`.
     pub(super) fn due(&self, seen: Instant) -> Option<Instant> {
         self.waiting.front().map(|arrival| arrival.came).filter(|came| *came <= seen)
     }
 
-    /// The next one.
+    /// Removes and returns the next frame.
     pub(super) fn next(&mut self) -> Option<Arrival> {
         self.waiting.pop_front()
     }
 
-    /// A port is gone: takes out what came in by it.
+    /// Removes and returns the frames that arrived on a port that is gone.
     pub(super) fn forget(&mut self, port: PortNo) -> Vec<Frame> {
         let waiting = std::mem::take(&mut self.waiting);
         let (gone, kept): (VecDeque<_>, _) = waiting.into_iter().partition(|arrival| arrival.port == port);

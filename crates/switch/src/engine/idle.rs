@@ -1,8 +1,8 @@
-//! Ports that cost a system call to ask and have had nothing for a while are not asked in each round, but watched together: one
-//! system call for all of them, however many there are.
+//! Watches quiet ports with one system call for all, instead of reading each in every round. This covers only ports
+//! whose reads cost a system call.
 //!
-//! A port is watched once it has had nothing in [`QUIET_ROUNDS`] rounds in a row, until its descriptor says that there is
-//! something; then it is asked again like any other. Ports that only look into memory (AF_XDP, memory, null) are always asked.
+//! A port is watched after [`QUIET_ROUNDS`] rounds in a row without a frame. When its descriptor becomes readable, it
+//! is read in every round again. Ports that only read memory (AF_XDP, memory, null) are always read.
 use super::ports::{Ports, Slot};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -13,31 +13,31 @@ use weir_openflow::model::PortNo;
 use weir_port::Ready;
 use weir_units::Instant;
 
-/// Rounds in a row without a frame after which a port is watched: a flow's gaps are shorter, and asking that often is soon
-/// paid back.
+/// Number of rounds in a row without a frame after which a port is watched. The gaps within a flow are shorter, and
+/// the cost of reading that often is soon recovered.
 const QUIET_ROUNDS: u32 = 64;
-/// Descriptors told of in one round at most; the others are in the next.
+/// Maximum number of readable descriptors handled in one round; the rest wait for the next.
 const MAX_EVENTS: usize = 64;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// What watches ports.
+/// Set of watched ports.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
-    /// Made when it is first needed; none also if the process has no descriptor left.
+    /// Created at first use; remains `None` if the process has no descriptor left.
     epoll: Option<OwnedFd>,
-    /// Whether the last round met a port that is watched.
+    /// True if the last round found a watched port.
     any: bool,
 }
 
 impl Idle {
-    /// Finds out which of the watched ports have something.
+    /// Finds the watched ports that have frames and returns them to normal reading.
     pub(crate) fn look(&mut self, ports: &mut Ports) {
         if !std::mem::take(&mut self.any) {
             return;
         }
         let Some(epoll) = &self.epoll else { return };
         let mut room = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
-        // A refusal (a signal) leaves it to a later round.
+        // An interrupted call (a signal) is repeated in a later round.
         let Ok((found, _)) = epoll::wait(epoll, &mut room, Some(&AT_ONCE)) else { return };
         for event in found {
             let number = u32::try_from(event.data.u64()).unwrap_or_default();
@@ -47,7 +47,7 @@ impl Idle {
         }
     }
 
-    /// Whether a port may be passed over in this round.
+    /// Returns true if a port can be skipped in this round.
     pub(crate) fn may_pass_over(&mut self, slot: &Slot, now: Instant) -> bool {
         let holds_back = || slot.port.as_ref().and_then(|port| port.next_wake()).is_some_and(|at| at <= now);
         let watched = slot.is_watched && !holds_back();
@@ -55,7 +55,7 @@ impl Idle {
         watched
     }
 
-    /// Notes whether a port had something, and watches it if it had nothing for long.
+    /// Records whether a port had frames, and starts to watch it after a long quiet time.
     pub(crate) fn asked(&mut self, slot: &mut Slot, had_frames: bool) {
         if had_frames {
             return slot.ask_again();
@@ -67,7 +67,7 @@ impl Idle {
         }
     }
 
-    /// Whether it could.
+    /// Adds a port to the watched set. Returns false if it already has frames or cannot be watched.
     fn watch(&mut self, slot: &mut Slot) -> bool {
         if self.epoll.is_none() {
             self.epoll = epoll::create(CreateFlags::CLOEXEC).ok();
@@ -78,10 +78,10 @@ impl Idle {
         }
         let Some(descriptor) = port.fd() else { return false };
         let data = EventData::new_u64(slot.number.0.into());
-        // Once: what is found is asked, not found again.
+        // One-shot: a port that was found readable is read, and not reported again.
         let flags = EventFlags::IN | EventFlags::ONESHOT;
         match epoll::modify(epoll, descriptor, data, flags) {
-            // The kernel forgets a descriptor when it is closed.
+            // The kernel drops a descriptor from the set when it is closed.
             Err(Errno::NOENT) => epoll::add(epoll, descriptor, data, flags).is_ok(),
             modified => modified.is_ok(),
         }
@@ -89,7 +89,7 @@ impl Idle {
 }
 
 impl Slot {
-    /// Asks the port in each round from now on.
+    /// Reads the port in each round from now on.
     pub(crate) fn ask_again(&mut self) {
         (self.is_watched, self.quiet_rounds) = (false, 0);
     }

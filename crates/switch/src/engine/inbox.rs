@@ -1,7 +1,7 @@
-//! What the engine is given by other threads: calls from the switch's owner, messages from control channels.
+//! Passes work from other threads to the engine: calls from the switch's owner and messages from channels.
 //!
-//! Two queues, so that a controller that floods fills only the channels' queue: there, each channel waits for its turn
-//! (tokio's queues are fair), and the owner's calls pass by.
+//! There are two queues, so that a flooding controller fills only the channels' queue. In that queue each channel
+//! waits for its turn (tokio's queues are fair). Calls of the owner pass by it.
 use super::virtuals::VirtualId;
 use super::{Engine, wake::Waker};
 use crate::control::backlog::Outbox;
@@ -15,51 +15,51 @@ use weir_datapath::ChannelId;
 use weir_openflow::{Message, Version};
 use weir_units::Instant;
 
-/// Calls waiting at most; who calls waits for its answer, so there are never more than callers.
+/// Maximum number of waiting calls. Each caller waits for its answer, so there are never more calls than callers.
 const MAX_CALLS: usize = 64;
-/// How long [`EngineClient::post`] waits for room in the queue, which the engine empties in each round.
+/// Maximum time that [`EngineClient::post`] waits for room in the queue. The engine empties the queue in each round.
 const POST_PATIENCE: Duration = Duration::from_millis(100);
-/// Messages of a channel that go to the engine at once, at most, if they are short ones: so that a wake-up is for many.
+/// Maximum number of short messages that a channel passes to the engine at once, so that one wake-up serves many.
 pub(crate) const BATCH: usize = 32;
-/// Batches from channels waiting at most; the channels' streams are not read beyond. Also what one controller may have to
-/// wait behind another that floods: some milliseconds of flow-mods.
+/// Maximum number of waiting batches of all channels; the channels' streams are not read beyond it. The limit also
+/// bounds how long one controller waits behind another that floods: some milliseconds of flow-mods.
 pub(super) const MAX_BATCHES: usize = 8;
 
-/// Something to be done on the engine's thread.
+/// A closure to run on the engine's thread.
 pub(crate) type Call = Box<dyn FnOnce(&mut Engine) + Send>;
 
-/// What a control channel tells the engine.
+/// An event or messages from a channel.
 pub(crate) enum FromChannel {
-    /// It is up, and where its messages go.
+    /// The channel is up; the outbox takes its messages.
     Up(ChannelId, Version, Outbox),
-    /// It is up as an auxiliary connection of another, with this number.
+    /// The channel is up as an auxiliary connection of the second channel, with this auxiliary number.
     AuxiliaryUp(ChannelId, ChannelId, u8, Outbox),
-    /// The controller says something: at most [`BATCH`] messages, in order, and when they were there.
+    /// At most [`BATCH`] messages from the controller, in order, with the time of their arrival.
     Messages(ChannelId, Instant, Vec<Message>),
-    /// It ended.
+    /// The channel ended.
     Down(ChannelId),
 }
 
-/// The engine's end.
+/// The engine's end of the queues.
 pub(crate) struct Inbox {
     pub(crate) calls: Receiver<Call>,
     pub(crate) waker: Arc<Waker>,
 }
 
-/// The others' end.
+/// The end of the queues for other threads.
 #[derive(Clone)]
 pub(crate) struct EngineClient {
     calls: Sender<Call>,
     messages: mpsc::Sender<FromChannel>,
     waker: Arc<Waker>,
-    /// The virtual switch that calls and messages are for; none for the switch itself.
+    /// The virtual switch that calls and messages are for; `None` for the physical switch.
     of: Option<VirtualId>,
 }
 
-/// Makes both ends; the messages that channels send come out at the last of the three.
+/// Creates both ends of the queues. The third value receives the messages that channels send.
 ///
 /// # Errors
-/// The process has no descriptor left.
+/// Fails if the process has no descriptor left.
 pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox, mpsc::Receiver<FromChannel>)> {
     let waker = Arc::new(Waker::new()?);
     let (calls, calls_in) = crossbeam_channel::bounded(MAX_CALLS);
@@ -69,13 +69,13 @@ pub(crate) fn inbox() -> io::Result<(EngineClient, Inbox, mpsc::Receiver<FromCha
 }
 
 impl EngineClient {
-    /// The same for a virtual switch, and where the messages come out that its channels send.
+    /// Returns a client for a virtual switch, and the receiver of the messages that its channels send.
     pub(crate) fn for_virtual(&self, id: VirtualId) -> (EngineClient, mpsc::Receiver<FromChannel>) {
         let (messages, messages_in) = mpsc::channel(MAX_BATCHES);
         (EngineClient { messages, of: Some(id), ..self.clone() }, messages_in)
     }
 
-    /// What the engine is given to do something and send the answer.
+    /// Wraps `what` in a closure that runs it on the engine and passes the result to `answer`.
     fn prepare<R>(
         &self,
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
@@ -84,12 +84,12 @@ impl EngineClient {
         let of = self.of;
         Box::new(move |engine| match of {
             None => answer(what(engine)),
-            // Who waits for a virtual switch that is gone finds that there is no answer.
+            // For a removed virtual switch the answer is dropped, which ends the caller's wait.
             Some(id) => _ = engine.serve(id, what).map(answer),
         })
     }
 
-    /// Why there is no answer.
+    /// Returns the error for a call without an answer.
     fn no_answer(&self) -> SwitchError {
         if self.of.is_some() { SwitchError::Ended } else { SwitchError::Stopped }
     }
@@ -97,7 +97,7 @@ impl EngineClient {
     /// Runs `what` on the engine's thread and waits for its result.
     ///
     /// # Errors
-    /// [`SwitchError::Stopped`].
+    /// [`SwitchError::Stopped`] if the engine has ended; [`SwitchError::Ended`] if the virtual switch is gone.
     pub(crate) fn call<R: Send + 'static>(
         &self,
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
@@ -109,10 +109,11 @@ impl EngineClient {
         answered.recv().map_err(|_| self.no_answer())
     }
 
-    /// As [`EngineClient::call`], on the control thread.
+    /// Runs `what` on the engine's thread and awaits its result, without blocking the control thread.
     ///
     /// # Errors
-    /// [`SwitchError::Stopped`]; [`SwitchError::Busy`] when too many wait.
+    /// [`SwitchError::Stopped`] if the engine has ended; [`SwitchError::Ended`] if the virtual switch is gone;
+    /// [`SwitchError::Busy`] if too many calls wait.
     pub(crate) async fn call_async<R: Send + 'static>(
         &self,
         what: impl FnOnce(&mut Engine) -> R + Send + 'static,
@@ -127,8 +128,8 @@ impl EngineClient {
         answered.await.map_err(|_| self.no_answer())
     }
 
-    /// Has the engine do something at some time; nobody waits for it. Not done if the switch has stopped, or is so busy with calls that the queue
-    /// stays full.
+    /// Queues `what` for the engine's thread without waiting for it to run. The call is dropped if the switch has
+    /// stopped, or if the queue stays full for [`POST_PATIENCE`].
     pub(crate) fn post(&self, what: impl FnOnce(&mut Engine) + Send + 'static) {
         let call = self.prepare(what, drop);
         if self.calls.send_timeout(call, POST_PATIENCE).is_ok() {
@@ -136,18 +137,18 @@ impl EngineClient {
         }
     }
 
-    /// Wakes the engine: something it waits for has come true.
+    /// Wakes the engine after a condition that it waits for has become true.
     pub(crate) fn wake(&self) {
         self.waker.wake();
     }
 
-    /// Waits for room in the queue and puts the first of `messages` there, then as many as fit. The wait is what slows a
+    /// Waits for room in the queue, moves the first of `messages` into it, then as many as fit. The wait slows a
     /// controller down to the engine's pace.
     ///
     /// # Errors
-    /// [`SwitchError::Stopped`].
+    /// [`SwitchError::Stopped`] if the engine has ended.
     pub(crate) async fn send(&self, messages: &mut std::collections::VecDeque<FromChannel>) -> Result<(), SwitchError> {
-        // The permit is waited for before anything is taken, so that a cancelled wait loses nothing.
+        // The permit is awaited before a message is taken, so that a cancelled wait loses none.
         let permit = self.messages.reserve().await.map_err(|_| SwitchError::Stopped)?;
         if let Some(first) = messages.pop_front() {
             permit.send(first);

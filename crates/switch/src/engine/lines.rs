@@ -1,11 +1,12 @@
-//! What the engine knows of each channel, and replies that are too long for one round.
+//! Keeps the engine's state of each channel, and sends replies that are too long for one round.
 //!
-//! Such a reply is given in parts, round by round, as fast as the controller reads. The channel's later messages wait behind
-//! it, so that replies keep their order; nothing more is read from the channel meanwhile, so no more waits than was on its way.
+//! A long reply is sent in parts, round by round, as fast as the controller reads. The channel's later messages wait
+//! behind it, so that replies keep their order. The channel is not read meanwhile, so only messages already under way
+//! can wait.
 //!
-//! A channel whose message changes many entries waits in the same way when that is done: the messages of other
-//! channels, and one of each other that waits, come before its next one. So a message waits for one such change of
-//! each other channel at most, however many they have sent.
+//! A channel whose message changed many flow entries also waits afterwards: messages of other channels, and one
+//! message of each other waiting channel, come before its next one. A message therefore waits for at most one such
+//! change of each other channel, however many they have sent.
 use super::Engine;
 use super::inbox::FromChannel;
 #[cfg(any(test, feature = "schedules"))]
@@ -18,35 +19,35 @@ use weir_datapath::{ChannelId, Datapath, LongReply};
 use weir_openflow::Message;
 use weir_units::{Clock, Instant};
 
-/// Flow entries looked at in one step of a reply: some ten microseconds.
+/// Flow entries visited in one step of a reply; a step takes some ten microseconds.
 pub(super) const PART_ENTRIES: usize = 32;
 
-/// Messages that wait behind a barrier from which on nothing more is read from their channel.
+/// Number of messages waiting behind a barrier at which their channel is no longer read.
 const MAX_BEHIND_BARRIER: usize = 1024;
 
-/// All channels that are up.
+/// State of all channels that are up.
 #[derive(Default)]
 pub(super) struct Lines {
     by_channel: HashMap<ChannelId, Line>,
-    /// Those that hold messages back, each once, in turn.
+    /// Channels with waiting messages, each once, in the order of their turns.
     held: VecDeque<ChannelId>,
 }
 
-/// One channel.
+/// State of one channel.
 struct Line {
     outbox: Outbox,
     is_held: bool,
     has_ended: bool,
     reply: Option<LongReply>,
-    /// What was made of it and is not sent yet.
+    /// Encoded part of `reply` that is not sent yet.
     part: Part,
     waiting: VecDeque<FromChannel>,
 }
 
-/// How far a channel that holds messages back got.
+/// Outcome of one step of a channel with waiting messages.
 enum Step {
     Moved,
-    /// The controller is to read first.
+    /// The channel cannot continue yet, for example because the controller must read first.
     Stuck,
     Done,
 }
@@ -64,28 +65,30 @@ impl Lines {
         self.by_channel.insert(channel, line);
     }
 
-    /// Whether it was there.
+    /// Removes a channel. Returns true if it was present.
     pub(super) fn remove(&mut self, channel: ChannelId) -> bool {
         self.by_channel.remove(&channel).is_some()
     }
 
-    /// The channels that are up.
+    /// Returns the channels that are up.
     pub(super) fn channels(&self) -> impl Iterator<Item = ChannelId> {
         self.by_channel.keys().copied()
     }
 
-    /// What channels say of how long it took until messages were written: when these were given to them, and when they were written.
+    /// Returns, for channels that have measured it, the times at which a message was handed over and at which it was
+    /// written.
     pub(super) fn written(&self) -> impl Iterator<Item = (Instant, Instant)> {
         self.by_channel.values().filter_map(|line| line.outbox.written())
     }
 
-    /// Checks that no more messages wait in either direction than may.
+    /// Checks that the numbers of waiting messages are within their bounds, in both directions.
     ///
     /// # Errors
-    /// What waits beyond its bound.
+    /// Describes the bound that is exceeded.
     #[cfg(any(test, feature = "schedules"))]
     pub(super) fn check_bounds(&self) -> Result<(), String> {
-        // What was on its way when the channel was told to pause comes, too: a piece that was read, and all batches.
+        // Messages under way when the channel was told to pause still arrive: one block read from the stream, and all
+        // batches.
         const ON_THEIR_WAY: usize = 64 * 1024 / 8 + BATCH * MAX_BATCHES;
         for line in self.by_channel.values() {
             line.outbox.check_bounds()?;
@@ -100,7 +103,7 @@ impl Lines {
         self.by_channel.get(&channel).map(|line| &line.outbox)
     }
 
-    /// Keeps messages for later if others of their channel wait; otherwise gives them back.
+    /// Keeps `message` for later if messages of its channel wait; otherwise returns it.
     pub(super) fn hold(&mut self, message: FromChannel) -> Option<FromChannel> {
         let (FromChannel::Up(channel, ..)
         | FromChannel::AuxiliaryUp(channel, ..)
@@ -108,7 +111,7 @@ impl Lines {
         | FromChannel::Down(channel)) = message;
         let Some(line) = self.by_channel.get_mut(&channel).filter(|line| line.is_held) else { return Some(message) };
         if matches!(message, FromChannel::Down(_)) {
-            // Nobody reads the rest of the reply; what was sent before the end still counts.
+            // The rest of the reply has no reader. Messages sent before the end still take effect.
             line.has_ended = true;
             line.reply = None;
         }
@@ -125,12 +128,12 @@ impl Lines {
         None
     }
 
-    /// Whether messages of a channel wait.
+    /// Returns true if messages of `channel` wait.
     pub(super) fn is_held(&self, channel: ChannelId) -> bool {
         self.by_channel.get(&channel).is_some_and(|line| line.is_held)
     }
 
-    /// Begins a long reply.
+    /// Begins a long reply on `channel`.
     pub(super) fn begin(&mut self, channel: ChannelId, reply: LongReply) {
         let Some(line) = self.by_channel.get_mut(&channel).filter(|line| !line.has_ended) else { return };
         line.reply = Some(reply);
@@ -141,8 +144,8 @@ impl Lines {
         }
     }
 
-    /// Has a channel's messages wait: for what its timing holds back, or until other channels' messages have had their
-    /// turn. It is still read, so that echo requests are answered.
+    /// Makes the messages of `channel` wait: for messages delayed by its timing, or until other channels had their
+    /// turn. The channel is still read, so that echo requests are answered.
     pub(super) fn wait(&mut self, channel: ChannelId) {
         let Some(line) = self.by_channel.get_mut(&channel) else { return };
         if !std::mem::replace(&mut line.is_held, true) {
@@ -150,12 +153,12 @@ impl Lines {
         }
     }
 
-    /// Whether messages of any channel wait.
+    /// Returns true if messages of any channel wait.
     pub(super) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Whether a channel that holds messages back could go on.
+    /// Returns true if a channel with waiting messages can continue.
     pub(super) fn can_move(&self, timed: Option<&Timed>) -> bool {
         let held = self.held.iter().filter_map(|channel| Some((*channel, self.by_channel.get(channel)?)));
         held.into_iter().any(|(channel, line)| match line.reply {
@@ -166,17 +169,18 @@ impl Lines {
 }
 
 impl Line {
-    /// Whether its next message waits for what its switch's timing holds back.
+    /// Returns true if the channel's next message must wait for messages that the switch's timing delays.
     fn waits_for(&self, channel: ChannelId, timed: &Timed) -> bool {
-        // What a channel said before it ended counts.
+        // Messages sent before the channel ended still take effect.
         let ends = matches!(self.waiting.front(), Some(FromChannel::Down(_)));
         timed.awaits_answer(channel) || !timed.has_room() || ends && timed.owes(channel)
     }
 }
 
 impl Line {
-    /// Makes some more of its reply; `datapath` knows how. It is encoded here, since what makes a message's hundreds of small pieces of memory
-    /// is to give them back, too, and sent when it is a piece of some size: handing over may mean waking the channel's thread.
+    /// Encodes the next part of the reply and sends it once it has some size, because handing over may wake the
+    /// channel's thread. Encoding happens here, because the thread that allocates a message's hundreds of small
+    /// blocks should also free them.
     fn reply_on(&mut self, now: Instant, datapath: &Datapath) {
         let Some(reply) = &mut self.reply else { return };
         if self.part.bytes.capacity() == 0 {
@@ -194,8 +198,8 @@ impl Line {
 }
 
 impl Engine {
-    /// Goes on with long replies and with what waits behind them, one step at least and none that would end after `until` if it took as long
-    /// as the one before. Whether there was anything to do.
+    /// Continues long replies and the messages that wait behind them. Runs at least one step, and no step that would
+    /// end after `until` if it took as long as the one before. Returns true if there was any work.
     pub(super) fn go_on(&mut self, now: Instant, until: Instant) -> bool {
         let (mut worked, mut stuck, mut began) = (false, 0, self.clock.now());
         while stuck < self.logical.lines.held.len()
@@ -238,7 +242,7 @@ impl Engine {
         Step::Moved
     }
 
-    /// Begins the reply to a message if it may be long; otherwise gives the message back.
+    /// Begins the reply to `message` if it may be long; otherwise returns the message.
     pub(super) fn begin_long_reply(&mut self, channel: ChannelId, message: Message) -> Option<Message> {
         match self.logical.datapath.get().long_reply(channel, &message) {
             Some(reply) => self.logical.lines.begin(channel, reply),

@@ -1,35 +1,36 @@
-//! Links of ports: the kernel tells about changes of interfaces as they happen; all links are asked for now and then.
+//! Follows the link states of ports: the kernel reports changes of interfaces as they happen, and all links are
+//! polled at intervals.
 //!
-//! Asking is for ports that are no interfaces (memory, wrapped devices) and for interfaces the kernel does not tell this
-//! engine about, since they moved to another network namespace.
+//! Polling covers ports that are no interfaces (memory, wrapped devices), and interfaces that moved to another
+//! network namespace, whose changes the kernel does not report to this engine.
 use super::{Engine, ports};
 use std::time::Duration;
 use weir_openflow::model::PortNo;
 use weir_port::link::{Event, Monitor};
 use weir_units::{Clock, Instant};
 
-/// How often links are asked for that nobody tells about.
+/// Polling interval while some ports' changes are not reported by the kernel.
 const ASK_INTERVAL: Duration = Duration::from_millis(500);
-/// The same when the kernel tells about all of them.
+/// Polling interval while the kernel reports the changes of all ports.
 const TOLD_INTERVAL: Duration = Duration::from_secs(2);
-/// How often an engine that has no time to sleep looks for what the kernel tells: a system call each time.
+/// Interval at which an engine that has no time to sleep reads the kernel's reports; each read is a system call.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
-/// Changes taken in one round at most: what forwarding waits.
+/// Maximum number of reports handled in one round, because forwarding waits for them.
 const MAX_EVENTS: usize = 16;
 
-/// What an engine knows about the time of links.
+/// Deadlines and sources for the link states of ports.
 #[derive(Default)]
 pub(super) struct Links {
-    /// None without ports that are interfaces, or if the kernel refuses.
+    /// Source of the kernel's reports; `None` without ports that are interfaces, or if the kernel refuses.
     monitor: Option<Monitor>,
     look_at: Instant,
     ask_at: Instant,
-    /// More was told than one round takes.
+    /// True if the last round left reports unread.
     has_more: bool,
 }
 
 impl Links {
-    /// Makes sure that the kernel tells about the calling thread's network namespace.
+    /// Makes the kernel report changes in the calling thread's network namespace.
     pub(super) fn listen(&mut self) {
         if self.monitor.is_some() {
             return;
@@ -40,22 +41,22 @@ impl Links {
         }
     }
 
-    /// What the engine sleeps on, besides ports.
+    /// Returns the monitor, which the engine sleeps on together with the ports.
     pub(super) fn monitor(&self) -> Option<&Monitor> {
         self.monitor.as_ref()
     }
 
-    /// The monitor's descriptor was readable.
+    /// Makes the next round read the monitor, because its descriptor was readable.
     pub(super) fn look_now(&mut self) {
         self.look_at = Instant::ZERO;
     }
 
-    /// When the engine is to be awake at the latest.
+    /// Latest time at which the engine must be awake for links.
     pub(super) fn due(&self) -> Instant {
         if self.has_more { Instant::ZERO } else { self.ask_at }
     }
 
-    /// The next thing told; none at the end, or when the kernel tells no more.
+    /// Returns the next report; `None` if there is none, or if the kernel has stopped reporting.
     fn next_event(&mut self) -> Option<Event> {
         match self.monitor.as_mut()?.next_event() {
             Ok(event) => event,
@@ -69,7 +70,7 @@ impl Links {
 }
 
 impl Engine {
-    /// Takes what the kernel tells, and asks when it is time to.
+    /// Handles the kernel's reports, and polls links when the interval has passed.
     pub(super) fn watch_links(&mut self, now: Instant) {
         if self.links.has_more || now >= self.links.look_at {
             self.links.look_at = now + LOOK_INTERVAL;
@@ -91,7 +92,8 @@ impl Engine {
             };
             match event {
                 Event::Changed { index, name, .. } => self.interface_changed(now, index, &name),
-                // Whatever its name was when it was opened: a port that is asked for its link finds out that it is gone.
+                // The interface may have been renamed since its port was opened. Polling a port's link detects that
+                // its device is gone.
                 Event::Removed { .. } => self.ask_links(now, ports::Slot::is_interface),
                 Event::Missed => {
                     self.ports.iter_mut().for_each(ports::Slot::look_at_name);
@@ -111,7 +113,7 @@ impl Engine {
         self.ask_links(now, is_meant);
     }
 
-    /// Takes a port into or out of service, as a controller asked for.
+    /// Sets a port administratively up or down, as a controller requested.
     pub(super) fn set_admin(&mut self, now: Instant, number: PortNo, up: bool) {
         let Some(place) = self.ports.place(number) else { return };
         let slot = self.ports.at(place);
@@ -120,18 +122,18 @@ impl Engine {
         if let Some(port) = slot.port.as_mut()
             && let Err(error) = port.set_admin(up)
         {
-            // The datapath passes no frames of a port that is to be down, whatever its device does.
+            // The datapath passes no frames of a port that is administratively down, whatever its device does.
             tracing::warn!("port {number} ({}): cannot set the device {state} ({error})", slot.spec());
         }
         self.ask_links(now, |slot| slot.number == number);
     }
 
-    /// Asks all ports for their links now.
+    /// Polls the links of all ports now.
     pub(crate) fn look_at_links(&mut self) {
         self.ask_links(self.clock.now(), |_| true);
     }
 
-    /// Asks ports for their links, and tells what changed.
+    /// Polls the links of the selected ports and reports changes to the datapath.
     fn ask_links(&mut self, now: Instant, is_meant: impl Fn(&ports::Slot) -> bool) {
         for slot in self.ports.iter_mut().filter(|slot| is_meant(slot)) {
             if let Some(link) = slot.link_change() {

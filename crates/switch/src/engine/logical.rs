@@ -1,5 +1,5 @@
-//! A datapath with its channels: what controllers take for a switch (OpenFlow calls it a logical switch). The engine drives one at a
-//! time; what it does for controllers it does for the one in [`Engine::logical`](super::Engine).
+//! Combines a datapath with its channels: the switch that controllers see (OpenFlow calls it a logical switch). The
+//! engine serves one at a time, the one in [`Engine::logical`](super::Engine).
 use super::inbox::FromChannel;
 use super::lines::Lines;
 use super::monitors::PausedMonitors;
@@ -10,25 +10,27 @@ use weir_datapath::{ChannelId, Datapath, FailMode, Output};
 use weir_openflow::Message;
 use weir_units::Instant;
 
-/// See the module's page.
+/// A datapath with its channels and the state of their messages.
 pub(super) struct LogicalSwitch {
     pub(super) datapath: Owner<Datapath>,
-    /// What channels say.
+    /// Receiver of the channels' messages.
     pub(super) messages: mpsc::Receiver<FromChannel>,
-    /// The rest of a batch from the channels that was too much for one round.
+    /// Rest of a batch from a channel that one round could not finish: the channel, the arrival time and the
+    /// messages.
     pub(super) begun: Option<(ChannelId, Instant, std::vec::IntoIter<Message>)>,
-    /// Whether the datapath is carrying a bundle out, before which nothing else is done.
+    /// True while the datapath carries out a bundle or a change of many flow entries in steps; no other message is
+    /// carried out then.
     pub(super) is_busy: bool,
     pub(super) lines: Lines,
     pub(super) paused_monitors: PausedMonitors,
-    /// What lets it take the time of a profile's device, if it has one.
+    /// Timing of the profile's device, if the switch has a profile.
     pub(super) timed: Option<Box<Timed>>,
     pub(super) out: Output,
     pub(super) expire_at: Instant,
 }
 
 impl LogicalSwitch {
-    /// One without ports or channels.
+    /// Returns a logical switch without ports or channels.
     pub(super) fn new(
         mut datapath: Datapath,
         fail_mode: FailMode,
@@ -48,18 +50,18 @@ impl LogicalSwitch {
         }
     }
 
-    /// Whether its controllers have left the engine nothing to do.
+    /// Returns true if no message can be carried out now.
     pub(super) fn is_quiet(&self) -> bool {
         let is_heard = self.is_full() || self.begun.is_none() && self.messages.is_empty();
         is_heard && !self.is_busy && !self.lines.can_move(self.timed.as_deref())
     }
 
-    /// Whether no message of a channel can be taken before others have been carried out.
+    /// Returns true if no further message can be taken before delayed ones have been carried out.
     pub(super) fn is_full(&self) -> bool {
         self.timed.as_ref().is_some_and(|timed| !timed.has_room())
     }
 
-    /// When something of it is due.
+    /// Time at which flow expiry or paused monitors have work.
     pub(super) fn due(&self) -> Instant {
         self.expire_at.min(self.paused_monitors.due())
     }

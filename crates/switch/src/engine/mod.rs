@@ -1,10 +1,10 @@
-//! The packet path and the only owner of the datapath: one thread that takes frames from ports, runs them through the
-//! tables and transmits them (run to completion), carries out what controllers ask in between, and sleeps when there is
-//! nothing to do.
+//! Runs the packet path on one thread, which is the only owner of the datapath. The thread takes frames from ports,
+//! runs them through the flow tables and transmits them (run to completion), carries out controllers' messages in
+//! between, and sleeps when there is no work.
 //!
-//! Each round does a bounded amount of each, so that no port, controller or timer starves another: a burst per port, then
-//! what controllers ask for and what is due for about [`CONTROL_TIME`]. While frames keep coming, forwarding then gets as much time as that
-//! took.
+//! Each round does a bounded amount of each kind of work, so that no port, controller or timer starves another: one
+//! burst per port, then control messages and expired flow entries for about [`CONTROL_TIME`]. While frames keep
+//! arriving, forwarding then gets as much time as control work took.
 mod arrivals;
 mod groups;
 pub(crate) mod idle;
@@ -53,29 +53,30 @@ use weir_port::{Port, PortError};
 use weir_units::{Clock, Instant};
 use workers::Workers;
 
-/// Frames taken from a port at once if nothing else is said: enough to share the cost of a round, few enough to stay in the
+/// Default number of frames taken from a port at once: enough to share the cost of a round, few enough to stay in the
 /// first-level cache.
 const BURST: usize = 32;
-/// Time after which no further control message is begun in one round: forwarding waits a little longer, until the last one's step, a part
-/// of a long reply and a few entries whose time is up are done.
+/// Time after which a round begins no further control message. Forwarding waits slightly longer, until the last
+/// message's step, a part of a long reply and a few expired flow entries are done.
 const CONTROL_TIME: Duration = Duration::from_micros(30);
 
-/// A switch's engine; lives on its own thread.
+/// A switch's engine: owns the datapath and the ports, and runs on its own thread.
 pub(crate) struct Engine {
     clock: SwitchClock,
-    /// The switch that is being served.
+    /// The logical switch that is currently served: the physical switch's own, or the virtual switch named by
+    /// `serving`.
     logical: Box<LogicalSwitch>,
-    /// None as long as there is no virtual switch.
+    /// State of the virtual switches; `None` while there are none.
     virtuals: Option<Box<Virtuals>>,
-    /// The virtual switch that is served instead of the engine's own, by its place.
+    /// Fabric index of the virtual switch that is currently served; `None` while the physical switch is.
     serving: Option<u16>,
-    /// How long it is served.
+    /// Maximum duration of control work while a virtual switch is served.
     turn: Duration,
-    /// What virtual switches are cut from, if that was said.
+    /// Fabric that virtual switches are cut from, if one was configured.
     fabric: Option<weir_scenario::Fabric>,
     workers: Workers,
     calibration: Calibration,
-    /// Where time goes, while somebody looks.
+    /// Measures where the engine's time is spent; active while `watchers` is above 0.
     watch: Stopwatch,
     watchers: u32,
     ports: Ports,
@@ -86,17 +87,17 @@ pub(crate) struct Engine {
     idle: Idle,
     pool: FramePool,
     batch: Vec<Frame>,
-    /// What came to a switch with a profile and is yet to be looked up.
+    /// Frames received by a switch with a profile that have not been looked up yet.
     arrivals: Arrivals,
-    /// Frames taken from a port at once.
+    /// Maximum number of frames taken from a port at once.
     burst: usize,
     stopping: bool,
-    /// When it was stopped by others, if that is noted.
+    /// Record of the times at which other threads or the host held the processor, if recording is on.
     stopped: Option<Box<stopped::Stopped>>,
 }
 
 impl Engine {
-    /// An engine without ports. `absent` is kept at the number of ports waited for.
+    /// Returns an engine without ports. The engine keeps `absent` at the number of ports whose device is missing.
     pub(crate) fn new(
         datapath: Datapath,
         fail_mode: FailMode,
@@ -132,18 +133,19 @@ impl Engine {
         }
     }
 
-    /// Runs until [`Engine::stop`].
+    /// Runs rounds until [`Engine::stop`] is called.
     pub(crate) fn run(mut self) {
         self.settle();
         Turns::run(&mut self);
     }
 
-    /// One round, which begins at `now`. Whether there was anything.
+    /// Runs one round that begins at `now`. Returns true if there was any work.
     #[inline]
     fn round(&mut self, now: Instant) -> bool {
         self.stopped.iter_mut().for_each(|stopped| stopped.begins(now));
         let is_timed = self.logical.timed.is_some();
-        // Where times count, what was said is known before packets are looked up that came after it.
+        // With a profile, messages are timed before packets are looked up, so that packets that arrived later see
+        // their effect.
         let mut controlled = is_timed && self.control(now, false);
         if controlled {
             self.watch.lap(Stage::Control, 0);
@@ -161,7 +163,7 @@ impl Engine {
         worked
     }
 
-    /// There was nothing in the round that began at `now`: what follows.
+    /// Decides what follows a round without work that began at `now`: look again, yield the processor, or sleep.
     fn look_or_sleep(&mut self, now: Instant) -> Next {
         if self.holds_frames() {
             std::hint::spin_loop();
@@ -188,10 +190,10 @@ impl Engine {
         Next::Turn
     }
 
-    /// Checks that what waits in the engine is within its bounds, between two rounds.
+    /// Checks between two rounds that the frames and messages waiting in the engine are within their bounds.
     ///
     /// # Errors
-    /// What is not.
+    /// Describes the bound that is exceeded.
     #[cfg(any(test, feature = "schedules"))]
     pub(crate) fn check_bounds(&self) -> Result<(), String> {
         let unsent: usize = self.logical.out.frames.iter().map(|(_, frames)| frames.len()).sum();
@@ -201,20 +203,20 @@ impl Engine {
         self.logical.lines.check_bounds()
     }
 
-    /// Ends [`Engine::run`] after this round.
+    /// Ends [`Engine::run`] after the current round.
     pub(crate) fn stop(&mut self) {
         self.stopping = true;
     }
 
-    /// One burst from each port. Whether there was anything.
+    /// Receives and forwards one burst from each port. Returns true if any frame was received.
     fn forward(&mut self, now: Instant) -> bool {
         if self.workers.are_draining() {
             return true;
         }
         let mut worked = false;
         self.idle.look(&mut self.ports);
-        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next
-        // round.
+        // A port whose device is gone is removed during this loop. The port that moves to its index is handled in the
+        // next round.
         let mut place = 0;
         while place < self.ports.len() {
             if !self.idle.may_pass_over(self.ports.at(place), now) {
@@ -229,11 +231,11 @@ impl Engine {
         let slot = self.ports.at(place);
         let Some(port) = slot.port.as_mut() else { return false };
         let number = slot.number;
-        // Whoever has as many packets waiting as it may is not to get more.
+        // A virtual switch with a full waiting queue gets no more packets.
         let is_held = self.virtuals.as_mut().is_some_and(|virtuals| virtuals.holds(number, self.burst));
         let mut result = if is_held { Ok(()) } else { port.receive(now, &mut self.pool, &mut self.batch, self.burst) };
         if result.is_ok() && port.next_wake().is_some_and(|at| at <= now) {
-            // A port that holds frames back releases what is due.
+            // A port that delays frames transmits those that are due.
             result = port.transmit(now, &mut self.pool, &mut Vec::new());
         }
         let received = !self.batch.is_empty();
@@ -243,7 +245,8 @@ impl Engine {
         let packets = self.batch.len();
         self.watch.lap(if received { Stage::Receive } else { Stage::Idle }, packets);
         if received {
-            // Some frames came after the round began: a link's delay counts from no earlier than they were there.
+            // Some frames arrived after the round began. The delay of a link must not count from before their
+            // arrival.
             let now = self.clock.now();
             self.pass_on(now, number);
         }
@@ -253,7 +256,7 @@ impl Engine {
         received
     }
 
-    /// Hands out what the datapath gave: frames to ports, messages to channels.
+    /// Hands out the datapath's output: frames to ports, messages to channels.
     fn deliver(&mut self, now: Instant) {
         if self.virtuals.is_some() {
             self.divert(now);
@@ -267,7 +270,7 @@ impl Engine {
                         gone = Some((*number, error));
                     }
                 }
-                // The port went in this very round.
+                // The port was removed in this round.
                 None => self.workers.gone.drop_frames(frames, &mut self.pool),
             }
         }
@@ -288,7 +291,7 @@ impl Engine {
             }
         }
         for (number, up) in std::mem::take(&mut self.logical.out.port_admin) {
-            // A virtual switch's port is down for that switch alone.
+            // A port that a virtual switch sets down is down for that virtual switch only.
             if self.serving.is_none() {
                 self.set_admin(now, number, up);
             }
@@ -298,7 +301,8 @@ impl Engine {
         }
     }
 
-    /// Calls, control messages and entries whose time is up, a bounded number. Whether there was anything.
+    /// Runs waiting calls, then control messages and flow expiry for a bounded time. Returns true if there was any
+    /// work.
     fn control(&mut self, now: Instant, forwards: bool) -> bool {
         let mut worked = false;
         while !self.logical.is_busy
@@ -316,8 +320,9 @@ impl Engine {
         worked
     }
 
-    /// What the controllers of the switch that is served want, and what is due in its datapath, for a bounded time; `worked`: something
-    /// was done in it before. Whether there was anything.
+    /// Carries out controllers' messages and due work of the served logical switch until about `began` plus the
+    /// control time. `worked`: true if calls have already changed it in this round. Returns true if there was any
+    /// work.
     fn obey(&mut self, now: Instant, began: Instant, mut worked: bool) -> bool {
         let until = began + self.control_time();
         while self.control_once(now) {
@@ -328,20 +333,21 @@ impl Engine {
         }
         worked |= !self.logical.is_busy && self.go_on(now, until);
         if worked {
-            // New entries may have earlier deadlines than those known.
+            // New flow entries may expire earlier than the known deadline.
             self.logical.expire_at = now;
         }
         self.expire(now);
         worked
     }
 
-    /// Whether there is something for [`Engine::control`] to do.
+    /// Returns true if [`Engine::control`] has messages or due work.
     fn is_asked(&self, now: Instant) -> bool {
         let waits = self.logical.is_busy || self.logical.begun.is_some() || self.logical.lines.holds();
         waits || now >= self.logical.expire_at || !self.logical.messages.is_empty()
     }
 
-    /// The next control message. Whether there was one.
+    /// Carries out one step of control work: part of a long change, or the next message. Returns true if there was
+    /// one.
     fn control_once(&mut self, now: Instant) -> bool {
         if self.logical.is_busy {
             let datapath = self.logical.datapath.get();
@@ -359,7 +365,8 @@ impl Engine {
                 self.message((now, came), channel, message);
                 self.deliver(now);
                 if self.logical.is_busy {
-                    // A change of many entries: before this channel's next message others have a turn.
+                    // After a change of many flow entries, other channels' messages come before this channel's next
+                    // one.
                     self.logical.lines.wait(channel);
                 }
                 if self.logical.lines.is_held(channel)
@@ -413,7 +420,7 @@ impl Engine {
         self.deliver(now);
     }
 
-    /// A channel's message that was there at `came`.
+    /// Carries out a message of `channel` that arrived at `came`.
     fn message(&mut self, (now, came): (Instant, Instant), channel: ChannelId, message: Message) {
         let Some(outbox) = self.logical.lines.outbox(channel) else { return };
         if outbox.is_overrun() {
@@ -429,7 +436,7 @@ impl Engine {
             self.count_ports();
         }
         if asks_for_time(&message.body) {
-            // A clock before 1970 is none.
+            // A clock before 1970 counts as having no time of day.
             let today = time_of_day(self.clock);
             self.logical.datapath.get().set_time_of_day(self.clock.now(), today);
         }
@@ -442,7 +449,7 @@ impl Engine {
         }
     }
 
-    /// Tells the datapath what the ports counted.
+    /// Copies the ports' counters into the datapath.
     fn count_ports(&mut self) {
         if self.serving.is_some() {
             return self.count_virtual_ports();
@@ -452,7 +459,7 @@ impl Engine {
         }
     }
 
-    /// Ends entries whose time is up, and whatever else is due in the datapath.
+    /// Removes expired flow entries and does other due work of the datapath, if its deadline has passed.
     fn expire(&mut self, now: Instant) {
         if now >= self.logical.expire_at {
             let datapath = self.logical.datapath.get();
@@ -462,7 +469,7 @@ impl Engine {
         }
     }
 
-    /// What else is due: monitors that go on, links that changed.
+    /// Resumes paused flow monitors and checks links, where due.
     fn keep_time(&mut self, now: Instant) {
         if !self.logical.is_busy {
             self.resume_monitors(now);
@@ -470,18 +477,18 @@ impl Engine {
         self.watch_links(now);
     }
 
-    /// When something is due.
+    /// Time at which the engine has work at the latest.
     fn due(&self) -> Instant {
         let first = self.logical.due().min(self.links.due()).min(self.virtuals_due());
         first.min(self.frames_due())
     }
 
-    /// When a port is to release frames that it holds back.
+    /// Earliest time at which a port has delayed frames to release.
     fn frames_due(&self) -> Instant {
         self.ports.open().filter_map(Port::next_wake).fold(Instant::FAR, Instant::min)
     }
 
-    /// A port's device is gone: the others carry on.
+    /// Closes a port whose device is gone. The other ports continue.
     fn lose_port(&mut self, now: Instant, number: PortNo, error: &PortError) {
         let Some(place) = self.ports.place(number) else { return };
         let slot = self.ports.at(place);
@@ -518,7 +525,7 @@ impl Turns for Engine {
 
     fn fall_asleep(&mut self) -> Option<Sleep> {
         self.inbox.waker.about_to_sleep();
-        // What came before the port or the sender knew that the engine sleeps is found here.
+        // Frames and messages queued before the ports and senders knew of the sleep are found here.
         let is_idle = self.logical.is_quiet()
             && self.are_virtuals_quiet()
             && self.inbox.calls.is_empty()
@@ -555,7 +562,8 @@ impl Turns for Engine {
     }
 }
 
-/// Whether a message may have to do with the time of day: bundles can be carried out at one.
+/// Returns true if the reply to a message, or its effect, may depend on the time of day: bundles can be scheduled for
+/// one.
 fn asks_for_time(body: &Body) -> bool {
     match body {
         Body::BundleControl(_) => true,
@@ -564,25 +572,26 @@ fn asks_for_time(body: &Body) -> bool {
     }
 }
 
-/// Adding and removing ports.
+/// Adds and removes ports.
 impl Engine {
-    /// Adds a port; gives its number.
+    /// Adds a port and returns its number.
     ///
     /// # Errors
-    /// The number is taken, or not an ordinary port's; there are too many.
+    /// Fails if the number is taken or is not an ordinary port's, if there are too many ports, or if there are too
+    /// many queues.
     pub(crate) fn add_port(&mut self, config: PortConfig) -> Result<PortNo, SwitchError> {
         let number = config.number.unwrap_or_else(|| self.ports.free_number());
         let refused = |problem: String| SwitchError::PortNumber { number, problem };
         if let Some(place) = self.ports.place(number) {
             return Err(refused(format!("the number is taken by {}", self.ports.at(place).spec())));
         }
-        // Ports that are waited for count: the datapath must have room for them when they come back.
+        // Ports with a missing device count, because the datapath must have room when they return.
         if self.ports.len() >= MAX_PORTS {
             return Err(refused(format!("there are {MAX_PORTS} ports already, the most a switch has")));
         }
         self.check_queues(&*config.port).map_err(refused)?;
         if ports::is_interface(config.port.info()) {
-            // Before the port is asked for its link: no change is missed in between.
+            // Listening starts before the port is asked for its link, so that no change in between is missed.
             self.links.listen();
         }
         let port = self.workers.share(number, config.port);
@@ -599,7 +608,7 @@ impl Engine {
         Ok(number)
     }
 
-    /// Removes a port; gives what was there, to be closed by somebody who has time.
+    /// Removes a port and returns its slot. The caller closes the device, because closing takes time.
     pub(crate) fn remove_port(&mut self, number: PortNo) -> Option<Slot> {
         let slot = self.ports.remove(number)?;
         if slot.port.is_none() {
@@ -614,15 +623,15 @@ impl Engine {
         Some(slot)
     }
 
-    /// How to open the ports that are waited for; each is to be given back with [`Engine::put_back`].
+    /// Returns how to open each port whose device is missing. The caller must return each with [`Engine::put_back`].
     pub(crate) fn absent_ports(&mut self) -> Vec<(PortNo, Reopen)> {
         let absent = self.ports.iter_mut().filter(|slot| slot.port.is_none());
         absent.filter_map(|slot| Some((slot.number, slot.reopen.take()?))).collect()
     }
 
-    /// Ends an attempt to open a port again.
+    /// Ends an attempt to reopen a port; `port` is the opened port, or `None` if the attempt failed.
     pub(crate) fn put_back(&mut self, number: PortNo, port: Option<Box<dyn Port>>, reopen: Reopen) {
-        // Removed while it was tried: what was opened is closed again.
+        // The port was removed during the attempt: the reopened device is closed.
         let Some(place) = self.ports.place(number) else { return };
         let slot = self.ports.at(place);
         if slot.port.is_some() {

@@ -1,14 +1,14 @@
-//! Flow monitors of controllers that do not read: their updates wait with other notices, and are paused before those would be
-//! dropped (OpenFlow 1.4.1, 7.3.5.17).
+//! Pauses the flow monitors of controllers that do not read. Their updates share a queue with other notices, and the
+//! pause comes before notices would be dropped (OpenFlow 1.4.1, 7.3.5.17).
 use super::Engine;
 use std::time::Duration;
 use weir_datapath::ChannelId;
 use weir_units::Instant;
 
-/// How often it is looked whether a paused controller reads again.
+/// Interval of the checks for paused controllers that read again.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The channels that are paused.
+/// Channels whose monitors are paused.
 #[derive(Debug, Default)]
 pub(super) struct PausedMonitors {
     channels: Vec<ChannelId>,
@@ -16,14 +16,14 @@ pub(super) struct PausedMonitors {
 }
 
 impl PausedMonitors {
-    /// When to look again.
+    /// Time of the next check; [`Instant::FAR`] if no channel is paused.
     pub(super) fn due(&self) -> Instant {
         self.look_at.unwrap_or(Instant::FAR)
     }
 }
 
 impl Engine {
-    /// Pauses the monitors of channels for which too much waits; the pause is told them.
+    /// Pauses the monitors of channels with too many waiting messages. The channels are sent a notice of the pause.
     pub(super) fn pause_monitors(&mut self, now: Instant, crowded: Vec<ChannelId>) {
         for channel in crowded {
             if !self.logical.paused_monitors.channels.contains(&channel) {
@@ -34,7 +34,7 @@ impl Engine {
         }
     }
 
-    /// Ends the pause of channels that have read; when it is time to look.
+    /// Resumes the monitors of channels that have read enough, if a check is due.
     pub(super) fn resume_monitors(&mut self, now: Instant) {
         if now < self.logical.paused_monitors.due() {
             return;
@@ -44,7 +44,7 @@ impl Engine {
             match self.logical.lines.outbox(channel).map(|outbox| outbox.is_notice_room()) {
                 Some(true) => self.logical.datapath.get().resume_monitors(channel, &mut self.logical.out),
                 Some(false) => self.logical.paused_monitors.channels.push(channel),
-                // It ended.
+                // The channel ended.
                 None => {}
             }
         }

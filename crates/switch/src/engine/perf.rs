@@ -1,4 +1,4 @@
-//! Where the engine's time goes, and how long a packet's steps take: measured only while somebody asks.
+//! Measures where the engine's time is spent and how long a packet's steps take, while a client asks for it.
 use super::Engine;
 use crate::clock::{SwitchClock, cycles};
 use crate::ctl::{PerfReport, ThreadPerf, ThreadPlace};
@@ -11,10 +11,10 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Depot, Frame};
 use weir_units::{Clock, Instant};
 
-/// Time that one call may take from forwarding.
+/// Maximum time that one trace measurement takes from forwarding.
 const TRACE_SLICE: Duration = Duration::from_micros(40);
 
-/// How fast the time stamp counter counts, found out by comparing with the clock since the start.
+/// Start point for the rate of the time stamp counter, which is found by comparison with the clock.
 #[derive(Debug)]
 pub(super) struct Calibration {
     cycles: u64,
@@ -26,7 +26,7 @@ impl Calibration {
         Calibration { cycles: cycles(), at: clock.now() }
     }
 
-    /// Counts in a nanosecond.
+    /// Returns the counter's rate since the start, in counts per nanosecond.
     pub(super) fn cycles_per_ns(&self, clock: SwitchClock) -> f64 {
         let (cycles, at) = (cycles(), clock.now());
         let ns = at.since(self.at).as_nanos();
@@ -34,7 +34,7 @@ impl Calibration {
     }
 }
 
-/// What was there when somebody began to look.
+/// Counters at the start of a measurement.
 pub(crate) struct Begun {
     at: Instant,
     perf: Perf,
@@ -43,7 +43,7 @@ pub(crate) struct Begun {
 }
 
 impl Engine {
-    /// Begins to measure for somebody who looks; several may.
+    /// Begins a measurement. Several may run at once.
     pub(crate) fn begin_perf(&mut self) -> Begun {
         self.watchers += 1;
         if self.watchers == 1 {
@@ -54,7 +54,7 @@ impl Engine {
         Begun { at: self.clock.now(), perf: self.perf(), workers: self.workers.perf(), drops: self.drops() }
     }
 
-    /// What was measured since somebody began to look, who does so no longer.
+    /// Ends a measurement and returns what was measured since it began.
     pub(crate) fn end_perf(&mut self, begun: Begun) -> PerfReport {
         let perf = self.perf().since(&begun.perf);
         let own = self.workers.own_watch();
@@ -82,13 +82,13 @@ impl Engine {
         }
     }
 
-    /// The frame buffers that there are from the start, and where the threads run that wrote to them first.
+    /// Returns the frame buffers allocated at the start, and the locations of the threads that wrote to them first.
     pub(crate) fn buffers(&self) -> (Arc<Depot>, Vec<ThreadPlace>) {
         self.pool.tell();
         self.workers.buffers()
     }
 
-    /// What the engine's thread measured so far: around the datapath, and within it.
+    /// Returns the times of the engine's thread so far, outside and inside the datapath.
     fn perf(&mut self) -> Perf {
         let mut perf = self.watch.perf().clone();
         perf.add(self.logical.datapath.get().watch_mut().perf());
@@ -98,15 +98,15 @@ impl Engine {
         perf
     }
 
-    /// Counts of the time stamp counter in a nanosecond.
+    /// Returns the rate of the time stamp counter, in counts per nanosecond.
     pub(crate) fn cycles_per_ns(&self) -> f64 {
         self.calibration.cycles_per_ns(self.clock)
     }
 
-    /// Goes the way of a traced frame for a bounded time; what the steps took.
+    /// Runs a traced frame's steps repeatedly for a bounded time and returns how long the steps took.
     ///
     /// # Errors
-    /// There is no such port.
+    /// Fails if there is no such port.
     pub(crate) fn time_trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<TraceCycles, SwitchError> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousands")]
         let budget = (TRACE_SLICE.as_nanos() as f64 * self.cycles_per_ns()) as u64;
@@ -115,7 +115,7 @@ impl Engine {
     }
 }
 
-/// By how much counters have grown.
+/// Returns the counters that have grown, with their increase.
 fn grown(before: &[(String, u64)], after: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let known = |reason: &str| before.iter().find(|(other, _)| other == reason).map_or(0, |(_, count)| *count);
     let grown = after.into_iter().map(|(reason, count)| {

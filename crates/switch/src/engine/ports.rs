@@ -1,4 +1,4 @@
-//! The engine's ports: those that are there, and those it waits for.
+//! Keeps the engine's ports: open ones, and ones whose device is missing.
 use crate::clock::{SwitchClock, machine_clock};
 use crate::config::Reopen;
 use crate::snapshot::{PortSnapshot, QueueSnapshot};
@@ -9,32 +9,32 @@ use weir_port::queues::{QueueConfig, QueueState, Queues};
 use weir_port::spec::Kind;
 use weir_port::{LinkState, Port, PortInfo, PortSpec, interface};
 
-/// One port.
+/// A port of the switch and its state.
 pub(crate) struct Slot {
-    /// Its number.
+    /// OpenFlow number of the port.
     pub(crate) number: PortNo,
-    /// The open port; none while its device is gone.
+    /// The open port; `None` while its device is gone.
     pub(crate) port: Option<Box<dyn Port>>,
-    /// How to open it again.
+    /// Function that opens the port again; `None` if the port cannot be reopened, or while an attempt runs.
     pub(crate) reopen: Option<Reopen>,
-    /// Its queues while its device is gone.
+    /// Queue configurations, kept while the device is gone.
     pub(super) kept_queues: Option<Vec<QueueConfig>>,
-    /// Whether asking it for frames costs a system call.
+    /// True if reading frames costs a system call.
     pub(super) costs_a_call: bool,
-    /// Whether it is watched instead of asked; see [`super::idle`].
+    /// True if the port is watched instead of read; see [`super::idle`].
     pub(super) is_watched: bool,
-    /// Rounds in a row in which it had nothing.
+    /// Number of rounds in a row without a frame.
     pub(super) quiet_rounds: u32,
-    /// Whether its frames say when they came; none: it was not asked to.
+    /// True if received frames carry their arrival time; `None` if time stamps were not requested yet.
     is_stamped: Option<bool>,
     info: PortInfo,
     is_interface: bool,
-    /// The interface that it is on, if the kernel tells about it.
+    /// The interface of the port, if the kernel reports its changes.
     device: Option<Device>,
     link: LinkState,
 }
 
-/// An interface that may have another name by now than the port was opened by. The port stays on it.
+/// An interface, whose name may have changed since the port was opened. The port stays on the interface.
 struct Device {
     index: u32,
     renamed: Option<String>,
@@ -47,14 +47,14 @@ impl Device {
     }
 }
 
-/// All ports, by number.
+/// All ports, ordered by number.
 #[derive(Default)]
 pub(crate) struct Ports {
     slots: Vec<Slot>,
 }
 
 impl Slot {
-    /// A port that has just been opened.
+    /// Returns the slot of a port that was just opened.
     pub(crate) fn new(number: PortNo, mut port: Box<dyn Port>, reopen: Option<Reopen>) -> Slot {
         let (info, link) = (port.info().clone(), port.link());
         let (is_interface, device) = (is_interface(&info), Device::of(&info));
@@ -77,7 +77,7 @@ impl Slot {
         }
     }
 
-    /// Puts the port back whose device had gone.
+    /// Puts a reopened port back after its device was gone.
     pub(crate) fn put_back(&mut self, mut port: Box<dyn Port>, reopen: Reopen) {
         (self.info, self.link) = (port.info().clone(), port.link());
         self.device = Device::of(&self.info);
@@ -85,8 +85,9 @@ impl Slot {
         self.ask_again();
     }
 
-    /// Whether its frames say when they came, by `clock`; those that are there when it is first asked do not. From then on the port belongs to one who keeps a
-    /// schedule, and says when frames leave if it can.
+    /// Returns true if received frames carry their arrival time by `clock`. The first call requests this and returns
+    /// false, because frames already received have no time. It also makes the port keep a schedule, and report
+    /// departure times where it can.
     pub(super) fn stamps_arrivals(&mut self, clock: SwitchClock) -> bool {
         if let Some(is_stamped) = self.is_stamped {
             return is_stamped;
@@ -101,27 +102,27 @@ impl Slot {
         false
     }
 
-    /// Kind and name as the user wrote them.
+    /// Kind and name, as the user wrote them.
     pub(crate) fn spec(&self) -> &str {
         &self.info.spec
     }
 
-    /// Name as controllers see it.
+    /// Name, as controllers see it.
     pub(crate) fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// Whether it is an interface that the kernel tells about.
+    /// Returns true if the port is an interface whose changes the kernel reports.
     pub(crate) fn is_interface(&self) -> bool {
         self.is_interface
     }
 
-    /// Whether it is on the interface of an index.
+    /// Returns true if the port is open on the interface with this index.
     pub(crate) fn is_on(&self, index: u32) -> bool {
         self.port.is_some() && self.device.as_ref().is_some_and(|device| device.index == index)
     }
 
-    /// Notes the name that the interface of an index has now; says so if it is this port's and has changed.
+    /// Records the current name of the interface with this index, and logs a change if it is this port's.
     pub(crate) fn note_name(&mut self, index: u32, name: &str) {
         if !self.is_on(index) {
             return;
@@ -137,7 +138,7 @@ impl Slot {
         }
     }
 
-    /// Asks what the name of its interface is now.
+    /// Asks the kernel for the current name of the port's interface.
     pub(crate) fn look_at_name(&mut self) {
         let index = self.device.as_ref().map(|device| device.index);
         if let Some((index, name)) = index.and_then(|index| Some((index, interface::name_of(index)?))) {
@@ -145,32 +146,32 @@ impl Slot {
         }
     }
 
-    /// Whether its device is there and has link.
+    /// Returns true if the device is present and its link is up.
     pub(crate) fn is_up(&self) -> bool {
         self.port.is_some() && self.link.up
     }
 
-    /// Its rate, if it has one.
+    /// Rate of the link in bit/s, if it has one.
     pub(crate) fn rate(&self) -> Option<weir_units::Bps> {
         self.link.speed
     }
 
-    /// Whether it carries packets without Ethernet header.
+    /// Returns true if the port carries packets without an Ethernet header.
     pub(crate) fn takes_any_packet_type(&self) -> bool {
         self.port.as_ref().is_some_and(|port| port.takes_any_packet_type())
     }
 
-    /// Asks the port for its link; the new state if it changed.
+    /// Reads the port's link state. Returns the new state if it changed.
     pub(crate) fn link_change(&mut self) -> Option<LinkState> {
         let link = self.port.as_mut()?.link();
-        // A port that finds its device gone tells so when it is asked for frames.
+        // A port detects a missing device when it is read.
         self.ask_again();
         let changed = link != self.link;
         self.link = link;
         changed.then_some(link)
     }
 
-    /// The port as controllers see it.
+    /// Description of the port for controllers.
     pub(crate) fn desc(&self) -> PortDesc {
         let speed = speed_kbps(self.link);
         PortDesc {
@@ -189,7 +190,7 @@ impl Slot {
         }
     }
 
-    /// Its counters, as the datapath reports them.
+    /// Returns the port's counters in the datapath's form; all 0 while the device is gone.
     pub(crate) fn counters(&self) -> PortCounters {
         let counters = self.port.as_ref().map(|port| port.counters()).unwrap_or_default();
         PortCounters {
@@ -205,7 +206,7 @@ impl Slot {
         }
     }
 
-    /// The port at this moment.
+    /// Returns the port's state at this moment.
     pub(crate) fn snapshot(&self) -> PortSnapshot {
         PortSnapshot {
             number: self.number,
@@ -237,43 +238,43 @@ fn queue_snapshot(state: QueueState) -> QueueSnapshot {
 }
 
 impl Ports {
-    /// Adds a port, keeping the order of numbers.
+    /// Inserts a port in the order of numbers.
     pub(crate) fn insert(&mut self, slot: Slot) {
         let place = self.slots.partition_point(|other| other.number < slot.number);
         self.slots.insert(place, slot);
     }
 
-    /// Takes a port out.
+    /// Removes a port and returns it.
     pub(crate) fn remove(&mut self, number: PortNo) -> Option<Slot> {
         self.place(number).map(|place| self.slots.remove(place))
     }
 
-    /// Where the port with this number is.
+    /// Returns the index of the port with this number.
     pub(crate) fn place(&self, number: PortNo) -> Option<usize> {
         self.slots.binary_search_by_key(&number, |slot| slot.number).ok()
     }
 
-    /// The slot at a place.
+    /// Returns the slot at index `place`, mutably. Panics if there is none.
     pub(crate) fn at(&mut self, place: usize) -> &mut Slot {
         &mut self.slots[place]
     }
 
-    /// The slot at a place, to be looked at.
+    /// Returns the slot at index `place`. Panics if there is none.
     pub(crate) fn slot(&self, place: usize) -> &Slot {
         &self.slots[place]
     }
 
-    /// All slots.
+    /// Iterates over all slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.slots.iter()
     }
 
-    /// All slots, to be changed.
+    /// Iterates mutably over all slots.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
         self.slots.iter_mut()
     }
 
-    /// The ports that are there.
+    /// Iterates over the open ports.
     pub(crate) fn open(&self) -> impl Iterator<Item = &dyn Port> {
         self.slots.iter().filter_map(|slot| slot.port.as_deref().map(|port| port as &dyn Port))
     }
@@ -283,18 +284,18 @@ impl Ports {
         self.slots.len()
     }
 
-    /// The lowest number from 1 on that no port has.
+    /// Returns the lowest number from 1 that no port has.
     pub(crate) fn free_number(&self) -> PortNo {
         let taken = self.slots.iter().map(|slot| slot.number.0);
         PortNo(taken.fold(1, |free, number| if number == free { free + 1 } else { free }))
     }
 
-    /// The number of the port with this name.
+    /// Returns the number of the port with this name or specification.
     pub(crate) fn number_of(&self, name: &str) -> Option<PortNo> {
         self.slots.iter().find(|slot| slot.name() == name || slot.spec() == name).map(|slot| slot.number)
     }
 
-    /// Asks every port for a wake-up; whether one has something now.
+    /// Requests a wake-up from every port. Returns true if any port has frames now.
     pub(crate) fn arm(&mut self) -> bool {
         let mut ready = false;
         for slot in &mut self.slots {
@@ -307,24 +308,24 @@ impl Ports {
     }
 }
 
-/// Whether asking a port for frames costs a system call.
+/// Returns true if reading a port's frames costs a system call.
 fn costs_a_call(info: &PortInfo) -> bool {
     const KINDS: [Kind; 5] = [Kind::AfPacket, Kind::Tap, Kind::Vxlan, Kind::VxlanGpe, Kind::Gre];
     info.spec.parse::<PortSpec>().is_ok_and(|spec| KINDS.contains(&spec.kind))
 }
 
-/// Whether a port is an interface that the kernel tells about.
+/// Returns true if a port is an interface whose changes the kernel reports.
 pub(crate) fn is_interface(info: &PortInfo) -> bool {
     let spec = info.spec.parse::<PortSpec>();
     spec.is_ok_and(|spec| matches!(spec.kind, Kind::AfXdp | Kind::AfPacket | Kind::Tap))
 }
 
-/// The link's rate in kbit/s, 0 for none.
+/// Returns the link's rate in kbit/s, or 0 if it has none.
 pub(crate) fn speed_kbps(link: LinkState) -> u32 {
     link.speed.map_or(0, |rate| u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX))
 }
 
-/// `OFPPF_*` of a rate.
+/// Returns the `OFPPF_*` bit of a rate in kbit/s.
 fn rate_feature(kbps: u32) -> u32 {
     match kbps {
         0 => 0,

@@ -1,4 +1,4 @@
-//! Queues of ports: changed by the switch's owner, told to controllers.
+//! Configures the queues of ports and reports them to controllers.
 use super::Engine;
 use super::ports::Slot;
 use crate::handle::SwitchError;
@@ -11,21 +11,23 @@ use weir_port::Port;
 use weir_port::queues::{QueueConfig, QueueState, Queued, Queues};
 use weir_units::{Clock, Instant};
 
-/// Queues of all ports together at most: OpenFlow 1.3 lists them all in one message of at most 64 KiB, 48 bytes each.
+/// Maximum number of queues of all ports together. OpenFlow 1.3 lists all in one message of at most 64 KiB, with 48
+/// bytes each.
 const MAX_QUEUES: usize = 1024;
 
 impl Engine {
-    /// Adds a queue to a port, or changes one.
+    /// Adds a queue to a port, or changes an existing one.
     ///
     /// # Errors
-    /// There is no such port, its device is gone, the configuration is wrong, or there are too many queues.
+    /// Fails if there is no such port, if its device is gone, if virtual switches share the port, if the
+    /// configuration is invalid, or if there are too many queues.
     pub(crate) fn set_queue(&mut self, number: PortNo, config: QueueConfig) -> Result<(), SwitchError> {
         let now = self.clock.now();
         let total = self.count_queues();
         self.has_no_share(number)?;
         let slot = self.slot_with_port(number)?;
         let wrong = |problem: String| SwitchError::PortNumber { number, problem };
-        // The port's first queue makes its default queue too.
+        // The first queue of a port creates the port's default queue as well.
         let is_new = |queues: &Queues| !queues.iter().any(|queue| queue.config.id == config.id);
         let new = slot.queues(is_new).map_or(2, usize::from);
         if total + new > MAX_QUEUES {
@@ -34,10 +36,10 @@ impl Engine {
         slot.set_queue(now, config).map_err(wrong)
     }
 
-    /// Removes a queue of a port; frames that wait in it go to the default one.
+    /// Removes a queue of a port. Frames that wait in it move to the default queue.
     ///
     /// # Errors
-    /// There is no such port or queue, or the port's device is gone.
+    /// Fails if there is no such port or queue, or if the port's device is gone.
     pub(crate) fn remove_queue(&mut self, number: PortNo, id: u32) -> Result<(), SwitchError> {
         let now = self.clock.now();
         self.slot_with_port(number)?;
@@ -50,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Refuses queues where virtual switches share the line.
+    /// Returns an error if virtual switches share the port.
     fn has_no_share(&self, number: PortNo) -> Result<(), SwitchError> {
         if self.serving.is_some() || self.is_shared(number) {
             let problem = "virtual switches share it; their queues are their crosspoints' buffers".to_owned();
@@ -71,10 +73,10 @@ impl Engine {
         }
     }
 
-    /// Whether the queues of a port that is to be added fit.
+    /// Checks that the queues of a port to be added fit.
     ///
     /// # Errors
-    /// There would be too many.
+    /// Fails if the switch would have too many queues.
     pub(super) fn check_queues(&self, port: &dyn Port) -> Result<(), String> {
         let new = port.queues(|queues| queues.iter().count()).unwrap_or(0);
         if new > 0 && self.count_queues() + new > MAX_QUEUES { Err(too_many()) } else { Ok(()) }
@@ -84,7 +86,7 @@ impl Engine {
         self.ports.iter().filter_map(|slot| slot.queues(|queues| queues.iter().count())).sum()
     }
 
-    /// Tells the datapath of the queues if a message asks for them.
+    /// Copies the queues' state into the datapath if a message asks for it.
     pub(super) fn tell_queues_for(&mut self, body: &Body) {
         let asks = match body {
             Body::QueueGetConfigRequest(_) => true,
@@ -110,7 +112,7 @@ fn too_many() -> String {
     format!("a switch has at most {MAX_QUEUES} queues, the default queues of ports with queues included")
 }
 
-/// Queues as the datapath knows them.
+/// Converts queues to the datapath's form.
 fn told(queues: &Queues) -> PortQueues {
     let queue = |state: QueueState| PortQueue {
         id: state.config.id,
@@ -125,7 +127,7 @@ fn told(queues: &Queues) -> PortQueues {
 }
 
 impl Slot {
-    /// What `look` makes of the port's queues, if it has any.
+    /// Applies `look` to the port's queues. Returns `None` if the port has no queues or is not open.
     pub(super) fn queues<R>(&self, look: impl FnOnce(&Queues) -> R) -> Option<R> {
         self.port.as_ref()?.queues(look)
     }
@@ -141,13 +143,13 @@ impl Slot {
         set.unwrap_or(Ok(()))
     }
 
-    /// The device is gone: closes the port, and remembers its queues.
+    /// Closes the port after its device has gone, and keeps the configuration of its queues.
     pub(super) fn lose(&mut self) {
         self.kept_queues = self.queues(|queues| queues.iter().map(|queue| queue.config).collect());
         self.port = None;
     }
 
-    /// Makes the queues of a port that was opened again what they were before its device went.
+    /// Restores the queues of a reopened port from the configuration kept when its device went.
     pub(super) fn restore_queues(&mut self, now: Instant, pool: &mut FramePool) {
         let Some(kept) = self.kept_queues.take() else { return };
         let is_extra = |id: &u32| !kept.iter().any(|config| config.id == *id);

@@ -1,4 +1,4 @@
-//! What the switch's owner and its control socket ask the engine.
+//! Answers requests of the switch's owner and of the control socket.
 use super::Engine;
 use super::lines::PART_ENTRIES;
 use crate::handle::SwitchError;
@@ -13,7 +13,7 @@ use weir_openflow::{Body, Message};
 use weir_packet::Frame;
 use weir_units::Clock;
 
-/// The engine's part of a snapshot.
+/// The engine's part of a switch snapshot.
 pub(crate) struct EngineSnapshot {
     pub(crate) uptime_s: f64,
     pub(crate) ports: Vec<PortSnapshot>,
@@ -23,12 +23,12 @@ pub(crate) struct EngineSnapshot {
     pub(crate) drops: Vec<(String, u64)>,
     pub(crate) perf_watchers: u32,
     pub(crate) timing: Option<TimingSnapshot>,
-    /// Of the channels that are up.
+    /// Roles of the channels that are up.
     pub(crate) roles: HashMap<ChannelId, Role>,
 }
 
 impl Engine {
-    /// The switch as it is now.
+    /// Returns the state of the served switch.
     pub(crate) fn snapshot(&mut self) -> EngineSnapshot {
         EngineSnapshot {
             uptime_s: self.clock.now().as_secs_f64(),
@@ -50,10 +50,10 @@ impl Engine {
         }
     }
 
-    /// A walk through flow entries, at its start; it goes on with [`Engine::walk`].
+    /// Starts a walk through flow entries; [`Engine::walk`] continues it.
     ///
     /// # Errors
-    /// What a controller would be answered.
+    /// Returns the OpenFlow error that a controller would receive.
     pub(crate) fn flow_walk(&mut self, request: &FlowRequest) -> Result<FlowWalk, SwitchError> {
         self.logical
             .datapath
@@ -62,7 +62,7 @@ impl Engine {
             .map_err(|error| SwitchError::Request(format!("refused: {error:?}")))
     }
 
-    /// The next flow entries of a walk with their counters, a bounded number; the walk if there are more.
+    /// Returns the next flow entries of a walk with their counters, a bounded number, and the walk if there are more.
     pub(crate) fn walk(&mut self, mut walk: FlowWalk) -> (Vec<FlowStats>, Option<FlowWalk>) {
         let mut found = Vec::new();
         let more = self.logical.datapath.get().walk_flows(self.clock.now(), &mut walk, PART_ENTRIES, &mut found);
@@ -72,7 +72,7 @@ impl Engine {
     /// Adds, modifies or deletes flow entries.
     ///
     /// # Errors
-    /// What a controller would be answered.
+    /// Returns the OpenFlow error that a controller would receive.
     pub(crate) fn flow_mod(&mut self, flow: &FlowMod) -> Result<(), SwitchError> {
         let now = self.clock.now();
         self.logical.datapath.get().flow_mod(now, flow).map_err(SwitchError::FlowMod)?;
@@ -83,7 +83,7 @@ impl Engine {
     /// Adds the flow entries that the switch starts with.
     ///
     /// # Errors
-    /// One of them cannot be read, or is refused.
+    /// Fails if an entry cannot be parsed or is refused.
     pub(crate) fn install(&mut self, entries: &[String]) -> Result<(), SwitchError> {
         let now = self.clock.now();
         self.logical.datapath.get().add_entries(now, entries).map_err(SwitchError::Request)?;
@@ -91,16 +91,17 @@ impl Engine {
         Ok(())
     }
 
-    /// What would happen to a frame.
+    /// Returns what would happen to a frame: tables, flow entries, actions and outputs. Counters and learned entries
+    /// do not change.
     ///
     /// # Errors
-    /// There is no such port.
+    /// Fails if there is no such port.
     pub(crate) fn trace(&mut self, in_port: PortNo, frame: &Frame) -> Result<Trace, SwitchError> {
         self.has_port(in_port)?;
         Ok(self.logical.datapath.get().trace(self.clock.now(), in_port, frame.bytes()))
     }
 
-    /// Refuses a port that is not there.
+    /// Returns an error if the port does not exist.
     pub(super) fn has_port(&self, number: PortNo) -> Result<(), SwitchError> {
         let must_be_there = number.is_ordinary() || number == PortNo::LOCAL;
         if must_be_there && !self.numbered_ports().iter().any(|(known, _)| *known == number) {
@@ -110,10 +111,10 @@ impl Engine {
         }
     }
 
-    /// The number of a port given by number or name.
+    /// Returns the number of a port given by number, name or specification.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no such port.
     pub(crate) fn find_port(&self, text: &str) -> Result<PortNo, SwitchError> {
         let ports = self.numbered_ports();
         let by_number = text.parse().ok().filter(|number| ports.iter().any(|(known, _)| known == number));
@@ -124,12 +125,12 @@ impl Engine {
             .ok_or_else(|| SwitchError::NoPort { found: text.to_owned(), ports: self.port_list() })
     }
 
-    /// The error for a number that no port has.
+    /// Returns the error for a number that no port has.
     pub(crate) fn no_port(&self, number: PortNo) -> SwitchError {
         SwitchError::NoPort { found: number.to_string(), ports: self.port_list() }
     }
 
-    /// Numbers and names of the ports of the switch that is served.
+    /// Numbers and names of the ports of the served switch.
     fn numbered_ports(&self) -> Vec<(PortNo, String)> {
         let own = || self.ports.iter().map(|slot| (slot.number, slot.name().to_owned())).collect();
         self.virtual_ports().unwrap_or_else(own)
@@ -175,7 +176,7 @@ impl Engine {
         counted.chain(rings).chain(timed).chain([behind, unserved]).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Asks the datapath as a controller would; gives the parts of its reply.
+    /// Sends the datapath a multipart request as a controller would, and returns the parts of the reply.
     pub(crate) fn ask(&mut self, body: RequestBody) -> Vec<ReplyBody> {
         let now = self.clock.now();
         let request = Message { xid: 0, body: Body::MultipartRequest(MultipartRequest { more: false, body }) };

@@ -1,4 +1,4 @@
-//! What a channel's messages wait for, counted in messages of another channel.
+//! Tests what a channel's messages wait for, counted in messages of another channel.
 use crate::Spin;
 use crate::clock::switch_clock;
 use crate::control::backlog::{Backlog, Carried, ToChannel, outbox};
@@ -13,12 +13,12 @@ use weir_openflow::{Body, Message, Version};
 use weir_packet::Field;
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Far more than a step of a change looks at.
+/// Number of flow entries: far more than one step of a change visits.
 const ENTRIES: u32 = 5000;
 const BUSY: ChannelId = ChannelId(1);
 const OTHER: ChannelId = ChannelId(2);
 
-/// An engine with many entries, how it is given messages, and what channels are told.
+/// An engine with many flow entries, its client, and the outputs of two channels.
 struct Bench {
     engine: Engine,
     client: EngineClient,
@@ -44,7 +44,7 @@ impl Bench {
         Bench { engine, client, told }
     }
 
-    /// Puts messages where channels put them.
+    /// Queues messages as a channel does.
     fn send(&self, channel: ChannelId, bodies: Vec<Body>) {
         let messages = bodies.into_iter().map(|body| Message { xid: 0, body }).collect();
         let mut batches = VecDeque::from([FromChannel::Messages(channel, Instant::ZERO, messages)]);
@@ -53,7 +53,7 @@ impl Bench {
         assert!(batches.is_empty());
     }
 
-    /// Barrier replies to a channel since this was last asked.
+    /// Returns the number of barrier replies sent to `channel` since the last call.
     fn barriers(&mut self, channel: ChannelId) -> usize {
         let told = &mut self.told[channel.0 as usize - 1];
         let is_barrier =
@@ -67,7 +67,7 @@ impl Bench {
     }
 }
 
-/// A change of all entries and a barrier, as often as a batch has room.
+/// Returns a full batch of pairs: a change of all flow entries and a barrier.
 fn changes() -> Vec<Body> {
     let modify = FlowMod { command: FlowCommand::Modify, ..FlowMod::add(1, Match::any(), Vec::new()) };
     (0..BATCH / 2).flat_map(|_| [Body::FlowMod(modify.clone()), Body::BarrierRequest]).collect()
@@ -85,7 +85,7 @@ fn a_message_waits_for_one_large_change_of_another_channel() {
     }
     changes_before += bench.barriers(BUSY);
     assert!(changes_before <= 1, "{changes_before} changes of {ENTRIES} entries came first");
-    // In the middle of the others' work the same holds.
+    // The bound also holds while the other channel's messages are in progress.
     for _ in 0..3 {
         while bench.barriers(BUSY) == 0 {
             bench.round();
