@@ -1,4 +1,5 @@
-//! The engine of a switch with a profile: messages and packets take the time of the profile's device ([`crate::timed`]).
+//! Runs the engine of a switch with a profile: messages and packets take the time of the profile's device
+//! ([`crate::timed`]).
 use super::Engine;
 use super::arrivals::Arrival;
 use super::logical::LogicalSwitch;
@@ -13,14 +14,14 @@ use weir_openflow::model::PortNo;
 use weir_timing::{CSV_HEAD, Took};
 use weir_units::{Clock, Instant};
 
-/// Things that are released before frames and messages are handed out.
+/// Maximum number of items released before their frames and messages are handed out.
 const RELEASED_AT_ONCE: usize = 32;
 
 impl Engine {
-    /// Gives the switch a profile; it has no virtual switches and no workers.
+    /// Starts the profile's timing. Such a switch has no virtual switches and no workers.
     ///
     /// # Errors
-    /// The profile has parts that a switch cannot keep.
+    /// Fails if the profile has parts that a switch cannot reproduce.
     pub(crate) fn start_profile(&mut self, config: &ProfileConfig) -> Result<(), SwitchError> {
         let timed = Timed::new(&config.profile, config.seed, self.logical.datapath.get())?;
         self.logical.timed = timed.map(Box::new);
@@ -31,7 +32,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives a message that was there at `came` to the timing of the switch that is served; gives it back if it is to be carried out now.
+    /// Passes a message that arrived at `came` to the served switch's timing. Returns the message if it must be
+    /// carried out now.
     #[inline]
     pub(super) fn hold_back(&mut self, came: Instant, channel: ChannelId, message: Message) -> Option<Message> {
         if self.logical.timed.is_none() { Some(message) } else { self.hold_back_timed(came, channel, message) }
@@ -50,12 +52,12 @@ impl Engine {
         message
     }
 
-    /// Has what came in on a port wait for its turn.
+    /// Queues the frames of `batch` with their arrival times, to be looked up in order.
     #[cold]
     #[inline(never)]
     pub(super) fn pass_to_stage(&mut self, now: Instant, port: PortNo) {
         let clock = self.clock;
-        // Whoever had to be woken looks late: the time of packets counts from when they came.
+        // An engine that had to be woken reads late, so the time of packets counts from their arrival.
         let is_stamped = self.ports.place(port).is_some_and(|place| self.ports.at(place).stamps_arrivals(clock));
         if self.batch.len() >= self.burst {
             let last = self.batch.last().map_or(now, |frame| Instant::from_nanos(frame.arrived()));
@@ -68,7 +70,8 @@ impl Engine {
         }
     }
 
-    /// One burst from each port, through the tables in the order in which packets came; and what is due. Whether there was anything.
+    /// Receives one burst from each port and runs the packets through the tables in arrival order, with due releases
+    /// in between. Returns true if there was any work.
     #[cold]
     pub(super) fn forward_in_order(&mut self, now: Instant) -> bool {
         let mut worked = self.forward(now);
@@ -78,7 +81,7 @@ impl Engine {
         let seen = self.arrivals.sort(now);
         let (mut packets, mut keeps_up) = (0, true);
         while let Some(came) = self.arrivals.due(seen) {
-            // What packets meet is what had come to be when they came.
+            // A packet matches the flow entries that were in effect at its arrival.
             keeps_up = self.release(came, &mut worked);
             if !keeps_up {
                 break;
@@ -103,7 +106,8 @@ impl Engine {
         worked || packets > 0
     }
 
-    /// Releases what was due by then. Whether that is all; if not, it took so long that others are to have their turn.
+    /// Releases everything due by `until`. Returns false if that took so long that other work must have its turn
+    /// first.
     #[cold]
     fn release(&mut self, until: Instant, worked: &mut bool) -> bool {
         let began = self.clock.now();
@@ -111,7 +115,7 @@ impl Engine {
         let mut is_all = true;
         while self.logical.timed.as_ref().is_some_and(|timed| timed.due() <= until) {
             self.release_some(now, until);
-            // What was carried out may have brought entries with earlier deadlines.
+            // Released messages may have added flow entries that expire earlier.
             self.logical.expire_at = self.logical.expire_at.min(now);
             *worked = true;
             now = self.clock.now();
@@ -126,8 +130,9 @@ impl Engine {
         is_all
     }
 
-    /// Releases and hands out a bounded number of things that were due by then. Frames leave at the time that they were due, which is what counts for a switch with a
-    /// profile behind the port ([`weir_port::Port::keep_schedule`]): so what is due at one time is handed out together, and nothing else.
+    /// Releases and hands out a bounded number of items due by `until`. Each frame's departure time is its due time,
+    /// which matters if a switch with a profile is connected to the port ([`weir_port::Port::keep_schedule`]). Items
+    /// are therefore handed out together only if they are due at the same time.
     fn release_some(&mut self, now: Instant, until: Instant) {
         let (mut last, mut began) = (now, now);
         for _ in 0..RELEASED_AT_ONCE {
@@ -142,12 +147,13 @@ impl Engine {
         self.hand_out(began, last);
     }
 
-    /// Hands out what was released since `began`, and notes how long that took. When it was done.
+    /// Hands out what was released since `began`, and reports to the timing how long that took. Returns the time at
+    /// the end.
     fn hand_out(&mut self, began: Instant, due: Instant) -> Instant {
         let LogicalSwitch { out, lines, .. } = &*self.logical;
         let outboxes = out.messages.iter().filter_map(|(channel, _)| lines.outbox(*channel));
         outboxes.for_each(|outbox| outbox.ask_when_written(began));
-        // Where frames come when they were due, it does not matter what handing them out takes, which is little.
+        // On scheduled ports, frames carry their due time, so the small cost of handing them out does not matter.
         let ports = &self.ports;
         let is_told = |number: PortNo| {
             let place = ports.place(number);
@@ -169,7 +175,7 @@ impl Engine {
         ended
     }
 
-    /// How the switch keeps its profile's times, if it has one.
+    /// Returns the timing of a switch with a profile, with its command records as CSV lines if `commands` is set.
     pub(crate) fn profiled(&mut self, commands: bool) -> Option<Profiled> {
         let timed = self.logical.timed.as_mut()?;
         let commands = commands.then(|| {
@@ -179,17 +185,17 @@ impl Engine {
         Some(Profiled { timing: timed.snapshot(), commands })
     }
 
-    /// When the switch's timing releases something.
+    /// Time at which the switch's timing releases its next item; [`Instant::FAR`] if none.
     fn release_due(&self) -> Instant {
         self.logical.timed.as_ref().map_or(Instant::FAR, |timed| timed.due())
     }
 
-    /// Whether something is to be released so soon that it is waited for awake.
+    /// Returns true if the next release is so near that the engine must wait for it awake.
     pub(super) fn awaits_release(&self, now: Instant) -> bool {
         self.logical.timed.is_some() && self.spinner.awaits(now, self.release_due())
     }
 
-    /// It slept, and was to wake up for a release at `wanted` at the latest.
+    /// Records how late the engine woke up for a release at `wanted`.
     pub(super) fn note_wake_up(&mut self, wanted: Instant) {
         let now = self.clock.now();
         if now >= wanted {
@@ -197,7 +203,7 @@ impl Engine {
         }
     }
 
-    /// When an engine that sleeps is to wake up for the next release.
+    /// Time at which a sleeping engine must wake up for the next release.
     pub(super) fn wakes_for_release(&self) -> Instant {
         match self.release_due() {
             Instant::FAR => Instant::FAR,
@@ -223,11 +229,11 @@ mod tests {
     use weir_units::SystemClock;
 
     const CHANNEL: ChannelId = ChannelId(1);
-    /// A command takes a millisecond, and a packet a tenth of one.
+    /// A profile with 1 ms per command and 100 us per packet.
     const SLOW: &str = "name = \"slow\"\ndevice = \"A slow one\"\norigin = \"assumed\"\nsource = \"A test\"\n\
         [[level]]\nname = \"only\"\nsize = 30\nwrite = \"1ms\"\nforward = { base_l2 = \"100us\" }\n";
 
-    /// An engine that was stopped for a while, and the far ends of its ports.
+    /// Returns an engine that has not run for a while, and the far ends of its ports.
     fn stopped(ports: u32) -> (Engine, Vec<memory::MemoryPort>) {
         let (_, inbox, messages) = inbox().unwrap();
         let (datapath, clock) = (Datapath::new(DatapathConfig::default()), SystemClock::start());
@@ -243,7 +249,7 @@ mod tests {
         let profile = Box::new(Profile::parse(SLOW, "test.toml").unwrap());
         engine.start_profile(&ProfileConfig { profile, seed: 1 }).unwrap();
         for host in &mut hosts {
-            // What is sent says when, as the kernel says it of interfaces.
+            // Sent frames carry their send time, as the kernel reports it for interfaces.
             host.stamp_arrivals(clock);
             host.keep_schedule();
         }
@@ -271,7 +277,7 @@ mod tests {
         batch.iter().map(|frame| frame.bytes()[5]).collect()
     }
 
-    /// All packets on ports 1 and 2 go out by port 3.
+    /// Returns a flow-mod that sends all test packets to port 3.
     fn to_the_third() -> FlowMod {
         let apply = vec![Instruction::ApplyActions(vec![Action::output(PortNo(3))])];
         FlowMod::add(1, Match::any().with(Field::EthType, 0x88b5_u16), apply)
@@ -300,11 +306,11 @@ mod tests {
         assert_eq!(received(&mut hosts[2]), [9], "what is to go is met until it goes");
     }
 
-    /// How much earlier than it is due a packet is released that comes soon after others have left.
+    /// Returns how long before its due time a packet is released that arrives soon after others have left.
     fn lead(host_keeps_schedule: bool) -> Duration {
         let (mut engine, mut hosts) = stopped(3);
         if !host_keeps_schedule {
-            // One that nobody asked: what comes there comes when it was sent.
+            // A port without schedule: its frames arrive when they are sent.
             let (port, host) = memory::pair(64).unwrap();
             engine.remove_port(PortNo(3)).unwrap();
             engine.add_port(PortConfig::new(PortNo(3), Box::new(port))).unwrap();

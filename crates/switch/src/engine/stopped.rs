@@ -1,49 +1,50 @@
-//! When an engine was stopped by others while it had nothing to do but to look: the machine's host or another thread had its processor. What it did itself is
-//! never taken for that.
+//! Detects times at which other threads or the machine's host held the engine's processor while the engine had no
+//! work. Time spent on the engine's own work is never counted.
 //!
-//! 1. Between two looks in a round without work lay [`LEAST`] or more.
-//! 2. It slept and woke up [`WAKES`] or more after it was to, or after the first frame came that it found then. A frame says when it came only where the switch has a
-//!    profile.
+//! 1. In rounds without work, two reads of the clock were [`LEAST`] or more apart.
+//! 2. The engine woke from a sleep [`WAKES`] or more after its deadline, or after the arrival of the first frame
+//! found then. Frames carry their arrival time only where the switch has a profile.
 use super::Engine;
 use std::time::Duration;
 use weir_units::{Instant, Stops};
 
-/// A round without work takes a few microseconds at most, with ports of the kernel.
+/// Minimum gap that counts as a stop. A round without work takes a few microseconds at most, with ports of the
+/// kernel.
 const LEAST: Duration = Duration::from_micros(20);
-/// A wake-up takes so long at most where the processor is there.
+/// Minimum delay of a wake-up that counts as a stop. A wake-up takes less where the processor is free.
 const WAKES: Duration = Duration::from_micros(150);
 
-/// See the module's page.
+/// Detector and record of the times at which the engine was stopped.
 #[derive(Debug, Default)]
 pub(crate) struct Stopped {
     stops: Stops,
-    /// It sleeps, and is to wake up then.
+    /// Deadline of the current sleep.
     wakes_at: Option<Instant>,
-    /// It woke up, and has not looked whether frames came.
+    /// End of the last sleep, until the first frame after it is found.
     woke_at: Option<Instant>,
 }
 
 impl Stopped {
-    /// A round begins.
+    /// Notes the begin of a round.
     #[inline]
     pub(crate) fn begins(&mut self, now: Instant) {
         self.stops.look(now, LEAST);
     }
 
-    /// The round found something.
+    /// Notes that the round had work.
     #[inline]
     pub(crate) fn worked(&mut self) {
         self.woke_at = None;
         self.stops.look_away();
     }
 
-    /// It is about to sleep, until then if nothing comes.
+    /// Notes that the engine goes to sleep until `until` at the latest.
     pub(crate) fn sleeps(&mut self, until: Instant) {
         self.wakes_at = Some(until);
         self.stops.look_away();
     }
 
-    /// It is awake again.
+    /// Notes that the engine is awake again.
     pub(crate) fn woke(&mut self, now: Instant) {
         self.woke_at = Some(now);
         if let Some(until) = self.wakes_at.take().filter(|until| now.since(*until) >= WAKES) {
@@ -51,7 +52,7 @@ impl Stopped {
         }
     }
 
-    /// A frame is there that came then.
+    /// Notes a frame that arrived at `came`. Only the first frame after a sleep counts.
     pub(crate) fn found(&mut self, came: Instant) {
         if let Some(woke) = self.woke_at.take().filter(|woke| woke.since(came) >= WAKES) {
             self.stops.note(came, woke);
@@ -60,12 +61,12 @@ impl Stopped {
 }
 
 impl Engine {
-    /// Notes from now on when it is stopped.
+    /// Starts recording the times at which the engine is stopped.
     pub(crate) fn note_stops(&mut self) {
         self.stopped = Some(Box::default());
     }
 
-    /// When it was stopped, if that is noted.
+    /// Returns the recorded times, if recording is on.
     pub(crate) fn stops(&self) -> Option<Stops> {
         self.stopped.as_ref().map(|stopped| stopped.stops.clone())
     }

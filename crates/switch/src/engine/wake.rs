@@ -1,4 +1,4 @@
-//! How an engine that sleeps is woken, and how it sleeps.
+//! Puts the engine to sleep on its descriptors and wakes it from other threads.
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::os::fd::AsFd;
@@ -8,54 +8,59 @@ use weir_port::Port;
 use weir_port::event::EventFd;
 use weir_port::link::Monitor;
 
-/// Wakes an engine: costs a system call only when it sleeps.
+/// Wakes an engine. Waking costs a system call only while the engine sleeps.
 #[derive(Debug)]
 pub(crate) struct Waker {
     event: EventFd,
     asleep: AtomicBool,
 }
 
-/// What ended a sleep.
+/// Reason for the end of a sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slept {
-    /// Whether a descriptor was readable; otherwise the time was over.
+    /// True if a descriptor was readable; false if the time was over.
     pub(crate) is_called: bool,
-    /// Whether the monitor's was.
+    /// True if the link monitor's descriptor was readable.
     pub(crate) has_news: bool,
 }
 
 impl Waker {
+    /// Creates a waker.
+    ///
     /// # Errors
-    /// The process has no descriptor left.
+    /// Fails if the process has no descriptor left.
     pub(crate) fn new() -> io::Result<Waker> {
         Ok(Waker { event: EventFd::new()?, asleep: AtomicBool::new(false) })
     }
 
-    /// To be called after something was put where the engine looks for it.
+    /// Wakes the engine if it sleeps. Call this after putting work where the engine looks for it.
     pub(crate) fn wake(&self) {
-        // Pairs with the fence in `about_to_sleep`: either the engine sees what was put, or this sees it asleep.
+        // Pairs with the fence in `about_to_sleep`: either the engine sees the new work, or this thread sees it
+        // asleep.
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
             self.event.signal();
         }
     }
 
-    /// The engine says it will sleep. It must look once more for work after this, then sleep or call [`Waker::awake`].
+    /// Announces that the engine will sleep. Afterwards the engine must look for work once more, then sleep or call
+    /// [`Waker::awake`].
     pub(crate) fn about_to_sleep(&self) {
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// The engine does not sleep (any more).
+    /// Announces that the engine is awake, or will not sleep.
     pub(crate) fn awake(&self) {
         if !self.asleep.swap(false, Ordering::Relaxed) {
-            // Somebody woke the engine: take the signal back, or the next sleep ends at once.
+            // Another thread has signalled. The signal is drained, because the next sleep would otherwise end at
+            // once.
             self.event.drain();
         }
     }
 
-    /// Sleeps until this is woken, a port or the monitor has something, or `timeout` is over. Says what ended the
-    /// sleep.
+    /// Sleeps until a call of [`Waker::wake`], until a port or the monitor is readable, or until `timeout` is over.
+    /// Returns the reason for the end.
     pub(crate) fn sleep<'a>(
         &'a self,
         ports: impl Iterator<Item = &'a dyn Port>,
@@ -70,7 +75,7 @@ impl Waker {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(timeout.subsec_nanos()),
         };
-        // An interrupted or refused poll ends the sleep early: the engine looks, and sleeps again.
+        // An interrupted or refused poll ends the sleep early: the engine looks for work, and sleeps again.
         let ready = poll(&mut fds, Some(&timeout)).unwrap_or_default();
         Slept { is_called: ready > 0, has_news: monitor.is_some() && !fds[1].revents().is_empty() }
     }

@@ -1,4 +1,5 @@
-//! The engine of a pipeline: it receives and transmits, workers do the rest ([`crate::threads`]).
+//! Connects the engine to its worker threads ([`crate::threads`]). In a pipeline the engine receives and transmits,
+//! and workers look up packets; with several threads each one does everything for its ports.
 use super::Engine;
 use crate::ctl::ThreadPlace;
 use crate::handle::SwitchError;
@@ -19,49 +20,49 @@ use weir_packet::{Depot, Frame, FramePool};
 use weir_port::{Port, PortError};
 use weir_units::{Clock, Instant};
 
-/// As [`super::CONTROL_TIME`] where workers wait for the tables meanwhile.
+/// Replaces [`super::CONTROL_TIME`] while workers wait for the tables.
 const SHARED_CONTROL_TIME: Duration = Duration::from_micros(25);
 
-/// What is transmitted.
+/// Selects the frames that the engine transmits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// Full bursts: the turn goes on.
+    /// Full bursts only; the round continues.
     Within,
-    /// Those that are due, too.
+    /// Full bursts and those that are due; the round ends.
     Ends,
-    /// All there is: the engine is to take the work back.
+    /// All frames: the engine takes forwarding back from the workers.
     Drains,
 }
 
-/// What the engine knows of its threads.
+/// Threads of the engine, and where they run.
 #[derive(Default)]
 pub(super) struct Workers {
-    /// None where the engine does everything.
+    /// Workers of a pipeline; `None` if there is no pipeline.
     pub(super) pipeline: Option<Pipeline>,
-    /// Where several threads do everything for their ports.
+    /// Threads that each do all work of their ports; `None` in other modes.
     pub(super) several: Option<Several>,
-    /// Counts frames of ports that went.
+    /// Counts frames dropped because their port was removed.
     pub(super) gone: GonePorts,
-    /// The buffers that there are from the start.
+    /// Frame buffers allocated at the start.
     depot: Arc<Depot>,
-    /// The CPUs that threads are bound to, the engine's first.
+    /// CPUs that the threads are bound to; the engine's comes first.
     cpus: Vec<usize>,
-    /// The CPUs of each NUMA node.
+    /// CPUs of each NUMA node.
     nodes: Vec<BTreeSet<usize>>,
-    /// Until then forwarding goes first, if there is something to forward: workers have the tables, or the engine's own thread looks only at
-    /// its ports.
+    /// Time until which forwarding precedes control work, if there is something to forward. Until then workers hold
+    /// the tables, or the engine's own thread handles only its ports.
     control_at: Instant,
     control_began: Instant,
 }
 
 impl Workers {
-    /// The workers at this moment.
+    /// Returns the state of the workers at this moment.
     pub(super) fn snapshot(&self) -> Vec<WorkerSnapshot> {
         let several = || self.several.as_ref().map(Several::snapshot);
         self.pipeline.as_ref().map(Pipeline::snapshot).or_else(several).unwrap_or_default()
     }
 
-    /// A port as the engine is to have it: dealt to a thread, if there are several.
+    /// Returns a port as the engine uses it: assigned to a thread, if there are several.
     pub(super) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Box<dyn Port> {
         match &self.several {
             Some(several) => several.share(number, port),
@@ -69,12 +70,12 @@ impl Workers {
         }
     }
 
-    /// What measures the engine's own forwarding, where it has several threads beside it.
+    /// Returns the stopwatch of the engine thread's own forwarding, if there are several threads.
     pub(super) fn own_watch(&mut self) -> Option<&mut weir_datapath::perf::Stopwatch> {
         self.several.as_mut().map(Several::own_watch)
     }
 
-    /// Where a thread runs: the engine's is 0, that of the first worker 1, and so on.
+    /// Returns the CPU and NUMA node of a thread: 0 is the engine's thread, 1 the first worker's.
     pub(super) fn place_of(&self, thread: usize) -> ThreadPlace {
         // Workers of a pipeline may share threads.
         let thread = match (&self.pipeline, thread) {
@@ -83,22 +84,22 @@ impl Workers {
         };
         let cpu = self.cpus.get(thread).copied();
         let node = |cpu: usize| self.nodes.iter().position(|node| node.contains(&cpu));
-        // On one node there is no question which.
+        // With only one node, the node is known even without a bound CPU.
         ThreadPlace { cpu, node: if self.nodes.len() == 1 { Some(0) } else { cpu.and_then(node) } }
     }
 
-    /// The frame buffers that there are from the start, and where the threads run that wrote to them first.
+    /// Returns the frame buffers allocated at the start, and the locations of the threads that wrote to them first.
     pub(super) fn buffers(&self) -> (Arc<Depot>, Vec<ThreadPlace>) {
         let places = (0..self.depot.slabs().len()).map(|thread| self.place_of(thread));
         (Arc::clone(&self.depot), places.collect())
     }
 
-    /// NUMA nodes of the machine.
+    /// Number of NUMA nodes of the machine, at least 1.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.len().max(1)
     }
 
-    /// What the threads beside the engine's are called, by their place.
+    /// Returns a function from a worker's index to the name of its thread.
     pub(super) fn thread_names(&self) -> fn(usize) -> String {
         match self.several {
             Some(_) => |place| (place + 1).to_string(),
@@ -106,7 +107,7 @@ impl Workers {
         }
     }
 
-    /// Begins or ends to measure where the workers' time goes.
+    /// Starts or stops measuring the workers' times.
     pub(super) fn watch(&mut self, is_watched: bool) {
         if let Some(pipeline) = &self.pipeline {
             pipeline.watch(is_watched);
@@ -116,46 +117,47 @@ impl Workers {
         }
     }
 
-    /// What the workers measured so far.
+    /// Returns the times that the workers have measured so far.
     pub(super) fn perf(&self) -> Vec<Perf> {
         let several = || self.several.as_ref().map(Several::perf);
         self.pipeline.as_ref().map(Pipeline::perf).or_else(several).unwrap_or_default()
     }
 
-    /// Packets that workers dropped beside each other, by reason.
+    /// Returns the packets that workers dropped, by reason; the engine's own drops are not included.
     pub(super) fn packets_dropped(&self) -> Vec<(DropReason, u64)> {
         let several = || self.several.as_ref().map(Several::drops);
         let drops = self.pipeline.as_ref().map(Pipeline::drops).or_else(several).unwrap_or_default();
         drops.iter().flat_map(Drops::counted).collect()
     }
 
-    /// Whether others than the engine's thread run packets through the tables at the moment.
+    /// Returns true if threads other than the engine's currently run packets through the tables.
     #[inline]
     pub(super) fn are_sharing(&self) -> bool {
         self.several.is_some() || self.pipeline.as_ref().is_some_and(Pipeline::is_with_workers)
     }
 
-    /// Whether nothing is to be received now.
+    /// Returns true while the pipeline drains, when nothing may be received.
     #[inline]
     pub(super) fn are_draining(&self) -> bool {
         self.pipeline.as_ref().is_some_and(Pipeline::is_draining)
     }
 
-    /// The engine is about to sleep.
+    /// Notes that the engine is about to sleep.
     pub(super) fn rest(&mut self, now: Instant) {
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.rests(now);
         }
     }
 
-    /// States how long controllers had their turn.
+    /// Notes how long control work took. If only the engine forwards, forwarding then has as much time before the
+    /// next.
     pub(super) fn has_controlled(&mut self, began: Instant, ended: Instant) {
         if !self.are_sharing() {
             self.control_at = ended + ended.since(began);
         }
     }
 
-    /// What was dropped between threads, and between them and ports that went.
+    /// Returns the frames and packet-ins dropped between threads, or because their port was removed.
     pub(super) fn drops(&self) -> [(&'static str, u64); 4] {
         let workers = self.snapshot();
         let sum = |count: fn(&WorkerSnapshot) -> u64| workers.iter().map(count).sum();
@@ -169,10 +171,10 @@ impl Workers {
 }
 
 impl Engine {
-    /// Makes a pipeline of the switch, or shares its ports out to threads, if that is to be.
+    /// Starts the threads that `config` asks for: a pipeline, or several threads that share the ports.
     ///
     /// # Errors
-    /// The system has no thread or descriptor left.
+    /// Fails if the system has no thread or descriptor left.
     pub(crate) fn start_workers(
         &mut self,
         config: &ThreadsConfig,
@@ -222,7 +224,7 @@ impl Engine {
         pin(self.workers.cpus.first().copied());
     }
 
-    /// Runs what came in on a port through the tables, or gives it to the workers.
+    /// Passes the received batch of a port on: to virtual switches, to the switch's own tables, or to the workers.
     #[inline]
     pub(super) fn pass_on(&mut self, now: Instant, port: PortNo) {
         if self.virtuals.is_some() {
@@ -231,7 +233,7 @@ impl Engine {
         self.pass_to_own(now, port);
     }
 
-    /// The same with what is for the switch's own tables.
+    /// Passes the received batch of a port to the switch's own tables, or to the workers.
     #[inline]
     pub(super) fn pass_to_own(&mut self, now: Instant, port: PortNo) {
         if self.logical.timed.is_some() {
@@ -251,7 +253,7 @@ impl Engine {
         match self.workers.pipeline.as_mut().filter(|pipeline| pipeline.is_with_workers()) {
             None => {
                 self.logical.datapath.get().process(now, port, &mut self.batch, &mut self.pool, &mut self.logical.out);
-                // The datapath measures itself.
+                // The datapath measures its own time.
                 self.watch.start();
                 self.deliver(now);
                 self.watch.lap(Stage::Transmit, packets);
@@ -259,15 +261,16 @@ impl Engine {
             Some(pipeline) => {
                 pipeline.rx.receive(now, port, &mut self.batch, &mut self.pool);
                 self.watch.lap(Stage::Receive, 0);
-                // Before other ports are asked: what workers forwarded must not pile up behind many ports.
+                // Transmitting comes before the next port is read, so that forwarded frames do not pile up behind
+                // many ports.
                 self.transmit(now, Turn::Within);
                 self.watch.lap(Stage::Transmit, packets);
             }
         }
     }
 
-    /// The pipeline's part of a round: bursts that are due go on, and controllers are told what workers have for them. Whether
-    /// there was anything.
+    /// Does the workers' part of a round: moves due bursts, and passes the workers' messages to the controllers.
+    /// Returns true if there was any work.
     pub(super) fn move_on(&mut self, now: Instant) -> bool {
         if let Some(several) = &mut self.workers.several {
             assert!(!several.has_failed(), "a thread of the switch panicked; its message is above");
@@ -292,7 +295,7 @@ impl Engine {
         told || sent
     }
 
-    /// Transmits what workers forwarded. Whether there was anything, or something is waited for.
+    /// Transmits frames that workers have forwarded. Returns true if there were any, or while the pipeline drains.
     fn transmit(&mut self, now: Instant, how: Turn) -> bool {
         let Some(pipeline) = &mut self.workers.pipeline else { return false };
         let mut gone: Option<(PortNo, PortError)> = None;
@@ -310,7 +313,7 @@ impl Engine {
                         gone = Some((number, error));
                     }
                 }
-                // The port went while the frames were under way.
+                // The port was removed while the frames were on their way.
                 None => lost.drop_frames(frames, pool),
             }
         };
@@ -329,7 +332,7 @@ impl Engine {
         any
     }
 
-    /// Drops what waits for a port that is gone.
+    /// Drops the frames that wait for a removed port.
     pub(super) fn forget_frames(&mut self, number: PortNo) {
         for (_, mut frames) in self.logical.out.frames.extract_if(.., |(port, _)| *port == number) {
             self.workers.gone.drop_frames(&mut frames, &mut self.pool);
@@ -340,23 +343,25 @@ impl Engine {
         }
     }
 
-    /// Whether frames wait for a burst to fill, or for their turn: the engine is not to sleep.
+    /// Returns true if frames wait for a burst to fill, or for their turn; the engine must not sleep then.
     pub(super) fn holds_frames(&self) -> bool {
         !self.arrivals.is_empty() || self.workers.pipeline.as_ref().is_some_and(|pipeline| !pipeline.is_flushed())
     }
 
-    /// There was nothing in a round: waits a little if that is since other threads use the ports at the moment. Whether it did.
+    /// Waits briefly if a round had no work only because other threads are using the ports. Returns true if it
+    /// waited.
     pub(super) fn wait_if_hindered(&mut self) -> bool {
         self.workers.several.as_mut().is_some_and(Several::wait_if_hindered)
     }
 
-    /// Whether workers have left the engine nothing to do.
+    /// Returns true if workers have left no work for the engine.
     pub(super) fn are_workers_done(&self) -> bool {
         let are_others_done = self.workers.several.as_ref().is_none_or(Several::is_idle);
         are_others_done && self.workers.pipeline.as_ref().is_none_or(Pipeline::is_idle)
     }
 
-    /// Whether it is the controllers' turn: if there is something to forward, or workers wait for the tables, that gets half of the time.
+    /// Returns true if control work may run now. With frames to forward, or workers waiting for the tables,
+    /// forwarding gets half of the time.
     pub(super) fn may_control(&mut self, now: Instant, forwards: bool) -> bool {
         if !self.workers.are_sharing() {
             return !forwards || now >= self.workers.control_at;
@@ -365,7 +370,7 @@ impl Engine {
         now >= self.workers.control_at || !self.logical.datapath.is_waited_for()
     }
 
-    /// What forwarding waits for controllers at most in one round.
+    /// Maximum time of control work in one round.
     pub(super) fn control_time(&self) -> Duration {
         if self.serving.is_some() {
             return self.turn;
@@ -373,7 +378,7 @@ impl Engine {
         if self.workers.are_sharing() { SHARED_CONTROL_TIME } else { super::CONTROL_TIME }
     }
 
-    /// Ends a round: workers get the tables back.
+    /// Ends a round: returns the tables to the workers.
     #[inline]
     pub(super) fn share_tables(&mut self) {
         if self.workers.are_sharing() && self.logical.datapath.share() {

@@ -1,4 +1,4 @@
-//! Virtual switches come, change and go: everything is checked before anything changes.
+//! Adds, resizes and removes virtual switches. A request is checked before anything changes.
 use super::turns::Turn;
 use super::{Cut, VirtualId, Virtuals};
 use crate::engine::Engine;
@@ -18,14 +18,14 @@ use weir_openflow::model::PortNo;
 use weir_scenario::{FabricPort, VirtualSwitch};
 use weir_units::{Clock, Instant};
 
-/// What a virtual switch comes with.
+/// Everything needed to add a virtual switch.
 pub(crate) struct Coming {
     pub(crate) id: VirtualId,
     pub(crate) spec: VirtualSwitch,
     pub(crate) datapath: Datapath,
-    /// What its channels say.
+    /// Receiver of the messages from its channels.
     pub(crate) messages: mpsc::Receiver<FromChannel>,
-    /// Dropped when it ends.
+    /// Dropped when the virtual switch ends, which its control tasks observe.
     pub(crate) lives: watch::Sender<()>,
 }
 
@@ -34,7 +34,7 @@ fn refused(name: &str, problem: impl std::fmt::Display) -> SwitchError {
 }
 
 impl Engine {
-    /// What virtual switches are cut from: what was configured, or the ports that have rates.
+    /// Returns the fabric that virtual switches are cut from: the configured one, or all ports that have rates.
     pub(crate) fn fabric_shape(&self) -> weir_scenario::Fabric {
         if let Some(virtuals) = &self.virtuals {
             return virtuals.shape.clone();
@@ -50,7 +50,7 @@ impl Engine {
         })
     }
 
-    /// Sets what virtual switches are cut from.
+    /// Configures the fabric that virtual switches are cut from.
     pub(crate) fn set_fabric(&mut self, shape: weir_scenario::Fabric) {
         self.fabric = Some(shape);
     }
@@ -58,15 +58,15 @@ impl Engine {
     /// Adds a virtual switch.
     ///
     /// # Errors
-    /// Its name or number is taken, a port is not to be had, or there is not enough left of a port or a crosspoint: with what is
-    /// short and by how much. Nothing has changed then.
+    /// Fails if its name or datapath ID is taken, if a port is not available, or if a port or crosspoint has too
+    /// little left; the error then says what is short and by how much. Nothing changes on an error.
     pub(crate) fn add_virtual(&mut self, coming: Coming) -> Result<(), SwitchError> {
         let now = self.clock.now();
         let Coming { id, spec, mut datapath, messages, lives } = coming;
         let name = spec.name.clone();
         self.check_names(&spec)?;
         self.check_virtual(&spec, None)?;
-        // A new datapath has no channel to be told.
+        // A new datapath has no channels, so this output stays empty.
         let mut nobody = weir_datapath::Output::default();
         for port in &spec.ports {
             let desc = self.ports.describe_virtual(port);
@@ -115,10 +115,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives a virtual switch other ports, rates, buffers, disciplines or selectors; frames that still fit stay where they wait.
+    /// Changes the ports, rates, buffers, disciplines or selectors of a virtual switch. Queued frames that still fit
+    /// stay in their queues.
     ///
     /// # Errors
-    /// As [`Engine::add_virtual`]; or something is to change that cannot.
+    /// Fails for the reasons of [`Engine::add_virtual`], or if `spec` changes a property that is fixed.
     pub(crate) fn resize_virtual(&mut self, spec: VirtualSwitch) -> Result<(), SwitchError> {
         let now = self.clock.now();
         let name = spec.name.clone();
@@ -160,27 +161,27 @@ impl Engine {
         Ok(())
     }
 
-    /// What a virtual switch was asked to be.
+    /// Returns the specification of a virtual switch.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Fails if there is none of that name.
     pub(crate) fn virtual_spec(&self, name: &str) -> Result<VirtualSwitch, SwitchError> {
         let place = self.find_virtual(name)?;
         let cut = self.virtuals.as_ref().and_then(|virtuals| virtuals.cuts[usize::from(place)].as_ref());
         cut.map(|cut| cut.spec.clone()).ok_or(SwitchError::Ended)
     }
 
-    /// Removes a virtual switch: its channels are closed, its frames are dropped, the others go on.
+    /// Removes a virtual switch: closes its channels and drops its frames. Other virtual switches continue.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Fails if there is none of that name.
     pub(crate) fn remove_virtual(&mut self, name: &str) -> Result<(), SwitchError> {
         let place = self.find_virtual(name)?;
         self.end_virtual(place, "removed");
         Ok(())
     }
 
-    /// Removes those whose lifetime is over.
+    /// Removes virtual switches whose lifetime is over.
     pub(super) fn end_expired(&mut self, now: Instant) {
         let over = |virtuals: &Virtuals| {
             let mut cuts = virtuals.all();
@@ -209,7 +210,8 @@ impl Engine {
         self.forget_virtuals_if_none();
     }
 
-    /// Without virtual switches the packet path is what it was.
+    /// Drops the state for virtual switches after the last one is removed, so that the packet path is as before the
+    /// first.
     fn forget_virtuals_if_none(&mut self) {
         if let Some(virtuals) = self.virtuals.take_if(|virtuals| virtuals.order.is_empty()) {
             let mut virtuals = *virtuals;
@@ -243,7 +245,8 @@ impl Engine {
         Ok(())
     }
 
-    /// What a virtual switch asks for of ports and packets; `own`: the place of the one that is to be changed.
+    /// Checks the ports and selectors of a virtual switch. `own` is the fabric index of the switch to be changed, if
+    /// it exists.
     fn check_virtual(&self, spec: &VirtualSwitch, own: Option<u16>) -> Result<(), SwitchError> {
         let wrong = |problem: String| Err(refused(&spec.name, problem));
         if self.workers.several.is_some() {
@@ -273,12 +276,12 @@ impl Engine {
     }
 }
 
-/// What a virtual switch is to the fabric. It ends when the engine says so.
+/// Returns the fabric's configuration of a virtual switch. It has no lifetime, because the engine ends the switch.
 fn in_fabric(spec: &VirtualSwitch, shape: &weir_scenario::Fabric, now: Instant) -> VirtualSwitchConfig {
     VirtualSwitchConfig { expires: None, ..spec.config(shape, now) }
 }
 
-/// Whether nothing differs that cannot change while a virtual switch runs.
+/// Returns an error if a property differs that cannot change while a virtual switch runs.
 fn unchanged(old: &VirtualSwitch, new: &VirtualSwitch) -> Result<(), String> {
     let fixed = [
         ("dpid", old.dpid == new.dpid),

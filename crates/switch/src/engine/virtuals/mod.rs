@@ -1,8 +1,9 @@
-//! Virtual switches on the packet path: the first lookup says which of them a packet is for, its own datapath where it goes, and the
-//! fabric when it leaves ([`weir_fabric`]). Without any, the engine does not come here.
+//! Runs virtual switches on the packet path. The first lookup selects the virtual switch of a packet, that switch's
+//! datapath selects the output, and the fabric schedules the departure ([`weir_fabric`]). Without virtual switches
+//! this module is not entered.
 //!
-//! The engine serves one logical switch at a time: to do something for a virtual one, it puts that in the place of its own
-//! ([`Engine::serve`]), so that whatever it can do for controllers it can do for all of them.
+//! The engine serves one logical switch at a time. To work for a virtual switch, it exchanges that switch with its
+//! own ([`Engine::serve`]), so that every operation for controllers works for all of them.
 mod admit;
 mod path;
 mod ports;
@@ -26,48 +27,48 @@ use weir_packet::{Frame, FramePool};
 use weir_scenario::VirtualSwitch;
 use weir_units::Instant;
 
-/// The virtual switches of an engine, and what they share.
+/// The virtual switches of an engine, and the state they share.
 pub(crate) struct Virtuals {
     fabric: Fabric<Frame>,
-    /// What there is to share.
+    /// Ports and capacities of the fabric.
     shape: weir_scenario::Fabric,
     sorter: Sorter,
-    /// By their place in the fabric.
+    /// Virtual switches by fabric index.
     cuts: Vec<Option<Box<Cut>>>,
-    /// Their places, in the order in which the first lookup asks them.
+    /// Fabric indices, in the order in which the first lookup tries the switches.
     order: Vec<u16>,
-    /// By port of the fabric.
+    /// Outlets, by port of the fabric.
     outlets: Vec<Outlet>,
-    /// Who has how much of the engine's time for its packets, by place.
+    /// Shares of the engine's packet time, by fabric index.
     shares: Shares<Frame>,
-    /// The counter when a port was asked last, while it is measured who has how much.
+    /// Time stamp counter when a port was last read, while shares are measured.
     asked_at: u64,
-    /// Those whose turn it is; a list that is used again.
+    /// Packets whose turn it is; the list is reused.
     turn: Vec<Frame>,
-    /// What the fabric dropped last.
+    /// Frames that the fabric dropped last.
     dropped: Vec<Dropped<Frame>>,
-    /// The switch whose turn at the engine's time comes first.
+    /// Position in `order` of the switch whose control turn comes first.
     first: usize,
-    /// Time counted for turns up to then.
+    /// Time up to which control time has been credited.
     turned_at: Instant,
 }
 
-/// A virtual switch.
+/// A virtual switch: its part of the fabric and its logical switch.
 pub(super) struct Cut {
-    /// Its name for calls.
+    /// Identifier for calls.
     id: VirtualId,
     spec: VirtualSwitch,
     index: SwitchIndex,
     inlets: Vec<Inlet>,
-    /// Its own; while it is served, the physical switch's.
+    /// Its logical switch; while it is served, the physical switch's.
     logical: Box<LogicalSwitch>,
     turn: Turn,
     expires: Option<Instant>,
-    /// Dropped with it, which tells its control tasks.
+    /// Dropped with the virtual switch, which its control tasks observe.
     _lives: watch::Sender<()>,
 }
 
-/// A virtual switch, as long as the engine lives; not used again.
+/// Identifier of a virtual switch, unique during the engine's lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VirtualId(pub(crate) u64);
 
@@ -84,29 +85,31 @@ impl Virtuals {
         self.all().find(|cut| cut.id == id).map(|cut| cut.index.0)
     }
 
-    /// The virtual switch that has taken the engine's place.
+    /// Returns the buffers of frames that the fabric dropped to the pool.
     fn give_back(&mut self, pool: &mut FramePool) {
         self.dropped.drain(..).for_each(|dropped| pool.give(dropped.packet.item));
     }
 }
 
 impl Engine {
-    /// Does something for a virtual switch, as for the engine's own; none if it is not there.
+    /// Runs `what` with a virtual switch in the place of the engine's own. Returns `None` if the virtual switch does
+    /// not exist.
     pub(crate) fn serve<R>(&mut self, id: VirtualId, what: impl FnOnce(&mut Engine) -> R) -> Option<R> {
         let place = self.virtuals.as_ref()?.place_of(id)?;
         self.serve_at(place, what)
     }
 
-    /// The same, by name.
+    /// Runs `what` with the virtual switch `name` in the place of the engine's own.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Fails if there is no virtual switch of that name, or if another one is being served.
     pub(crate) fn serve_named<R>(&mut self, name: &str, what: impl FnOnce(&mut Engine) -> R) -> Result<R, SwitchError> {
         let place = self.find_virtual(name)?;
         self.serve_at(place, what).ok_or(SwitchError::Ended)
     }
 
-    /// The same, for the one at a place of the fabric.
+    /// Runs `what` with the virtual switch of fabric index `place` in the place of the engine's own. Returns `None`
+    /// if there is no such switch, or if another one is being served.
     fn serve_at<R>(&mut self, place: u16, what: impl FnOnce(&mut Engine) -> R) -> Option<R> {
         if self.serving.is_some() {
             return None;
@@ -119,7 +122,7 @@ impl Engine {
         Some(result)
     }
 
-    /// Puts a virtual switch in the place of the one that is served, and that in its place.
+    /// Exchanges the served logical switch with the one stored at fabric index `place`.
     fn exchange(&mut self, place: u16) -> Option<()> {
         let cut = self.virtuals.as_mut()?.cut(place)?;
         std::mem::swap(&mut self.logical, &mut cut.logical);

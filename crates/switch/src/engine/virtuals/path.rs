@@ -1,4 +1,4 @@
-//! Frames through virtual switches.
+//! Moves frames through virtual switches and the fabric.
 use super::{Cut, Virtuals};
 use crate::engine::Engine;
 use crate::engine::logical::LogicalSwitch;
@@ -11,7 +11,7 @@ use weir_port::PortError;
 use weir_units::Instant;
 
 impl Engine {
-    /// Gives the frames that came in on a port to the virtual switches they are for; those of none go through the physical
+    /// Passes the received batch of a port to its virtual switches. Frames that match none go through the physical
     /// switch's own tables.
     #[cold]
     #[inline(never)]
@@ -31,7 +31,7 @@ impl Engine {
         }
     }
 
-    /// Runs a list of sorted frames through its virtual switch.
+    /// Runs the sorted frames of list `at` through their virtual switch.
     pub(super) fn pass_to_virtual(&mut self, now: Instant, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
         let Virtuals { sorter, cuts, fabric, outlets, dropped, .. } = &mut **virtuals;
@@ -49,13 +49,13 @@ impl Engine {
         }
     }
 
-    /// What the datapath that is served sends: a virtual switch's frames go into the fabric, the physical switch's own that are for
-    /// ports of the fabric wait for what the others leave.
+    /// Diverts the frames that the served datapath sends. A virtual switch's frames enter the fabric. The physical
+    /// switch's own frames for ports of the fabric wait for capacity that virtual switches leave.
     #[cold]
     pub(in crate::engine) fn divert(&mut self, now: Instant) {
         let Some(virtuals) = &mut self.virtuals else { return };
         match self.serving {
-            // Served, it is in the engine's place.
+            // While a virtual switch is served, its logical switch is in the engine's place.
             Some(place) => {
                 let mut out = std::mem::take(&mut self.logical.out.frames);
                 virtuals.enqueue(now, place, &mut out, &mut self.pool);
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Lets leave what is to have left by now. Whether anything did.
+    /// Transmits the frames that the fabric schedules up to `now`. Returns true if any left.
     pub(in crate::engine) fn drive(&mut self, now: Instant) -> bool {
         let Some(virtuals) = &mut self.virtuals else { return false };
         let mut any = false;
@@ -87,7 +87,7 @@ impl Engine {
                         gone = Some((outlet.port, error));
                     }
                 }
-                // The line runs on without the device: what virtual switches are promised does not pile up.
+                // Without its device the line keeps running, so that the virtual switches' frames do not pile up.
                 None => outlet.leaving.drain(..).for_each(|frame| self.pool.give(frame)),
             }
         }
@@ -97,7 +97,8 @@ impl Engine {
         any
     }
 
-    /// What virtual switches have to be done in a round besides. Whether there was anything.
+    /// Does the virtual switches' work of a round: departures, waiting packets, control turns and lifetimes. Returns
+    /// true if there was any work.
     pub(in crate::engine) fn keep_virtuals(&mut self, now: Instant, forwarded: bool) -> bool {
         if self.virtuals.is_none() {
             return false;
@@ -109,7 +110,7 @@ impl Engine {
         left || waited || served
     }
 
-    /// When virtual switches need the engine next.
+    /// Time at which virtual switches have work at the latest.
     pub(in crate::engine) fn virtuals_due(&self) -> Instant {
         let Some(virtuals) = &self.virtuals else { return Instant::FAR };
         let lines = virtuals.outlets.iter().map(|outlet| outlet.due());
@@ -117,7 +118,7 @@ impl Engine {
         lines.chain(cuts).fold(Instant::FAR, Instant::min)
     }
 
-    /// Whether the controllers of virtual switches have left the engine nothing to do.
+    /// Returns true if neither packets nor controllers of virtual switches have work for the engine.
     pub(in crate::engine) fn are_virtuals_quiet(&self) -> bool {
         let quiet =
             |virtuals: &Virtuals| !virtuals.shares.has_waiting() && virtuals.all().all(|cut| cut.logical.is_quiet());
@@ -126,7 +127,8 @@ impl Engine {
 }
 
 impl Virtuals {
-    /// Takes the physical switch's own frames for a port, if it is one of the fabric's: they wait for what the others leave.
+    /// Takes the physical switch's own frames for `port` and returns true, if it is a port of the fabric. The frames
+    /// wait for capacity that virtual switches leave.
     pub(in crate::engine) fn take_own(
         &mut self,
         now: Instant,
@@ -139,7 +141,7 @@ impl Virtuals {
         true
     }
 
-    /// Puts what a virtual switch's datapath sent for its controllers into the fabric.
+    /// Moves the frames that a virtual switch's datapath sent for its controllers into the fabric.
     fn enqueue(&mut self, now: Instant, switch: u16, lists: &mut [(PortNo, Vec<Frame>)], pool: &mut FramePool) {
         let Virtuals { fabric, cuts, outlets, dropped, .. } = self;
         let Some(cut) = cuts.get_mut(usize::from(switch)).and_then(Option::as_deref_mut) else { return };
@@ -149,7 +151,8 @@ impl Virtuals {
 }
 
 impl Cut {
-    /// Frames came in by the port at this place: the number of the port.
+    /// Counts received frames on the port at index `input`, removes their VLAN tag if the port has one, and returns
+    /// the port's number.
     #[inline]
     pub(super) fn arrive(&mut self, input: usize, frames: &mut [Frame]) -> Option<PortNo> {
         let inlet = self.inlets.get_mut(input)?;
@@ -160,7 +163,8 @@ impl Cut {
         Some(inlet.number)
     }
 
-    /// Runs frames through its datapath and into the fabric. `from`: the number and the place of the port that they came in by.
+    /// Runs frames through the switch's datapath and into the fabric. `from` is the number and the index of their
+    /// input port.
     #[inline]
     pub(super) fn forward(
         &mut self,
@@ -176,13 +180,13 @@ impl Cut {
         crossing.enqueue(now, whose, &mut out.frames, pool);
     }
 
-    /// Whether it has anything to tell controllers.
+    /// Returns true if there are messages or port changes to hand out.
     pub(super) fn has_news(&self) -> bool {
         let out = &self.logical.out;
         !out.messages.is_empty() || !out.limited.is_empty() || !out.port_admin.is_empty()
     }
 
-    /// When it needs the engine next.
+    /// Time at which the virtual switch has work at the latest.
     fn due(&self) -> Instant {
         self.logical.due().min(self.expires.unwrap_or(Instant::FAR))
     }

@@ -1,5 +1,5 @@
-//! The ports of virtual switches: shares of physical ones, with numbers of their own. Their queues are their crosspoints' buffers,
-//! each named after the port that packets come in by.
+//! Presents the ports of virtual switches to their controllers: shares of physical ports, with their own numbers. The
+//! queues of an output port are the buffers of its crosspoints, each numbered after the input port.
 use super::{Cut, Virtuals};
 use crate::engine::Engine;
 use crate::engine::ports::Ports;
@@ -11,18 +11,18 @@ use weir_openflow::model::{PortDesc, PortNo};
 use weir_scenario::VirtualPort;
 use weir_units::{Bps, Instant};
 
-/// A rate in kbit/s, as descriptions of ports have it.
+/// Converts a rate to kbit/s, the unit of port descriptions.
 fn kbps(rate: Bps) -> u32 {
     u32::try_from(rate.0 / 1000).unwrap_or(u32::MAX)
 }
 
 impl Ports {
-    /// Whether the physical port is there and has link.
+    /// Returns true if the physical port is present and its link is up.
     fn has_link(&self, port: PortNo) -> bool {
         self.place(port).is_some_and(|place| self.slot(place).is_up())
     }
 
-    /// A virtual switch's port as its controllers see it.
+    /// Returns the description of a virtual switch's port for its controllers.
     pub(super) fn describe_virtual(&self, port: &VirtualPort) -> PortDesc {
         let slot = self.place(PortNo(port.port)).map(|place| self.slot(place).desc());
         PortDesc {
@@ -43,13 +43,13 @@ impl Ports {
 }
 
 impl Virtuals {
-    /// What happened at the crosspoints from one of a switch's ports to another.
+    /// Returns the counters of the crosspoint from port index `from` to port index `to`.
     pub(super) fn crosspoint(&self, cut: &Cut, from: usize, to: usize) -> CrosspointCounters {
         let (input, output) = (cut.inlets[from].index, cut.inlets[to].index);
         self.fabric.counters(Crosspoint { switch: cut.index, input, output }).unwrap_or_default()
     }
 
-    /// The same of all crosspoints that lead to a port.
+    /// Returns the summed counters of all crosspoints to port index `to`.
     pub(super) fn to_port(&self, cut: &Cut, to: usize) -> CrosspointCounters {
         let mut sum = CrosspointCounters::default();
         (0..cut.inlets.len()).for_each(|from| sum += self.crosspoint(cut, from, to));
@@ -94,14 +94,14 @@ impl Virtuals {
 }
 
 impl Engine {
-    /// The virtual switch that is served.
+    /// Returns the served virtual switch, if one is served.
     fn served(&self) -> Option<(&Virtuals, &Cut)> {
         let virtuals = self.virtuals.as_deref()?;
         let cut = virtuals.cuts.get(usize::from(self.serving?))?.as_deref()?;
         Some((virtuals, cut))
     }
 
-    /// What the served virtual switch's ports counted.
+    /// Copies the port counters of the served virtual switch into its datapath.
     pub(in crate::engine) fn count_virtual_ports(&mut self) {
         let Some((virtuals, cut)) = self.served() else { return };
         let counted: Vec<_> =
@@ -111,7 +111,7 @@ impl Engine {
         }
     }
 
-    /// Tells its datapath of the served virtual switch's queues.
+    /// Copies the queues of the served virtual switch into its datapath.
     pub(in crate::engine) fn tell_virtual_queues(&mut self) {
         let Some((virtuals, cut)) = self.served() else { return };
         let told: Vec<_> =
@@ -121,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// The numbers and names of the served virtual switch's ports.
+    /// Returns the port numbers and names of the served virtual switch; `None` if the physical switch is served.
     pub(in crate::engine) fn virtual_ports(&self) -> Option<Vec<(PortNo, String)>> {
         let (_, cut) = self.served()?;
         let name = |physical: PortNo| match self.ports.place(physical) {
@@ -131,13 +131,13 @@ impl Engine {
         Some(cut.inlets.iter().map(|inlet| (inlet.number, name(inlet.physical))).collect())
     }
 
-    /// Whether virtual switches have shares of a port.
+    /// Returns true if any virtual switch has a share of `port`.
     pub(in crate::engine) fn is_shared(&self, port: PortNo) -> bool {
         let mut cuts = self.virtuals.iter().flat_map(|virtuals| virtuals.all());
         cuts.any(|cut| cut.inlets.iter().any(|inlet| inlet.physical == port))
     }
 
-    /// Virtual switches' ports follow the physical ones.
+    /// Updates the link states of virtual switches' ports from the physical ports.
     pub(in crate::engine) fn follow_links(&mut self, now: Instant) {
         let Some(virtuals) = &mut self.virtuals else { return };
         if self.serving.is_some() {

@@ -1,4 +1,4 @@
-//! Virtual switches as those see them who look.
+//! Reports the state of virtual switches for snapshots.
 use super::{Cut, Virtuals};
 use crate::engine::Engine;
 use crate::snapshot::{CrosspointSnapshot, PortSnapshot, TimeSnapshot, VirtualPortSnapshot, VirtualSnapshot};
@@ -8,7 +8,7 @@ use weir_port::Counters;
 use weir_units::Clock;
 
 impl Engine {
-    /// All virtual switches, in the order in which packets are offered to them.
+    /// Returns the state of all virtual switches, in the order of the first lookup.
     pub(crate) fn virtual_snapshots(&self) -> Vec<VirtualSnapshot> {
         let now = self.clock.now();
         let all = self.virtuals.iter().flat_map(|virtuals| virtuals.all().map(move |cut| (virtuals, cut)));
@@ -35,7 +35,8 @@ impl Engine {
         }
     }
 
-    /// Packets that were dropped since too many waited for their virtual switch's turn: of the one that is served, or of all.
+    /// Returns the number of packets dropped because too many waited for their virtual switch's turn: of the served
+    /// switch, or of all.
     pub(in crate::engine) fn unserved(&self) -> u64 {
         let of = |virtuals: &Virtuals, place| virtuals.shares.had(place).map_or(0, |had| had.dropped);
         let Some(virtuals) = self.virtuals.as_deref() else { return 0 };
@@ -45,7 +46,7 @@ impl Engine {
         }
     }
 
-    /// What the ports of the served virtual switch look like; none if the switch itself is served.
+    /// Returns the ports of the served virtual switch; `None` if the physical switch is served.
     pub(in crate::engine) fn virtual_port_snapshots(&self) -> Option<Vec<PortSnapshot>> {
         let virtuals = self.virtuals.as_deref()?;
         let cut = virtuals.cuts.get(usize::from(self.serving?))?.as_deref()?;
@@ -73,7 +74,8 @@ impl Engine {
         Some(ports.collect())
     }
 
-    /// Frames of the physical switch's own tables that found no room behind the virtual switches'.
+    /// Returns the number of frames from the physical switch's own tables that found no room behind the virtual
+    /// switches' frames.
     pub(in crate::engine) fn own_dropped(&self) -> u64 {
         self.virtuals.iter().flat_map(|virtuals| &virtuals.outlets).map(|outlet| outlet.own_dropped).sum()
     }
@@ -98,7 +100,7 @@ impl Virtuals {
         }
     }
 
-    /// The crosspoints that packets came to.
+    /// Returns the crosspoints at which packets have arrived.
     fn crosspoint_snapshots(&self, cut: &Cut) -> Vec<CrosspointSnapshot> {
         let places = 0..cut.inlets.len();
         let pairs = places.clone().flat_map(|from| places.clone().map(move |to| (from, to)));
@@ -117,7 +119,7 @@ impl Virtuals {
     }
 }
 
-/// Packets dropped by reason, those that occurred.
+/// Returns the packets dropped at a crosspoint, by reason; reasons without packets are left out.
 fn drops(counters: &CrosspointCounters) -> BTreeMap<String, u64> {
     let counted = DropReason::ALL.map(|reason| (reason.name().to_owned(), counters.dropped_for(reason).packets));
     counted.into_iter().filter(|(_, packets)| *packets > 0).collect()

@@ -1,5 +1,5 @@
-//! Virtual switches' shares of the engine's time ([`crate::virtuals::shares`]), measured by the time stamp counter: once for a list of packets, and
-//! only while ports have more than the engine takes.
+//! Enforces the virtual switches' shares of the engine's time ([`crate::virtuals::shares`]). Time is measured with
+//! the time stamp counter, once for a list of packets, and only while ports have more frames than the engine takes.
 use super::Virtuals;
 use crate::clock::cycles;
 use crate::engine::Engine;
@@ -8,7 +8,8 @@ use weir_openflow::model::PortNo;
 use weir_units::{Clock, Instant};
 
 impl Virtuals {
-    /// Whether a port is not to be asked now: all its packets are for one that has as many waiting as it may.
+    /// Returns true if a port must not be read now, because all its packets are for one virtual switch whose waiting
+    /// queue has no room for a burst.
     #[inline]
     pub(in crate::engine) fn holds(&mut self, port: PortNo, burst: usize) -> bool {
         self.shares.is_pressed() && self.holds_back(port, burst)
@@ -22,7 +23,8 @@ impl Virtuals {
 }
 
 impl Engine {
-    /// A port gave the frames of the batch; what that took, if it is measured.
+    /// Notes that a port has filled the batch. Returns the counts of the time stamp counter that reading took, if
+    /// time is measured.
     #[inline]
     pub(super) fn note_received(&mut self, now: Instant) -> Option<u64> {
         let virtuals = self.virtuals.as_deref_mut()?;
@@ -38,8 +40,8 @@ impl Engine {
         Some(took)
     }
 
-    /// Runs lists of sorted frames through their virtual switches, or has them wait for their turns. `packets` were received within
-    /// `received` counts.
+    /// Runs lists of sorted frames through their virtual switches, or queues them for their turns. Receiving all
+    /// `packets` took `received` counts of the time stamp counter.
     pub(super) fn pass_measured(&mut self, now: Instant, count: usize, packets: usize, received: u64) {
         let has_more = packets >= self.burst;
         for at in 0..count {
@@ -65,7 +67,7 @@ impl Engine {
         }
     }
 
-    /// A list of sorted frames waits.
+    /// Queues the sorted frames of list `at` for their virtual switch's turn.
     fn have_wait(&mut self, at: usize) {
         let Some(virtuals) = &mut self.virtuals else { return };
         let Virtuals { sorter, cuts, shares, .. } = &mut **virtuals;
@@ -81,7 +83,7 @@ impl Engine {
         });
     }
 
-    /// Serves packets that wait until ports are to be asked again. Whether there were any.
+    /// Serves waiting packets until the ports must be read again. Returns true if there were any.
     #[inline]
     pub(super) fn serve_waiting(&mut self, now: Instant) -> bool {
         let Some(virtuals) = &self.virtuals else { return false };
@@ -103,7 +105,8 @@ impl Engine {
         spent > 0
     }
 
-    /// Serves some packets of the one whose turn it is; counts that it took.
+    /// Serves packets of the virtual switch whose turn it is. Returns the counts of the time stamp counter that this
+    /// took.
     fn serve_next(&mut self) -> Option<u64> {
         if !self.virtuals.as_ref()?.shares.has_waiting() {
             return None;
@@ -122,7 +125,7 @@ impl Engine {
                 let mut crossing = Crossing { fabric, outlets, dropped };
                 cut.forward(now, (PortNo(number), input), turn, &mut crossing, &mut self.pool);
             }
-            // It had the port when they came.
+            // The virtual switch has lost the port since these packets arrived.
             None => {
                 turn.drain(..).for_each(|frame| self.pool.give(frame));
                 shares.lost(place, packets);

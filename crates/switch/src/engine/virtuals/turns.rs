@@ -1,30 +1,31 @@
-//! Virtual switches' turns at the engine's time for what their controllers want: a small share of it for certain, and more when
-//! forwarding leaves some. So flow-mods of one, however many, cost the others' packets next to nothing.
+//! Gives virtual switches' controllers turns at the engine's time: a small guaranteed share each, and more while
+//! forwarding leaves time. Flow-mods of one virtual switch, however many, therefore cost the others' packets almost
+//! no time.
 use crate::engine::Engine;
 use std::time::Duration;
 use weir_units::{Clock, Instant};
 
-/// The part of the engine's time that each virtual switch's messages get while packets want all of it: a 256th.
+/// Divisor of the engine's time for each virtual switch's control work while packets want all of it: 1/256.
 const SHARE: u32 = 256;
-/// What a switch may save of it, for the next message to come.
+/// Maximum time that a virtual switch may save for its next message.
 const SAVED: Duration = Duration::from_micros(200);
-/// A turn at most: what packets that come meanwhile wait.
+/// Maximum length of a turn. Packets that arrive meanwhile wait this long.
 const LONGEST: Duration = Duration::from_micros(20);
-/// A turn at least: shorter ones are not worth beginning.
+/// Minimum length of a turn; shorter ones are not worth beginning.
 const SHORTEST: Duration = Duration::from_micros(2);
-/// Turns are given this often while packets keep the engine busy.
+/// Interval of turns while packets keep the engine busy.
 const EVERY: Duration = Duration::from_micros(20);
 
-/// What a virtual switch has of the engine's time.
+/// Account of a virtual switch's control time.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     saved: Duration,
-    /// What it took beyond.
+    /// Time used beyond the saved amount.
     owed: Duration,
 }
 
 impl Turn {
-    /// Time has passed.
+    /// Credits the share of `passed` time.
     fn earn(&mut self, passed: Duration) {
         let mut earned = passed / SHARE;
         let paid = earned.min(self.owed);
@@ -33,7 +34,8 @@ impl Turn {
         self.saved = (self.saved + earned).min(SAVED);
     }
 
-    /// How long the next turn may be; zero for none. `is_spare`: nobody else wants the time.
+    /// Returns the maximum length of the next turn, or zero for no turn. `is_spare` is true if forwarding does not
+    /// want the time.
     fn length(&self, is_spare: bool) -> Duration {
         match is_spare {
             true => LONGEST,
@@ -42,7 +44,7 @@ impl Turn {
         }
     }
 
-    /// A turn took so long. What was spare costs nothing.
+    /// Charges a turn of length `took`. Spare time costs nothing.
     fn spend(&mut self, took: Duration, is_spare: bool) {
         if is_spare {
             return;
@@ -54,7 +56,7 @@ impl Turn {
 }
 
 impl Engine {
-    /// Gives virtual switches whose controllers or deadlines want something their turns. Whether there was anything.
+    /// Gives turns to virtual switches with messages or due work. Returns true if there was any.
     pub(super) fn take_turns(&mut self, now: Instant, forwarded: bool) -> bool {
         let Some(virtuals) = &mut self.virtuals else { return false };
         let passed = now.since(virtuals.turned_at);
@@ -63,7 +65,7 @@ impl Engine {
         }
         virtuals.turned_at = now;
         let count = virtuals.order.len();
-        // Who comes first changes, since the first may take what the packets behind it would wait for.
+        // The first switch rotates, because the first turn delays the packets behind it.
         virtuals.first = if count == 0 { 0 } else { (virtuals.first + 1) % count };
         let mut worked = false;
         for turn in 0..count {
@@ -114,7 +116,7 @@ mod tests {
             turn.earn(EVERY);
             let length = turn.length(false);
             if !length.is_zero() {
-                // It takes more than it may: its last message is a long one.
+                // The turn exceeds its limit, because its last message is a long one.
                 let took = length + Duration::from_micros(30);
                 got += took;
                 turn.spend(took, false);
