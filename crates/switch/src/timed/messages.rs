@@ -1,4 +1,4 @@
-//! What controllers say.
+//! Delays messages from controllers: commands, barriers and packet-outs.
 use super::{Held, MAX_MESSAGE_BYTES, Pending, Said, Timed};
 use weir_datapath::{ChannelId, Datapath, Output, Subject};
 use weir_openflow::model::bundle::{BundleCommand, BundleControl, BundleFlags};
@@ -9,18 +9,18 @@ use weir_packet::FramePool;
 use weir_timing::{Part, Work};
 use weir_units::Instant;
 
-/// Messages of a bundle that are looked at to know what it takes; those behind them take as long in the mean. All are looked at in one go, while packets
-/// wait: some milliseconds.
+/// Maximum number of a bundle's messages examined for its duration. The rest count with the mean duration. The
+/// messages are examined in one step of some milliseconds, during which packets wait.
 const MAX_LOOKED_AT: usize = 1024;
 
-/// What a message is to the stage.
+/// Class of a message in the stage.
 enum Kind {
     Command,
-    /// A command that takes as long as the bundle's messages.
+    /// A command with the duration of the bundle's messages.
     Commit,
     Barrier,
     PacketOut(u32),
-    /// It takes no time itself, but is not to overtake commands.
+    /// A message without duration that must not overtake commands.
     Follows,
     AtOnce,
 }
@@ -33,14 +33,14 @@ fn kind(body: &Body) -> Kind {
         Body::PacketOut(packet) => Kind::PacketOut(u32::try_from(packet.data.0.len()).unwrap_or(u32::MAX)),
         Body::GroupMod(_) | Body::MeterMod(_) | Body::TableMod(_) => Kind::Follows,
         Body::BundleControl(control) if control.command == BundleCommand::CommitRequest => {
-            // One with a time of its own is carried out when it says.
+            // A bundle with a scheduled time is carried out at that time.
             if control.flags.contains(BundleFlags::TIME) { Kind::Follows } else { Kind::Commit }
         }
         _ => Kind::AtOnce,
     }
 }
 
-/// The length of the packet in a packet-in; none: it is another message.
+/// Returns the length in bytes of the packet in a packet-in, or `None` for another message.
 pub(super) fn packet_in_bytes(message: &Message) -> Option<u32> {
     let packet = match &message.body {
         Body::PacketIn(packet) => packet,
@@ -54,7 +54,7 @@ pub(super) fn packet_in_bytes(message: &Message) -> Option<u32> {
     Some(packet.total_len.into())
 }
 
-/// What a command is about, as the tables are.
+/// Returns the work that a held command causes in the current tables.
 pub(super) fn work(datapath: &mut Datapath, held: &Held) -> Work {
     let Held::Message(Said { channel, message, .. }) = held else { return Work::Nothing };
     match &message.body {
@@ -78,7 +78,9 @@ fn of_subject(subject: Subject) -> Work {
 }
 
 impl Timed {
-    /// A channel says something, which came at `came`, or now. It is given back if it takes no time and nothing before it is waited for: it is to be carried out now.
+    /// Takes a message that arrived on `channel` at `came`. Returns the message if it takes no time and waits for no
+    /// earlier one; the caller must then carry it out now. Returns `None` if the message is held, carried out or
+    /// dropped.
     pub fn message(
         &mut self,
         (now, came): (Instant, Instant),
@@ -87,7 +89,7 @@ impl Timed {
         pool: &mut FramePool,
         out: &mut Output,
     ) -> Option<Message> {
-        // Of what channels said, nothing counts from before what was taken up before it.
+        // A message does not start before an earlier one did.
         let came = self.said_at.max(came);
         self.said_at = came;
         match kind(&message.body) {
@@ -116,7 +118,7 @@ impl Timed {
                         self.message_bytes += u64::from(bytes);
                         self.pending.entry(channel).or_default().packet_outs += 1;
                     }
-                    // One without room is lost, and counted; packets' outcomes are not what came.
+                    // A packet-out without room is dropped and counted. The stage returns no packet outcome here.
                     Err(_) | Ok(Some(Held::Outcome(_))) => {}
                 }
             }
@@ -127,7 +129,7 @@ impl Timed {
 
     fn command(&mut self, now: Instant, channel: ChannelId, message: Message) {
         self.pending.entry(channel).or_default().commands += 1;
-        // What decoded also encodes; how long it is counts only for what is held at most.
+        // A decoded message can be encoded again. The length only counts towards the limit on held bytes.
         self.encoded.clear();
         let _ = codec::encode(&message, Version::V13, &mut self.encoded);
         let bytes = self.encoded.len() as u64;
@@ -135,7 +137,7 @@ impl Timed {
         self.stage.command(now, Held::Message(Said { channel, message, bytes }));
     }
 
-    /// The time of a message has come.
+    /// Carries out, refuses or answers a message at its due time.
     pub(super) fn release_message(
         &mut self,
         (now, due): (Instant, Instant),
@@ -153,7 +155,7 @@ impl Timed {
                 datapath.handle(now, channel, said.message, pool, &mut self.scratch);
                 self.follow(datapath);
                 let outcome = self.sort(out);
-                // A packet that it released: the work of who carries out packet-outs.
+                // A packet released by a flow-mod passes through the agent for packet-outs.
                 self.packet_out(due, (channel, outcome), pool, out);
                 self.settle_command(due, channel, is_commit);
             }
@@ -165,7 +167,8 @@ impl Timed {
                 datapath.refuse_bundle(channel, &said.message, member, FlowModFailed::TableFull.into(), out);
                 self.settle_command(due, channel, is_commit);
             }
-            // Its channel's packet-outs are still to be carried out: all came before it, since the channel waits for its answer.
+            // Packet-outs of the channel are not carried out yet. All of them precede the barrier, because the
+            // channel waits for its answer.
             Part::Barrier if self.waits && self.carries_out(channel) => self.behind.push(said),
             Part::Barrier => self.answer((now, due), said, datapath, pool, out),
             Part::PacketIn => out.messages.push((channel, said.message)),
@@ -174,12 +177,12 @@ impl Timed {
                 self.settle(channel, |pending| &mut pending.packet_outs);
                 self.answer_behind((now, due), channel, datapath, pool, out);
             }
-            // Messages do not take the data path.
+            // Messages do not pass through the data path.
             Part::Data | Part::Lost => {}
         }
     }
 
-    /// Whether any packet-out of a channel is yet to be carried out.
+    /// Returns true if a packet-out of `channel` is not carried out yet.
     fn carries_out(&self, channel: ChannelId) -> bool {
         self.pending.get(&channel).is_some_and(|pending| pending.packet_outs > 0)
     }
@@ -199,7 +202,7 @@ impl Timed {
         self.settle(channel, |pending| &mut pending.barriers);
     }
 
-    /// Answers the barriers that only waited for a channel's packet-outs, if all are carried out.
+    /// Answers the barriers of `channel` that waited only for packet-outs, once all are carried out.
     pub(super) fn answer_behind(
         &mut self,
         times: (Instant, Instant),
@@ -217,7 +220,7 @@ impl Timed {
         answered.into_iter().for_each(|said| self.answer(times, said, datapath, pool, out));
     }
 
-    /// Who waited for an answer says nothing that counts from before it.
+    /// Notes an answer at `due`: later messages start no earlier.
     fn has_answered(&mut self, due: Instant) {
         self.said_at = self.said_at.max(due);
     }
@@ -230,7 +233,7 @@ impl Timed {
         }
     }
 
-    /// Something that a channel asked for is done.
+    /// Counts one pending message of `channel` as done; `count` selects the counter.
     pub(super) fn settle(&mut self, channel: ChannelId, count: impl FnOnce(&mut Pending) -> &mut u64) {
         let Some(pending) = self.pending.get_mut(&channel) else { return };
         let left = count(pending);

@@ -1,16 +1,17 @@
-//! A datapath that takes the time of a profile's device: what controllers say and what packets come to is held back by
-//! [`weir_timing::Stage`] until its time has come. Without thread, clock or sockets, so that networks in virtual time have the same
-//! (`weir_sim::network`).
+//! Delays a datapath's messages and packets to match a profiled device ([`weir_timing::Stage`]). Has no thread, clock
+//! or sockets, so that networks in virtual time use the same code (`weir_sim::network`).
 //!
-//! 1. Flow-mods, commits of bundles and barriers wait in the stage, group-mods and the like behind flow-mods that came before them. Who sent a barrier or a
-//!    commit waits for its answer ([`Timed::awaits_answer`]); all else is answered at once. A bundle takes as long as its messages one after the other, and
-//!    takes effect when that time is over; one with a time of its own (OpenFlow 1.5) takes effect then.
-//! 2. A packet goes through the tables when it comes. What that comes to (frames for ports, packet-ins) is held as long as the data path takes, by the
-//!    level and the kind of the entries it met; packet-ins then go through the agent.
-//! 3. Packet-outs, and packets that flow-mods release, go through the agent that carries them out; barriers behind them are not answered before that (OpenFlow
-//!    1.3.5, 6.2). What they send then waits in the data path like any other packet, which a barrier does not wait for.
+//! 1. Flow-mods, bundle commits and barriers wait in the stage. Group-mods and similar messages wait behind earlier
+//! flow-mods. A channel that sent a barrier or a commit waits for its answer ([`Timed::awaits_answer`]); all other
+//! messages are carried out at once. A bundle takes the sum of its messages' times and takes effect at the end. A
+//! bundle with a scheduled time (OpenFlow 1.5) takes effect at that time.
+//! 2. A packet is looked up on arrival. Its outcome (frames for ports, packet-ins) is held for the time of the data
+//! path, which depends on the level and kind of the matched flow entries. Packet-ins then pass through the agent.
+//! 3. Packet-outs, and packets released by flow-mods, pass through the agent that carries them out. A barrier behind
+//! them is not answered before that (OpenFlow 1.3.5, 6.2). Their frames then pass through the data path like other
+//! packets, if the profile says so. Barriers do not wait for that.
 //!
-//! What the owner's own calls do (the control socket, entries from configuration) takes no time.
+//! Calls of the switch's owner (the control socket, configured flow entries) take no time.
 mod messages;
 mod packets;
 mod snapshot;
@@ -26,17 +27,18 @@ use weir_profile::{MatchKind, Profile};
 use weir_timing::{Released, Stage, TimingError, Took};
 use weir_units::Instant;
 
-/// Bytes of frames that are held at most; packets beyond are lost, and counted.
+/// Maximum number of bytes in held frames. Packets beyond it are dropped and counted.
 pub const MAX_HELD_BYTES: u64 = 128 << 20;
-/// Bytes of messages that are held at most; channels have to wait then, and packets on their way to and from controllers are lost, and counted.
+/// Maximum number of bytes in held messages. Beyond it channels wait, and packets to and from controllers are dropped
+/// and counted.
 pub const MAX_MESSAGE_BYTES: u64 = 128 << 20;
 
-/// What is held back.
+/// An item held by the stage.
 #[derive(Debug)]
 enum Held {
-    /// What a channel said, or is to be told.
+    /// A message from a channel, or a packet-in for it.
     Message(Said),
-    /// What a packet came to.
+    /// The outcome of a packet's lookup.
     Outcome(Outcome),
 }
 
@@ -45,75 +47,76 @@ enum Held {
 struct Said {
     channel: ChannelId,
     message: Message,
-    /// About its length.
+    /// Approximate length of the message in bytes.
     bytes: u64,
 }
 
-/// What a packet came to.
+/// Output of a packet's lookup.
 #[derive(Debug, Default)]
 struct Outcome {
     frames: Vec<(PortNo, Frame)>,
     packet_ins: Vec<(ChannelId, Message)>,
-    /// Bytes of frames and packet-ins.
+    /// Total length in bytes of frames and packet-ins.
     bytes: u64,
-    /// Whose flow-mod released it, as long as it is yet to be carried out.
+    /// Channel whose flow-mod released the packet, until the packet is carried out.
     by: Option<ChannelId>,
 }
 
-/// What a channel has under way.
+/// Numbers of a channel's messages that are not carried out yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Pending {
     commands: u64,
-    /// Those of the commands that end bundles.
+    /// Commands that commit bundles; also counted in `commands`.
     commits: u64,
     barriers: u64,
     packet_outs: u64,
 }
 
-/// See the module's page.
+/// Holds messages and packets until the time at which the profiled device would finish them.
 #[derive(Debug)]
 pub struct Timed {
     stage: Stage<Held>,
     profile: String,
-    /// Names and sizes of the tables' levels.
+    /// Name and size of each table level.
     levels: Vec<(String, Option<u64>)>,
-    /// What entries look at.
+    /// Kinds of match fields, by flow entry.
     kinds: HashMap<u64, MatchKind>,
     pending: HashMap<ChannelId, Pending>,
-    /// Whether barriers wait for what came before them.
+    /// True if barriers wait for earlier packet-outs of their channel.
     waits: bool,
-    /// When the last thing came that a channel said.
+    /// Start time of the last message of any channel; later messages do not start before it.
     said_at: Instant,
-    /// Barriers whose time has come, behind packet-outs that are yet to be carried out.
+    /// Barriers that are due, but wait for packet-outs of their channel.
     behind: Vec<Said>,
     held_bytes: u64,
     message_bytes: u64,
     lost: Lost,
-    /// The datapath's generation when its changes were last looked at.
+    /// The datapath's generation when its changes were last read.
     generation: Option<u64>,
-    /// What a message or packet came to, until it is sorted; empty otherwise.
+    /// Output of the current message or packet until it is sorted; empty otherwise.
     scratch: Output,
-    /// Lists that are used again.
+    /// Reused lists.
     changes: Vec<EntryChange>,
     met: Vec<u64>,
     segments: Vec<Frame>,
     encoded: Vec<u8>,
 }
 
-/// Packets that were lost here.
+/// Numbers of packets dropped here.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lost {
-    /// More bytes would have been held than [`MAX_HELD_BYTES`] or [`MAX_MESSAGE_BYTES`].
+    /// Packets beyond [`MAX_HELD_BYTES`] or [`MAX_MESSAGE_BYTES`].
     beyond: u64,
-    /// A super-frame that cannot be cut.
+    /// Super-frames that cannot be segmented.
     bad_offload: u64,
 }
 
 impl Timed {
-    /// What a datapath with this profile needs; none if it takes no time of its own. The same seed gives the same times.
+    /// Returns the timing of `profile` for `datapath`, or `None` if the profile adds no delay. Equal seeds give equal
+    /// delays.
     ///
     /// # Errors
-    /// The profile has parts that only formulas and simulations of stations know what to do with, named.
+    /// Fails if the profile has parts that only formulas and simulations of stations support; the error names them.
     pub fn new(profile: &Profile, seed: u64, datapath: &mut Datapath) -> Result<Option<Timed>, TimingError> {
         let Some(mut stage) = Stage::new(profile, seed)? else { return Ok(None) };
         if stage.tables().is_some() {
@@ -143,42 +146,44 @@ impl Timed {
         Ok(Some(timed))
     }
 
-    /// When there is something to release; [`Instant::FAR`] if nothing waits.
+    /// Time of the next release, which may be slightly before the item's due time; [`Instant::FAR`] if nothing waits.
     pub fn due(&self) -> Instant {
         self.stage.due()
     }
 
-    /// When the time of the next thing comes ([`Stage::next`]).
+    /// Due time of the next item ([`Stage::next`]).
     pub fn next(&self) -> Instant {
         self.stage.next()
     }
 
-    /// Handing a frame to its port took so long, until it left ([`Stage::handed_out`]).
+    /// Reports that handing a frame to its port took `took`, and that the frame left at `left`
+    /// ([`Stage::handed_out`]).
     pub fn handed_out(&mut self, left: Instant, took: Took) {
         self.stage.handed_out(left, took);
     }
 
-    /// Writing a message to its channel took so long, until then ([`Stage::said`]).
+    /// Reports that writing a message to its channel took `took`, and ended at `until` ([`Stage::said`]).
     pub fn said(&mut self, until: Instant, took: std::time::Duration) {
         self.stage.said(until, took);
     }
 
-    /// Whether another message of a channel may come; if not, channels have to wait.
+    /// Returns true if there is room for another message. Otherwise channels must wait.
     pub fn has_room(&self) -> bool {
         self.stage.has_room() && self.message_bytes < MAX_MESSAGE_BYTES
     }
 
-    /// Whether a channel waits for a barrier or a commit: none of its later messages is to be carried out before that is answered.
+    /// Returns true if a channel waits for a barrier or a commit. None of its later messages may be carried out
+    /// before the answer.
     pub fn awaits_answer(&self, channel: ChannelId) -> bool {
         self.pending.get(&channel).is_some_and(|pending| pending.barriers + pending.commits > 0)
     }
 
-    /// Whether something that a channel asked for is yet to be carried out.
+    /// Returns true if a message of `channel` is not carried out yet.
     pub fn owes(&self, channel: ChannelId) -> bool {
         self.pending.contains_key(&channel)
     }
 
-    /// Takes over what happened to the datapath's entries since the last time.
+    /// Applies the changes of the datapath's flow entries since the last call to the modelled tables.
     pub fn follow(&mut self, datapath: &mut Datapath) {
         let generation = Some(datapath.generation());
         if self.generation == generation {
@@ -187,7 +192,7 @@ impl Timed {
         self.generation = generation;
         let Some(tables) = self.stage.tables() else { return };
         datapath.entry_changes(&mut self.changes);
-        // Those modified one after the other were so by one command.
+        // Flow entries modified one after the other belong to one command.
         let mut modified = Vec::new();
         for change in self.changes.drain(..) {
             if let EntryChange::Modified { entry } = change {
@@ -214,7 +219,7 @@ impl Timed {
         }
     }
 
-    /// Sorts what is in `scratch`: packets are given back, all else goes to `out`.
+    /// Sorts the content of `scratch`: returns frames and packet-ins, and moves everything else to `out`.
     fn sort(&mut self, out: &mut Output) -> Outcome {
         let mut outcome = Outcome::default();
         for (port, frames) in &mut self.scratch.frames {
@@ -237,8 +242,8 @@ impl Timed {
         outcome
     }
 
-    /// Releases the next thing whose time had come at `until`, which is not after `now`, the earliest first, into `out`. When its time came; none: look again at
-    /// [`Timed::due`].
+    /// Releases the earliest item due by `until` into `out`; `until` is not after `now`. Returns the item's due time,
+    /// or `None` if no item is due; then [`Timed::due`] is the time of the next call.
     pub fn release(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What packets come to.
+//! Delays the outcomes of packets by the time of the data path.
 use super::messages::packet_in_bytes;
 use super::{Held, MAX_HELD_BYTES, MAX_MESSAGE_BYTES, Outcome, Said, Timed};
 use weir_datapath::{ChannelId, Datapath, Output};
@@ -9,7 +9,8 @@ use weir_timing::{Part, Passing};
 use weir_units::Instant;
 
 impl Timed {
-    /// A frame is taken from a port, where it came at `came`, or now. A super-frame is the packets that it is on a line.
+    /// Looks up a frame that arrived on `in_port` at `came`, and holds its outcome. A super-frame is split into the
+    /// packets that it represents on the line.
     pub fn packet(
         &mut self,
         now: Instant,
@@ -47,8 +48,8 @@ impl Timed {
         self.pass(came, passing, outcome, pool);
     }
 
-    /// Where a packet that met some entries is served: in the slowest of their levels, as one that looks at all that they look at. One that met none has
-    /// been through all levels.
+    /// Returns how the data path handles a packet, from its matched flow entries: in the slowest of their levels,
+    /// with all the fields that they match. A packet without matched entries has passed through all levels.
     fn passing(&mut self, bytes: u32) -> Passing {
         let last = self.levels.len().saturating_sub(1);
         let Some(tables) = self.stage.tables() else { return Passing { level: last, kind: MatchKind::L2, bytes } };
@@ -63,7 +64,7 @@ impl Timed {
         Passing { level: level.unwrap_or(last), kind: MatchKind::of(ethernet, ip), bytes }
     }
 
-    /// Holds what a packet came to for as long as the data path takes.
+    /// Holds a packet's outcome for the time of the data path.
     fn pass(&mut self, now: Instant, passing: Passing, outcome: Outcome, pool: &mut FramePool) {
         let bytes = outcome.bytes;
         if !self.has_place(&outcome) {
@@ -82,7 +83,7 @@ impl Timed {
         has_place
     }
 
-    /// The time of a packet has come.
+    /// Continues a packet's outcome at its due time: drops it, carries it out, or lets it leave.
     pub(super) fn release_packet(
         &mut self,
         due: Instant,
@@ -99,7 +100,7 @@ impl Timed {
         }
     }
 
-    /// Frames leave; packet-ins go on to their agent.
+    /// Outputs the frames, and passes the packet-ins to their agent.
     fn leave(&mut self, at: Instant, outcome: Outcome, out: &mut Output) {
         outcome.frames.into_iter().for_each(|(port, frame)| out.add_frame(port, frame));
         for (channel, message) in outcome.packet_ins {
@@ -112,13 +113,13 @@ impl Timed {
             match self.stage.packet_in(at, bytes, Held::Message(said)) {
                 Ok(Some(Held::Message(said))) => out.messages.push((said.channel, said.message)),
                 Ok(None) => self.message_bytes += u64::from(bytes),
-                // One without room is lost, and counted; packets' outcomes are not what came.
+                // A packet-in without room is dropped and counted. The stage returns no packet outcome here.
                 Err(_) | Ok(Some(Held::Outcome(_))) => {}
             }
         }
     }
 
-    /// A packet that a flow-mod released is carried out as those of packet-outs are.
+    /// Passes a packet released by a flow-mod of channel `by` through the agent for packet-outs.
     pub(super) fn packet_out(
         &mut self,
         at: Instant,
@@ -142,7 +143,7 @@ impl Timed {
         }
     }
 
-    /// A packet came back from a controller: it leaves, or passes the data path again.
+    /// Continues a packet from a controller: it leaves, or passes through the data path again if the profile says so.
     pub(super) fn came_back(&mut self, at: Instant, outcome: Outcome, pool: &mut FramePool, out: &mut Output) {
         if !self.stage.passes_again() {
             return self.leave(at, outcome, out);

@@ -1,56 +1,56 @@
-//! What there is to see of it.
+//! Reports the state and counters of a switch's timing.
 use super::Timed;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use weir_timing::LateBy;
 
-/// A switch's timing at one moment.
+/// State of a switch's timing at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingSnapshot {
-    /// The profile's name.
+    /// Name of the profile.
     pub profile: String,
-    /// How late things were released: the error of the delays.
+    /// Lateness of releases: the error of the delays.
     pub lateness: LatenessSnapshot,
-    /// Levels of the tables, the fastest first.
+    /// Levels of the tables, fastest first.
     pub levels: Vec<LevelSnapshot>,
-    /// Entries that were added though all levels were full, by others than controllers' flow-mods.
+    /// Flow entries added while all levels were full, by sources other than controllers' flow-mods.
     pub beyond: u64,
-    /// Commands that wait, with the one that is carried out.
+    /// Waiting commands, including the one in progress.
     pub commands_waiting: usize,
-    /// Barriers that wait to be answered.
+    /// Barriers without an answer yet.
     pub barriers_waiting: usize,
     /// Packets in the data path and at its gate.
     pub packets_waiting: usize,
-    /// Packets on their way to controllers, or back.
+    /// Packets on their way to controllers or back.
     pub control_waiting: usize,
-    /// Commands that were carried out.
+    /// Commands carried out.
     pub commands: u64,
-    /// Commands that were refused since all levels were full.
+    /// Commands refused because all levels were full.
     pub refused: u64,
-    /// Packets that found no room in the data path or at its gate.
+    /// Packets dropped for lack of room in the data path or at its gate.
     pub lost_data: u64,
-    /// Packets that found no room on their way to controllers, or back.
+    /// Packets dropped for lack of room on their way to controllers or back.
     pub lost_control: u64,
-    /// Packets that were lost since too many bytes were held.
+    /// Packets dropped because too many bytes were held.
     pub lost_beyond: u64,
-    /// Super-frames that could not be cut into packets.
+    /// Super-frames that could not be split into packets.
     pub lost_bad_offload: u64,
-    /// Records of commands that nobody took in time.
+    /// Command records that were overwritten before they were read.
     pub records_lost: u64,
 }
 
-/// How late things were.
+/// Statistics of the lateness of releases.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatenessSnapshot {
-    /// Things that were released.
+    /// Number of releases.
     pub count: u64,
-    /// Half of them were at most so late, in seconds.
+    /// Median lateness in seconds.
     pub p50_s: f64,
-    /// 99 of 100 were.
+    /// 99th percentile of the lateness in seconds.
     pub p99_s: f64,
-    /// The latest.
+    /// Maximum lateness in seconds.
     pub max_s: f64,
-    /// Those that were more than 20 us late.
+    /// Number of releases more than 20 us late.
     pub late: u64,
 }
 
@@ -64,16 +64,16 @@ impl From<LateBy> for LatenessSnapshot {
 /// A level of the tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelSnapshot {
-    /// Its name.
+    /// Name of the level.
     pub name: String,
-    /// Entries that it has room for; none: no limit.
+    /// Maximum number of flow entries; `None` without limit.
     pub size: Option<u64>,
-    /// Entries in it.
+    /// Current number of flow entries.
     pub entries: u64,
 }
 
 impl Timed {
-    /// What it looks like at the moment.
+    /// Returns the state of the timing at this moment.
     pub fn snapshot(&mut self) -> TimingSnapshot {
         let (waiting, counts) = (self.stage.waiting(), self.stage.counts());
         let lateness = self.stage.lateness().sum().into();
@@ -103,12 +103,13 @@ impl Timed {
         }
     }
 
-    /// Commands that were carried out since this was last called, oldest first, as lines under [`weir_timing::CSV_HEAD`].
+    /// Returns the commands carried out since the last call, oldest first, as CSV lines under
+    /// [`weir_timing::CSV_HEAD`].
     pub fn take_records(&mut self) -> Vec<String> {
         self.stage.take_records().iter().map(weir_timing::Record::csv).collect()
     }
 
-    /// What was lost, by reason, as the switch names it.
+    /// Returns the numbers of dropped packets, by the switch's names for the reasons.
     pub fn drops(&self) -> [(&'static str, u64); 4] {
         let counts = self.stage.counts();
         [
