@@ -1,8 +1,9 @@
-//! What files say of virtual switches, as the datapath takes it.
+//! Converts the scenario's description of virtual switches to the datapath's configuration.
 use weir_datapath::{DatapathConfig, FailMode, PacketInLimit};
 use weir_scenario::VirtualSwitch;
 
-/// A virtual switch's datapath: with room for what one tenant needs, not for what exhausts the others.
+/// Returns the datapath configuration of a virtual switch. Its limits keep one tenant from exhausting resources of
+/// the others.
 pub fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> DatapathConfig {
     DatapathConfig {
         datapath_id: spec.dpid,
@@ -15,7 +16,7 @@ pub fn datapath(spec: &VirtualSwitch, lookup: weir_datapath::Lookup) -> Datapath
     }
 }
 
-/// What a switch does without a controller.
+/// Converts the behaviour of a switch without a controller.
 pub fn fail_mode(mode: weir_scenario::FailMode) -> FailMode {
     match mode {
         weir_scenario::FailMode::Secure => FailMode::Secure,

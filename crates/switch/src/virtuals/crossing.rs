@@ -1,4 +1,4 @@
-//! Frames of a virtual switch on their way from its datapath into the fabric.
+//! Moves a virtual switch's frames from its datapath into the fabric.
 use super::edge;
 use super::inlet::{self, Inlet};
 use super::outlet::Outlet;
@@ -9,31 +9,31 @@ use weir_packet::{Frame, FramePool, offload};
 use weir_scenario::VirtualSwitch;
 use weir_units::Instant;
 
-/// What all virtual switches share behind their datapaths.
+/// Parts behind the datapaths that all virtual switches share.
 pub struct Crossing<'a> {
     /// The fabric.
     pub fabric: &'a mut Fabric<Frame>,
-    /// Its outputs.
+    /// Outlets of the fabric, by port index.
     pub outlets: &'a mut [Outlet],
-    /// Gets what the fabric drops.
+    /// List that receives the frames dropped by the fabric.
     pub dropped: &'a mut Vec<Dropped<Frame>>,
 }
 
-/// Whose frames they are.
+/// Virtual switch that frames belong to, and their input port.
 #[derive(Debug)]
 pub struct Whose<'a> {
-    /// Its place in the fabric.
+    /// Index of the virtual switch in the fabric.
     pub index: SwitchIndex,
-    /// What it was asked to be.
+    /// Specification of the virtual switch.
     pub spec: &'a VirtualSwitch,
-    /// Its ports.
+    /// Ports of the virtual switch.
     pub inlets: &'a mut [Inlet],
-    /// The place of the port that they came in by; none for those of controllers.
+    /// Index of the input port; `None` for packets from controllers.
     pub input: Option<usize>,
 }
 
 impl Crossing<'_> {
-    /// Puts frames into the fabric, given by the number of the port they are for.
+    /// Puts frames into the fabric. `lists` gives the frames by the virtual switch's number of their output port.
     pub fn enqueue(
         &mut self,
         now: Instant,
@@ -50,7 +50,7 @@ impl Crossing<'_> {
             let to = inlets[output].index;
             let own = input.unwrap_or_else(|| inlet::for_output(spec, inlets, output));
             if let Some(vlan) = inlets[output].vlan {
-                // A super-frame's packets each have a tag.
+                // Each packet of a super-frame needs its own tag.
                 if frames.iter().any(|frame| !frame.offload.is_none()) {
                     finish(frames, pool);
                 }
@@ -80,7 +80,8 @@ impl Crossing<'_> {
     }
 }
 
-/// Does what senders left to be done: a super-frame would take its whole turn at a line for one packet, and not fit most buffers.
+/// Completes the frames' offloaded work, such as segmentation. A super-frame would take a turn at the line as one
+/// packet, and would not fit into most buffers.
 #[cold]
 fn finish(frames: &mut Vec<Frame>, pool: &mut FramePool) {
     let mut finished = Vec::with_capacity(frames.len());

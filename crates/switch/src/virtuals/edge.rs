@@ -1,16 +1,18 @@
-//! VLAN tags at the edge: outside, a virtual switch's packets on a port carry a tag; inside, they do not.
+//! Adds and removes the VLAN tags of virtual switches at the physical ports. Outside, the packets carry a tag;
+//! inside, they do not.
 use weir_packet::field::eth_type;
 use weir_packet::{Frame, FramePool};
 
-/// Takes the outermost tag away from frames that were chosen by it.
+/// Removes the outermost tag from frames that were selected by it.
 pub fn strip(frames: &mut [Frame]) {
     for frame in frames.iter_mut().filter(|frame| is_tagged(frame)) {
         frame.remove(12, 4);
     }
 }
 
-/// Puts a tag in front of any others, with priority 0. Frames that cannot have one, as they are too long or no Ethernet, are taken out:
-/// without it they would be somebody else's. Returns how many.
+/// Inserts a tag with priority 0 before all other tags. Frames that cannot carry one, because they are too long or
+/// not Ethernet, are dropped: without the tag they would belong to another virtual switch. Returns the number of
+/// dropped frames.
 pub fn tag(frames: &mut Vec<Frame>, vlan: u16, pool: &mut FramePool) -> u64 {
     let before = frames.len();
     let mut kept = 0;
@@ -36,7 +38,7 @@ fn push(frame: &mut Frame, vlan: u16) -> bool {
     true
 }
 
-/// Whether a frame has a tag; [`super::first_lookup`] reads it at the same place.
+/// Returns true if a frame has a tag; [`super::first_lookup`] reads the same bytes.
 fn is_tagged(frame: &Frame) -> bool {
     let outermost = frame.bytes().get(12..18).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
     frame.packet_type().is_ethernet() && matches!(outermost, Some(eth_type::VLAN | eth_type::QINQ))

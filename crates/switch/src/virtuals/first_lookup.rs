@@ -1,9 +1,9 @@
-//! The first lookup: which virtual switch a packet is for, and which of its ports it comes in by.
+//! Selects the virtual switch and the input port of a packet (the first lookup).
 //!
-//! Selectors are compiled for each physical port, in the order of the virtual switches, the first that chooses a packet having it.
-//! What most ports need is one step: all packets to one switch, or a table by VLAN. Anything else is looked for by hash, once
-//! for each set of fields that selectors of the port look at: tuple space search (Srinivasan, Suri and Varghese, 1999), whose cost
-//! selectors decide and packets cannot raise.
+//! Selectors are compiled per physical port, in the order of the virtual switches; the first that matches a packet
+//! wins. Most ports need one step: all packets to one switch, or a table by VLAN. Other selectors are looked up by
+//! hash, once for each set of fields that the port's selectors use: tuple space search (Srinivasan, Suri and
+//! Varghese, 1999). Its cost depends on the selectors, and packets cannot raise it.
 use foldhash::{HashMap, HashMapExt};
 use std::net::IpAddr;
 use weir_openflow::model::PortNo;
@@ -11,47 +11,47 @@ use weir_packet::field::{VLAN_PRESENT, eth_type};
 use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed};
 use weir_scenario::{IpNet, Selector, VirtualSwitch};
 
-/// VLAN ids; 0 stands for packets without one.
+/// Number of VLAN IDs; 0 stands for packets without one.
 const VLANS: usize = 4096;
-/// The words of a flow key that selectors look at.
+/// Words of a flow key that selectors use.
 const WORDS: [usize; 9] = [0, 1, 2, 6, 7, 8, 9, 10, 11];
 
-/// Where a packet goes.
+/// Virtual switch and input port of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    /// The place of the virtual switch.
+    /// Fabric index of the virtual switch.
     pub switch: u16,
-    /// The place of the port among its ports.
+    /// Index of the input port among the virtual switch's ports.
     pub input: u16,
 }
 
-/// What is done with the packets of all ports.
+/// Compiled first lookup of all ports.
 #[derive(Debug, Default)]
 pub struct FirstLookup {
     by_port: HashMap<PortNo, Way>,
 }
 
-/// What is done with the packets of a port.
+/// Compiled first lookup of one port.
 #[derive(Debug)]
 pub enum Way {
-    /// All are for one switch.
+    /// All packets belong to one switch.
     One(Target),
-    /// Their VLAN says it.
+    /// The VLAN ID selects the target.
     ByVlan(Box<[Option<Target>; VLANS]>),
-    /// Whatever selectors name says it.
+    /// The fields that selectors name select the target.
     Tuples(Vec<Tuple>),
 }
 
-/// The selectors that look at the same bits.
+/// Selectors with equal masks.
 #[derive(Debug)]
 pub struct Tuple {
     mask: Words,
     targets: HashMap<Words, Ranked>,
-    /// The lowest rank among them.
+    /// Lowest rank of the tuple's selectors.
     first: u32,
 }
 
-/// A target, and how many selectors come before it.
+/// A target with the number of selectors that precede it.
 #[derive(Debug, Clone, Copy)]
 struct Ranked {
     rank: u32,
@@ -61,7 +61,7 @@ struct Ranked {
 type Words = [u64; WORDS.len()];
 
 impl FirstLookup {
-    /// Compiles the selectors of virtual switches, given with their places, in the order in which they are asked.
+    /// Compiles the selectors of virtual switches, given with their fabric indices, in the order of precedence.
     pub fn new<'a>(switches: impl Iterator<Item = (u16, &'a VirtualSwitch)> + Clone) -> FirstLookup {
         let ports = switches.clone().flat_map(|(_, switch)| switch.ports.iter().map(|port| port.port));
         let mut by_port = HashMap::new();
@@ -71,13 +71,13 @@ impl FirstLookup {
         FirstLookup { by_port }
     }
 
-    /// What is done with a port's packets; none if no virtual switch has the port.
+    /// Returns the lookup of a port's packets, or `None` if no virtual switch has the port.
     pub fn at(&self, port: PortNo) -> Option<&Way> {
         self.by_port.get(&port)
     }
 }
 
-/// The selectors that may choose packets of a physical port, in order.
+/// Returns the selectors that may match packets of a physical port, in the order of precedence.
 fn chosen_at<'a>(port: u32, switches: impl Iterator<Item = (u16, &'a VirtualSwitch)>) -> Vec<(Selector, Target)> {
     let at_port = switches.filter_map(|(place, switch)| {
         let input = switch.ports.iter().position(|its| its.port == port)?;
@@ -87,14 +87,14 @@ fn chosen_at<'a>(port: u32, switches: impl Iterator<Item = (u16, &'a VirtualSwit
     at_port
         .flat_map(|(selectors, vlan, target)| selectors.map(move |selector| (*selector, vlan, target)))
         .filter(|(selector, ..)| selector.port.is_none_or(|its| its == port))
-        // A port that is a VLAN outside has no other packets.
+        // A port with an outside VLAN has only packets of that VLAN.
         .filter(|(selector, vlan, _)| vlan.is_none() || selector.vlan.is_none_or(|its| Some(its) == *vlan))
         .map(|(selector, vlan, target)| (Selector { port: None, vlan: vlan.or(selector.vlan), ..selector }, target))
         .collect()
 }
 
 impl Way {
-    /// From selectors without port, in order.
+    /// Compiles selectors without port, given in the order of precedence.
     fn new(selectors: &[(Selector, Target)]) -> Way {
         match selectors {
             [(selector, target), ..] if *selector == Selector::default() => Way::One(*target),
@@ -117,13 +117,13 @@ impl Way {
         Way::ByVlan(table)
     }
 
-    /// Where a packet goes; `parsed` is room to work in.
+    /// Returns the target of a packet, or `None` if no selector matches; `parsed` is working memory.
     #[inline]
     pub fn target(&self, frame: &Frame, parsed: &mut Parsed) -> Option<Target> {
         match self {
             Way::One(target) => Some(*target),
             Way::ByVlan(table) => table[vlan(frame)],
-            // A frame that is no packet is nobody's.
+            // A frame that cannot be parsed belongs to no virtual switch.
             Way::Tuples(tuples) => {
                 weir_packet::parse_frame(frame, PortNo::ANY, parsed).ok()?;
                 find(tuples, &words(&parsed.key))
@@ -132,12 +132,12 @@ impl Way {
     }
 }
 
-/// Whether a selector looks at the VLAN alone, or at nothing.
+/// Returns true if a selector matches no field besides the VLAN.
 fn is_vlan_at_most(selector: &Selector) -> bool {
     *selector == Selector { vlan: selector.vlan, ..Selector::default() }
 }
 
-/// The id of the outermost tag; 0 without one.
+/// Returns the VLAN ID of the outermost tag, or 0 without one.
 #[inline]
 fn vlan(frame: &Frame) -> usize {
     let Some([type_high, type_low, high, low]) = frame.bytes().get(12..16) else { return 0 };
@@ -163,7 +163,7 @@ fn find(tuples: &[Tuple], packet: &Words) -> Option<Target> {
     best.map(|best| best.target)
 }
 
-/// Tuples in the order of their first selectors.
+/// Groups selectors into tuples, in the order of the tuples' first selectors.
 fn tuples(selectors: &[(Selector, Target)]) -> Vec<Tuple> {
     let mut tuples: Vec<Tuple> = Vec::new();
     for (rank, (selector, target)) in (0..).zip(selectors) {
@@ -179,8 +179,8 @@ fn tuples(selectors: &[(Selector, Target)]) -> Vec<Tuple> {
     tuples
 }
 
-/// What a selector asks of a packet, as value and mask: one set for each kind of packet that its prefixes may be in. ARP counts as
-/// IPv4: who is chosen by address must be found by it, too.
+/// Returns the matches of a selector as keys and masks, one for each EtherType that its prefixes may apply to. ARP
+/// counts as IPv4, because a host selected by its address must be found with ARP too.
 fn conditions(selector: &Selector) -> Vec<(FlowKey, FlowMask)> {
     let mut common = (FlowKey::EMPTY, FlowMask::EMPTY);
     let mut ask = |field: Field, value: u128, mask: u128| {
@@ -188,7 +188,7 @@ fn conditions(selector: &Selector) -> Vec<(FlowKey, FlowMask)> {
         common.1.set(field, mask);
     };
     match selector.vlan {
-        // A tag with id 0 has only a priority to say.
+        // A tag with ID 0 carries only a priority.
         Some(0) => ask(Field::VlanVid, 0, 0x0fff),
         Some(vlan) => ask(Field::VlanVid, u128::from(vlan | VLAN_PRESENT), 0x1fff),
         None => {}
@@ -207,7 +207,7 @@ fn conditions(selector: &Selector) -> Vec<(FlowKey, FlowMask)> {
     let types: &[u16] = match (selector.mpls, is_ipv4(selector)) {
         (Some(_), None) => &[eth_type::MPLS, eth_type::MPLS_MULTICAST],
         (None, None) => return vec![common],
-        // Refused when it is read: nothing is looked at behind MPLS.
+        // Such a selector is refused when it is parsed, because fields behind MPLS labels are not parsed.
         (Some(_), Some(_)) => &[],
         (None, Some(true)) => &[eth_type::IPV4, eth_type::ARP],
         (None, Some(false)) => &[eth_type::IPV6],
@@ -215,7 +215,7 @@ fn conditions(selector: &Selector) -> Vec<(FlowKey, FlowMask)> {
     types.iter().map(|eth_type| of_type(common, *eth_type, selector)).collect()
 }
 
-/// Whether a selector's prefixes are of IPv4; none if it has none. Checked to be of one kind.
+/// Returns true if a selector's prefixes are IPv4, and `None` if it has none. Both were checked to be of one kind.
 fn is_ipv4(selector: &Selector) -> Option<bool> {
     selector.ip_src.or(selector.ip_dst).map(|net| net.addr.is_ipv4())
 }
@@ -226,7 +226,7 @@ fn of_type((mut value, mut mask): (FlowKey, FlowMask), kind: u16, selector: &Sel
     let fields = if kind == eth_type::IPV6 {
         [Field::Ipv6Src, Field::Ipv6Dst]
     } else {
-        // ARP's addresses lie in the same place.
+        // ARP addresses are stored in the IPv4 fields.
         [Field::Ipv4Src, Field::Ipv4Dst]
     };
     for (field, net) in fields.into_iter().zip([selector.ip_src, selector.ip_dst]) {
@@ -239,7 +239,7 @@ fn of_type((mut value, mut mask): (FlowKey, FlowMask), kind: u16, selector: &Sel
     (value, mask)
 }
 
-/// A prefix as address and mask.
+/// Returns the address and the mask of a prefix.
 fn prefix(net: IpNet) -> (u128, u128) {
     let (address, bits) = match net.addr {
         IpAddr::V4(address) => (u128::from(address.to_bits()), 32),

@@ -1,26 +1,26 @@
-//! A virtual switch's ports, and which of them packets count as coming in by.
+//! Keeps the input ports of virtual switches, and selects the input that packets from controllers count for.
 use weir_fabric::{Count, PortIndex};
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
 use weir_scenario::{Fabric, VirtualPort, VirtualSwitch};
 use weir_units::Instant;
 
-/// A virtual switch's port: a share of a physical one.
+/// Port of a virtual switch: a share of a physical port.
 #[derive(Debug)]
 pub struct Inlet {
-    /// Its number on the virtual switch.
+    /// Port number on the virtual switch.
     pub number: PortNo,
-    /// The physical port.
+    /// Number of the physical port.
     pub physical: PortNo,
-    /// That port in the fabric.
+    /// Index of the physical port in the fabric.
     pub index: PortIndex,
-    /// The VLAN that its packets are in outside.
+    /// VLAN of the port's packets on the physical port; `None` without a tag.
     pub vlan: Option<u16>,
-    /// Packets that could not have its tag and were dropped.
+    /// Number of packets dropped because they cannot carry the VLAN tag.
     pub untagged: u64,
-    /// What came in.
+    /// Packets and bytes received.
     pub received: Count,
-    /// Packets that came while too many waited for their virtual switch's turn at the engine's time.
+    /// Number of packets dropped because too many waited for their virtual switch's turn at the engine's time.
     pub(crate) unserved: u64,
     pub(crate) since: Instant,
 }
@@ -32,20 +32,20 @@ impl Inlet {
         Inlet { number, physical, index, vlan: port.vlan, untagged: 0, received, unserved: 0, since: now }
     }
 
-    /// The ports of a virtual switch that is cut from a fabric.
+    /// Returns the ports of a virtual switch that is cut from `fabric`.
     pub fn all(now: Instant, spec: &VirtualSwitch, fabric: &Fabric) -> Vec<Inlet> {
-        // Checked: a virtual switch's ports are the fabric's.
+        // The ports of a virtual switch were checked to belong to the fabric.
         let index = |port: &VirtualPort| fabric.index(port.port).unwrap_or(PortIndex(u16::MAX));
         spec.ports.iter().map(|port| Inlet::new(now, port, index(port))).collect()
     }
 
-    /// Goes on counting where the port before it left off.
+    /// Takes over the counters of the port that this one replaces.
     pub(crate) fn keep(&mut self, before: &Inlet) {
         (self.received, self.since, self.untagged) = (before.received, before.since, before.untagged);
         self.unserved = before.unserved;
     }
 
-    /// Frames came in.
+    /// Counts received frames.
     #[inline]
     pub fn count(&mut self, frames: &[Frame]) {
         self.received.packets += frames.len() as u64;
@@ -53,18 +53,19 @@ impl Inlet {
     }
 }
 
-/// Whether packets may go from one of its ports to another.
+/// Returns true if packets may pass from one port of the virtual switch to another.
 fn leads(spec: &VirtualSwitch, from: &Inlet, to: &Inlet) -> bool {
     spec.paths.as_ref().is_none_or(|paths| paths.contains(&[from.number.0, to.number.0]))
 }
 
-/// The port whose crosspoints a controller's packets for an output go through: the output's own, or the first that leads there.
+/// Returns the input whose crosspoints carry a controller's packets for `output`: the output's own port, or the first
+/// port with a path to it.
 pub(super) fn for_output(spec: &VirtualSwitch, inlets: &[Inlet], output: usize) -> usize {
     let leads = |from: &usize| leads(spec, &inlets[*from], &inlets[output]);
     if leads(&output) { output } else { (0..inlets.len()).find(leads).unwrap_or(output) }
 }
 
-/// The port that a queue is named after.
+/// Returns the port after which a queue is numbered.
 pub(super) fn of_queue(inlets: &[Inlet], queue: u32) -> Option<usize> {
     inlets.iter().position(|inlet| inlet.number.0 == queue)
 }

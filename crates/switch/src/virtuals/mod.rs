@@ -1,8 +1,9 @@
-//! Virtual switches: one switch cut into several, each an OpenFlow datapath of its own with guaranteed shares of ports and buffers.
+//! Virtual switches: one switch divided into several, each an OpenFlow datapath with guaranteed shares of ports and
+//! buffers.
 //!
-//! Here is what has neither thread nor clock, for the live switch and for engines in virtual time: frames that came in by a port are *sorted* by
-//! whose they are ([`sorter`]), their tags of the edge taken off ([`edge`]), and after the virtual switch's datapath they *cross* the fabric
-//! ([`crossing`]) to the line of an output ([`outlet`]).
+//! This module holds the parts without thread or clock, which the live switch and engines in virtual time share.
+//! Received frames are sorted by virtual switch ([`sorter`]) and their edge tags are removed ([`edge`]). After the
+//! virtual switch's datapath they cross the fabric ([`crossing`]) to the line of an output ([`outlet`]).
 pub mod convert;
 pub mod crossing;
 pub mod edge;

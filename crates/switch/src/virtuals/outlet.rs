@@ -1,8 +1,8 @@
-//! An output of the fabric: its line, and what leaves by it.
+//! Transmits frames from the fabric on the line of an output.
 //!
-//! The line keeps its own time: what should have left since it was asked last leaves at once, each packet at its own moment, so that
-//! a late engine costs no rate and gives nobody more than the line has. What came in meanwhile is not among it: an output is asked
-//! before anything is put into it.
+//! The line keeps its own time. Packets that should have left since the last call leave at once, each charged at its
+//! own time. A late engine therefore loses no rate, and no flow exceeds the line's rate. Packets that arrived in
+//! between are not included, because an output is driven before a packet is inserted for it.
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_fabric::{Fabric, Line, Pause, PortIndex};
@@ -10,36 +10,37 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::{Bps, Instant};
 
-/// What a line makes up for at most when it was asked late: an engine that was away for longer loses the rest.
+/// Maximum lateness that a line makes up for; the rest of a longer absence of the engine is lost.
 const CATCH_UP: Duration = Duration::from_millis(10);
-/// Frames that leave at once at most; what is due beyond leaves in the next round.
+/// Maximum number of frames that leave at once; further due frames leave in the next round.
 const MOST: usize = 256;
-/// Bytes of the physical switch's own frames that wait for a line without virtual switches' frames; more are dropped and counted.
+/// Maximum number of bytes of the physical switch's own frames that wait for a line without virtual switches' frames.
+/// Frames beyond it are dropped and counted.
 const OWN_BYTES: usize = 256 * 1024;
 
-/// See the module's page.
+/// Output of the fabric: its line and the frames that leave by it.
 #[derive(Debug)]
 pub struct Outlet {
-    /// The physical port.
+    /// Number of the physical port.
     pub port: PortNo,
     index: PortIndex,
     line: Line,
-    /// When the line was last found without anything to do, and something came.
+    /// Time at which the idle line last got a frame, or later if the engine was away for long.
     since: Instant,
-    /// Whether something may be queued.
+    /// True if a frame may be queued.
     is_pending: bool,
-    /// Not before then, unless something comes.
+    /// Time before which the fabric has no frame to send, unless one is inserted.
     wait: Instant,
-    /// Frames of the physical switch's own tables: they have what the others leave.
+    /// Frames from the physical switch's own tables. They use capacity that virtual switches leave.
     own: VecDeque<Frame>,
     own_bytes: usize,
-    /// Frames of the physical switch's own that found no room.
+    /// Number of the physical switch's own frames that found no room.
     pub own_dropped: u64,
     /// Frames on their way to the port.
     pub leaving: Vec<Frame>,
 }
 
-/// The outputs of a fabric.
+/// Returns the outlets of a fabric, one per port.
 pub fn all(fabric: &weir_scenario::Fabric) -> Vec<Outlet> {
     let index = |place| PortIndex(u16::try_from(place).unwrap_or(u16::MAX));
     let ports = fabric.ports.iter().enumerate();
@@ -47,7 +48,7 @@ pub fn all(fabric: &weir_scenario::Fabric) -> Vec<Outlet> {
 }
 
 impl Outlet {
-    /// The output of a port with this rate.
+    /// Returns the outlet of a port with the line rate `rate`.
     pub fn new(port: PortNo, index: PortIndex, rate: Bps) -> Outlet {
         Outlet {
             port,
@@ -63,7 +64,7 @@ impl Outlet {
         }
     }
 
-    /// Something was put into the fabric for it.
+    /// Notes at `now` that a frame was inserted into the fabric for this outlet.
     #[inline]
     pub fn expect(&mut self, now: Instant) {
         if !self.is_pending {
@@ -72,7 +73,7 @@ impl Outlet {
         self.wait = Instant::ZERO;
     }
 
-    /// Takes a frame of the physical switch's own, or drops and counts it.
+    /// Queues a frame of the physical switch's own, or drops and counts it.
     pub fn take_own(&mut self, now: Instant, frame: Frame, pool: &mut FramePool) {
         if self.own_bytes + frame.len() > OWN_BYTES {
             self.own_dropped += 1;
@@ -83,12 +84,12 @@ impl Outlet {
         self.expect(now);
     }
 
-    /// When it is to be asked again; [`Instant::FAR`] if it has nothing.
+    /// Time of the next call of [`Outlet::drive`]; [`Instant::FAR`] if no frame is queued.
     pub fn due(&self) -> Instant {
         if self.is_pending { self.line.free_at().max(self.since).max(self.wait) } else { Instant::FAR }
     }
 
-    /// Takes from the fabric what is to have left by `now`.
+    /// Moves the frames that leave by `now` from the fabric to `leaving`.
     pub fn drive(&mut self, now: Instant, fabric: &mut Fabric<Frame>) {
         if !self.is_pending {
             return;
@@ -104,7 +105,7 @@ impl Outlet {
             });
             match pause {
                 Pause::Stopped => return,
-                // Nothing of the virtual switches may leave now, so the line is free for the switch's own.
+                // No frame of a virtual switch may leave now, so the line is free for the physical switch's own.
                 Pause::Wait(until) if !self.send_own(at) => self.wait = until,
                 Pause::Empty if !self.send_own(at) => {
                     self.is_pending = false;
@@ -124,7 +125,7 @@ impl Outlet {
         true
     }
 
-    /// Forgets the physical switch's own frames.
+    /// Drops the physical switch's own frames.
     pub fn forget_own(&mut self, pool: &mut FramePool) {
         self.own.drain(..).for_each(|frame| pool.give(frame));
         self.own_bytes = 0;
@@ -144,7 +145,7 @@ mod tests {
     const RATE: Bps = Bps(1_000_000_000);
     const SIZE: u32 = 1000;
 
-    /// A fabric with one port, and virtual switches with these quanta and ceilings.
+    /// Returns a fabric with one port, and virtual switches with these quanta and ceilings.
     fn fabric(cuts: &[(u32, Option<Bps>)]) -> Fabric<Frame> {
         let config = FabricConfig {
             inputs: vec![InputConfig { rate: RATE }],
@@ -160,7 +161,8 @@ mod tests {
         fabric
     }
 
-    /// Keeps all queues filled and asks the output every `every`, for 10 ms; packets that left by switch, told apart by their first byte.
+    /// Keeps all queues full and drives the outlet at intervals of `every` for 10 ms. Returns the departed packets
+    /// per switch, which is identified by their first byte.
     fn shares(fabric: &mut Fabric<Frame>, cuts: u16, every: Duration) -> Vec<u64> {
         let mut outlet = Outlet::new(PortNo(1), PortIndex(0), RATE);
         let (mut pool, mut dropped) = (FramePool::default(), Vec::new());
@@ -189,7 +191,7 @@ mod tests {
         for every in [8, 100].map(Duration::from_micros) {
             let left = shares(&mut fabric(&[(1000, None), (3000, None)]), 2, every);
             let all: u64 = left.iter().sum();
-            // 10 ms of 1 Gbit/s in packets of 8 us.
+            // 10 ms at 1 Gbit/s, with 8 us per packet.
             assert!((1245..=1251).contains(&all), "{every:?}: {left:?}");
             assert!(left[0].abs_diff(all / 4) <= 3, "{every:?}: {left:?}");
         }

@@ -1,107 +1,109 @@
-//! The engine's time, shared among virtual switches by weight where packets want more than all of it.
+//! Shares the engine's packet time among virtual switches by weight, when packets want more than all of it.
 //!
-//! Rounds give each port a burst, which is fair while packets cost the same. A tenant whose packets are dear (a long pipeline, lookups made
-//! to be slow) would have nearly all of the time, though. So:
-//! 1. As long as no port gives a full burst, the engine keeps up, and nothing is measured.
-//! 2. Otherwise what each virtual switch's lists of packets took is added up ([`Shares::charge`]). Nothing else changes as long as nobody who wants
-//!    more has had less than its part in a [`WINDOW`], and somebody else more.
-//! 3. Then packets wait in a queue for each virtual switch (*taking turns*), and the one that has had least by its weight is served next:
-//!    start-time fair queuing (Goyal, Vin and Cheng, 1996) of time instead of bytes. Packets are sorted as they are received, and received first, as in
-//!    lazy receiver processing (Druschel and Banga, 1996): for a [`RECEIVING`]th of the time for certain, so that those of one who is served at once
-//!    need not wait behind those of one who is not.
-//! 4. Receiving is charged as well. What finds [`MOST`] waiting is dropped and counted; a port that only this virtual switch has is not
-//!    asked meanwhile, so what is too much stays with the device.
-//! 5. Once nobody has had to wait for [`CALM`] windows, 2 applies again.
+//! Rounds give each port a burst, which is fair while packets cost the same. A tenant with costly packets (a long
+//! pipeline, or lookups made slow on purpose) would get nearly all of the time. Therefore:
+//! 1. While no port fills a burst, the engine keeps up, and nothing is measured.
+//! 2. Otherwise the time for each virtual switch's packets is added up ([`Shares::charge`]). Nothing else changes
+//! until, in a [`WINDOW`], a virtual switch that wants more has had less than its share while another has had more.
+//! 3. Then packets wait in one queue per virtual switch (*taking turns*). The virtual switch with the least time by
+//! its weight is served next: start-time fair queuing (Goyal, Vin and Cheng, 1996) of time instead of bytes. Packets
+//! are sorted as they are received, and received first, as in lazy receiver processing (Druschel and Banga, 1996).
+//! Receiving is guaranteed a [`RECEIVING`]th of the time, so that packets of a switch that is served at once do not
+//! wait behind those of a switch that is not.
+//! 4. Receiving is charged as well. Packets that find [`MOST`] waiting are dropped and counted. A port that only this
+//! virtual switch uses is not read meanwhile, so the excess stays with the device.
+//! 5. After [`CALM`] windows in which no packet had to wait, rule 2 applies again.
 //!
-//! Time goes to whoever has packets, so none is lost. Here is no clock: the caller says what things took, in counts of its choice.
+//! All time goes to virtual switches that have packets, so none is lost. This module has no clock: the caller reports
+//! durations, in counts of its choice.
 use std::collections::VecDeque;
 use std::time::Duration;
 use weir_units::Instant;
 
-/// Packets of a virtual switch that wait at most.
+/// Maximum number of waiting packets of a virtual switch.
 pub(crate) const MOST: usize = 256;
-/// Time over which parts are compared.
+/// Time over which shares are compared.
 const WINDOW: Duration = Duration::from_micros(500);
-/// By how much of the time parts may differ from what they should be.
+/// Tolerated difference between actual and due share, as a fraction of the time.
 const TOLERANCE: f64 = 0.03;
-/// Windows without anybody waiting, until turns are given up.
+/// Number of windows without waiting packets after which taking turns ends.
 const CALM: u32 = 20;
-/// One part in so many of the time is for receiving while ports have more.
+/// Divisor of the time guaranteed to receiving while ports have more frames: 1/5.
 const RECEIVING: u64 = 5;
-/// Time between two looks at the ports while these have no more than they gave.
+/// Time between two reads of the ports while these had no full burst.
 const LONGEST: Duration = Duration::from_micros(20);
-/// Packets served at once at most.
+/// Maximum number of packets served at once.
 const CHUNK: usize = 32;
 
-/// See the module's page. `T`: a packet that waits.
+/// Accounts and queues of the virtual switches' packet time. `T` is a waiting packet.
 #[derive(Debug)]
 pub(crate) struct Shares<T> {
-    /// By place.
+    /// Tenants by fabric index.
     tenants: Vec<Option<Tenant<T>>>,
-    /// Whether somebody wants more time than there is: it is measured who has how much.
+    /// True if time is measured, because a port filled a burst lately.
     is_pressed: bool,
     takes_turns: bool,
-    /// What the one served last had had when its turn came, by its weight.
+    /// Virtual time (counts divided by weight) of the tenant served last, when its turn began.
     virtual_time: f64,
-    /// Packets that wait.
+    /// Number of waiting packets of all tenants.
     waiting: usize,
     window: Window,
     round: Round,
 }
 
-/// Since when parts are compared.
+/// Period over which shares are compared.
 #[derive(Debug, Default)]
 struct Window {
     from: Instant,
-    /// The counter then.
+    /// The caller's counter at the start.
     count: u64,
-    /// Counts in [`LONGEST`]; none as long as that is not known.
+    /// Counts in [`LONGEST`]; `None` until the first window has ended.
     longest: Option<u64>,
     is_full: bool,
     has_waited: bool,
     calm: u32,
 }
 
-/// What happened since the ports were last asked.
+/// State since the ports were last read.
 #[derive(Debug, Default)]
 struct Round {
-    /// Counts that receiving took.
+    /// Counts spent on receiving.
     received: u64,
-    /// Whether a port has more.
+    /// True if a port has more frames.
     is_full: bool,
-    /// Counts that the rounds before took too many.
+    /// Counts that previous rounds spent beyond their budget.
     debt: u64,
 }
 
-/// What one virtual switch has.
+/// Account of one virtual switch.
 #[derive(Debug)]
 struct Tenant<T> {
     weight: f64,
     virtual_time: f64,
-    /// With the number of the port that they came in by.
+    /// Waiting packets, each with the number of its input port.
     queue: VecDeque<(u32, T)>,
-    /// Counts in this window.
+    /// Counts spent in this window.
     used: u64,
-    /// Whether packets of it were in a full burst in this window.
+    /// True if a full burst in this window contained packets of this switch.
     wants_more: bool,
-    /// Counts for a packet, lately.
+    /// Recent mean of counts per packet.
     each: u64,
-    /// Counts since it came.
+    /// Counts spent since the switch was added.
     total: u64,
     dropped: u64,
 }
 
-/// What a virtual switch has had.
+/// Time and packets of a virtual switch, for reports.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Had {
     pub(crate) weight: f64,
-    /// Its part of what was measured for all that are there, 0 to 1.
+    /// Share of the time measured for all present virtual switches, 0 to 1.
     pub(crate) part: f64,
-    /// Counts.
+    /// Counts spent since the switch was added.
     pub(crate) total: u64,
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub(crate) waiting: usize,
-    /// Packets that found no room to wait.
+    /// Number of packets dropped: no room to wait, or their port was lost.
     pub(crate) dropped: u64,
 }
 
@@ -119,9 +121,9 @@ impl<T> Default for Shares<T> {
     }
 }
 
-/// Who shares.
+/// Adding, changing and removing virtual switches.
 impl<T> Shares<T> {
-    /// A virtual switch came.
+    /// Adds a virtual switch with fabric index `place`.
     pub(crate) fn add(&mut self, place: u16, weight: u64) {
         let place = usize::from(place);
         if self.tenants.len() <= place {
@@ -139,14 +141,14 @@ impl<T> Shares<T> {
         });
     }
 
-    /// One has another weight from now on.
+    /// Changes the weight of a virtual switch from now on.
     pub(crate) fn reweigh(&mut self, place: u16, weight: u64) {
         if let Some(tenant) = self.tenant(place) {
             tenant.weight = weight.max(1) as f64;
         }
     }
 
-    /// One goes; the packets of it that waited.
+    /// Removes a virtual switch and returns its waiting packets.
     pub(crate) fn remove(&mut self, place: u16) -> impl Iterator<Item = T> + use<T> {
         let gone = self.tenants.get_mut(usize::from(place)).and_then(Option::take);
         let queue = gone.map(|tenant| tenant.queue).unwrap_or_default();
@@ -154,7 +156,7 @@ impl<T> Shares<T> {
         queue.into_iter().map(|(_, packet)| packet)
     }
 
-    /// What one has had, if it is there.
+    /// Returns the account of a virtual switch, if it exists.
     pub(crate) fn had(&self, place: u16) -> Option<Had> {
         let tenant = self.tenants.get(usize::from(place))?.as_ref()?;
         let all: u64 = self.tenants.iter().flatten().map(|tenant| tenant.total).sum();
@@ -168,34 +170,35 @@ impl<T> Shares<T> {
     }
 }
 
-/// As packets come.
+/// Receiving and charging packets.
 impl<T> Shares<T> {
-    /// Whether it is to be said what things take.
+    /// Returns true if the caller must measure and report durations.
     #[inline]
     pub(crate) fn is_pressed(&self) -> bool {
         self.is_pressed
     }
 
-    /// Whether packets are to wait for their turns.
+    /// Returns true if packets must wait for their virtual switch's turn.
     #[inline]
     pub(crate) fn takes_turns(&self) -> bool {
         self.takes_turns
     }
 
-    /// Whether packets wait.
+    /// Returns true if packets wait.
     #[inline]
     pub(crate) fn has_waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// Whether a port that only one has is to be left alone: a burst of so many would not find room.
+    /// Returns true if a port used by one virtual switch only must not be read, because a burst would not fit its
+    /// queue.
     #[inline]
     pub(crate) fn is_full(&self, place: u16, burst: usize) -> bool {
         let tenant = self.tenants.get(usize::from(place)).and_then(Option::as_ref);
         tenant.is_some_and(|tenant| !tenant.queue.is_empty() && tenant.queue.len() + burst > MOST)
     }
 
-    /// A port gave as many packets as were asked for: it has more. `count`: the caller's counter.
+    /// Notes that a port filled its burst and has more frames. `count` is the caller's counter.
     #[cold]
     pub(crate) fn gave_all(&mut self, now: Instant, count: u64) {
         if !self.is_pressed {
@@ -205,7 +208,7 @@ impl<T> Shares<T> {
         (self.window.is_full, self.round.is_full) = (true, true);
     }
 
-    /// Packets of one were among those of a port that has more.
+    /// Notes that a full burst contained packets of a virtual switch.
     #[inline]
     pub(crate) fn wants_more(&mut self, place: u16) {
         if let Some(tenant) = self.tenant(place) {
@@ -213,18 +216,18 @@ impl<T> Shares<T> {
         }
     }
 
-    /// Receiving a burst took so long.
+    /// Adds the counts that receiving a burst took.
     #[inline]
     pub(crate) fn received(&mut self, counts: u64) {
         self.round.received += counts;
     }
 
-    /// Packets wait for the turn of their virtual switch; `refused` gets those that find no room.
+    /// Queues packets for the turn of their virtual switch. `refused` receives those that do not fit.
     pub(crate) fn put(&mut self, place: u16, port: u32, packets: &mut Vec<T>, refused: impl FnMut(T)) {
         let virtual_time = self.virtual_time;
         let Some(tenant) = self.tenant(place) else { return packets.drain(..).for_each(refused) };
         if tenant.queue.is_empty() {
-            // Who did not want its time has not saved it.
+            // A virtual switch does not save time that it did not want.
             tenant.virtual_time = tenant.virtual_time.max(virtual_time);
         }
         let fit = packets.len().min(MOST - tenant.queue.len());
@@ -234,14 +237,14 @@ impl<T> Shares<T> {
         packets.drain(..).for_each(refused);
     }
 
-    /// Packets of one that waited are of no use any more.
+    /// Counts packets that waited but cannot be served any more as dropped.
     pub(crate) fn lost(&mut self, place: u16, packets: usize) {
         if let Some(tenant) = self.tenant(place) {
             tenant.dropped += packets as u64;
         }
     }
 
-    /// What was done for packets of one, whose number is `packets` if it was all that is to be done for them, took so long.
+    /// Charges `counts` to a virtual switch. `packets` is the number of packets that this completed, or 0.
     #[inline]
     pub(crate) fn charge(&mut self, place: u16, counts: u64, packets: usize) {
         let takes_turns = self.takes_turns;
@@ -257,9 +260,9 @@ impl<T> Shares<T> {
     }
 }
 
-/// Turns.
+/// Taking turns.
 impl<T> Shares<T> {
-    /// Counts that may be spent on waiting packets until ports are asked again.
+    /// Returns the counts that may be spent on waiting packets before the ports are read again.
     pub(crate) fn budget(&self) -> u64 {
         match (self.round.is_full, self.window.longest) {
             (true, _) => (self.round.received * (RECEIVING - 1)).saturating_sub(self.round.debt),
@@ -268,7 +271,8 @@ impl<T> Shares<T> {
         }
     }
 
-    /// Takes some packets of the one whose turn it is, all of one port; its place, and the port's number.
+    /// Moves some packets of the virtual switch whose turn it is to `into`, all of one input port. Returns the
+    /// switch's fabric index and the port's number.
     pub(crate) fn take(&mut self, into: &mut Vec<T>) -> Option<(u16, u32)> {
         let waits = |(place, tenant): (u16, &Option<Tenant<T>>)| {
             let tenant = tenant.as_ref().filter(|tenant| !tenant.queue.is_empty())?;
@@ -277,7 +281,7 @@ impl<T> Shares<T> {
         let first = (0..).zip(&self.tenants).filter_map(waits).min_by(|one, other| one.1.total_cmp(&other.1));
         let (place, virtual_time) = first?;
         self.virtual_time = self.virtual_time.max(virtual_time);
-        // No more than a look at the ports may be late.
+        // A turn may delay the next read of the ports by half its interval at most.
         let counts = self.window.longest.unwrap_or(0) / 2;
         let tenant = self.tenant(place)?;
         let most = counts.checked_div(tenant.each).map_or(CHUNK, |most| usize::try_from(most).unwrap_or(CHUNK));
@@ -288,12 +292,13 @@ impl<T> Shares<T> {
         Some((place, port))
     }
 
-    /// Ports are going to be asked again: so much was spent of a budget. `count`: the caller's counter.
+    /// Ends a round before the ports are read again: `spent` counts of `budget` were used. `count` is the caller's
+    /// counter.
     pub(crate) fn end_round(&mut self, now: Instant, count: u64, budget: u64, spent: u64) {
         self.window.has_waited |= self.waiting > 0;
         let is_full = std::mem::take(&mut self.round.is_full);
         let received = std::mem::take(&mut self.round.received);
-        // Without more to receive nobody is owed.
+        // Without more frames to receive, the debt to receiving is void.
         let owed = if is_full { self.round.debt.saturating_sub(received * (RECEIVING - 1)) } else { 0 };
         self.round.debt = if is_full { owed + spent.saturating_sub(budget) } else { 0 };
         if now.since(self.window.from) >= WINDOW {
@@ -326,7 +331,7 @@ impl<T> Shares<T> {
         self.begin_window(now, count);
     }
 
-    /// Whether somebody had more than its part of the window while another had less and wanted more.
+    /// Returns true if a virtual switch had more than its share of the window while another had less and wanted more.
     fn is_unfair(&self) -> bool {
         let active = || self.tenants.iter().flatten().filter(|tenant| tenant.used > 0);
         let used: u64 = active().map(|tenant| tenant.used).sum();

@@ -1,26 +1,27 @@
-//! A burst's frames, sorted by the virtual switch that they are for.
+//! Sorts the frames of a burst by their virtual switch.
 use super::first_lookup::{FirstLookup, Target, Way};
 use weir_openflow::model::PortNo;
 use weir_packet::{Frame, Parsed};
 use weir_scenario::VirtualSwitch;
 
-/// The first lookup with what it works on.
+/// First lookup with its working memory.
 #[derive(Debug, Default)]
 pub struct Sorter {
     lookup: FirstLookup,
-    /// A burst's frames, by where they go; lists that are used again.
+    /// Frames of a burst by target; only the first lists, as many as [`Sorter::sort`] returned, are in use. The lists
+    /// are reused.
     pub lists: Vec<(Target, Vec<Frame>)>,
-    /// Room for the first lookup.
+    /// Working memory of the first lookup.
     room: Parsed,
 }
 
 impl Sorter {
-    /// Compiles the selectors of virtual switches, given with their places, in the order in which they are asked.
+    /// Compiles the selectors of virtual switches, given with their fabric indices, in the order of precedence.
     pub fn compile<'a>(&mut self, switches: impl Iterator<Item = (u16, &'a VirtualSwitch)> + Clone) {
         self.lookup = FirstLookup::new(switches);
     }
 
-    /// Whom all packets of a port are for, if there is one.
+    /// Returns the target of all packets of a port, if they have only one.
     pub(crate) fn only(&self, port: PortNo) -> Option<Target> {
         match self.lookup.at(port) {
             Some(Way::One(target)) => Some(*target),
@@ -28,8 +29,8 @@ impl Sorter {
         }
     }
 
-    /// Sorts frames that came in on a port into [`Sorter::lists`] by where they go; gives the number of lists. Those of no virtual switch
-    /// stay.
+    /// Sorts the frames received on a port into [`Sorter::lists`] by target, and returns the number of lists. Frames
+    /// of no virtual switch stay in `batch`.
     pub fn sort(&mut self, port: PortNo, batch: &mut Vec<Frame>) -> usize {
         let Some(way) = self.lookup.at(port) else { return 0 };
         if let Way::One(target) = way {
@@ -53,7 +54,7 @@ impl Sorter {
     }
 }
 
-/// The list at a place, for this target.
+/// Returns the list at index `place`, assigned to `target`.
 fn list(lists: &mut Vec<(Target, Vec<Frame>)>, place: usize, target: Target) -> &mut Vec<Frame> {
     if lists.len() <= place {
         lists.push((target, Vec::new()));

@@ -1,4 +1,4 @@
-//! Which switch packets are for.
+//! Tests which virtual switch packets are assigned to.
 use super::*;
 use std::net::Ipv4Addr;
 use weir_packet::MacAddr;
@@ -15,7 +15,7 @@ fn switch(number: u64, select: &str, ports: &str) -> VirtualSwitch {
     VirtualSwitch::parse(&text, "v", &fabric).unwrap()
 }
 
-/// The places of the switches that frames on a port are for.
+/// Returns the fabric indices of the virtual switches that frames on a port are assigned to.
 fn asked(switches: &[VirtualSwitch], port: u32, frames: &[Frame]) -> Vec<Option<u16>> {
     let lookup = FirstLookup::new((0..).zip(switches));
     let way = lookup.at(PortNo(port));

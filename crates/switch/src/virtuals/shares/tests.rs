@@ -7,21 +7,21 @@ struct Engine {
     ports: Vec<Port>,
     loads: Vec<Load>,
     served: Vec<u64>,
-    /// The number of the packet served last, by tenant.
+    /// Number of the packet served last, by tenant.
     last: Vec<Option<u64>>,
     ever_took_turns: bool,
 }
 
-/// What lies in a port's ring: tenant and number.
+/// Content of a port's ring: tenant and packet number.
 #[derive(Default)]
 struct Port {
     ring: VecDeque<(u16, u64)>,
     lost: u64,
-    /// The only one whose packets come here.
+    /// The tenant, if all packets of the port belong to one.
     only: Option<u16>,
 }
 
-/// A tenant's packets.
+/// Packets of one tenant.
 struct Load {
     port: usize,
     gap: u64,
@@ -35,7 +35,7 @@ const RECEIVE: u64 = 20;
 const RING: usize = 1024;
 
 impl Engine {
-    /// Tenants, each with weight, port, nanoseconds between its packets, and nanoseconds that one takes.
+    /// Creates tenants, each given as weight, port, ns between its packets, and ns per packet.
     fn new(tenants: &[(u64, usize, u64, u64)]) -> Engine {
         let mut shares = Shares::default();
         let ports = tenants.iter().map(|tenant| tenant.1).max().unwrap() + 1;
@@ -59,7 +59,7 @@ impl Engine {
 
     fn pass(&mut self, ns: u64) {
         self.now += ns;
-        // In the order in which they come.
+        // Packets arrive in the order of their times.
         loop {
             let Some(place) = (0..self.loads.len()).min_by_key(|at| self.loads[*at].next) else { return };
             let load = &mut self.loads[place];
@@ -162,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Packets of each that were served, and the time that took in nanoseconds, while so much time passes.
+    /// Runs for `ns` and returns, for each tenant, the packets served and the time in ns that they took.
     fn measure(&mut self, ns: u64) -> Vec<(u64, u64)> {
         let before = self.served.clone();
         self.run(ns);
@@ -170,7 +170,7 @@ impl Engine {
         more.zip(&self.loads).map(|(packets, load)| (packets, packets * load.cost)).collect()
     }
 
-    /// Every packet that came was served, dropped, or waits.
+    /// Checks that every packet that arrived was served, was dropped, or waits.
     fn check_sums(&self) {
         let sent: u64 = self.loads.iter().map(|load| load.sent).sum();
         let had = (0u16..).take(self.loads.len()).filter_map(|place| self.shares.had(place));
@@ -184,14 +184,14 @@ const MS: u64 = 1_000_000;
 
 #[test]
 fn who_needs_less_than_its_part_loses_nothing_to_one_whose_packets_are_dear() {
-    // A million a second of 100 ns, beside as many of 10 us, each on a port of its own.
+    // One million packets per second at 100 ns, and as many at 10 us, each tenant on its own port.
     let mut engine = Engine::new(&[(1, 0, 1000, 100), (1, 1, 1000, 10_000)]);
     engine.run(10 * MS);
     let lost = engine.ports[0].lost;
     let [plain, dear] = engine.measure(20 * MS)[..] else { unreachable!() };
     assert!(plain.0 >= 19_900, "{plain:?}");
     assert_eq!(engine.ports[0].lost, lost);
-    // What the others leave is the dear one's: nothing is kept back.
+    // Costly packets get the time that the others leave; no time is withheld.
     assert!(dear.1 >= 16 * MS, "{dear:?}");
     assert_eq!(engine.shares.had(1).unwrap().dropped, 0, "what is too much stays with the device");
     engine.check_sums();
@@ -203,7 +203,7 @@ fn time_is_shared_by_weight_whatever_packets_cost() {
         let mut engine = Engine::new(&[(1, 0, 50, costs[0]), (3, 1, 50, costs[1])]);
         engine.run(5 * MS);
         let [one, three] = engine.measure(20 * MS)[..] else { unreachable!() };
-        // Receiving is charged, too, and costs the one with cheap packets more of its part.
+        // Receiving is charged, too, and takes a larger part of the tenant with cheap packets.
         let with_receiving = |of: (u64, u64)| (of.1 + of.0 * RECEIVE) as f64;
         let ratio = with_receiving(three) / with_receiving(one);
         assert!((2.8..3.2).contains(&ratio), "{costs:?}: {ratio}");
@@ -268,7 +268,7 @@ fn one_that_goes_takes_its_packets_along() {
     assert!(waited > 0);
     assert_eq!(engine.shares.remove(1).count(), waited);
     assert!(engine.shares.had(1).is_none() && engine.shares.waiting == engine.shares.had(0).unwrap().waiting);
-    // What still comes for it is refused, not kept.
+    // Further packets for a removed tenant are refused, not kept.
     let mut refused = 0;
     engine.shares.put(1, 1, &mut vec![(1, 0)], |_| refused += 1);
     assert_eq!((refused, engine.shares.remove(7).count()), (1, 0));
