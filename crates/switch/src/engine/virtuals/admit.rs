@@ -18,7 +18,7 @@ use weir_openflow::model::PortNo;
 use weir_scenario::{FabricPort, VirtualSwitch};
 use weir_units::{Clock, Instant};
 
-/// Everything needed to add a virtual switch.
+/// Specification, datapath and channels of a virtual switch to be added.
 pub(crate) struct Coming {
     pub(crate) id: VirtualId,
     pub(crate) spec: VirtualSwitch,

@@ -60,7 +60,7 @@ pub(super) struct Cut {
     spec: VirtualSwitch,
     index: SwitchIndex,
     inlets: Vec<Inlet>,
-    /// Its logical switch; while it is served, the physical switch's.
+    /// Logical switch of the virtual switch; while it is served, the physical switch's.
     logical: Box<LogicalSwitch>,
     turn: Turn,
     expires: Option<Instant>,
