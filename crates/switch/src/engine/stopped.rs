@@ -3,7 +3,7 @@
 //!
 //! 1. In rounds without work, two reads of the clock were [`LEAST`] or more apart.
 //! 2. The engine woke from a sleep [`WAKES`] or more after its deadline, or after the arrival of the first frame
-//! found then. Frames carry their arrival time only where the switch has a profile.
+//!    found then. Frames carry their arrival time only where the switch has a profile.
 use super::Engine;
 use std::time::Duration;
 use weir_units::{Instant, Stops};

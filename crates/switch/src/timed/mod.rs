@@ -2,14 +2,14 @@
 //! or sockets, so that networks in virtual time use the same code (`weir_sim::network`).
 //!
 //! 1. Flow-mods, bundle commits and barriers wait in the stage. Group-mods and similar messages wait behind earlier
-//! flow-mods. A channel that sent a barrier or a commit waits for its answer ([`Timed::awaits_answer`]); all other
-//! messages are carried out at once. A bundle takes the sum of its messages' times and takes effect at the end. A
-//! bundle with a scheduled time (OpenFlow 1.5) takes effect at that time.
+//!    flow-mods. A channel that sent a barrier or a commit waits for its answer ([`Timed::awaits_answer`]); all other
+//!    messages are carried out at once. A bundle takes the sum of its messages' times and takes effect at the end. A
+//!    bundle with a scheduled time (OpenFlow 1.5) takes effect at that time.
 //! 2. A packet is looked up on arrival. Its outcome (frames for ports, packet-ins) is held for the time of the data
-//! path, which depends on the level and kind of the matched flow entries. Packet-ins then pass through the agent.
+//!    path, which depends on the level and kind of the matched flow entries. Packet-ins then pass through the agent.
 //! 3. Packet-outs, and packets released by flow-mods, pass through the agent that carries them out. A barrier behind
-//! them is not answered before that (OpenFlow 1.3.5, 6.2). Their frames then pass through the data path like other
-//! packets, if the profile says so. Barriers do not wait for that.
+//!    them is not answered before that (OpenFlow 1.3.5, 6.2). Their frames then pass through the data path like other
+//!    packets, if the profile says so. Barriers do not wait for that.
 //!
 //! Calls of the switch's owner (the control socket, configured flow entries) take no time.
 mod messages;
@@ -95,7 +95,7 @@ pub struct Timed {
     generation: Option<u64>,
     /// Output of the current message or packet until it is sorted; empty otherwise.
     scratch: Output,
-    /// Reused lists.
+    /// Lists that are reused to save allocations.
     changes: Vec<EntryChange>,
     met: Vec<u64>,
     segments: Vec<Frame>,

@@ -11,7 +11,7 @@ use weir_units::Instant;
 
 /// Parts behind the datapaths that all virtual switches share.
 pub struct Crossing<'a> {
-    /// The fabric.
+    /// Fabric that carries the frames.
     pub fabric: &'a mut Fabric<Frame>,
     /// Outlets of the fabric, by port index.
     pub outlets: &'a mut [Outlet],

@@ -4,14 +4,15 @@
 //! pipeline, or lookups made slow on purpose) would get nearly all of the time. Therefore:
 //! 1. While no port fills a burst, the engine keeps up, and nothing is measured.
 //! 2. Otherwise the time for each virtual switch's packets is added up ([`Shares::charge`]). Nothing else changes
-//! until, in a [`WINDOW`], a virtual switch that wants more has had less than its share while another has had more.
+//!    until, in a [`WINDOW`], a virtual switch that wants more has had less than its share while another has had
+//!    more.
 //! 3. Then packets wait in one queue per virtual switch (*taking turns*). The virtual switch with the least time by
-//! its weight is served next: start-time fair queuing (Goyal, Vin and Cheng, 1996) of time instead of bytes. Packets
-//! are sorted as they are received, and received first, as in lazy receiver processing (Druschel and Banga, 1996).
-//! Receiving is guaranteed a [`RECEIVING`]th of the time, so that packets of a switch that is served at once do not
-//! wait behind those of a switch that is not.
+//!    its weight is served next: start-time fair queuing (Goyal, Vin and Cheng, 1996) of time instead of bytes.
+//!    Packets are sorted as they are received, and received first, as in lazy receiver processing (Druschel and
+//!    Banga, 1996). Receiving is guaranteed a [`RECEIVING`]th of the time, so that packets of a switch that is served
+//!    at once do not wait behind those of a switch that is not.
 //! 4. Receiving is charged as well. Packets that find [`MOST`] waiting are dropped and counted. A port that only this
-//! virtual switch uses is not read meanwhile, so the excess stays with the device.
+//!    virtual switch uses is not read meanwhile, so the excess stays with the device.
 //! 5. After [`CALM`] windows in which no packet had to wait, rule 2 applies again.
 //!
 //! All time goes to virtual switches that have packets, so none is lost. This module has no clock: the caller reports
@@ -260,7 +261,7 @@ impl<T> Shares<T> {
     }
 }
 
-/// Taking turns.
+/// Serving waiting packets in turns.
 impl<T> Shares<T> {
     /// Returns the counts that may be spent on waiting packets before the ports are read again.
     pub(crate) fn budget(&self) -> u64 {
