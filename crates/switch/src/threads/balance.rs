@@ -1,82 +1,87 @@
-//! Who runs packets through the tables: the engine's thread alone, or workers.
+//! Decides whether the engine's thread alone or the workers run packets through the flow tables.
 //!
-//! Handing frames over costs time and latency, so it is done only where it pays:
-//! 1. While the engine's thread keeps up, it does everything itself, as in run to completion: no wake-up, no burst that waits.
-//! 2. When it does not (bursts are full for [`FULL_ROUNDS`] in a row), workers are given the frames.
-//! 3. When it would keep up again for [`CALM`], it takes the work back. A load between what it does alone and what workers do sends it to and
-//!    fro: each time it comes back soon, the next try waits twice as long.
-//! 4. While it does not keep up, both ways are compared, by frames done in the best of [`WINDOWS`] times [`WINDOW`]: what others do on the
-//!    machine takes away from some, never adds. The better way is kept for a time that doubles from [`RETRY_MIN`] to [`RETRY_MAX`]. So more threads are never worse than one, whatever the machine is doing besides. Where classes keep flows apart
-//!    this is not done: with workers, those that fill a core do not make others wait.
+//! Handing frames over costs time and latency, so it happens only where it pays:
+//! 1. While the engine's thread keeps up, it does everything itself, as in run to completion. No thread must be
+//!    woken, and no burst waits.
+//! 2. If it does not keep up (bursts are full for [`FULL_ROUNDS`] in a row), workers get the frames.
+//! 3. If it would have kept up for [`CALM`], it takes the work back. A load between the capacities of both sides
+//!    makes the work move back and forth: each time it returns to the workers soon, the next attempt waits twice as
+//!    long.
+//! 4. While the engine does not keep up, both sides are compared by the frames done in the best of [`WINDOWS`]
+//!    windows of [`WINDOW`]. The best counts because other programs on the machine can only lower a result. The
+//!    better side is kept for a time that doubles from [`RETRY_MIN`] to [`RETRY_MAX`]. More threads are therefore
+//!    never worse than one, whatever else the machine does. With classes there is no comparison: workers keep flows
+//!    apart, so that flows that fill a core do not delay others.
 //!
-//! It decides; who changes sides has to see to it that nothing is overtaken ([`super::pipeline`]).
+//! This module only decides. The caller that changes sides must keep the frames in order ([`super::pipeline`]).
 use std::time::Duration;
 use weir_units::Instant;
 
-/// Rounds in a row with full bursts after which the engine is taken not to keep up.
+/// Number of rounds in a row with full bursts after which the engine counts as not keeping up.
 const FULL_ROUNDS: u32 = 64;
-/// What is counted at a time.
+/// Length of one measurement.
 const WINDOW: Duration = Duration::from_micros(500);
-/// How often, of each side.
+/// Number of measurements of each side.
 const WINDOWS: u32 = 4;
-/// Time that workers are given to come awake before they are compared.
+/// Time for workers to wake up before they are measured.
 const WARM_UP: Duration = Duration::from_millis(1);
 /// Time without full bursts after which the engine takes the work back.
 const CALM: Duration = Duration::from_millis(5);
-/// The longest that it waits for that, however often it came back.
+/// Maximum of that time, however often the work returned to the workers.
 const CALM_MAX: Duration = Duration::from_millis(320);
-/// How long the better way is kept, at first.
+/// Initial time for which the better side is kept.
 const RETRY_MIN: Duration = Duration::from_millis(100);
-/// The same, at last: 3 ms of comparing in so long cost nothing.
+/// Maximum time for which the better side is kept; the 3 ms that a comparison spends on the worse side then cost
+/// almost nothing.
 const RETRY_MAX: Duration = Duration::from_millis(3200);
-/// How much more workers have to do than one thread, or their cores are better left to others.
+/// Minimum ratio of the workers' rate to the engine's. Below it the workers' cores are better left to other programs.
 const BETTER: f64 = 1.03;
 
-/// Who runs packets through the tables.
+/// The threads that run packets through the flow tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     /// The engine's thread.
     Alone,
-    /// Workers.
+    /// The worker threads.
     Workers,
 }
 
-/// When the engine may be alone.
+/// Conditions under which the engine's thread works alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
-    /// While it keeps up, and when it does more.
+    /// While it keeps up, and while it does more than the workers.
     Better,
     /// While it keeps up.
     KeepsUp,
     Never,
 }
 
-/// See the module's page.
+/// State of the decision between the engine and the workers.
 #[derive(Debug)]
 pub(super) struct Balance {
     side: Side,
     when: When,
     full_rounds: u32,
-    /// When the last round was that did not keep up.
+    /// Time of the last round that did not keep up.
     full_at: Instant,
-    /// When this side was taken.
+    /// Time since which the current side has the work.
     since: Instant,
-    /// What is being measured: from when on, and frames done until then.
+    /// Current measurement: its start, and the number of frames done before it.
     window: Option<(Instant, u64)>,
-    /// Windows of this side so far, and the best of them in frames a nanosecond.
+    /// Number of finished measurements of this side, and the best rate in frames/ns.
     counted: (u32, f64),
-    /// Frames a nanosecond that the engine did alone while it did not keep up.
+    /// Rate of the engine alone in frames/ns while it did not keep up.
     alone_rate: Option<f64>,
-    /// When to compare next.
+    /// Time of the next comparison.
     compare_at: Instant,
     retry: Duration,
     calm: Duration,
-    /// When the engine took the work back last since it would keep up again.
+    /// Time at which the engine last took the work back because it would have kept up.
     calmed_at: Option<Instant>,
 }
 
 impl Balance {
-    /// The engine alone, if it may be so.
+    /// Starts with the engine alone, if `when` allows it.
     pub(super) fn new(when: When) -> Balance {
         Balance {
             side: if when == When::Never { Side::Workers } else { Side::Alone },
@@ -94,13 +99,14 @@ impl Balance {
         }
     }
 
-    /// Who does it.
+    /// Returns the side that has the work.
     #[inline]
     pub(super) fn side(&self) -> Side {
         self.side
     }
 
-    /// A round that began at `now` is over: whether a burst was full, and frames done since the start. Who is to do it from now on.
+    /// Ends a round that began at `now`, and returns the side that should have the work from now on. `is_full` is
+    /// true if a burst was full; `done` returns the number of frames done since the start.
     #[inline]
     pub(super) fn round(&mut self, now: Instant, is_full: bool, done: impl FnOnce() -> u64) -> Side {
         if self.when == When::Never {
@@ -115,14 +121,14 @@ impl Balance {
             return self.side;
         }
         if now.since(self.full_at) > CALM_MAX {
-            // What was compared long ago was another load.
+            // A comparison from long ago was made under another load.
             (self.compare_at, self.retry, self.alone_rate) = (now, RETRY_MIN, None);
         }
         self.full_at = now;
         self.crowded(now, done)
     }
 
-    /// The side that was to be taken is.
+    /// Notes that `side` has taken the work.
     pub(super) fn take(&mut self, side: Side, now: Instant) {
         match side {
             Side::Alone => self.calmed_at = (self.full_rounds == 0).then_some(now),
@@ -139,18 +145,18 @@ impl Balance {
         (self.window, self.counted) = (None, (0, 0.0));
     }
 
-    /// The side that was to be taken cannot be now.
+    /// Notes that the wanted side cannot take the work now.
     pub(super) fn refuse(&mut self, now: Instant) {
         (self.full_at, self.compare_at) = (now, now + self.retry);
         (self.window, self.counted) = (None, (0, 0.0));
     }
 
-    /// Workers have it, and bursts are not full.
+    /// Decides for workers without full bursts.
     fn perhaps_calm(&mut self, now: Instant) -> Side {
         if now.since(self.full_at) < self.calm { Side::Workers } else { Side::Alone }
     }
 
-    /// The engine does not keep up.
+    /// Decides while the engine does not keep up.
     fn crowded(&mut self, now: Instant, done: impl FnOnce() -> u64) -> Side {
         if self.when != When::Better {
             return Side::Workers;
@@ -187,10 +193,10 @@ impl Balance {
         if self.side == Side::Workers { WARM_UP } else { Duration::ZERO }
     }
 
-    /// Workers did `rate`.
+    /// Compares the workers' rate `rate` with the engine's, and returns the better side.
     fn compared(&mut self, now: Instant, rate: f64) -> Side {
         let Some(alone) = self.alone_rate.take() else {
-            // Not known, or long ago: it is measured next.
+            // The engine's rate is unknown or outdated, so it is measured next.
             return Side::Alone;
         };
         self.compare_at = now + self.retry;
@@ -203,7 +209,7 @@ impl Balance {
 mod tests {
     use super::*;
 
-    /// An engine in virtual time: a round takes 5 us.
+    /// An engine in virtual time; a round takes 5 us.
     struct Engine {
         balance: Balance,
         now: Instant,
@@ -211,7 +217,7 @@ mod tests {
         changes: u32,
     }
 
-    /// Frames per round that are offered, and that each side does at most.
+    /// Offered frames per round, and the most that each side can do.
     struct Load {
         offered: u64,
         alone: u64,
@@ -226,7 +232,7 @@ mod tests {
             Engine { balance: Balance::new(when), now, done: 0, changes: 0 }
         }
 
-        /// Runs for a time; the share of it that workers had.
+        /// Runs for `time` and returns the share of rounds with workers.
         fn run(&mut self, load: &Load, time: Duration) -> f64 {
             let (until, mut rounds, mut with_workers) = (self.now + time, 0_u32, 0_u32);
             while self.now < until {
@@ -284,7 +290,7 @@ mod tests {
         let mut with_workers = 0.0;
         for _ in 0..2000 {
             with_workers += engine.run(&load, Duration::from_millis(2)) / 2000.0;
-            // Another thread has the core.
+            // Another thread holds the core.
             engine.now += Duration::from_millis(3);
         }
         assert!(with_workers < 0.15, "{with_workers}");
@@ -311,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_load_in_between_does_not_go_to_and_fro_for_ever() {
-        // The engine alone does not keep up; with workers bursts are not full.
+        // The engine alone does not keep up. With workers, bursts are not full.
         let mut engine = Engine::new(When::Better);
         let load = Load { offered: 31, alone: 16, workers: 100 };
         engine.run(&load, 2 * SECOND);

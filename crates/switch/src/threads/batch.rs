@@ -1,23 +1,23 @@
-//! Frames that wait for a burst to fill, and how long they do.
+//! Collects frames until a burst is full or has waited long enough.
 //!
-//! A burst is due when it is full. One that is not is due after some turns of its stage's loop (Rahimi et al., HPSR 2016,
-//! III-D: `IO_FLUSH`, `Worker_FLUSH`), which keeps bursts large when there is much to do, or after a time, whichever is first. The
-//! time bounds what the turns do not: how long a turn takes depends on the load.
+//! A full burst is due. Another burst is due after some turns of its stage's loop (Rahimi et al., HPSR 2016, III-D:
+//! `IO_FLUSH`, `Worker_FLUSH`), or after a time, whichever comes first. The turns keep bursts large under load. The
+//! time is a bound that the turns do not give, because the duration of a turn depends on the load.
 use std::time::Duration;
 use weir_units::Instant;
 
-/// When a burst is due.
+/// Conditions under which a burst is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rule {
-    /// Items that make it full, at least one.
+    /// Number of items in a full burst, at least one.
     pub(crate) burst: usize,
-    /// Turns of the loop that one that is not full waits at most.
+    /// Maximum number of turns of the loop that a burst waits.
     pub(crate) turns: u32,
-    /// Time that it waits at most, counted from its first item.
+    /// Maximum time that a burst waits, counted from its first item.
     pub(crate) time: Duration,
 }
 
-/// A burst that fills.
+/// A burst that is being filled.
 #[derive(Debug)]
 pub(crate) struct Batch<T> {
     items: Vec<T>,
@@ -30,7 +30,7 @@ impl<T> Batch<T> {
         Batch { items: Vec::with_capacity(2 * rule.burst), due: Instant::ZERO, turns_left: 0 }
     }
 
-    /// Adds an item; whether the burst is full.
+    /// Adds an item. Returns true if the burst is full.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, rule: &Rule, item: T) -> bool {
         if self.items.is_empty() {
@@ -40,7 +40,7 @@ impl<T> Batch<T> {
         self.items.len() >= rule.burst
     }
 
-    /// A turn of the loop is over: whether the burst is due.
+    /// Ends a turn of the loop. Returns true if the burst is due.
     #[inline]
     pub(crate) fn turn(&mut self, now: Instant) -> bool {
         if self.items.is_empty() {
@@ -50,7 +50,7 @@ impl<T> Batch<T> {
         self.turns_left == 0 || now >= self.due
     }
 
-    /// What waits, in the order it came.
+    /// Waiting items, in the order of their arrival.
     #[inline]
     pub(crate) fn items(&mut self) -> &mut Vec<T> {
         &mut self.items

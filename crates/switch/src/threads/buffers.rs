@@ -1,5 +1,5 @@
-//! Frame buffers that a switch has from its start: each thread's first written to on the CPU that the thread is bound to, so that they are on
-//! its NUMA node; refused, with what to change, if there is no memory for them.
+//! Allocates a switch's frame buffers at the start. Each thread's buffers are first written on the CPU that the
+//! thread is bound to, so that they are on its NUMA node. Without memory for them, an error says what to change.
 use super::check::wrong;
 use super::{Machine, Mode, ThreadsConfig, ThreadsError};
 use crate::turns::pin;
@@ -10,16 +10,16 @@ use weir_memory::{NoSlab, Slab};
 use weir_packet::Depot;
 use weir_packet::frame::SMALL_BUFFER;
 
-/// Buffers that a switch has from its start, at most: 2.2 GiB.
+/// Maximum number of buffers allocated at the start: 2.2 GiB.
 pub const MAX_BUFFERS: usize = 1 << 20;
-/// The same at least: a burst, and one that is being transmitted.
+/// Minimum number of buffers: one burst being received and one being transmitted.
 const MIN_BUFFERS: usize = 64;
 
-/// The setting, as people write it.
+/// Name of the setting, as users write it.
 const SETTING: &str = "buffers";
 
 impl ThreadsConfig {
-    /// Whether there can be as many buffers as wanted.
+    /// Checks that the number of buffers is allowed and fits into memory.
     pub(super) fn check_buffers(&self, machine: &Machine) -> Result<(), ThreadsError> {
         if !(MIN_BUFFERS..=MAX_BUFFERS).contains(&self.buffers) {
             let advice = "frames beyond it get a buffer from the heap; try 4096";
@@ -39,20 +39,20 @@ impl ThreadsConfig {
         format!("{}, which need {}", self.buffers, mib(bytes(self.buffers)))
     }
 
-    /// Buffers of each thread that receives.
+    /// Numbers of buffers of the threads that receive.
     fn shares(&self) -> Vec<usize> {
         let threads = match self.mode {
             Mode::RunToCompletion => self.workers,
-            // Workers use what the engine received.
+            // Workers use the buffers that the engine received into.
             Mode::Pipeline => 1,
         };
         (0..threads).map(|thread| self.buffers / threads + usize::from(thread < self.buffers % threads)).collect()
     }
 
-    /// Has all buffers made.
+    /// Allocates all buffers.
     ///
     /// # Errors
-    /// The system refuses the memory: with the limits that there are, and what to change.
+    /// Fails if the system refuses the memory. The error names the limits and what to change.
     pub(crate) fn prepare_buffers(&self) -> Result<Depot, ThreadsError> {
         let shares = self.shares().into_iter().enumerate();
         let slabs = shares.map(|(thread, count)| slab_on(self.cpus.0.get(thread).copied(), count));
@@ -82,7 +82,8 @@ fn mib(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
-/// Buffers whose memory is of the NUMA node of a CPU, if one is named: Linux puts it where the thread runs that first writes to it.
+/// Allocates buffers on the NUMA node of `cpu`, if given: Linux places memory on the node of the thread that first
+/// writes to it.
 fn slab_on(cpu: Option<usize>, count: usize) -> Result<Arc<Slab>, NoSlab> {
     let make = || Slab::new(u32::try_from(count).unwrap_or(u32::MAX), SMALL_BUFFER);
     if cpu.is_none() {
@@ -94,12 +95,12 @@ fn slab_on(cpu: Option<usize>, count: usize) -> Result<Arc<Slab>, NoSlab> {
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, make_there);
-        // Without a thread to spare they are on any node.
+        // If no thread can be started, the buffers are on any node.
         thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(make)
     })
 }
 
-/// The limits of this process that are in the way, and how they are raised.
+/// Returns the limits of this process that may have caused the refusal, and how to raise them.
 fn limits(refusal: &NoSlab) -> Vec<String> {
     let of = |resource, name: &str, how: &str| {
         let now = getrlimit(resource).current?;
@@ -108,7 +109,7 @@ fn limits(refusal: &NoSlab) -> Vec<String> {
     let locked = of(Resource::Memlock, "locked memory", "ulimit -l");
     let mapped = [of(Resource::As, "address space", "ulimit -v"), of(Resource::Data, "data", "ulimit -d")];
     match refusal.error.raw_os_error() {
-        // Where a program has all its memory locked, a mapping that exceeds the limit is refused so.
+        // With all memory of a program locked, a mapping beyond the limit is refused with these errors.
         Some(code) if code == Errno::AGAIN.raw_os_error() || code == Errno::PERM.raw_os_error() => {
             locked.into_iter().collect()
         }
@@ -116,7 +117,7 @@ fn limits(refusal: &NoSlab) -> Vec<String> {
     }
 }
 
-/// Says where the buffers are.
+/// Logs how the buffers are allocated.
 fn tell(buffers: usize, slabs: &[Arc<Slab>]) {
     let all: usize = slabs.iter().map(|slab| slab.bytes()).sum();
     if all < 2 << 20 {

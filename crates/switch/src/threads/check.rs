@@ -1,30 +1,30 @@
-//! Settings that cannot work are refused before anything starts, with what to change.
+//! Checks the thread settings before anything starts. Settings that cannot work are refused, with advice.
 use super::{HandOver, Machine, Mode, ThreadsConfig};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Workers at most.
+/// Maximum number of workers.
 const MAX_WORKERS: usize = 64;
-/// Frames of a burst at most: more only wait.
+/// Maximum number of frames in a burst; larger bursts only wait longer.
 const MAX_BURST: usize = 1024;
-/// Frames of a ring at most: a second at a million a second.
+/// Maximum number of frames in a ring: one second at a million frames per second.
 const MAX_RING: usize = 1 << 20;
-/// A burst waits this long at most: beyond it no user would call the switch alive.
+/// Maximum time that a burst may wait; with more the switch would seem dead.
 const MAX_FLUSH_TIME: Duration = Duration::from_secs(1);
-/// Bytes of a small frame's buffer, its head and place in the ring included.
+/// Bytes of a small frame's buffer, including its header and its place in the ring.
 const BUFFER_BYTES: u64 = 2560;
 
-/// Why settings cannot work.
+/// A setting that cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: found {found}, expected {expected}; {advice}")]
 pub struct ThreadsError {
-    /// The setting, as an option of the command line without its dashes.
+    /// Name of the setting: its command line option without the dashes.
     pub setting: &'static str,
-    /// What was found.
+    /// Value that was found.
     pub found: String,
-    /// What would do.
+    /// Values that are possible.
     pub expected: String,
-    /// What to change.
+    /// Advice on what to change.
     pub advice: String,
 }
 
@@ -38,10 +38,10 @@ pub(super) fn wrong(
 }
 
 impl ThreadsConfig {
-    /// Whether the settings can work on a machine.
+    /// Checks that the settings can work on `machine`.
     ///
     /// # Errors
-    /// The first that cannot, and what to change.
+    /// Returns the first setting that cannot work, with advice.
     pub fn check(&self, machine: &Machine) -> Result<(), ThreadsError> {
         self.check_workers(machine)?;
         self.check_bursts()?;
@@ -53,7 +53,7 @@ impl ThreadsConfig {
         self.check_cpus(machine)
     }
 
-    /// Threads on the packet path.
+    /// Number of threads on the packet path.
     pub(super) fn threads(&self, machine: &Machine) -> usize {
         match self.mode {
             Mode::RunToCompletion => self.workers,
@@ -61,8 +61,9 @@ impl ThreadsConfig {
         }
     }
 
-    /// Threads for workers: the engine has a core of its own, and workers beyond the others share one of theirs, or they would only wait for
-    /// each other. On one core the engine's thread does everything.
+    /// Number of threads for workers. The engine has its own core. Workers in excess of the other cores share
+    /// threads, because they would only wait for each other. With one core the engine's thread does everything,
+    /// unless frames are always handed over.
     pub(super) fn worker_threads(&self, machine: &Machine) -> usize {
         let others = machine.cpus.len().saturating_sub(1);
         self.workers.min(if self.hand_over == HandOver::Always { others.max(1) } else { others })
@@ -134,7 +135,7 @@ impl ThreadsConfig {
         }
     }
 
-    /// Memory that full rings hold.
+    /// Bytes of memory that full rings hold.
     fn buffer_bytes(&self) -> u64 {
         match self.mode {
             Mode::RunToCompletion => 0,
@@ -195,7 +196,7 @@ impl ThreadsConfig {
         Ok(())
     }
 
-    /// What works, but not well.
+    /// Returns warnings about settings that work, but badly.
     pub(super) fn warnings(&self, machine: &Machine) -> Vec<String> {
         let mut warnings = Vec::new();
         let (threads, cores) = (self.threads(machine), machine.cpus.len());

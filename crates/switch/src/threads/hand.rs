@@ -1,4 +1,5 @@
-//! What a thread that forwards with tables that it shares has: its seat at them, its part of the datapath, and what it tells the engine.
+//! Gives a forwarding thread its access to the shared tables, its part of the datapath, and its path for messages to
+//! the engine.
 use super::pipeline::Note;
 use super::seats::Guest;
 use crate::engine::wake::Waker;
@@ -12,34 +13,34 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// What is counted for a worker, for others to read.
+/// Counters of a worker, for other threads to read.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) frames: AtomicU64,
     pub(super) bursts: AtomicU64,
-    /// Frames of which nothing is left here: they wait behind this, or are gone.
+    /// Number of frames that left the worker: their output is in the ring behind it, or they were dropped.
     pub(super) handed_on: AtomicU64,
-    /// Frames dropped since the ring to the worker was full.
+    /// Number of frames dropped because the ring to the worker was full.
     pub(super) full_in: Arc<AtomicU64>,
-    /// Frames dropped since the ring from the worker was full.
+    /// Number of frames dropped because the ring from the worker was full.
     pub(super) full_out: Arc<AtomicU64>,
-    /// Packet-ins dropped since too many were on their way to the engine.
+    /// Number of packet-ins dropped because too many were on their way to the engine.
     pub(super) full_notes: AtomicU64,
-    /// Packets dropped beside others; as of a short while ago.
+    /// Packets dropped while sharing the tables, by reason; updated after each burst.
     pub(super) drops: Mutex<Drops>,
-    /// Whether somebody looks where its time goes.
+    /// True while a client measures the worker's times.
     pub(super) is_watched: AtomicBool,
-    /// What it measured, while somebody looks.
+    /// Times measured while `is_watched` is set.
     pub(super) perf: Mutex<Perf>,
 }
 
 impl Counters {
-    /// Frames that it ran and handed on.
+    /// Number of frames that the worker forwarded and passed on.
     pub(super) fn done(&self) -> u64 {
         self.frames.load(Ordering::Relaxed).saturating_sub(self.full_out.load(Ordering::Relaxed))
     }
 
-    /// What is counted here, as a snapshot has it.
+    /// Returns the counters in the form of a snapshot.
     pub(super) fn snapshot(&self, worker: usize) -> WorkerSnapshot {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         WorkerSnapshot {
@@ -55,18 +56,18 @@ impl Counters {
         }
     }
 
-    /// Frames of which nothing is left here; all they gave is in the ring behind.
+    /// Number of frames that left the worker; all their output is in the ring behind it.
     pub(super) fn handed_on(&self) -> u64 {
         self.handed_on.load(Ordering::Acquire)
     }
 }
 
-/// See the module's page.
+/// A forwarding thread's access to the tables and to the engine.
 pub(super) struct Hand {
     pub(super) tables: Guest<Datapath>,
-    /// Its part of the datapath.
+    /// The thread's part of the datapath.
     pub(super) own: weir_datapath::Worker,
-    /// Packets in [`Counters::drops`].
+    /// Number of packets in [`Counters::drops`].
     told_drops: u64,
     notes: Sender<Note>,
     pub(super) counters: Arc<Counters>,
@@ -84,7 +85,8 @@ impl Hand {
         Hand { tables, own, told_drops: 0, notes, counters, engine }
     }
 
-    /// Runs frames of one port through the tables. `is_over` ends waiting for them: what is left of the frames is dropped with them.
+    /// Runs frames of one port through the flow tables. `is_over` ends the wait for the tables; the remaining frames
+    /// are then dropped.
     #[inline]
     pub(super) fn forward(
         &mut self,
@@ -96,14 +98,15 @@ impl Hand {
         is_over: impl Fn() -> bool,
     ) {
         let Hand { tables, own, .. } = self;
-        // Most packets leave beside those of other workers; for what tells controllers or learns it takes the tables alone.
+        // Most packets leave while other workers use the tables, too. Packets that notify controllers or change the
+        // tables need exclusive access.
         let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
         if tables.beside(&is_over, beside) == Some(false) {
             tables.alone(&is_over, |datapath| datapath.process_for(own, now, port, frames, pool, out));
         }
     }
 
-    /// A burst is through: counts it, and tells what there is to tell.
+    /// Counts a finished burst, and passes messages and measurements to the engine.
     #[inline]
     pub(super) fn end_burst(&mut self, frames: usize, out: &mut Output) {
         if !out.messages.is_empty() || !out.limited.is_empty() {
@@ -113,7 +116,7 @@ impl Hand {
         self.tell_perf();
     }
 
-    /// Counts a burst, and what was dropped of it.
+    /// Counts a burst and publishes the thread's drops.
     #[inline]
     pub(super) fn count_burst(&mut self, frames: usize) {
         count(&self.counters.frames, frames as u64);
@@ -121,7 +124,7 @@ impl Hand {
         self.tell_drops();
     }
 
-    /// Tells the engine of packets that were dropped.
+    /// Publishes the thread's dropped packets, if there are new ones.
     #[inline]
     fn tell_drops(&mut self) {
         let drops = self.own.drops();
@@ -131,7 +134,7 @@ impl Hand {
         }
     }
 
-    /// Begins or ends measuring as was asked, and tells what was measured.
+    /// Starts or stops measuring as requested, and publishes the measured times.
     #[inline]
     fn tell_perf(&mut self) {
         let is_watched = self.counters.is_watched.load(Ordering::Relaxed);
@@ -148,7 +151,7 @@ impl Hand {
         self.counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone_from(self.own.watch().perf());
     }
 
-    /// Hands packet-ins to the engine.
+    /// Passes packet-ins to the engine; drops and counts those that do not fit.
     #[cold]
     fn tell(&mut self, out: &mut Output) {
         let messages = out.messages.drain(..).map(|(channel, message)| Note::Message(channel, message));

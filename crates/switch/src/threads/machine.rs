@@ -1,22 +1,22 @@
-//! What the machine has for threads, as the system tells.
+//! Reads the machine's CPUs, memory and NUMA nodes from the system.
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What the machine has that the settings are checked against.
+/// Resources of the machine that the settings are checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// CPUs that this process may run on.
     pub cpus: BTreeSet<usize>,
-    /// Bytes of memory that are to be had without pushing others out or beyond the limit of a control group; none if the system does not
-    /// tell.
+    /// Bytes of memory available without swapping and within the control groups' limits; `None` if the system does
+    /// not tell.
     pub memory: Option<u64>,
-    /// The CPUs of each NUMA node; empty if the system does not tell.
+    /// CPUs of each NUMA node; empty if the system does not tell.
     pub nodes: Vec<BTreeSet<usize>>,
 }
 
 impl Machine {
-    /// This machine, now.
+    /// Returns the resources of this machine at this moment.
     pub fn here() -> Machine {
         Machine {
             cpus: allowed_cpus(),
@@ -28,7 +28,7 @@ impl Machine {
         }
     }
 
-    /// The NUMA node of a CPU.
+    /// Returns the NUMA node of a CPU, if it is known.
     pub(super) fn node_of(&self, cpu: usize) -> Option<usize> {
         self.nodes.iter().position(|node| node.contains(&cpu))
     }
@@ -36,7 +36,7 @@ impl Machine {
 
 fn allowed_cpus() -> BTreeSet<usize> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
-        // As many as may run at once, whichever they are.
+        // Fallback: the right number of CPUs, with assumed numbers.
         return (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
     };
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
@@ -49,14 +49,14 @@ fn available_memory() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The control group of this process, as a path from the top; the top itself if the system does not tell.
+/// Path of this process's control group from the root; empty (the root) if the system does not tell.
 fn own_group() -> String {
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned()
 }
 
-/// Bytes that a control group and those around it may still have; none if there is no limit. Files that are only kept for speed make
-/// room for others.
+/// Bytes that a control group may still allocate within its own limit and its ancestors'; `None` without a limit.
+/// Memory of inactive cached files counts as free, because it can be reclaimed.
 fn left_to_group(group: &str, top: &Path) -> Option<u64> {
     let read = |directory: &Path, name: &str| fs::read_to_string(directory.join(name)).ok();
     let left = |directory: &Path| {

@@ -1,19 +1,20 @@
-//! How a switch spreads over threads.
+//! Spreads a switch over threads, in one of two modes:
 //!
-//! * *run to completion*: the engine's thread does everything; nothing is shared, nothing locked. Or several threads do, each for its ports
-//!   ([`several`]).
-//! * *pipeline* (after Lagopus; Rahimi et al., HPSR 2016): the engine's thread receives frames ([`rx`]) and hands them to
-//!   workers, which run them through the tables ([`worker`]) and hand them back to be transmitted ([`tx`]).
+//! * *run to completion*: the engine's thread does everything, and nothing is shared or locked; or several threads do
+//!   everything, each for its own ports ([`several`]).
+//! * *pipeline* (after Lagopus; Rahimi et al., HPSR 2016): the engine's thread receives frames ([`rx`]) and hands
+//!   them to workers. The workers run them through the flow tables ([`worker`]) and hand them back for transmission
+//!   ([`tx`]).
 //!
 //! ```text
 //!  port --A--> rx --B--> ring --C--> worker --D--> ring --E--> tx --F--> port
 //! ```
-//! Frames are handed over only while that pays, if nothing else is asked for ([`balance`]); otherwise the engine's thread does all of it
-//! here, too. Each ring has one writer and one reader. The letters are the six bursts of [`Bursts`]; how long a burst that is not full
-//! waits is in [`batch`]. A full ring drops and counts.
+//! By default frames are handed over only while that pays ([`balance`]); otherwise the engine's thread does all work
+//! in this mode, too. Each ring has one writer and one reader. The letters are the six bursts of [`Bursts`];
+//! [`batch`] limits how long a burst that is not full waits. A full ring drops frames and counts them.
 //!
-//! What the stages do is a function of `now` and their rings: tests drive them without threads. Threads, their sleep and their
-//! end are in [`pipeline`]; how workers and the engine share the tables is in [`seats`].
+//! The stages are functions of `now` and their rings, so tests drive them without threads. [`pipeline`] holds the
+//! threads, their sleep and their end. [`seats`] lets workers and the engine share the tables.
 mod balance;
 mod batch;
 mod buffers;
@@ -42,7 +43,7 @@ pub use several::Deal;
 use weir_openflow::model::PortNo;
 use weir_packet::Frame;
 
-/// A frame on its way between threads, and the port it came from or goes to.
+/// A frame on its way between threads, with its input port or output port.
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub(crate) port: PortNo,

@@ -1,4 +1,4 @@
-//! The writing end of a ring: bursts fill in front of it, and a full ring drops.
+//! Collects bursts and writes them to a ring; a full ring drops frames.
 use super::Carried;
 use super::batch::{Batch, Rule};
 use crate::engine::wake::Waker;
@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// See the module's page.
+/// Writing end of a ring, with the burst that is being filled.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     rule: Rule,
     batch: Batch<Carried>,
     ring: Producer<Carried>,
-    /// Who reads.
+    /// Waker of the thread that reads the ring.
     reader: Arc<Waker>,
-    /// Frames dropped since the ring was full.
+    /// Number of frames dropped because the ring was full.
     full: Arc<AtomicU64>,
-    /// Frames that went into the ring.
+    /// Number of frames written to the ring.
     accepted: u64,
 }
 
@@ -27,7 +27,7 @@ impl Outlet {
         Outlet { rule, batch: Batch::new(&rule), ring, reader, full, accepted: 0 }
     }
 
-    /// Adds a frame; a full burst goes.
+    /// Adds a frame, and writes the burst if it is full.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, carried: Carried, pool: &mut FramePool) {
         if self.batch.push(now, &self.rule, carried) {
@@ -35,7 +35,7 @@ impl Outlet {
         }
     }
 
-    /// A turn of the loop is over; a burst that is due goes.
+    /// Ends a turn of the loop, and writes the burst if it is due.
     #[inline]
     pub(crate) fn turn(&mut self, now: Instant, pool: &mut FramePool) {
         if self.batch.turn(now) {
@@ -43,7 +43,7 @@ impl Outlet {
         }
     }
 
-    /// What waits goes, due or not.
+    /// Writes the waiting frames, due or not.
     #[inline]
     pub(crate) fn hand_on(&mut self, pool: &mut FramePool) {
         if !self.batch.is_empty() {
@@ -51,17 +51,17 @@ impl Outlet {
         }
     }
 
-    /// Frames that went into the ring since the start.
+    /// Number of frames written to the ring since the start.
     pub(crate) fn accepted(&self) -> u64 {
         self.accepted
     }
 
-    /// Whether nothing waits in front of the ring.
+    /// Returns true if no frame waits to be written.
     pub(crate) fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
 
-    /// Frames that wait in the ring.
+    /// Number of frames in the ring.
     pub(crate) fn waiting(&self) -> usize {
         self.ring.buffer().capacity() - self.ring.slots()
     }
@@ -81,10 +81,10 @@ impl Outlet {
     }
 }
 
-/// Moves at most `most` items from a ring to a list; how many.
+/// Moves at most `most` items from a ring to `into`. Returns the number of items.
 #[inline]
 pub(crate) fn read<T>(ring: &mut rtrb::Consumer<T>, most: usize, mut into: impl FnMut(T)) -> usize {
-    // The writer's end is looked at only if less than a burst is known to be there.
+    // The writer's position is read only if less than a burst is known to be there.
     let known = ring.cached_slots();
     let count = if known >= most { most } else { ring.slots().min(most) };
     match ring.read_chunk(count) {

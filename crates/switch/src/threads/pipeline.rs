@@ -1,4 +1,4 @@
-//! A pipeline's threads: the engine's, which receives and transmits, and its workers.
+//! Runs the threads of a pipeline: the engine's, which receives and transmits, and the workers'.
 use super::balance::{Balance, Side, When};
 use super::batch::Rule;
 use super::gone::GonePorts;
@@ -30,63 +30,63 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Depot, Frame, FramePool};
 use weir_units::{Clock, Instant};
 
-/// Packet-ins on their way from workers to the engine at most; what is beyond is dropped and counted.
+/// Maximum number of messages on their way from workers to the engine; further ones are dropped and counted.
 pub(super) const MAX_NOTES: usize = 1024;
-/// A sleeping worker looks this often whether it was forgotten: it never should be.
+/// Longest sleep of a worker, a safeguard against a lost wake-up.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
-/// The engine receives nothing for that long at most while it takes the work back: ports hold as much.
+/// Maximum time for which the engine receives nothing while it takes the work back; ports hold that much.
 const DRAIN_MAX: Duration = Duration::from_micros(200);
 
-/// The engine's end.
+/// The engine's end of the pipeline.
 pub(crate) struct Pipeline {
     pub(crate) rx: Rx,
     pub(crate) tx: Tx,
-    /// Frames read from a port at once.
+    /// Maximum number of frames read from a port at once.
     pub(crate) read: usize,
     notes: Receiver<Note>,
-    /// By worker.
+    /// Counters by worker.
     counters: Vec<Arc<Counters>>,
     threads: Vec<WorkerThread>,
     balance: Balance,
-    /// While the engine is to take the work back: when it gives up.
+    /// Deadline for taking the work back; `None` if that is not in progress.
     drains_until: Option<Instant>,
     may_be_alone: bool,
-    /// Whether a burst was full in this round.
+    /// True if a burst in this round was full.
     is_full: bool,
-    /// Frames that the engine's thread did alone.
+    /// Number of frames forwarded by the engine's thread.
     done_alone: u64,
-    /// Nothing is to wait for a burst to fill.
+    /// True if workers must not wait for bursts to fill.
     hurry: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     depot: Arc<Depot>,
 }
 
-/// What starts a pipeline.
+/// Parameters for starting the threads.
 pub(crate) struct Start<'a> {
     pub(crate) config: &'a ThreadsConfig,
-    /// The switch's name.
+    /// Name of the switch.
     pub(crate) name: &'a str,
     pub(crate) clock: SwitchClock,
     pub(crate) spin: Spin,
-    /// Wakes the engine.
+    /// Waker of the engine.
     pub(crate) engine: Arc<Waker>,
-    /// Where threads exchange buffers.
+    /// Buffers that the threads exchange.
     pub(crate) depot: Arc<Depot>,
-    /// Counts frames of ports that went.
+    /// Counter of frames dropped because their port was removed.
     pub(crate) gone: GonePorts,
-    /// What starts threads.
+    /// Launcher of the worker threads.
     pub(crate) threads: &'a mut dyn Launch,
 }
 
-/// What a worker tells the engine, besides frames.
+/// A worker's message to the engine.
 pub(super) enum Note {
     Message(ChannelId, Message),
-    /// Packet-ins that a channel did not get since it is at its rate limit.
+    /// Number of packet-ins withheld from a channel by its rate limit.
     Limited(ChannelId, u64),
 }
 
 impl Note {
-    /// Takes what workers tell controllers, a bounded number. Whether there was anything.
+    /// Moves a bounded number of the workers' messages to `out`. Returns true if there were any.
     pub(super) fn take(notes: &Receiver<Note>, out: &mut Output) -> bool {
         let mut any = false;
         for note in notes.try_iter().take(MAX_NOTES) {
@@ -100,13 +100,13 @@ impl Note {
     }
 }
 
-/// A worker's thread, as the engine sees it.
+/// The engine's handle of a worker thread.
 struct WorkerThread {
     thread: Option<JoinHandle<()>>,
     waker: Arc<Waker>,
 }
 
-/// A worker's thread.
+/// State of a worker thread, which runs one or more workers.
 struct Worker {
     shares: Vec<Share>,
     pool: FramePool,
@@ -118,10 +118,10 @@ struct Worker {
 }
 
 impl Pipeline {
-    /// Starts the workers; they work from [`Owner::share`] on.
+    /// Starts the workers. They begin to work with [`Owner::share`].
     ///
     /// # Errors
-    /// The process has no descriptor or thread left.
+    /// Fails if the process has no descriptor or thread left.
     pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Pipeline> {
         let Start { config, name, clock, spin, engine, depot, threads: launch, .. } = start;
         let rule = |burst, turns| Rule { burst, turns, time: config.flush_time };
@@ -135,7 +135,7 @@ impl Pipeline {
         }
         let mut shares: Vec<Vec<Share>> = threads.iter().map(|_| Vec::new()).collect();
         let (mut to_workers, mut from_workers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
-        // Without a thread of their own workers never have anything to do.
+        // Workers without a thread never get any work.
         let guests = if threads.is_empty() { Vec::new() } else { tables.invite(config.workers) };
         for (worker, guest) in guests.into_iter().enumerate() {
             let thread = worker % threads.len();
@@ -196,19 +196,20 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Whether frames go to workers; otherwise the engine's thread does everything itself.
+    /// Returns true if frames go to the workers, and false if the engine's thread does everything itself.
     #[inline]
     pub(crate) fn is_with_workers(&self) -> bool {
         self.balance.side() == Side::Workers
     }
 
-    /// Whether the engine is to receive nothing now: it takes the work back once workers are done.
+    /// Returns true while the engine must receive nothing, because it takes the work back after the workers have
+    /// finished.
     #[inline]
     pub(crate) fn is_draining(&self) -> bool {
         self.drains_until.is_some()
     }
 
-    /// A burst of so many frames came in.
+    /// Notes a received burst of `frames` frames.
     #[inline]
     pub(crate) fn came(&mut self, frames: usize) {
         self.is_full |= 2 * frames >= self.read;
@@ -217,7 +218,7 @@ impl Pipeline {
         }
     }
 
-    /// A round that began at `now` is over: decides who runs packets through the tables from now on.
+    /// Ends a round that began at `now`: decides which side runs packets through the flow tables from now on.
     #[inline]
     pub(crate) fn end_round(&mut self, now: Instant, pool: &mut FramePool) {
         let is_full = std::mem::take(&mut self.is_full);
@@ -233,7 +234,7 @@ impl Pipeline {
         }
     }
 
-    /// The engine is to take the work back: what workers have is done first, so that nothing is overtaken.
+    /// Begins to take the work back. The workers' frames are finished first, to keep the order.
     #[cold]
     fn begin_draining(&mut self, now: Instant, pool: &mut FramePool) {
         self.drains_until = Some(now + DRAIN_MAX);
@@ -241,10 +242,11 @@ impl Pipeline {
         self.rx.hand_on(pool);
     }
 
-    /// Goes on with that: takes the work back if workers are done, and gives up if it takes too long. `send` transmits.
+    /// Continues to take the work back: completes it if the workers have finished, and gives up after the deadline.
+    /// `send` transmits frames.
     #[cold]
     pub(crate) fn drain(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) {
-        // Asked before their rings are emptied: what they forwarded is there by then.
+        // The check precedes the reading of the rings: if it succeeds, all forwarded frames are in the rings.
         let are_done = self.are_workers_done();
         self.tx.send_all(now, send);
         if !are_done && self.drains_until.is_some_and(|until| now < until) {
@@ -258,13 +260,13 @@ impl Pipeline {
         }
     }
 
-    /// Whether workers have handed on all they were given.
+    /// Returns true if the workers have passed on all frames given to them.
     fn are_workers_done(&self) -> bool {
         let mut counters = self.counters.iter().enumerate();
         self.rx.is_empty() && counters.all(|(worker, counters)| counters.handed_on() == self.rx.given(worker))
     }
 
-    /// The engine is about to sleep: what comes next is its own, if workers have nothing.
+    /// Takes the work back before the engine sleeps, if the workers have no frames.
     pub(crate) fn rests(&mut self, now: Instant) {
         if self.may_be_alone && self.is_with_workers() && self.are_workers_done() && self.is_idle() {
             self.drains_until = None;
@@ -273,54 +275,54 @@ impl Pipeline {
         }
     }
 
-    /// A pool that exchanges buffers with the workers'.
+    /// Returns the engine's frame pool, which exchanges buffers with the workers' pools.
     pub(crate) fn pool(&self) -> FramePool {
         FramePool::shared(&self.depot, 0)
     }
 
-    /// Moves what workers tell controllers to `out`, a bounded number. Whether there was anything.
+    /// Moves a bounded number of the workers' messages for controllers to `out`. Returns true if there were any.
     pub(crate) fn take_notes(&mut self, out: &mut Output) -> bool {
         Note::take(&self.notes, out)
     }
 
-    /// Whether no frame waits for a burst to fill.
+    /// Returns true if no frame waits for a burst to fill.
     pub(crate) fn is_flushed(&self) -> bool {
         self.rx.is_empty() && self.tx.is_flushed()
     }
 
-    /// Whether there is nothing for the engine to do.
+    /// Returns true if there is no work for the engine.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_flushed() && self.tx.is_empty() && self.notes.is_empty()
     }
 
-    /// The thread of a worker, among those for workers.
+    /// Returns the index of a worker's thread among the workers' threads.
     pub(crate) fn thread_of(&self, worker: usize) -> usize {
         worker % self.threads.len().max(1)
     }
 
-    /// Whether a worker ended by itself, which it does only by panicking.
+    /// Returns true if a worker thread has ended, which happens only by a panic.
     pub(crate) fn has_failed(&self) -> bool {
         self.threads.iter().any(|worker| worker.thread.as_ref().is_some_and(JoinHandle::is_finished))
     }
 
-    /// Packets that workers dropped beside each other; the datapath knows of the others.
+    /// Returns the packets that each worker dropped while sharing the tables. The datapath counts the others.
     pub(crate) fn drops(&self) -> Vec<Drops> {
         let read = |counters: &Arc<Counters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
         self.counters.iter().map(read).collect()
     }
 
-    /// Begins or ends to measure where the workers' time goes, from each one's next burst on.
+    /// Starts or stops measuring the workers' times, from each worker's next burst.
     pub(crate) fn watch(&self, is_watched: bool) {
         self.counters.iter().for_each(|counters| counters.is_watched.store(is_watched, Ordering::Relaxed));
     }
 
-    /// What the workers measured so far.
+    /// Returns the times that the workers have measured so far.
     pub(crate) fn perf(&self) -> Vec<Perf> {
         let read = |counters: &Arc<Counters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.counters.iter().map(read).collect()
     }
 
-    /// The workers at this moment.
+    /// Returns the state of the workers at this moment.
     pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
         let snapshot = |(worker, counters): (usize, &Arc<Counters>)| WorkerSnapshot {
             waiting: self.rx.waiting(worker),
@@ -332,7 +334,7 @@ impl Pipeline {
 }
 
 impl Drop for Pipeline {
-    /// Ends the workers. Frames under way are dropped.
+    /// Ends the workers and drops the frames on their way.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for worker in &mut self.threads {
@@ -349,7 +351,7 @@ impl Worker {
         self.shares.iter().all(|share| share.stage.is_idle())
     }
 
-    /// A burst of each share. Whether there were any frames.
+    /// Runs a burst of each share. Returns true if there were any frames.
     #[inline]
     fn run_shares(&mut self, now: Instant) -> bool {
         let Worker { shares, pool, stop, hurry, .. } = self;
@@ -360,7 +362,7 @@ impl Worker {
         any
     }
 
-    /// There was nothing in the turn that began at `now`: what follows.
+    /// Decides what follows a turn without work that began at `now`.
     fn look_or_sleep(&mut self, now: Instant) -> Next {
         if self.is_idle() {
             return self.spinner.look_or_sleep(now, self.clock);
@@ -387,7 +389,7 @@ impl Turns for Worker {
 
     fn fall_asleep(&mut self) -> Option<Sleep> {
         self.waker.about_to_sleep();
-        // What came before others knew that it sleeps is found here.
+        // Frames written before the writers knew of the sleep are found here.
         let is_quiet = self.is_idle() && !self.is_over();
         is_quiet.then(|| Sleep { from: self.clock.now(), timeout: SLEEP_MAX, release: Instant::FAR })
     }
@@ -401,11 +403,11 @@ impl Turns for Worker {
     }
 }
 
-/// When the engine does everything itself.
+/// Returns when the engine may do everything itself.
 fn when_alone(config: &ThreadsConfig) -> When {
     match config.hand_over {
         HandOver::Always => When::Never,
-        // Classes keep flows apart, which takes workers while there is much to do.
+        // Classes keep flows apart, which needs workers under load.
         HandOver::Auto if config.classes.is_empty() => When::Better,
         HandOver::Auto => When::KeepsUp,
     }

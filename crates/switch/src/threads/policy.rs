@@ -1,8 +1,8 @@
-//! Which worker gets a frame: the receive policy.
+//! Selects the worker of a frame: the receive policy.
 //!
-//! All frames of a flow go to one worker, so they stay in order. What a flow is, the policy says; rules for classes of traffic come
-//! before it and name their worker, so that flows that cannot wait need not wait behind those that fill their worker
-//! (Rahimi et al., HPSR 2016, IV-C).
+//! All frames of a flow go to one worker, so they stay in order. The policy defines what a flow is. Classes of
+//! traffic come before the policy and name their worker, so that urgent flows do not wait behind flows that fill
+//! their worker (Rahimi et al., HPSR 2016, IV-C).
 use serde::Deserialize;
 use std::str::FromStr;
 use weir_openflow::model::{Match, PortNo};
@@ -10,16 +10,17 @@ use weir_openflow::text;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, FlowKey, FlowMask, Frame, Parsed, parse_frame};
 
-/// What frames of one flow have in common.
+/// Properties that the frames of one flow have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Policy {
-    /// The port they come in on.
+    /// The input port.
     #[serde(rename = "port")]
     Port,
     /// Source and destination MAC addresses and the VLAN tag, as in Lagopus.
     #[serde(rename = "mac")]
     Mac,
-    /// IP addresses, protocol and transport ports; without IP, MAC addresses, VLAN, type and MPLS label.
+    /// IP addresses, protocol and transport ports; for other packets MAC addresses, VLAN tag, EtherType and MPLS
+    /// label.
     #[default]
     #[serde(rename = "5-tuple")]
     FiveTuple,
@@ -38,22 +39,22 @@ impl FromStr for Policy {
     }
 }
 
-/// A class of traffic, and the worker that has it: `udp,tp_dst=5060=>1`.
+/// A class of traffic with its worker, written as `udp,tp_dst=5060=>1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
-    /// What belongs to it.
+    /// Match of the class's packets.
     pub matching: Match,
-    /// The worker, from 0 on.
+    /// Number of the worker, from 0.
     pub worker: usize,
     key: FlowKey,
     mask: FlowMask,
 }
 
 impl Class {
-    /// A class that a worker has.
+    /// Returns the class of packets that match `matching`, for `worker`.
     ///
     /// # Errors
-    /// The match is none, or is on what is not known of a frame when it is received.
+    /// Fails if the match is invalid, or uses a field that is unknown when a frame is received.
     pub fn new(matching: Match, worker: usize) -> Result<Class, String> {
         let (key, mask) = matching.key_and_mask().map_err(|error| text::error_name(error).to_string())?;
         let known = [Field::InPort, Field::TunnelId, Field::TunSrc, Field::TunDst, Field::PacketType];
@@ -95,12 +96,12 @@ impl std::fmt::Display for Class {
     }
 }
 
-/// Chooses workers.
+/// Selects workers for frames.
 #[derive(Debug)]
 pub(crate) struct Steering {
     policy: Policy,
     classes: Vec<Class>,
-    /// The workers that what belongs to no class is spread over: those that no class names, if there are any.
+    /// Workers for packets of no class: those without a class, or all if every worker has one.
     spread: Vec<usize>,
     five_tuple: Words,
     fragment: Words,
@@ -109,7 +110,7 @@ pub(crate) struct Steering {
 }
 
 impl Steering {
-    /// `workers` is at least one, and more than the number of any class's worker.
+    /// Returns the selector. `workers` must be at least one, and larger than any class's worker number.
     pub(crate) fn new(policy: Policy, classes: Vec<Class>, workers: usize) -> Steering {
         let named = |worker: &usize| classes.iter().any(|class| class.worker == *worker);
         let mut spread: Vec<usize> = (0..workers).filter(|worker| !named(worker)).collect();
@@ -123,7 +124,7 @@ impl Steering {
             policy,
             classes,
             spread,
-            // ICMP type and code lie where ports do; the family that is absent is zero.
+            // ICMP type and code are stored in the port fields. The fields of the absent IP version are zero.
             five_tuple: Words::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto, TcpSrc, TcpDst]),
             fragment: Words::of(&[Ipv4Src, Ipv4Dst, Ipv6Src, Ipv6Dst, IpProto]),
             not_ip: Words::of(&[EthDst, EthSrc, EthType, VlanTci, MplsLabel]),
@@ -131,11 +132,11 @@ impl Steering {
         }
     }
 
-    /// The worker for a frame.
+    /// Returns the worker for a frame.
     #[inline]
     pub(crate) fn worker(&mut self, in_port: PortNo, frame: &Frame) -> usize {
         if self.classes.is_empty() {
-            // One worker, or a policy that needs no parsing.
+            // With one worker, or with these policies, the frame need not be parsed.
             match self.policy {
                 _ if self.spread.len() == 1 => return self.spread[0],
                 Policy::Port => return self.by_port(in_port),
@@ -147,7 +148,7 @@ impl Steering {
     }
 
     fn by_port(&self, in_port: PortNo) -> usize {
-        // Ports are numbered from 1 on, mostly without gaps: neighbours go to different workers.
+        // Ports are numbered from 1, mostly without gaps, so neighbouring ports go to different workers.
         self.spread[in_port.0.wrapping_sub(1) as usize % self.spread.len()]
     }
 
@@ -159,7 +160,7 @@ impl Steering {
         let [g, h, i, j, k, l] = source;
         let tag = frame.bytes().get(12..).and_then(|rest| rest.first_chunk()).map_or(0, |tag| u32::from_be_bytes(*tag));
         let is_tagged = matches!((tag >> 16) as u16, eth_type::VLAN | eth_type::QINQ);
-        // What is there without a tag differs within a flow.
+        // Without a tag, these bytes differ within a flow.
         let [m, n, o, p] = if is_tagged { tag } else { 0 }.to_be_bytes();
         let hash = mix(0, u64::from_be_bytes([a, b, c, d, e, f, g, h]));
         self.spread_out(mix(hash, u64::from_be_bytes([i, j, k, l, m, n, o, p])))
@@ -177,7 +178,7 @@ impl Steering {
             Policy::Port => return self.by_port(in_port),
             Policy::Mac => return self.by_addresses(in_port, frame),
             Policy::FiveTuple if self.parsed.layers.network.is_none() || key.get(Field::IpProto) == 0 => &self.not_ip,
-            // Only a packet's first fragment has ports: all follow the same way.
+            // Only the first fragment of a packet has ports, so fragments are hashed without them.
             Policy::FiveTuple if key.get(Field::IpFrag) != 0 => &self.fragment,
             Policy::FiveTuple => &self.five_tuple,
         };
@@ -185,13 +186,13 @@ impl Steering {
     }
 
     fn spread_out(&self, hash: u64) -> usize {
-        // The high bits are the mixed ones; a multiplication maps them to the workers without dividing.
+        // The high bits are mixed best. A multiplication maps them to the workers without a division.
         let place = (u128::from(hash) * self.spread.len() as u128) >> 64;
         self.spread[usize::try_from(place).unwrap_or(0)]
     }
 }
 
-/// Words of a key, and the bits of each that count.
+/// Words of a flow key with the bits that count.
 #[derive(Debug)]
 struct Words(Vec<(usize, u64)>);
 
@@ -207,7 +208,7 @@ impl Words {
     }
 }
 
-/// Takes a word into a hash. Flows are spread, not looked up: that somebody can aim at one worker is no secret to keep.
+/// Mixes a word into a hash. The hash only spreads flows, so it need not resist traffic aimed at one worker.
 fn mix(hash: u64, word: u64) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let product = u128::from(hash ^ word ^ ODD) * u128::from(0xd6e8_feb8_6659_fd93_u64);

@@ -17,7 +17,7 @@ fn classes(texts: &[&str]) -> Vec<Class> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// The workers that frames go to.
+/// Returns the workers that frames go to.
 fn workers(steering: &mut Steering, frames: impl IntoIterator<Item = Frame>) -> Vec<usize> {
     frames.into_iter().map(|frame| steering.worker(PortNo(1), &frame)).collect()
 }
@@ -43,7 +43,7 @@ fn the_five_tuple_spreads_flows_and_keeps_each_together() {
         let share = flows.iter().filter(|chosen| **chosen == worker).count();
         assert!((50..150).contains(&share), "worker {worker} has {share} of 400 flows");
     }
-    // What differs within a flow does not count: length, DSCP, TTL, addresses of the hop before.
+    // Fields that differ within a flow do not count: length, DSCP, TTL, the previous hop's addresses.
     let base = steering.worker(PortNo(1), &flow(7).frame());
     let mut other = flow(7).payload(&[1; 700]).frame();
     other.bytes_mut()[15] = 0xb8;
@@ -82,7 +82,7 @@ fn without_ip_the_link_header_spreads() {
 #[test]
 fn addresses_and_vlan_make_a_flow_of_policy_mac() {
     let mut steering = Steering::new(Policy::Mac, Vec::new(), WORKERS);
-    // Not what is behind the header: ports, DSCP, length.
+    // Bytes behind the header do not count: ports, DSCP, length.
     let mut marked = flow(3).payload(&[0; 99]).frame();
     marked.bytes_mut()[15] = 0xb8;
     assert_eq!(different(&workers(&mut steering, [flow(1).frame(), flow(2).frame(), marked])), 1);
