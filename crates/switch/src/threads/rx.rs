@@ -1,4 +1,4 @@
-//! The receiving stage: frames of a port go to the workers that the policy names, in bursts.
+//! Receives frames and passes them in bursts to the workers that the policy selects.
 use super::Carried;
 use super::outlet::Outlet;
 use super::policy::Steering;
@@ -6,11 +6,11 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// See the module's page.
+/// Receiving stage of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Rx {
     steering: Steering,
-    /// By worker.
+    /// Outlets by worker.
     workers: Vec<Outlet>,
 }
 
@@ -19,7 +19,7 @@ impl Rx {
         Rx { steering, workers }
     }
 
-    /// Takes frames that came in on a port.
+    /// Distributes the frames received on a port to the workers' outlets.
     pub(crate) fn receive(&mut self, now: Instant, port: PortNo, frames: &mut Vec<Frame>, pool: &mut FramePool) {
         for frame in frames.drain(..) {
             let worker = self.steering.worker(port, &frame);
@@ -27,27 +27,27 @@ impl Rx {
         }
     }
 
-    /// A turn of the loop is over.
+    /// Ends a turn of the loop, and writes bursts that are due.
     pub(crate) fn turn(&mut self, now: Instant, pool: &mut FramePool) {
         self.workers.iter_mut().for_each(|worker| worker.turn(now, pool));
     }
 
-    /// What waits for a burst to fill goes, due or not.
+    /// Writes the waiting frames, whether their bursts are due or not.
     pub(crate) fn hand_on(&mut self, pool: &mut FramePool) {
         self.workers.iter_mut().for_each(|worker| worker.hand_on(pool));
     }
 
-    /// Frames that a worker was given since the start.
+    /// Number of frames written to a worker's ring since the start.
     pub(crate) fn given(&self, worker: usize) -> u64 {
         self.workers[worker].accepted()
     }
 
-    /// Whether no frame waits for a burst to fill.
+    /// Returns true if no frame waits for a burst to fill.
     pub(crate) fn is_empty(&self) -> bool {
         self.workers.iter().all(Outlet::is_empty)
     }
 
-    /// Frames that wait for a worker.
+    /// Number of frames in a worker's ring.
     pub(crate) fn waiting(&self, worker: usize) -> usize {
         self.workers[worker].waiting()
     }

@@ -1,66 +1,68 @@
-//! How threads share what any of them may have to change: each guest has a seat with a handle to it, with which it works beside the
-//! others; whoever is to change it collects all handles first and is then alone with it.
+//! Shares a value between threads: readers use it concurrently, and a writer gets it exclusively. Each reader
+//! ([`Guest`]) has a seat with a handle to the value. A thread that needs exclusive access first collects all
+//! handles.
 //!
-//! A guest that changes nothing locks only its own seat, whose cache line nobody else touches meanwhile: what it costs does not grow
-//! with the number of guests, as the count of readers in a shared lock would. Changing costs a lock for each guest, and the rest of
-//! the burst that each is at.
+//! A reader locks only its own seat, whose cache line no other thread touches meanwhile. Its cost does not grow with
+//! the number of readers, unlike the reader count of a shared lock. Exclusive access costs one lock per reader, and
+//! waits for the burst that each reader is working on.
 //!
-//! Nobody sleeps: a guest that finds its seat empty looks again. What is changed at once is a few tens of microseconds; the owner
-//! leaves as much time in between ([`Owner::is_waited_for`]).
+//! No thread sleeps: a reader that finds its seat empty tries again. Exclusive work takes a few tens of microseconds
+//! at once, and the owner leaves as much time in between ([`Owner::is_waited_for`]).
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Looks at a lock between giving way to other threads: some microseconds. The other may need this very core.
+/// Number of attempts at a lock between yields, some microseconds. The holder of the lock may need this very core.
 const LOOKS: u32 = 1000;
 
-/// A share of what is shared. Boxed, so that who takes it back moves a pointer and not all of it.
+/// A handle to the shared value. The box makes taking the value back a move of a pointer, not of the whole value.
 type Handle<T> = Arc<Box<T>>;
 
-/// What owner and guests have in common.
+/// State shared by the owner and the readers.
 #[derive(Debug)]
 struct Shared<T> {
-    /// The handle that is there while nobody is alone with it. Taken first and put back last.
+    /// Handle that is present while no thread has exclusive access. It is taken first and put back last.
     home: Seat<T>,
     seats: Vec<Arc<Seat<T>>>,
 }
 
-/// A place for a handle. Two cache lines: processors fetch them in pairs.
+/// Place of a reader's handle. Aligned to two cache lines, because processors fetch them in pairs.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Seat<T> {
     handle: Mutex<Option<Handle<T>>>,
-    /// Whether somebody found it empty since it was last emptied.
+    /// True if a reader found the seat empty since it was last emptied.
     is_waited_for: AtomicBool,
 }
 
-/// The one who has it alone until there are guests, and whenever he wants.
+/// The main writer. It has exclusive access from the start, and takes it back from the readers whenever it needs it;
+/// readers wait until it is released.
 #[derive(Debug)]
 pub struct Owner<T> {
-    /// While no guest has it.
+    /// The value while the owner has it; `None` while the readers have it.
     alone: Option<Box<T>>,
     shared: Arc<Shared<T>>,
 }
 
-/// One who works with it.
+/// A reader, which can also get exclusive access.
 #[derive(Debug)]
 pub struct Guest<T> {
     seat: Arc<Seat<T>>,
     shared: Arc<Shared<T>>,
 }
 
-/// A guest alone with it, until this is dropped: also when its work panics.
+/// Exclusive access of a reader. Dropping it returns the value, also after a panic.
 struct Alone<'a, T> {
     value: Option<Box<T>>,
     shared: &'a Shared<T>,
 }
 
 impl<T> Owner<T> {
-    /// Owns a value that nobody shares.
+    /// Returns the owner of a value without readers.
     pub fn new(value: T) -> Owner<T> {
         Owner { alone: Some(Box::new(value)), shared: Arc::new(Shared { home: Seat::empty(), seats: Vec::new() }) }
     }
 
-    /// Makes guests, from [`Owner::share`] on; those there were are none any more.
+    /// Creates readers, which can use the value from the next [`Owner::share`] on. Earlier readers become invalid.
     pub fn invite(&mut self, guests: usize) -> Vec<Guest<T>> {
         self.get();
         let seats: Vec<_> = (0..guests).map(|_| Arc::new(Seat::empty())).collect();
@@ -68,19 +70,19 @@ impl<T> Owner<T> {
         seats.into_iter().map(|seat| Guest { seat, shared: Arc::clone(&self.shared) }).collect()
     }
 
-    /// The value, to be changed: takes it from the guests, if they have it, until [`Owner::share`].
+    /// Returns exclusive access to the value. Takes it from the readers, if necessary, until [`Owner::share`].
     #[inline]
     pub fn get(&mut self) -> &mut T {
         self.alone.get_or_insert_with(|| self.shared.take())
     }
 
-    /// Whether the guests do not have it.
+    /// Returns true if the owner has exclusive access.
     #[inline]
     pub fn has_it(&self) -> bool {
         self.alone.is_some()
     }
 
-    /// Gives the value to the guests, if there are any and they do not have it. Whether it did.
+    /// Gives the value to the readers, if there are any and they do not have it. Returns true if it did.
     #[inline]
     pub fn share(&mut self) -> bool {
         if self.shared.seats.is_empty() {
@@ -94,14 +96,15 @@ impl<T> Owner<T> {
         had_it
     }
 
-    /// Whether a guest has waited for it while the owner had it last.
+    /// Returns true if a reader has waited for the value since the owner last took it.
     pub fn is_waited_for(&self) -> bool {
         self.shared.seats.iter().any(|seat| seat.is_waited_for.load(Ordering::Relaxed))
     }
 }
 
 impl<T> Guest<T> {
-    /// Works with the value beside others, once it is there; none if `is_over` says so first.
+    /// Waits for the value and runs `work` on it, concurrently with other readers. Returns `None` if `is_over`
+    /// returns true during the wait.
     #[inline]
     pub fn beside<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&T) -> R) -> Option<R> {
         let mut looks = 0;
@@ -119,7 +122,8 @@ impl<T> Guest<T> {
         }
     }
 
-    /// Works with the value alone, once it is there; none if `is_over` says so first.
+    /// Waits for exclusive access and runs `work` on the value. Returns `None` if `is_over` returns true during the
+    /// wait.
     pub fn alone<R>(&self, is_over: impl Fn() -> bool, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         let mut looks = 0;
         let value = loop {
@@ -146,7 +150,7 @@ impl<T> Drop for Alone<'_, T> {
 }
 
 impl<T> Shared<T> {
-    /// Takes the value from all; waits until it is there.
+    /// Takes the value from all readers; waits until it is available.
     #[cold]
     fn take(&self) -> Box<T> {
         let mut looks = 0;
@@ -158,7 +162,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes the value from all, if nobody else has done so: waits only for guests to end what they are at.
+    /// Takes the value from all readers, unless another thread has it. Waits only for readers to finish their current
+    /// work.
     fn try_take(&self) -> Option<Box<T>> {
         let last = self.home.try_lock()?.take()?;
         for seat in &self.seats {
@@ -170,7 +175,7 @@ impl<T> Shared<T> {
         Some(value.unwrap_or_else(|| unreachable!("handles are in seats only, and those are empty")))
     }
 
-    /// Gives the value to all.
+    /// Gives the value to all readers.
     fn put(&self, value: Box<T>) {
         let handle = Arc::new(value);
         for seat in &self.seats {
@@ -198,14 +203,14 @@ impl<T> Seat<T> {
     fn try_lock(&self) -> Option<MutexGuard<'_, Option<Handle<T>>>> {
         match self.handle.try_lock() {
             Ok(handle) => Some(handle),
-            // A guest panicked; the handle is whole, and the engine finds out by itself.
+            // A reader has panicked. The handle is intact, and the engine detects the panic on its own.
             Err(TryLockError::Poisoned(poisoned)) => Some(PoisonError::into_inner(poisoned)),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 }
 
-/// Waits a little.
+/// Waits briefly before the next attempt, and yields the processor after every [`LOOKS`] attempts.
 pub(super) fn look_again(looks: &mut u32) {
     #[cfg(any(test, feature = "schedules"))]
     crate::clock::virtual_time::Virtual::refuse_to_wait(*looks);

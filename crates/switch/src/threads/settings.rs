@@ -1,39 +1,41 @@
-//! What can be set: [`ThreadsConfig`]. What the settings do and how to choose them is in docs/guide/threads.md.
+//! Defines the thread settings, [`ThreadsConfig`]. docs/guide/threads.md explains what they do and how to choose
+//! them.
 use super::policy::{Class, Policy};
 use super::several::Deal;
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How a switch spreads over threads; checked when the switch starts ([`ThreadsConfig::check`]).
+/// Settings of a switch's threads; checked when the switch starts ([`ThreadsConfig::check`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadsConfig {
-    /// Whether one thread does everything.
+    /// Division of the work among threads.
     pub mode: Mode,
-    /// When frames are handed over to workers.
+    /// Condition under which frames are handed over to workers.
     pub hand_over: HandOver,
-    /// Threads that run frames through the tables: in a pipeline besides the one that receives and transmits, in run to completion with the
-    /// engine's.
+    /// Number of threads that run frames through the flow tables. In a pipeline the engine's thread is not counted;
+    /// in run to completion it is.
     pub workers: usize,
-    /// Which thread receives from which port, where several run to completion.
+    /// Assignment of ports to threads, if several run to completion.
     pub deal: Deal,
-    /// Frames moved at once.
+    /// Numbers of frames moved at once.
     pub bursts: Bursts,
-    /// Turns of the receiving and transmitting loops that a burst waits to be full.
+    /// Maximum number of turns of the receiving and transmitting loops that a burst waits to fill.
     pub io_loop_count: u32,
-    /// Turns of a worker's loop that a burst waits to be full.
+    /// Maximum number of turns of a worker's loop that a burst waits to fill.
     pub worker_loop_count: u32,
-    /// Time that a burst waits to be full, in each stage.
+    /// Maximum time that a burst waits to fill, in each stage.
     pub flush_time: Duration,
-    /// Frames that a ring between two threads holds; a power of two.
+    /// Number of frames that a ring between two threads holds; a power of two.
     pub ring_size: usize,
-    /// What frames of one flow, which go to one worker, have in common.
+    /// Definition of a flow; all frames of a flow go to one worker.
     pub policy: Policy,
-    /// Classes of traffic whose worker is chosen; the first that fits counts, before the policy.
+    /// Classes of traffic with a fixed worker. The first match counts, before the policy.
     pub classes: Vec<Class>,
-    /// Frame buffers that there are from the start, of all threads together; frames beyond get theirs from the heap.
+    /// Number of frame buffers allocated at the start, for all threads together. Further frames get buffers from the
+    /// heap.
     pub buffers: usize,
-    /// Where the threads run: the engine's first, then the workers'. Empty: wherever the system puts them.
+    /// CPUs of the threads: the engine's first, then the workers'. If empty, the system places the threads.
     pub cpus: Cpus,
 }
 
@@ -57,14 +59,14 @@ impl Default for ThreadsConfig {
     }
 }
 
-/// How the work is divided.
+/// Division of the work among threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub enum Mode {
-    /// A thread does everything for its ports: nothing is handed over, nothing waits for a burst to fill.
+    /// Each thread does everything for its ports: no frame is handed over, and none waits for a burst to fill.
     #[default]
     #[serde(rename = "rtc")]
     RunToCompletion,
-    /// The engine's thread receives and transmits, workers do the rest.
+    /// The engine's thread receives and transmits; workers do the rest.
     #[serde(rename = "pipeline")]
     Pipeline,
 }
@@ -81,11 +83,11 @@ impl FromStr for Mode {
     }
 }
 
-/// When the engine's thread of a pipeline hands frames over to workers.
+/// Condition under which a pipeline's engine hands frames over to workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandOver {
-    /// When that is more than it does itself.
+    /// While the workers achieve more than the engine's thread alone.
     #[default]
     Auto,
     /// Always, as in Lagopus.
@@ -104,31 +106,31 @@ impl FromStr for HandOver {
     }
 }
 
-/// The vector of six burst sizes {(A, B), (C, D), (E, F)} (Rahimi et al., HPSR 2016, III-D), in frames.
+/// Vector of the six burst sizes {(A, B), (C, D), (E, F)} in frames (Rahimi et al., HPSR 2016, III-D).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bursts {
-    /// A: read from a port at once.
+    /// A: frames read from a port at once.
     pub rx_read: usize,
-    /// B: written to a worker's ring at once.
+    /// B: frames written to a worker's ring at once.
     pub rx_write: usize,
-    /// C: read by a worker at once.
+    /// C: frames read by a worker at once.
     pub worker_read: usize,
-    /// D: written by a worker at once.
+    /// D: frames written by a worker at once.
     pub worker_write: usize,
-    /// E: read from a worker at once to be transmitted.
+    /// E: frames read from a worker's output ring at once.
     pub tx_read: usize,
-    /// F: written to a port at once.
+    /// F: frames written to a port at once.
     pub tx_write: usize,
 }
 
 impl Bursts {
-    /// All six alike.
+    /// Returns six equal burst sizes.
     pub const fn all(frames: usize) -> Bursts {
         let [rx_read, rx_write, worker_read, worker_write, tx_read, tx_write] = [frames; 6];
         Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write }
     }
 
-    /// The six with their letters.
+    /// Returns the six sizes with their letters.
     pub(super) fn named(&self) -> [(char, usize); 6] {
         let Bursts { rx_read, rx_write, worker_read, worker_write, tx_read, tx_write } = *self;
         [('A', rx_read), ('B', rx_write), ('C', worker_read), ('D', worker_write), ('E', tx_read), ('F', tx_write)]
@@ -136,7 +138,7 @@ impl Bursts {
 }
 
 impl Default for Bursts {
-    /// 32: enough to share what a burst costs, few enough to stay in the first-level cache.
+    /// Returns 32 for all: enough to share the cost of a burst, few enough to stay in the first-level cache.
     fn default() -> Self {
         Bursts::all(32)
     }
@@ -160,11 +162,11 @@ impl FromStr for Bursts {
     }
 }
 
-/// A list of CPUs as people write it: `0,2-4`. The order counts.
+/// A list of CPUs, written as `0,2-4`. The order counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cpus(pub Vec<usize>);
 
-/// CPUs that a list may name: what a set of the system holds.
+/// Number of CPUs that a list may name: the size of the system's CPU sets.
 const MAX_CPUS: usize = 1024;
 
 impl FromStr for Cpus {
@@ -186,7 +188,7 @@ impl FromStr for Cpus {
     }
 }
 
-/// What is written as text is read from files as text.
+/// Implements `Deserialize` through `FromStr` for types that files write as text.
 macro_rules! deserialize_from_text {
     ($($type:ty),*) => {$(
         impl<'de> Deserialize<'de> for $type {

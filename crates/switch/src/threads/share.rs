@@ -1,28 +1,28 @@
-//! A worker's share of the flows, with all it takes to run them through the tables: a ring in front of it, one behind it, and one thread
-//! that runs it, which may run others too.
+//! Runs one worker: a share of the flows with a ring in front of it and one behind it. One thread runs it, and may
+//! run other workers, too.
 use super::hand::Hand;
 use super::worker::Stage;
 use std::sync::atomic::Ordering;
 use weir_packet::FramePool;
 use weir_units::Instant;
 
-/// When what was forwarded is handed on.
+/// Time at which forwarded frames are passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HandOn {
-    /// When its burst is due.
+    /// After their burst has become due.
     WhenDue,
-    /// At once: no burst is to be waited for.
+    /// Immediately; no burst waits to fill.
     AtOnce,
 }
 
-/// See the module's page.
+/// A worker's stage and its access to the tables.
 pub(super) struct Share {
     pub(super) stage: Stage,
     pub(super) hand: Hand,
 }
 
 impl Share {
-    /// Runs a burst; how many frames there were. `is_over` ends waiting for the tables.
+    /// Runs one burst and returns its number of frames. `is_over` ends the wait for the tables.
     #[inline]
     pub(super) fn run(
         &mut self,
@@ -39,7 +39,8 @@ impl Share {
         }
         stage.write(now, pool, hand_on);
         if stage.has_handed_on() {
-            // After what it gave is in the ring behind it, for who reads both.
+            // Stored after the output is in the ring behind the worker, because the reader of both relies on that
+            // order.
             let frames = hand.counters.frames.load(Ordering::Relaxed);
             hand.counters.handed_on.store(frames, Ordering::Release);
         }

@@ -1,4 +1,4 @@
-//! The stages, driven in virtual time without threads.
+//! Drives the stages of a pipeline in virtual time, without threads.
 use super::batch::Rule;
 use super::outlet::Outlet;
 use super::policy::{Policy, Steering};
@@ -18,7 +18,7 @@ use weir_packet::craft::Craft;
 use weir_packet::{Frame, FramePool, MacAddr};
 use weir_units::Instant;
 
-/// All stages of a pipeline that sends frames from every port to port 9.
+/// All stages of a pipeline that sends the frames of every port to port 9.
 struct Bench {
     bursts: Bursts,
     rx: Rx,
@@ -26,9 +26,9 @@ struct Bench {
     tx: Tx,
     pool: FramePool,
     now: Instant,
-    /// Frames dropped in front of workers, and behind them.
+    /// Numbers of frames dropped in front of the workers and behind them.
     full: [Arc<AtomicU64>; 2],
-    /// (flow, number within it) of what was sent, with the time.
+    /// Sent frames as (flow, number within the flow, time).
     sent: Vec<(u16, u32, Instant)>,
     /// Sizes of the bursts sent.
     bursts_sent: Vec<usize>,
@@ -106,7 +106,7 @@ impl Bench {
         });
     }
 
-    /// One turn of every loop, `step` later.
+    /// Runs one turn of every loop, `step` later.
     fn turn(&mut self, step: Duration) {
         self.now += step;
         self.rx.turn(self.now, &mut self.pool);
@@ -134,7 +134,7 @@ fn chunks(frames: Vec<Frame>, size: usize) -> Vec<Vec<Frame>> {
     chunks
 }
 
-/// A frame of a flow that says its number within it.
+/// Returns a frame of `flow` that carries its number within the flow.
 fn frame(flow: u16, number: u32) -> Frame {
     let link = Craft::ethernet(MacAddr([2; 6]), MacAddr([4; 6])).ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     link.udp(flow, 53).payload(&number.to_be_bytes()).frame()
@@ -161,7 +161,7 @@ fn nothing_is_lost_and_flows_keep_their_order() {
             }
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) >> 1;
             bench.receive(burst);
-            // Threads run at their own pace.
+            // Each thread runs at its own pace.
             match dice % 4 {
                 0 => (0..workers).rev().for_each(|worker| bench.work(worker)),
                 1 => bench.send(),
@@ -249,7 +249,7 @@ fn transmitting_is_fair_to_many_rings() {
     let mut sent = [0usize; RINGS];
     for _ in 0..100 {
         for (worker, ring) in writers.iter_mut().enumerate() {
-            // The first flood; the others have one frame a turn.
+            // The first two workers are flooded; the others get one frame per turn.
             for _ in 0..if worker < 2 { 1024 } else { 1 } {
                 let _ = ring.push(Carried { port: OUT, frame: frame(u16::try_from(worker).unwrap(), 0) });
             }

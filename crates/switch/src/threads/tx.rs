@@ -1,9 +1,9 @@
-//! The transmitting stage: takes what workers forwarded, and sends it in bursts.
+//! Collects forwarded frames from the workers and transmits them in bursts.
 //!
-//! Every ring is visited in each turn, a burst from each, beginning behind the one that was first last time: with many workers none
-//! waits for the others (in Lagopus, four workers lost more frames than one, since the transmitting thread did not keep up with
-//! their rings; Rahimi et al., HPSR 2016, IV-E). Rings that have more are visited again, so that a turn's cost is shared by
-//! as many frames as there are.
+//! Each turn visits every ring and takes a burst from each. The first ring changes with every visit, so that with
+//! many workers none waits for the others. (In Lagopus, four workers lost more frames than one, because the
+//! transmitting thread did not keep up with their rings; Rahimi et al., HPSR 2016, IV-E.) Rings with more frames are
+//! visited again, so that the cost of a turn is shared by as many frames as there are.
 use super::Carried;
 use super::batch::{Batch, Rule};
 use super::outlet::read;
@@ -12,34 +12,34 @@ use weir_openflow::model::PortNo;
 use weir_packet::Frame;
 use weir_units::Instant;
 
-/// Times that rings are visited in one turn at most: the ports wait to be received from.
+/// Maximum number of visits to the rings in one turn, because the ports wait to be read.
 const MAX_VISITS: usize = 4;
 
-/// See the module's page.
+/// Transmitting stage of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Tx {
     rule: Rule,
-    /// Frames taken from a ring at once.
+    /// Maximum number of frames taken from a ring at once.
     read: usize,
-    /// By worker.
+    /// Rings by worker.
     rings: Vec<Consumer<Carried>>,
-    /// The ring that is first in the next visit.
+    /// Index of the first ring in the next visit.
     next: usize,
-    /// What waits for each port that was sent to.
+    /// Waiting frames of each port that was used so far.
     ports: Vec<(PortNo, Batch<Frame>)>,
-    /// Where the last frame's port is: frames of a burst often leave together.
+    /// Index of the last frame's port: frames of a burst often leave by one port.
     last: usize,
     burst: Vec<Frame>,
 }
 
 impl Tx {
-    /// A stage that takes at most `read` frames from a ring at once.
+    /// Returns a stage that takes at most `read` frames from a ring at once.
     pub(crate) fn new(rule: Rule, read: usize, rings: Vec<Consumer<Carried>>) -> Tx {
         Tx { rule, read, rings, next: 0, ports: Vec::new(), last: 0, burst: Vec::with_capacity(rule.burst) }
     }
 
-    /// Takes frames from the workers, and gives bursts that are full to `send`, which empties the list. Whether there were any
-    /// frames.
+    /// Takes frames from the workers and passes full bursts to `send`, which must empty the list. Returns true if
+    /// there were any frames.
     pub(crate) fn gather(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) -> bool {
         let mut taken = false;
         for _ in 0..MAX_VISITS {
@@ -52,7 +52,7 @@ impl Tx {
         taken
     }
 
-    /// A turn of the loop: as [`Tx::gather`], and bursts that are due go.
+    /// Runs a turn of the loop: gathers frames like [`Tx::gather`], and also sends bursts that are due.
     pub(crate) fn turn(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) -> bool {
         let taken = self.gather(now, send);
         for (port, batch) in &mut self.ports {
@@ -63,7 +63,7 @@ impl Tx {
         taken
     }
 
-    /// Takes all there is, and sends it: no burst is waited for.
+    /// Takes and sends all frames, without waiting for bursts to fill.
     pub(crate) fn send_all(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) {
         while self.gather(now, send) {}
         for (port, batch) in self.ports.iter_mut().filter(|(_, batch)| !batch.is_empty()) {
@@ -71,7 +71,7 @@ impl Tx {
         }
     }
 
-    /// Takes a burst from each ring: whether there was anything, and whether a ring has more.
+    /// Takes a burst from each ring. Returns whether there were any frames, and whether a ring has more.
     fn visit(&mut self, now: Instant, send: &mut impl FnMut(PortNo, &mut Vec<Frame>)) -> (bool, bool) {
         let Tx { rule, rings, ports, last, burst, .. } = self;
         let (mut some, mut more) = (false, false);
@@ -91,7 +91,7 @@ impl Tx {
         (some, more)
     }
 
-    /// Takes out what waits for a port that is gone, in the order it came.
+    /// Removes and returns the frames that wait for a removed port, in the order of their arrival.
     pub(crate) fn forget(&mut self, port: PortNo) -> Vec<Frame> {
         match self.ports.iter().position(|(listed, _)| *listed == port) {
             Some(place) => std::mem::take(self.ports.swap_remove(place).1.items()),
@@ -99,23 +99,23 @@ impl Tx {
         }
     }
 
-    /// Whether no frame waits, neither in a ring nor for a burst to fill.
+    /// Returns true if no frame waits in a ring or for a burst to fill.
     pub(crate) fn is_empty(&self) -> bool {
         self.rings.iter().all(Consumer::is_empty) && self.is_flushed()
     }
 
-    /// Whether no frame waits for a burst to fill.
+    /// Returns true if no frame waits for a burst to fill.
     pub(crate) fn is_flushed(&self) -> bool {
         self.ports.iter().all(|(_, batch)| batch.is_empty())
     }
 
-    /// Frames of a worker that wait to be transmitted.
+    /// Number of a worker's frames that wait in its ring.
     pub(crate) fn waiting(&self, worker: usize) -> usize {
         self.rings[worker].slots()
     }
 }
 
-/// Where a port's frames wait; probably at `hint`.
+/// Returns the index of a port's waiting frames, which is probably `hint`; adds the port if it is new.
 #[inline]
 fn place(ports: &mut Vec<(PortNo, Batch<Frame>)>, rule: &Rule, port: PortNo, hint: usize) -> usize {
     match ports.get(hint) {
@@ -127,7 +127,7 @@ fn place(ports: &mut Vec<(PortNo, Batch<Frame>)>, rule: &Rule, port: PortNo, hin
     }
 }
 
-/// Sends frames, at most `size` at once. `burst` is memory to work with.
+/// Sends frames in bursts of at most `size`. `burst` is working memory.
 #[inline]
 fn send_in_bursts(
     port: PortNo,

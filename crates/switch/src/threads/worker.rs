@@ -1,4 +1,4 @@
-//! A worker's stage: takes frames from its ring, runs them through the tables, and hands on what is to be transmitted.
+//! Reads frames from a worker's ring, runs them through the flow tables, and passes on those to be transmitted.
 use super::Carried;
 use super::outlet::{Outlet, read};
 use super::share::HandOn;
@@ -8,38 +8,38 @@ use weir_openflow::model::PortNo;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Frames given to the tables at once: what they look up together.
+/// Maximum number of frames given to the tables at once; they are looked up together.
 const LOOK_UP_MAX: usize = 64;
 
-/// See the module's page.
+/// A worker's rings and working memory.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    /// Frames read at once.
+    /// Maximum number of frames read at once.
     read: usize,
     ring: Consumer<Carried>,
     outlet: Outlet,
     received: Vec<Carried>,
-    /// Of one port.
+    /// Frames of one input port.
     frames: Vec<Frame>,
-    /// What the tables gave. Messages are for the worker's owner to take.
+    /// Output of the tables. The worker's owner takes the messages.
     pub(crate) out: Output,
 }
 
 impl Stage {
-    /// A stage that reads at most `read` frames at once.
+    /// Returns a stage that reads at most `read` frames at once.
     pub(crate) fn new(read: usize, ring: Consumer<Carried>, outlet: Outlet) -> Stage {
         let (received, frames) = (Vec::with_capacity(read), Vec::with_capacity(read));
         Stage { read, ring, outlet, received, frames, out: Output::default() }
     }
 
-    /// Takes a burst from the ring; how many frames.
+    /// Reads a burst from the ring. Returns the number of frames.
     #[inline]
     pub(crate) fn read(&mut self) -> usize {
         let received = &mut self.received;
         read(&mut self.ring, self.read, |carried| received.push(carried))
     }
 
-    /// Gives what was read to `forward`, frames of one port at a time, in their order.
+    /// Passes the burst to `forward` in its order, frames of one port at a time.
     #[inline]
     pub(crate) fn process(
         &mut self,
@@ -63,7 +63,7 @@ impl Stage {
         }
     }
 
-    /// Ends a turn: hands on what is to be transmitted, in bursts.
+    /// Ends a turn: passes on the frames to be transmitted, in bursts.
     #[inline]
     pub(super) fn write(&mut self, now: Instant, pool: &mut FramePool, hand_on: HandOn) {
         for (port, frames) in &mut self.out.frames {
@@ -72,7 +72,7 @@ impl Stage {
             }
         }
         if self.out.frames.len() > MAX_PORTS {
-            // Ports that come and go must not leave lists behind for ever.
+            // Removed ports must not leave lists behind forever.
             self.out.frames.clear();
         }
         match hand_on {
@@ -81,13 +81,13 @@ impl Stage {
         }
     }
 
-    /// Whether no frame waits for a burst to fill.
+    /// Returns true if no frame waits for a burst to fill.
     #[inline]
     pub(crate) fn has_handed_on(&self) -> bool {
         self.outlet.is_empty()
     }
 
-    /// Whether no frame waits, neither in the ring nor for a burst to fill.
+    /// Returns true if no frame waits in the ring or for a burst to fill.
     pub(crate) fn is_idle(&self) -> bool {
         self.ring.is_empty() && self.outlet.is_empty()
     }
