@@ -1,4 +1,5 @@
-//! Which ports there are and which thread receives from each: changed by the engine, read by all threads when it has changed.
+//! Lists the ports and the thread that receives from each. The engine changes the list, and all threads read it after
+//! a change.
 use super::port::Common;
 use crate::engine::wake::Waker;
 use std::collections::BTreeMap;
@@ -6,17 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_openflow::model::PortNo;
 
-/// See the module's page.
+/// List of the ports that several threads use.
 pub(super) struct Board {
     ports: Mutex<BTreeMap<PortNo, Arc<Common>>>,
-    /// Counts changes.
+    /// Incremented with each change.
     version: AtomicU64,
-    /// What wakes each thread.
+    /// Wakers by thread.
     threads: Vec<Arc<Waker>>,
 }
 
 impl Board {
-    /// Without ports.
+    /// Returns a board without ports.
     pub(super) fn new(threads: Vec<Arc<Waker>>) -> Board {
         Board { ports: Mutex::default(), version: AtomicU64::new(0), threads }
     }
@@ -25,7 +26,7 @@ impl Board {
         Arc::clone(&self.threads[thread])
     }
 
-    /// The thread that is to receive from a new port: the one with the fewest, the first of those.
+    /// Returns the thread for a new port: the first of those with the fewest ports.
     pub(super) fn least(&self) -> usize {
         let mut counts = vec![0_usize; self.threads.len()];
         self.lock().values().for_each(|port| counts[port.thread] += 1);
@@ -37,7 +38,7 @@ impl Board {
         self.changed();
     }
 
-    /// Takes a port off, if it is still the one of its number.
+    /// Removes a port, unless another one has taken its number.
     pub(super) fn remove(&self, port: &Arc<Common>) {
         let mut ports = self.lock();
         if ports.get(&port.number).is_some_and(|listed| Arc::ptr_eq(listed, port)) {
@@ -47,15 +48,15 @@ impl Board {
         self.changed();
     }
 
-    /// Has all threads look at the ports again, and at those they watch instead of asking.
+    /// Makes all threads read the board again, and read the ports that they only watched.
     pub(super) fn changed(&self) {
         self.version.fetch_add(1, Ordering::Release);
         self.threads.iter().for_each(|thread| thread.wake());
     }
 
-    /// The ports by number, and which version of them this is.
+    /// Returns the version and the ports, ordered by number.
     pub(super) fn read(&self) -> (u64, Vec<(PortNo, Arc<Common>)>) {
-        // Before they are read: a change meanwhile is read again.
+        // The version is read first, so that a concurrent change causes another read.
         let version = self.version();
         (version, self.lock().iter().map(|(number, port)| (*number, Arc::clone(port))).collect())
     }
@@ -65,7 +66,7 @@ impl Board {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Numbers of the ports that a thread receives from.
+    /// Returns the numbers of the ports that a thread receives from.
     pub(super) fn ports_of(&self, thread: usize) -> Vec<PortNo> {
         self.lock().values().filter(|port| port.thread == thread).map(|port| port.number).collect()
     }

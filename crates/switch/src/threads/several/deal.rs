@@ -1,26 +1,26 @@
-//! Which thread receives from a port, where that is chosen.
+//! Assigns ports to receiving threads by configuration.
 use serde::Deserialize;
 use std::fmt;
 use std::str::FromStr;
 use weir_openflow::model::PortNo;
 
-/// Ports and the threads that receive from them, as people write it: `1=0,2=1`. Ports that are not named go to the thread that has the
-/// fewest.
+/// Ports with the threads that receive from them, written as `1=0,2=1`. Ports that are not named go to the thread
+/// with the fewest ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Deal(Vec<(PortNo, usize)>);
 
 impl Deal {
-    /// The thread of a port, if it is named.
+    /// Returns the thread of a port, if the port is named.
     pub(super) fn thread_of(&self, port: PortNo) -> Option<usize> {
         self.0.iter().find(|(named, _)| *named == port).map(|(_, thread)| *thread)
     }
 
-    /// The first port that is dealt to a thread there is not, with `threads` of them, and that thread.
+    /// Returns the first port that is assigned to a thread number of `threads` or more, with that number.
     pub(crate) fn beyond(&self, threads: usize) -> Option<(PortNo, usize)> {
         self.0.iter().find(|(_, thread)| *thread >= threads).copied()
     }
 
-    /// Whether no port is named.
+    /// Returns true if no port is named.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

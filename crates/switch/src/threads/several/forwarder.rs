@@ -1,4 +1,4 @@
-//! A thread that does everything for its ports, beside the engine's.
+//! Runs a thread that does everything for its ports, next to the engine's thread.
 use super::super::gone::GonePorts;
 use super::super::hand::Hand;
 use super::board::Board;
@@ -21,10 +21,10 @@ use weir_packet::{Frame, FramePool};
 use weir_port::Port;
 use weir_units::{Clock, Instant};
 
-/// A sleeping thread looks this often whether it was forgotten: it never should be.
+/// Longest sleep of a thread, a safeguard against a lost wake-up.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// See the module's page.
+/// State of a forwarding thread.
 pub(super) struct Forwarder {
     pub(super) thread: usize,
     pub(super) hand: Hand,
@@ -34,25 +34,25 @@ pub(super) struct Forwarder {
     pub(super) clock: SwitchClock,
     pub(super) spinner: Spinner,
     pub(super) pool: FramePool,
-    /// Frames taken from a port at once.
+    /// Maximum number of frames taken from a port at once.
     pub(super) burst: usize,
     pub(super) seen: Seen,
 }
 
-/// What a thread knows of the ports, as of a version of the board.
+/// A thread's view of the ports, from one version of the board.
 #[derive(Default)]
 pub(super) struct Seen {
     version: u64,
-    /// Those it receives from.
+    /// Ports that the thread receives from.
     own: Ports,
-    /// All there are, by number.
+    /// Sending sides of all ports, ordered by number.
     all: Vec<(PortNo, Sender)>,
-    /// Whether frames may wait for ports that other threads were using.
+    /// True if frames may wait for ports that other threads were using.
     holds: bool,
     hindered: Arc<Hindered>,
-    /// Counts frames of ports that went.
+    /// Counter of frames dropped because their port was removed.
     gone: GonePorts,
-    /// Rounds in which there was nothing but ports to be waited for.
+    /// Number of rounds without work other than waiting for ports.
     hindered_rounds: u32,
     idle: Idle,
     batch: Vec<Frame>,
@@ -60,7 +60,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Nothing yet; frames of ports that go are counted in `gone`.
+    /// Returns an empty view. Frames of removed ports are counted in `gone`.
     pub(super) fn new(gone: GonePorts) -> Seen {
         Seen { gone, ..Seen::default() }
     }
@@ -92,7 +92,7 @@ impl Seen {
         self.own.iter_mut().for_each(Slot::ask_again);
     }
 
-    /// There is a new port.
+    /// Adds a new port to the view.
     fn begin(&mut self, port: Arc<Common>, thread: usize) -> Sender {
         if port.thread == thread && !port.is_over() {
             let shared = Shared::of_receiver(Arc::clone(&port), Arc::clone(&self.hindered));
@@ -101,7 +101,7 @@ impl Seen {
         Sender::new(port, Arc::clone(&self.hindered))
     }
 
-    /// A port is gone, or another one has its number.
+    /// Removes a port that was removed or replaced.
     fn end(&mut self, gone: Sender, thread: usize, pool: &mut FramePool) {
         if gone.port().thread == thread {
             self.own.remove(gone.port().number);
@@ -109,12 +109,12 @@ impl Seen {
         gone.end(pool);
     }
 
-    /// When one of its ports is to be looked after.
+    /// Earliest time at which one of the thread's ports has frames to release.
     fn due(&self) -> Option<Instant> {
         self.own.open().filter_map(Port::next_wake).min()
     }
 
-    /// Sends what the tables gave, as far as no other thread uses the ports at the moment.
+    /// Sends the output of the tables. Frames for ports that other threads are using are kept.
     fn deliver(&mut self, now: Instant, pool: &mut FramePool) {
         for (number, frames) in self.out.frames.iter_mut().filter(|(_, frames)| !frames.is_empty()) {
             match self.all.binary_search_by_key(number, |(listed, _)| *listed) {
@@ -123,19 +123,19 @@ impl Seen {
                     sender.send(now, pool, frames);
                     self.holds |= sender.holds();
                 }
-                // The port went in this very round.
+                // The port was removed in this round.
                 Err(_) => self.gone.drop_frames(frames, pool),
             }
         }
         if self.out.frames.len() > MAX_PORTS {
-            // Ports that come and go must not leave lists behind for ever.
+            // Removed ports must not leave lists behind forever.
             self.out.frames.clear();
         }
     }
 }
 
 impl Seen {
-    /// Sends what was kept.
+    /// Sends kept frames.
     #[cold]
     fn flush(&mut self, now: Instant, pool: &mut FramePool) {
         self.holds = false;
@@ -147,15 +147,15 @@ impl Seen {
 }
 
 impl Forwarder {
-    /// A burst from each of its ports. Whether there was anything.
+    /// Runs a burst of each of the thread's ports. Returns true if there was any work.
     fn round(&mut self, now: Instant) -> bool {
         let mut worked = false;
         if self.seen.holds {
             self.seen.flush(now, &mut self.pool);
         }
         self.seen.idle.look(&mut self.seen.own);
-        // A port whose device is gone is taken out on the way; the one that takes its place has its turn in the next
-        // round.
+        // A port whose device is gone is removed during this loop. The port that moves to its index is handled in the
+        // next round.
         let mut place = 0;
         while place < self.seen.own.len() {
             if !self.seen.idle.may_pass_over(self.seen.own.at(place), now) {
@@ -173,7 +173,7 @@ impl Forwarder {
         let number = slot.number;
         let mut result = port.receive(now, &mut self.pool, batch, self.burst);
         if result.is_ok() && port.next_wake().is_some_and(|at| at <= now) {
-            // A port that holds frames back releases what is due.
+            // A port that delays frames transmits those that are due.
             result = port.transmit(now, &mut self.pool, &mut Vec::new());
         }
         let frames = batch.len();
@@ -192,7 +192,7 @@ impl Forwarder {
         frames > 0
     }
 
-    /// A port's device is gone: the engine takes it out.
+    /// Stops receiving from a port whose device is gone, and tells the engine to remove it.
     #[cold]
     fn lose(&mut self, number: PortNo, error: weir_port::PortError) {
         self.seen.own.remove(number);
@@ -201,7 +201,7 @@ impl Forwarder {
         }
     }
 
-    /// There was nothing in the turn that began at `now`: what follows.
+    /// Decides what follows a turn without work that began at `now`.
     fn look_or_sleep(&mut self, now: Instant) -> Next {
         if self.seen.hindered.wait(&mut self.seen.hindered_rounds) {
             return Next::Turn;
@@ -235,7 +235,7 @@ impl Turns for Forwarder {
 
     fn fall_asleep(&mut self) -> Option<Sleep> {
         self.waker.about_to_sleep();
-        // What came before others knew that it sleeps is found here.
+        // Changes made before the other threads knew of the sleep are found here.
         let is_quiet = self.seen.version == self.board.version() && !self.is_over();
         if !is_quiet || self.seen.own.arm() {
             return None;

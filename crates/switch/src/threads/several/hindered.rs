@@ -1,21 +1,22 @@
-//! Whether a thread met a port that another one was using, and how it waits then.
+//! Notes that a thread found ports in use by other threads, and makes it wait.
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rounds with nothing else to do after which a thread gives way: some microseconds. Whoever has the port may need this very core.
+/// Number of rounds without other work after which a thread yields, some microseconds. The thread that has the port
+/// may need this very core.
 const ROUNDS: u32 = 64;
 
-/// One thread's, known to the ports it uses. Only that thread writes to it.
+/// Flag of one thread, shared with the ports that it uses. Only that thread writes it.
 #[derive(Debug, Default)]
 pub(super) struct Hindered(AtomicBool);
 
 impl Hindered {
-    /// A port could not be used now: another thread has it.
+    /// Notes that a port was in use by another thread.
     #[cold]
     pub(super) fn note(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether that was so since this was last asked.
+    /// Returns true if the flag was set since the last call, and clears it.
     #[inline]
     fn take(&self) -> bool {
         let was = self.0.load(Ordering::Relaxed);
@@ -25,8 +26,9 @@ impl Hindered {
         was
     }
 
-    /// A round found nothing else to do: waits a little if that is only because a port was in use. Whether it did; it must not sleep then, since
-    /// nobody wakes it when the port is free. `rounds` counts such rounds.
+    /// Waits briefly after a round without work, if that is only because a port was in use. Returns true if it
+    /// waited. The thread must not sleep then, because no wake-up follows when the port is free. `rounds` counts such
+    /// rounds.
     pub(super) fn wait(&self, rounds: &mut u32) -> bool {
         let was = self.take();
         if was {

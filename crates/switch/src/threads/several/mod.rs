@@ -1,8 +1,10 @@
-//! Run to completion on several threads: each does everything for its ports, the engine's among them, which also serves controllers.
+//! Runs to completion on several threads. Each thread does everything for its ports, including the engine's thread,
+//! which also serves controllers.
 //!
-//! Ports are dealt to threads by number, as configured or in turn ([`Deal`]). A flow comes in by one port, so one thread has all of it, and it
-//! keeps its order; threads share the tables as a pipeline's workers do ([`super::seats`]), and transmit to each other's ports under
-//! the port's lock ([`port`]), which no thread waits for while it has something else to do.
+//! Ports are assigned to threads by number as configured ([`Deal`]); other ports go to the thread with the fewest. A
+//! flow arrives on one port, so one thread handles it, and its order is kept. The threads share the tables like a
+//! pipeline's workers ([`super::seats`]). They transmit to each other's ports under the port's lock ([`port`]), and
+//! do other work while the lock is taken.
 mod board;
 mod deal;
 mod forwarder;
@@ -37,34 +39,34 @@ use weir_packet::{Depot, Frame, FramePool};
 use weir_port::Port;
 use weir_units::{Clock, Instant};
 
-/// The engine's own thread, by its number.
+/// Number of the engine's thread.
 const ENGINE: usize = 0;
 
-/// The engine's end.
+/// The engine's end of the threads.
 pub(crate) struct Several {
     /// The engine's own part of forwarding.
     hand: Hand,
     board: Arc<Board>,
     deal: Deal,
     notes: Receiver<Note>,
-    /// By thread.
+    /// Counters by thread.
     counters: Vec<Arc<Counters>>,
-    /// Those besides the engine's.
+    /// Threads other than the engine's.
     threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
     depot: Arc<Depot>,
     gone: GonePorts,
     engine: Arc<Waker>,
-    /// The engine's own.
+    /// Flag of the engine's thread for ports in use.
     hindered: Arc<Hindered>,
     hindered_rounds: u32,
 }
 
 impl Several {
-    /// Starts the threads beside the engine's; they forward from [`Owner::share`] on.
+    /// Starts the threads next to the engine's. They begin to forward with [`Owner::share`].
     ///
     /// # Errors
-    /// The process has no descriptor or thread left.
+    /// Fails if the process has no descriptor or thread left.
     pub(crate) fn start(start: Start<'_>, tables: &mut Owner<Datapath>) -> io::Result<Several> {
         let Start { config, name, clock, spin, engine, depot, gone, threads: launch } = start;
         let (tell, notes) = crossbeam_channel::bounded(MAX_NOTES);
@@ -118,12 +120,12 @@ impl Several {
         Ok(several)
     }
 
-    /// A pool that exchanges buffers with the other threads'.
+    /// Returns the engine's frame pool, which exchanges buffers with the other threads' pools.
     pub(crate) fn pool(&self) -> FramePool {
         FramePool::shared(&self.depot, ENGINE)
     }
 
-    /// Deals a port to a thread; gives what the engine is to use instead.
+    /// Assigns a port to a thread and returns the port that the engine uses instead.
     pub(crate) fn share(&self, number: PortNo, port: Box<dyn Port>) -> Box<dyn Port> {
         let thread = self.deal.thread_of(number).unwrap_or_else(|| self.board.least());
         let owner = self.board.waker(thread);
@@ -132,12 +134,12 @@ impl Several {
         Box::new(Shared::of_engine(common, Arc::clone(&self.hindered), thread == ENGINE, listed))
     }
 
-    /// The engine found nothing to do: waits a little if ports were in use that it wants. Whether it did.
+    /// Waits briefly if the engine had no work only because ports were in use. Returns true if it waited.
     pub(crate) fn wait_if_hindered(&mut self) -> bool {
         self.hindered.wait(&mut self.hindered_rounds)
     }
 
-    /// Runs what came in on one of the engine's own ports through the tables.
+    /// Runs the frames received on one of the engine's own ports through the flow tables.
     #[inline]
     pub(crate) fn forward(
         &mut self,
@@ -149,7 +151,7 @@ impl Several {
     ) {
         let Hand { tables: seat, own, .. } = &mut self.hand;
         let count = frames.len();
-        // In a round in which it took the tables for something else, it has them.
+        // The engine may already have exclusive access to the tables in this round.
         let beside = |datapath: &Datapath| datapath.forward(own, now, port, frames, pool, out);
         if tables.has_it() || seat.beside(|| false, beside) == Some(false) {
             tables.get().process_for(own, now, port, frames, pool, out);
@@ -157,45 +159,46 @@ impl Several {
         self.hand.count_burst(count);
     }
 
-    /// Whether there is a thread that ended by itself, which it does only by panicking.
+    /// Returns true if a thread has ended, which happens only by a panic.
     pub(crate) fn has_failed(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Moves what other threads tell controllers to `out`, a bounded number. Whether there was anything.
+    /// Moves a bounded number of the other threads' messages for controllers to `out`. Returns true if there were
+    /// any.
     pub(crate) fn take_notes(&mut self, out: &mut Output) -> bool {
         Note::take(&self.notes, out)
     }
 
-    /// Whether other threads have left the engine nothing to do.
+    /// Returns true if other threads have left no work for the engine.
     pub(crate) fn is_idle(&self) -> bool {
         self.notes.is_empty()
     }
 
-    /// Packets that threads dropped beside each other; the datapath knows of the others.
+    /// Returns the packets that each thread dropped while sharing the tables. The datapath counts the others.
     pub(crate) fn drops(&self) -> Vec<Drops> {
         let read = |counters: &Arc<Counters>| *counters.drops.lock().unwrap_or_else(PoisonError::into_inner);
         self.counters.iter().map(read).collect()
     }
 
-    /// Begins or ends to measure where the threads' time goes, from each one's next burst on.
+    /// Starts or stops measuring the threads' times, from each thread's next burst.
     pub(crate) fn watch(&mut self, is_watched: bool) {
         self.hand.own.watch_mut().watch(is_watched);
         self.counters[1..].iter().for_each(|counters| counters.is_watched.store(is_watched, Ordering::Relaxed));
     }
 
-    /// What the engine's own part measured.
+    /// Returns the stopwatch of the engine's own part.
     pub(crate) fn own_watch(&mut self) -> &mut weir_datapath::perf::Stopwatch {
         self.hand.own.watch_mut()
     }
 
-    /// What the other threads measured so far.
+    /// Returns the times that the other threads have measured so far.
     pub(crate) fn perf(&self) -> Vec<Perf> {
         let read = |counters: &Arc<Counters>| counters.perf.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.counters[1..].iter().map(read).collect()
     }
 
-    /// The threads at this moment.
+    /// Returns the state of all threads at this moment.
     pub(crate) fn snapshot(&self) -> Vec<WorkerSnapshot> {
         let snapshot = |(thread, counters): (usize, &Arc<Counters>)| WorkerSnapshot {
             ports: self.board.ports_of(thread),

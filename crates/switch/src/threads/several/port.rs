@@ -1,9 +1,10 @@
-//! A port that several threads use: one receives from it, all transmit to it, and the engine asks it for its link and counters. Each locks it
-//! for the time of a burst. Who finds it locked goes on with something else: frames to be sent are kept ([`super::sender`]), it is asked for
-//! frames in the next round.
+//! Shares a port between threads. One thread receives from it, all transmit to it, and the engine reads its link and
+//! counters. Each locks the port for a burst. A thread that finds it locked continues with other work: it keeps
+//! frames to be sent ([`super::sender`]), and reads the port in the next round.
 //!
-//! A lock instead of a ring between each two threads: a frame that another thread's port sends is sent by the thread that has it in its
-//! cache, from a buffer that goes back to that thread's pool; no burst is waited for, nobody is woken, and no ring can be full.
+//! A lock replaces a ring between each two threads. A frame is sent by the thread that has it in its cache, from a
+//! buffer that returns to that thread's pool. No burst waits to fill, no thread must be woken, and no ring can be
+//! full.
 use super::super::gone::GonePorts;
 use super::super::seats::look_again;
 use super::board::Board;
@@ -20,37 +21,40 @@ use weir_port::queues::{Queued, Queues};
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use weir_units::Instant;
 
-/// How often in a row a thread finds one of its ports in use before it waits for it: others may send by it all the time.
+/// Number of failed attempts in a row to read a port after which a thread waits for it, because others may send by it
+/// all the time.
 const MAX_MISSES: u32 = 16;
 
-/// What all threads know of a port.
+/// State of a port that all threads share.
 pub(super) struct Common {
     pub(super) number: PortNo,
-    /// The thread that receives from it.
+    /// Number of the thread that receives from the port.
     pub(super) thread: usize,
     info: PortInfo,
     takes_any_packet_type: bool,
-    /// Readable when the port's descriptor is. The port can be closed while somebody waits on this.
+    /// Descriptor that is readable when the port's is. The port can be closed while a thread waits on this one.
     descriptor: Option<OwnedFd>,
     inner: Mutex<Inner>,
-    /// When it is to be looked after, as of the last time that somebody used it; [`Instant::FAR`] if it need not.
+    /// Time in ns at which the port needs attention, updated at each use; [`Instant::FAR`] if never.
     due: AtomicU64,
-    /// Whether the thread that receives from it found its device gone.
+    /// True if a thread found that the port's device is gone.
     is_lost: AtomicBool,
-    /// Wakes the thread that receives from it, and the engine.
+    /// Waker of the thread that receives from the port.
     owner: Arc<Waker>,
+    /// Waker of the engine.
     engine: Arc<Waker>,
-    /// Counts frames that are to be sent when it is closed.
+    /// Counts frames dropped because the port was closed.
     gone: GonePorts,
 }
 
-/// What the lock guards.
+/// State guarded by the lock.
 struct Inner {
-    /// None once it is closed.
+    /// The port; `None` once it is closed.
     port: Option<Box<dyn Port>>,
-    /// Why its device is gone.
+    /// Error that says why the device is gone.
     lost: Option<PortError>,
-    /// The latest time that it was told: threads read their clocks before they have the port, and time is not to run back for it.
+    /// Latest time passed to the port. Threads read their clocks before they lock the port, and time must not run
+    /// backwards for it.
     now: Instant,
 }
 
@@ -77,7 +81,7 @@ impl Common {
         }
     }
 
-    /// Held for a burst, so nobody sleeps for it.
+    /// Locks the port. Waits without sleeping, because the lock is held only for a burst.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         let mut looks = 0;
         loop {
@@ -92,18 +96,18 @@ impl Common {
     fn try_lock(&self) -> Option<MutexGuard<'_, Inner>> {
         match self.inner.try_lock() {
             Ok(inner) => Some(inner),
-            // Who panicked takes the switch down with it; until then the port is one.
+            // A panic ends the switch; until then the port stays usable.
             Err(TryLockError::Poisoned(poisoned)) => Some(PoisonError::into_inner(poisoned)),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    /// Waits for the port and uses it, if it is not closed.
+    /// Waits for the port and runs `work` on it. Returns `None` if it is closed.
     fn with<R>(&self, work: impl FnOnce(&mut dyn Port) -> R) -> Option<R> {
         self.using(&mut self.lock(), work)
     }
 
-    /// Uses the port, if it is not closed, and notes when it is due next.
+    /// Runs `work` on the locked port and updates `due`. Returns `None` if the port is closed.
     #[inline]
     fn using<R>(&self, inner: &mut Inner, work: impl FnOnce(&mut dyn Port) -> R) -> Option<R> {
         let port = &mut **inner.port.as_mut()?;
@@ -116,18 +120,19 @@ impl Common {
         PortError::Gone { spec: self.info.spec.clone() }
     }
 
-    /// Drops frames that were to be sent, since it is gone.
+    /// Drops and counts frames for the port, which is gone.
     pub(super) fn drop_frames(&self, frames: &mut Vec<Frame>, pool: &mut FramePool) {
         self.gone.drop_frames(frames, pool);
     }
 
-    /// When it is to be looked after.
+    /// Time at which the port needs attention, if any.
     #[inline]
     fn due(&self) -> Option<Instant> {
         Some(Instant::from_nanos(self.due.load(Ordering::Relaxed))).filter(|due| *due < Instant::FAR)
     }
 
-    /// Sends frames from any thread, unless another one is using the port; without the port they are dropped. Whether they went.
+    /// Sends frames from any thread, unless another thread is using the port. Frames for a closed port are dropped.
+    /// Returns true if the frames were sent or dropped.
     #[inline]
     pub(super) fn try_transmit(&self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) -> bool {
         let inner = self.try_lock();
@@ -138,7 +143,7 @@ impl Common {
         could
     }
 
-    /// The same; waits for the port.
+    /// Waits for the port and sends frames from any thread. Frames for a closed port are dropped.
     pub(super) fn transmit(&self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) {
         self.transmit_with(self.lock(), now, pool, frames);
     }
@@ -155,7 +160,7 @@ impl Common {
         let sent = self.using(&mut inner, |port| port.transmit(now, pool, frames));
         drop(inner);
         match sent {
-            // It holds frames back: its thread is to know when they are due.
+            // The port delays frames, so its thread must know when they are due.
             Some(Ok(())) if self.due().is_some() => self.owner.wake(),
             Some(Ok(())) => {}
             Some(Err(error)) => self.lose(error),
@@ -163,21 +168,21 @@ impl Common {
         }
     }
 
-    /// States that its device is gone: the engine is to take it out.
+    /// Records that the device is gone, and wakes the engine to remove the port.
     pub(super) fn lose(&self, error: PortError) {
         self.lock().lost.get_or_insert(error);
         self.is_lost.store(true, Ordering::Release);
         self.engine.wake();
     }
 
-    /// Whether it is closed, or its device gone.
+    /// Returns true if the port is closed or its device is gone.
     pub(super) fn is_over(&self) -> bool {
         self.is_lost.load(Ordering::Acquire) || self.lock().port.is_none()
     }
 }
 
 impl Inner {
-    /// The time to tell the port.
+    /// Returns the time to pass to the port: `now`, but never earlier than before.
     #[inline]
     fn at(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
@@ -185,39 +190,39 @@ impl Inner {
     }
 }
 
-/// When a port is to be looked after, as a number; the last there is for never.
+/// Returns the time in ns at which a port needs attention, or the maximum for never.
 #[inline]
 fn due(port: &dyn Port) -> u64 {
     port.next_wake().map_or(u64::MAX, Instant::as_nanos)
 }
 
-/// Something that is readable when `fd` is, as long as that is open.
+/// Returns a descriptor that is readable when `fd` is, as long as `fd` is open.
 fn watch(fd: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, fd, EventData::new_u64(0), EventFlags::IN)?;
     Ok(epoll)
 }
 
-/// The port as one thread has it.
+/// Handle of a shared port for one thread.
 pub(super) struct Shared {
     common: Arc<Common>,
     sender: Sender,
     hindered: Arc<Hindered>,
-    /// Whether this thread receives from it; others only transmit, and look after it.
+    /// True if this thread receives from the port; others only transmit and do maintenance.
     receives: bool,
-    /// How often in a row it was in use when it was to be asked for frames.
+    /// Number of failed attempts in a row to read the port because it was in use.
     misses: u32,
-    /// With the engine's: when this goes, the port is closed.
+    /// Set only in the engine's handle; dropping it closes the port.
     listed: Option<Listed>,
 }
 
 impl Shared {
-    /// For the thread that receives from it, beside the engine's.
+    /// Returns the handle for the receiving thread, if that is not the engine's.
     pub(super) fn of_receiver(common: Arc<Common>, hindered: Arc<Hindered>) -> Shared {
         Shared::new(common, hindered, true, None)
     }
 
-    /// For the engine.
+    /// Returns the handle for the engine's thread.
     pub(super) fn of_engine(common: Arc<Common>, hindered: Arc<Hindered>, receives: bool, listed: Listed) -> Shared {
         Shared::new(common, hindered, receives, Some(listed))
     }
@@ -227,7 +232,8 @@ impl Shared {
         Shared { common, sender, hindered, receives, misses: 0, listed }
     }
 
-    /// The port to be received from, unless another thread is using it.
+    /// Locks the port for receiving. Returns `None` if another thread is using it, but waits after [`MAX_MISSES`]
+    /// failed attempts.
     #[inline]
     fn look<'a>(common: &'a Common, hindered: &Hindered, misses: &mut u32) -> Option<MutexGuard<'a, Inner>> {
         let inner = common.try_lock();
@@ -305,7 +311,7 @@ impl Port for Shared {
     fn link(&mut self) -> LinkState {
         let link = self.common.with(|port| port.link()).unwrap_or(LinkState { up: false, speed: None });
         if let Some(listed) = self.listed.as_ref().filter(|_| !self.receives) {
-            // A port that finds its device gone tells so when it is asked for frames.
+            // A port detects a missing device when it is read.
             listed.board.changed();
         }
         link
@@ -325,7 +331,7 @@ impl Port for Shared {
 
     fn change_queues(&mut self, change: &mut dyn FnMut(&mut Queues)) {
         self.common.with(|port| port.change_queues(change));
-        // Frames may have become due for who receives.
+        // Frames may have become due for the receiving thread.
         self.common.owner.wake();
     }
 
@@ -336,14 +342,15 @@ impl Port for Shared {
     }
 }
 
-/// A port's place on the board; dropped, it is off, and the port closed, whoever else still knows of it.
+/// A port's entry on the board. Dropping it removes the entry and closes the port, even if other threads still hold
+/// it.
 pub(super) struct Listed {
     common: Arc<Common>,
     board: Arc<Board>,
 }
 
 impl Listed {
-    /// Puts a port on the board.
+    /// Adds a port to the board.
     pub(super) fn new(common: &Arc<Common>, board: &Arc<Board>) -> Listed {
         board.add(Arc::clone(common));
         Listed { common: Arc::clone(common), board: Arc::clone(board) }
@@ -353,7 +360,7 @@ impl Listed {
 impl Drop for Listed {
     fn drop(&mut self) {
         self.board.remove(&self.common);
-        // Closed once the lock is free again: a device may take its time.
+        // The port is closed after the lock is released, because closing a device may take time.
         let port = self.common.lock().port.take();
         drop(port);
     }

@@ -1,18 +1,19 @@
-//! What one thread sends by a port that others use, too. While another thread has the port, frames are kept and the thread goes on with what
-//! else it has: whoever has the port may have lost its core, and would hold up all others with it.
+//! Sends one thread's frames by a port that other threads use, too. While another thread has the port, frames are
+//! kept, and the thread continues with other work: the thread that has the port may have lost its core, and would
+//! delay all others.
 //!
-//! What is kept goes first, so frames of one thread leave in the order it sent them. It is at most [`MAX_KEPT`] frames and a burst; then the
-//! thread waits for the port, so nothing is lost.
+//! Kept frames are sent first, so frames of one thread leave in the order in which it sent them. At most [`MAX_KEPT`]
+//! frames and a burst are kept. Beyond that the thread waits for the port, so no frame is lost.
 use super::hindered::Hindered;
 use super::port::Common;
 use std::sync::Arc;
 use weir_packet::{Frame, FramePool};
 use weir_units::Instant;
 
-/// Frames that a thread keeps for a port before it waits for it: some bursts, 20 us of small ones.
+/// Number of frames that a thread keeps before it waits for the port: some bursts, 20 us of small frames.
 pub(super) const MAX_KEPT: usize = 256;
 
-/// See the module's page.
+/// Sending side of a shared port for one thread.
 pub(super) struct Sender {
     common: Arc<Common>,
     kept: Vec<Frame>,
@@ -28,14 +29,14 @@ impl Sender {
         &self.common
     }
 
-    /// Whether frames wait for the port.
+    /// Returns true if frames wait for the port.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         !self.kept.is_empty()
     }
 
-    /// Sends frames, none of which is left in the list: they went, or are kept. None is sent where there are none, so that the port can
-    /// release what it holds back.
+    /// Sends or keeps `frames`, and leaves the list empty. With an empty list, the port still gets a call, so that it
+    /// can release frames that it delays.
     #[inline]
     pub(super) fn send(&mut self, now: Instant, pool: &mut FramePool, frames: &mut Vec<Frame>) {
         if self.holds() {
@@ -49,7 +50,7 @@ impl Sender {
         }
     }
 
-    /// Sends what is kept, if the port can be had.
+    /// Sends the kept frames, if the port is free.
     #[cold]
     pub(super) fn flush(&mut self, now: Instant, pool: &mut FramePool) {
         if !self.common.try_transmit(now, pool, &mut self.kept) {
@@ -58,14 +59,14 @@ impl Sender {
         }
     }
 
-    /// Waits for the port if too much is kept.
+    /// Waits for the port if too many frames are kept.
     fn bound(&mut self, now: Instant, pool: &mut FramePool) {
         if self.kept.len() > MAX_KEPT {
             self.common.transmit(now, pool, &mut self.kept);
         }
     }
 
-    /// The port is not to be used any more: buffers of frames that were kept go to `pool`.
+    /// Ends the use of the port: drops the kept frames and returns their buffers to `pool`.
     pub(super) fn end(mut self, pool: &mut FramePool) {
         self.common.drop_frames(&mut self.kept, pool);
     }

@@ -1,4 +1,4 @@
-//! What one thread sends while another has the port.
+//! Tests how a thread's frames are sent while another thread has the port.
 use super::super::gone::GonePorts;
 use super::hindered::Hindered;
 use super::port::Common;
@@ -11,7 +11,7 @@ use weir_packet::{Frame, FramePool};
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo};
 use weir_units::Instant;
 
-/// A port that is in use for as long as it is held, and remembers what was sent.
+/// A port that blocks its user while it is held, and records the frames sent.
 struct Held {
     info: PortInfo,
     state: Arc<State>,
@@ -75,7 +75,8 @@ fn frames(numbers: std::ops::Range<u32>) -> Vec<Frame> {
     numbers.map(|number| Frame::from_bytes(&number.to_be_bytes())).collect()
 }
 
-/// Has another thread send a frame numbered 0, which is at the port when this returns, until it is no longer held.
+/// Makes another thread send a frame numbered 0, and returns when the frame is at the port. The thread keeps the port
+/// until it is released.
 fn hold<'s>(scope: &'s std::thread::Scope<'s, '_>, common: &Arc<Common>, state: &State) {
     state.is_held.store(true, Ordering::SeqCst);
     state.is_entered.store(false, Ordering::SeqCst);
