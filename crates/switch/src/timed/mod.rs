@@ -7,9 +7,9 @@
 //!    bundle with a scheduled time (OpenFlow 1.5) takes effect at that time.
 //! 2. A packet is looked up on arrival. Its outcome (frames for ports, packet-ins) is held for the time of the data
 //!    path, which depends on the level and kind of the matched flow entries. Packet-ins then pass through the agent.
-//! 3. Packet-outs, and packets released by flow-mods, pass through the agent that carries them out. A barrier behind
-//!    them is not answered before that (OpenFlow 1.3.5, 6.2). Their frames then pass through the data path like other
-//!    packets, if the profile says so. Barriers do not wait for that.
+//! 3. Packet-outs, and packets released by flow-mods, pass through the agent that carries them out. If the profile's
+//!    barriers wait, a barrier behind them is not answered before that (OpenFlow 1.3.5, 6.2). Their frames then pass
+//!    through the data path like other packets, if the profile says so. Barriers do not wait for that.
 //!
 //! Calls of the switch's owner (the control socket, configured flow entries) take no time.
 mod messages;
