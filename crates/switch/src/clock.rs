@@ -1,7 +1,7 @@
-//! The clock of a switch's threads: the machine's, or virtual time where [`crate::schedules`] runs the switch.
+//! Clock of a switch's threads: the machine's clock, or virtual time where [`crate::schedules`] runs the switch.
 //!
-//! A shipped switch has only the machine's clock: virtual time is compiled for tests and the feature `schedules`, so
-//! the packet path has no branch for it.
+//! A shipped switch has only the machine's clock. Virtual time is compiled for tests and the feature `schedules`
+//! only, so the packet path has no branch for it.
 #[cfg(not(any(test, feature = "schedules")))]
 pub(crate) use machine::{SwitchClock, cycles, machine_clock, switch_clock, time_of_day};
 #[cfg(any(test, feature = "schedules"))]
@@ -13,17 +13,17 @@ mod machine {
     pub(crate) use weir_memory::cycles;
     pub(crate) use weir_units::SystemClock as SwitchClock;
 
-    /// The clock of a switch's threads from the one its owner gave.
+    /// Returns the clock for a switch's threads, given the one in [`crate::SwitchConfig`].
     pub(crate) fn switch_clock(clock: SwitchClock) -> SwitchClock {
         clock
     }
 
-    /// The machine's clock, for ports and sockets that read stamps of the kernel.
+    /// Returns the machine's clock, for ports and sockets that read kernel timestamps.
     pub(crate) fn machine_clock(clock: SwitchClock) -> SwitchClock {
         clock
     }
 
-    /// Time since 1970; zero where the machine's clock is set before that.
+    /// Returns the time since 1970; zero if the machine's clock is set to an earlier date.
     pub(crate) fn time_of_day(_clock: SwitchClock) -> Duration {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
@@ -35,23 +35,23 @@ pub(crate) mod virtual_time {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
     use weir_units::{Clock, Instant, SystemClock};
 
-    /// The machine's clock, or virtual time.
+    /// Clock of a switch's threads: the machine's clock or virtual time.
     #[derive(Debug, Clone, Copy)]
     pub(crate) enum SwitchClock {
-        /// The machine's.
+        /// The machine's clock.
         Machine(SystemClock),
-        /// The calling thread's [`Virtual`].
+        /// Virtual time of the calling thread ([`Virtual`]).
         Virtual,
     }
 
-    /// Virtual time of one thread.
+    /// State of the virtual time of one thread.
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct Virtual {
-        /// Nanoseconds since the start.
+        /// Current virtual time in nanoseconds since the start.
         now_ns: u64,
-        /// Nanoseconds by which each reading moves it: time passes within a step, too.
+        /// Nanoseconds by which each reading advances the time, so that time also passes within a step.
         reading_ns: u64,
-        /// Seconds since 1970 at the start; a step of the time of day changes it.
+        /// Time of day at the start, in seconds since 1970. A step of the time of day changes it.
         today_s: u64,
     }
 
@@ -60,12 +60,13 @@ pub(crate) mod virtual_time {
     }
 
     impl Virtual {
-        /// Begins virtual time on this thread.
+        /// Starts virtual time on this thread.
         pub(crate) fn start() {
             VIRTUAL.set(Some(Virtual { now_ns: 1_000_000, reading_ns: 100, today_s: 1_700_000_000 }));
         }
 
-        /// Ends a run in which a part waits for another one for ever: all have this one thread.
+        /// Panics in virtual time after 1000 looks in vain: all parts of a run share this one thread, so waiting for
+        /// another part would never end.
         pub(crate) fn refuse_to_wait(looks: u32) {
             assert!(
                 looks < 1000 || VIRTUAL.get().is_none(),
@@ -84,17 +85,17 @@ pub(crate) mod virtual_time {
             VIRTUAL.set(Some(state));
         }
 
-        /// The time now, without moving it.
+        /// Returns the current virtual time without advancing it.
         pub(crate) fn now() -> Instant {
             Instant::from_nanos(VIRTUAL.get().expect("this thread has virtual time").now_ns)
         }
 
-        /// Moves time on.
+        /// Advances virtual time.
         pub(crate) fn advance(by: Duration) {
             Self::change(|state| state.now_ns += u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 4));
         }
 
-        /// Sets by how much each reading moves time.
+        /// Sets by how much each reading advances the time.
         pub(crate) fn set_reading(by: Duration) {
             Self::change(|state| state.reading_ns = u64::try_from(by.as_nanos()).unwrap_or(0));
         }
@@ -114,12 +115,13 @@ pub(crate) mod virtual_time {
         }
     }
 
-    /// The clock of a switch's threads from the one its owner gave.
+    /// Returns virtual time if this thread has it, otherwise `clock`, the one in [`crate::SwitchConfig`].
     pub(crate) fn switch_clock(clock: SystemClock) -> SwitchClock {
         if VIRTUAL.get().is_some() { SwitchClock::Virtual } else { SwitchClock::Machine(clock) }
     }
 
-    /// The machine's clock, for ports and sockets that read stamps of the kernel; virtual time has none of those.
+    /// Returns the machine's clock, for ports and sockets that read kernel timestamps; a new one in virtual time,
+    /// which has no such timestamps.
     pub(crate) fn machine_clock(clock: SwitchClock) -> SystemClock {
         match clock {
             SwitchClock::Machine(clock) => clock,
@@ -136,7 +138,7 @@ pub(crate) mod virtual_time {
         }
     }
 
-    /// Time since 1970; zero where the machine's clock is set before that.
+    /// Returns the time since 1970; zero if the machine's clock is set to an earlier date.
     pub(crate) fn time_of_day(clock: SwitchClock) -> Duration {
         match (clock, VIRTUAL.get()) {
             (SwitchClock::Virtual, Some(state)) => {
@@ -146,8 +148,8 @@ pub(crate) mod virtual_time {
         }
     }
 
-    /// The processor's cycles; in virtual time one for each nanosecond, so that decisions that rest on them can be
-    /// repeated.
+    /// Returns the processor's cycle counter. In virtual time a cycle is a nanosecond, so that decisions based on
+    /// cycles are reproducible.
     pub(crate) fn cycles() -> u64 {
         if VIRTUAL.get().is_some() { Virtual::read() } else { weir_memory::cycles() }
     }

@@ -1,4 +1,4 @@
-//! What a switch is made of.
+//! Configuration of a switch and of its ports, and the text form of ports.
 use crate::socket::SocketFile;
 use crate::spin::Spin;
 use crate::targets::{ControllerSpec, ListenTarget};
@@ -15,42 +15,44 @@ use weir_scenario::{Fabric, VirtualSwitch};
 use weir_tls::Files;
 use weir_units::SystemClock;
 
-/// What a switch is made of. `..SwitchConfig::default()` fills in what is not said.
+/// Configuration of a switch. `..SwitchConfig::default()` fills in the fields that are not given.
 pub struct SwitchConfig {
-    /// Its name (`datapath.name`), number and limits.
+    /// Name (`datapath.name`), datapath id and limits of the datapath.
     pub datapath: DatapathConfig,
-    /// What it does with no controller.
+    /// Behaviour while no controller is connected.
     pub fail_mode: FailMode,
-    /// How it spreads over threads.
+    /// Number and arrangement of the forwarding threads.
     pub threads: ThreadsConfig,
-    /// Its ports. More can be added while it runs.
+    /// Ports at the start. More can be added while the switch runs.
     pub ports: Vec<PortConfig>,
-    /// Flow entries that it starts with, as `ovs-ofctl` writes them.
+    /// Flow entries installed at the start, in the syntax of `ovs-ofctl`.
     pub entries: Vec<String>,
-    /// Controllers it connects to, and reconnects to.
+    /// Controllers that the switch connects to; it reconnects after a channel ends.
     pub controllers: Vec<ControllerSpec>,
-    /// Where it lets controllers and tools connect.
+    /// Addresses on which the switch accepts connections from controllers and tools.
     pub listeners: Vec<ListenTarget>,
-    /// Its private key, its certificate and the CA of its peers; needed for `ssl:` and `pssl:`.
+    /// Private key, certificate and the CA of the peers; needed for `ssl:` and `pssl:`.
     pub tls: Option<Files>,
-    /// Where it listens for `weir ctl`; nowhere if absent.
+    /// Control socket for `weir ctl`; none if absent.
     pub control_socket: Option<SocketFile>,
-    /// What virtual switches are cut from; none: the ports that have rates, each with crosspoints of 192 kB.
+    /// Capacity from which virtual switches are cut. If absent: the ports that have rates, with crosspoints of 192
+    /// kB.
     pub fabric: Option<Fabric>,
-    /// Its virtual switches. More can be added while it runs.
+    /// Virtual switches at the start. More can be added while the switch runs.
     pub virtual_switches: Vec<VirtualSwitch>,
-    /// How its OpenFlow sessions behave.
+    /// Behaviour of OpenFlow sessions.
     pub session: SessionConfig,
-    /// Versions offered to the controllers it connects to; those of `session` if none is said.
+    /// OpenFlow versions offered to the controllers in `controllers`; if empty, those of `session`.
     pub controller_versions: Vec<Version>,
-    /// How long the engine polls without finding anything before it sleeps. More costs CPU time, less costs a wake-up
-    /// (some microseconds) more often.
+    /// Time for which the engine polls without finding work before it sleeps. A longer time costs processor time; a
+    /// shorter one costs a wake-up (some microseconds) more often.
     pub spin: Spin,
-    /// The device whose time it takes; none: its own. It runs on one thread then, and has no virtual switches.
+    /// Device whose timing the switch imitates; none: its own timing. With a profile that takes time the switch runs
+    /// on one thread and has no virtual switches.
     pub profile: Option<ProfileConfig>,
-    /// Whether its engine notes when it was stopped by others ([`crate::SwitchHandle::stops`]).
+    /// True if the engine records when other threads or the machine stopped it ([`crate::SwitchHandle::stops`]).
     pub notes_stops: bool,
-    /// What its times count from; whoever hands in a copy can compare its own times with those that ports are told.
+    /// Clock of the switch. Its times, including those told to ports, can be compared with the times of a copy.
     pub clock: SystemClock,
 }
 
@@ -78,39 +80,39 @@ impl Default for SwitchConfig {
     }
 }
 
-/// A device to be like in time.
+/// A profile to imitate and the seed of its random times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileConfig {
-    /// What is known of it.
+    /// Measured timing of the device.
     pub profile: Box<Profile>,
-    /// What its random times are drawn by: the same gives the same.
+    /// Seed of the random times; equal seeds give equal times.
     pub seed: u64,
 }
 
-/// Opens a port again after its device vanished.
+/// Reopens a port after its device vanished.
 pub type Reopen = Box<dyn FnMut() -> Result<Box<dyn Port>, PortError> + Send>;
 
-/// A port of a switch.
+/// A port of a switch: its number, the open port and how to reopen it.
 pub struct PortConfig {
-    /// Its number; none for the lowest free one.
+    /// Port number; none for the lowest free one.
     pub number: Option<PortNo>,
     /// The open port.
     pub port: Box<dyn Port>,
-    /// How to open it again when its device vanished, tried once a second; without it the port is gone for good.
+    /// Reopens the port after its device vanished, called once a second. Without it the port is removed for good.
     pub reopen: Option<Reopen>,
 }
 
 impl PortConfig {
-    /// A port that, once gone, stays gone.
+    /// Returns the configuration of a port that is not reopened after its device vanished.
     pub fn new(number: PortNo, port: Box<dyn Port>) -> PortConfig {
         PortConfig { number: Some(number), port, reopen: None }
     }
 
-    /// Opens a port as the user wrote it; if its device goes and comes back, so does the port. No other switch may
-    /// have its interface.
+    /// Opens a port from its text form. The port is reopened if its device vanishes and comes back. Only one switch
+    /// may use an interface.
     ///
     /// # Errors
-    /// The system refuses, or another port that forwards has the interface.
+    /// Fails if the system refuses, or if another forwarding port has the interface.
     pub fn open(argument: PortArgument) -> Result<PortConfig, PortError> {
         let PortArgument { number, spec } = argument;
         let port = weir_port::open_alone(&spec)?;
@@ -118,12 +120,12 @@ impl PortConfig {
     }
 }
 
-/// A port as users write it: `[N=]KIND:NAME[,option=value...]`.
+/// A port in its text form: `[N=]KIND:NAME[,option=value...]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortArgument {
-    /// Its number; none for the lowest free one.
+    /// Port number; none for the lowest free one.
     pub number: Option<PortNo>,
-    /// The rest.
+    /// Kind, name and options.
     pub spec: PortSpec,
 }
 
@@ -145,7 +147,7 @@ fn port_number(text: &str) -> Result<PortNo, String> {
     number.ok_or_else(|| format!("found port number `{text}`, expected 1 to {} {expected}", PortNo::MAX.0))
 }
 
-/// Gives a type that is written as text its place in files.
+/// Implements `Deserialize` through `FromStr` for types that configuration files hold as text.
 macro_rules! deserialize_from_text {
     ($($type:ty),*) => {$(
         impl<'de> Deserialize<'de> for $type {

@@ -1,4 +1,4 @@
-//! A running switch, as its owner sees it.
+//! Starts, controls and stops a running switch.
 use crate::clock::switch_clock;
 use crate::config::{PortConfig, ProfileConfig, SwitchConfig};
 use crate::control::{self, Absent, ByteStream, Control, Order, Registry, Start};
@@ -24,7 +24,7 @@ use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
 use weir_units::Stops;
 
-/// Why a switch could not do what it was asked to.
+/// Errors of starting and controlling a switch.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum SwitchError {
@@ -70,21 +70,23 @@ pub enum SwitchError {
     Stopped,
 }
 
-/// What the control thread runs for at once: it has little to do each time, and engines that wait awake keep it from the processor for milliseconds else.
+/// Processor time slice requested for the control thread. It does little at each turn; with the default slice,
+/// engines that spin would keep it off the processor for milliseconds.
 const CONTROL_SLICE: Duration = Duration::from_micros(100);
 /// Flow-mods that the engine carries out in one call: some tens of microseconds.
 const FLOW_MODS_AT_ONCE: usize = 64;
 
-/// See [`Switch::start`].
+/// Entry point: [`Switch::start`] starts a switch.
 pub struct Switch;
 
 impl Switch {
-    /// Starts a switch; on return its ports forward, and its listeners and control socket accept.
+    /// Starts a switch. On return its ports forward, and its listeners and control socket accept connections.
     ///
     /// # Errors
-    /// A port number is taken, a listener's address is in use, the system has no thread left; nothing stays behind.
+    /// Fails if a port number is taken, a listener's address is in use, or the system has no thread left. Everything
+    /// that was opened is closed again.
     pub fn start(mut config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
-        // Everything that can fail comes before the threads; what was made by then is unmade by its drop.
+        // Adding virtual switches needs the control thread. After an error, dropping what was made until then undoes it.
         let virtual_switches = std::mem::take(&mut config.virtual_switches);
         let assembled = Assembled::new(config, !virtual_switches.is_empty(), &mut SystemThreads)?;
         let handle = assembled.start()?;
@@ -95,7 +97,7 @@ impl Switch {
     }
 }
 
-/// A switch whose engine and control have no thread yet.
+/// A switch whose engine and control threads are not started yet.
 pub(crate) struct Assembled {
     identity: Identity,
     addresses: Vec<ListenTarget>,
@@ -107,10 +109,11 @@ pub(crate) struct Assembled {
 }
 
 impl Assembled {
-    /// Opens and prepares all that a switch has; the threads beside the engine's are started by `threads`.
+    /// Opens and prepares everything that a switch needs. Worker threads are started through `threads`, the engine's
+    /// thread is not.
     ///
     /// # Errors
-    /// As [`Switch::start`].
+    /// Those of [`Switch::start`].
     pub(crate) fn new(config: SwitchConfig, has_virtuals: bool, threads: &mut dyn Launch) -> Result<Self, SwitchError> {
         config.threads.check(&threads.machine())?;
         let buffers = config.threads.prepare_buffers()?;
@@ -160,7 +163,7 @@ impl Assembled {
         Ok(Assembled { identity, addresses, engine, control, start, stopping, stop_requests })
     }
 
-    /// Starts the engine's and the control thread.
+    /// Starts the engine thread and the control thread.
     fn start(self) -> Result<SwitchHandle, SwitchError> {
         let Assembled { identity, addresses, engine, control, start, stopping, stop_requests } = self;
         let engine_client = control.engine.clone();
@@ -188,7 +191,8 @@ impl Assembled {
     }
 }
 
-/// A profile is of one switch on one thread: its data path is a queue, which several would have to share.
+/// Refuses a profile that takes time on several threads or with virtual switches: the device's data path is one
+/// queue, which several threads would have to share.
 fn refuse_beside(config: &ProfileConfig, threads: &ThreadsConfig, is_whole: bool) -> Result<(), SwitchError> {
     let wrong = |problem| Err(SwitchError::Profile { profile: config.profile.name.clone(), problem });
     if !config.profile.takes_time() {
@@ -205,7 +209,7 @@ fn refuse_beside(config: &ProfileConfig, threads: &ThreadsConfig, is_whole: bool
     Ok(())
 }
 
-/// What TLS needs, if anything uses it.
+/// Loads the TLS credentials, if files are given. Fails if a controller or listener uses TLS and no files are given.
 fn credentials(config: &SwitchConfig) -> Result<Option<Arc<Credentials>>, SwitchError> {
     let controllers = config.controllers.iter().filter(|spec| spec.target.is_tls()).map(ToString::to_string);
     let listeners = config.listeners.iter().filter(|target| target.is_tls()).map(ToString::to_string);
@@ -216,15 +220,15 @@ fn credentials(config: &SwitchConfig) -> Result<Option<Arc<Credentials>>, Switch
     }
 }
 
-/// What a switch is called.
+/// Name and datapath id of a switch.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) name: String,
     pub(crate) datapath_id: u64,
 }
 
-/// A running switch. Its methods wait for the engine (microseconds) and may be called from any thread; when it is dropped
-/// the switch stops.
+/// A running switch. Its methods wait for the engine (microseconds) and may be called from any thread. Dropping the
+/// handle stops the switch.
 pub struct SwitchHandle {
     identity: Identity,
     addresses: Vec<ListenTarget>,
@@ -232,26 +236,26 @@ pub struct SwitchHandle {
     registry: Arc<Registry>,
     orders: mpsc::UnboundedSender<Order>,
     stop_requests: watch::Receiver<bool>,
-    /// Its receiver lives on the engine's thread.
+    /// Closed when the engine ends: the receiver is owned by the engine's thread.
     alive: watch::Sender<()>,
     threads: Threads,
 }
 
 impl SwitchHandle {
-    /// The switch's name.
+    /// Returns the switch's name.
     pub fn name(&self) -> &str {
         &self.identity.name
     }
 
-    /// Where it listens, with the TCP ports it got.
+    /// Returns the addresses on which the switch listens, with the TCP ports that the system assigned.
     pub fn listeners(&self) -> &[ListenTarget] {
         &self.addresses
     }
 
-    /// Adds a port and tells controllers; gives its number.
+    /// Adds a port, tells controllers and returns its number.
     ///
     /// # Errors
-    /// The number is taken or not that of an ordinary port.
+    /// Fails if the number is taken or is not that of an ordinary port.
     pub fn add_port(&self, port: PortConfig) -> Result<PortNo, SwitchError> {
         self.engine.call(|engine| engine.add_port(port))?
     }
@@ -259,14 +263,14 @@ impl SwitchHandle {
     /// Removes a port, closes it and tells controllers.
     ///
     /// # Errors
-    /// There is no such port.
+    /// Fails if there is no such port.
     pub fn remove_port(&self, number: PortNo) -> Result<(), SwitchError> {
-        // What was there is dropped here: closing a device may take the kernel a while.
+        // The port is dropped on the calling thread: closing a device may take the kernel a while.
         self.engine.call(move |engine| engine.remove_port(number).ok_or_else(|| engine.no_port(number)))?.map(drop)
     }
 
-    /// Asks all ports for their links, and tells controllers what changed: for whoever changed them, since a switch finds some changes out
-    /// only half a second later.
+    /// Reads the link state of all ports and tells controllers what changed. For callers that changed links
+    /// themselves: the switch discovers some changes only half a second later.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
@@ -274,11 +278,12 @@ impl SwitchHandle {
         self.engine.call(Engine::look_at_links)
     }
 
-    /// Adds a virtual switch; gives where it listens, with the TCP ports it got.
+    /// Adds a virtual switch and returns the addresses on which it listens, with the TCP ports that the system
+    /// assigned.
     ///
     /// # Errors
-    /// Its name, number or an address is taken, or there is not enough left of a port or a buffer: with what is short and by how
-    /// much. Nothing has changed then.
+    /// Fails if its name, number or an address is taken, or if a port or a buffer has too little capacity left; the
+    /// error names what is short and by how much. In all these cases nothing has changed.
     pub fn add_virtual(&self, spec: VirtualSwitch) -> Result<Vec<ListenTarget>, SwitchError> {
         let (answer, answered) = crossbeam_channel::bounded(1);
         let order = Order::AddVirtual(Box::new(spec), Box::new(move |result| drop(answer.send(result))));
@@ -289,15 +294,17 @@ impl SwitchHandle {
     /// Changes a virtual switch's ports, rates, buffers, disciplines or selectors while it forwards.
     ///
     /// # Errors
-    /// As [`SwitchHandle::add_virtual`]; there is none of that name, or something is to change that cannot.
+    /// Those of [`SwitchHandle::add_virtual`]. Also fails if there is no virtual switch of that name or if something
+    /// else differs.
     pub fn resize_virtual(&self, spec: VirtualSwitch) -> Result<(), SwitchError> {
         self.engine.call(move |engine| engine.resize_virtual(spec))?
     }
 
-    /// Removes a virtual switch; its channels are closed, what waits in its queues is dropped, the others go on.
+    /// Removes a virtual switch: closes its channels and drops the packets in its queues. Other virtual switches are
+    /// not affected.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Fails if there is no virtual switch of that name.
     pub fn remove_virtual(&self, name: &str) -> Result<(), SwitchError> {
         let name = name.to_owned();
         self.engine.call(move |engine| engine.remove_virtual(&name))?
@@ -306,14 +313,14 @@ impl SwitchHandle {
     /// Adds, modifies or deletes flow entries of a virtual switch.
     ///
     /// # Errors
-    /// There is none of that name; what a controller would be answered.
+    /// Fails if there is no virtual switch of that name, or with the error that a controller would receive.
     pub fn virtual_flow_mod(&self, name: &str, flow: FlowMod) -> Result<(), SwitchError> {
         let name = name.to_owned();
         self.engine.call(move |engine| engine.serve_named(&name, |engine| engine.flow_mod(&flow))?)?
     }
 
-    /// Makes a control channel of a stream to a controller, in this process (`tokio::io::duplex`) or anywhere. It ends with
-    /// the stream.
+    /// Opens a control channel on a stream to a controller, in this process (`tokio::io::duplex`) or elsewhere. The
+    /// channel ends with the stream.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
@@ -324,7 +331,8 @@ impl SwitchHandle {
         self.orders.send(Order::Stream(ByteStream::new(stream))).map_err(|_| SwitchError::Stopped)
     }
 
-    /// When its engine was stopped by the machine or by other threads, by the switch's clock; none: it was not to note that (`SwitchConfig::notes_stops`).
+    /// Returns when the machine or other threads stopped the engine, by the switch's clock; `None` without
+    /// `SwitchConfig::notes_stops`.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
@@ -332,7 +340,7 @@ impl SwitchHandle {
         self.engine.call(|engine| engine.stops())
     }
 
-    /// The switch as it is now.
+    /// Returns the present state of the switch.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
@@ -341,11 +349,11 @@ impl SwitchHandle {
         Ok(Snapshot::new(&self.identity, engine, &self.registry))
     }
 
-    /// Flow entries with their counters. Forwarding goes on meanwhile: an entry that is there all the time is in the answer
-    /// once, one that comes or goes may be.
+    /// Returns the requested flow entries with their counters. Forwarding continues meanwhile: an entry that exists
+    /// all the time is returned once; one that is added or removed meanwhile may be returned or not.
     ///
     /// # Errors
-    /// There is no such table; [`SwitchError::Stopped`].
+    /// Fails if there is no such table; [`SwitchError::Stopped`].
     pub fn flows(&self, request: FlowRequest) -> Result<Vec<FlowStats>, SwitchError> {
         let mut next = Some(self.engine.call(move |engine| engine.flow_walk(&request))??);
         let mut flows = Vec::new();
@@ -360,53 +368,55 @@ impl SwitchHandle {
     /// Adds, modifies or deletes flow entries.
     ///
     /// # Errors
-    /// What a controller would be answered.
+    /// The error that a controller would receive.
     pub fn flow_mod(&self, flow: FlowMod) -> Result<(), SwitchError> {
         self.engine.call(move |engine| engine.flow_mod(&flow))?
     }
 
-    /// As [`SwitchHandle::flow_mod`], for many at once; those before one that is refused are carried out.
+    /// Carries out many flow-mods in order, as [`SwitchHandle::flow_mod`] does one. Those before a refused one stay
+    /// in effect.
     ///
     /// # Errors
-    /// What a controller would be answered to the first that is refused.
+    /// The error that a controller would receive for the first refused flow-mod.
     pub fn flow_mods(&self, flows: Vec<FlowMod>) -> Result<(), SwitchError> {
         let mut rest = flows.into_iter().peekable();
         while rest.peek().is_some() {
-            // Forwarding goes on between the parts.
+            // Forwarding continues between the parts.
             let part: Vec<FlowMod> = rest.by_ref().take(FLOW_MODS_AT_ONCE).collect();
             self.engine.call(move |engine| part.iter().try_for_each(|flow| engine.flow_mod(flow)))??;
         }
         Ok(())
     }
 
-    /// What would happen to a frame that came in on a port; changes nothing.
+    /// Returns what would happen to a frame received on `in_port`; changes nothing.
     ///
     /// # Errors
-    /// There is no such port.
+    /// Fails if there is no such port.
     pub fn trace(&self, in_port: PortNo, frame: &[u8]) -> Result<Trace, SwitchError> {
         let frame = Frame::from_bytes(frame);
         self.engine.call(move |engine| engine.trace(in_port, &frame))?
     }
 
-    /// Waits until somebody asks the switch to stop through its control socket.
+    /// Waits until a request to stop arrives on the control socket; for ever if there is no control socket.
     pub async fn stop_requested(&self) {
         let mut requests = self.stop_requests.clone();
         if requests.wait_for(|stop| *stop).await.is_err() {
-            // There is no control socket: nobody can ask.
+            // Without a control socket no request can arrive.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until the engine has ended by itself, which it does only by panicking.
+    /// Waits until the engine has ended by itself, which happens only if it panics.
     pub async fn failed(&self) {
         self.alive.closed().await;
     }
 
-    /// Stops the switch: closes channels, closes ports (which restores their devices), removes sockets, joins its threads.
+    /// Stops the switch: closes channels and ports (closing a port restores its device), removes sockets, joins the
+    /// threads.
     pub fn stop(self) {}
 }
 
-/// The switch's threads; dropped, they end.
+/// The engine and control threads; dropping this stops and joins them.
 struct Threads {
     name: String,
     engine_client: EngineClient,
@@ -430,7 +440,7 @@ impl Threads {
             worker.run();
         })?);
         let run = move || {
-            // A refusal costs only that.
+            // A refusal only costs the shorter slice.
             let _ = weir_port::ask_for_slices_of(CONTROL_SLICE);
             runtime.block_on(control::run(control, start));
         };
@@ -441,11 +451,11 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // The engine goes on until the channels have ended: their last messages count.
+        // Channels end first, while the engine still runs, so that their last messages are carried out.
         let _ = self.stopping.send(true);
         join(self.control.take(), &self.name);
         if let Some(engine) = self.engine.take() {
-            // Fails when the engine has ended by itself, which the join reports.
+            // The call fails if the engine has ended by itself; the join reports that.
             let _ = self.engine_client.call(Engine::stop);
             join(Some(engine), &self.name);
         }

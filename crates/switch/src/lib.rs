@@ -1,8 +1,8 @@
-//! The live switch: one engine thread that moves frames between ports, one control thread that speaks to controllers.
+//! The live switch: an engine thread moves frames between ports, a control thread serves controllers.
 //!
-//! [`Switch::start`] is the way in, for the daemon and for labs that embed switches; the [`SwitchHandle`] it gives is the
-//! way to everything else. Reading order: [`config`] (what a switch is made of), [`handle`] (what can be asked of it),
-//! `engine` (the packet path), `control` (the channels), [`ctl`] (the control socket).
+//! [`Switch::start`] is the entry point, for the daemon and for labs that embed switches. The [`SwitchHandle`] that
+//! it returns controls the switch. Reading order: [`config`] (configuration), [`handle`] (control of a running
+//! switch), `engine` (the packet path), `control` (the channels), [`ctl`] (the control socket).
 mod clock;
 pub mod config;
 mod control;

@@ -1,19 +1,19 @@
-//! Giving up what a switch does not need, once its ports are open.
+//! Drops the privileges that a switch does not need once its ports are open.
 //!
-//! What stays: the right to open raw sockets and to configure interfaces (`CAP_NET_RAW`, `CAP_NET_ADMIN`), to load the small
-//! program that AF_XDP needs (`CAP_BPF`) and to lock its memory (`CAP_IPC_LOCK`), as far as the process has them: ports are
-//! added while the switch runs, restored when it ends, and opened again when a device comes back. What goes with the rest is
-//! entering other network namespaces (`CAP_SYS_ADMIN`): an AF_XDP port opened later than this cannot set the other end of its
-//! veth there, and warns if it should.
+//! Kept, as far as the process has them: the right to open raw sockets and to configure interfaces (`CAP_NET_RAW`,
+//! `CAP_NET_ADMIN`), to load the small program that AF_XDP needs (`CAP_BPF`) and to lock memory (`CAP_IPC_LOCK`).
+//! They are needed because ports are added while the switch runs, restored when it ends, and reopened when a device
+//! comes back. Among those dropped is entering other network namespaces (`CAP_SYS_ADMIN`): an AF_XDP port opened
+//! after that cannot configure the other end of its veth there, and warns if that would be necessary.
 use caps::{CapSet, Capability, CapsHashSet};
 use rustix::process::{Gid, Uid};
 use rustix::thread;
 
-/// What a switch needs to add, restore and reopen ports.
+/// Capabilities that a switch needs to add, restore and reopen ports.
 const KEPT: [Capability; 4] =
     [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF, Capability::CAP_IPC_LOCK];
 
-/// A user to become.
+/// User and group ids for the process to take on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct User {
     uid: Uid,
@@ -21,10 +21,10 @@ pub struct User {
 }
 
 impl User {
-    /// A user by name as in `/etc/passwd`, or by number.
+    /// Looks up a user in `/etc/passwd` by name or by number.
     ///
     /// # Errors
-    /// There is none.
+    /// Fails if there is no such user or the file cannot be read.
     pub fn find(name: &str) -> Result<User, String> {
         let file = std::fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
         find_in(&file, name).ok_or_else(|| format!("found user `{name}`, expected one that /etc/passwd names"))
@@ -40,11 +40,12 @@ fn find_in(file: &str, wanted: &str) -> Option<User> {
     })
 }
 
-/// Gives up all capabilities but those a switch needs, becomes `user` if one is named, and makes sure no program can give
-/// anything back. Concerns the calling thread and those it starts later: to be called before there are others.
+/// Drops all capabilities except those a switch needs, changes to `user` if one is given, and forbids new privileges,
+/// so that no program started later can regain any. Affects the calling thread and the threads it starts later: call
+/// it before other threads exist.
 ///
 /// # Errors
-/// What was refused, for people.
+/// A message that names the step that was refused.
 pub fn reduce(user: Option<User>) -> Result<(), String> {
     let had = caps::read(None, CapSet::Permitted).map_err(|error| format!("reading capabilities: {error}"))?;
     let kept: CapsHashSet = KEPT.into_iter().filter(|capability| had.contains(capability)).collect();
@@ -61,7 +62,7 @@ pub fn reduce(user: Option<User>) -> Result<(), String> {
 }
 
 fn become_user(user: User) -> rustix::io::Result<()> {
-    // Permitted capabilities outlive the change; which of them, `reduce` decides right after.
+    // Permitted capabilities survive the change of user; `reduce` drops the unneeded ones right after.
     thread::set_keep_capabilities(true)?;
     thread::set_thread_groups(&[])?;
     thread::set_thread_res_gid(user.gid, user.gid, user.gid)?;
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(find_in(file, "nobody"), None);
     }
 
-    /// On a thread of its own, which alone is concerned.
+    /// Runs `reduce` on its own thread, because it affects only the calling thread.
     #[test]
     fn only_what_is_needed_stays() {
         let kept = std::thread::spawn(|| {

@@ -1,4 +1,4 @@
-//! What a switch looks like at one moment: what `weir ctl show` prints and labs report.
+//! State of a switch at one moment: printed by `weir ctl show` and reported by labs.
 use crate::control::Registry;
 use crate::engine::EngineSnapshot;
 use crate::handle::Identity;
@@ -10,249 +10,250 @@ use weir_port::Counters;
 use weir_port::queues::QueueCounters;
 use weir_units::Bps;
 
-/// A switch at one moment.
+/// State of a switch at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Its name.
+    /// Name of the switch.
     pub name: String,
-    /// Its number.
+    /// OpenFlow datapath id.
     pub datapath_id: u64,
-    /// Seconds since it started.
+    /// Seconds since the switch started.
     pub uptime_s: f64,
-    /// Its ports by number, absent ones included.
+    /// Ports by number, including those whose device is absent.
     pub ports: Vec<PortSnapshot>,
-    /// Its virtual switches, in the order in which packets are offered to them.
+    /// Virtual switches, in the order in which packets are offered to them.
     #[serde(default)]
     pub virtual_switches: Vec<VirtualSnapshot>,
-    /// Tables that hold entries or saw packets.
+    /// Tables that hold flow entries or have looked up packets.
     pub tables: Vec<TableSnapshot>,
-    /// Its workers, in pipeline mode; or its threads, where each does everything for its ports.
+    /// Workers in pipeline mode, or threads in the mode where each thread does everything for its ports.
     #[serde(default)]
     pub workers: Vec<WorkerSnapshot>,
-    /// Those who watch where its time goes at the moment.
+    /// Number of clients that watch time measurements at present.
     #[serde(default)]
     pub perf_watchers: u32,
-    /// How it keeps its profile's times, if it has one.
+    /// Accuracy of the profile's times, if the switch has a profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingSnapshot>,
-    /// Control channels, up or being tried.
+    /// Control channels, connected or being connected.
     pub channels: Vec<ChannelSnapshot>,
-    /// Packets dropped in the datapath by reason, those that occurred.
+    /// Reasons of packet drops in the datapath that occurred, with their counts.
     pub drops: Vec<(String, u64)>,
-    /// Packet-ins for controllers, one for each channel that took one, channels that ended included.
+    /// Packet-ins accepted by channels, counted once for each channel, including ended channels.
     pub packet_ins: u64,
-    /// Packet-ins that no channel could take since its queue was full, channels that ended included.
+    /// Packet-ins dropped because a channel's queue was full, including ended channels.
     pub packet_ins_dropped: u64,
-    /// Packet-ins not sent since the channel was at its rate limit, one for each channel, channels that ended included.
+    /// Packet-ins not sent because of a channel's rate limit, counted once for each channel, including ended
+    /// channels.
     pub packet_ins_limited: u64,
 }
 
-/// A port at one moment.
+/// State of a port at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortSnapshot {
-    /// Its number.
+    /// OpenFlow port number.
     pub number: PortNo,
-    /// Its name as controllers see it.
+    /// Name shown to controllers.
     pub name: String,
-    /// Kind and name as the user wrote them.
+    /// Kind and name from the port's text form.
     pub spec: String,
-    /// Its Ethernet address.
+    /// Ethernet address of the port.
     pub mac: String,
-    /// The name that its interface has now, if it is another than the port was opened by.
+    /// Present name of the interface, if it differs from the name the port was opened by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
-    /// Whether the device is there. If not, the port is waited for.
+    /// True if the device exists. If false, the switch waits for it to come back.
     pub present: bool,
-    /// Whether it has link.
+    /// True if the link is up.
     pub link_up: bool,
-    /// Its rate in bits per second, if it has one.
+    /// Rate in bit/s, if known.
     pub speed_bps: Option<u64>,
-    /// What came and went since it was opened.
+    /// Counters of received and sent packets since the port was opened.
     pub counters: Counters,
-    /// Its queues by number, if it has any.
+    /// Queues by number, if the port has any.
     pub queues: Vec<QueueSnapshot>,
-    /// Packets that waited in the default queue since theirs is not there.
+    /// Packets that were put in the default queue because the queue chosen for them does not exist.
     pub stray_packets: u64,
 }
 
-/// A queue of a port at one moment.
+/// State of a port's queue at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSnapshot {
-    /// Its number.
+    /// Number of the queue.
     pub queue: u32,
-    /// Rate it gets whatever the others do, in bits per second.
+    /// Guaranteed rate in bit/s.
     pub min_bps: Option<u64>,
-    /// Rate it does not go beyond, in bits per second.
+    /// Maximum rate in bit/s.
     pub max_bps: Option<u64>,
-    /// Bytes that wait in it at most.
+    /// Capacity in bytes.
     pub buffer_bytes: u64,
-    /// Who gets what minimum rates leave over: higher first.
+    /// Priority for rate left over by the guaranteed rates: higher first.
     pub priority: u8,
-    /// Bytes that wait in it.
+    /// Bytes in the queue.
     pub waiting_bytes: u64,
-    /// What it did since it was made.
+    /// Counters since the queue was created.
     pub counters: QueueCounters,
 }
 
-/// A virtual switch at one moment.
+/// State of a virtual switch at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VirtualSnapshot {
-    /// Its name.
+    /// Name of the virtual switch.
     pub name: String,
-    /// Its number.
+    /// OpenFlow datapath id.
     pub datapath_id: u64,
-    /// Seconds until it ends; none: for ever.
+    /// Seconds until the virtual switch ends; none: no end.
     pub ends_in_s: Option<f64>,
-    /// Its ports.
+    /// Ports of the virtual switch.
     pub ports: Vec<VirtualPortSnapshot>,
-    /// Its part of the engine's time.
+    /// Share of the engine's time.
     #[serde(default)]
     pub time: TimeSnapshot,
-    /// Its crosspoints that packets came to.
+    /// Crosspoints that have received packets.
     pub crosspoints: Vec<CrosspointSnapshot>,
-    /// What was asked for, in the words of the file.
+    /// Specification of the virtual switch, in the words of the scenario file.
     pub spec: serde_json::Value,
 }
 
-/// What a virtual switch has had of the engine's time, counted while ports had more packets than the engine took.
+/// Engine time used by a virtual switch, counted while ports had more packets than the engine took.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct TimeSnapshot {
-    /// The part that it is to have beside the others, by weight.
+    /// Weight of the virtual switch in sharing the engine's time.
     pub weight: f64,
-    /// The part that it had of what all virtual switches had, 0 to 1.
+    /// Fraction used by this virtual switch of the time that all virtual switches used, 0 to 1.
     pub part: f64,
-    /// Seconds.
+    /// Engine time used, in seconds.
     pub used_s: f64,
-    /// Packets that wait for its turn.
+    /// Packets waiting for the virtual switch's turn.
     pub waiting: u64,
-    /// Packets that were dropped since too many waited.
+    /// Packets dropped because too many waited.
     pub dropped: u64,
 }
 
-/// A virtual switch's port at one moment.
+/// State of a virtual switch's port at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VirtualPortSnapshot {
-    /// Its number on the virtual switch.
+    /// Port number on the virtual switch.
     pub number: PortNo,
-    /// The physical port that it is a share of.
+    /// Physical port that this port is a share of.
     pub port: PortNo,
-    /// Guaranteed input capacity.
+    /// Guaranteed input capacity in bit/s.
     pub rate_in: Bps,
-    /// Guaranteed output capacity.
+    /// Guaranteed output capacity in bit/s.
     pub rate_out: Bps,
-    /// The output rate that it does not go beyond.
+    /// Maximum output rate in bit/s, if limited.
     pub ceiling: Option<Bps>,
-    /// The VLAN that its packets are in outside.
+    /// VLAN id of the port's packets on the physical port.
     #[serde(default)]
     pub vlan: Option<u16>,
-    /// Packets that came in for the virtual switch.
+    /// Packets received for the virtual switch.
     pub rx_packets: u64,
-    /// Their bytes.
+    /// Bytes received for the virtual switch.
     pub rx_bytes: u64,
-    /// Packets that left.
+    /// Packets sent by the port.
     pub tx_packets: u64,
-    /// Their bytes.
+    /// Bytes sent by the port.
     pub tx_bytes: u64,
-    /// Packets that were to leave and found no room.
+    /// Packets dropped at output because no buffer space was left.
     pub dropped: u64,
-    /// Bytes that wait to leave.
+    /// Bytes waiting at the output.
     pub queued_bytes: u64,
 }
 
-/// A crosspoint's queue of a virtual switch at one moment.
+/// State of one of a virtual switch's crosspoint queues at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrosspointSnapshot {
-    /// The port that packets come in by.
+    /// Input port, on the virtual switch.
     pub from: PortNo,
-    /// The port that they leave by.
+    /// Output port, on the virtual switch.
     pub to: PortNo,
-    /// Packets that left.
+    /// Packets sent from the crosspoint.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes sent from the crosspoint.
     pub bytes: u64,
-    /// Bytes that wait.
+    /// Bytes in the queue.
     pub queued_bytes: u64,
-    /// Most bytes that waited.
+    /// Largest number of bytes that were in the queue.
     pub peak_bytes: u64,
-    /// Packets dropped, by reason.
+    /// Dropped packets by reason.
     pub dropped: BTreeMap<String, u64>,
 }
 
-/// A worker at one moment.
+/// State of a worker at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSnapshot {
-    /// Its number, from 0 on.
+    /// Number of the worker, from 0 on.
     pub worker: usize,
-    /// Frames that it ran through the tables.
+    /// Frames that the worker ran through the tables.
     pub frames: u64,
-    /// Bursts that they came in.
+    /// Bursts in which the frames arrived.
     pub bursts: u64,
-    /// Frames that wait for it.
+    /// Frames waiting for the worker.
     pub waiting: usize,
-    /// Frames of it that wait to be transmitted.
+    /// Frames of the worker waiting to be transmitted.
     pub waiting_to_leave: usize,
-    /// Frames dropped since its ring was full.
+    /// Frames dropped because the ring to the worker was full.
     pub ring_full: u64,
-    /// Frames dropped since the ring from it was full.
+    /// Frames dropped because the ring from the worker was full.
     pub transmit_ring_full: u64,
-    /// Packet-ins dropped since the engine did not take them fast enough.
+    /// Packet-ins dropped because too many waited for the engine.
     pub packet_ins_dropped: u64,
-    /// Ports that it receives from, where each thread does everything for its own.
+    /// Ports that the worker receives from, in the mode where each thread does everything for its ports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortNo>,
 }
 
-/// A flow table at one moment.
+/// State of a flow table at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSnapshot {
-    /// Its number.
+    /// Number of the table.
     pub table: u8,
-    /// Flow entries in it.
+    /// Number of flow entries.
     pub entries: u32,
-    /// Packets looked up in it.
+    /// Packets looked up in the table.
     pub lookups: u64,
-    /// Packets that hit an entry.
+    /// Packets that matched a flow entry.
     pub matches: u64,
 }
 
-/// A control channel at one moment.
+/// State of a control channel at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelSnapshot {
-    /// The other end: `tcp:10.0.0.1:6653`, `ptcp:6654:127.0.0.1 from 127.0.0.1:40122`, `in-process`.
+    /// The peer: `tcp:10.0.0.1:6653`, `ptcp:6654:127.0.0.1 from 127.0.0.1:40122`, `in-process`.
     pub target: String,
-    /// How far it is.
+    /// Progress of the channel.
     pub state: ChannelState,
-    /// `equal`, `master` or `slave`, while it is up.
+    /// Controller role while the channel is up: `equal`, `master` or `slave`.
     pub role: Option<String>,
-    /// Why it ended last, or could not be made.
+    /// Reason of the last end or of the last failed attempt to connect.
     pub last_error: Option<String>,
-    /// How often it came up.
+    /// Number of times that the channel came up.
     pub connects: u64,
-    /// Messages from the controller.
+    /// Messages received from the controller.
     pub received: u64,
-    /// Messages to the controller.
+    /// Messages sent to the controller.
     pub sent: u64,
-    /// Packet-ins for the controller, without those dropped.
+    /// Packet-ins accepted for the controller, without the dropped ones.
     pub packet_ins: u64,
-    /// Packet-ins dropped since the controller does not read them fast enough.
+    /// Packet-ins dropped because the controller reads them too slowly.
     pub packet_ins_dropped: u64,
-    /// Packet-ins not sent since there would be more than the switch is to send it.
+    /// Packet-ins not sent because of the channel's rate limit.
     pub packet_ins_limited: u64,
-    /// Other asynchronous messages (flow-removed, port-status) dropped for the same reason.
+    /// Other asynchronous messages (flow-removed, port-status) dropped because the controller reads too slowly.
     pub notices_dropped: u64,
 }
 
-/// How far a control channel is.
+/// Progress of a control channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelState {
-    /// Being connected to, or waiting to be tried again.
+    /// Connecting, or waiting for the next attempt.
     Connecting,
-    /// Connected; versions are being agreed on.
+    /// Connected; versions are being negotiated.
     Handshake,
-    /// Up, in this version of OpenFlow.
+    /// Up: messages are exchanged.
     Up {
-        /// `1.0`, `1.3`, `1.4` or `1.5`.
+        /// OpenFlow version: `1.0`, `1.3`, `1.4` or `1.5`.
         version: String,
     },
 }
@@ -278,12 +279,12 @@ impl Snapshot {
         }
     }
 
-    /// Number of channels that are up.
+    /// Returns the number of channels that are up.
     pub fn channels_up(&self) -> usize {
         self.channels.iter().filter(|channel| matches!(channel.state, ChannelState::Up { .. })).count()
     }
 
-    /// Flow entries in all tables.
+    /// Returns the number of flow entries in all tables.
     pub fn entries(&self) -> u64 {
         self.tables.iter().map(|table| u64::from(table.entries)).sum()
     }

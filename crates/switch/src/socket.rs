@@ -1,4 +1,5 @@
-//! Unix sockets in the file system: made for their owner only, taken over from the dead, removed when done.
+//! Unix sockets in the file system: accessible to their owner only, replaced if their process has died, removed on
+//! drop.
 use crate::handle::SwitchError;
 use rustix::fs::{FlockOperation, Mode, flock};
 use std::fs::File;
@@ -6,7 +7,7 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// A listening Unix socket and its file, which goes with it.
+/// A listening Unix socket and its file. Dropping it removes the file.
 #[derive(Debug)]
 pub struct SocketFile {
     listener: Option<UnixListener>,
@@ -14,10 +15,11 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens on `path`, for the process's user only. A socket nobody listens on any more is replaced.
+    /// Listens on `path`, for the process's user only. Replaces a socket whose process has died.
     ///
     /// # Errors
-    /// [`SwitchError::SocketInUse`] if somebody listens there; the directory does not exist or is not writable.
+    /// [`SwitchError::SocketInUse`] if another process listens there. Also fails if the directory does not exist or
+    /// is not writable.
     pub fn bind(path: &Path) -> Result<SocketFile, SwitchError> {
         let refused = |error: io::Error| SwitchError::System {
             tried: format!("making the socket {}", path.display()),
@@ -29,10 +31,10 @@ impl SocketFile {
             },
             error,
         };
-        // Held until the socket listens, so that no other switch takes it for a dead one's.
+        // Held until the socket listens: otherwise another switch that starts could remove it as dead.
         let _alone = lock(path).map_err(refused)?;
         remove_dead(path)?;
-        // Nobody else can connect, not even before the permissions could be set.
+        // The umask keeps other users from connecting between the bind and a later change of permissions.
         let umask = rustix::process::umask(Mode::from_raw_mode(0o177));
         let bound = UnixListener::bind(path);
         rustix::process::umask(umask);
@@ -41,15 +43,15 @@ impl SocketFile {
         Ok(SocketFile { listener: Some(listener), path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Returns the socket's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The listener for tokio, and the file, to be kept as long.
+    /// Returns the listener for tokio and the file, which the caller keeps as long as the listener.
     ///
     /// # Errors
-    /// There is no runtime.
+    /// Fails if there is no tokio runtime or the listener was taken before.
     pub(crate) fn into_tokio(mut self) -> io::Result<(tokio::net::UnixListener, SocketFile)> {
         let listener = self.listener.take().ok_or(io::ErrorKind::NotConnected)?;
         Ok((tokio::net::UnixListener::from_std(listener)?, self))
@@ -71,6 +73,9 @@ impl Drop for SocketFile {
 }
 
 /// Removes a socket that refuses connections: its process died without removing it.
+///
+/// # Errors
+/// [`SwitchError::SocketInUse`] if a process listens on it.
 fn remove_dead(path: &Path) -> Result<(), SwitchError> {
     match UnixStream::connect(path) {
         Ok(_) => Err(SwitchError::SocketInUse { path: path.display().to_string() }),
@@ -78,7 +83,7 @@ fn remove_dead(path: &Path) -> Result<(), SwitchError> {
             let _ = std::fs::remove_file(path);
             Ok(())
         }
-        // A backlog that is full: somebody is there.
+        // The backlog is full, so a process listens.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             Err(SwitchError::SocketInUse { path: path.display().to_string() })
         }

@@ -1,16 +1,18 @@
-//! How an engine that finds nothing waits: by looking again and again (*spinning*), or asleep.
+//! Decides how an engine without work waits: polling (*spinning*) or asleep.
 //!
-//! A wake-up costs some microseconds where the core is busy with others, some tens where it slept, too. Spinning answers at
-//! once, for a core's time. [`Spin::Auto`] spins as long as what the last waits were like makes it likely to pay, as KVM does
-//! for halted processors:
-//! 1. something came while spinning: the window stays;
-//! 2. something came after the engine went to sleep, but within [`WINDOW_MAX`]: a longer window would have met it, so it doubles;
-//! 3. nothing came for longer than any window: it is halved, down to [`WINDOW_MIN`].
+//! A wake-up costs some microseconds where the core runs other threads, and some tens of microseconds where the core
+//! slept. Spinning responds at once but occupies a core. [`Spin::Auto`] adapts the time of spinning (the window) to
+//! the previous waits, as KVM does for halted processors:
+//! 1. work arrived while spinning: the window stays;
+//! 2. work arrived after the engine went to sleep, but within [`WINDOW_MAX`]: a longer window would have caught it, so
+//!    the window doubles;
+//! 3. no work arrived for longer than any window: the window is halved, down to [`WINDOW_MIN`].
 //!
-//! So packets that come at least every two milliseconds are met awake, for at most one core; rarer ones cost the shortest window
-//! each. Beyond [`YIELD_AFTER`] the engine offers its core to other threads every [`YIELD_EVERY`]; if one took it for
-//! [`CROWDED`] or longer, the core is better used by others, and for [`RESTS`] times as long the engine spins for the shortest
-//! window only: a sleeper is let in sooner than one who gave way, so being deaf for longer is to be rare.
+//! Packets that arrive at least every two milliseconds therefore find the engine awake, for at most one core. Rarer
+//! packets cost the shortest window each. After [`YIELD_AFTER`] of spinning the engine offers its core to other
+//! threads every [`YIELD_EVERY`]. If another thread took it for [`CROWDED`] or longer, others use the core better.
+//! The engine then spins for the shortest window only, for [`RESTS`] times as long: the scheduler runs a sleeper
+//! again sooner than a thread that yielded, and longer absences are to be rare.
 use crate::clock::SwitchClock;
 use crate::turns::Next;
 use serde::Deserialize;
@@ -18,36 +20,37 @@ use std::str::FromStr;
 use std::time::Duration;
 use weir_units::{Clock, Instant, Span};
 
-/// The longest window of [`Spin::Auto`]: twice a millisecond, at which probes and many applications send.
+/// Longest window of [`Spin::Auto`]: twice the millisecond at which probes and many applications send.
 const WINDOW_MAX: Duration = Duration::from_millis(2);
-/// Its shortest window, about what a wake-up costs: sleeping at once would save no more than that.
+/// Shortest window of [`Spin::Auto`], about the cost of a wake-up: sleeping at once would save no more than that.
 const WINDOW_MIN: Duration = Duration::from_micros(30);
-/// What is due within this time is waited for awake: asleep it would be late by the wake-up.
+/// Work due within this time is awaited spinning: after sleeping it would be late by the wake-up.
 const NEAR: Duration = Duration::from_micros(60);
-/// The same of what a profile's timing releases, which promises more: so long as wake-ups took lately, from this
+/// Lower bound of the time before a release of a profile's timing that is awaited spinning. The time follows the
+/// longest recent wake-up, because releases must be more exact than other work.
 const NEAR_RELEASE_MIN: Duration = Duration::from_micros(100);
-/// to this, beyond which the core is not there anyway.
+/// Upper bound of that time: after a longer wake-up the core is not available anyway.
 const NEAR_RELEASE_MAX: Duration = Duration::from_micros(300);
-/// What a wake-up may take longer than the longest one lately.
+/// Margin over the longest recent wake-up.
 const NEAR_RELEASE_SPARE: Duration = Duration::from_micros(40);
-/// Wake-ups after which a long one is half forgotten.
+/// Number of wake-ups over which the excess from one long wake-up decays.
 const FORGOTTEN: u32 = 64;
-/// Spinning for longer than this gives way to others.
+/// Spinning time after which the engine yields to other threads.
 const YIELD_AFTER: Duration = Duration::from_micros(50);
-/// How often.
+/// Interval between two yields.
 const YIELD_EVERY: Duration = Duration::from_micros(20);
-/// Another thread that keeps the core for this long needs it.
+/// Time for which another thread keeps the core that shows that it needs the core.
 const CROWDED: Duration = Duration::from_micros(100);
-/// How many times as long the engine then hardly spins; at most a 26th of its time it waits for others to be done.
+/// Factor of the following time with short windows: at most a 26th of its time the engine waits for other threads.
 const RESTS: u32 = 25;
 
-/// How long an engine looks for packets without finding any before it sleeps.
+/// Time for which an engine polls without finding packets before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Spin {
-    /// As long as it seems to pay, up to two milliseconds.
+    /// Spin as long as it is likely to pay, up to two milliseconds.
     #[default]
     Auto,
-    /// Always this long; zero: it sleeps at once.
+    /// Spin always this long; zero: sleep at once.
     For(Duration),
 }
 
@@ -72,34 +75,34 @@ impl<'de> Deserialize<'de> for Spin {
     }
 }
 
-/// What an engine that found nothing does next.
+/// Next step of an engine that found no work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Looks again.
+    /// Poll again at once.
     Look,
-    /// Lets others run if there are any, says so by [`Spinner::gave_way`], and looks again.
+    /// Yield to other threads, report it by [`Spinner::gave_way`], and poll again.
     GiveWay,
-    /// Sleeps.
+    /// Sleep until work arrives.
     Sleep,
 }
 
-/// The state of an engine's waiting.
+/// State of an engine's waiting.
 #[derive(Debug)]
 pub(crate) struct Spinner {
     spin: Spin,
     window: Duration,
-    /// When something was last found.
+    /// Start of the last round that found work.
     busy_at: Instant,
-    /// When to give way next.
+    /// Time of the next yield.
     yield_at: Instant,
-    /// No window but the shortest before.
+    /// Until then only the shortest window is used.
     rest_until: Instant,
-    /// What is to be released within this time is waited for awake.
+    /// Releases due within this time are awaited spinning.
     near_release: Duration,
 }
 
 impl Spinner {
-    /// Waiting begins at `now`.
+    /// Returns the state at `now`, the start of the first wait.
     pub(crate) fn new(spin: Spin, now: Instant) -> Spinner {
         let window = match spin {
             Spin::Auto => WINDOW_MIN,
@@ -115,12 +118,12 @@ impl Spinner {
         }
     }
 
-    /// How it was asked to wait.
+    /// Returns the configured way of waiting.
     pub(crate) fn kind(&self) -> Spin {
         self.spin
     }
 
-    /// The round that began at `now` found something.
+    /// Notes that the round that began at `now` found work.
     #[inline]
     pub(crate) fn found(&mut self, now: Instant) {
         let waited = now.since(self.busy_at);
@@ -131,7 +134,7 @@ impl Spinner {
         self.yield_at = now + YIELD_AFTER;
     }
 
-    /// What came, came later than the window lasted.
+    /// Adapts the window after work that arrived later than the window lasted.
     fn adapt(&mut self, waited: Duration) {
         if self.spin != Spin::Auto {
             return;
@@ -142,7 +145,7 @@ impl Spinner {
         };
     }
 
-    /// The round that began at `now` found nothing.
+    /// Returns the next step after the round that began at `now` found nothing.
     pub(crate) fn wait(&mut self, now: Instant) -> Wait {
         let window = if now < self.rest_until { self.window.min(WINDOW_MIN) } else { self.window };
         if now.since(self.busy_at) >= window {
@@ -154,8 +157,8 @@ impl Spinner {
         Wait::Look
     }
 
-    /// The round that began at `now` found nothing, and nothing is due: gives way to other threads if it is time to,
-    /// and says what follows.
+    /// Handles the round that began at `now`, which found nothing while nothing is due. Yields to other threads if it
+    /// is time to, and returns the next step.
     pub(crate) fn look_or_sleep(&mut self, now: Instant, clock: SwitchClock) -> Next {
         match self.wait(now) {
             Wait::Look => std::hint::spin_loop(),
@@ -169,40 +172,41 @@ impl Spinner {
         Next::Turn
     }
 
-    /// Whether something that is due is near enough to be waited for awake.
+    /// Returns true if work due at `due` is near enough to be awaited spinning.
     pub(crate) fn is_near(&self, now: Instant, due: Instant) -> bool {
         let may_spin = self.spin != Spin::For(Duration::ZERO) && now >= self.rest_until;
         may_spin && due.since(now) <= NEAR
     }
 
-    /// Whether something that is to be released at `due` is waited for awake, however it was asked to wait.
+    /// Returns true if a release at `due` is awaited spinning. The configured [`Spin`] does not matter.
     pub(crate) fn awaits(&self, now: Instant, due: Instant) -> bool {
         now >= self.rest_until && due.since(now) <= self.near_release
     }
 
-    /// Whether frames that a port is to release at `due` are waited for awake: where spinning is allowed.
+    /// Returns true if frames that a port releases at `due` are awaited spinning. Never with a window of zero.
     pub(crate) fn awaits_frames(&self, now: Instant, due: Instant) -> bool {
         self.spin != Spin::For(Duration::ZERO) && self.awaits(now, due)
     }
 
-    /// When to wake up for them: in time to wait for the rest awake, if that is allowed; otherwise what is due says when.
+    /// Returns when to wake up for frames that a port releases at `due`: early enough to spin for the rest. Returns
+    /// [`Instant::FAR`] where spinning is not allowed; the other due times then decide.
     pub(crate) fn wakes_for_frames(&self, now: Instant, due: Instant) -> Instant {
         let may_spin = self.spin != Spin::For(Duration::ZERO) && now >= self.rest_until;
         if may_spin && due != Instant::FAR { self.wakes_for(due) } else { Instant::FAR }
     }
 
-    /// When to wake up for it.
+    /// Returns when to wake up for a release at `due`.
     pub(crate) fn wakes_for(&self, due: Instant) -> Instant {
         due - self.near_release
     }
 
-    /// It woke up so long after it was to.
+    /// Adjusts the lead of wake-ups after one that was late by `by`.
     pub(crate) fn overslept(&mut self, by: Duration) {
         let forgets = (self.near_release - NEAR_RELEASE_MIN) / FORGOTTEN;
         self.near_release = (self.near_release - forgets).max(by + NEAR_RELEASE_SPARE).min(NEAR_RELEASE_MAX);
     }
 
-    /// Others could run from `from` to `until`.
+    /// Notes that other threads could run from `from` to `until`.
     pub(crate) fn gave_way(&mut self, from: Instant, until: Instant) {
         self.yield_at = until + YIELD_EVERY;
         let kept = until.since(from);
@@ -222,10 +226,10 @@ mod tests {
     struct Engine {
         spinner: Spinner,
         now: Instant,
-        /// Microseconds spent awake, and how often it slept.
+        /// Microseconds spent awake.
         awake: u32,
         sleeps: u32,
-        /// How long others keep the core when they are let in.
+        /// Time for which other threads keep the core at a yield.
         others: Duration,
     }
 
@@ -235,7 +239,7 @@ mod tests {
             Engine { spinner, now, awake: 0, sleeps: 0, others: Duration::ZERO }
         }
 
-        /// Something comes `after` what came last; how long after that the engine finds it.
+        /// Delivers work `after` the previous work, and returns the delay with which the engine finds it.
         fn meets(&mut self, after: Duration) -> Duration {
             let comes = self.spinner.busy_at + after;
             while self.now < comes {
@@ -263,7 +267,8 @@ mod tests {
             self.awake += 1;
         }
 
-        /// Both of a ping's packets, request and reply, `times` every `interval`; the worst delay of the last ten.
+        /// Delivers request and reply of a ping, `times` times every `interval`. Returns the worst delay of the last
+        /// ten.
         fn pings(&mut self, interval: Duration, times: u32) -> Duration {
             let delays: Vec<_> = (0..times).map(|_| self.meets(interval - 10 * US).max(self.meets(10 * US))).collect();
             delays.into_iter().rev().take(10).max().unwrap_or_default()
@@ -307,7 +312,7 @@ mod tests {
         engine.pings(1000 * US, 1000);
         let share = f64::from(engine.awake - awake) / 1e6 / engine.now.since(start).as_secs_f64();
         assert!(share < 0.05 && engine.sleeps - sleeps > 900, "{share}, slept {} times", engine.sleeps - sleeps);
-        // Once in a while others need it for a short time.
+        // From time to time others need the core for a short time.
         engine.others = Duration::ZERO;
         engine.pings(1000 * US, 200);
         engine.others = 200 * US;
@@ -315,7 +320,7 @@ mod tests {
         engine.others = Duration::ZERO;
         engine.pings(1000 * US, 10);
         assert!(engine.pings(1000 * US, 10) <= US);
-        // Others that only have a little to do are let in, and it goes on.
+        // Others that have only little to do run at the yields, and spinning continues.
         engine.others = 30 * US;
         engine.pings(1000 * US, 200);
         assert!(engine.pings(1000 * US, 100) <= 31 * US);

@@ -1,24 +1,25 @@
-//! Takes from the switch's process the system calls that a switch never makes.
+//! Removes system calls that a switch never makes from its process.
 //!
-//! Once its ports are open, `weir switch` gives up privileges ([`crate::privileges`]) and installs this seccomp filter: a program
-//! that got hold of the process by a defect cannot start programs, trace other processes, mount, load kernel modules, set the
-//! clock or become another user, whatever rights the process has. The filter names what is refused, not what is allowed: the C
-//! library and the kernel interfaces of ports may begin to use harmless calls that an allow-list of today would break.
+//! Once its ports are open, `weir switch` drops privileges ([`crate::privileges`]) and installs this seccomp filter.
+//! A program that took over the process through a defect then cannot start programs, trace other processes, mount,
+//! load kernel modules, set the clock or become another user, whatever rights the process has. The filter lists
+//! refused calls, not allowed ones: the C library and the kernel interfaces of ports may begin to use harmless calls
+//! that a present allow-list would break.
 //!
-//! The kernel keeps a bitmap of the calls that a filter always allows (Linux 5.11, `SECCOMP_FILTER` action cache), so that those
-//! a packet needs (`recvmsg`, `sendto`, `poll`, `ioctl`) do not run the filter.
+//! The kernel keeps a bitmap of the calls that a filter always allows (Linux 5.11, `SECCOMP_FILTER` action cache), so
+//! the calls that a packet needs (`recvmsg`, `sendto`, `poll`, `ioctl`) do not run the filter.
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 use std::collections::BTreeMap;
 
-/// Calls refused with `EPERM` on every processor: none is made by a running switch.
+/// Calls refused with `EPERM` on every processor: a running switch makes none of them.
 const REFUSED: &[c_long] = &[
     // Starting programs.
     libc::SYS_execve,
     libc::SYS_execveat,
-    // Looking into other processes.
+    // Reading other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -67,7 +68,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_clock_settime,
     libc::SYS_adjtimex,
     libc::SYS_clock_adjtime,
-    // Keys, and interfaces of the kernel in which many faults were found.
+    // Keys, and kernel interfaces in which many faults were found.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
@@ -78,24 +79,24 @@ const REFUSED: &[c_long] = &[
     libc::SYS_io_uring_register,
 ];
 
-/// Calls refused with `EPERM` that only x86 has.
+/// Calls refused with `EPERM` that exist only on x86.
 #[cfg(target_arch = "x86_64")]
 const REFUSED_HERE: &[c_long] =
     &[libc::SYS_fork, libc::SYS_vfork, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_kexec_file_load];
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[c_long] = &[];
 
-/// Marks a call of the x32 interface, a second set of numbers for the same calls on x86-64.
+/// Bit that marks a call of the x32 interface, a second set of numbers for the same calls on x86-64.
 #[cfg(target_arch = "x86_64")]
 const X32: Option<i64> = Some(0x4000_0000);
 #[cfg(not(target_arch = "x86_64"))]
 const X32: Option<i64> = None;
 
-/// Refuses the calls that a switch never makes, for the calling thread and those it starts later: call it before there are
-/// others. The process must have given up new privileges ([`crate::privileges::reduce`]).
+/// Refuses the calls that a switch never makes, for the calling thread and the threads it starts later: call it
+/// before other threads exist. The process must have given up new privileges ([`crate::privileges::reduce`]).
 ///
 /// # Errors
-/// The kernel has no seccomp filters, or this processor none that we know; for people.
+/// A message, if the kernel has no seccomp filters or this processor is not supported.
 pub fn restrict() -> Result<(), String> {
     for program in programs().map_err(|error| error.to_string())? {
         seccompiler::apply_filter(&program).map_err(|error| error.to_string())?;
@@ -103,13 +104,13 @@ pub fn restrict() -> Result<(), String> {
     Ok(())
 }
 
-/// The filters, in the order in which they are installed; the kernel runs all of them and takes the strictest answer.
+/// Returns the filters in the order of installation. The kernel runs all of them and takes the strictest answer.
 fn programs() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let mut refused: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in REFUSED.iter().chain(REFUSED_HERE) {
         refuse(&mut refused, *call, &[]);
     }
-    // A thread shares its memory with the one that starts it; what does not is a process.
+    // A thread shares memory with its creator; a `clone` without shared memory makes a process.
     let no_shared_memory = SeccompCondition::new(
         0,
         SeccompCmpArgLen::Dword,
@@ -117,7 +118,8 @@ fn programs() -> Result<[BpfProgram; 2], seccompiler::BackendError> {
         0,
     )?;
     refuse(&mut refused, libc::SYS_clone, &[SeccompRule::new(vec![no_shared_memory])?]);
-    // The flags of `clone3` lie in memory, which a filter cannot read. The C library takes `clone` where `clone3` is unknown.
+    // The flags of `clone3` are in memory, which a filter cannot read. The C library falls back to `clone` where
+    // `clone3` is unknown.
     let mut unknown = BTreeMap::new();
     refuse(&mut unknown, libc::SYS_clone3, &[]);
     Ok([filter(refused, libc::EPERM)?, filter(unknown, libc::ENOSYS)?])
@@ -142,7 +144,7 @@ mod tests {
     use std::io::ErrorKind;
     use std::process::Command;
 
-    /// Runs on a thread of its own, which alone is restricted.
+    /// Runs `what` on its own thread, which alone is restricted.
     fn restricted<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
         let thread = std::thread::spawn(|| {
             crate::privileges::reduce(None).unwrap();
@@ -171,7 +173,7 @@ mod tests {
         assert!(answer);
     }
 
-    /// A user id that the thread has already may be set by anyone; not under the filter.
+    /// Setting a user id that the thread already has is allowed to any user, but not under the filter.
     #[test]
     fn no_other_user() {
         let own = rustix::process::getuid();

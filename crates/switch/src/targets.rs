@@ -1,57 +1,59 @@
-//! Where control channels go and come from, as users write it.
+//! Addresses of controllers and listeners, and their text forms.
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use weir_tls::ServerName;
 
-/// The TCP port that IANA gave to OpenFlow.
+/// TCP port assigned to OpenFlow by IANA.
 pub const OPENFLOW_TCP_PORT: u16 = 6653;
-/// Auxiliary connections to a controller at most.
+/// Maximum number of auxiliary connections to a controller.
 pub const MAX_AUXILIARIES: u8 = 8;
 
-/// A controller to connect to: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
+/// Address of a controller to connect to: `tcp:IP[:PORT]`, `ssl:IP[:PORT]` or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ControllerTarget {
-    /// Over TCP.
+    /// TCP without encryption.
     Tcp(SocketAddr),
-    /// Over TLS.
+    /// TLS over TCP.
     Ssl(SocketAddr),
-    /// Over a Unix socket.
+    /// Unix socket.
     Unix(PathBuf),
 }
 
-/// A controller to connect to, and how: `TARGET[,aux=N][,peer-name=NAME]`.
+/// A controller to connect to and the options of the connection: `TARGET[,aux=N][,peer-name=NAME]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerSpec {
-    /// Where it is.
+    /// Address of the controller.
     pub target: ControllerTarget,
-    /// Auxiliary connections opened once the main one is up (OpenFlow 1.3.5, 6.3.7), [`MAX_AUXILIARIES`] at most.
+    /// Number of auxiliary connections opened once the main connection is up (OpenFlow 1.3.5, 6.3.7), at most
+    /// [`MAX_AUXILIARIES`].
     pub auxiliaries: u8,
-    /// The name (DNS or address) that its certificate must be for; with none, any certificate of the CA will do.
+    /// Name (DNS name or address) that the controller's certificate must be issued for. If absent, any certificate of
+    /// the CA is accepted.
     pub peer_name: Option<ServerName<'static>>,
 }
 
-/// Where to let controllers connect: `ptcp:[PORT][:IP]`, `pssl:[PORT][:IP]` or `punix:PATH`.
+/// Address on which to accept controllers: `ptcp:[PORT][:IP]`, `pssl:[PORT][:IP]` or `punix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ListenTarget {
-    /// Over TCP; port 0 takes a free one.
+    /// TCP without encryption; port 0 takes a free port.
     Tcp(SocketAddr),
-    /// Over TLS; port 0 takes a free one.
+    /// TLS over TCP; port 0 takes a free port.
     Ssl(SocketAddr),
-    /// Over a Unix socket, made with permissions 0600.
+    /// Unix socket, created with permissions 0600.
     Unix(PathBuf),
 }
 
 impl ControllerTarget {
-    /// Whether it needs credentials.
+    /// Returns true if the connection needs TLS credentials.
     pub fn is_tls(&self) -> bool {
         matches!(self, ControllerTarget::Ssl(_))
     }
 }
 
 impl ListenTarget {
-    /// Whether it needs credentials.
+    /// Returns true if the listener needs TLS credentials.
     pub fn is_tls(&self) -> bool {
         matches!(self, ListenTarget::Ssl(_))
     }
@@ -125,7 +127,7 @@ impl FromStr for ListenTarget {
     }
 }
 
-/// `IP`, `IP:PORT`, `[IPv6]` or `[IPv6]:PORT`.
+/// Parses `IP`, `IP:PORT`, `[IPv6]` or `[IPv6]:PORT`.
 fn host_and_port(text: &str) -> Option<SocketAddr> {
     if let Ok(whole) = text.parse() {
         return Some(whole);
@@ -134,7 +136,8 @@ fn host_and_port(text: &str) -> Option<SocketAddr> {
     Some((host.parse::<IpAddr>().ok()?, OPENFLOW_TCP_PORT).into())
 }
 
-/// `[PORT][:IP]`. Without an address, a channel that is neither encrypted nor authenticated is for this machine only.
+/// Parses `[PORT][:IP]`. Callers pass the loopback address as `default` for channels that are neither encrypted nor
+/// authenticated, so that only this machine can connect.
 fn port_and_host(text: &str, default: Ipv4Addr) -> Option<SocketAddr> {
     let (port, host) = text.split_once(':').unwrap_or((text, ""));
     let port = if port.is_empty() { OPENFLOW_TCP_PORT } else { port.parse().ok()? };

@@ -1,7 +1,7 @@
-//! The loop of every thread of the packet path: turns while there is something to do, sleep when there is nothing.
+//! Runs every thread of the packet path: turns while there is work, sleep while there is none.
 //!
-//! What a thread does is in steps that return: [`Turns::run`] repeats them on a thread of its own, and a scheduler that
-//! a seed drives (`crate::schedules`) takes them one by one, of all threads in any order.
+//! A thread's work is split into steps that return. [`Turns::run`] repeats them on a thread of its own. A scheduler
+//! driven by a seed (`crate::schedules`) instead takes the steps of all threads one by one, in any order.
 use crate::threads::Machine;
 use rustix::thread::CpuSet;
 use std::io;
@@ -10,47 +10,48 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_units::Instant;
 
-/// What follows a turn.
+/// Step that follows a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Another turn at once.
     Turn,
-    /// Sleep: there was nothing to do for long enough.
+    /// Sleep: there was no work for long enough.
     Sleep,
 }
 
-/// A sleep that was announced to all that could end it.
+/// A sleep that was announced to all sources of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sleep {
-    /// Its beginning.
+    /// Start of the sleep.
     pub(crate) from: Instant,
-    /// Its length, if nothing comes.
+    /// Length of the sleep if no work arrives.
     pub(crate) timeout: Duration,
-    /// When a frame or message that is held back is to be released; [`Instant::FAR`] if none is.
+    /// Release time of the next deferred frame or message; [`Instant::FAR`] if there is none.
     pub(crate) release: Instant,
 }
 
-/// What one thread does, in steps that return.
+/// Work of one thread, split into steps that return.
 pub(crate) trait Turns: Send {
-    /// Whether the thread is to end.
+    /// Returns true if the thread is to end.
     fn is_over(&self) -> bool;
 
-    /// One turn, a bounded amount of work.
+    /// Performs one turn, a bounded amount of work.
     fn turn(&mut self) -> Next;
 
-    /// Announces that the thread sleeps, so that whatever comes from now on wakes it; none if something has come
-    /// already.
+    /// Announces that the thread sleeps, so that work arriving from now on wakes it. Returns `None` if work has
+    /// arrived already.
     fn fall_asleep(&mut self) -> Option<Sleep>;
 
-    /// Waits until something comes, `timeout` at most. Whether something came.
+    /// Waits until work arrives, at most `timeout`. Returns true if work arrived.
     fn wait(&mut self, timeout: Duration) -> bool;
 
-    /// Ends what [`Turns::fall_asleep`] announced; with the sleep, if there was one.
+    /// Withdraws the announcement of [`Turns::fall_asleep`], which returned `slept`.
     fn wake_up(&mut self, slept: Option<Sleep>);
 
     /// Takes turns on the calling thread until they are over.
     fn run(&mut self) {
-        // Linux may wake a thread 50 us late to save power; shaped ports promise more. A refusal costs only that.
+        // By default Linux may wake a thread 50 us late to save power, which is too late for shaped ports. A refusal
+        // only costs that accuracy.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         while !self.is_over() {
             if self.turn() == Next::Turn {
@@ -65,20 +66,21 @@ pub(crate) trait Turns: Send {
     }
 }
 
-/// What starts threads: the system, or a scheduler that keeps what they would do.
+/// Starts threads: as threads of the system, or as turns kept by a scheduler.
 pub(crate) trait Launch {
-    /// The machine that has the threads.
+    /// Returns the machine on which the threads run.
     fn machine(&self) -> Machine;
 
-    /// Takes what a thread is to do, with its name and the CPU that it is bound to. Gives the thread, if there is one.
+    /// Starts a thread that takes `turns`, with its name and the CPU to bind it to. Returns the thread, or `None` if
+    /// a scheduler takes the turns instead.
     ///
     /// # Errors
-    /// The process has no thread left.
+    /// Fails if the process has no thread left.
     fn launch(&mut self, name: String, cpu: Option<usize>, turns: Box<dyn Turns>)
     -> io::Result<Option<JoinHandle<()>>>;
 }
 
-/// Threads of the system.
+/// Starts threads of the system.
 pub(crate) struct SystemThreads;
 
 impl Launch for SystemThreads {
@@ -100,7 +102,7 @@ impl Launch for SystemThreads {
     }
 }
 
-/// Binds the calling thread to a CPU, if one is named.
+/// Binds the calling thread to `cpu`, if one is given. A refusal is logged as a warning.
 pub(crate) fn pin(cpu: Option<usize>) {
     let Some(cpu) = cpu else { return };
     let mut set = CpuSet::new();
