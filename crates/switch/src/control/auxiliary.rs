@@ -1,8 +1,10 @@
-//! Auxiliary connections to a controller (OpenFlow 1.3.5, 6.3.7): opened when the main one is up, ended with it.
+//! Opens auxiliary connections to a controller (OpenFlow 1.3.5, 6.3.7) when the main connection is up, and closes
+//! them with it.
 //!
-//! They carry packet-ins, spread over them by flow (`datapath::channels`), and whatever the controller asks on them; each answer goes
-//! the way of its question. One that ends or cannot be opened is tried again as long as the main connection is up; meanwhile
-//! its packet-ins go over the others, or the main one.
+//! Auxiliary connections carry packet-ins, distributed over them by flow (`datapath::channels`), and the requests
+//! that the controller sends on them. A reply uses the connection of its request. A connection that ends or cannot be
+//! opened is tried again as long as the main connection is up; meanwhile its packet-ins use the other connections or
+//! the main one.
 use super::Control;
 use super::channel::{self, ByteStream, Ended, Part};
 use super::connect::{Backoff, connect, report};
@@ -14,16 +16,16 @@ use tokio::task::JoinSet;
 use weir_datapath::ChannelId;
 use weir_openflow::Version;
 
-/// The main connection of auxiliary ones.
+/// The main connection that auxiliary connections belong to.
 #[derive(Clone)]
 pub(super) struct Main {
     pub(super) id: ChannelId,
     pub(super) version: Version,
-    /// Becomes true when it ends.
+    /// Becomes true when the main connection ends.
     pub(super) ended: watch::Receiver<bool>,
 }
 
-/// Runs a main connection and its auxiliary ones until the main one ends, and they with it.
+/// Runs a main connection and its auxiliary connections until the main one ends.
 pub(super) async fn run_with(
     control: &Control,
     stream: ByteStream,
@@ -42,7 +44,7 @@ pub(super) async fn run_with(
     main
 }
 
-/// Waits for the main connection to come up, and keeps the others until it ends.
+/// Waits for the main connection to come up, then keeps the auxiliary connections open until it ends.
 async fn open_all(
     control: &Control,
     spec: &ControllerSpec,
@@ -50,7 +52,7 @@ async fn open_all(
     mut comes_up: watch::Receiver<Option<Version>>,
     ended: watch::Receiver<bool>,
 ) {
-    // An error says that it ended without having come up.
+    // An error means that the main connection ended without having come up.
     let Ok(version) = comes_up.wait_for(Option::is_some).await.map(|version| *version) else { return };
     let Some(version) = version.filter(|version| *version >= Version::V13) else { return };
     let mut all = JoinSet::new();
@@ -61,7 +63,7 @@ async fn open_all(
     while all.join_next().await.is_some() {}
 }
 
-/// Keeps one auxiliary connection until the main one ends.
+/// Keeps one auxiliary connection open until the main one ends.
 async fn keep(control: Control, spec: ControllerSpec, number: u8, main: Main) {
     let info = control.registry.add(format!("{} auxiliary {number}", spec.target));
     let mut ended = main.ended.clone();

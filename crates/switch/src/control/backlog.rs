@@ -1,5 +1,5 @@
-//! Messages on their way from the engine to a controller: bounded by kind, so that one that does not read costs the switch
-//! neither memory nor time.
+//! Queues messages from the engine to a controller. The queue is bounded by kind of message, so that a controller
+//! that does not read costs the switch neither memory nor time.
 #[cfg(any(test, feature = "schedules"))]
 use crate::engine::inbox::BATCH;
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -12,52 +12,54 @@ use weir_openflow::model::nicira::NxMessage;
 use weir_openflow::{Body, Message};
 use weir_units::Instant;
 
-/// Packet-ins kept for a controller at most; beyond, they are dropped and counted.
+/// Maximum number of packet-ins queued for a controller; further ones are dropped and counted.
 pub(crate) const MAX_PACKET_INS: usize = 1024;
-/// Flow-removed and port-status messages kept at most; beyond, they are dropped and counted.
+/// Maximum number of flow-removed and port-status messages queued; further ones are dropped and counted.
 pub(crate) const MAX_NOTICES: usize = 16_384;
-/// Replies waiting for a controller from which on nothing more is read from it.
+/// Number of waiting replies from which on the channel reads no more from the controller.
 pub(crate) const PAUSE_REPLIES: usize = 256;
-/// Statistics and descriptions among them from which on nothing more is read or carried out: each may be a hundred kilobytes.
+/// Number of waiting statistics and descriptions from which on no more requests are read or carried out: each may
+/// have a hundred kilobytes.
 pub(crate) const PAUSE_PARTS: usize = 8;
-/// Replies waiting beyond which a request is not carried out any more and the channel is closed. A channel pauses at
-/// [`PAUSE_REPLIES`]; only requests that were on their way, each with a long answer, get here.
+/// Number of waiting replies from which on no request is carried out and the channel is closed. A channel pauses at
+/// [`PAUSE_REPLIES`], so only requests already on their way, each with a long reply, exceed that.
 pub(crate) const MAX_REPLIES: usize = 4096;
 
-/// Bytes from which on a part of a long reply is sent.
+/// Size in bytes from which on a part of a long reply is sent.
 pub(crate) const PART_BYTES: usize = 16 << 10;
-/// Room in a part beyond that for the last of what is put there, where entries are ordinary ones.
+/// Extra capacity of a part in bytes, for the last entry put in it; enough for entries of ordinary size.
 const PART_ROOM: usize = 8 << 10;
-/// Parts of a long reply that wait for a controller at most; the engine goes on when it has read half of them.
+/// Maximum number of parts of a long reply that wait for a controller. The engine continues when the controller has
+/// read half of them.
 const MAX_PARTS: usize = 16;
-/// Parts from which on the channel is told that there are some: it is woken once for many, since waking another thread takes the engine
-/// longer than making a part.
+/// Number of parts from which on the channel is notified. One wake-up serves many parts, because waking another
+/// thread takes the engine longer than making a part.
 const TOLD_PARTS: usize = MAX_PARTS / 2;
 
-/// What the engine puts on a channel's queue.
+/// Item that the engine puts on a channel's queue.
 #[derive(Debug)]
 pub(crate) enum ToChannel {
-    /// To be sent.
+    /// Message to be sent.
     Message(Message),
-    /// There are parts of a long reply.
+    /// Parts of a long reply are ready.
     Parts,
-    /// To be closed, for this reason.
+    /// Request to close the channel, for this reason.
     Close(&'static str),
     /// Messages are taken from the controller again.
     Resume,
 }
 
-/// Some messages of a long reply, encoded.
+/// Part of a long reply: some encoded messages.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     pub(crate) bytes: Vec<u8>,
-    /// How many they are.
+    /// Number of messages in `bytes`.
     pub(crate) messages: usize,
-    /// How many messages were put on the channel's queue before it, which go first.
+    /// Number of messages put on the channel's queue before this part, which are sent first.
     pub(crate) behind: u64,
 }
 
-/// A queue of few places, in which neither end ever waits for the other.
+/// A bounded queue of parts in which neither end waits for the other.
 #[derive(Debug)]
 struct Places {
     put: Sender<Part>,
@@ -71,56 +73,57 @@ impl Default for Places {
     }
 }
 
-/// What a channel carried and lost, over all its connections.
+/// Counters of what a channel carried and lost, over all its connections.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) received: AtomicU64,
     pub(crate) sent: AtomicU64,
-    /// Packet-ins queued for it.
+    /// Packet-ins queued for the channel.
     pub(crate) packet_ins: AtomicU64,
     pub(crate) packet_ins_dropped: AtomicU64,
-    /// Packet-ins not made for it since it is at its rate limit.
+    /// Packet-ins not made because the channel was at its rate limit.
     pub(crate) packet_ins_limited: AtomicU64,
     pub(crate) notices_dropped: AtomicU64,
-    /// The packet-ins of all channels together.
+    /// Packet-ins of all channels together.
     pub(crate) all: Arc<PacketIns>,
 }
 
-/// The packet-ins of all channels there are and were. Counted where each channel's are: the engine may give a channel
-/// packet-ins that has just ended, and those count, too.
+/// Packet-ins of all present and past channels. Incremented together with each channel's own counters: the engine may
+/// send packet-ins to a channel that has just ended, and those count as well.
 #[derive(Debug, Default)]
 pub(crate) struct PacketIns {
-    /// Queued.
+    /// Packet-ins queued for a channel.
     pub(crate) taken: AtomicU64,
-    /// Dropped: the channel's queue was full.
+    /// Packet-ins dropped because the channel's queue was full.
     pub(crate) dropped: AtomicU64,
-    /// Not made: the channel was at its rate limit.
+    /// Packet-ins not made because the channel was at its rate limit.
     pub(crate) limited: AtomicU64,
 }
 
-/// How much waits for a controller on one connection.
+/// Number of messages that wait for a controller on one connection.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     packet_ins: AtomicUsize,
     notices: AtomicUsize,
     replies: AtomicUsize,
-    /// Multipart replies among them.
+    /// Multipart replies among `replies`.
     parts: AtomicUsize,
-    /// A reply is being given in parts, behind which other messages wait.
+    /// True while a reply is sent in parts; other messages wait behind it.
     is_held: AtomicBool,
-    /// The engine waits for room.
+    /// True if the engine waits for room.
     is_awaited: AtomicBool,
-    /// Parts of long replies; each says which messages of the queue it is behind.
+    /// Parts of long replies that are ready. Each names the messages of the queue that precede it.
     ready: Places,
-    /// The channel has been told that there are some, and has not looked yet.
+    /// True if the channel has been notified of parts and has not looked yet.
     is_told: AtomicBool,
-    /// Where parts of a long reply lay that were sent, for those that come: so neither thread waits for the other's allocator.
+    /// Memory of parts that were sent, reused for new ones, so that neither thread waits for the other's allocator.
     spare: Places,
     carried: Arc<Carried>,
     handing: Handing,
 }
 
-/// How long it took until what the engine gave a channel was written, in nanoseconds of the switch's clock; 0: not known.
+/// Measurement of the time from handing something to a channel until it is written, in nanoseconds of the switch's
+/// clock; 0: unknown.
 #[derive(Debug, Default)]
 struct Handing {
     given: AtomicU64,
@@ -131,26 +134,26 @@ struct Handing {
 #[derive(Debug)]
 pub(crate) struct Outbox {
     queue: mpsc::UnboundedSender<ToChannel>,
-    /// Messages that were queued so far.
+    /// Number of messages queued so far.
     queued: Cell<u64>,
     backlog: Arc<Backlog>,
 }
 
-/// Makes the queue to a channel: unbounded itself, bounded by what [`Outbox::send`] lets in.
+/// Makes the queue to a channel. The queue itself is unbounded; [`Outbox::send`] limits what it accepts.
 pub(crate) fn outbox(backlog: Arc<Backlog>) -> (Outbox, mpsc::UnboundedReceiver<ToChannel>) {
     let (queue, receiver) = mpsc::unbounded_channel();
     (Outbox { queue, queued: Cell::new(0), backlog }, receiver)
 }
 
 impl Outbox {
-    /// Queues a message, or drops and counts it.
+    /// Queues a message, or drops and counts it if too many of its kind wait.
     pub(crate) fn send(&self, message: Message) {
         let carried = &self.backlog.carried;
         let kind = kind(&message);
         let (waiting, dropped, max) = match kind {
             Kind::PacketIn => (&self.backlog.packet_ins, &carried.packet_ins_dropped, MAX_PACKET_INS),
             Kind::Notice => (&self.backlog.notices, &carried.notices_dropped, MAX_NOTICES),
-            // Bounded by `is_overrun`: the parts of one reply are not torn apart.
+            // Bounded by `is_overrun` instead, because no part of a reply may be dropped.
             Kind::Reply => (&self.backlog.replies, &carried.notices_dropped, usize::MAX),
         };
         if waiting.load(Relaxed) >= max {
@@ -169,107 +172,108 @@ impl Outbox {
             carried.all.taken.fetch_add(1, Relaxed);
         }
         self.queued.update(|queued| queued + 1);
-        // A channel that has just ended does not need it.
+        // Fails for a channel that has just ended, which needs no message.
         let _ = self.queue.send(ToChannel::Message(message));
     }
 
-    /// Where a part of a long reply can be put; empty.
+    /// Returns an empty part to fill with messages of a long reply.
     pub(crate) fn spare(&self) -> Part {
         let new = || Part { bytes: Vec::with_capacity(PART_BYTES + PART_ROOM), ..Part::default() };
         self.backlog.spare.take.try_recv().unwrap_or_else(|_| new())
     }
 
-    /// Queues a part of a long reply, for which there was room.
+    /// Queues a part of a long reply. The caller has checked [`Outbox::has_room`].
     pub(crate) fn send_part(&self, mut part: Part, is_last: bool) {
         let backlog = &*self.backlog;
         part.behind = self.queued.get();
         backlog.replies.fetch_add(1, Relaxed);
         backlog.parts.fetch_add(1, Relaxed);
-        // There are no more parts than replies, so there is a place.
+        // There are never more parts than replies, so there is a free place.
         let _ = backlog.ready.put.try_send(part);
         let is_due = is_last || backlog.ready.put.len() >= TOLD_PARTS;
-        // Either the channel finds this part when it has looked, or it is told again.
+        // Either the channel finds this part when it has looked, or it is notified again.
         if is_due && !backlog.is_told.swap(true, SeqCst) {
-            // As in `send`.
+            // Fails for a channel that has just ended.
             let _ = self.queue.send(ToChannel::Parts);
         }
     }
 
-    /// Asks how long it takes from `given` until what was given to the channel is written, unless that is being asked.
+    /// Starts a measurement of the time from `given` until everything handed to the channel is written, unless one is
+    /// running.
     pub(crate) fn ask_when_written(&self, given: Instant) {
         let handing = &self.backlog.handing;
         let _ = handing.given.compare_exchange(0, given.as_nanos(), SeqCst, Relaxed);
     }
 
-    /// The answer, once: when it was given, and when it was written.
+    /// Returns the result of the measurement once: when the message was handed over, and when it was written.
     pub(crate) fn written(&self) -> Option<(Instant, Instant)> {
         let handing = &self.backlog.handing;
         if handing.written.load(Relaxed) == 0 {
             return None;
         }
-        // In this order nothing is taken for written that is asked for later.
+        // In this order no later measurement is mistaken for a finished one.
         let given = handing.given.swap(0, SeqCst);
         let written = handing.written.swap(0, SeqCst);
         Some((Instant::from_nanos(given), Instant::from_nanos(written)))
     }
 
-    /// Counts packet-ins that the datapath did not make for the channel.
+    /// Counts packet-ins that the datapath did not make because of the channel's rate limit.
     pub(crate) fn limited(&self, packet_ins: u64) {
         let carried = &self.backlog.carried;
         carried.packet_ins_limited.fetch_add(packet_ins, Relaxed);
         carried.all.limited.fetch_add(packet_ins, Relaxed);
     }
 
-    /// As [`Backlog::check_bounds`].
+    /// Checks the bounds of [`Backlog::check_bounds`].
     #[cfg(any(test, feature = "schedules"))]
     pub(crate) fn check_bounds(&self) -> Result<(), String> {
         self.backlog.check_bounds()
     }
 
-    /// Whether so many notices wait that flow monitors are to be paused, before any is dropped.
+    /// Returns true if so many notices wait that flow monitors are to be paused, before any notice is dropped.
     pub(crate) fn is_crowded(&self) -> bool {
         self.backlog.notices.load(Relaxed) >= MAX_NOTICES / 2
     }
 
-    /// Whether most notices have been read, so that flow monitors go on.
+    /// Returns true if most notices have been read, so that flow monitors continue.
     pub(crate) fn is_notice_room(&self) -> bool {
         self.backlog.notices.load(Relaxed) <= MAX_NOTICES / 4
     }
 
-    /// Whether so many replies wait that no request is to be carried out.
+    /// Returns true if so many replies wait that no request is to be carried out.
     pub(crate) fn is_overrun(&self) -> bool {
         self.backlog.replies.load(Relaxed) >= MAX_REPLIES
     }
 
-    /// Whether there is room for a part of a long reply. If not, the channel wakes the engine when there is.
+    /// Returns true if there is room for a part of a long reply. If not, the channel wakes the engine when there is.
     pub(crate) fn has_room(&self) -> bool {
         let has_room = || self.backlog.replies.load(SeqCst) < MAX_PARTS;
-        // Either this sees what the channel takes from now on, or the channel sees that it is awaited.
+        // Either this sees what the channel takes from now on, or the channel sees that the engine waits.
         has_room() || {
             self.backlog.is_awaited.store(true, SeqCst);
             has_room()
         }
     }
 
-    /// Nothing more is to be read from the controller.
+    /// Stops reading from the controller.
     pub(crate) fn pause(&self) {
         self.backlog.is_held.store(true, Relaxed);
     }
 
-    /// The controller is read again.
+    /// Resumes reading from the controller.
     pub(crate) fn resume(&self) {
         self.backlog.is_held.store(false, Relaxed);
         let _ = self.queue.send(ToChannel::Resume);
     }
 
-    /// Ends the channel.
+    /// Ends the channel for `reason`.
     pub(crate) fn close(&self, reason: &'static str) {
         let _ = self.queue.send(ToChannel::Close(reason));
     }
 }
 
 impl Backlog {
-    /// Nothing waits; what is lost is counted in `carried`.
+    /// Returns an empty backlog; lost messages are counted in `carried`.
     pub(crate) fn new(carried: Arc<Carried>) -> Backlog {
         Backlog {
             packet_ins: 0.into(),
@@ -286,14 +290,14 @@ impl Backlog {
         }
     }
 
-    /// All that was given has been written.
+    /// Notes that everything handed to the channel has been written at `now`.
     pub(crate) fn wrote(&self, now: Instant) {
         if self.handing.given.load(SeqCst) != 0 {
             let _ = self.handing.written.compare_exchange(0, now.as_nanos(), SeqCst, Relaxed);
         }
     }
 
-    /// A message left the queue.
+    /// Notes that `message` left the queue.
     pub(crate) fn taken(&self, message: &Message) {
         let waiting = match kind(message) {
             Kind::PacketIn => &self.packet_ins,
@@ -306,37 +310,37 @@ impl Backlog {
         }
     }
 
-    /// The channel looks at the parts that it was told of.
+    /// Notes that the channel looks at the parts it was notified of.
     pub(crate) fn looked(&self) {
         self.is_told.swap(false, SeqCst);
     }
 
-    /// Parts of a long reply that are there to be sent.
+    /// Returns the number of parts of long replies that are ready to be sent.
     pub(crate) fn ready(&self) -> usize {
         self.ready.take.len()
     }
 
-    /// Takes the next part of a long reply; [`Backlog::taken_part`] follows when it is sent.
+    /// Takes the next part of a long reply. The caller calls [`Backlog::taken_part`] when the part is sent.
     pub(crate) fn next_part(&self) -> Option<Part> {
         self.ready.take.try_recv().ok()
     }
 
-    /// A part of a long reply is sent.
+    /// Notes that `part` of a long reply is sent, and keeps its memory for reuse.
     pub(crate) fn taken_part(&self, mut part: Part) {
         self.replies.fetch_sub(1, SeqCst);
         self.parts.fetch_sub(1, Relaxed);
         part.bytes.clear();
         part.messages = 0;
-        // Those that grew for entries of an unusual size are not kept.
+        // Parts that grew for entries of an unusual size are not kept.
         if part.bytes.capacity() <= PART_BYTES + PART_ROOM {
             let _ = self.spare.put.try_send(part);
         }
     }
 
-    /// Checks that no more waits than may.
+    /// Checks that no more messages wait than the bounds allow.
     ///
     /// # Errors
-    /// What waits beyond its bound.
+    /// A message with the counts and the bounds.
     #[cfg(any(test, feature = "schedules"))]
     pub(crate) fn check_bounds(&self) -> Result<(), String> {
         let counts = [&self.packet_ins, &self.notices, &self.replies].map(|count| count.load(Relaxed));
@@ -345,27 +349,27 @@ impl Backlog {
         if is_within { Ok(()) } else { Err(format!("{counts:?} messages wait for a channel, {bounds:?} may")) }
     }
 
-    /// Whether the controller is to read before more is read from it.
+    /// Returns true if the controller has to read before more is read from it.
     pub(crate) fn is_paused(&self) -> bool {
         self.is_held.load(Relaxed)
             || self.replies.load(Relaxed) >= PAUSE_REPLIES
             || self.parts.load(Relaxed) >= PAUSE_PARTS
     }
 
-    /// Whether the engine is to be woken, since there is room that it waits for.
+    /// Returns true, once, if the engine waits for room and there is room again.
     pub(crate) fn is_engine_to_wake(&self) -> bool {
         self.replies.load(SeqCst) <= MAX_PARTS / 2 && self.is_awaited.swap(false, SeqCst)
     }
 }
 
-/// Whether a message tells a flow monitor what happened. The answer to the request for a monitor, which has the same form, carries
-/// the request's transaction id.
+/// Returns true if a message notifies a flow monitor of changes. The reply to the request for a monitor has the same
+/// form but carries the request's transaction id.
 pub(crate) fn is_flow_update(message: &Message) -> bool {
     let Body::MultipartReply(reply) = &message.body else { return false };
     message.xid == 0 && matches!(reply.body, ReplyBody::FlowMonitor(_))
 }
 
-/// Whether a message is a part of an answer to a multipart request.
+/// Returns true if a message is a part of the reply to a multipart request.
 fn is_part(message: &Message) -> bool {
     matches!(message.body, Body::MultipartReply(_)) && !is_flow_update(message)
 }
@@ -418,7 +422,7 @@ mod tests {
         assert!(outbox.is_crowded() && !outbox.is_notice_room());
         (0..MAX_NOTICES).for_each(|_| outbox.send(update(0)));
         assert_eq!(backlog.carried.notices_dropped.load(Relaxed), MAX_NOTICES as u64 / 2);
-        // The answer to a request is none of them, and is not lost.
+        // The reply to a request is not a notice, and is not lost.
         outbox.send(update(7));
         assert_eq!(backlog.replies.load(Relaxed), 1);
         while let Ok(ToChannel::Message(message)) = queue.try_recv() {

@@ -1,9 +1,9 @@
-//! One control channel: a stream, the session on it, and the two bounded queues to and from the engine.
+//! Runs one control channel: a stream, its OpenFlow session, and the two bounded queues to and from the engine.
 //!
-//! From the controller: a piece is read only when the messages of the one before are in the engine's inbox, so one that
-//! floods is read at the engine's pace, and TCP tells it. To the controller: the session's output is written as far as the
-//! stream takes it, and filled from the queue only up to [`OUTPUT_BYTES`]; what waits beyond waits in the queue, whose
-//! bounds drop and count ([`super::backlog`]).
+//! From the controller: the channel reads more bytes only when the messages of the previous piece are in the engine's
+//! inbox. A controller that floods is therefore read at the engine's pace, and TCP flow control slows it down. To the
+//! controller: the session's output is written as far as the stream accepts it, and is filled from the queue only up
+//! to [`OUTPUT_BYTES`]. Further messages wait in the queue, whose bounds drop and count ([`super::backlog`]).
 use super::auxiliary::{self, Main};
 use super::backlog::{self, Backlog, Outbox, ToChannel, outbox};
 use super::registry::ChannelInfo;
@@ -27,57 +27,57 @@ use weir_openflow::session::{Event, SendError, Session};
 use weir_openflow::{Body, Message, Version};
 use weir_units::{Clock, Instant};
 
-/// Bytes read at once.
+/// Maximum number of bytes of one read.
 const READ_BYTES: usize = 64 * 1024;
-/// Bytes of output from which on the queue is not taken from.
+/// Bytes of output from which on no message is taken from the queue.
 const OUTPUT_BYTES: usize = 256 * 1024;
-/// Time in which a controller must take some of what is written for it.
+/// Time within which a controller must accept some of the output.
 const STALL_TIME: Duration = Duration::from_secs(10);
-/// Time for the last bytes when the channel ends.
+/// Time allowed for the last bytes when the channel ends.
 const LINGER: Duration = Duration::from_millis(200);
 
-/// Anything that bytes can be exchanged over.
+/// Any stream over which bytes can be exchanged.
 pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
 
-/// What a channel is made of.
+/// The stream of a channel.
 pub(crate) struct ByteStream {
     pub(super) bytes: Box<dyn Bytes>,
-    /// Where it says when what is read from it came, if it does.
+    /// Arrival times of the bytes read, if the stream reports them.
     pub(super) arrivals: Option<Arrivals>,
 }
 
 impl ByteStream {
-    /// One that does not say when bytes came.
+    /// Wraps a stream that does not report arrival times.
     pub(crate) fn new(bytes: impl Bytes + 'static) -> ByteStream {
         ByteStream { bytes: Box::new(bytes), arrivals: None }
     }
 
-    /// The same that says it.
+    /// Wraps a stream that reports arrival times.
     pub(super) fn stamped(stream: Stamped) -> ByteStream {
         ByteStream { arrivals: Some(stream.arrivals()), bytes: Box::new(stream) }
     }
 }
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ended {
-    /// Whether the session had come up.
+    /// True if the session had come up.
     pub(crate) was_up: bool,
-    /// Why, for people.
+    /// Reason, as text for logs and snapshots.
     pub(crate) reason: String,
 }
 
-/// What a connection is to its controller.
+/// Function of a connection to its controller.
 pub(crate) enum Part {
-    /// The one everything may go over; told of the version when it is up.
+    /// Main connection, which may carry everything. Sends the negotiated version when it is up.
     Main(watch::Sender<Option<Version>>),
-    /// One more beside the main one, with its number.
+    /// Auxiliary connection with its number (from 1) and its main connection.
     Auxiliary(u8, Main),
 }
 
 impl Part {
-    /// A main connection that no other waits for.
+    /// Returns the part of a main connection without auxiliary connections.
     pub(crate) fn alone() -> Part {
         Part::Main(watch::channel(None).0)
     }
@@ -99,7 +99,7 @@ pub(crate) async fn run(
     let clock = control.clock;
     let mut config = control.session.clone();
     if let Part::Auxiliary(_, main) = &part {
-        // Another version than the main connection's is refused.
+        // Restricts the negotiation to the main connection's version.
         config.versions = vec![main.version];
     } else if id < ChannelId::FIRST_PASSIVE && !control.controller_versions.is_empty() {
         config.versions = control.controller_versions.to_vec();
@@ -128,7 +128,7 @@ pub(crate) async fn run(
 }
 
 impl Part {
-    /// What the engine is told when the session is up.
+    /// Returns the message that tells the engine that the session is up.
     fn up(&self, id: ChannelId, version: Version, outbox: Outbox) -> FromChannel {
         match self {
             Part::Main(up) => {
@@ -140,7 +140,7 @@ impl Part {
     }
 }
 
-/// Waits until the main connection of an auxiliary one has ended.
+/// Waits until the main connection of an auxiliary one has ended; for ever on a main connection.
 async fn main_ended(part: &mut Part) {
     match part {
         Part::Main(_) => std::future::pending().await,
@@ -148,23 +148,23 @@ async fn main_ended(part: &mut Part) {
     }
 }
 
-/// The next thing that happened on a channel.
+/// Next event of a channel.
 enum Happened {
-    /// The engine's inbox took messages.
+    /// The engine's inbox accepted messages.
     Sent(Result<(), SwitchError>),
     /// The controller sent bytes.
     Read(io::Result<usize>),
-    /// The controller's stream took bytes.
+    /// The controller's stream accepted bytes.
     Wrote(io::Result<usize>),
-    /// The engine said something.
+    /// The engine put an item on the queue.
     Told(Option<ToChannel>),
-    /// The deadline came.
+    /// The deadline has passed.
     Due,
 }
 
-/// Waits for one of two futures; if both are ready, for the first where `is_a_first`. Callers alternate, so that
-/// neither direction of a channel waits for the other, and what happens can be repeated, which a random order could
-/// not.
+/// Waits for one of two futures. If both are ready, returns the first one if `is_a_first`. Callers alternate, so that
+/// neither direction of a channel starves the other. A random order would also prevent that, but could not be
+/// reproduced.
 async fn first_of<T>(a: impl Future<Output = T>, b: impl Future<Output = T>, is_a_first: bool) -> T {
     tokio::pin!(a, b);
     std::future::poll_fn(|context| {
@@ -187,28 +187,28 @@ struct Channel {
     session: Session,
     stopping: watch::Receiver<bool>,
     backlog: Arc<Backlog>,
-    /// Messages from the engine.
+    /// Items from the engine.
     queue: mpsc::UnboundedReceiver<ToChannel>,
-    /// How many were taken.
+    /// Number of messages taken from `queue`.
     taken: u64,
-    /// The next part of a long reply, which is behind one that is yet to be taken.
+    /// Next part of a long reply, if messages that precede it are still on the queue.
     next_part: Option<backlog::Part>,
-    /// Messages for the engine, at most those of one piece read.
+    /// Messages for the engine, at most those of one read.
     waiting: VecDeque<FromChannel>,
-    /// The engine's end of `queue`, until it has it.
+    /// The engine's end of `queue`, until the engine has it.
     outbox: Option<Outbox>,
     version: Option<Version>,
     part: Part,
-    /// When the controller's last bytes came, as far as is known.
+    /// Arrival time of the controller's last bytes, as far as known.
     came: Instant,
-    /// Where that is said, if the stream does.
+    /// Arrival times reported by the stream, if it reports them.
     arrivals: Option<Arrivals>,
-    /// When the controller last took bytes, or there were some to take again.
+    /// Time at which the controller last accepted bytes, or at which output became available again.
     wrote_at: Instant,
 }
 
 impl Channel {
-    /// Carries messages until the channel ends; says why.
+    /// Carries messages until the channel ends. Returns the reason.
     async fn exchange(&mut self, mut reader: impl AsyncRead + Unpin, mut writer: impl AsyncWrite + Unpin) -> String {
         let mut piece = vec![0; READ_BYTES];
         let (mut had_output, mut is_inward_next) = (false, false);
@@ -271,8 +271,9 @@ impl Channel {
                 }
                 Happened::Due => {
                     if !may_read || has_output {
-                        // A long reply is under way, or the peer is reading it, longer than silence may last: an echo request waits behind it,
-                        // or the answer is unread. Who takes nothing at all is found out below.
+                        // A long reply is being sent or read for longer than the silence limit: the echo request
+                        // waits behind it, or its reply is unread. A controller that accepts nothing at all is
+                        // detected below.
                         self.session.excuse(self.clock.now());
                     }
                     self.session.poll(self.clock.now());
@@ -282,7 +283,7 @@ impl Channel {
                 }
             }
         };
-        // Errors of the handshake, and replies that are there already, still go out.
+        // Handshake errors and replies that are ready are still sent.
         let _ = tokio::time::timeout(LINGER, async {
             let _ = writer.write_all(self.session.output()).await;
             let _ = writer.shutdown().await;
@@ -291,7 +292,7 @@ impl Channel {
         reason
     }
 
-    /// Moves what the session understood to the engine's queue; the reason if it ended.
+    /// Moves the session's events to `waiting`. Returns the reason if the session ended.
     fn take_events(&mut self) -> Option<String> {
         while let Some(event) = self.session.next_event() {
             match event {
@@ -317,7 +318,8 @@ impl Channel {
             && is_short(&message.body)
         {
             if batch.len() == 1 {
-                // Where there are two, there are mostly many: growing step by step would move them again and again.
+                // After two messages there are usually many: growing the batch step by step would move them
+                // repeatedly.
                 batch.reserve_exact(BATCH - 1);
             }
             return batch.push(message);
@@ -325,7 +327,7 @@ impl Channel {
         self.waiting.push_back(FromChannel::Messages(self.id, self.came, vec![message]));
     }
 
-    /// How long nothing needs to be looked at.
+    /// Returns the time until the next deadline, one hour at most.
     fn deadline(&self, has_output: bool) -> Duration {
         let now = self.clock.now();
         let stalled = if has_output { self.wrote_at + STALL_TIME } else { Instant::FAR };
@@ -340,8 +342,8 @@ impl Channel {
         }
     }
 
-    /// Gives the session messages up to the bound on its output, or for a turn; the reason if the engine ends the
-    /// channel.
+    /// Hands the session messages from the queue, up to the bound on its output or for one turn. Returns the reason
+    /// if the engine ends the channel.
     fn fill(&mut self, first: ToChannel) -> Option<&'static str> {
         let end = OUTPUT_BYTES.min(self.session.output().len() + TURN_BYTES);
         let mut next = Some(first);
@@ -355,7 +357,7 @@ impl Channel {
                 ToChannel::Close(reason) => return Some(reason),
                 ToChannel::Parts | ToChannel::Resume => {}
             }
-            // Those behind that message: that they are there has been told.
+            // Sends the parts behind that message, which were announced before.
             self.send_parts();
             next = (self.session.output().len() < end).then(|| self.queue.try_recv().ok()).flatten();
         }
@@ -370,13 +372,13 @@ impl Channel {
         self.backlog.taken(message);
         match self.session.send(message) {
             Ok(()) => drop(self.info.carried.sent.fetch_add(1, Relaxed)),
-            // A notice that this version cannot say is not for this controller.
+            // A notice that this OpenFlow version cannot express is not meant for this controller.
             Err(SendError::Encode(error)) => tracing::debug!("{}: {error}", self.info.target()),
             Err(error) => tracing::debug!("{}: {error}", self.info.target()),
         }
     }
 
-    /// Gives the session the parts of long replies that are there and behind no message still on the queue.
+    /// Hands the session the parts of long replies that are ready and not behind a message still on the queue.
     fn send_parts(&mut self) {
         for _ in 0..=self.backlog.ready() {
             match self.next_part.take().or_else(|| self.backlog.next_part()) {
@@ -397,15 +399,16 @@ impl Channel {
         self.backlog.taken_part(part);
     }
 
-    /// Tells the engine and those who look.
+    /// Ends the channel: tells the engine, and returns how the connection ended.
     async fn end(mut self, reason: String) -> Ended {
         let was_up = self.version.is_some();
         let engine_knows = was_up && self.outbox.is_none();
-        // Nobody reads answers any more.
+        // No reply can be sent any more.
         self.queue.close();
         while self.queue.try_recv().is_ok() {}
         if engine_knows {
-            // Messages that came before the end count: a controller may send flow-mods and close. Questions do not.
+            // Messages received before the end are carried out: a controller may send flow-mods and close. Requests
+            // that only ask for a reply are dropped.
             for waiting in &mut self.waiting {
                 if let FromChannel::Messages(_, _, batch) = waiting {
                     batch.retain(|message| !is_question(message));
@@ -416,25 +419,26 @@ impl Channel {
             tokio::select! {
                 biased;
                 () = self.hand_over() => {}
-                // With the switch the channel goes, whether the engine knows or not.
+                // When the switch stops, the channel ends whether or not the engine has been told.
                 () = async { stopped(&mut stopping).await; tokio::time::sleep(LINGER).await } => {}
             }
         }
         Ended { was_up, reason }
     }
-    /// Gives the engine all that waits for it.
+    /// Sends everything in `waiting` to the engine.
     async fn hand_over(&mut self) {
         while !self.waiting.is_empty() && self.control.engine.send(&mut self.waiting).await.is_ok() {}
     }
 }
 
-/// Whether a message takes the engine a few microseconds at most and is answered by nothing long: others go to it one by one, so that
-/// who does not read the answers is soon not read.
+/// Returns true if a message takes the engine a few microseconds at most and has no long reply. Only such messages
+/// are batched: others are sent one by one, so that the channel soon stops reading from a controller that does not
+/// read replies.
 fn is_short(body: &Body) -> bool {
     matches!(body, Body::FlowMod(_) | Body::BundleAdd(_) | Body::PacketOut(_) | Body::BarrierRequest)
 }
 
-/// Whether a message only asks for something.
+/// Returns true if a message only asks for a reply and changes nothing.
 fn is_question(message: &Message) -> bool {
     match &message.body {
         Body::MultipartRequest(request) => {

@@ -1,4 +1,4 @@
-//! Connecting to a controller, and again when it goes.
+//! Connects to a controller, and reconnects after the connection ends.
 use super::auxiliary;
 use super::channel::ByteStream;
 use super::registry::ChannelInfo;
@@ -10,13 +10,14 @@ use tokio::net::{TcpStream, UnixStream};
 
 /// Wait after the first failure.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// Longest wait.
+/// Longest wait between attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
-/// Time a connection may take to be made.
+/// Time limit for making a connection.
 const CONNECT_TIME: Duration = Duration::from_secs(4);
 
-/// Waits between attempts: doubled after each failure up to [`LONGEST_WAIT`], from [`FIRST_WAIT`] again after success.
-/// Each is shortened at random by up to a quarter, so that switches that lost one controller do not all return at once.
+/// Waits between attempts: doubled after each failure up to [`LONGEST_WAIT`], reset to [`FIRST_WAIT`] after success.
+/// Each wait is shortened at random by up to a quarter, so that switches that lost one controller do not all return
+/// at the same time.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     wait: Duration,
@@ -29,14 +30,14 @@ impl Backoff {
         Backoff { wait: FIRST_WAIT, random: RandomState::new().hash_one(0) | 1 }
     }
 
-    /// The channel had come up: the next failure is the first again.
+    /// Resets the wait, after a channel had come up.
     pub(crate) fn reset(&mut self) {
         self.wait = FIRST_WAIT;
     }
 
-    /// How long to wait now.
+    /// Returns the time to wait now, and doubles the next one.
     pub(crate) fn next(&mut self) -> Duration {
-        // xorshift64: plenty for spreading attempts.
+        // xorshift64 is random enough to spread attempts.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -74,8 +75,8 @@ pub(crate) async fn keep_connected(control: Control, spec: ControllerSpec) {
     }
 }
 
-/// Notes why a connection to a controller ended or could not be made; told aloud when that is new, not at every attempt, nor
-/// when it is the switch's own doing.
+/// Records why a connection to a controller ended or could not be made. Logs a warning if the reason is new and the
+/// switch is not stopping; otherwise a debug message.
 pub(super) fn report(control: &Control, info: &ChannelInfo, reason: &str) {
     if info.down(reason) && !*control.stopping.borrow() {
         tracing::warn!("{}: {reason}", info.target());
@@ -84,7 +85,7 @@ pub(super) fn report(control: &Control, info: &ChannelInfo, reason: &str) {
     }
 }
 
-/// A stream to a controller, within [`CONNECT_TIME`].
+/// Opens a stream to a controller within [`CONNECT_TIME`].
 pub(super) async fn connect(control: &Control, spec: &ControllerSpec) -> io::Result<ByteStream> {
     let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no connection within {CONNECT_TIME:?}"));
     tokio::time::timeout(CONNECT_TIME, open(control, spec)).await.unwrap_or_else(|_| Err(late()))

@@ -1,4 +1,4 @@
-//! Letting controllers and tools connect.
+//! Accepts connections from controllers and tools.
 use super::channel::{self, ByteStream, Ended, Part};
 use super::registry::ChannelInfo;
 use super::{Control, stopped};
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_units::{Clock, Throttle};
 
-/// Wait after an accept that failed for want of descriptors.
+/// Wait after a failed accept, for example for want of descriptors.
 const ACCEPT_WAIT: Duration = Duration::from_millis(100);
 
-/// How often a listener says that connections came to nothing.
+/// Minimum interval between warnings of a listener about failed connections.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 
 /// An open listener.
@@ -26,16 +26,16 @@ pub(crate) struct Listener {
 
 #[derive(Debug)]
 enum Socket {
-    /// For [`ListenTarget::Tcp`] and [`ListenTarget::Ssl`].
+    /// Socket for [`ListenTarget::Tcp`] and [`ListenTarget::Ssl`].
     Tcp(TcpListener),
     Unix(SocketFile),
 }
 
 impl Listener {
-    /// Starts listening.
+    /// Starts listening on `target`.
     ///
     /// # Errors
-    /// The address is in use or not this machine's.
+    /// Fails if the address is in use or does not belong to this machine.
     pub(crate) fn open(target: &ListenTarget) -> Result<Listener, SwitchError> {
         match target {
             ListenTarget::Tcp(address) | ListenTarget::Ssl(address) => {
@@ -57,7 +57,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens, with the TCP port it got.
+    /// Returns the address of the listener, with the TCP port that the system assigned.
     pub(crate) fn target(&self) -> &ListenTarget {
         &self.target
     }
@@ -96,7 +96,7 @@ enum Accepting {
 }
 
 impl Accepting {
-    /// The next stream, and who is at its other end.
+    /// Returns the next stream, and the peer's address as text for logs.
     async fn next(&self, control: &Control) -> io::Result<(ByteStream, String)> {
         match self {
             Accepting::Tcp(socket) => {
@@ -108,16 +108,16 @@ impl Accepting {
     }
 }
 
-/// What the connections of one listener share.
+/// State shared by the connections of one listener.
 struct Door {
     name: String,
     is_tls: bool,
-    /// Anybody can cause refusals, as many as they like.
+    /// Limits log messages, because any peer can cause any number of refusals.
     refusals: Mutex<Throttle>,
 }
 
 impl Door {
-    /// Tells that a connection came to nothing.
+    /// Logs that a connection failed.
     fn refused(&self, control: &Control, name: &str, reason: &str) {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         match refusals.pass(control.clock.now()) {
@@ -157,7 +157,7 @@ async fn accept(control: Control, door: Arc<Door>, accepting: Accepting) {
 
 async fn one(control: Control, door: Arc<Door>, stream: ByteStream, info: Arc<ChannelInfo>) {
     let ended = tokio::select! {
-        // Looked at first: a channel that was in its handshake when it was chosen is not up now.
+        // Polled first: a channel chosen for closing during its handshake must not come up.
         biased;
         () = info.chosen_to_go() => {
             Ended { was_up: false, reason: "closed to make room: no handshake was done yet".to_owned() }

@@ -1,5 +1,5 @@
-//! The control thread: channels to controllers, the control socket, ports that are waited for. It only ever waits; what it
-//! finds goes to the engine through its inbox.
+//! Control thread: runs the channels to controllers, serves the control socket and reopens absent ports. It waits for
+//! events and passes them to the engine through the engine's inbox.
 mod auxiliary;
 pub(crate) mod backlog;
 mod channel;
@@ -30,39 +30,39 @@ use weir_openflow::session::SessionConfig;
 use weir_scenario::VirtualSwitch;
 use weir_tls::Credentials;
 
-/// Channels at once at most, those being connected included; beyond, a listener refuses.
+/// Maximum number of concurrent channels, including those being connected; a listener refuses further ones.
 pub(crate) const MAX_CHANNELS: usize = 256;
 
-/// What all tasks of the control thread share.
+/// State shared by all tasks of the control thread.
 #[derive(Clone)]
 pub(crate) struct Control {
     pub(crate) engine: EngineClient,
     pub(crate) registry: Arc<Registry>,
     pub(crate) session: SessionConfig,
-    /// Versions offered where the switch connects; those of `session` if empty.
+    /// Versions offered to controllers that the switch connects to; those of `session` if empty.
     pub(crate) controller_versions: Arc<[Version]>,
-    /// What is shown to peers over TLS, and who of them is trusted.
+    /// Own certificate and key for TLS, and the trusted CA.
     pub(crate) credentials: Option<Arc<Credentials>>,
     pub(crate) clock: SwitchClock,
-    /// Whether it counts when messages came, not when they were read.
+    /// True if messages count from their arrival time, not from the time at which they were read.
     pub(crate) stamps: bool,
-    /// Becomes true when the switch stops, or the virtual switch that this is for ends.
+    /// Becomes true when the switch stops, or when the virtual switch that this serves ends.
     pub(crate) stopping: watch::Receiver<bool>,
-    /// What channels say then.
+    /// Reason that channels give when `stopping` becomes true.
     pub(crate) why_stopped: &'static str,
-    /// The virtual switches that there are.
+    /// Virtual switches by name.
     pub(crate) virtuals: Arc<virtuals::Virtuals>,
-    /// How flow entries of virtual switches are found.
+    /// Lookup method for flow entries of virtual switches.
     pub(crate) lookup: Lookup,
-    /// To the control thread itself.
+    /// Sends orders to the control thread itself.
     pub(crate) orders: mpsc::UnboundedSender<Order>,
 }
 
-/// What channels say when the switch stops.
+/// Reason that channels give when the switch stops.
 pub(crate) const STOPS: &str = "the switch stops";
 
 impl Control {
-    /// Has a virtual switch added.
+    /// Orders the addition of a virtual switch; `said` receives the result.
     ///
     /// # Errors
     /// [`SwitchError::Stopped`].
@@ -70,12 +70,12 @@ impl Control {
         self.orders.send(Order::AddVirtual(Box::new(spec), said)).map_err(|_| SwitchError::Stopped)
     }
 
-    /// What bytes are exchanged over by TCP.
+    /// Prepares a TCP stream for a channel.
     ///
     /// # Errors
-    /// The connection has gone already.
+    /// Fails if the connection has ended already.
     fn tcp(&self, stream: TcpStream) -> io::Result<ByteStream> {
-        // Replies are short, and somebody waits for each.
+        // Replies are short and awaited, so they are not to be delayed.
         stream.set_nodelay(true)?;
         if !self.stamps {
             return Ok(ByteStream::new(stream));
@@ -91,40 +91,40 @@ impl Control {
         ))
     }
 
-    /// The credentials, which whoever uses TLS has.
+    /// Returns the TLS credentials.
     ///
     /// # Errors
-    /// There are none: the switch would not have started.
+    /// Fails if there are none; a switch that uses TLS does not start without them.
     fn credentials(&self) -> io::Result<&Credentials> {
         self.credentials.as_deref().ok_or_else(|| io::Error::other("no private key and certificate were given"))
     }
 }
 
-/// What the control thread is told while it runs.
+/// Order to the control thread.
 pub(crate) enum Order {
-    /// To make a channel of a stream.
+    /// Make a channel of a stream.
     Stream(ByteStream),
-    /// To add a virtual switch, and to say where it listens.
+    /// Add a virtual switch, and report the addresses on which it listens.
     AddVirtual(Box<VirtualSwitch>, Said),
 }
 
-/// Takes the answer to [`Order::AddVirtual`].
+/// Receives the result of [`Order::AddVirtual`].
 pub(crate) type Said = Box<dyn FnOnce(Result<Vec<ListenTarget>, SwitchError>) + Send>;
 
-/// What the control thread starts with.
+/// Initial work of the control thread.
 pub(crate) struct Start {
     pub(crate) controllers: Vec<ControllerSpec>,
     pub(crate) listeners: Vec<listen::Listener>,
     pub(crate) ctl: Option<crate::ctl::server::Server>,
     pub(crate) orders: mpsc::UnboundedReceiver<Order>,
-    /// The ports waited for.
+    /// Ports whose device vanished.
     pub(crate) absent: Arc<Absent>,
 }
 
-/// Opens the listeners; gives them and their addresses, with the TCP ports they got.
+/// Opens the listeners. Returns them and their addresses, with the TCP ports that the system assigned.
 ///
 /// # Errors
-/// An address is in use or not this machine's.
+/// Fails if an address is in use or does not belong to this machine.
 pub(crate) fn listen(targets: &[ListenTarget]) -> Result<(Vec<listen::Listener>, Vec<ListenTarget>), SwitchError> {
     targets
         .iter()
@@ -137,7 +137,7 @@ pub(crate) fn listen(targets: &[ListenTarget]) -> Result<(Vec<listen::Listener>,
         .collect()
 }
 
-/// Serves a controller in this process, until the stream or the switch ends.
+/// Serves a controller in this process until the stream or the switch ends.
 pub(crate) async fn serve_stream(control: Control, stream: ByteStream) {
     let (registry, id) = (Arc::clone(&control.registry), control.registry.next_id(false));
     let info = registry.add("in-process".to_owned());
@@ -146,7 +146,7 @@ pub(crate) async fn serve_stream(control: Control, stream: ByteStream) {
     registry.remove(&info);
 }
 
-/// Runs until the switch stops.
+/// Runs the control thread until the switch stops.
 pub(crate) async fn run(control: Control, mut start: Start) {
     let mut tasks = tokio::task::JoinSet::new();
     for target in start.controllers {
@@ -169,7 +169,7 @@ pub(crate) async fn run(control: Control, mut start: Start) {
                 Some(Order::AddVirtual(spec, said)) => drop(tasks.spawn(virtuals::run(control.clone(), *spec, said))),
                 None => break,
             },
-            // Collects tasks that ended, so that the set does not grow.
+            // Collects ended tasks, so that the set does not grow.
             Some(ended) = tasks.join_next() => {
                 if let Err(error) = ended {
                     tracing::error!("a control task failed: {error}");
@@ -182,6 +182,6 @@ pub(crate) async fn run(control: Control, mut start: Start) {
 
 /// Waits until the switch stops.
 pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // An error says that nobody is left to stop it: that is a stop, too.
+    // An error means that the sender is dropped, which is a stop as well.
     let _ = stopping.wait_for(|stop| *stop).await;
 }

@@ -1,4 +1,4 @@
-//! The channels there are, for those who look: `weir ctl show`, labs.
+//! Registers the control channels and counts their messages, for `weir ctl show` and labs.
 use super::MAX_CHANNELS;
 use super::backlog::{Carried, PacketIns};
 use crate::snapshot::{ChannelSnapshot, ChannelState};
@@ -10,39 +10,39 @@ use weir_datapath::ChannelId;
 use weir_openflow::Version;
 use weir_openflow::model::role::Role;
 
-/// All channels, up or being tried.
+/// All channels, connected or being connected.
 #[derive(Debug)]
 pub(crate) struct Registry {
     channels: Mutex<Vec<Arc<ChannelInfo>>>,
-    /// Channels at most.
+    /// Maximum number of channels.
     room: usize,
     next_active: AtomicU32,
     next_passive: AtomicU32,
-    /// What all channels carried and lost, those that ended among them.
+    /// Counters of packet-ins of all channels, including ended ones.
     packet_ins: Arc<PacketIns>,
 }
 
-/// The packet-ins of all channels there are and were.
+/// Sums of packet-ins over all present and past channels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketInSums {
-    /// Queued.
+    /// Packet-ins queued for a channel.
     pub(crate) taken: u64,
-    /// Dropped: the channel's queue was full.
+    /// Packet-ins dropped because the channel's queue was full.
     pub(crate) dropped: u64,
-    /// Not made: the channel was at its rate limit.
+    /// Packet-ins not made because the channel was at its rate limit.
     pub(crate) limited: u64,
 }
 
-/// One channel, over all its connections.
+/// A channel, over all its connections.
 #[derive(Debug)]
 pub(crate) struct ChannelInfo {
     target: String,
-    /// What it carried and lost.
+    /// Counters of what the channel carried and lost.
     pub(crate) carried: Arc<Carried>,
     connects: AtomicU64,
-    /// Whether the switch listened for it.
+    /// True if the switch accepted the connection on a listener.
     is_passive: bool,
-    /// Told that its place is needed.
+    /// Notified when the channel has to make room for another one.
     go: Notify,
     status: Mutex<Status>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct ChannelInfo {
 #[derive(Debug)]
 struct Status {
     state: ChannelState,
-    /// The number of its connection, the last one if there is none.
+    /// Channel id of its connection, or of the last one if there is none.
     id: ChannelId,
     last_error: Option<String>,
 }
@@ -62,7 +62,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// One for so many channels.
+    /// Returns a registry for at most `room` channels.
     pub(crate) fn with_room(room: usize) -> Registry {
         Registry {
             channels: Mutex::default(),
@@ -75,17 +75,17 @@ impl Registry {
 }
 
 impl Registry {
-    /// Channels at most.
+    /// Returns the maximum number of channels.
     pub(crate) fn room(&self) -> usize {
         self.room
     }
 
-    /// Enters a channel to a controller.
+    /// Registers a channel to a controller.
     pub(crate) fn add(&self, target: String) -> Arc<ChannelInfo> {
         self.enter(target, false)
     }
 
-    /// Enters a channel that the switch listened for.
+    /// Registers a channel that the switch accepted on a listener.
     pub(crate) fn add_passive(&self, target: String) -> Arc<ChannelInfo> {
         self.enter(target, true)
     }
@@ -103,20 +103,21 @@ impl Registry {
         info
     }
 
-    /// Forgets a channel, but not its packet-ins.
+    /// Removes a channel; its packet-ins stay in the sums.
     pub(crate) fn remove(&self, info: &Arc<ChannelInfo>) {
         let mut channels = locked(&self.channels);
         channels.retain(|other| !Arc::ptr_eq(other, info));
     }
 
-    /// A number for a new connection; `passive` if the switch listened for it. 2^31 of each last.
+    /// Returns an id for a new connection; `passive` if the switch accepted it on a listener. There are 2^31 ids of
+    /// each kind.
     pub(crate) fn next_id(&self, passive: bool) -> ChannelId {
         let next = if passive { &self.next_passive } else { &self.next_active };
         ChannelId(next.fetch_add(1, Relaxed))
     }
 
-    /// Whether there is room for one more channel. If there is none, the one that came first of those that have not shaken hands
-    /// goes: who opens connections and says nothing keeps nobody else out.
+    /// Returns true if there is room for one more channel. If there is none, closes the oldest accepted channel whose
+    /// handshake is not done, so that peers that connect and send nothing cannot keep others out.
     pub(crate) fn make_room(&self) -> bool {
         let mut channels = locked(&self.channels);
         if channels.len() < self.room {
@@ -126,7 +127,7 @@ impl Registry {
         chosen.inspect(|place| channels.remove(*place).go.notify_one()).is_some()
     }
 
-    /// All channels as they are now, and the packet-ins of these and those that ended.
+    /// Returns the present state of all channels, and the sums of packet-ins including ended channels.
     pub(crate) fn snapshot(&self, roles: &HashMap<ChannelId, Role>) -> (Vec<ChannelSnapshot>, PacketInSums) {
         let listed = locked(&self.channels);
         let channels: Vec<_> = listed.iter().map(|info| info.snapshot(roles)).collect();
@@ -138,12 +139,12 @@ impl Registry {
 }
 
 impl ChannelInfo {
-    /// The other end.
+    /// Returns the peer's address as text.
     pub(crate) fn target(&self) -> &str {
         &self.target
     }
 
-    /// Waits until its place is needed for another.
+    /// Waits until the channel has to make room for another one.
     pub(crate) async fn chosen_to_go(&self) {
         self.go.notified().await;
     }
@@ -152,20 +153,20 @@ impl ChannelInfo {
         matches!(locked(&self.status).state, ChannelState::Up { .. })
     }
 
-    /// The stream is there.
+    /// Notes that the stream is connected.
     pub(crate) fn connected(&self, id: ChannelId) {
         let mut status = locked(&self.status);
         status.state = ChannelState::Handshake;
         status.id = id;
     }
 
-    /// The session is up.
+    /// Notes that the session is up.
     pub(crate) fn up(&self, version: Version) {
         self.connects.fetch_add(1, Relaxed);
         locked(&self.status).state = ChannelState::Up { version: version.name().to_owned() };
     }
 
-    /// The connection ended or could not be made; whether the reason is another than last time.
+    /// Notes that the connection ended or could not be made. Returns true if the reason differs from the last one.
     pub(crate) fn down(&self, reason: &str) -> bool {
         let mut status = locked(&self.status);
         status.state = ChannelState::Connecting;
@@ -198,7 +199,7 @@ fn role_name(role: &Role) -> String {
     }
 }
 
-/// What is kept is right whoever panicked while holding it: single assignments.
+/// Locks a mutex, even a poisoned one: critical sections are single assignments, so the state is valid after a panic.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Waiting for ports whose devices vanished.
+//! Reopens ports whose devices vanished.
 use super::{Control, stopped};
 use crate::config::Reopen;
 use std::sync::Arc;
@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use weir_openflow::model::PortNo;
 
-/// How often a port is tried to be opened again that nobody says is back.
+/// Interval of attempts to reopen absent ports without a hint.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Rest between attempts: opening a device changes it, which the kernel tells as it tells that one is back.
+/// Rest between attempts: opening a device changes it, and the kernel reports that change like the return of a
+/// device.
 const REST: Duration = Duration::from_millis(20);
 
-/// The ports waited for: the engine counts them, the control thread opens them.
+/// Absent ports: the engine counts them, the control thread reopens them.
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
     count: AtomicUsize,
@@ -20,25 +21,25 @@ pub(crate) struct Absent {
 }
 
 impl Absent {
-    /// One more is waited for.
+    /// Counts one more absent port.
     pub(crate) fn add(&self) {
         self.count.fetch_add(1, Relaxed);
-        // Its device may be back already.
+        // The device may be back already.
         self.hint.notify_one();
     }
 
-    /// One less is waited for.
+    /// Counts one absent port less.
     pub(crate) fn remove(&self) {
         self.count.fetch_sub(1, Relaxed);
     }
 
-    /// A device may be back: try now.
+    /// Triggers an attempt at once, because a device may be back.
     pub(crate) fn try_now(&self) {
         self.hint.notify_one();
     }
 }
 
-/// Tries absent ports when one may be back, and once a second, until the switch stops.
+/// Tries to reopen absent ports on a hint that a device may be back, and once a second, until the switch stops.
 pub(crate) async fn watch(control: Control, absent: Arc<Absent>) {
     let mut stopping = control.stopping.clone();
     loop {
@@ -72,6 +73,6 @@ async fn try_one(control: &Control, number: PortNo, mut reopen: Reopen) {
     if let Err(error) = &opened {
         tracing::debug!("port {number}: still gone: {error}");
     }
-    // With the switch stopped there is nothing to give back.
+    // If the switch has stopped, the port is not needed.
     let _ = control.engine.call_async(move |engine| engine.put_back(number, opened.ok(), reopen)).await;
 }

@@ -1,4 +1,5 @@
-//! A TCP stream that says when bytes came: a thread that was asleep, or waited for a processor, reads them later than that.
+//! Reads a TCP stream with the kernel's arrival timestamps. A thread that slept or waited for a processor reads bytes
+//! later than they arrived.
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 use std::io::{self, IoSliceMut};
@@ -12,18 +13,18 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use weir_units::{Epoch, Instant, SystemClock};
 
-/// When the last bytes that were read had come. Clones see the same.
+/// Arrival time of the last bytes read. Clones share the value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arrivals(Arc<AtomicU64>);
 
 impl Arrivals {
-    /// When the kernel had them; if it did not say so, when they were read.
+    /// Returns when the kernel received the last bytes read; if it gave no timestamp, when they were read.
     pub(crate) fn last(&self) -> Instant {
         Instant::from_nanos(self.0.load(Relaxed))
     }
 }
 
-/// See the module's page.
+/// A TCP stream that records the arrival time of the bytes read from it.
 #[derive(Debug)]
 pub(crate) struct Stamped {
     stream: TcpStream,
@@ -32,10 +33,10 @@ pub(crate) struct Stamped {
 }
 
 impl Stamped {
-    /// Asks the kernel to say when bytes come.
+    /// Enables receive timestamps on `stream`.
     ///
     /// # Errors
-    /// It does not: the stream is given back.
+    /// Returns the stream and the error if the kernel refuses.
     pub(crate) fn new(stream: TcpStream, clock: SystemClock) -> Result<Stamped, (TcpStream, io::Error)> {
         match setsockopt(&stream, sockopt::ReceiveTimestampns, &true) {
             Ok(()) => Ok(Stamped { stream, clock, arrivals: Arrivals::default() }),
@@ -43,12 +44,12 @@ impl Stamped {
         }
     }
 
-    /// When what is read from it came.
+    /// Returns the arrival time of the bytes read from the stream, updated by each read.
     pub(crate) fn arrivals(&self) -> Arrivals {
         self.arrivals.clone()
     }
 
-    /// Takes what is there, and notes when the last of it came; how many bytes.
+    /// Reads available bytes into `into`, records the arrival time of the last of them, and returns their number.
     fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         let mut beside = nix::cmsg_space!(TimeSpec);
         let mut parts = [IoSliceMut::new(into)];
@@ -58,9 +59,9 @@ impl Stamped {
             ControlMessageOwned::ScmTimestampns(stamp) => Some(Duration::from(stamp)),
             _ => None,
         };
-        // What cannot be read beside the bytes is no reason to lose them.
+        // Unreadable control messages only cost the timestamp, not the bytes.
         let stamp = received.cmsgs().ok().and_then(|mut messages| messages.find_map(is_stamp));
-        // The kernel's stamps are of the clock that may be set: what counts is how long ago that was.
+        // Kernel timestamps use the wall clock, which may be set, so only the age of the bytes is taken from it.
         let came_ns = stamp.map_or(wall_ns, |stamp| u64::try_from(stamp.as_nanos()).unwrap_or(wall_ns));
         self.arrivals.0.store(now.as_nanos().saturating_sub(wall_ns.saturating_sub(came_ns)), Relaxed);
         Ok(received.bytes)
@@ -104,7 +105,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use weir_units::Clock as _;
 
-    /// How long bytes lie there before they are read.
+    /// Time that bytes wait in the kernel before they are read.
     const LATE: Duration = Duration::from_millis(30);
 
     #[tokio::test(flavor = "current_thread")]
@@ -116,21 +117,21 @@ mod tests {
         let arrivals = stream.arrivals();
         let mut bytes = [0; 16];
         let mut says = 0;
-        // The kernel begins a little after it was asked to.
+        // The kernel starts timestamping a little after it was asked to.
         for round in 0..10 {
             let before = clock.now();
             peer.write_all(b"some bytes").await.unwrap();
             let sent = clock.now();
-            // Nobody reads for a while, whatever runs meanwhile.
+            // No read for a while, whatever else runs meanwhile.
             tokio::time::sleep(LATE).await;
             assert_eq!(stream.read(&mut bytes).await.unwrap(), 10);
             let (came, read) = (arrivals.last(), clock.now());
             assert!(before <= came + Duration::from_millis(1) && came <= read, "round {round}: {came:?}");
-            // How late the sender learns that it was sent is the machine's.
+            // The delay with which the sender learns that the bytes were sent depends on the machine.
             says += u32::from(came <= sent.max(read - LATE));
         }
         assert!(says >= 8, "{says} of 10");
-        // Halves of it go both ways, and its end is seen.
+        // Both directions work, and the end of the stream is seen.
         stream.write_all(b"answer").await.unwrap();
         assert_eq!(peer.read(&mut bytes).await.unwrap(), 6);
         drop(peer);

@@ -1,21 +1,22 @@
-//! Turns of channels on the control thread: each looks at a bounded number of bytes before the thread looks at all
-//! sockets again.
+//! Limits the turns of channels on the control thread: each channel handles a bounded number of bytes before the
+//! thread polls all sockets again.
 //!
-//! The runtime goes on with a task for as long as it finds something to do, up to a budget of operations, and looks at
-//! sockets when no task is left or some dozens have run. An operation here may be 64 KiB of messages to decode: beside
-//! a controller that floods, an echo request of another one would wait for megabytes of them.
+//! The runtime continues with a task as long as the task makes progress, up to a budget of operations. It polls
+//! sockets when no task is left or after some dozens of tasks. An operation of a channel may decode 64 KiB of
+//! messages. Without turns, an echo request of one controller would wait for megabytes of messages of another
+//! controller that floods.
 
-/// Bytes that a channel reads, or encodes for its controller, in a turn; the piece that goes beyond is the last, and
-/// has no more than this either.
+/// Bytes that a channel reads, or encodes for its controller, in a turn. The piece that exceeds the limit is the last
+/// one, and is not longer than the limit.
 pub(super) const TURN_BYTES: usize = 64 * 1024;
 
-/// How much of its turn a channel has used.
+/// Bytes that a channel has used of its turn.
 #[derive(Debug, Default)]
 pub(super) struct Turn(usize);
 
 impl Turn {
-    /// So many bytes were read or encoded. At the end of the turn the other tasks go on, after the runtime has looked
-    /// at their sockets.
+    /// Counts bytes that were read or encoded. At the end of the turn, yields to the other tasks; the runtime first
+    /// polls their sockets.
     pub(super) async fn used(&mut self, bytes: usize) {
         self.0 += bytes;
         if self.0 >= TURN_BYTES {
@@ -39,10 +40,10 @@ mod tests {
     use weir_openflow::session::SessionConfig;
     use weir_units::SystemClock;
 
-    /// A hello of 1.3, and an echo request.
+    /// A hello of OpenFlow 1.3, and an echo request.
     const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
     const ECHO: [u8; 8] = [4, 2, 0, 8, 0, 0, 0, 2];
-    /// Bytes of echo requests that a controller floods with.
+    /// Bytes of echo requests that the flooding controller sends.
     const FLOOD: usize = 8 << 20;
 
     fn control(engine: EngineClient, stopping: watch::Receiver<bool>) -> Control {
@@ -62,7 +63,7 @@ mod tests {
         }
     }
 
-    /// Begins a channel; gives the controller's end.
+    /// Starts a channel and returns the controller's end of its stream.
     fn channel(control: &Control) -> DuplexStream {
         let (ours, theirs) = tokio::io::duplex(2 * FLOOD);
         let info = control.registry.add("test".to_owned());
@@ -71,13 +72,13 @@ mod tests {
         theirs
     }
 
-    /// On one thread, without sockets or time: what is read when does not depend on the machine.
+    /// One thread without sockets or time, so the order of reads does not depend on the machine.
     #[test]
     fn an_echo_waits_for_one_turn_of_a_controller_that_floods() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (_stop, stopping) = watch::channel(false);
-            // An engine that takes nothing: there is room for what channels say of themselves.
+            // The engine takes no messages, but its inbox has room for the messages about channels.
             let (engine, _inbox, _messages) = inbox().unwrap();
             let control = control(engine, stopping);
             let (mut flooding, mut other) = (channel(&control), channel(&control));

@@ -1,4 +1,5 @@
-//! The control side of virtual switches: each has channels, listeners and a stop of its own, which end with it.
+//! Runs the control side of virtual switches: each has its own channels, listeners and stop signal, which end with
+//! it.
 use super::registry::Registry;
 use super::{Control, connect, listen, stopped};
 use crate::engine::virtuals::{Coming, VirtualId};
@@ -13,40 +14,40 @@ use tokio::task::JoinSet;
 use weir_datapath::Datapath;
 use weir_scenario::VirtualSwitch;
 
-/// Channels of a virtual switch at once at most.
+/// Maximum number of concurrent channels of a virtual switch.
 const MAX_CHANNELS: usize = 32;
-/// What its channels say when they end with it.
+/// Reason that its channels give when they end with the virtual switch.
 const REMOVED: &str = "its virtual switch was removed";
 
-/// The virtual switches that there are.
+/// All virtual switches.
 #[derive(Default)]
 pub(crate) struct Virtuals {
     all: Mutex<Vec<Tenant>>,
     next: AtomicU64,
 }
 
-/// A virtual switch, for those who look for it by name.
+/// A virtual switch in the list, found by its name.
 #[derive(Clone)]
 pub(crate) struct Tenant {
     id: VirtualId,
     pub(crate) identity: Identity,
     pub(crate) control: Control,
-    /// Where it listens, with the TCP ports it got.
+    /// Addresses on which the virtual switch listens, with the TCP ports that the system assigned.
     pub(crate) listeners: Vec<ListenTarget>,
-    /// Ends when all of it has ended.
+    /// Closed when all parts of the virtual switch have ended.
     gone: watch::Receiver<()>,
 }
 
 impl Virtuals {
     fn locked(&self) -> MutexGuard<'_, Vec<Tenant>> {
-        // Single additions and removals: right whoever panicked.
+        // Critical sections are single additions and removals, so the list is valid after a panic.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The one of this name.
+    /// Returns the virtual switch of this name.
     ///
     /// # Errors
-    /// There is none.
+    /// A message with the existing names, if there is none.
     pub(crate) fn find(&self, name: &str) -> Result<Tenant, SwitchError> {
         let all = self.locked();
         all.iter().find(|tenant| tenant.identity.name == name).cloned().ok_or_else(|| {
@@ -58,14 +59,15 @@ impl Virtuals {
 }
 
 impl Tenant {
-    /// Waits until all of it has ended: its addresses are free.
+    /// Waits until all parts of the virtual switch have ended; its addresses are free then.
     pub(crate) async fn ended(mut self) {
         while self.gone.changed().await.is_ok() {}
     }
 }
 
-/// A virtual switch in the list of those there are; its drop takes it out. Each one listed holds the list through its control
-/// side, so one that stayed would keep both in memory when the control thread is stopped before the virtual switch's task.
+/// A virtual switch in the list; dropping this removes it from the list. Each listed virtual switch holds the list
+/// through its control side. An entry that stayed would keep both in memory when the control thread is stopped before
+/// the virtual switch's task.
 struct Listed {
     tenant: Tenant,
 }
@@ -83,7 +85,7 @@ impl Drop for Listed {
     }
 }
 
-/// A virtual switch that has been added, and not begun to be served.
+/// A virtual switch that has been added but is not served yet.
 struct Begun {
     listed: Listed,
     listeners: Vec<listen::Listener>,
@@ -93,7 +95,7 @@ struct Begun {
     gone: watch::Sender<()>,
 }
 
-/// Adds a virtual switch, says so, and serves its controllers until it ends.
+/// Adds a virtual switch, reports the result to `said`, and serves its controllers until it ends.
 pub(super) async fn run(control: Control, spec: VirtualSwitch, said: super::Said) {
     match begin(&control, spec).await {
         Ok(begun) => {
@@ -112,7 +114,7 @@ async fn begin(parent: &Control, spec: VirtualSwitch) -> Result<Begun, SwitchErr
     if let (Some(target), None) = (tls, &parent.credentials) {
         return Err(SwitchError::NoCredentials { target });
     }
-    // What is bound is unbound by its drop if the engine refuses.
+    // If the engine refuses, dropping the listeners closes them.
     let (listeners, addresses) = super::listen(&listeners)?;
     let id = VirtualId(parent.virtuals.next.fetch_add(1, Relaxed));
     let (engine, messages) = parent.engine.for_virtual(id);
@@ -142,7 +144,7 @@ async fn serve(parent: Control, begun: Begun) {
     tokio::select! {
         biased;
         () = stopped(&mut stopping) => {}
-        // The engine's end is dropped with the switch.
+        // The engine drops its end together with the virtual switch.
         _ = lives.changed() => {}
     }
     stop.send_replace(true);
@@ -151,7 +153,7 @@ async fn serve(parent: Control, begun: Begun) {
     drop(gone);
 }
 
-/// Reads where controllers are and may come.
+/// Parses the addresses of controllers or listeners in `texts`; `what` names the option in errors.
 fn targets<T: FromStr<Err = String>>(
     spec: &VirtualSwitch,
     what: &str,
