@@ -1,4 +1,4 @@
-//! What `weir ctl perf` says of a switch's frame buffers.
+//! State of a switch's frame buffers, as reported by `weir ctl perf`.
 use super::ThreadPlace;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -6,34 +6,34 @@ use weir_memory::Slab;
 use weir_packet::Depot;
 use weir_packet::frame::SMALL_BUFFER;
 
-/// Frame buffers, as they are at the end.
+/// State of the frame buffers at the end of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuffersPerf {
-    /// Bytes of one.
+    /// Size of a buffer in bytes.
     pub bytes_each: usize,
-    /// Those that wait for frames, of all that there are; what threads keep ready for themselves is as of their last bursts.
+    /// Number of unused buffers. Those kept ready by threads count as of their last bursts.
     pub free: usize,
-    /// Those made on the heap since none was left, from the start on.
+    /// Number of buffers allocated on the heap since the start, because none was left.
     pub beyond: u64,
-    /// Those there were at the start, by thread.
+    /// Buffers prepared at the start, by thread.
     pub prepared: Vec<PreparedPerf>,
 }
 
-/// Buffers that there were at the start.
+/// Buffers prepared at the start for one thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreparedPerf {
-    /// How many.
+    /// Number of buffers.
     pub count: u32,
-    /// Bytes of their memory.
+    /// Size of their memory in bytes.
     pub bytes: usize,
-    /// Bytes of it that are on huge pages; none if the system does not tell.
+    /// Bytes of the memory that are on huge pages; none if the system does not report it.
     pub huge_bytes: Option<usize>,
-    /// Where the thread runs that wrote to them first.
+    /// Placement of the thread that wrote to the memory first.
     pub place: ThreadPlace,
 }
 
 impl BuffersPerf {
-    /// What a switch has. Reads files: not for the engine's thread.
+    /// Collects the state of a switch's buffers. Reads files, so the engine's thread must not call it.
     pub(super) fn new(depot: &Depot, places: &[ThreadPlace]) -> BuffersPerf {
         let prepared = |(slab, place): (&Arc<Slab>, &ThreadPlace)| PreparedPerf {
             count: slab.count(),

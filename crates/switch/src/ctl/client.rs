@@ -1,14 +1,14 @@
-//! Asking a running switch, as `weir ctl` does.
+//! Client of a switch's control socket, as used by `weir ctl`.
 use super::{Reply, Request};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Time an answer may take: dumping a full table takes a second or so.
+/// Time limit for a reply: dumping a full table takes a second or so.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 
-/// Why a switch gave no answer.
+/// Errors of a request to a switch.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum CtlError {
@@ -29,10 +29,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects.
+    /// Connects to the control socket at `path`.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// Fails if no switch listens there.
     pub fn connect(path: &Path) -> Result<Client, CtlError> {
         let refused = |error: io::Error| CtlError::Connect {
             path: path.display().to_string(),
@@ -47,10 +47,10 @@ impl Client {
         Ok(Client { stream: BufReader::new(stream) })
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the reply.
     ///
     /// # Errors
-    /// The switch refused, with its reason, or did not answer.
+    /// Fails if the switch refuses, with its reason, or does not reply.
     pub fn ask(&mut self, request: &Request) -> Result<serde_json::Value, CtlError> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Requests that have a text form: ports, flow entries, packets.
+//! Carries out requests that have a text form: about ports, flow entries and packets.
 use super::{Flow, FlowVerb, Flows, MAX_FLOWS, Request, Traced};
 use crate::config::{PortArgument, PortConfig};
 use crate::engine::inbox::EngineClient;
@@ -11,13 +11,13 @@ use weir_openflow::model::{FlowCommand, PortNo, Version};
 use weir_openflow::text;
 use weir_packet::Frame;
 
-/// Calls in which a traced packet's steps are timed, each bounded.
+/// Number of calls in which the steps of a traced packet are timed. Each call is bounded.
 const TRACE_SLICES: usize = 16;
 
 /// Carries out a request about ports, flow entries or packets.
 ///
 /// # Errors
-/// The text is wrong, or the switch refuses.
+/// Fails if the text is wrong or the switch refuses.
 pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result<Value, SwitchError> {
     match request {
         Request::AddPort { port } => add_port(engine, &port).await,
@@ -56,16 +56,16 @@ async fn dump(engine: &EngineClient, filter: &str) -> Result<Value, SwitchError>
     beside(move || json!(Flows { flows: found.iter().map(text).collect(), left_out })).await
 }
 
-/// Does something that takes long beside the control thread, which serves channels meanwhile: many entries, groups or
-/// meters make much text.
+/// Runs a long computation on another thread, so that the control thread serves channels meanwhile. Used for the text
+/// of many entries, groups or meters.
 ///
 /// # Errors
-/// It panicked, or the switch stops.
+/// Fails if `what` panics or the switch stops.
 pub(super) async fn beside<R: Send + 'static>(what: impl FnOnce() -> R + Send + 'static) -> Result<R, SwitchError> {
     tokio::task::spawn_blocking(what).await.map_err(wrong)
 }
 
-/// A filter is what a delete would be.
+/// Parses a filter, which has the syntax of a deleting flow-mod.
 fn request(filter: &str) -> Result<FlowRequest, SwitchError> {
     let flow = text::parse_flow(filter, FlowCommand::Delete).map_err(wrong)?;
     Ok(FlowRequest {
@@ -96,7 +96,8 @@ async fn trace(engine: &EngineClient, in_port: String, packet: &str) -> Result<V
     Ok(json!(Traced { text: trace.to_string(), trace: json!(trace) }))
 }
 
-/// How long a traced packet's steps take, in slices between which the switch forwards; none if the tables change meanwhile.
+/// Measures the time of a traced packet's steps, in slices between which the switch forwards. Returns `None` if the
+/// tables change meanwhile.
 async fn times(engine: &EngineClient, port: PortNo, frame: Arc<Frame>) -> Result<Option<TraceTimes>, SwitchError> {
     let (mut best, mut rate) = (TraceCycles::default(), 1.0);
     for _ in 0..TRACE_SLICES {

@@ -1,4 +1,4 @@
-//! Requests about groups.
+//! Carries out requests about groups.
 use super::flows::{beside, wrong};
 use super::{Group, GroupVerb, Groups, Request};
 use crate::engine::inbox::EngineClient;
@@ -11,7 +11,7 @@ use weir_openflow::text;
 /// Carries out a request about groups.
 ///
 /// # Errors
-/// The text is wrong, or the switch refuses.
+/// Fails if the text is wrong or the switch refuses.
 pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result<Value, SwitchError> {
     match request {
         Request::GroupMod { command, group } => {
@@ -34,7 +34,7 @@ pub(super) async fn carry_out(engine: &EngineClient, request: Request) -> Result
 }
 
 impl GroupVerb {
-    /// The command's number in group-mods.
+    /// Returns the command's number in group-mods.
     fn number(self) -> u16 {
         match self {
             GroupVerb::Add => GroupMod::ADD,

@@ -1,4 +1,4 @@
-//! Requests about meters.
+//! Carries out requests about meters.
 use super::flows::{beside, wrong};
 use super::{Meter, MeterVerb, Meters};
 use crate::engine::inbox::EngineClient;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use weir_openflow::model::meter::{MeterConfig, MeterStats, command};
 use weir_openflow::text;
 
-/// Changes meters.
+/// Adds, modifies or deletes meters.
 ///
 /// # Errors
-/// The text is wrong, or the switch refuses.
+/// Fails if the text is wrong or the switch refuses.
 pub(super) async fn change(engine: &EngineClient, verb: MeterVerb, meter: &str) -> Result<Value, SwitchError> {
     let command = match verb {
         MeterVerb::Add => command::ADD,
@@ -22,10 +22,10 @@ pub(super) async fn change(engine: &EngineClient, verb: MeterVerb, meter: &str) 
     Ok(json!({}))
 }
 
-/// A meter as it was set, or all.
+/// Returns the configuration of a meter, or of all meters.
 ///
 /// # Errors
-/// The text is wrong, or there is no such meter.
+/// Fails if the text is wrong or there is no such meter.
 pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
     let found = engine.call_async(move |engine| engine.meters(wanted)).await??;
@@ -36,10 +36,10 @@ pub(super) async fn dump(engine: &EngineClient, meter: &str) -> Result<Value, Sw
     beside(move || json!(Meters { meters: found.iter().map(text).collect() })).await
 }
 
-/// What a meter counted, or all.
+/// Returns the statistics of a meter, or of all meters.
 ///
 /// # Errors
-/// The text is wrong, or there is no such meter.
+/// Fails if the text is wrong or there is no such meter.
 pub(super) async fn stats(engine: &EngineClient, meter: &str) -> Result<Value, SwitchError> {
     let wanted = text::parse_meter_id(meter).map_err(wrong)?;
     let found = engine.call_async(move |engine| engine.meter_stats(wanted)).await??;

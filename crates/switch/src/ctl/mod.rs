@@ -1,4 +1,5 @@
-//! The control socket: one JSON request per line, one JSON reply per line, over a Unix socket that only its owner can open.
+//! The control socket: one JSON request per line, one JSON reply per line, over a Unix socket that only its owner can
+//! open.
 //!
 //! ```text
 //! > {"request":"del-port","port":"eth3"}
@@ -25,16 +26,16 @@ pub use perf::{MAX_PERF_SECONDS, PerfReport, StagePerf, ThreadPerf, ThreadPlace}
 use serde::{Deserialize, Serialize};
 pub use weir_timing::MAX_RECORDS;
 
-/// Bytes of a request's line at most.
+/// Maximum length of a request's line in bytes.
 pub const MAX_REQUEST_BYTES: usize = 1 << 20;
-/// Flow entries in one reply at most; a reply says how many it leaves out.
+/// Maximum number of flow entries in a reply; the reply counts the entries that it leaves out.
 pub const MAX_FLOWS: usize = 100_000;
 
-/// What can be asked of a running switch.
+/// Request to a running switch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// The whole [`crate::Snapshot`].
+    /// Reads the whole [`crate::Snapshot`].
     Show,
     /// Opens and adds a port; the reply is its number.
     AddPort {
@@ -43,129 +44,129 @@ pub enum Request {
     },
     /// Removes a port.
     DelPort {
-        /// Its number or name.
+        /// Number or name of the port.
         port: String,
     },
     /// Adds a queue to a port, or changes one.
     SetQueue {
-        /// The port's number or name.
+        /// Number or name of the port.
         port: String,
-        /// What it is to get: `ID[:min=RATE][:max=RATE][:buffer=SIZE][:priority=N]`.
+        /// Queue and its parameters: `ID[:min=RATE][:max=RATE][:buffer=SIZE][:priority=N]`.
         queue: String,
     },
-    /// Removes a queue of a port; what waits in it goes to the default queue.
+    /// Removes a queue of a port; its packets move to the default queue.
     DelQueue {
-        /// The port's number or name.
+        /// Number or name of the port.
         port: String,
-        /// The queue's number.
+        /// Number of the queue.
         queue: u32,
     },
-    /// Flow entries: [`Flows`].
+    /// Reads flow entries; the reply is [`Flows`].
     DumpFlows {
-        /// Which, as `table=0,ip,nw_dst=10.0.0.0/8`; all if empty.
+        /// Selection, as `table=0,ip,nw_dst=10.0.0.0/8`; all entries if empty.
         #[serde(default)]
         filter: String,
     },
     /// Changes flow entries.
     FlowMod {
-        /// How.
+        /// Kind of change.
         command: FlowVerb,
-        /// The flow, as `priority=10,ip,actions=output:2`.
+        /// Flow entry, as `priority=10,ip,actions=output:2`.
         flow: String,
     },
-    /// Groups as they were asked for: [`Groups`].
+    /// Reads the configuration of all groups; the reply is [`Groups`].
     DumpGroups,
-    /// Groups with their counters: [`Groups`].
+    /// Reads groups with their counters; the reply is [`Groups`].
     DumpGroupStats {
-        /// Which; all if left out.
+        /// Number of the group; all groups if left out.
         #[serde(default)]
         group: Option<u32>,
     },
-    /// Changes a group; with a delete also the flow entries that send to it.
+    /// Changes a group. A delete also deletes the flow entries that send to it.
     GroupMod {
-        /// How.
+        /// Kind of change.
         command: GroupVerb,
-        /// The group, as `group_id=1,type=all,bucket=output:2,bucket=output:3`.
+        /// Group, as `group_id=1,type=all,bucket=output:2,bucket=output:3`.
         group: String,
     },
     /// Changes meters.
     MeterMod {
-        /// How.
+        /// Kind of change.
         command: MeterVerb,
-        /// The meter, as `meter=1,kbps,bands=type=drop,rate=1000`; in deletes its number, or nothing for all.
+        /// Meter, as `meter=1,kbps,bands=type=drop,rate=1000`; in deletes its number, or empty for all.
         meter: String,
     },
-    /// Meters as they were set: [`Meters`].
+    /// Reads the configuration of meters; the reply is [`Meters`].
     DumpMeters {
-        /// Which, as `meter=1`; all if empty.
+        /// Selection, as `meter=1`; all meters if empty.
         #[serde(default)]
         meter: String,
     },
-    /// Statistics of meters: [`Meters`].
+    /// Reads the statistics of meters; the reply is [`Meters`].
     MeterStats {
-        /// Which, as `meter=1`; all if empty.
+        /// Selection, as `meter=1`; all meters if empty.
         #[serde(default)]
         meter: String,
     },
-    /// What would happen to a packet: [`Traced`].
+    /// Traces a packet through the tables without sending it; the reply is [`Traced`].
     Trace {
-        /// The port it comes in on, by number or name.
+        /// Input port, by number or name.
         in_port: String,
-        /// The frame in hexadecimal, or a description as `tcp,nw_src=10.0.0.1,tp_dst=80`.
+        /// Frame in hexadecimal, or a description as `tcp,nw_src=10.0.0.1,tp_dst=80`.
         packet: String,
     },
-    /// Where the time of the switch's threads goes, watched for a while: [`PerfReport`].
+    /// Measures for a while where the switch's threads spend their time; the reply is [`PerfReport`].
     Perf {
-        /// How long, at most [`MAX_PERF_SECONDS`].
+        /// Duration in seconds, at most [`MAX_PERF_SECONDS`].
         seconds: f64,
     },
-    /// How the switch keeps its profile's times: [`Profiled`].
+    /// Reads how exactly the switch keeps its profile's times; the reply is [`Profiled`].
     Profile {
-        /// Whether to take what was noted of controllers' commands since that was last asked for.
+        /// True to also take the records of controllers' commands made since the last such request.
         #[serde(default)]
         commands: bool,
     },
     /// Adds a virtual switch.
     AddVirtual {
-        /// What it is, in the words of a scenario's `[[switch.virtual]]`.
+        /// Specification, in the syntax of a scenario's `[[switch.virtual]]`.
         text: String,
-        /// Where that comes from, for messages.
+        /// Name of the file with the specification, for error messages.
         #[serde(default)]
         file: String,
     },
     /// Changes a virtual switch.
     ResizeVirtual {
-        /// Its name.
+        /// Name of the virtual switch.
         name: String,
-        /// What is to be different, in the same words.
+        /// Keys to change, in the syntax of a scenario's `[[switch.virtual]]`.
         text: String,
-        /// Where that comes from, for messages.
+        /// Name of the file with the text, for error messages.
         #[serde(default)]
         file: String,
     },
     /// Removes a virtual switch.
     RemoveVirtual {
-        /// Its name.
+        /// Name of the virtual switch.
         name: String,
     },
-    /// Virtual switches, as [`crate::VirtualSnapshot`].
+    /// Reads virtual switches, as [`crate::VirtualSnapshot`].
     ShowVirtual {
-        /// Which; all if left out.
+        /// Name of the virtual switch; all if left out.
         #[serde(default)]
         name: Option<String>,
     },
-    /// Asks a virtual switch instead of the switch itself.
+    /// Sends a request to a virtual switch instead of the switch itself.
     Of {
-        /// Its name.
+        /// Name of the virtual switch.
         name: String,
-        /// What is asked.
+        /// Request to the virtual switch.
         what: Box<Request>,
     },
-    /// Stops the switch; the reply comes before.
+    /// Stops the switch; the reply is sent before.
     Stop,
 }
 
-/// What a flow-mod does.
+/// Kind of change that a flow-mod makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named by the specification")]
@@ -177,7 +178,7 @@ pub enum FlowVerb {
     DeleteStrict,
 }
 
-/// What a group-mod does.
+/// Kind of change that a group-mod makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named by the specification")]
@@ -187,7 +188,7 @@ pub enum GroupVerb {
     Delete,
 }
 
-/// What a meter-mod does.
+/// Kind of change that a meter-mod makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named by the specification")]
@@ -197,80 +198,81 @@ pub enum MeterVerb {
     Delete,
 }
 
-/// What is answered.
+/// Reply to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// It is done; what was asked for.
+    /// Success, with the result.
     Ok(serde_json::Value),
-    /// It is not done, and why.
+    /// Failure, with the reason.
     Error(String),
 }
 
-/// Flow entries.
+/// Flow entries of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flows {
-    /// At most [`MAX_FLOWS`].
+    /// Flow entries, at most [`MAX_FLOWS`].
     pub flows: Vec<Flow>,
-    /// Entries left out.
+    /// Number of entries left out.
     pub left_out: usize,
 }
 
-/// A flow entry in both forms.
+/// A flow entry as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// As people read it.
+    /// Text for people.
     pub text: String,
-    /// As programs do.
+    /// JSON for programs.
     pub entry: serde_json::Value,
 }
 
-/// Groups, in order of their numbers.
+/// Groups of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Groups {
-    /// All that were asked for.
+    /// All requested groups, in order of their numbers.
     pub groups: Vec<Group>,
 }
 
-/// A group, or its counters, in both forms.
+/// A group or its counters, as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// As people read it.
+    /// Text for people.
     pub text: String,
-    /// As programs do.
+    /// JSON for programs.
     pub group: serde_json::Value,
 }
 
-/// Meters, or their statistics.
+/// Meters of a reply, or their statistics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meters {
-    /// In order of their numbers.
+    /// All requested meters, in order of their numbers.
     pub meters: Vec<Meter>,
 }
 
-/// A meter, or its statistics, in both forms.
+/// A meter or its statistics, as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meter {
-    /// As people read it: one line, and one for each band.
+    /// Text for people: one line, and one for each band.
     pub text: String,
-    /// As programs do.
+    /// JSON for programs.
     pub meter: serde_json::Value,
 }
 
-/// How a switch keeps its profile's times.
+/// Accuracy of a switch in keeping its profile's times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profiled {
-    /// As it is.
+    /// Present state of the timing.
     pub timing: crate::TimingSnapshot,
-    /// What controllers' commands took, if that was asked for: CSV with a heading, at most [`MAX_RECORDS`] lines, oldest first.
+    /// Records of controllers' commands, if requested: CSV with a heading, at most [`MAX_RECORDS`] lines, oldest
+    /// first.
     pub commands: Option<Vec<String>>,
 }
 
-/// A traced packet in both forms.
+/// A traced packet as text and as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traced {
-    /// As people read it.
+    /// Text for people.
     pub text: String,
-    /// As programs do.
+    /// JSON for programs.
     pub trace: serde_json::Value,
 }

@@ -1,4 +1,4 @@
-//! Packets that people describe: a frame in hexadecimal, or a match whose fields are made into a frame.
+//! Makes packets from descriptions: a frame in hexadecimal, or a match whose fields are made into a frame.
 use std::net::{Ipv4Addr, Ipv6Addr};
 use weir_openflow::model::{Match, MatchField};
 use weir_openflow::text;
@@ -7,27 +7,27 @@ use weir_packet::field::{eth_type, ip_proto};
 use weir_packet::frame::MAX_FRAME;
 use weir_packet::{Field, Frame, MacAddr, PacketType, Parsed, PortNo, edit};
 
-/// Bytes of the payload, which nobody describes.
+/// Payload of described packets; a description cannot set it.
 const PAYLOAD: [u8; 18] = [0; 18];
 
-/// Number under which the check of a description parses its frame; the field itself is the caller's.
+/// Input port for parsing a described frame. The parsed key's port is not used.
 const ANY_PORT: PortNo = PortNo(1);
 
 /// A packet to trace.
 #[derive(Debug)]
 pub struct Described {
-    /// Its frame.
+    /// Bytes of the packet.
     pub frame: Frame,
-    /// The port that the description names.
+    /// Input port, if the description names one.
     pub in_port: Option<PortNo>,
 }
 
-/// Reads a packet: hexadecimal digits (white space and colons do not count), or a description such as
-/// `tcp,dl_vlan=5,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80`. What a description leaves out is zero, but for the time to
-/// live: 64. Each field of a description is in the frame, or is refused by name.
+/// Parses a packet: hexadecimal digits (white space and colons are ignored), or a description such as
+/// `tcp,dl_vlan=5,nw_src=10.0.0.1,nw_dst=10.0.0.2,tp_dst=80`. Fields that the description leaves out are zero, except
+/// the time to live, which is 64. Each described field is in the frame, or is refused by name.
 ///
 /// # Errors
-/// What was found, and what was expected.
+/// A message with the text found and the text expected.
 pub fn described(text: &str) -> Result<Described, String> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != ':').collect();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) && !digits.is_empty() {
@@ -93,15 +93,15 @@ fn parsed(frame: &Frame) -> Result<Parsed, String> {
     Parsed::of(frame, ANY_PORT).map_err(|error| error.to_string())
 }
 
-/// Writes each described field to the headers that are there, then checks that a switch reads all of them in the frame.
+/// Writes each described field to the frame's headers, then checks that parsing the frame yields all of them.
 fn write_fields(frame: &mut Frame, matching: &Match) -> Result<(), String> {
     let known = |entry: &MatchField| match entry {
         MatchField::Known { field, value, .. } => Some((*field, *value)).filter(|(field, _)| *field != Field::InPort),
         MatchField::Raw(_) => None,
     };
     let fields: Vec<(Field, u128)> = matching.fields.iter().filter_map(known).collect();
-    // The headers are there already: writing what tells how the packet is built would take them away. Labels are crafted as those of
-    // unicast packets.
+    // Fields that decide which headers exist are skipped, because writing them would remove those headers. Labels are
+    // crafted as those of unicast packets, so only the multicast type is written.
     let is_header = |(field, value): &(Field, u128)| match field {
         Field::EthType => *value == u128::from(eth_type::MPLS_MULTICAST),
         field => !matches!(field, Field::IpProto | Field::VlanVid),
@@ -119,7 +119,7 @@ fn write_fields(frame: &mut Frame, matching: &Match) -> Result<(), String> {
     })
 }
 
-/// The values of a description; zero for what it leaves out.
+/// Values of a description; zero for fields that it leaves out.
 struct Values<'a>(&'a Match);
 
 impl Values<'_> {
@@ -127,7 +127,7 @@ impl Values<'_> {
         self.0.get(field).map_or(0, |(value, _)| value)
     }
 
-    /// The value of a field that is not wider than the type asked for.
+    /// Returns the value of a field that is not wider than `T`.
     fn number<T: TryFrom<u128> + Default>(&self, field: Field) -> T {
         self.get(field).try_into().unwrap_or_default()
     }
@@ -175,11 +175,12 @@ impl Values<'_> {
         packet.payload(&PAYLOAD)
     }
 
-    /// A neighbour solicitation or advertisement (RFC 4861, 4.3 and 4.4) with the option that may carry a link-layer address.
+    /// Builds a neighbour solicitation or advertisement (RFC 4861, 4.3 and 4.4) with the option that may carry a
+    /// link-layer address.
     fn neighbour_discovery(&self, packet: Craft) -> Craft {
         let kind = self.number(Field::Icmpv6Type);
         let option = if self.get(Field::Icmpv6Type) == SOLICITATION { [1, 1] } else { [2, 1] };
-        // The target and the address are written like other fields.
+        // The target and the link-layer address are written later, like other fields.
         let body = [&[0; 16][..], &option, &[0; 6]].concat();
         packet.icmp(kind, self.number(Field::Icmpv6Code), [0; 4]).payload(&body)
     }
@@ -202,7 +203,7 @@ mod tests {
         parse(frame(text).unwrap().bytes(), PortNo(1)).unwrap().key.get(field)
     }
 
-    /// For each field: a packet that has it, with a value that no default has.
+    /// A packet for each field, which has the field with a value that is no default.
     const FIELDS: [&str; 48] = [
         "dl_src=02:00:00:00:00:01",
         "dl_dst=02:00:00:00:00:02",

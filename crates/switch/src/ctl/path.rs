@@ -1,5 +1,5 @@
-//! Where control sockets are: `$XDG_RUNTIME_DIR/weir`, `/run/weir` for root, `/tmp/weir-UID` for others; the switch's name
-//! and `.sock`.
+//! Finds control sockets: `$XDG_RUNTIME_DIR/weir`, `/run/weir` for root, `/tmp/weir-UID` for other users, with the
+//! switch's name and `.sock`.
 use crate::handle::SwitchError;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 const SUFFIX: &str = "sock";
 
-/// The control socket of a switch by its name; its directory is made if needed.
+/// Returns the path of a switch's control socket; creates its directory if needed.
 ///
 /// # Errors
-/// The name cannot be a file's; the directory cannot be made or belongs to somebody else.
+/// Fails if the name cannot be a file name, or if the directory cannot be created or belongs to another user.
 pub fn default_path(name: &str) -> Result<PathBuf, SwitchError> {
     if name.is_empty() || name.starts_with('.') || name.contains(['/', '\0']) {
         return Err(SwitchError::Request(format!(
@@ -27,10 +27,11 @@ pub fn default_path(name: &str) -> Result<PathBuf, SwitchError> {
     Ok(directory.join(format!("{name}.{SUFFIX}")))
 }
 
-/// The socket that `weir ctl` is to use: a path, a switch's name, or the only switch there is.
+/// Returns the control socket for `weir ctl`: `wanted` is a path or a switch's name; without it, the only running
+/// switch is taken.
 ///
 /// # Errors
-/// There is no such switch, or more than one to choose from.
+/// Fails without `wanted` if no switch runs or several do.
 pub fn find(wanted: Option<&str>) -> Result<PathBuf, String> {
     let directory = directory();
     match wanted {
@@ -56,7 +57,7 @@ fn only(directory: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Sockets that somebody listens on, by name.
+/// Returns the sockets on which a process listens, in order of their names.
 fn running(directory: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|file| file.path());
     let sockets = files.filter(|path| path.extension().is_some_and(|extension| extension == SUFFIX));
@@ -74,7 +75,8 @@ fn directory() -> PathBuf {
     }
 }
 
-/// Makes a directory for this user only, or checks that it is one: in /tmp somebody else may have been faster.
+/// Creates a directory for this user only. If it exists, checks that it is a directory of this user: in /tmp another
+/// user may have created it.
 fn make(directory: &Path) -> io::Result<()> {
     match std::fs::DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -1,4 +1,4 @@
-//! What `weir ctl perf` asks: where the time of the switch's threads goes, watched for a while.
+//! Measures where the switch's threads spend their time, for `weir ctl perf`.
 use super::buffers::BuffersPerf;
 use super::flows::wrong;
 use super::server::Context;
@@ -14,71 +14,72 @@ use std::time::Duration;
 use weir_datapath::perf::{Perf, Stage, Took};
 use weir_datapath::{CacheCounts, TableShape};
 
-/// Seconds that can be watched at most: an answer is waited for a little longer.
+/// Maximum duration of a measurement in seconds; clients wait a little longer for a reply.
 pub const MAX_PERF_SECONDS: f64 = 20.0;
 
-/// Where time went.
+/// Result of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PerfReport {
-    /// How long was watched.
+    /// Duration of the measurement in seconds.
     pub seconds: f64,
-    /// Counts of the processor's time stamp counter in a nanosecond.
+    /// Cycles of the processor's time stamp counter per nanosecond.
     pub cycles_per_ns: f64,
-    /// NUMA nodes of the machine.
+    /// Number of NUMA nodes of the machine.
     pub nodes: usize,
     /// Threads that move packets.
     pub threads: Vec<ThreadPerf>,
-    /// Workers with their rings, as they are at the end.
+    /// Workers with their rings, as of the end of the measurement.
     pub workers: Vec<WorkerSnapshot>,
-    /// Tables that hold entries or saw packets.
+    /// Tables that hold flow entries or have looked up packets.
     pub tables: Vec<TableShape>,
-    /// What was dropped meanwhile, by reason.
+    /// Packets dropped during the measurement, by reason.
     pub drops: Vec<(String, u64)>,
-    /// Frame buffers.
+    /// Frame buffers, as of the end of the measurement.
     pub buffers: Option<BuffersPerf>,
 }
 
-/// What one thread did.
+/// Measurements of one thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThreadPerf {
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
-    /// Where it runs.
+    /// Placement of the thread.
     pub place: ThreadPlace,
-    /// Stages that it did, in a packet's order.
+    /// Stages that the thread ran, in a packet's order.
     pub stages: Vec<StagePerf>,
-    /// Bursts that went through the tables: their size in packets, and how many there were.
+    /// Bursts that went through the tables: size in packets, and number of bursts of that size.
     pub bursts: Vec<(usize, u64)>,
-    /// What its verdict cache did meanwhile, and how it stands.
+    /// Counters of the thread's verdict cache during the measurement, and its state.
     pub cache: CacheCounts,
 }
 
-/// Where a thread runs. Its buffers are on the same node: Linux puts memory where it is first written, and a thread allocates its own.
+/// Placement of a thread. Its buffers are on the same NUMA node: Linux places memory where it is first written, and a
+/// thread allocates its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ThreadPlace {
-    /// The CPU that it is bound to; none: any.
+    /// CPU that the thread is bound to; none if it may run on any.
     pub cpu: Option<usize>,
-    /// The NUMA node of that CPU; none if it may run on several.
+    /// NUMA node of that CPU; none if the thread may run on several.
     pub node: Option<usize>,
 }
 
-/// What one stage took.
+/// Measurements of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StagePerf {
-    /// Which.
+    /// Stage measured.
     pub stage: Stage,
-    /// Counts of the time stamp counter.
+    /// Cycles of the time stamp counter spent in all runs.
     pub cycles: u64,
-    /// How often it was done.
+    /// Number of runs.
     pub times: u64,
-    /// Packets that it was done for.
+    /// Packets processed.
     pub packets: u64,
-    /// Counts that the longest time took: what was done, or that the thread was stopped in it.
+    /// Cycles of the longest run. A long one shows long work or an interruption of the thread.
     pub longest: u64,
 }
 
 impl ThreadPerf {
-    /// What a thread measured.
+    /// Converts the measurements of a thread.
     pub(crate) fn new(name: &str, place: ThreadPlace, perf: &Perf) -> ThreadPerf {
         let stages = Stage::ALL.into_iter().map(|stage| (stage, perf.stage(stage)));
         let stage =
@@ -89,17 +90,17 @@ impl ThreadPerf {
     }
 }
 
-/// Watches for a while.
+/// Measures for `seconds`.
 ///
 /// # Errors
-/// The time is none that can be watched; the switch stops meanwhile.
+/// Fails if the duration is out of range or the switch stops meanwhile.
 pub(super) async fn watch(context: &Context, seconds: f64) -> Result<Value, SwitchError> {
     if !(0.01..=MAX_PERF_SECONDS).contains(&seconds) {
         return Err(wrong(format!("found {seconds} seconds, expected 0.01 to {MAX_PERF_SECONDS}")));
     }
     let engine = &context.control.engine;
     let begun = engine.call_async(Engine::begin_perf).await?;
-    // From here on who asked may go away: measuring ends with it.
+    // From here on the client may disconnect: dropping this ends the measurement.
     let watched = Watched { engine: engine.clone(), begun: Some(begun) };
     let mut stopping = context.control.stopping.clone();
     tokio::select! {
@@ -109,14 +110,14 @@ pub(super) async fn watch(context: &Context, seconds: f64) -> Result<Value, Swit
     watched.end().await
 }
 
-/// An engine that measures; no longer once this is dropped.
+/// A running measurement of an engine; dropping this ends it.
 struct Watched {
     engine: EngineClient,
     begun: Option<Begun>,
 }
 
 impl Watched {
-    /// Ends measuring; what was measured.
+    /// Ends the measurement and returns the result.
     async fn end(mut self) -> Result<Value, SwitchError> {
         let Some(begun) = self.begun.take() else { return Err(SwitchError::Stopped) };
         let end = move |engine: &mut Engine| (engine.end_perf(begun), engine.buffers());

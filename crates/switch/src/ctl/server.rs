@@ -1,4 +1,4 @@
-//! The switch's end of the control socket.
+//! Serves the control socket: reads requests, carries them out, writes replies.
 use super::{MAX_REQUEST_BYTES, Reply, Request};
 use crate::control::{Control, stopped};
 use crate::engine::Engine;
@@ -12,10 +12,10 @@ use tokio::net::UnixStream;
 use tokio::sync::watch;
 use weir_port::queues::QueueConfig;
 
-/// Clients at once at most; beyond, they wait to be accepted.
+/// Maximum number of concurrent clients; further ones wait to be accepted.
 const MAX_CLIENTS: usize = 32;
 
-/// A control socket that nobody is served on yet.
+/// A bound control socket that is not served yet.
 #[derive(Debug)]
 pub(crate) struct Server {
     socket: SocketFile,
@@ -23,7 +23,7 @@ pub(crate) struct Server {
     stop: watch::Sender<bool>,
 }
 
-/// What serving one client needs.
+/// State needed to serve one client.
 #[derive(Clone)]
 pub(super) struct Context {
     pub(super) control: Control,
@@ -32,7 +32,7 @@ pub(super) struct Context {
 }
 
 impl Server {
-    /// Nobody is served yet; `stop` becomes true when a client asks the switch to stop.
+    /// Returns a server that is not serving yet. `stop` becomes true when a client requests the switch to stop.
     pub(crate) fn new(socket: SocketFile, identity: Identity, stop: watch::Sender<bool>) -> Server {
         Server { socket, identity, stop }
     }
@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-/// Serves one client until it closes, sends a line too long, or the switch stops.
+/// Serves one client until it closes the connection, sends a line that is too long, or the switch stops.
 async fn client(context: Context, stream: UnixStream) {
     let mut stopping = context.control.stopping.clone();
     let mut stream = BufReader::new(stream);
@@ -85,7 +85,7 @@ async fn client(context: Context, stream: UnixStream) {
             answer(&context, &line, &mut stream).await
         };
         let Ok(line) = line_of(reply).await else { return };
-        // First what can be written at once: the answer to who asked for the stop is to come before it.
+        // The write is polled first, so that the reply to a stop request is sent before the stop ends this task.
         let written = tokio::select! {
             biased;
             written = stream.get_mut().write_all(&line) => written,
@@ -97,7 +97,8 @@ async fn client(context: Context, stream: UnixStream) {
     }
 }
 
-/// Waits until the other end is closed. What it says meanwhile stays to be read; who says more, or only has no more to say, waits for an answer.
+/// Waits until the client has closed the connection. Does not consume input. Never returns if the client sent more or
+/// only shut down its sending half, because it still waits for a reply.
 async fn hung_up(stream: &mut BufReader<UnixStream>) {
     let said_more = !stream.buffer().is_empty() || stream.fill_buf().await.is_ok_and(|bytes| !bytes.is_empty());
     let ready = stream.get_ref().ready(tokio::io::Interest::WRITABLE).await;
@@ -106,8 +107,8 @@ async fn hung_up(stream: &mut BufReader<UnixStream>) {
     }
 }
 
-/// A reply as it is sent. Some are tens of megabytes: they are written down, and forgotten, beside the control thread,
-/// which serves channels meanwhile.
+/// Encodes a reply as a line. Some replies have tens of megabytes, so encoding and dropping them run on another
+/// thread while the control thread serves channels.
 async fn line_of(reply: impl serde::Serialize + Send + 'static) -> std::io::Result<Vec<u8>> {
     let written = tokio::task::spawn_blocking(move || {
         let mut line = serde_json::to_vec(&reply)?;
@@ -117,7 +118,8 @@ async fn line_of(reply: impl serde::Serialize + Send + 'static) -> std::io::Resu
     written.await.map_err(std::io::Error::other)?
 }
 
-/// `stream` is that of who asks, of which nothing is read.
+/// Carries out the request in `line` and returns the reply. `stream` is the client's connection, from which nothing
+/// is consumed.
 async fn answer(context: &Context, line: &[u8], stream: &mut BufReader<UnixStream>) -> Reply {
     let request = match serde_json::from_slice(line) {
         Ok(request) => request,
@@ -126,7 +128,7 @@ async fn answer(context: &Context, line: &[u8], stream: &mut BufReader<UnixStrea
     let is_watch = matches!(request, Request::Perf { .. });
     let carried_out = tokio::select! {
         carried_out = carry_out(context, request) => carried_out,
-        // Measuring ends with who asked for it.
+        // A measurement ends when its client disconnects.
         () = hung_up(stream), if is_watch => return Reply::Error("nobody waits for this".to_owned()),
     };
     match carried_out {
@@ -146,7 +148,7 @@ async fn carry_out(context: &Context, request: Request) -> Result<Value, SwitchE
     carry_out_here(&context, *what).await
 }
 
-/// Whether a virtual switch can be asked this.
+/// Returns true if the request may be sent to a virtual switch.
 fn is_for_virtual(request: &Request) -> bool {
     !matches!(
         request,
@@ -222,7 +224,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::thread::{self, ThreadId};
 
-    /// Notes which threads write it down and drop it.
+    /// Records the threads on which it is serialized and dropped.
     struct Noting(Arc<Mutex<Vec<ThreadId>>>);
 
     impl Noting {

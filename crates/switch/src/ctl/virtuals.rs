@@ -1,4 +1,4 @@
-//! Requests about virtual switches.
+//! Carries out requests about virtual switches.
 use super::flows::wrong;
 use crate::control::Control;
 use crate::engine::Engine;
@@ -12,10 +12,10 @@ use weir_scenario::{QueueManager, Selector, VirtualPort, VirtualSwitch};
 /// Time that the channels of a virtual switch may take to end.
 const END_TIME: Duration = Duration::from_secs(5);
 
-/// Adds a virtual switch, described in `text`, which `file` names in messages.
+/// Adds a virtual switch described in `text`. `file` names the text in error messages.
 ///
 /// # Errors
-/// The text is wrong, or there is not enough left.
+/// Fails if the text is wrong or too little capacity is left.
 pub(super) async fn add(control: &Control, text: &str, file: &str) -> Result<Value, SwitchError> {
     let shape = control.engine.call_async(|engine| engine.fabric_shape()).await?;
     let spec = VirtualSwitch::parse(text, file, &shape).map_err(wrong)?;
@@ -27,10 +27,10 @@ pub(super) async fn add(control: &Control, text: &str, file: &str) -> Result<Val
     Ok(json!({ "added": name, "listen": listeners }))
 }
 
-/// Changes a virtual switch: what `text` says is as it says, the rest stays.
+/// Changes a virtual switch: keys in `text` replace the present ones, other keys stay.
 ///
 /// # Errors
-/// There is none of that name; the text is wrong, or there is not enough left.
+/// Fails if there is no virtual switch of that name, the text is wrong, or too little capacity is left.
 pub(super) async fn resize(control: &Control, name: &str, text: &str, file: &str) -> Result<Value, SwitchError> {
     let asked = name.to_owned();
     let (shape, old) = control
@@ -52,23 +52,23 @@ pub(super) async fn resize(control: &Control, name: &str, text: &str, file: &str
     Ok(json!({ "resized": name }))
 }
 
-/// Removes a virtual switch; when this is done, its channels have ended and its addresses are free.
+/// Removes a virtual switch. On return its channels have ended and its addresses are free.
 ///
 /// # Errors
-/// There is none of that name.
+/// Fails if there is no virtual switch of that name.
 pub(super) async fn remove(control: &Control, name: &str) -> Result<Value, SwitchError> {
     let tenant = control.virtuals.find(name)?;
     let asked = name.to_owned();
     control.engine.call_async(move |engine| engine.remove_virtual(&asked)).await??;
-    // Longer only if a channel hangs; it ends by itself.
+    // The limit matters only if a channel hangs; it then ends later by itself.
     let _ = tokio::time::timeout(END_TIME, tenant.ended()).await;
     Ok(json!({ "removed": name }))
 }
 
-/// Virtual switches with their ports and crosspoints: all, or one.
+/// Returns virtual switches with their ports and crosspoints: all, or the named one.
 ///
 /// # Errors
-/// There is none of that name.
+/// Fails if there is no virtual switch of that name.
 pub(super) async fn show(control: &Control, name: Option<&str>) -> Result<Value, SwitchError> {
     if let Some(name) = name {
         control.virtuals.find(name)?;
@@ -78,18 +78,18 @@ pub(super) async fn show(control: &Control, name: Option<&str>) -> Result<Value,
     Ok(json!(wanted))
 }
 
-/// A virtual switch's text with changes.
+/// Returns the text of a virtual switch after changes.
 fn merged(old: &VirtualSwitch, changes: &str) -> Result<String, String> {
     let changes: Table = changes.parse().map_err(|error: toml::de::Error| error.message().to_owned())?;
     let mut all = Table::try_from(old).map_err(|error| error.to_string())?;
-    // A lifetime counts from when it is said.
+    // A lifetime counts from the time of the request that gives it.
     all.remove("lifetime");
     if old.queue != QueueManager::Red || changes.contains_key("queue") {
         all.remove("red");
     }
     let unsaid: Vec<Selector> = old.ports.iter().map(VirtualPort::selector).collect();
     if changes.contains_key("ports") {
-        // What nobody chose follows the ports.
+        // Selectors that were not chosen explicitly follow the ports.
         if old.select == unsaid {
             all.remove("select");
         }
