@@ -35,8 +35,7 @@ pub struct SwitchConfig {
     pub tls: Option<Files>,
     /// Control socket for `weir ctl`; none if absent.
     pub control_socket: Option<SocketFile>,
-    /// Capacity from which virtual switches are cut. If absent: the ports that have rates, with crosspoints of 192
-    /// kB.
+    /// Capacity from which virtual switches are cut. If absent: ports that have rates, with crosspoints of 192 kB.
     pub fabric: Option<Fabric>,
     /// Virtual switches at the start. More can be added while the switch runs.
     pub virtual_switches: Vec<VirtualSwitch>,

@@ -86,7 +86,7 @@ impl Switch {
     /// Fails if a port number is taken, a listener's address is in use, or the system has no thread left. Everything
     /// that was opened is closed again.
     pub fn start(mut config: SwitchConfig) -> Result<SwitchHandle, SwitchError> {
-        // Adding virtual switches needs the control thread. After an error, dropping what was made until then undoes it.
+        // Virtual switches are added by the control thread, so it must run. After an error, drops undo everything.
         let virtual_switches = std::mem::take(&mut config.virtual_switches);
         let assembled = Assembled::new(config, !virtual_switches.is_empty(), &mut SystemThreads)?;
         let handle = assembled.start()?;

@@ -17,7 +17,7 @@ pub enum ControllerTarget {
     Tcp(SocketAddr),
     /// TLS over TCP.
     Ssl(SocketAddr),
-    /// Unix socket.
+    /// Unix socket by its path.
     Unix(PathBuf),
 }
 

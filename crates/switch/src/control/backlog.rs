@@ -362,8 +362,8 @@ impl Backlog {
     }
 }
 
-/// Returns true if a message notifies a flow monitor of changes. The reply to the request for a monitor has the same
-/// form but carries the request's transaction id.
+/// Returns true if a message notifies a flow monitor of changes. The reply to the request for a monitor looks
+/// alike but carries the request's transaction id.
 pub(crate) fn is_flow_update(message: &Message) -> bool {
     let Body::MultipartReply(reply) = &message.body else { return false };
     message.xid == 0 && matches!(reply.body, ReplyBody::FlowMonitor(_))

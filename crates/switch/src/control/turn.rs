@@ -72,7 +72,7 @@ mod tests {
         theirs
     }
 
-    /// One thread without sockets or time, so the order of reads does not depend on the machine.
+    /// Runs on one thread without sockets or time, so the order of reads does not depend on the machine.
     #[test]
     fn an_echo_waits_for_one_turn_of_a_controller_that_floods() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -89,7 +89,7 @@ pub enum Request {
         /// Group, as `group_id=1,type=all,bucket=output:2,bucket=output:3`.
         group: String,
     },
-    /// Changes meters.
+    /// Adds, modifies or deletes meters.
     MeterMod {
         /// Kind of change.
         command: MeterVerb,

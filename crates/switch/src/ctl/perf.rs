@@ -66,13 +66,13 @@ pub struct ThreadPlace {
 /// Measurements of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StagePerf {
-    /// Stage measured.
+    /// The stage measured.
     pub stage: Stage,
     /// Cycles of the time stamp counter spent in all runs.
     pub cycles: u64,
     /// Number of runs.
     pub times: u64,
-    /// Packets processed.
+    /// Number of packets processed.
     pub packets: u64,
     /// Cycles of the longest run. A long one shows long work or an interruption of the thread.
     pub longest: u64,
