@@ -1,4 +1,5 @@
-//! A port whose other end the scheduler holds. Its rings may be full, its link may go down, and its device may vanish.
+//! A port whose other end the scheduler holds. Its rings may be full, its link may go down, and its device may
+//! vanish.
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,34 +8,34 @@ use weir_port::event::EventFd;
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use weir_units::Instant;
 
-/// What both ends have in common.
+/// State shared by both ends of a cable.
 #[derive(Debug)]
 struct Cable {
     to_switch: VecDeque<Vec<u8>>,
     from_switch: VecDeque<Vec<u8>>,
-    /// Frames that wait in each direction at most.
+    /// Maximum number of frames waiting in each direction.
     capacity: usize,
     counters: Counters,
     is_up: bool,
     is_gone: bool,
-    /// Whether the switch asked to be woken.
+    /// True if the switch requested a wake-up.
     is_armed: bool,
 }
 
-/// The switch's end.
+/// The switch's end of a cable.
 pub(super) struct CablePort {
     info: PortInfo,
     cable: Arc<Mutex<Cable>>,
     event: Arc<EventFd>,
 }
 
-/// The scheduler's end.
+/// The scheduler's end of a cable.
 pub(super) struct FarEnd {
     cable: Arc<Mutex<Cable>>,
     event: Arc<EventFd>,
 }
 
-/// Both ends of a cable; the switch's is called `name`.
+/// Makes a cable and returns both ends; `name` is the name of the switch's port.
 pub(super) fn cable(name: &str, capacity: usize) -> (CablePort, FarEnd) {
     let info =
         PortInfo { spec: format!("memory:{name}"), name: name.to_owned(), mac: MacAddr([2, 0, 0, 0, 1, 0]), mtu: 1500 };
@@ -50,7 +51,7 @@ fn locked(cable: &Mutex<Cable>) -> MutexGuard<'_, Cable> {
 }
 
 impl FarEnd {
-    /// Sends a frame to the switch. Whether there was room and a device for it.
+    /// Sends a frame to the switch. Returns false if the ring is full, the link is down or the device is gone.
     pub(super) fn send(&self, frame: Vec<u8>) -> bool {
         let mut cable = locked(&self.cable);
         if cable.is_gone || !cable.is_up || cable.to_switch.len() >= cable.capacity {
@@ -61,12 +62,12 @@ impl FarEnd {
         true
     }
 
-    /// The next frame that the switch sent.
+    /// Returns the next frame that the switch sent.
     pub(super) fn receive(&self) -> Option<Vec<u8>> {
         locked(&self.cable).from_switch.pop_front()
     }
 
-    /// Takes the device away, with what it holds for the switch.
+    /// Removes the device and the frames it holds for the switch.
     pub(super) fn vanish(&self) {
         let mut cable = locked(&self.cable);
         cable.is_gone = true;
@@ -74,7 +75,7 @@ impl FarEnd {
         self.wake(cable);
     }
 
-    /// Takes the link up or down.
+    /// Sets the link up or down.
     pub(super) fn set_link(&self, is_up: bool) {
         locked(&self.cable).is_up = is_up;
     }
@@ -84,13 +85,13 @@ impl FarEnd {
         cable.is_up && !cable.is_gone
     }
 
-    /// Frames that wait in either direction.
+    /// Returns the number of frames that wait in either direction.
     pub(super) fn waiting(&self) -> usize {
         let cable = locked(&self.cable);
         cable.to_switch.len() + cable.from_switch.len()
     }
 
-    /// What the switch's end counted, also after it vanished.
+    /// Returns the counters of the switch's end, also after the device vanished.
     pub(super) fn counters(&self) -> Counters {
         locked(&self.cable).counters
     }

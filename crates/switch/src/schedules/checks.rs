@@ -1,4 +1,4 @@
-//! What must hold when a switch has come to rest, and when it has ended.
+//! Checks what must hold when a switch is at rest, and when it has ended.
 use super::controller::Controller;
 use super::parts::Parts;
 use super::run::{Host, World};
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use weir_openflow::Version;
 use weir_openflow::model::multipart::{FlowRequest, FlowStats, ReplyBody, RequestBody};
 
-/// All that must hold of a switch at rest.
+/// Checks everything that must hold for a switch at rest.
 pub(super) fn at_rest(world: &mut World) -> Result<(), String> {
     frames_add_up(world)?;
     entries_are_told(world)?;
     counters_add_up(world)
 }
 
-/// Entries of controllers that stayed are there, or their end was told once.
+/// Checks that entries of connected controllers exist, or that their removal was reported once.
 fn entries_are_told(world: &mut World) -> Result<(), String> {
     let mut are_there: HashSet<u64> = flows(&mut world.parts.engine).iter().map(|flow| flow.cookie).collect();
     if let Ok(virtual_flows) = world.parts.engine.serve_named(tenant::NAME, flows) {
@@ -25,7 +25,7 @@ fn entries_are_told(world: &mut World) -> Result<(), String> {
     world.controllers.iter().try_for_each(|controller| controller.check_entries(&are_there))
 }
 
-/// All entries of the switch that is served.
+/// Returns all flow entries of the switch that the engine serves at present.
 fn flows(engine: &mut Engine) -> Vec<FlowStats> {
     let parts = engine.ask(RequestBody::Flow(FlowRequest::all()));
     let flows = parts.into_iter().flat_map(|part| match part {
@@ -35,8 +35,8 @@ fn flows(engine: &mut Engine) -> Vec<FlowStats> {
     flows.collect()
 }
 
-/// No entry counts more packets than were sent for it, and tables count as many lookups as packets came, and as many
-/// misses as were dropped.
+/// Checks that no entry counts more packets than were sent for it, and that tables count as many lookups as packets
+/// arrived and as many misses as were dropped.
 fn counters_add_up(world: &mut World) -> Result<(), String> {
     for flow in flows(&mut world.parts.engine) {
         let key = u16::try_from(flow.cookie >> 32).unwrap_or(0);
@@ -69,7 +69,7 @@ fn counters_add_up(world: &mut World) -> Result<(), String> {
     Ok(())
 }
 
-/// All frames are where they should be, all counters add up, and nothing waits.
+/// Checks that every frame is accounted for, that all counters add up, and that no frame waits.
 fn frames_add_up(world: &mut World) -> Result<(), String> {
     let waiting: usize = world.hosts.iter().filter(|host| host.end.is_up()).map(|host| host.end.waiting()).sum();
     if waiting > 0 {
@@ -92,9 +92,9 @@ fn frames_add_up(world: &mut World) -> Result<(), String> {
     let sum = |of: fn(&Controller) -> u64| all().map(of).sum::<u64>();
     let (asked, confirmed) = (sum(|one| one.packet_outs_sent), sum(|one| one.packet_outs_confirmed));
     let ends = sent + refused + dropped + punted;
-    // A controller that comes back is another one to the switch, which may give a packet to both.
+    // The switch treats a controller that reconnects as another one, and may send a packet to both.
     let is_exact = world.plan.counts_exactly() && world.gone.is_empty();
-    // What a virtual switch dropped goes with it.
+    // Drop counters of a virtual switch vanish with it.
     let is_lost = !world.plan.has_virtual && ends < received + confirmed;
     if is_lost || is_exact && ends > received + asked {
         return Err(format!(
@@ -110,7 +110,7 @@ fn drops(world: &mut World) -> Vec<(String, u64)> {
     world.parts.engine.drops()
 }
 
-/// All frame buffers came back.
+/// Ends the switch and checks that all frame buffers came back and the control thread's state is gone.
 pub(super) fn at_end(parts: Parts, hosts: Vec<Host>) -> Result<(), String> {
     let slabs = parts.engine.buffers().0.slabs().to_vec();
     let control = Arc::downgrade(&parts.control.virtuals);

@@ -1,8 +1,8 @@
-//! A controller that follows a script drawn from a seed, and checks what the switch answers.
+//! A controller that follows a script drawn from a seed, and checks the switch's replies.
 //!
-//! Checked here: every reply or error to a message before a barrier comes before the barrier's reply, every one to a
-//! message behind it comes after it; each request is answered once; a flow-removed comes once for an entry that asked
-//! for it, and not for one that is there.
+//! Checked here: a reply or error to a message before a barrier arrives before the barrier's reply, and one to a
+//! message after the barrier arrives after it. Each request is answered once. A flow-removed arrives once for an
+//! entry that requested it, and never for an existing entry.
 use super::frames;
 use super::ledger::Ledger;
 use super::wire::{ControllerEnd, End};
@@ -13,9 +13,9 @@ use weir_openflow::session::{Event, Session, SessionConfig};
 use weir_openflow::{Body, Message, Version};
 use weir_units::Instant;
 
-/// Keys of one connection.
+/// Number of keys of one connection.
 pub(super) const KEYS: u16 = 8;
-/// Requests that are not answered or confirmed yet at most.
+/// Maximum number of requests that are neither answered nor confirmed.
 pub(super) const UNDER_WAY: usize = 400;
 
 /// A message that was sent.
@@ -26,14 +26,14 @@ pub(super) struct Sent {
     pub(super) is_answered: bool,
 }
 
-/// A message's kind, as far as its answer goes.
+/// Kind of a message, by the reply expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Answered only if it is refused.
     Order,
-    /// To be refused by the datapath.
+    /// Refused by the datapath.
     Wrong,
-    /// To be refused as soon as it is read, since it cannot be decoded: its error may come before the reply to an
+    /// Refused as soon as it is read, because it cannot be decoded: its error may arrive before the reply to an
     /// earlier barrier.
     Malformed,
     /// Answered by one or more messages.
@@ -44,54 +44,53 @@ pub(super) enum Kind {
 /// A change of a key that no barrier has confirmed.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// The place of the message that carries it out.
+    /// Index in `sent` of the message that makes the change.
     pub(super) place: usize,
     pub(super) key: u16,
     pub(super) state: usize,
-    /// The cookie of the entry that is added, or none where it is deleted.
+    /// Cookie of the entry that is added; none for a delete.
     pub(super) cookie: Option<u64>,
 }
 
-/// See the module's page.
+/// A controller that follows a script and checks the switch's replies.
 pub(super) struct Controller {
     pub(super) name: String,
     pub(super) session: Session,
     wire: ControllerEnd,
     pub(super) is_up: bool,
-    /// The keys that only this connection uses, from here on.
+    /// First of the [`KEYS`] keys that only this connection uses.
     pub(super) first_key: u16,
     pub(super) sent: Vec<Sent>,
-    /// By transaction id, the place in `sent`.
+    /// Index in `sent` by transaction id.
     pub(super) places: HashMap<u32, usize>,
-    /// Messages before this one have been settled by a barrier reply.
+    /// Index of the first message that no barrier reply has settled.
     pub(super) settled: usize,
     pub(super) changes: Vec<Change>,
-    /// Packet-outs sent, and those of them that a barrier reply confirmed.
+    /// Indices of the packet-outs sent that no barrier reply has confirmed.
     pub(super) packet_outs: Vec<usize>,
     pub(super) packet_outs_sent: u64,
     pub(super) packet_outs_confirmed: u64,
-    /// What was done with each key, in order: the place of the message, and the cookie of the entry that was added, or
-    /// none where it was deleted.
+    /// Changes of each key in order: index of the message, and cookie of the added entry, or none for a delete.
     entries: HashMap<u16, Vec<(usize, Option<u64>)>>,
     pub(super) cookies: HashSet<u64>,
     removed: HashSet<u64>,
-    /// Whether groups, meters and monitors have been asked for.
+    /// True if groups, meters and monitors have been requested.
     pub(super) is_prepared: bool,
-    /// Whether a bundle was given up, so that it is not known which entries there are.
+    /// True if a bundle was dropped after its timeout, so that the existing entries are unknown.
     is_uncertain: bool,
-    /// Whether bytes were written or read in the last step.
+    /// True if bytes were written or read in the last step.
     is_moving: bool,
     pub(super) next_bundle: u32,
-    /// Updates of its flow monitor.
+    /// Number of updates from its flow monitor.
     updates: u64,
-    /// How many steps it reads nothing.
+    /// Number of steps for which it reads nothing.
     stalls: u32,
     pub(super) is_over: bool,
     packet_ins: u64,
 }
 
 impl Controller {
-    /// A controller of `version` at the other end of a connection.
+    /// Returns a controller of `version` at the other end of a connection.
     pub(super) fn new(name: String, version: Version, wire: ControllerEnd, first_key: u16, now: Instant) -> Controller {
         let config = SessionConfig { versions: vec![version], ..SessionConfig::default() };
         Controller {
@@ -121,10 +120,10 @@ impl Controller {
         }
     }
 
-    /// One step: writes some of what waits, reads some of what came.
+    /// Performs one step: writes some pending output, reads some input and checks it.
     ///
     /// # Errors
-    /// What the switch must not have answered.
+    /// A message that the switch must not have sent.
     pub(super) fn step(&mut self, now: Instant, ledger: &mut Ledger) -> Result<(), String> {
         self.session.poll(now);
         let written = self.wire.write(self.session.output());
@@ -154,7 +153,7 @@ impl Controller {
         format!("{}: {problem}", self.name)
     }
 
-    /// Reads nothing for so many steps.
+    /// Stops reading for `steps` steps.
     pub(super) fn stall(&mut self, steps: u32) {
         self.stalls = steps;
     }
@@ -165,19 +164,19 @@ impl Controller {
         self.is_over = true;
     }
 
-    /// Reads on, and in pieces as large as they come.
+    /// Resumes reading, and reads everything available at each step.
     pub(super) fn hurry(&mut self) {
         self.stalls = 0;
         self.wire.hurry();
     }
 
-    /// Whether nothing is under way on the connection.
+    /// Returns true if no message is outstanding on the connection.
     pub(super) fn is_at_rest(&mut self) -> bool {
         let is_quiet = !self.is_moving && self.session.output().is_empty();
         self.is_over || self.is_up && is_quiet && self.unanswered().is_none()
     }
 
-    /// The first request that is not answered.
+    /// Returns a description of the first unanswered request.
     pub(super) fn unanswered(&self) -> Option<String> {
         let open = |sent: &&Sent| !sent.is_answered && sent.kind != Kind::Order;
         self.sent
@@ -186,27 +185,28 @@ impl Controller {
             .map(|sent| self.says(&format!("{:?} with xid {} is not answered", sent.kind, sent.xid)))
     }
 
-    /// Messages that it sent.
+    /// Returns the number of messages sent.
     pub(super) fn messages(&self) -> u64 {
         self.sent.len() as u64
     }
 
-    /// Reads and writes that moved less than they could have.
+    /// Returns the number of reads and writes that moved less than they could have.
     pub(super) fn partial(&self) -> u64 {
         self.wire.partial()
     }
 }
 
-/// What it knows of entries.
+/// Tracking of flow entries.
 impl Controller {
-    /// A change of a key was sent.
+    /// Notes a change of a key that was sent.
     pub(super) fn changes(&mut self, change: Change) {
         self.entries.entry(change.key).or_default().push((change.place, change.cookie));
         self.changes.push(change);
     }
 
-    /// A bundle was given up since too much time passed. Messages for it that come later begin another one (OpenFlow
-    /// 1.4.1, 6.8), so its commit may carry a part of it out: nothing is known of bundles whose commit is not answered.
+    /// Notes that the switch dropped a bundle after its timeout. Later messages for it begin another bundle (OpenFlow
+    /// 1.4.1, 6.8), so its commit may carry out a part of it. Entries of bundles whose commit is not answered are
+    /// therefore unknown.
     fn bundle_is_lost(&mut self) {
         let Controller { changes, sent, .. } = self;
         let is_open = |sent: &Sent| sent.kind == Kind::Request && !sent.is_answered;
@@ -214,21 +214,22 @@ impl Controller {
         self.is_uncertain = true;
     }
 
-    /// The changes of a message are not carried out.
+    /// Removes the changes of a message that is not carried out.
     fn forget_changes(&mut self, place: usize) {
         self.changes.retain(|change| change.place != place);
         self.entries.values_mut().for_each(|states| states.retain(|(sent, _)| *sent != place));
     }
 
-    /// Its keys.
+    /// Returns the keys of this connection.
     fn keys(&self) -> std::ops::Range<u16> {
         self.first_key..self.first_key + KEYS
     }
 
-    /// Each entry that it added is there, or was replaced, or a flow-removed said once that it went. `are_there` are
+    /// Checks that each added entry exists, was replaced, or was reported once by a flow-removed. `are_there` holds
     /// the cookies of all entries.
     ///
-    /// # Errors The entry of which that is not so.
+    /// # Errors
+    /// A description of the first entry for which that does not hold.
     pub(super) fn check_entries(&self, are_there: &HashSet<u64>) -> Result<(), String> {
         if self.is_uncertain {
             return Ok(());
@@ -239,7 +240,7 @@ impl Controller {
             {
                 let (is_there, was_removed) = (are_there.contains(&cookie), self.removed.contains(&cookie));
                 let is_right = match states.get(place + 1) {
-                    // The next one took its place, if it was still there.
+                    // The next entry replaced this one if it still existed.
                     Some((_, Some(_))) => !is_there,
                     Some((_, None)) => !is_there && was_removed,
                     None => is_there != was_removed,
@@ -255,7 +256,7 @@ impl Controller {
     }
 }
 
-/// Receiving.
+/// Handling of received messages.
 impl Controller {
     fn take(&mut self, message: &Message, ledger: &mut Ledger) -> Result<(), String> {
         match &message.body {
@@ -287,7 +288,7 @@ impl Controller {
         Ok(())
     }
 
-    /// A reply or an error came; `is_last`: no other part follows.
+    /// Handles a reply or an error; `is_last` if no other part follows.
     fn answered(&mut self, message: &Message, is_last: bool, ledger: &mut Ledger) -> Result<(), String> {
         let (xid, what) = (message.xid, format!("{:.200}", format!("{message:?}")));
         let place =
@@ -315,7 +316,7 @@ impl Controller {
         if kind == Kind::Barrier { self.settle(place, ledger) } else { Ok(()) }
     }
 
-    /// A barrier reply came: all before it has been carried out, and answered.
+    /// Handles a barrier reply: everything before the barrier must have been carried out and answered.
     fn settle(&mut self, place: usize, ledger: &mut Ledger) -> Result<(), String> {
         let open = |sent: &&Sent| !sent.is_answered && sent.kind != Kind::Order;
         if let Some(open) = self.sent[self.settled..place].iter().find(open) {
@@ -333,7 +334,8 @@ impl Controller {
     }
 }
 
-/// Whether a bundle was given up since too much time passed before its commit, or a message came for one that was.
+/// Returns true for the error that a bundle was dropped after its timeout, or that a message belongs to such a
+/// bundle.
 fn is_late_bundle(message: &Message) -> bool {
     matches!(&message.body, Body::Error(error) if matches!(error.error, ErrorType::BundleFailed(_)))
 }

@@ -1,18 +1,18 @@
-//! Random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 2014), whose stream is the same on every machine.
+//! Random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 2014), whose stream is equal on every machine.
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Dice(u64);
 
 impl Dice {
-    /// The stream of a seed. Streams of different purposes of one seed differ by `purpose`.
+    /// Returns the stream of a seed. `purpose` separates different streams of one seed.
     pub(super) fn new(seed: u64, purpose: u64) -> Dice {
         let mut dice = Dice(seed ^ purpose.wrapping_mul(0xd1b5_4a32_d192_ed03));
         dice.next();
         dice
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,17 +20,17 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `end`, without `end`.
+    /// Returns a number from 0 to `end`, excluding `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() % (end.max(1) as u64)).unwrap_or(0)
     }
 
-    /// Whether something of `per_mille` thousandths happens.
+    /// Returns true with a probability of `per_mille` thousandths.
     pub(super) fn hits(&mut self, per_mille: usize) -> bool {
         self.below(1000) < per_mille
     }
 
-    /// One of several.
+    /// Returns a random element.
     pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }

@@ -1,11 +1,11 @@
-//! What goes wrong while a switch runs, and what comes and goes.
+//! Injects faults and changes while a switch runs.
 use super::run::World;
 use super::tenant;
 use super::wire::End;
 use crate::clock::virtual_time::Virtual;
 use std::time::Duration;
 
-/// Steps for which a controller that stalls reads nothing.
+/// Number of steps for which a stalled controller reads nothing.
 const STALL: u32 = 50;
 
 impl World {
@@ -35,7 +35,7 @@ impl World {
         self.note(|| format!("fault: {kind}"));
     }
 
-    /// A controller that reads nothing for a while.
+    /// Makes a controller read nothing for a while.
     fn stall(&mut self) -> &'static str {
         let place = self.dice.below(self.controllers.len());
         if let Some(controller) = self.controllers.get_mut(place) {
@@ -84,14 +84,14 @@ impl World {
         "link_change"
     }
 
-    /// Takes the virtual switch away.
+    /// Removes the virtual switch.
     fn remove_virtual(&mut self) -> &'static str {
         let control = &self.parts.control;
         control.engine.post(|engine| _ = engine.remove_virtual(tenant::NAME));
         "virtual_switch_removed"
     }
 
-    /// Adds the virtual switch, or connects a controller to it if it is there.
+    /// Adds the virtual switch, or connects a controller to it if it exists.
     fn join_virtual(&mut self) -> &'static str {
         match self.parts.control.virtuals.find(tenant::NAME) {
             Ok(found) if self.controllers.len() <= self.plan.versions.len() => {

@@ -1,37 +1,37 @@
-//! What the script asked the switch for, and what may become of each frame because of it.
+//! Records what the script requested from the switch, and checks what happens to each frame.
 //!
-//! A flow entry has a key: the UDP port that it matches. The states of a key are numbered in the order they were asked
-//! for. A barrier reply confirms them up to a number; a frame sent after that meets this state or a later one, never an
-//! older one.
+//! A flow entry has a key: the UDP port that it matches. The states of a key are numbered in the order of the
+//! requests. A barrier reply confirms them up to a number. A frame sent after that is handled by this state or a
+//! later one, never by an older one.
 use std::collections::HashMap;
 use weir_openflow::model::PortNo;
 
-/// What an entry does with a packet.
+/// Treatment of a packet by a flow entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Act {
-    /// There is no entry.
+    /// No entry exists.
     Absent,
-    /// It drops.
+    /// The entry drops.
     Drop,
-    /// It sends to each of these ports.
+    /// The entry sends to each of these ports.
     Out(Vec<PortNo>),
-    /// It sends to controllers.
+    /// The entry sends to controllers.
     Controller,
 }
 
-/// A state of a key.
+/// State of a key: the treatment of its packets after one request.
 #[derive(Debug, Clone)]
 struct State {
     act: Act,
-    /// Whether the entry may end by itself.
+    /// True if the entry may expire.
     expires: bool,
 }
 
-/// A key's states and what is known of them.
+/// States of a key, and the confirmed one.
 #[derive(Debug)]
 struct Key {
     states: Vec<State>,
-    /// The state that a barrier reply confirmed last.
+    /// State that the last barrier reply confirmed.
     confirmed: usize,
 }
 
@@ -39,71 +39,71 @@ struct Key {
 #[derive(Debug)]
 struct Sent {
     key: u16,
-    /// The state that was confirmed when it was sent.
+    /// Confirmed state at the time of sending.
     floor: usize,
-    /// The ports that it left by.
+    /// Ports by which the frame left.
     left_by: Vec<PortNo>,
 }
 
-/// See the module's page.
+/// Requested states of keys, and sent frames.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     keys: HashMap<u16, Key>,
     frames: Vec<Sent>,
-    /// Where packet-outs are to leave, by the frame's number.
+    /// Ports by which packet-outs are to leave, by the frame's number.
     packet_outs: HashMap<u64, PortNo>,
-    /// Ports and controllers that frames were seen at.
+    /// Number of observed frames at ports and controllers.
     pub(super) seen: u64,
 }
 
 impl Ledger {
-    /// A key enters a state, if and when the switch carries out what was sent. The state's number.
+    /// Records the request that a key enters a state. Returns the state's number.
     pub(super) fn ask(&mut self, key: u16, act: Act, expires: bool) -> usize {
         let known = self.keys.entry(key).or_insert_with(Key::new);
         known.states.push(State { act, expires });
         known.states.len() - 1
     }
 
-    /// A barrier reply confirms a state.
+    /// Notes that a barrier reply confirms a state.
     pub(super) fn confirm(&mut self, key: u16, state: usize) {
         if let Some(known) = self.keys.get_mut(&key) {
             known.confirmed = known.confirmed.max(state);
         }
     }
 
-    /// A frame of a key is sent; its number.
+    /// Records the sending of a frame of a key. Returns the frame's number.
     pub(super) fn send(&mut self, key: u16) -> u64 {
         let floor = self.keys.get(&key).map_or(0, |known| known.confirmed);
         self.frames.push(Sent { key, floor, left_by: Vec::new() });
         self.frames.len() as u64 - 1
     }
 
-    /// A packet-out for a port is sent; its frame's number.
+    /// Records the sending of a packet-out for a port. Returns the number of its frame.
     pub(super) fn send_out(&mut self, to: PortNo) -> u64 {
         let number = self.send(0);
         self.packet_outs.insert(number, to);
         number
     }
 
-    /// Frames of a key sent so far.
+    /// Returns the number of frames of a key sent so far.
     pub(super) fn sent_of(&self, key: u16) -> u64 {
         self.frames.iter().filter(|frame| frame.key == key).count() as u64
     }
 
-    /// The last frame was not sent after all.
+    /// Removes the last frame, which was not sent after all.
     pub(super) fn take_back(&mut self) {
         self.frames.pop();
     }
 
-    /// Frames sent so far, packet-outs among them.
+    /// Returns the number of frames sent so far, including packet-outs.
     pub(super) fn sent(&self) -> usize {
         self.frames.len()
     }
 
-    /// A frame left by a port.
+    /// Notes that a frame left by a port.
     ///
     /// # Errors
-    /// No state that it may have met sends it there, or it left there before.
+    /// Fails if no state that may have handled the frame sends it there, or if the frame left there before.
     pub(super) fn left(&mut self, number: u64, port: PortNo) -> Result<(), String> {
         let is_allowed = |act: &Act| matches!(act, Act::Out(ports) if ports.contains(&port));
         if self.packet_outs.get(&number).is_some_and(|to| *to != port) {
@@ -121,10 +121,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// A controller got a frame. One of 1.0 gets what no entry matches.
+    /// Notes that a controller received a frame. Controllers of OpenFlow 1.0 also receive table misses.
     ///
     /// # Errors
-    /// No state that it may have met sends it there.
+    /// Fails if no state that may have handled the frame sends it there.
     pub(super) fn punted(&mut self, number: u64) -> Result<(), String> {
         self.check(number, "was sent to a controller", |act| matches!(act, Act::Controller | Act::Absent))?;
         self.seen += 1;
@@ -136,7 +136,7 @@ impl Ledger {
         self.frames.get_mut(place).ok_or_else(|| format!("frame {number} was never sent"))
     }
 
-    /// Whether a frame may have met a state of which `is_allowed` is true.
+    /// Checks that a frame may have been handled by a state of which `is_allowed` is true.
     fn check(&mut self, number: u64, what: &str, is_allowed: impl Fn(&Act) -> bool) -> Result<(), String> {
         let (key, floor) = self.frame(number).map(|frame| (frame.key, frame.floor))?;
         let Some(known) = self.keys.get(&key) else {
