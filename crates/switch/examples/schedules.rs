@@ -1,4 +1,4 @@
-//! Runs many seeds of `weir_switch::schedules`, on as many threads as asked for, and writes a record.
+//! Runs many seeds of `weir_switch::schedules` on several threads, and writes a record.
 //!
 //! `cargo run --release -p weir-switch --features schedules --example schedules -- --seeds 0..1000 [--jobs 2] [--for
 //! SECONDS] [--record FILE]`
@@ -10,20 +10,20 @@ use std::time::Duration;
 use weir_switch::schedules::{Report, run};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Failures that are printed at most; more of them say nothing new.
+/// Maximum number of printed failures; more of them give no new information.
 const SHOWN: usize = 10;
 
-/// What was asked for.
+/// Arguments of the command line.
 struct Arguments {
     first: u64,
     end: u64,
     jobs: usize,
-    /// Time after which no further seed is begun.
+    /// Time after which no further seed is started.
     limit: Duration,
     record: Option<String>,
 }
 
-/// What all seeds did together.
+/// Sums over all seeds.
 #[derive(Default, serde::Serialize)]
 struct Sums {
     seeds: u64,
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     };
     let clock = SystemClock::start();
     let (next, sums) = (AtomicU64::new(arguments.first), Mutex::new(Sums::default()));
-    // A panic of the switch is told with its seed.
+    // A panic of the switch is reported with its seed instead.
     std::panic::set_hook(Box::new(|_| {}));
     std::thread::scope(|scope| {
         for _ in 0..arguments.jobs {

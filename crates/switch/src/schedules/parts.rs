@@ -1,4 +1,4 @@
-//! The parts of a switch that would each have a thread: engine, workers, and the control thread with its tasks.
+//! Parts of a switch that would each have a thread: engine, workers, and the control thread with its tasks.
 use crate::clock::virtual_time::Virtual;
 use crate::control::{ByteStream, Control};
 use crate::engine::Engine;
@@ -11,15 +11,15 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use weir_units::Instant;
 
-/// Keeps what threads would do.
+/// Keeps the turns of threads instead of starting threads.
 pub(super) struct Kept {
     turns: Vec<Box<dyn Turns>>,
-    /// Cores of the machine that the switch is told of.
+    /// Number of cores that the switch is told of.
     cores: usize,
 }
 
 impl Kept {
-    /// Nothing yet, on a machine of so many cores.
+    /// Returns an empty collection on a machine with `cores` cores.
     pub(super) fn on(cores: usize) -> Kept {
         Kept { turns: Vec::new(), cores }
     }
@@ -41,23 +41,23 @@ impl Launch for Kept {
     }
 }
 
-/// What a part did with its step.
+/// Result of a part's step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It had a turn.
+    /// The part took a turn.
     Turned,
-    /// It sleeps.
+    /// The part sleeps.
     Asleep,
 }
 
-/// The state of a part's sleep.
+/// State of a part's sleep.
 #[derive(Debug, Default)]
 pub(super) struct Bed {
     asleep: Option<Sleep>,
 }
 
 impl Bed {
-    /// One step of a part: wakes it if something came or its time is over, and takes a turn if it is awake.
+    /// Performs one step of a part: wakes it if work arrived or its timeout is over, and takes a turn if it is awake.
     pub(super) fn step(&mut self, part: &mut dyn Turns) -> Step {
         if let Some(sleep) = self.asleep {
             let is_over = Virtual::now() >= sleep.from + sleep.timeout;
@@ -76,29 +76,29 @@ impl Bed {
         Step::Turned
     }
 
-    /// Whether the part sleeps.
+    /// Returns true if the part sleeps.
     pub(super) fn is_asleep(&self) -> bool {
         self.asleep.is_some()
     }
 }
 
-/// All parts.
+/// All parts of a switch.
 pub(super) struct Parts {
     pub(super) engine: Box<Engine>,
     engine_bed: Bed,
     pub(super) workers: Vec<(Box<dyn Turns>, Bed)>,
     runtime: Runtime,
-    /// The time that the control thread's runtime knows.
+    /// Time up to which the control thread's runtime has been advanced.
     told: Instant,
     stopping: watch::Sender<bool>,
     pub(super) control: Control,
 }
 
 impl Parts {
-    /// The parts of a switch.
+    /// Makes the parts of a switch.
     pub(super) fn new(assembled: Assembled, kept: Kept) -> Parts {
         let Assembled { engine, control, start, stopping, .. } = assembled;
-        // A task is polled in each step, and time passes only when it is told to.
+        // The runtime polls one task per step, and its time passes only when it is advanced.
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).event_interval(1).build();
         let runtime = runtime.expect("a runtime without I/O needs nothing");
         runtime.spawn(crate::control::run(control.clone(), start));
@@ -113,18 +113,18 @@ impl Parts {
         }
     }
 
-    /// A step of the engine.
+    /// Performs a step of the engine.
     pub(super) fn step_engine(&mut self) -> Step {
         self.engine_bed.step(&mut *self.engine)
     }
 
-    /// A step of a worker.
+    /// Performs a step of a worker.
     pub(super) fn step_worker(&mut self, worker: usize) -> Step {
         let (turns, bed) = &mut self.workers[worker];
         bed.step(&mut **turns)
     }
 
-    /// The control thread polls so many tasks.
+    /// Advances the control thread's time to the present and polls about `tasks` of its tasks.
     pub(super) fn step_control(&mut self, tasks: usize) {
         let now = Virtual::now();
         let passed = now.since(self.told);
@@ -139,17 +139,17 @@ impl Parts {
         });
     }
 
-    /// Has the control thread serve a controller of the switch or of a virtual one.
+    /// Makes the control thread serve a controller of the switch or of a virtual one.
     pub(super) fn serve(&self, control: Control, stream: ByteStream) {
         self.runtime.spawn(crate::control::serve_stream(control, stream));
     }
 
-    /// Whether the engine and all workers sleep.
+    /// Returns true if the engine and all workers sleep.
     pub(super) fn are_asleep(&self) -> bool {
         self.engine_bed.is_asleep() && self.workers.iter().all(|(_, bed)| bed.is_asleep())
     }
 
-    /// Ends all parts, as a switch that stops does: the control thread, then the workers, then the engine.
+    /// Ends all parts in the order of a stopping switch: the control thread, then the workers, then the engine.
     pub(super) fn end(self) {
         let Parts { engine, workers, runtime, stopping, .. } = self;
         let _ = stopping.send(true);

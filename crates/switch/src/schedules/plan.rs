@@ -1,4 +1,4 @@
-//! What a seed stands for: how the switch is made, who drives it, and which faults there are.
+//! Plan drawn from a seed: configuration of the switch, its controllers and the rate of faults.
 use super::dice::Dice;
 use crate::spin::Spin;
 use crate::threads::{Bursts, HandOver, Mode, ThreadsConfig};
@@ -6,15 +6,15 @@ use std::time::Duration;
 use weir_datapath::{DatapathConfig, Lookup, VerdictCache};
 use weir_openflow::Version;
 
-/// Frame buffers that a switch has: few, so that running out of them is met.
+/// Number of frame buffers of a switch. Few, so that runs also exhaust them.
 const BUFFERS: usize = 256;
 
-/// See the module's page.
+/// Plan of one run.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) mode: Mode,
     pub(super) workers: usize,
-    /// Cores of the machine: workers that have none of their own share a thread, or have none.
+    /// Cores of the machine. Workers without a core of their own share a thread or have none.
     pub(super) cores: usize,
     pub(super) hand_over: HandOver,
     pub(super) bursts: usize,
@@ -23,26 +23,26 @@ pub(super) struct Plan {
     pub(super) lookup: Lookup,
     pub(super) cache: VerdictCache,
     pub(super) ports: u32,
-    /// Frames that a cable holds in each direction.
+    /// Capacity of a cable in each direction, in frames.
     pub(super) cable: usize,
-    /// The versions that controllers speak; each has a connection at a time.
+    /// OpenFlow versions of the controllers, one connection each at a time.
     pub(super) versions: Vec<Version>,
-    /// Bytes that a connection holds in each direction, and moves at once.
+    /// Capacity of a connection in each direction, in bytes; `piece` is the most that it moves at once.
     pub(super) wire: usize,
     pub(super) piece: usize,
-    /// Whether entries may send a packet to several ports.
+    /// True if entries may send a packet to several ports.
     pub(super) may_copy: bool,
-    /// Whether a virtual switch comes and goes.
+    /// True if a virtual switch is added and removed.
     pub(super) has_virtual: bool,
-    /// Nanoseconds by which reading the clock moves it.
+    /// Time by which each reading of the clock advances it.
     pub(super) reading: Duration,
-    /// How often, in thousandths of the steps, a fault comes.
+    /// Rate of faults in thousandths of the steps.
     pub(super) faults: usize,
     pub(super) steps: usize,
 }
 
 impl Plan {
-    /// The plan of a seed.
+    /// Draws a plan.
     pub(super) fn draw(dice: &mut Dice) -> Plan {
         let mode = dice.pick(&[Mode::RunToCompletion, Mode::RunToCompletion, Mode::Pipeline]);
         let workers = match mode {
@@ -74,7 +74,7 @@ impl Plan {
         }
     }
 
-    /// How the switch spreads over threads.
+    /// Returns the configuration of the switch's threads.
     pub(super) fn threads(&self) -> ThreadsConfig {
         ThreadsConfig {
             mode: self.mode,
@@ -87,7 +87,7 @@ impl Plan {
         }
     }
 
-    /// How the datapath is.
+    /// Returns the configuration of the datapath.
     pub(super) fn datapath(&self) -> DatapathConfig {
         DatapathConfig {
             name: "schedules".to_owned(),
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// Whether each frame has one end, so that all frames can be counted to the last.
+    /// Returns true if each frame has exactly one end, so that frame counts must match exactly.
     pub(super) fn counts_exactly(&self) -> bool {
         !self.may_copy && !self.has_virtual && self.versions.len() == 1
     }

@@ -1,4 +1,4 @@
-//! How a switch is brought to rest.
+//! Brings a switch to rest.
 use super::controller::Controller;
 #[cfg(test)]
 use super::dice::Dice;
@@ -11,14 +11,15 @@ use std::time::Duration;
 #[cfg(test)]
 use weir_openflow::Version;
 
-/// Rounds of all parts in which a switch comes to rest while no time passes but what reading the clock takes.
+/// Rounds of all parts in which a switch must come to rest while only reading the clock advances the time.
 const RESTLESS: usize = 10_000;
-/// Virtual time in which a switch comes to rest, and pieces of it: entries end after two seconds at most.
+/// Virtual time in which a switch comes to rest, and the pieces in which it passes. Entries expire after two seconds
+/// at most.
 const CALM: Duration = Duration::from_secs(6);
 const CALM_PIECE: Duration = Duration::from_millis(200);
 
 impl World {
-    /// Brings all to rest: no faults, nobody sends anything new, and time passes until all that is due has been done.
+    /// Brings everything to rest: no faults, no new input, and time passes until all due work has been done.
     pub(super) fn calm(&mut self) -> Result<(), String> {
         self.note(|| "calm".to_owned());
         Virtual::set_reading(Duration::from_micros(1));
@@ -35,7 +36,7 @@ impl World {
         self.settle()
     }
 
-    /// Steps all parts until none has anything to do at this time.
+    /// Steps all parts until none has work at the present time.
     fn settle(&mut self) -> Result<(), String> {
         for _ in 0..RESTLESS {
             let engine = self.parts.step_engine();
@@ -65,10 +66,10 @@ impl World {
     }
 }
 
-/// The plan of tests that are about one thing: one controller, wide connections, no faults.
+/// Switches for tests of one aspect: one controller, wide connections, no faults.
 #[cfg(test)]
 impl World {
-    /// A switch of four ports on so many threads.
+    /// Makes a switch with four ports on `workers` threads.
     pub(super) fn plain(mode: crate::threads::Mode, workers: usize) -> World {
         Virtual::start();
         let plan = Plan {
@@ -88,7 +89,10 @@ impl World {
         World::new(plan, Dice::new(0, 1))
     }
 
-    /// Steps all parts until none has anything to do.
+    /// Steps all parts until none has work.
+    ///
+    /// # Panics
+    /// Panics if the switch does not come to rest.
     pub(super) fn rest(&mut self) {
         self.settle().expect("it comes to rest");
     }

@@ -1,4 +1,4 @@
-//! One seed: draws the plan, drives the parts, brings them to rest, and checks what came of it.
+//! Runs one seed: draws the plan, drives the parts, brings them to rest and checks the result.
 use super::cable::{CablePort, FarEnd, cable};
 use super::checks;
 use super::controller::{Controller, KEYS};
@@ -21,32 +21,32 @@ use std::time::Duration;
 use weir_openflow::Version;
 use weir_openflow::model::PortNo;
 
-/// Steps that a failure shows.
+/// Number of steps that a failure shows.
 const SHOWN: usize = 40;
 
-/// What a seed did, if nothing was wrong.
+/// Result of a seed without a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Steps taken.
+    /// Number of steps taken.
     pub steps: u64,
-    /// Frames sent to the switch, packet-outs among them.
+    /// Number of frames sent to the switch, including packet-outs.
     pub frames: u64,
-    /// Messages that controllers sent.
+    /// Number of messages that controllers sent.
     pub messages: u64,
-    /// Faults by kind.
+    /// Number of faults by kind.
     pub faults: BTreeMap<&'static str, u64>,
-    /// A number that stands for all that happened, in order.
+    /// Hash of all steps in order; equal runs have equal hashes.
     pub trace: u64,
 }
 
 /// A seed that failed.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// The seed.
+    /// The seed that failed.
     pub seed: u64,
-    /// The plan, in words.
+    /// Plan of the run, as text.
     pub plan: String,
-    /// What is wrong.
+    /// Description of the failure.
     pub problem: String,
     /// The last steps, the newest at the end.
     pub steps: Vec<String>,
@@ -65,7 +65,7 @@ impl std::fmt::Display for Failure {
 /// Runs a seed.
 ///
 /// # Errors
-/// What did not hold, with the last steps.
+/// The first check that failed, with the last steps.
 pub fn run(seed: u64) -> Result<Report, Box<Failure>> {
     Virtual::start();
     let result = catch_unwind(|| play(seed)).unwrap_or_else(|panic| {
@@ -76,14 +76,14 @@ pub fn run(seed: u64) -> Result<Report, Box<Failure>> {
     result
 }
 
-/// Makes a seed's switch, drives it and takes it apart.
+/// Makes a seed's switch, drives it and ends it.
 fn play(seed: u64) -> Result<Report, Box<Failure>> {
     let mut dice = Dice::new(seed, 0);
     let plan = Plan::draw(&mut dice);
     let words = format!("{plan:?}");
     let mut world = World::new(plan, dice);
     let drive = |world: &mut World| world.play().and_then(|()| world.calm()).and_then(|()| checks::at_rest(world));
-    // What the switch asserts is a problem like any other; after it nothing of the switch is looked at.
+    // A panic of the switch is reported like any other failure. The parts are not used after it.
     let driven = catch_unwind(AssertUnwindSafe(|| drive(&mut world)));
     let World { mut report, steps, parts, hosts, controllers, gone, ledger, .. } = world;
     let all = || controllers.iter().chain(&gone);
@@ -103,34 +103,34 @@ fn play(seed: u64) -> Result<Report, Box<Failure>> {
     }
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn words_of(panic: &dyn Any) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// A port's other end.
+/// A host at the other end of a port.
 pub(super) struct Host {
     pub(super) number: PortNo,
     pub(super) end: FarEnd,
     pub(super) is_gone: bool,
 }
 
-/// The switch and all around it.
+/// The switch and everything around it.
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) dice: Dice,
     pub(super) parts: Parts,
     pub(super) hosts: Vec<Host>,
     pub(super) controllers: Vec<Controller>,
-    /// Those that are over.
+    /// Controllers whose connections have ended.
     pub(super) gone: Vec<Controller>,
     next_key: u16,
     next_virtual_key: u16,
     pub(super) ledger: Ledger,
-    /// Frames that hosts sent.
+    /// Number of frames that hosts sent.
     pub(super) sent: u64,
-    /// Whether a port vanished or lost its link.
+    /// True if a port vanished or lost its link.
     pub(super) ports_failed: bool,
     pub(super) report: Report,
     steps: VecDeque<String>,
@@ -173,7 +173,7 @@ impl World {
             report: Report::default(),
             steps: VecDeque::new(),
         };
-        // From its first turn on the engine shares the tables; workers wait for that.
+        // The engine shares the tables from its first turn on; workers wait for that.
         world.parts.step_engine();
         versions.into_iter().for_each(|version| world.connect(version));
         world
@@ -195,7 +195,7 @@ impl World {
         self.controllers.push(Controller::new(name, version, controller_end, first_key, Virtual::now()));
     }
 
-    /// The script: so many steps, each of a part that the dice choose.
+    /// Runs the plan's number of steps, each of a part chosen by the dice.
     fn play(&mut self) -> Result<(), String> {
         for _ in 0..self.plan.steps {
             self.step()?;
@@ -293,7 +293,7 @@ impl World {
         self.note(|| format!("host {place}: sends up to {count} frames"));
     }
 
-    /// The key of some controller, or one that no entry has.
+    /// Returns the key of a controller, or one that no entry has.
     fn draw_key(&mut self) -> u16 {
         let virtual_keys = self.next_virtual_key - frames::FIRST_VIRTUAL_KEY;
         let place = self.dice.below(usize::from(self.next_key + virtual_keys));

@@ -1,4 +1,4 @@
-//! What controllers send, drawn from the seed.
+//! Draws the messages that controllers send.
 use super::controller::{Change, Controller, KEYS, Kind, Sent, UNDER_WAY};
 use super::dice::Dice;
 use super::frames;
@@ -14,19 +14,19 @@ use weir_openflow::model::{
 };
 use weir_openflow::{Body, Message, Version};
 
-/// `OFPGT_SELECT` (OpenFlow 1.3.5, 7.3.4.3).
+/// Group type `OFPGT_SELECT` (OpenFlow 1.3.5, 7.3.4.3).
 const SELECT: u8 = 1;
 
-/// What a script draws from.
+/// Sources from which messages are drawn.
 pub(super) struct Draws<'a> {
     pub(super) dice: &'a mut Dice,
     pub(super) ports: &'a [PortNo],
-    /// Whether entries may send a packet to several ports.
+    /// True if entries may send a packet to several ports.
     pub(super) may_copy: bool,
 }
 
 impl Controller {
-    /// Sends what the dice say.
+    /// Sends messages chosen by the dice.
     pub(super) fn act(&mut self, mut draws: Draws<'_>, ledger: &mut Ledger) {
         if !self.is_up || self.is_over || self.session.is_closed() || self.sent.len() - self.settled >= UNDER_WAY {
             return;
@@ -65,7 +65,7 @@ impl Controller {
         self.session.version().is_some_and(|spoken| spoken >= version)
     }
 
-    /// Its group, meter and monitor.
+    /// Requests the controller's group, meter and flow monitor, as far as its version has them.
     fn prepare(&mut self, ports: &[PortNo]) {
         if self.is_at_least(Version::V13) {
             let bucket = |(id, port): (u32, &PortNo)| Bucket {
@@ -101,7 +101,7 @@ impl Controller {
         }
     }
 
-    /// Draws a change of a key: what it changes, and its flow-mod.
+    /// Draws a change of a key. Returns the change and its flow-mod.
     fn change(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) -> (Change, FlowMod) {
         let Draws { dice, ports, may_copy } = draws;
         let key = self.first_key + u16::try_from(dice.below(usize::from(KEYS))).unwrap_or(0);
@@ -138,18 +138,18 @@ impl Controller {
                 _ => {}
             }
         }
-        // The virtual switch may go, and its entries with it.
+        // The virtual switch may be removed together with its entries.
         let expires = flow.idle_timeout + flow.hard_timeout > 0 || key >= frames::FIRST_VIRTUAL_KEY;
         (Change { place: 0, key, state: ledger.ask(key, act, expires), cookie }, flow)
     }
 
-    /// Sends what carries a change out.
+    /// Sends the message that makes a change, and records the change.
     fn change_by(&mut self, body: Body, change: Change) {
         let place = self.send(body, Kind::Order);
         self.changes(Change { place, ..change });
     }
 
-    /// Sends some changes in a bundle; those of versions without bundles as they are.
+    /// Sends some changes in a bundle, or one by one in versions without bundles.
     fn bundle(&mut self, draws: &mut Draws<'_>, ledger: &mut Ledger) {
         let flags =
             draws.dice.pick(&[BundleFlags::ORDERED, BundleFlags(BundleFlags::ORDERED.0 | BundleFlags::ATOMIC.0)]);
@@ -179,7 +179,7 @@ impl Controller {
         }
     }
 
-    /// A flow-mod that must be refused: its group is none, or its port takes no packets.
+    /// Sends a flow-mod that must be refused: its group does not exist, or its output port is invalid.
     fn wrong(&mut self, dice: &mut Dice) {
         let (action, kind) = match self.is_at_least(Version::V13) && dice.hits(500) {
             true => (Action::Group(GroupId(77_777)), Kind::Wrong),
@@ -206,7 +206,7 @@ impl Controller {
         self.packet_outs_sent += 1;
     }
 
-    /// Sends a message; its place.
+    /// Sends a message. Returns its index in `sent`.
     fn send(&mut self, body: Body, kind: Kind) -> usize {
         let xid = self.session.next_xid();
         self.send_as(xid, body, kind)

@@ -1,19 +1,19 @@
-//! The virtual switch that comes and goes: it has all ports, and the packets that go to its prefix.
+//! The virtual switch that is added and removed during runs. It has all ports and the packets to its prefix.
 use super::frames::VIRTUAL_PREFIX;
 use std::collections::BTreeMap;
 use weir_scenario::{Fabric, VirtualSwitch};
 use weir_units::Bps;
 
-/// Its name.
+/// Name of the virtual switch.
 pub(super) const NAME: &str = "tenant";
 
-/// What it is cut from: so many ports.
+/// Returns the fabric of a switch with `ports` ports.
 pub(super) fn fabric(ports: u32) -> Fabric {
     let ports: BTreeMap<u32, Option<Bps>> = (1..=ports).map(|port| (port, None)).collect();
     Fabric::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "schedules", "schedules", ports).expect("it can be read").0
 }
 
-/// The virtual switch.
+/// Returns the specification of the virtual switch on a switch with `ports` ports.
 pub(super) fn spec(ports: u32) -> VirtualSwitch {
     let listed: Vec<String> = (1..=ports).map(|port| format!("{{ port = {port}, rate = '400Mbit/s' }}")).collect();
     let text = format!(

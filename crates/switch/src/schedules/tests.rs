@@ -1,11 +1,10 @@
-//! Some hundreds of seeds, as continuous integration runs them, and what seeds found, each alone.
+//! Runs some hundreds of seeds, as continuous integration does, and defects that seeds found, each as its own test.
 //!
-//! That the seeds find what is wrong was tried by breaking the switch on purpose; each of these was found within 300
-//! seeds: messages that do not wait behind a long reply; a barrier that the control thread answers before the engine
-//! has it; a full ring that drops without counting, or without giving the buffers back; a wake-up that is lost;
-//! packet-ins of a channel that ended left out of the sums; a flow-removed sent twice; a pipeline that is taken back
-//! while workers have frames; a round that goes on behind the last port; a virtual switch that stays in the list when the
-//! control thread ends.
+//! The checks were tried by breaking the switch on purpose. Each of these defects was found within 300 seeds:
+//! messages that do not wait behind a long reply; a barrier that the control thread answers before the engine has it;
+//! a full ring that drops without counting, or without returning the buffers; a lost wake-up; packet-ins of an ended
+//! channel missing in the sums; a flow-removed sent twice; a pipeline that is taken back while workers have frames; a
+//! round that continues after the last port; a virtual switch that stays in the list when the control thread ends.
 use super::frames::frame;
 use super::run;
 use super::run::World;
@@ -14,7 +13,7 @@ use crate::threads::Mode;
 use std::collections::HashMap;
 use weir_openflow::model::{Action, FlowMod, Instruction, Match, PortNo};
 
-/// Seeds of one run of the tests.
+/// Number of seeds in one run of the tests.
 const SEEDS: u64 = 300;
 
 #[test]
@@ -33,17 +32,18 @@ fn a_seed_gives_the_same_run() {
     }
 }
 
-/// Has the switch send all packets to a port, or to controllers.
+/// Makes the switch send all packets to a port, or to controllers.
 fn forward_all(world: &mut World, to: PortNo) {
     let apply = vec![Instruction::ApplyActions(vec![Action::output(to)])];
     world.parts.engine.flow_mod(&FlowMod::add(1, Match::any(), apply)).unwrap();
 }
 
-/// The round went on to a place that no port had any more, and the engine, or a thread of several, panicked.
+/// Regression: the round continued at a place that no longer had a port, and the engine, or a forwarding thread,
+/// panicked.
 #[test]
 fn a_port_that_vanishes_takes_no_other_along() {
     for (mode, workers) in [(Mode::RunToCompletion, 1), (Mode::RunToCompletion, 2), (Mode::Pipeline, 2)] {
-        // Of two threads, each has two ports.
+        // With two threads, each has two ports.
         for gone in [0, 1] {
             let mut world = World::plain(mode, workers);
             world.hosts[gone].end.vanish();
@@ -59,8 +59,8 @@ fn a_port_that_vanishes_takes_no_other_along() {
     }
 }
 
-/// Frames that workers had forwarded to a port, and that waited for a burst when it went, were dropped and counted
-/// nowhere.
+/// Regression: frames that workers had forwarded to a port, and that waited for a burst when the port vanished, were
+/// dropped without being counted.
 #[test]
 fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     let mut world = World::plain(Mode::Pipeline, 1);
@@ -82,14 +82,15 @@ fn frames_under_way_to_a_port_that_vanishes_are_counted() {
     Virtual::end();
 }
 
-/// The engine gave packet-ins to a channel that had just ended, and the sum over all channels lacked them.
+/// Regression: the engine sent packet-ins to a channel that had just ended, and the sum over all channels lacked
+/// them.
 #[test]
 fn packet_ins_for_a_channel_that_has_just_ended_are_counted() {
     let mut world = World::plain(Mode::RunToCompletion, 1);
     world.rest();
     forward_all(&mut world, PortNo::CONTROLLER);
     world.controllers[0].end(super::wire::End::Closed);
-    // The control thread ends the channel; the engine does not know yet.
+    // The control thread ends the channel before the engine knows.
     world.parts.step_control(50);
     assert!(world.hosts[0].end.send(frame(1, 0)));
     world.rest();

@@ -1,4 +1,4 @@
-//! A control connection in memory that gives and takes bytes in pieces of random sizes, and can be cut.
+//! A control connection in memory that moves bytes in pieces of random sizes and can be cut.
 use super::dice::Dice;
 use std::collections::VecDeque;
 use std::io;
@@ -7,42 +7,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What both ends have in common.
+/// State shared by both ends of a connection.
 #[derive(Debug)]
 struct Wire {
     to_switch: VecDeque<u8>,
     to_controller: VecDeque<u8>,
-    /// Bytes that wait in each direction at most.
+    /// Maximum number of bytes waiting in each direction.
     capacity: usize,
-    /// Bytes that are read or written at once at most.
+    /// Maximum number of bytes of one read or write.
     piece: usize,
     dice: Dice,
     end: Option<End>,
-    /// Whether the switch closed its end.
+    /// True if the switch closed its end.
     is_closed: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
-    /// Reads and writes that moved less than they could have.
+    /// Number of reads and writes that moved less than they could have.
     partial: u64,
 }
 
-/// How the controller ended a connection.
+/// Way in which the controller ended a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// It closed; the switch reads what came before.
+    /// Closed: the switch still reads what was sent before.
     Closed,
-    /// It was reset: what was under way is lost.
+    /// Reset: bytes in transit are lost.
     Reset,
 }
 
-/// The switch's end.
+/// The switch's end of a connection.
 pub(super) struct SwitchEnd(Arc<Mutex<Wire>>);
 
-/// The controller's end.
+/// The controller's end of a connection.
 pub(super) struct ControllerEnd(Arc<Mutex<Wire>>);
 
-/// Both ends of a connection, in which at most `capacity` bytes wait in each direction, and which moves `piece` bytes
-/// at once at most.
+/// Makes a connection and returns both ends. At most `capacity` bytes wait in each direction, and at most `piece`
+/// bytes move at once.
 pub(super) fn wire(capacity: usize, piece: usize, dice: Dice) -> (SwitchEnd, ControllerEnd) {
     let wire = Arc::new(Mutex::new(Wire {
         to_switch: VecDeque::new(),
@@ -64,7 +64,7 @@ fn locked(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
 }
 
 impl Wire {
-    /// How many of `there` bytes are moved this time.
+    /// Draws how many of `there` bytes are moved this time.
     fn some_of(&mut self, there: usize) -> usize {
         let most = self.dice.below(self.piece).saturating_add(1);
         self.partial += u64::from(most < there);
@@ -73,7 +73,7 @@ impl Wire {
 }
 
 impl ControllerEnd {
-    /// Gives some of `bytes` to the switch, as much as there is room for; how many.
+    /// Sends some of `bytes` to the switch, as far as there is room. Returns their number.
     pub(super) fn write(&self, bytes: &[u8]) -> usize {
         let mut wire = locked(&self.0);
         let room = wire.capacity.saturating_sub(wire.to_switch.len()).min(bytes.len());
@@ -86,7 +86,7 @@ impl ControllerEnd {
         count
     }
 
-    /// Takes some of what the switch wrote.
+    /// Reads some of the bytes that the switch wrote.
     pub(super) fn read(&self) -> Vec<u8> {
         let mut wire = locked(&self.0);
         if wire.to_controller.is_empty() {
@@ -98,7 +98,7 @@ impl ControllerEnd {
         wire.to_controller.drain(..count).collect()
     }
 
-    /// Moves as much at once as there is from now on.
+    /// Moves everything available at each read and write from now on.
     pub(super) fn hurry(&self) {
         locked(&self.0).piece = usize::MAX;
     }
@@ -115,13 +115,13 @@ impl ControllerEnd {
         wakers.collect::<Vec<_>>().into_iter().for_each(Waker::wake);
     }
 
-    /// Whether the switch closed the connection, and all it wrote was read.
+    /// Returns true if the switch closed the connection and all its bytes were read.
     pub(super) fn is_over(&self) -> bool {
         let wire = locked(&self.0);
         wire.is_closed && wire.to_controller.is_empty()
     }
 
-    /// Reads and writes that moved less than they could have.
+    /// Returns the number of reads and writes that moved less than they could have.
     pub(super) fn partial(&self) -> u64 {
         locked(&self.0).partial
     }
