@@ -1,6 +1,6 @@
-//! Crowds at a switch's door: more connections than it takes, ones that say nothing, ones that come and go.
+//! Crowds of connections: more than the switch accepts, silent ones, and ones that come and go.
 //!
-//! A process of its own: the tests count the process's descriptors, so they run one at a time.
+//! These tests have their own process and run one at a time, because they count the process's descriptors.
 #[path = "../live/bed.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod bed;
@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use weir_switch::threads::ThreadsConfig;
 use weir_switch::{ListenTarget, SwitchConfig, SwitchHandle};
 
-/// Channels at once at most, as docs/guide/switch.md says.
+/// Maximum number of concurrent channels, as in docs/guide/switch.md.
 const MAX_CHANNELS: usize = 256;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
@@ -37,7 +37,8 @@ fn channels(switch: &SwitchHandle) -> usize {
     switch.snapshot().unwrap().channels.len()
 }
 
-/// A thousand connections that say nothing, or only the beginning of a hello, keep nobody out and nothing up.
+/// Thousand connections that send nothing, or only the beginning of a hello, neither keep others out nor stop
+/// anything.
 #[tokio::test]
 async fn a_thousand_half_open_connections() {
     let _turn = ONE_AT_A_TIME.lock().await;
@@ -49,7 +50,7 @@ async fn a_thousand_half_open_connections() {
     for number in 0..1000 {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let beginning = &[4, 0, 0, 8, 0][..number % 6];
-        // Closed already to make room, perhaps.
+        // The connection may have been closed already to make room.
         let _ = stream.write_all(beginning).await;
         silent.push(stream);
         assert!(channels(&switch) <= MAX_CHANNELS);
@@ -65,7 +66,7 @@ async fn a_thousand_half_open_connections() {
     until(|| channels(&switch) == 2).await;
 }
 
-/// Those that have shaken hands stay, however many knock.
+/// Channels with a finished handshake stay, however many new connections arrive.
 #[tokio::test]
 async fn beyond_the_maximum_a_connection_is_refused() {
     let _turn = ONE_AT_A_TIME.lock().await;
@@ -88,7 +89,7 @@ async fn beyond_the_maximum_a_connection_is_refused() {
     Controller::up(TcpStream::connect(address).await.unwrap()).await.barrier().await;
 }
 
-/// Connections that come and go, politely or not, leave nothing behind; nor do controllers that keep breaking.
+/// Connections that come and go, properly closed or not, leave nothing behind; nor do controllers that keep breaking.
 #[tokio::test]
 async fn churn_leaves_nothing_behind() {
     let _turn = ONE_AT_A_TIME.lock().await;
@@ -112,7 +113,7 @@ async fn churn_leaves_nothing_behind() {
         }
     }
     until(|| channels(&switch) == 4).await;
-    // What the runtime of the control thread closes, it closes a moment later.
+    // The control thread's runtime closes sockets a moment later.
     until(|| descriptors() <= before).await;
     drop((main, auxiliaries));
     let _main = accept().await;
@@ -120,8 +121,8 @@ async fn churn_leaves_nothing_behind() {
     until(|| channels(&switch) == 4 && descriptors() <= before).await;
 }
 
-/// Everybody asks for what takes long to say and is long, and reads nothing: the switch keeps a few answers for each, goes on,
-/// and stops when it is told to.
+/// All controllers send requests with long replies and read nothing. The switch keeps a few replies for each,
+/// continues, and stops when it is told to.
 #[tokio::test]
 async fn a_crowd_that_asks_and_never_reads() {
     let _turn = ONE_AT_A_TIME.lock().await;
@@ -154,7 +155,7 @@ fn resident_bytes() -> u64 {
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap() * 4096
 }
 
-/// Everything on the engine's thread.
+/// Runs all work on the engine's thread.
 fn threads() -> ThreadsConfig {
     ThreadsConfig::default()
 }

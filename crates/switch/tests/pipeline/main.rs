@@ -1,4 +1,4 @@
-//! A switch with workers: what is asked of every live switch, and what is asked of workers.
+//! A switch with workers: the tests of every live switch, and tests of workers.
 #[path = "../live/auxiliary.rs"]
 mod auxiliary;
 #[path = "../live/bed.rs"]
@@ -29,7 +29,7 @@ mod workers;
 
 use weir_switch::threads::{HandOver, Mode, ThreadsConfig};
 
-/// Two workers, where there are two cores; they have all frames.
+/// Two workers, where there are two cores; workers handle all frames.
 fn threads() -> ThreadsConfig {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(2);
     ThreadsConfig { mode: Mode::Pipeline, hand_over: HandOver::Always, workers, ..ThreadsConfig::default() }

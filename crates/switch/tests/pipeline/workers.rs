@@ -1,4 +1,4 @@
-//! What is asked of workers: order, nothing lost, limits, control meanwhile, no thread left behind.
+//! Tests of workers: order, nothing lost, limits, control meanwhile, no thread left behind.
 use crate::bed::{Controller, Host, PATIENCE, forward, port, punt, until};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use weir_packet::Field;
 use weir_switch::threads::{Bursts, Class, Cpus, HandOver, Machine, Policy, ThreadsConfig};
 use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 
-/// A switch with workers as a test wants them.
+/// Starts a switch with the given threads.
 fn switch(hosts: u32, name: &str, threads: ThreadsConfig) -> (SwitchHandle, Vec<Host>) {
     let (ports, hosts): (Vec<PortConfig>, Vec<_>) = (1..=hosts).map(port).unzip();
     let mut config = SwitchConfig { ports, threads, ..SwitchConfig::default() };
@@ -17,7 +17,7 @@ fn switch(hosts: u32, name: &str, threads: ThreadsConfig) -> (SwitchHandle, Vec<
     (Switch::start(config).unwrap(), hosts)
 }
 
-/// Two hosts, frames from the first to the second.
+/// Starts a switch with two hosts that forwards frames from the first to the second.
 fn one_way(name: &str, threads: ThreadsConfig) -> (SwitchHandle, Host, Host) {
     let (switch, hosts) = switch(2, name, threads);
     switch.flow_mod(forward(1, 2)).unwrap();
@@ -30,7 +30,7 @@ fn all_arrive_in_order(a: &mut Host, b: &mut Host, frames: u64, flows: u64) {
     let mut expected = HashMap::<u64, u64>::new();
     let mut sent = 0;
     for received in 0..frames {
-        // No more under way than a port's ring holds.
+        // At most as many frames in transit as a port's ring holds.
         while sent < frames && sent < received + 1000 {
             a.send_flow(b, u16::try_from(sent % flows).unwrap(), sent);
             sent += 1;
@@ -63,7 +63,7 @@ fn flows_keep_their_order_whatever_the_policy_and_bursts() {
 
 #[test]
 fn flows_keep_their_order_when_the_engine_takes_turns_with_workers() {
-    // Bursts of one frame are always full: both sides are tried again and again.
+    // Bursts of one frame are always full, so both sides are tried again and again.
     let bursts = Bursts { rx_read: 1, ..Bursts::all(16) };
     let threads = ThreadsConfig { hand_over: HandOver::Auto, bursts, ..crate::threads() };
     let (switch, mut a, mut b) = one_way("turns", threads);
@@ -89,7 +89,7 @@ fn an_engine_that_keeps_up_wakes_nobody() {
     assert!(switch.snapshot().unwrap().workers.iter().all(|worker| worker.frames == 0));
 }
 
-/// What a thread's name becomes in the kernel: 15 bytes.
+/// Counts threads whose name starts with `start`. The kernel truncates names to 15 bytes.
 fn threads_named(start: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -152,7 +152,7 @@ fn a_class_has_its_worker() {
 #[test]
 fn frames_that_rings_cannot_hold_are_counted() {
     const SENT: u64 = 40_000;
-    // Rings smaller than what a port brings in a round, read one by one.
+    // Rings are smaller than what a port receives in a round, and are read one frame at a time.
     let bursts = Bursts { rx_read: 64, worker_read: 1, ..Bursts::all(8) };
     let threads = ThreadsConfig { workers: 1, bursts, ring_size: 16, ..crate::threads() };
     let (switch, mut a, mut b) = one_way("full", threads);
@@ -177,7 +177,8 @@ fn frames_that_rings_cannot_hold_are_counted() {
     assert_eq!(told, dropped);
 }
 
-/// Each frame meets the entries of before the change or those of after it; after the barrier, only the latter.
+/// Each frame is handled by the entries before the change or by those after it; after the barrier, only by the
+/// latter.
 #[tokio::test]
 async fn a_barrier_is_honest() {
     let (switch, mut hosts) = switch(3, "barrier", crate::threads());
@@ -268,7 +269,7 @@ async fn ports_come_and_go_while_frames_flow() {
         }
         switch.remove_port(PortNo(2)).unwrap();
     }
-    // Nothing of it stays under way.
+    // No frame of the port stays in transit.
     until(|| switch.snapshot().unwrap().workers.iter().all(|worker| worker.waiting + worker.waiting_to_leave == 0))
         .await;
 }

@@ -1,4 +1,4 @@
-//! Ports in the hands of threads that do not come back for a while, as when another program has their core.
+//! Ports held by threads that do not return for a while, as when another program has their core.
 use crate::bed::PATIENCE;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use weir_packet::{Frame, FramePool};
 use weir_port::{Counters, LinkState, Port, PortError, PortInfo, Ready};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// How long a thread stays at most: a test that fails is to end.
+/// Longest stay of a thread, so that a failing test ends.
 const MAX_STAY: Duration = PATIENCE.saturating_mul(2);
 
-/// Says when a port is to be in use, and whether it is.
+/// Request to hold a port, and its state.
 #[derive(Default)]
 pub(crate) struct Hold {
     is_wanted: AtomicBool,
@@ -19,12 +19,12 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// Whoever asks the port for frames next, stays.
+    /// Makes the next thread that receives from the port stay in it.
     pub(crate) fn begin(&self) {
         self.is_wanted.store(true, Ordering::SeqCst);
     }
 
-    /// Returns once that is so.
+    /// Waits until a thread stays in the port.
     pub(crate) fn wait(&self) {
         let clock = SystemClock::start();
         while !self.is_there.load(Ordering::SeqCst) {
@@ -33,12 +33,12 @@ impl Hold {
         }
     }
 
-    /// The port is free again.
+    /// Lets the thread leave the port.
     pub(crate) fn end(&self) {
         self.is_wanted.store(false, Ordering::SeqCst);
     }
 
-    /// In the port: stays as long as is wanted.
+    /// Stays in the port as long as requested, on the calling thread.
     fn stay(&self) {
         let clock = SystemClock::start();
         self.is_there.store(true, Ordering::SeqCst);
@@ -49,15 +49,15 @@ impl Hold {
     }
 }
 
-/// How a thread stays.
+/// Way in which a thread stays in a port.
 enum Stay {
-    /// While it is held, when it is asked for frames.
+    /// Stays as long as the hold lasts, when the thread receives.
     Held(Arc<Hold>),
-    /// Now and then, for a number of times that the thread gives way; drawn with this.
+    /// Now and then, for a random number of yields; the field is the random state.
     Lazy(u64),
 }
 
-/// A port around another one.
+/// A port that wraps another one and delays the threads using it.
 pub(crate) struct Held {
     port: Box<dyn Port>,
     stay: Stay,
@@ -84,7 +84,7 @@ impl Held {
         let Stay::Lazy(dice) = &mut self.stay else { return };
         *dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let drawn = *dice >> 32;
-        // One time in eight, for up to 64 turns of whoever else wants to run.
+        // One time in eight, for up to 64 yields to other threads.
         let turns = if drawn.is_multiple_of(8) { drawn / 8 % 64 } else { 0 };
         (0..turns).for_each(|_| std::thread::yield_now());
     }

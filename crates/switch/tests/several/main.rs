@@ -1,4 +1,5 @@
-//! A switch whose threads each do everything for their ports: what is asked of every live switch, and what is asked of several threads.
+//! Tests of a switch whose threads each do everything for their ports: the tests of every live switch, and tests of
+//! several threads.
 #[path = "../live/auxiliary.rs"]
 mod auxiliary;
 #[path = "../live/bed.rs"]

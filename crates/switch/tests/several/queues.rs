@@ -1,10 +1,10 @@
-//! Queues of ports that several threads send by.
+//! Queues of ports to which several threads transmit.
 use crate::bed::{forward, switch};
 use weir_openflow::model::{Action, FlowMod, Instruction, PortNo};
 use weir_switch::ctl::{Client, Request};
 use weir_switch::{PortConfig, SocketFile, SwitchConfig};
 
-/// They are in front of the port whichever thread sends; the one that receives from it releases what they hold back.
+/// Queues apply whichever thread transmits; the thread that receives from the port releases deferred frames.
 #[test]
 fn queues_serve_all_threads() {
     let dir = tempfile::tempdir().unwrap();
@@ -17,7 +17,7 @@ fn queues_serve_all_threads() {
         let flow = FlowMod { instructions: vec![Instruction::ApplyActions(actions)], ..forward(from, 3) };
         switch.flow_mod(flow).unwrap();
     }
-    // Some 6000 bytes go at once, the others one in a tenth of a millisecond.
+    // Some 6000 bytes leave at once, the other frames one in a tenth of a millisecond.
     for queue in ["1:max=4Mbit/s", "2:max=4Mbit/s"] {
         client.ask(&Request::SetQueue { port: "3".into(), queue: queue.into() }).unwrap();
     }

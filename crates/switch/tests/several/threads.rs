@@ -1,5 +1,6 @@
-//! What is asked of threads that ports are dealt to: each flow in its order whichever thread's port it leaves by, nothing lost or counted
-//! twice, changes seen whole, ports that come and go, no thread left behind.
+//! Tests of threads among which ports are distributed: each flow keeps its order whichever thread's port it leaves
+//! by, nothing is lost or counted twice, changes take effect at once for all, ports are added and removed, no thread
+//! is left behind.
 use crate::bed::{Controller, Host, PATIENCE, forward, port, punt, until};
 use crate::held::{Held, Hold};
 use std::collections::HashMap;
@@ -18,12 +19,12 @@ fn switch(hosts: u32, name: &str, threads: ThreadsConfig) -> (SwitchHandle, Vec<
     (Switch::start(config).unwrap(), hosts)
 }
 
-/// Whether there are two threads here at all.
+/// Returns true if there is only one thread on this machine.
 fn is_one() -> bool {
     crate::threads().workers < 2
 }
 
-/// An entry for frames of one host to another.
+/// Returns a flow-mod that forwards frames of one host to another.
 fn between(from: u32, to: u32) -> FlowMod {
     let mut flow = forward(from, to);
     flow.matching = Match::any().with(Field::InPort, from).with(Field::EthDst, 0x0200_0000_0000_u64 | u64::from(to));
@@ -40,7 +41,7 @@ fn every_thread_s_ports_reach_all_others_in_order() {
     }
     let mut expected = HashMap::<(usize, u64), u64>::new();
     let n = HOSTS as usize;
-    // A tag says who sent it, to whom, and its place within that flow.
+    // A tag holds the sender, the receiver and the number within that flow.
     for number in 0..FRAMES {
         for from in 0..n {
             let to = (from + 1 + usize::try_from(number).unwrap() % (n - 1)) % n;
@@ -66,7 +67,7 @@ fn every_thread_s_ports_reach_all_others_in_order() {
     assert_eq!(counted, FRAMES * u64::from(HOSTS));
 }
 
-/// Two hosts of a list: one to send, the other to be sent to.
+/// Returns two hosts of a list: the sender and the receiver.
 fn pair_of(hosts: &mut [Host], from: usize, to: usize) -> (&mut Host, &Host) {
     if from < to {
         let (left, right) = hosts.split_at_mut(to);
@@ -77,7 +78,7 @@ fn pair_of(hosts: &mut [Host], from: usize, to: usize) -> (&mut Host, &Host) {
     }
 }
 
-/// Takes what each host was sent in so many rounds, and checks the order of each flow.
+/// Receives what was sent to each host in `rounds` rounds, and checks the order of each flow.
 fn take(hosts: &mut [Host], rounds: u64, seen: &mut HashMap<(usize, u64), u64>) {
     let n = hosts.len() as u64;
     for _ in 0..rounds * n {
@@ -118,7 +119,8 @@ fn ports_are_dealt_as_asked() {
     assert_eq!([workers[0].frames, workers[1].frames], [100, 100]);
 }
 
-/// Each frame meets the entries of before the change or those of after it; after the barrier, only the latter.
+/// Each frame is handled by the entries before the change or by those after it; after the barrier, only by the
+/// latter.
 #[tokio::test]
 async fn a_barrier_is_honest() {
     let (switch, mut hosts) = switch(4, "barrier", crate::threads());
@@ -222,7 +224,7 @@ fn no_thread_stays_behind_and_each_is_on_its_cpu() {
     assert!(status("leaves-thread1").is_none());
 }
 
-/// A thread that has a port and does not come back holds up no other thread, nor what they send elsewhere.
+/// A thread that stays in a port delays neither other threads nor frames to other ports.
 #[test]
 fn a_port_that_is_in_use_is_not_waited_for() {
     if is_one() {
@@ -260,7 +262,7 @@ fn a_port_that_is_in_use_is_not_waited_for() {
     assert_eq!(switch.snapshot().unwrap().drops, []);
 }
 
-/// Threads that lose their core at any moment, with ports in their hands.
+/// Threads may lose their core at any moment while they use ports.
 #[test]
 fn nothing_is_lost_or_overtaken_whoever_is_scheduled() {
     const HOSTS: u32 = 4;

@@ -1,4 +1,4 @@
-//! Bundles take the time of their messages, and barriers wait for packet-outs.
+//! Timing of bundles, which take the time of their messages, and of barriers, which wait for packet-outs.
 use super::*;
 use weir_openflow::model::error::BundleFailed;
 
@@ -17,7 +17,7 @@ fn delete_all() -> FlowMod {
 }
 
 impl Rig {
-    /// The channel sends a whole bundle.
+    /// Sends a whole bundle on the channel.
     fn bundle(&mut self, flows: Vec<FlowMod>) {
         self.say(control(BundleCommand::OpenRequest));
         for flow in flows {
@@ -34,7 +34,7 @@ impl Rig {
 #[test]
 fn a_bundle_takes_as_long_as_its_messages_and_takes_effect_then() {
     let mut rig = Rig::new(TWO_LEVELS);
-    // The third pushes one into the second level.
+    // The third entry moves another one to the second level.
     rig.bundle((1..=3).map(|last| entry(10 * u16::from(last), last)).collect());
     assert!(rig.timed.awaits_answer(CHANNEL) && rig.timed.owes(CHANNEL));
     rig.until(us(319));
@@ -53,7 +53,7 @@ fn a_bundle_waits_its_turn_however_long() {
     let mut rig = Rig::new(&TWO_LEVELS.replace("\"100us\"", "\"20s\""));
     rig.add(10, Field::Ipv4Dst, ip(1), output());
     rig.bundle(vec![entry(10, 2)]);
-    // Bundles of silent controllers are given up long before that.
+    // Bundles of silent controllers are dropped long before that.
     for second in 1..=40 {
         rig.until(us(second * 1_000_000 - 1));
         rig.datapath.expire(rig.now, &mut rig.out);
@@ -95,7 +95,7 @@ fn a_bundle_for_which_there_is_no_room_changes_nothing() {
             other => panic!("{other:?}"),
         })
         .collect();
-    // What there was room for took its time.
+    // The flow-mods for which there was room took their time.
     let full = us(10_000 + 20);
     assert_eq!(errors, [(full, FlowModFailed::TableFull.into()), (full, BundleFailed::MsgFailed.into())]);
     assert_eq!(rig.occupancy(), [2, 2]);

@@ -1,4 +1,4 @@
-//! A datapath with a profile in virtual time, for somebody who looks exactly when something is due.
+//! Tests of a datapath with a profile in virtual time, polled exactly when something is due.
 mod bundles;
 
 use weir_datapath::{ChannelId, Datapath, DatapathConfig, Output};
@@ -17,7 +17,8 @@ use weir_units::Instant;
 
 const CHANNEL: ChannelId = ChannelId(1);
 
-/// Adding takes 100 us in the first level and 20 us in the second, deleting 100 us a level that is searched; packets 4 us, 6 us or 60 us.
+/// Profile with two levels. Adding takes 100 us in the first level and 20 us in the second; deleting takes 100 us for
+/// each level searched. Packets take 4 us or 6 us in the first level, 60 us in the second.
 const TWO_LEVELS: &str = r#"
 name = "two"
 device = "Two levels"
@@ -38,7 +39,7 @@ write = "20us"
 forward = { base_l2 = "60us" }
 "#;
 
-/// What happened, and when.
+/// Output of the switch.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Frame(PortNo, usize),
@@ -72,7 +73,7 @@ impl Rig {
         Rig { datapath, timed, pool: FramePool::default(), out, now: us(0), xid: 0 }
     }
 
-    /// The channel says something now.
+    /// Sends a message on the channel at the present time.
     fn say(&mut self, body: Body) {
         self.xid += 1;
         let message = Message { xid: self.xid, body };
@@ -91,7 +92,7 @@ impl Rig {
         self.say(Body::FlowMod(FlowMod::add(priority, matching.with(field, value), apply)));
     }
 
-    /// A datagram comes in on port 1.
+    /// Delivers a datagram on port 1.
     fn packet(&mut self, last: u8) {
         self.frame(frame(last));
     }
@@ -101,7 +102,7 @@ impl Rig {
         self.timed.packet(self.now, self.now, (PortNo(1), frame), datapath, pool, out);
     }
 
-    /// Lets time pass; what happened.
+    /// Lets time pass until `at`. Returns the output with its times.
     fn until(&mut self, at: Instant) -> Vec<(Instant, Seen)> {
         let mut seen = Vec::new();
         self.look(&mut seen);
@@ -180,7 +181,8 @@ fn a_command_takes_effect_when_its_time_has_come() {
     assert_eq!(rig.occupancy(), [1, 0]);
 }
 
-/// The control plane is done, answers and refuses; packets meet all changes together, later.
+/// With a delayed effect, the control plane finishes, answers and refuses first; packets are handled by all changes
+/// of a burst together, later.
 #[test]
 fn packets_meet_what_a_burst_changed_when_it_takes_effect() {
     let mut rig = Rig::new(&format!("effect = \"3ms\"\n{TWO_LEVELS}"));
@@ -192,7 +194,8 @@ fn packets_meet_what_a_burst_changed_when_it_takes_effect() {
     rig.say(Body::GroupMod(group));
     rig.say(Body::BarrierRequest);
     let seen = rig.until(us(3000));
-    // All have the same priority, so the third to the fifth are in the second level, and the sixth finds no room.
+    // All entries have the same priority, so the third to the fifth are in the second level, and the sixth finds no
+    // room.
     let said: Vec<&Seen> = seen.iter().map(|(_, seen)| seen).collect();
     assert!(matches!(said[..], [Seen::Message(Body::Error(_))]), "{said:?}");
     rig.packet(1);
@@ -205,11 +208,11 @@ fn packets_meet_what_a_burst_changed_when_it_takes_effect() {
     assert_eq!(rig.occupancy(), [2, 3]);
     rig.packet(1);
     rig.packet(5);
-    // The last one waits for the packet that met nothing.
+    // The last packet waits for the one that matched no entry.
     assert_eq!(times(&rig.until(us(4000))), [3306, 3379]);
 }
 
-/// Whoever takes a packet late, since he had to be woken, does not make it later.
+/// A packet that the engine takes late, after a wake-up, leaves at the time that follows from its arrival.
 #[test]
 fn times_of_packets_count_from_when_they_came() {
     let mut rig = Rig::new(TWO_LEVELS);
@@ -221,7 +224,7 @@ fn times_of_packets_count_from_when_they_came() {
         rig.timed.packet(us(taken), us(came), (PortNo(1), frame(5)), datapath, pool, out);
         assert_eq!(times(&rig.until(us(taken + 100))), [leaves], "came at {came}, taken at {taken}");
     }
-    // That one was due before anybody looked is told.
+    // The snapshot counts the packet that was due before the release ran.
     assert_eq!(rig.timed.snapshot().lateness.late, 1);
 }
 
@@ -260,7 +263,7 @@ fn full_levels_refuse_and_deleting_makes_room() {
     (1..=6).for_each(|last| rig.add(10, Field::Ipv4Dst, ip(last), output()));
     let seen = rig.until(us(10_000));
     let [(at, Seen::Message(Body::Error(error)))] = &seen[..] else { panic!("{seen:?}") };
-    // Two in the first level, three in the second.
+    // Two entries are in the first level, three in the second.
     assert_eq!((*at, error.error), (us(2 * 100 + 3 * 20), FlowModFailed::TableFull.into()));
     assert_eq!(rig.occupancy(), [2, 3]);
     let all = FlowMod { command: FlowCommand::Delete, table: TableId::ALL, ..FlowMod::add(0, Match::any(), vec![]) };
@@ -282,7 +285,7 @@ fn barriers_are_answered_behind_commands_and_hold_the_channel() {
     assert_eq!(rig.until(us(104)), []);
     assert_eq!(rig.until(us(200)), [(us(105), Seen::Message(Body::BarrierReply))]);
     assert!(!rig.timed.awaits_answer(CHANNEL) && !rig.timed.owes(CHANNEL));
-    // A switch that lies.
+    // A device that answers barriers too early.
     let mut rig = Rig::new(&TWO_LEVELS.replace("lag", "waits = false\nlag"));
     rig.add(10, Field::Ipv4Dst, ip(1), output());
     rig.say(Body::BarrierRequest);
@@ -290,7 +293,7 @@ fn barriers_are_answered_behind_commands_and_hold_the_channel() {
     assert!(!rig.timed.awaits_answer(CHANNEL) && rig.timed.owes(CHANNEL));
 }
 
-/// What the tables are changed by without commands is counted in its level, too.
+/// Entries that are added or expire without commands are counted in their level as well.
 #[test]
 fn entries_that_come_and_go_by_themselves_are_known() {
     let mut rig = Rig::new(TWO_LEVELS);
@@ -377,7 +380,7 @@ fn packets_go_to_the_controller_and_back_through_agents() {
         rig.until(us(1000));
         (0..3).for_each(|_| rig.packet(1));
         let seen = rig.until(us(20_000));
-        // The third finds two at the agent; it was the last of three in the data path.
+        // The third packet finds two at the agent and is lost; it was the last of three in the data path.
         assert_eq!(times(&seen), [1000 + 10 + 4000, 1000 + 10 + 8000]);
         let (_, Seen::Message(Body::PacketIn(packet))) = &seen[0] else { panic!("{seen:?}") };
         let back = PacketOut {
