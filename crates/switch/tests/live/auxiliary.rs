@@ -14,7 +14,7 @@ async fn accept(listener: &TcpListener) -> Connection {
     Controller::up(accepted.unwrap().0).await
 }
 
-/// A switch whose controller has the main connection and two more, in the order of their numbers.
+/// Returns a switch whose controller has the main connection and two auxiliary ones, in the order of their numbers.
 async fn connected(hosts: u32) -> (SwitchHandle, Vec<crate::bed::Host>, TcpListener, [Connection; 3]) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let spec = format!("tcp:{},aux=2", listener.local_addr().unwrap()).parse().unwrap();
@@ -32,7 +32,7 @@ async fn connected(hosts: u32) -> (SwitchHandle, Vec<crate::bed::Host>, TcpListe
     (switch, hosts, listener, [main, first, second])
 }
 
-/// Packet-ins that came by now, by their tags.
+/// Returns the tags of the packet-ins received before a barrier reply.
 async fn packet_ins(connection: &mut Connection) -> Vec<u64> {
     let xid = connection.send(Body::BarrierRequest).await;
     let mut tags = Vec::new();
@@ -54,7 +54,7 @@ async fn the_features_tell_the_connections_apart_and_each_is_answered_on_its_own
     for connection in &mut all {
         connection.barrier().await;
     }
-    // Any message will do on any of them.
+    // Every connection accepts every message.
     all[2].send(Body::FlowMod(forward(1, 1))).await;
     all[2].barrier().await;
     let stats = crate::bed::multipart(weir_openflow::model::multipart::RequestBody::Table);
@@ -62,7 +62,7 @@ async fn the_features_tell_the_connections_apart_and_each_is_answered_on_its_own
     all[1].expect(|message| (message.xid == xid).then_some(())).await;
 }
 
-/// Packet-ins go over the auxiliary connections, those of one flow over the same one and in order.
+/// Packet-ins use the auxiliary connections; those of one flow use the same connection, in order.
 #[tokio::test]
 async fn packet_ins_are_spread_by_flow() {
     let (_switch, mut hosts, _listener, mut all) = connected(8).await;
@@ -93,7 +93,7 @@ async fn packet_ins_are_spread_by_flow() {
     assert_eq!(carriers.len(), 2, "seven flows leave no connection idle");
 }
 
-/// One that breaks is opened anew; meanwhile the others carry what it did.
+/// A broken auxiliary connection is reopened; meanwhile the other connections carry its packet-ins.
 #[tokio::test]
 async fn one_that_breaks_comes_back_and_loses_nothing_later() {
     let (switch, mut hosts, listener, all) = connected(2).await;
@@ -109,7 +109,8 @@ async fn one_that_breaks_comes_back_and_loses_nothing_later() {
     drop(listener);
     until(|| switch.snapshot().unwrap().channels.iter().filter(|c| c.state != ChannelState::Connecting).count() == 1)
         .await;
-    // The engine has been told of both ends by now, but need not have come to them: what it gives to a connection before is lost.
+    // The engine has been told of both ends by now, but may not have handled them. Packet-ins sent to a connection
+    // before that are lost.
     main.barrier().await;
     let [a, b] = &mut hosts[..] else { unreachable!() };
     a.send(b, 5);
@@ -126,7 +127,7 @@ async fn they_end_with_the_main_connection() {
     until(|| switch.snapshot().unwrap().channels.len() == 1).await;
 }
 
-/// Role and configuration are those of the controller, whichever connection they were set on.
+/// Role and configuration belong to the controller, whichever connection they were set on.
 #[tokio::test]
 async fn they_share_the_role_of_the_main_connection() {
     let (_switch, _hosts, _listener, mut all) = connected(1).await;
@@ -141,7 +142,7 @@ async fn they_share_the_role_of_the_main_connection() {
     }
 }
 
-/// 1.0 knows no auxiliary connections.
+/// OpenFlow 1.0 has no auxiliary connections.
 #[tokio::test]
 async fn a_controller_of_1_0_gets_none() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,4 +1,4 @@
-//! Hosts on memory ports, and controllers that do what a test says.
+//! Hosts on memory ports, and controllers driven by a test.
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use weir_openflow::model::flow::FlowMod;
@@ -13,16 +13,17 @@ use weir_port::{Port, Ready};
 use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// How long anything may take before a test fails: many times what it takes, as other tests and other programs are busy beside.
+/// Time limit for anything in a test: many times the usual duration, because other tests and programs use the machine
+/// as well.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A switch with hosts on ports 1, 2, ...
+/// Starts a switch with hosts on ports 1, 2, ...
 pub(crate) fn switch(hosts: u32, config: SwitchConfig) -> (SwitchHandle, Vec<Host>) {
     let (ports, hosts): (Vec<_>, Vec<_>) = (1..=hosts).map(port).unzip();
     (Switch::start(SwitchConfig { ports, threads: crate::threads(), ..config }).unwrap(), hosts)
 }
 
-/// A port, and the host at its other end.
+/// Makes a port, and the host at its other end.
 pub(crate) fn port(number: u32) -> (PortConfig, Host) {
     let (inside, outside) = pair(4096).unwrap();
     let name = format!("p{number}");
@@ -30,7 +31,7 @@ pub(crate) fn port(number: u32) -> (PortConfig, Host) {
     (PortConfig::new(PortNo(number), Box::new(inside.named(&name))), host)
 }
 
-/// Somebody at the other end of a switch's port.
+/// Host at the other end of a switch's port.
 pub(crate) struct Host {
     pub(crate) number: u32,
     port: MemoryPort,
@@ -48,7 +49,7 @@ impl Host {
         self.send_flow(to, 2, tag);
     }
 
-    /// The same to a UDP port: a flow of its own.
+    /// Sends a datagram with `tag` to UDP port `port`: each port is a flow of its own.
     pub(crate) fn send_flow(&mut self, to: &Host, port: u16, tag: u64) {
         let frame = Craft::ethernet(to.mac(), self.mac())
             .ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
@@ -58,13 +59,13 @@ impl Host {
         self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
     }
 
-    /// Whether the switch's end is still open.
+    /// Returns true if the switch's end is still open.
     #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn is_connected(&mut self) -> bool {
         self.port.link().up
     }
 
-    /// A broadcast in a VLAN with a priority, or in none.
+    /// Sends a broadcast in a VLAN with a priority, or untagged.
     #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn broadcast(&mut self, tag: Option<(u16, u8)>) {
         let craft = Craft::ethernet(MacAddr([0xff; 6]), self.mac());
@@ -73,7 +74,7 @@ impl Host {
         self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
     }
 
-    /// One datagram that is to be cut into several, of so many bytes each.
+    /// Sends a datagram that is to be segmented into several, with `segment_bytes` bytes of payload each.
     #[allow(dead_code, reason = "not every kind of switch is asked")]
     pub(crate) fn send_segments(&mut self, payload: &[u8], segment_bytes: u16) {
         let craft = Craft::ethernet(MacAddr([2, 0, 0, 0, 0, 9]), self.mac());
@@ -84,13 +85,13 @@ impl Host {
         self.port.transmit(Instant::ZERO, &mut self.pool, &mut vec![frame]).unwrap();
     }
 
-    /// The tag of the next frame that comes in.
+    /// Returns the tag of the next frame received.
     pub(crate) fn tag(&mut self) -> u64 {
         let frame = self.next(PATIENCE).expect("a frame arrives");
         u64::from_be_bytes(frame.bytes()[42..50].try_into().unwrap())
     }
 
-    /// The next frame that comes in within `limit`.
+    /// Returns the next frame received within `limit`.
     pub(crate) fn next(&mut self, limit: Duration) -> Option<Frame> {
         let clock = SystemClock::start();
         loop {
@@ -116,12 +117,13 @@ pub(crate) struct Controller<S> {
     stream: S,
     session: Session,
     clock: SystemClock,
-    /// What the switch said of itself.
+    /// Features reply of the switch.
     pub(crate) features: FeaturesReply,
 }
 
 impl Controller<tokio::io::DuplexStream> {
-    /// A controller in this process, its channel up. At most `buffer` bytes are on their way in either direction.
+    /// Connects a controller in this process and waits until its channel is up. At most `buffer` bytes are in transit
+    /// in either direction.
     pub(crate) async fn embedded(switch: &SwitchHandle, buffer: usize) -> Self {
         let (ours, theirs) = tokio::io::duplex(buffer);
         switch.connect_stream(theirs).unwrap();
@@ -130,7 +132,7 @@ impl Controller<tokio::io::DuplexStream> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
-    /// A controller whose handshake on `stream` is done.
+    /// Completes the handshake on `stream`.
     pub(crate) async fn up(stream: S) -> Self {
         let clock = SystemClock::start();
         let config = SessionConfig { versions: vec![Version::V13, Version::V10], ..SessionConfig::default() };
@@ -143,7 +145,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
         controller
     }
 
-    /// Sends a message; waits until the stream took it.
+    /// Sends a message and waits until the stream has accepted it. Returns its transaction id.
     pub(crate) async fn send(&mut self, body: Body) -> u32 {
         let xid = self.session.next_xid();
         self.session.send(&Message { xid, body }).unwrap();
@@ -151,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
         xid
     }
 
-    /// The next message, of any kind.
+    /// Returns the next message of any kind.
     pub(crate) async fn message(&mut self) -> Message {
         match self.event().await {
             Event::Message(message) => message,
@@ -159,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
         }
     }
 
-    /// The next message that `wanted` picks; those before it are passed over.
+    /// Returns the next message that `wanted` accepts; earlier ones are skipped.
     pub(crate) async fn expect<T>(&mut self, wanted: impl Fn(Message) -> Option<T>) -> T {
         loop {
             if let Some(found) = wanted(self.message().await) {
@@ -168,13 +170,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
         }
     }
 
-    /// Waits until all before has been carried out.
+    /// Waits until everything sent before has been carried out.
     pub(crate) async fn barrier(&mut self) {
         let xid = self.send(Body::BarrierRequest).await;
         self.expect(|message| (message.xid == xid && message.body == Body::BarrierReply).then_some(())).await;
     }
 
-    /// Waits until the switch ends the channel; its reason.
+    /// Waits until the switch ends the channel.
     pub(crate) async fn closed(&mut self) {
         loop {
             let mut piece = [0; 4096];
@@ -185,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
         }
     }
 
-    /// The bytes of a message, encoded by hand.
+    /// Sends bytes encoded by hand.
     pub(crate) async fn raw(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.stream.write_all(bytes).await
     }
@@ -209,13 +211,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Controller<S> {
     }
 }
 
-/// Frames from one port go out of another.
+/// Returns a flow-mod that forwards frames from one port to another.
 pub(crate) fn forward(from: u32, to: u32) -> FlowMod {
     let matching = Match::any().with(Field::InPort, from);
     FlowMod::add(10, matching, vec![Instruction::ApplyActions(vec![Action::output(PortNo(to))])])
 }
 
-/// Frames that no other entry matches go to the controller.
+/// Returns a flow-mod that sends table misses to the controller.
 pub(crate) fn punt() -> FlowMod {
     FlowMod::add(0, Match::any(), vec![Instruction::ApplyActions(vec![Action::to_controller()])])
 }
@@ -224,7 +226,10 @@ pub(crate) fn multipart(body: weir_openflow::model::multipart::RequestBody) -> B
     Body::MultipartRequest(MultipartRequest { more: false, body })
 }
 
-/// Asks again and again, giving way in between, until something has come true.
+/// Polls until `condition` is true, yielding in between.
+///
+/// # Panics
+/// Panics after [`PATIENCE`].
 pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
     let clock = SystemClock::start();
     while !condition() {

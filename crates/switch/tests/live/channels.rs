@@ -1,12 +1,12 @@
-//! Controllers that stall, flood, go and come back.
+//! Controllers that stall, flood, end and come back.
 use crate::bed::{Controller, PATIENCE, forward, multipart, punt, switch, until};
 use std::time::Duration;
 use weir_openflow::Body;
 use weir_openflow::model::multipart::RequestBody;
 use weir_switch::{ChannelState, ControllerTarget, SwitchConfig};
 
-/// Known flows go on at full speed; what a controller does not read is dropped and counted; when it reads again it is told
-/// of new packets.
+/// Known flows continue at full speed while a controller stalls. Packet-ins that it does not read are dropped and
+/// counted. When it reads again it receives packet-ins of new packets.
 #[tokio::test]
 async fn a_stalled_controller_loses_packet_ins_only() {
     let (switch, mut hosts) = switch(3, SwitchConfig::default());
@@ -21,13 +21,13 @@ async fn a_stalled_controller_loses_packet_ins_only() {
         }
         b.send(c, burst);
         assert_eq!(c.tag(), burst, "a known flow");
-        // The switch takes a's frames as fast as they come, or the ring would be full.
+        // The switch receives a's frames as fast as they are sent, or the ring would be full.
         until(|| switch.snapshot().unwrap().ports[0].counters.rx_packets == (burst + 1) * 100).await;
     }
     let dropped = switch.snapshot().unwrap().channels[0].packet_ins_dropped;
     assert!(dropped > 10_000, "{dropped} of 20000 packet-ins dropped");
     assert_eq!(switch.snapshot().unwrap().packet_ins_dropped, dropped);
-    // It reads again: what was kept, and then what is new.
+    // The controller reads again: first the packet-ins kept, then new ones.
     let mut kept = 0;
     stalled.barrier_counting(&mut kept).await;
     assert_eq!(kept + dropped, 20_000);
@@ -41,7 +41,7 @@ async fn a_stalled_controller_loses_packet_ins_only() {
 }
 
 impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Controller<S> {
-    /// A barrier, counting the packet-ins before its reply.
+    /// Sends a barrier and counts the packet-ins before its reply.
     async fn barrier_counting(&mut self, packet_ins: &mut u64) {
         let xid = self.send(Body::BarrierRequest).await;
         loop {
@@ -55,7 +55,7 @@ impl<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin> Controller<S> {
     }
 }
 
-/// A controller that asks and never reads is not read either: its own stream fills, and nothing else.
+/// A controller that sends requests and never reads is not read either: only its own stream fills.
 #[tokio::test]
 async fn a_controller_that_does_not_read_its_replies_is_not_read() {
     let (switch, _hosts) = switch(1, SwitchConfig::default());
@@ -74,7 +74,7 @@ async fn a_controller_that_does_not_read_its_replies_is_not_read() {
     assert!(answered < 10_000, "{answered} requests were carried out for a controller that does not read");
 }
 
-/// A flood of flow-mods is carried out at the engine's pace; frames and another controller pass by.
+/// A flood of flow-mods is carried out at the engine's pace; frames and another controller are not delayed.
 #[tokio::test]
 async fn a_flooding_controller_starves_nobody() {
     let (switch, mut hosts) = switch(2, SwitchConfig::default());
@@ -108,7 +108,7 @@ async fn a_flooding_controller_starves_nobody() {
     assert_eq!(switch.snapshot().unwrap().entries(), 1 + u64::from(sent.min(1000)));
 }
 
-/// The switch connects again, soon, to a controller that went.
+/// The switch soon reconnects to a controller that ended the connection.
 #[tokio::test]
 async fn a_controller_that_comes_back_is_found() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -127,7 +127,7 @@ async fn a_controller_that_comes_back_is_found() {
     until(|| switch.snapshot().unwrap().channels[0].last_error.as_deref().is_some_and(|e| e.contains("refused"))).await;
 }
 
-/// Messages that came before a controller closed are carried out.
+/// Messages received before a controller closed are carried out.
 #[tokio::test]
 async fn what_was_sent_before_the_end_counts() {
     let (switch, _hosts) = switch(1, SwitchConfig::default());

@@ -1,4 +1,4 @@
-//! The control socket, by those who know its language and those who do not.
+//! The control socket, used by correct and by faulty clients.
 use crate::bed::{Host, PATIENCE, forward, switch};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use weir_switch::{Snapshot, SocketFile, SwitchConfig, SwitchHandle};
 struct Bed {
     switch: SwitchHandle,
     path: PathBuf,
-    /// Dropped, they would take their links down.
+    /// Kept because dropping them would take their links down.
     _hosts: Vec<Host>,
     _dir: tempfile::TempDir,
 }
@@ -56,7 +56,8 @@ fn every_request_is_answered() {
     assert_eq!(bed.switch.snapshot().unwrap().ports.len(), 2);
 }
 
-/// Values of 128 bits in matches, masks, actions and buckets are listed, as text and in the entry; so is all else that was set.
+/// Values of 128 bits in matches, masks, actions and buckets are listed as text and in the entry, as are all other
+/// settings.
 #[test]
 fn wide_values_and_flags_are_listed() {
     let bed = bed();
@@ -76,7 +77,7 @@ fn wide_values_and_flags_are_listed() {
     assert!(groups.contains("set_field:fd00::2->ipv6_src"), "{groups}");
 }
 
-/// What the description of a packet says is what its trace is about: an entry that matches the description is found by it.
+/// An entry with a packet's description as its match is found by the trace of that packet.
 #[test]
 fn a_described_packet_meets_its_entry() {
     let bed = bed();
@@ -95,7 +96,7 @@ fn a_described_packet_meets_its_entry() {
     assert!(error.contains("metadata=0x5 cannot be described"), "{error}");
 }
 
-/// Who asks where the time goes and leaves, leaves nothing on: the next one's figures begin at zero.
+/// Measuring ends when its client disconnects: the next measurement starts at zero.
 #[test]
 fn measuring_ends_with_who_asked() {
     let bed = bed();
@@ -156,13 +157,13 @@ fn malformed_requests_are_answered_and_harm_nobody() {
         stream.read_line(&mut answer).unwrap();
         assert!(answer.starts_with("{\"error\":\"the request is not understood"), "{answer}");
     }
-    // A line without end is answered once it is too long, and the connection closed.
+    // An endless line is answered once it is too long, and the connection is closed.
     let mut endless = BufReader::new(UnixStream::connect(&bed.path).unwrap());
     let _ = endless.get_mut().write_all(&vec![b' '; 3 << 20]);
     let mut answer = String::new();
     let _ = endless.read_line(&mut answer);
     assert!(answer.is_empty() || answer.contains("longer than"), "{answer}");
-    // Half a request, then nothing: no reason not to serve others.
+    // Half a request followed by nothing does not keep others from being served.
     let mut half = UnixStream::connect(&bed.path).unwrap();
     half.write_all(b"{\"request\":").unwrap();
     let mut client = Client::connect(&bed.path).unwrap();

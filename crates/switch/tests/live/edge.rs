@@ -1,4 +1,4 @@
-//! Virtual switches that are VLANs outside.
+//! Virtual switches whose ports are VLANs on the physical ports.
 use crate::bed::{Controller, Host, punt, switch, until};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use weir_packet::Frame;
 use weir_scenario::{Fabric, VirtualSwitch};
 use weir_switch::{ListenTarget, SwitchConfig, SwitchHandle};
 
-/// Port 1 is a trunk with both tenants' VLANs, ports 2 and 3 are theirs alone: without tags, and with others.
+/// Port 1 is a trunk with the VLANs of both tenants. Port 2 belongs to gold, untagged; port 3 to tin, with another
+/// VLAN.
 const TENANTS: [&str; 2] = [
     "name = 'gold'\ndpid = 0x101\nbuffer = '64kB'\nlisten = 'ptcp:0'\nports = [{ port = 1, rate = '400Mbit/s', vlan = 10 }, \
      { port = 2, rate = '400Mbit/s' }]\n",
@@ -36,7 +37,7 @@ fn tenants() -> (SwitchHandle, Vec<Host>, Vec<ListenTarget>) {
 async fn connect(at: &ListenTarget) -> Controller<TcpStream> {
     let ListenTarget::Tcp(address) = at else { panic!("{at}") };
     let mut controller = Controller::up(TcpStream::connect(address).await.unwrap()).await;
-    // A tool that connected is told of packets once it says so.
+    // A connected tool receives packet-ins only after it has asked for them.
     let config = weir_openflow::model::SwitchConfig { flags: 0, miss_send_len: 0xffff };
     controller.send(Body::SetConfig(config)).await;
     controller
@@ -51,7 +52,7 @@ fn flood() -> FlowMod {
     FlowMod::add(10, Match::any(), vec![Instruction::ApplyActions(vec![Action::output(PortNo::FLOOD)])])
 }
 
-/// The frame's outermost tag's type and content; none without one.
+/// Returns the outermost tag's type and content; none if the frame is untagged.
 fn tag(frame: &Frame) -> Option<[u8; 4]> {
     let bytes: [u8; 4] = frame.bytes()[12..16].try_into().unwrap();
     (bytes[..2] == [0x81, 0]).then_some(bytes)
@@ -76,11 +77,11 @@ async fn tags_are_the_edges_alone() {
     assert_eq!(received(trunk), Some(Some([0x81, 0, 0, 10])));
     tin.broadcast(Some((30, 7)));
     assert_eq!(received(trunk), Some(Some([0x81, 0, 0, 20])));
-    // Gold's port 2 is all its own: tags there are its own, too, and stay behind the trunk's.
+    // Gold owns port 2 entirely, so tags there are gold's own and stay behind the trunk's tag.
     gold.broadcast(Some((20, 0)));
     let frame = trunk.next(Duration::from_secs(10)).unwrap();
     assert_eq!(frame.bytes()[12..20], [0x81, 0, 0, 10, 0x81, 0, 0, 20]);
-    // Other VLANs, and none, are nobody's.
+    // Frames in other VLANs, or untagged ones, belong to no virtual switch.
     for nobodys in [None, Some((30, 0)), Some((0, 3))] {
         trunk.broadcast(nobodys);
     }
@@ -96,7 +97,7 @@ async fn tags_are_the_edges_alone() {
     assert_eq!(ports("gold"), [(Some(10), 2, 2), (None, 2, 2)]);
     assert_eq!(ports("tin"), [(Some(20), 1, 1), (Some(30), 1, 1)]);
     let gold = switch.snapshot().unwrap().virtual_switches.remove(0);
-    // Ports count what is on the wire: 42 bytes of headers, 3 of payload, 4 for each tag outside.
+    // Ports count bytes on the wire: 42 of headers, 3 of payload, 4 for each outer tag.
     assert_eq!((gold.ports[0].rx_bytes, gold.ports[1].tx_bytes), (2 * 49, 2 * 45));
 }
 

@@ -1,4 +1,4 @@
-//! Frames between ports, and between ports and a controller.
+//! Forwarding of frames between ports, and between ports and a controller.
 use crate::bed::{Controller, forward, multipart, punt, switch};
 use std::time::Duration;
 use weir_datapath::FailMode;
@@ -48,7 +48,7 @@ async fn packets_go_to_a_controller_and_back() {
     assert_eq!(b.tag(), 77);
 }
 
-/// Port statistics are those of the ports at the time of asking.
+/// Port statistics have the counters at the time of the request.
 #[tokio::test]
 async fn a_controller_reads_port_counters() {
     let (switch, mut hosts) = switch(2, SwitchConfig::default());
@@ -69,7 +69,7 @@ async fn a_controller_reads_port_counters() {
     assert_eq!((stats[0].rx_packets, stats[1].tx_packets, stats[1].tx_bytes), (1, 1, 50));
 }
 
-/// Replies come in the order of the requests, and a barrier's when all before is done.
+/// Replies arrive in the order of the requests, and a barrier reply when all earlier messages are carried out.
 #[tokio::test]
 async fn replies_keep_their_order() {
     let (switch, _hosts) = switch(1, SwitchConfig::default());
@@ -94,7 +94,7 @@ async fn replies_keep_their_order() {
     assert_eq!(count, 500);
 }
 
-/// Without a controller a standalone switch is a learning bridge; a tool that looks at it does not change that.
+/// Without a controller a standalone switch is a learning bridge; a connected tool does not change that.
 #[tokio::test]
 async fn a_standalone_switch_forwards_while_no_controller_is_there() {
     let listeners = vec!["ptcp:0".parse().unwrap()];

@@ -1,11 +1,12 @@
-//! A channel on which every message comes damaged in every place: cut at every length, each byte changed.
+//! Channels on which every message is damaged in every place: cut at every length, each byte changed.
 use crate::bed::{Controller, PATIENCE, switch, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use weir_openflow::codec::HEADER_BYTES;
 use weir_openflow::{Body, Message, Version, encode};
 use weir_switch::{SwitchConfig, SwitchHandle};
 
-/// Messages, as bytes, that other implementations send; hello and error are the handshake's business.
+/// Returns encoded messages of other implementations. Hello and error messages are left out because they belong to
+/// the handshake.
 fn messages(folder: &str, version: Version) -> Option<Vec<Vec<u8>>> {
     let folder = weir_testing::shared(&format!("conformance/os-ken-packets/{folder}"))?;
     let files = weir_testing::files(&folder, "", "packet");
@@ -13,7 +14,7 @@ fn messages(folder: &str, version: Version) -> Option<Vec<Vec<u8>>> {
     Some(messages.collect())
 }
 
-/// Every cut and every changed byte of a message, with a length that says where it ends.
+/// Returns every cut of a message and every change of one byte, with a matching length in the header.
 fn damaged(message: &[u8]) -> Vec<Vec<u8>> {
     let cut = (HEADER_BYTES..message.len()).map(|length| message[..length].to_vec());
     let changed = (HEADER_BYTES..message.len()).flat_map(|at| {
@@ -32,7 +33,7 @@ fn damaged(message: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// A channel that is up and reads whatever comes.
+/// Opens a channel, completes the handshake and reads whatever the switch sends.
 async fn connect(switch: &SwitchHandle, version: Version) -> (tokio::io::WriteHalf<DuplexStream>, Reading) {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     switch.connect_stream(theirs).unwrap();
@@ -48,7 +49,7 @@ async fn connect(switch: &SwitchHandle, version: Version) -> (tokio::io::WriteHa
     (write, reading)
 }
 
-/// How many bytes came in the end.
+/// Task that returns the number of bytes received at the end.
 type Reading = tokio::task::JoinHandle<usize>;
 
 async fn endures(folder: &str, version: Version) {
@@ -58,7 +59,7 @@ async fn endures(folder: &str, version: Version) {
     for message in messages {
         let (mut write, reading) = connect(&switch, version).await;
         for bytes in damaged(&message) {
-            // A message that the switch takes for a reason to end the channel ends the writing.
+            // A message for which the switch ends the channel ends the writing.
             if write.write_all(&bytes).await.is_err() {
                 break;
             }
@@ -93,7 +94,7 @@ async fn damaged_messages_of_1_5_harm_nobody() {
     endures("of15", Version::V15).await;
 }
 
-/// A message and then nothing of what its header promised; the next channel is not kept waiting.
+/// A message without most of the bytes its header announces does not delay another channel.
 #[tokio::test]
 async fn a_message_that_never_ends_holds_nobody_up() {
     let (switch, _hosts) = switch(1, SwitchConfig::default());

@@ -1,4 +1,4 @@
-//! Ports on the kernel's interfaces, whose links change and whose devices come and go. Needs root.
+//! Ports on the kernel's interfaces, whose links change and whose devices vanish and return. Needs root.
 use crate::bed::{Controller, until};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::os::fd::AsFd;
@@ -10,10 +10,11 @@ use weir_switch::{PortConfig, Switch, SwitchConfig, SwitchHandle};
 use weir_testing::{Namespace, root};
 use weir_units::{Clock, SystemClock};
 
-/// What the kernel tells is mostly known within this time after the change; what is asked for, after half a second or a second on average.
+/// Time within which a change that the kernel reports is mostly known. Polling would find it after half a second or a
+/// second on average.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// A switch in a namespace, with the interface `s0` as its only port.
+/// Starts a switch in a namespace, with the interface `s0` as its only port.
 fn switch(namespace: &Namespace, kind: &str) -> SwitchHandle {
     let file = std::fs::File::open(format!("/run/netns/{}", namespace.name())).unwrap();
     let port = format!("1={kind}:s0");
@@ -33,7 +34,7 @@ async fn status(controller: &mut Controller<DuplexStream>) -> (PortStatusReason,
     told.await
 }
 
-/// Most changes were known at once: one or another may have been held up by a busy machine.
+/// Checks that most changes were known at once; a busy machine may have delayed a few.
 fn at_once(what: &str, mut times: Vec<Duration>) {
     times.sort();
     assert!(times[times.len() / 2] < AT_ONCE, "{what}: known after {times:?}");
@@ -45,7 +46,7 @@ async fn a_link_that_changes_is_told_at_once() {
         return;
     }
     let [inside, outside] = [Namespace::new(), Namespace::new()];
-    // The kernel itself waits up to a second with changes of a veth whose ends have the same index.
+    // The kernel itself delays changes of a veth whose ends have equal indices by up to a second.
     outside.ip("link add pad type veth peer name pad-end");
     inside.join("s0", &outside, "h0");
     let switch = switch(&inside, "af_packet");
@@ -57,7 +58,7 @@ async fn a_link_that_changes_is_told_at_once() {
         for (to, up) in [("down", false), ("up", true)] {
             outside.ip(&format!("link set h0 {to}"));
             let changed = clock.now();
-            // A veth that comes up may be told in two steps.
+            // A veth that goes up may be reported in two steps.
             while status(&mut controller).await != (PortStatusReason::Modify, up) {}
             times.push(clock.now().since(changed));
         }
@@ -93,7 +94,7 @@ async fn a_device_that_comes_back_is_opened_at_once() {
     }
 }
 
-/// A port stays on its interface, whatever that is called, and says so.
+/// A port stays on its interface after a rename, and reports the new name.
 #[tokio::test]
 async fn a_renamed_device_is_followed_and_named() {
     if !root() {
@@ -112,7 +113,7 @@ async fn a_renamed_device_is_followed_and_named() {
         rename("s0", "t0");
         until(|| port().renamed.as_deref() == Some("t0") && port().link_up).await;
         assert_eq!(port().name, "s0", "controllers know it by its first name");
-        // Another interface of the old name is not the port's.
+        // Another interface with the old name does not become the port's.
         inside.ip("link add s0 type veth peer name s1");
         inside.ip("link del s0");
         assert!(port().present && port().renamed.as_deref() == Some("t0"), "{kind}: {:?}", port());

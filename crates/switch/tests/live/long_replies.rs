@@ -1,4 +1,5 @@
-//! Statistics of many flow entries: given in parts while frames pass, in order, as fast as they are read.
+//! Statistics of many flow entries: sent in parts while frames are forwarded, in order, as fast as the controller
+//! reads.
 use crate::bed::{Controller, Host, forward, multipart, switch, until};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use weir_openflow::session::SessionConfig;
 use weir_packet::Field;
 use weir_switch::{SwitchConfig, SwitchHandle};
 
-/// Far more entries than one part, or all parts on their way, hold.
+/// Far more entries than one part, or all parts in transit, can hold.
 const ENTRIES: u32 = 20_000;
 
 fn full_switch() -> (SwitchHandle, Vec<Host>) {
@@ -28,7 +29,7 @@ fn filled(config: SwitchConfig) -> (SwitchHandle, Vec<Host>) {
     (switch, hosts)
 }
 
-/// Reads flow statistics to their end; the cookies in them.
+/// Reads flow statistics to their end and returns their cookies. Calls `between` after each part but the last.
 async fn cookies(controller: &mut Controller<DuplexStream>, mut between: impl FnMut()) -> Vec<u64> {
     let mut cookies = Vec::new();
     loop {
@@ -57,7 +58,7 @@ async fn what_comes_behind_a_long_reply_is_done_and_answered_behind_it() {
     controller.send(Body::FlowMod(delete)).await;
     controller.send(Body::BarrierRequest).await;
     controller.send(multipart(RequestBody::Aggregate(FlowRequest::all()))).await;
-    // The first controller reads nothing yet: others are served, frames pass, and nothing was deleted.
+    // The first controller reads nothing yet: others are served, frames are forwarded, and nothing was deleted.
     for tag in 0..100 {
         other.barrier().await;
         a.send(b, tag);
@@ -65,7 +66,7 @@ async fn what_comes_behind_a_long_reply_is_done_and_answered_behind_it() {
     }
     let mut tag = 0;
     let cookies = cookies(&mut controller, || {
-        // Not behind the last parts: when they are read, the engine may have gone on to the deletion.
+        // Not after the last parts: when they are read, the engine may have continued with the deletion.
         if tag < 150 {
             a.send(b, tag);
             assert_eq!(b.tag(), tag, "frames pass between the parts");
@@ -100,10 +101,12 @@ async fn a_controller_that_goes_amid_a_long_reply_leaves_nothing_behind() {
     assert_eq!(switch.flows(FlowRequest::all()).unwrap().len(), ENTRIES as usize);
 }
 
-/// How long a switch waits for a sign of life in these tests; twice as long and the channel is over.
+/// Time without input after which the switch sends an echo request in these tests. After twice that time the channel
+/// ends.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The answer to an echo request waits behind the reply that is being read: that is no silence, however long the reply takes.
+/// The reply to an echo request waits behind the long reply that is being read. That does not count as silence,
+/// however long the reply takes.
 #[tokio::test]
 async fn a_slow_reader_of_a_long_reply_keeps_its_channel() {
     let session = SessionConfig { echo_interval: SILENCE, ..SessionConfig::default() };
@@ -117,7 +120,7 @@ async fn a_slow_reader_of_a_long_reply_keeps_its_channel() {
                 let ReplyBody::Flow(flows) = part.body else { panic!("{:?}", part.body) };
                 found.extend(flows.iter().map(|flow| flow.cookie));
                 is_over = !part.more;
-                // More than three times the silence for all parts together.
+                // All parts together take more than three times the silence.
                 tokio::time::sleep(SILENCE / 150).await;
             }
             other => panic!("{other:?} comes before the reply's end"),

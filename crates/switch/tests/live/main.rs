@@ -1,4 +1,5 @@
-//! A whole switch, live: its two threads, on memory ports, with scripted controllers. Tests wait for events, never for time.
+//! Tests of a whole live switch: its two threads, on memory ports, with scripted controllers. Tests wait for events,
+//! never for time.
 mod auxiliary;
 mod bed;
 mod channels;
@@ -16,7 +17,7 @@ mod virtuals;
 
 use weir_switch::threads::ThreadsConfig;
 
-/// Everything on the engine's thread; the same tests run with workers in `pipeline`.
+/// Runs all work on the engine's thread; the same tests run with workers in `pipeline`.
 fn threads() -> ThreadsConfig {
     ThreadsConfig::default()
 }

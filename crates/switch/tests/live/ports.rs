@@ -1,4 +1,4 @@
-//! Ports that come, go, vanish and return.
+//! Ports that are added, removed, vanish and return.
 use crate::bed::{Controller, forward, port, switch, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +53,7 @@ impl Port for Fragile {
     }
 }
 
-/// A controller is told that the port went and came; the others forward all the while.
+/// A controller is told that the port vanished and returned; other ports forward all the while.
 #[tokio::test]
 async fn a_port_that_vanishes_comes_back_with_its_device() {
     let (switch, mut hosts) = switch(2, SwitchConfig::default());
@@ -83,7 +83,7 @@ async fn a_port_that_vanishes_comes_back_with_its_device() {
         assert_eq!(status(&mut controller).await, (PortStatusReason::Add, PortNo(3)));
         assert!(is_present());
     }
-    // One that is waited for can be removed, and does not come back.
+    // An absent port can be removed, and then does not return.
     pulled.store(true, Ordering::Relaxed);
     status(&mut controller).await;
     switch.remove_port(PortNo(3)).unwrap();
@@ -93,7 +93,7 @@ async fn a_port_that_vanishes_comes_back_with_its_device() {
 async fn status(controller: &mut Controller<tokio::io::DuplexStream>) -> (PortStatusReason, PortNo) {
     controller
         .expect(|message| match message.body {
-            // The link of a new port is told, too.
+            // Changes of the new port's link are reported as well; they are skipped.
             Body::PortStatus(status) if status.reason != PortStatusReason::Modify => {
                 Some((status.reason, status.desc.port_no))
             }
@@ -122,7 +122,7 @@ async fn ports_are_added_and_removed_while_frames_flow() {
     assert_eq!(error.to_string(), "no port `7`; there are: 1=p1, 2=p2");
 }
 
-/// The lowest free number goes to a port without one.
+/// A port without a number gets the lowest free one.
 #[tokio::test]
 async fn free_numbers_are_found() {
     let (switch, _hosts) = switch(3, SwitchConfig::default());
@@ -133,7 +133,7 @@ async fn free_numbers_are_found() {
     }
 }
 
-/// A link that goes down is seen and told.
+/// A link that goes down is detected and reported.
 #[tokio::test]
 async fn a_link_that_goes_down_is_told() {
     let (switch, mut hosts) = switch(2, SwitchConfig::default());

@@ -1,4 +1,5 @@
-//! Switches with a profile, live. What takes time in them is tested in virtual time (`tests/timed`); here, that the engine lets it.
+//! Live switches with a profile. The times themselves are tested in virtual time (`tests/timed`); these tests show
+//! that the engine applies them.
 use crate::bed::{Controller, PATIENCE, forward, punt, switch};
 use std::time::Duration;
 use weir_openflow::Body;
@@ -56,7 +57,7 @@ async fn flow_mods_take_their_time_in_their_order_and_full_tables_refuse() {
         }
     }
     assert_eq!(errors, 2, "those that come last find 30 entries there");
-    // Thirty of two milliseconds, one after the other; a machine may be slower, never faster.
+    // Thirty flow-mods of two milliseconds, one after the other; a machine may be slower, never faster.
     assert!(clock.now().as_secs_f64() >= 0.060);
     let snapshot = switch.snapshot().unwrap();
     let timing = snapshot.timing.clone().unwrap();
@@ -94,7 +95,7 @@ fn answer(message: weir_openflow::Message) -> Option<String> {
     }
 }
 
-/// What a controller said before it went is carried out.
+/// Messages that a controller sent before it ended the connection are carried out.
 #[tokio::test]
 async fn a_controller_that_goes_has_its_flow_mods() {
     let (switch, _hosts) = switch(2, config(SLOW));
@@ -131,7 +132,8 @@ async fn packets_and_packet_ins_are_held() {
     assert!(clock.now().as_secs_f64() >= 0.020);
 }
 
-/// However late this machine is with each visit, the next one counts from when the one before was due.
+/// However late this machine is with each visit, the next visit counts from the time at which the previous one was
+/// due.
 #[test]
 fn visits_over_cables_take_the_profiles_time_each() {
     const VISIT: Duration = Duration::from_micros(50);
@@ -143,7 +145,8 @@ fn visits_over_cables_take_the_profiles_time_each() {
     let ports = ports.map(|(number, port)| PortConfig::new(PortNo(number), Box::new(port))).collect();
     let switch = Switch::start(SwitchConfig { ports, ..config(text) }).unwrap();
     [(1, 3), (4, 5), (6, 2)].into_iter().for_each(|(from, to)| switch.flow_mod(forward(from, to)).unwrap());
-    // Both ends of this rig keep a schedule, too: it says when the packet was sent, and is told when the last visit was over.
+    // Both ends of this rig keep a schedule, too: the near end states when the packet was sent, the far end is told
+    // when the last visit ended.
     let clock = SystemClock::start();
     for port in [&mut near, &mut far] {
         assert!(port.stamp_arrivals(clock));

@@ -1,11 +1,11 @@
-//! Starting and stopping, whatever goes on.
+//! Starting and stopping under load.
 use crate::bed::{Controller, PATIENCE, port, punt, switch};
 use std::time::Duration;
 use weir_openflow::Body;
 use weir_switch::{ListenTarget, SocketFile, Switch, SwitchConfig};
 use weir_units::{Clock, Instant, SystemClock};
 
-/// Within a second, with a controller that stalls, one that cannot be reached, and packets coming in.
+/// Stopping takes less than a second with a stalled controller, an unreachable one, and packets arriving.
 #[tokio::test]
 async fn stopping_takes_less_than_a_second() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Channels over TLS, both ways round.
+//! Channels over TLS, with the switch as client and as server.
 use crate::bed::{Controller, forward, switch, until};
 use tokio::net::{TcpListener, TcpStream};
 use weir_openflow::Body;
@@ -10,7 +10,7 @@ fn files(party: &Party, ca: &Authority) -> TlsFiles {
     TlsFiles { private_key: party.private_key.clone(), certificate: party.certificate.clone(), ca_cert: ca.ca_cert() }
 }
 
-/// Why the switch's connection last ended; empty while there was none.
+/// Returns why the switch's connection last ended; empty if it has not ended yet.
 fn last_error(switch: &weir_switch::SwitchHandle) -> String {
     let channels = switch.snapshot().unwrap().channels;
     channels.first().and_then(|channel| channel.last_error.clone()).unwrap_or_default()
@@ -40,9 +40,8 @@ async fn a_controller_and_a_tool_are_verified_and_served() {
     assert_eq!(switch.snapshot().unwrap().entries(), 1);
 }
 
-/// A controller that the switch must not trust gets no byte of OpenFlow; the reason is there to be looked at.
-/// Has a controller take connections until something has come true; each ends in the handshake. Of one that is reset, the switch
-/// may not have read why.
+/// Accepts connections as a controller until `is_told` is true; each must fail in the handshake, so that no byte of
+/// OpenFlow is exchanged. Of a connection that is reset, the switch may not have read the reason.
 async fn refuses(listener: &TcpListener, controller: &Credentials, is_told: impl FnMut() -> bool) {
     let accept = async {
         loop {
@@ -75,7 +74,7 @@ async fn controllers_that_do_not_fit_are_refused_with_the_reason() {
     refuses(&listener, &other_name, || last_error(&refusing).contains("not for c1.test")).await;
     drop(refusing);
 
-    // The controller is the one that refuses: it trusts another CA.
+    // Here the controller refuses, because it trusts another CA.
     let distrusting = Credentials::load(files(&ca.sign("c1.test"), &others)).unwrap();
     let (refused, _) = switch(1, config(""));
     refuses(&listener, &distrusting, || last_error(&refused).contains("the peer refused this end's certificate")).await;
@@ -131,7 +130,7 @@ fn a_switch_without_credentials_says_what_tls_needs() {
     }
 }
 
-/// Who connects and says nothing is closed when the handshake's time is over; a plain peer is told apart at once.
+/// A plain peer on a TLS listener is detected at once and closed.
 #[tokio::test]
 async fn a_plain_peer_of_a_tls_listener_is_closed() {
     let ca = Authority::new();

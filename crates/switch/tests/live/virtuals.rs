@@ -1,4 +1,4 @@
-//! Virtual switches on one switch: apart from each other, come and gone while traffic flows.
+//! Virtual switches on one switch: isolated from each other, added and removed under traffic.
 use crate::bed::{Controller, Host, forward, punt, switch, until};
 use std::collections::BTreeMap;
 use tokio::net::TcpStream;
@@ -10,7 +10,8 @@ use weir_scenario::{Fabric, VirtualSwitch};
 use weir_switch::{ListenTarget, SwitchConfig, SwitchError, SwitchHandle, VirtualSnapshot};
 use weir_units::Bps;
 
-/// A virtual switch on ports 1 to 3, each promised `rate`; `more` says the rest.
+/// Returns the text of a virtual switch on ports 1 to 3 with the guaranteed rate `rate` each; `more` has further
+/// keys.
 fn text(name: &str, dpid: u64, rate: &str, more: &str) -> String {
     let ports: Vec<String> = (1..=3).map(|port| format!("{{ port = {port}, rate = '{rate}' }}")).collect();
     format!(
@@ -28,7 +29,7 @@ fn fabric() -> Fabric {
     Fabric::parse_cut("[fabric]\nrate = '1Gbit/s'\n", "test", "s", ports).unwrap().0
 }
 
-/// A switch with three hosts, `gold` for what comes in on port 1 and `tin` for port 2.
+/// Starts a switch with three hosts, with `gold` for packets from port 1 and `tin` for those from port 2.
 fn two() -> (SwitchHandle, Vec<Host>, [ListenTarget; 2]) {
     let config = SwitchConfig { fabric: Some(fabric()), ..SwitchConfig::default() };
     let (switch, hosts) = switch(3, config);
@@ -43,7 +44,7 @@ async fn connect(at: &ListenTarget) -> Controller<TcpStream> {
     Controller::up(TcpStream::connect(address).await.unwrap()).await
 }
 
-/// Tells the switch that a tool that connected wants to hear of packets and ports.
+/// Tells the switch that a connected tool wants packet-ins and port-status messages.
 async fn listens(controller: &mut Controller<TcpStream>) {
     let config = weir_openflow::model::SwitchConfig { flags: 0, miss_send_len: 0xffff };
     controller.send(Body::SetConfig(config)).await;
@@ -66,7 +67,7 @@ async fn each_is_a_switch_of_its_own() {
     let [a, b, c] = &mut hosts[..] else { unreachable!() };
     a.send(c, 1);
     assert_eq!(c.tag(), 1);
-    // Tin has no entry: what comes in on its port is dropped, whatever gold's entries say.
+    // Tin has no entry: packets from its port are dropped, whatever gold's entries are.
     b.send(c, 2);
     until(|| shown(&switch, "tin").ports[1].rx_packets == 1).await;
     tin.send(Body::FlowMod(forward(2, 3))).await;
@@ -147,7 +148,7 @@ async fn one_that_is_removed_while_its_controller_writes_disturbs_nobody() {
     b.send(c, 5);
     assert_eq!(c.tag(), 5);
     assert_eq!(switch.snapshot().unwrap().virtual_switches.len(), 1);
-    // Its rates, name, number and packets are to be had again.
+    // The rates, name, number and packets of the removed virtual switch are available again.
     let gold = cut(&text("gold", 0x101, "600Mbit/s", "select = [{ port = 1 }]"));
     let at = switch.add_virtual(gold).unwrap();
     connect(&at[0]).await.barrier().await;
@@ -179,7 +180,7 @@ async fn one_that_is_resized_while_packets_and_flow_mods_come_loses_nothing() {
     gold.barrier().await;
     let shown = shown(&switch, "gold");
     assert_eq!((shown.ports[0].rx_packets, shown.ports[2].tx_packets, shown.ports[2].dropped), (200, 200, 0));
-    // Its packets are others' from now on.
+    // Its packets belong to others from now on.
     switch.resize_virtual(cut(&text("gold", 0x101, "400Mbit/s", "select = [{ port = 3 }]"))).unwrap();
     switch.flow_mod(forward(1, 2)).unwrap();
     a.send(b, 1000);
@@ -275,7 +276,7 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
     const EACH: u64 = 1500;
     const ATTEMPTS: u32 = 20;
     let ports: BTreeMap<u32, Option<Bps>> = (1..=3).map(|port| (port, None)).collect();
-    // A line that is never busy: what is short is the engine's time.
+    // A line that is never busy, so that the engine's time is the scarce resource.
     let wide = "[fabric]\nrate = '1000Gbit/s'\ncrosspoint = '2MB'\n";
     let fabric = Fabric::parse_cut(wide, "test", "s", ports).unwrap().0;
     let (switch, mut hosts) = switch(3, SwitchConfig { fabric: Some(fabric.clone()), ..SwitchConfig::default() });
@@ -288,11 +289,11 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
         switch.add_virtual(VirtualSwitch::parse(&text, "test", &fabric).unwrap()).unwrap();
     }
     let [plain, dear, c] = &mut hosts[..] else { unreachable!() };
-    // It counts only if the engine is behind when all have come: who sends may be held up, too.
+    // An attempt counts only if the engine is behind when all packets have been sent: the sender may be delayed, too.
     let left = || shown(&switch, "dear").ports[2].tx_packets;
     let was_behind = (0..ATTEMPTS).any(|_| {
         let before = left();
-        // Dear ones first.
+        // Packets that are dear to process are sent first.
         (0..EACH).for_each(|_| dear.send(c, 2));
         (0..EACH).for_each(|_| plain.send(c, 1));
         let already = left() - before;
@@ -305,7 +306,7 @@ fn packets_that_are_dear_do_not_hold_up_another_tenants() {
         }
         (dear_before..EACH).for_each(|_| assert_eq!(c.tag(), 2, "they are late, but not lost"));
         let counts = already < EACH / 3;
-        // Burst by burst they would leave together.
+        // Handled burst by burst, both kinds would leave together.
         assert!(!counts || dear_before < EACH * 4 / 5, "{dear_before} of {EACH} left before the last of the others");
         counts
     });
@@ -331,7 +332,7 @@ async fn what_waits_for_its_turn_goes_with_its_virtual_switch() {
             .unwrap();
     }
     let [a, b, c] = &mut hosts[..] else { unreachable!() };
-    // Both come in by port 1: half of the packets are of host 2's address.
+    // Both kinds arrive on port 1: half of the packets have host 2's source address.
     b.number = 1;
     for tag in 0..1500 {
         a.send(c, tag);
@@ -340,7 +341,7 @@ async fn what_waits_for_its_turn_goes_with_its_virtual_switch() {
         a.number = 1;
     }
     switch.remove_virtual("dear").unwrap();
-    // Those of nobody are dropped by the switch's own tables.
+    // Packets that belong to no virtual switch are dropped by the switch's own tables.
     until(|| {
         let plain = shown(&switch, "plain");
         plain.ports[0].rx_packets == 1500 && plain.time.waiting == 0
