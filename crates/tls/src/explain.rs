@@ -1,9 +1,9 @@
-//! What went wrong, in words for operators of either end: who refused whom, and what to do.
+//! Explains TLS and stream errors to operators of either end: which end refused, why, and what to do.
 use std::io;
 use std::time::Duration;
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error, InvalidMessage};
 
-/// An error of a stream in words, whether it is one of TLS or not.
+/// Returns an explanation of a stream's error, for TLS errors and others.
 pub fn explain(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(refused) => in_words(refused),
@@ -12,7 +12,7 @@ pub fn explain(error: &io::Error) -> String {
     }
 }
 
-/// An error of TLS.
+/// Returns an explanation of a TLS error.
 fn in_words(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(problem) => format!("refused: {}", certificate(problem)),
@@ -29,10 +29,10 @@ fn in_words(error: &Error) -> String {
     }
 }
 
-/// What is wrong with a certificate.
+/// Returns what is wrong with a certificate.
 pub(crate) fn certificate(problem: &CertificateError) -> String {
     match problem {
-        // A bad signature: the CA was made anew under its old name.
+        // A bad signature occurs if the CA was made anew under its old name.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "the peer's certificate is not signed by the CA that this end was given (--ca-cert)".to_owned()
         }
@@ -59,7 +59,7 @@ pub(crate) fn certificate(problem: &CertificateError) -> String {
     }
 }
 
-/// What the peer's alert says of this end (RFC 8446, 6.2).
+/// Returns an explanation of an alert by which the peer refused this end (RFC 8446, 6.2).
 fn refused_by_peer(alert: AlertDescription) -> String {
     let reason = match alert {
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {

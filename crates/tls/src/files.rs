@@ -1,4 +1,4 @@
-//! Keys and certificates on disk.
+//! Reads and checks keys and certificates on disk.
 use crate::explain::certificate;
 use crate::verify::{self, Chain};
 use std::fs::File;
@@ -15,23 +15,23 @@ use tokio_rustls::rustls::server::NoServerSessionStorage;
 use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig};
 
-/// Bytes of a file at most: a bundle of every public CA has a quarter of that.
+/// Maximum size of a file in bytes: four times that of a bundle of every public CA.
 const MAX_FILE: u64 = 1 << 20;
-/// How PEM begins a key that a passphrase protects.
+/// PEM markers of a private key protected by a passphrase.
 const ENCRYPTED: [&[u8]; 2] = [b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED"];
 
-/// Where an end's key and certificates are, each a PEM file, as Open vSwitch has them.
+/// Paths of an end's key and certificates, each a PEM file, as for Open vSwitch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
-    /// The private key: PKCS#8, PKCS#1 or SEC1, without a passphrase.
+    /// Private key: PKCS#8, PKCS#1 or SEC1, without a passphrase.
     pub private_key: PathBuf,
-    /// The certificate for it; those between it and the CA may follow.
+    /// Certificate for the key; intermediate certificates up to the CA may follow.
     pub certificate: PathBuf,
     /// Certificates of the CAs that sign for peers.
     pub ca_cert: PathBuf,
 }
 
-/// Why credentials cannot be used.
+/// Reasons why credentials cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum FileError {
@@ -45,10 +45,10 @@ pub enum FileError {
     Date { path: String, problem: String },
 }
 
-/// What tells whether files have changed: of each its length and time of change, if it is there.
+/// Length and modification time of each file, if it exists: changes when a file changes.
 pub(crate) type Stamp = [Option<(u64, SystemTime)>; 3];
 
-/// What the files hold.
+/// Contents of the files.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     provider: Arc<CryptoProvider>,
@@ -181,7 +181,8 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, FileError> {
     })
 }
 
-/// What is wrong with a private key's file that everybody may read. None if it is for its owner and group, or gone.
+/// Returns a warning if all users may read the private key's file. Returns `None` if only its owner and group may, or
+/// if it is gone.
 fn exposed(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o7777;
     let shown = shown(path);
@@ -202,7 +203,7 @@ fn read_certificates(what: &'static str, path: &Path) -> Result<Vec<CertificateD
     })
 }
 
-/// What is in a file instead of what should be.
+/// Describes what a file contains instead of the expected section.
 fn found(text: &[u8], error: &rustls::pki_types::pem::Error) -> String {
     use rustls::pki_types::pem::Error::NoItemsFound;
     let sections = String::from_utf8_lossy(text);

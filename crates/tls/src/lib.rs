@@ -1,15 +1,17 @@
-//! TLS for control channels: credentials read from files, peers verified by their chain, refusals in words.
+//! TLS for control channels: reads credentials from files, verifies peers by their certificate chain, explains
+//! refusals.
 //!
-//! Both ends show a certificate, and each verifies the other's against the CA it was given, as Open vSwitch does (`ssl:`, `pssl:`). There
-//! is no way to leave that out: an OpenFlow channel that anybody may open hands over the network. What is verified is the
-//! chain and its dates; the name in a certificate only where [`Credentials::connect`] is given one, since controllers are
-//! connected to by address and the CA of a control network signs for nobody else. TLS 1.3 and 1.2.
+//! Both ends present a certificate, and each verifies the other's against the CA it was given, as Open vSwitch does
+//! (`ssl:`, `pssl:`). Verification cannot be turned off, because an OpenFlow channel open to anyone gives away the
+//! network. The chain and its dates are verified. The name in a certificate is verified only if
+//! [`Credentials::connect`] is given one, because controllers are connected to by address and the CA of a control
+//! network signs for no other party. TLS 1.3 and 1.2.
 //!
-//! The files are read again when they have changed, at the next connection, so that certificates can be replaced while
-//! channels are up. Files that are unusable then are reported, and those read before stay in use.
+//! Changed files are read again at the next connection, so that certificates can be replaced while channels are up.
+//! Unusable files are reported, and the previous contents stay in use.
 //!
-//! Not there: revocation lists (take a certificate away by changing the CA), passphrases, resumption (a session that is taken up
-//! again would not verify the peer again).
+//! Not supported: revocation lists (revoke a certificate by changing the CA), passphrases, session resumption (a
+//! resumed session would not verify the peer again).
 mod explain;
 mod files;
 mod verify;
@@ -27,10 +29,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// Time a handshake may take.
+/// Time limit for a handshake.
 pub const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// What one end shows and trusts.
+/// Key and certificate that an end presents, and the CAs that it trusts.
 #[derive(Debug)]
 pub struct Credentials {
     files: Files,
@@ -39,7 +41,7 @@ pub struct Credentials {
 
 #[derive(Debug)]
 struct Current {
-    /// What the files looked like when they were last read, usable or not.
+    /// Stamp of the files when they were last read, usable or not.
     stamp: Stamp,
     loaded: Arc<Loaded>,
 }
@@ -48,18 +50,20 @@ impl Credentials {
     /// Reads and checks the files.
     ///
     /// # Errors
-    /// A file cannot be read or is not what it should be, the key is another certificate's, the certificate is out of date.
+    /// Fails if a file cannot be read or has other contents, the key belongs to another certificate, or the
+    /// certificate is out of date.
     pub fn load(files: Files) -> Result<Credentials, FileError> {
         let stamp = files.stamp();
         let loaded = Arc::new(files.load()?);
         Ok(Credentials { files, current: Mutex::new(Current { stamp, loaded }) })
     }
 
-    /// The connecting end's handshake with the peer at `address`, whose certificate must be for `name` if one is given.
+    /// Performs the connecting end's handshake with the peer at `address`. The peer's certificate must be for `name`,
+    /// if given.
     ///
     /// # Errors
-    /// The peer does not speak TLS, or is refused; a peer that refuses us may do so only when we first read: [`explain`]
-    /// makes words of that, too.
+    /// Fails if the peer does not speak TLS or is refused. A refusal by the peer may arrive only with the first read;
+    /// [`explain`] explains that as well.
     pub async fn connect<S>(
         &self,
         stream: S,
@@ -75,10 +79,10 @@ impl Credentials {
         in_time(shaken).await.map(TlsStream::from)
     }
 
-    /// The listening end's handshake.
+    /// Performs the listening end's handshake.
     ///
     /// # Errors
-    /// The peer does not speak TLS, or is refused, or refuses us.
+    /// Fails if the peer does not speak TLS, is refused, or refuses this end.
     pub async fn accept<S>(&self, stream: S) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -87,7 +91,7 @@ impl Credentials {
         in_time(TlsAcceptor::from(config).accept(stream)).await.map(TlsStream::from)
     }
 
-    /// What the files hold, read again if they have changed.
+    /// Returns the contents of the files, read again if they have changed.
     fn current(&self) -> Arc<Loaded> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.files.stamp();

@@ -1,4 +1,4 @@
-//! Who is accepted: whoever shows a certificate that a CA of ours signed and that is in date.
+//! Accepts peers with a certificate that is in date and signed by a trusted CA.
 use std::sync::Arc;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -67,7 +67,7 @@ impl ServerCertVerifier for Chain {
     }
 }
 
-/// Verifies connecting peers: a certificate is required.
+/// Returns a verifier for connecting peers, which must present a certificate.
 pub(crate) fn clients(
     roots: Arc<RootCertStore>,
     provider: Arc<CryptoProvider>,
@@ -76,8 +76,8 @@ pub(crate) fn clients(
     verifier.map_err(|error| Error::General(error.to_string()))
 }
 
-/// That our own certificate can be read and is in date. Who signed it is the peer's affair: with nobody to trust, only what
-/// is looked at before that fails.
+/// Checks that this end's own certificate can be parsed and is in date. Its issuer is the peer's concern: verifying
+/// against no trusted CA fails, and only errors found before that count.
 pub(crate) fn check_dates(chain: &[CertificateDer<'_>], provider: &CryptoProvider) -> Result<(), Error> {
     let Some((own, between)) = chain.split_first() else { return Ok(()) };
     let own = ParsedCertificate::try_from(own)?;
@@ -90,7 +90,7 @@ pub(crate) fn check_dates(chain: &[CertificateDer<'_>], provider: &CryptoProvide
     }
 }
 
-/// Whether it is the dates that are wrong with a certificate.
+/// Returns true if the dates of a certificate are the problem.
 pub(crate) fn is_out_of_date(problem: &CertificateError) -> bool {
     use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
     matches!(problem, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })

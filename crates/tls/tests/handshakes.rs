@@ -1,4 +1,5 @@
-//! Two ends over a stream in memory: who accepts whom, and what both say if not.
+//! Handshakes between two ends over a stream in memory: which peers are accepted, and what both ends report
+//! otherwise.
 use std::io;
 use std::path::PathBuf;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -15,7 +16,8 @@ fn credentials(ca: &Authority, name: &str) -> Credentials {
 
 type Shaken = io::Result<TlsStream<DuplexStream>>;
 
-/// A handshake, and then a byte from the listening end: with TLS 1.3 a refusal reaches the connecting end only when it reads.
+/// Performs a handshake, then sends a byte from the listening end: with TLS 1.3 a refusal reaches the connecting end
+/// only when it reads.
 async fn meet(
     connecting: &Credentials,
     listening: &Credentials,
@@ -46,7 +48,7 @@ async fn ends_of_one_ca_accept_each_other_whatever_their_names() {
     assert!(refused.contains("the peer's certificate is for DnsName(\"c1.test\"), not for c2.test"), "{refused}");
 }
 
-/// As `ovs-pki` does it: one CA for switches, one for controllers.
+/// Arrangement of `ovs-pki`: one CA for switches, one for controllers.
 #[tokio::test]
 async fn each_end_may_have_a_ca_of_its_own() {
     let (switches, controllers) = (Authority::new(), Authority::new());
@@ -69,7 +71,7 @@ async fn stranger_is_refused(ours: &Authority, others: &Authority) {
     let (client, server) = (client.unwrap_err(), server.unwrap_err());
     assert!(server.contains("refused: the peer's certificate is not signed by the CA"), "{server}");
     assert!(client.contains("the peer refused this end's certificate"), "{client}");
-    // The other way round: the one that listens is the stranger.
+    // The other way round: the listening end is the stranger.
     let (client, server) = meet(&controller, &stranger, None).await;
     let (client, server) = (client.unwrap_err(), server.unwrap_err());
     assert!(client.contains("refused: the peer's certificate is not signed by the CA"), "{client}");
@@ -118,7 +120,7 @@ async fn a_peer_that_says_nothing_has_its_time() {
     assert_eq!(error, "no TLS handshake within 10s");
 }
 
-/// A certificate is replaced while the end runs; unusable files are left aside until they are usable.
+/// Certificates are replaced while the end runs; unusable files are ignored until they are usable.
 #[tokio::test]
 async fn files_are_read_again_when_they_change() {
     let (old, new) = (Authority::new(), Authority::new());
@@ -184,7 +186,7 @@ fn unusable_files_are_named_with_what_is_wrong() {
     }
 }
 
-/// A certificate that was good when the end started, and ran out.
+/// The certificate was valid when the end started, and expired later.
 #[tokio::test]
 async fn an_expired_peer_is_refused_and_told() {
     use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
