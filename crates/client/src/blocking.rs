@@ -1,4 +1,4 @@
-//! Asking, and waiting for the answer.
+//! Sends requests and waits for the replies.
 use crate::{Client, ClientError};
 use rustix::event::PollFlags;
 use std::io::ErrorKind;
@@ -8,28 +8,30 @@ use weir_openflow::{Body, Message};
 use weir_units::{Clock as _, Instant};
 
 impl Client {
-    /// Sends a message; gives the body of its reply. Messages that the switch sends of its own accord are passed over.
+    /// Sends a message and returns the body of its reply. Asynchronous messages of the switch are skipped.
     ///
     /// # Errors
-    /// An error from the switch, to this message or to one before; the channel ends, or nothing comes for as long as patience lasts.
+    /// An error from the switch, to this message or to an earlier one. Also fails if the channel ends, or if nothing
+    /// arrives for the time of patience.
     pub fn ask(&mut self, body: Body) -> Result<Body, ClientError> {
         let xid = self.tell(body)?;
         self.reply_to(xid)
     }
 
-    /// Sends encoded messages, then one more; gives the body of that one's reply. What comes meanwhile is read meanwhile.
+    /// Sends encoded messages, then `body`. Returns the body of the reply to `body`. Messages that arrive meanwhile
+    /// are read meanwhile.
     ///
     /// # Errors
-    /// As [`Client::ask`].
+    /// Those of [`Client::ask`].
     pub fn stream_and_ask(&mut self, bytes: &[u8], body: Body) -> Result<Body, ClientError> {
         self.write_and_read(bytes, true)?;
         self.ask(body)
     }
 
-    /// Asks for flow entries; how many the parts of the reply tell of.
+    /// Requests flow entries. Returns the number of entries in all parts of the reply.
     ///
     /// # Errors
-    /// As [`Client::ask`].
+    /// Those of [`Client::ask`].
     pub fn ask_flows(&mut self, request: MultipartRequest) -> Result<u64, ClientError> {
         let xid = self.tell(Body::MultipartRequest(request))?;
         let mut found = 0;
@@ -50,10 +52,10 @@ impl Client {
         }
     }
 
-    /// Sends a message that is not answered when all is well; gives its transaction id.
+    /// Sends a message that has no reply on success. Returns its transaction id.
     ///
     /// # Errors
-    /// As [`Client::send`]; the switch does not read for as long as patience lasts.
+    /// Those of [`Client::send`]. Also fails if the switch does not read for the time of patience.
     pub fn tell(&mut self, body: Body) -> Result<u32, ClientError> {
         let xid = self.session.next_xid();
         match self.session.send(&Message { xid, body }) {
@@ -65,15 +67,16 @@ impl Client {
         Ok(xid)
     }
 
-    /// Sends encoded messages. Nothing is read meanwhile.
+    /// Sends encoded messages without reading.
     ///
     /// # Errors
-    /// The channel ends, or the switch does not read for as long as patience lasts.
+    /// Fails if the channel ends, or if the switch does not read for the time of patience.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
         self.write_and_read(bytes, false)
     }
 
-    /// Messages of the session's own (answers to echo requests) wait meanwhile, so that none tears one of these apart.
+    /// Writes encoded messages, reading meanwhile if `reads`. Messages of the session itself (replies to echo
+    /// requests) wait, so that none splits one of these.
     fn write_and_read(&mut self, bytes: &[u8], reads: bool) -> Result<(), ClientError> {
         self.flush_all()?;
         let mut left = bytes;
@@ -99,7 +102,7 @@ impl Client {
         Ok(())
     }
 
-    /// Nobody waits for what comes while messages are written, but errors end it.
+    /// Drops messages that arrived while messages were written. An error among them is returned.
     fn drop_unasked(&mut self) -> Result<(), ClientError> {
         while let Some((_, message)) = self.came.pop_front() {
             if let Body::Error(error) = message.body {
@@ -137,10 +140,10 @@ impl Client {
         }
     }
 
-    /// Waits for the channel to be ready for something.
+    /// Waits for the channel to be ready for `flags`.
     ///
     /// # Errors
-    /// Patience, from when something was heard last, is at its end.
+    /// [`ClientError::Silent`] if the patience, counted from `heard`, is over.
     fn rest(&self, flags: PollFlags, heard: Instant) -> Result<(), ClientError> {
         let left = self.patience.saturating_sub(self.clock.now().since(heard));
         if left.is_zero() {

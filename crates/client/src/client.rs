@@ -1,4 +1,4 @@
-//! The channel itself: bytes go in and out where that is possible without waiting.
+//! The channel itself: reads and writes bytes as far as possible without waiting.
 use crate::{ClientError, Target};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -11,16 +11,16 @@ use weir_openflow::session::{Event, SendError, Session, SessionConfig};
 use weir_openflow::{Message, Version};
 use weir_units::{Clock as _, Instant, SystemClock};
 
-/// Bytes read at once.
+/// Maximum number of bytes of one read.
 const READ_BYTES: usize = 64 * 1024;
-/// How long one wait for the other end lasts at most.
+/// Longest single wait for the peer.
 const NAP: Duration = Duration::from_millis(20);
 
 pub(crate) trait Stream: Read + Write + AsFd + Send {}
 impl Stream for TcpStream {}
 impl Stream for UnixStream {}
 
-/// See the crate's page.
+/// A control channel to a switch, without threads or a runtime.
 pub struct Client {
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) session: Session,
@@ -29,16 +29,16 @@ pub struct Client {
     pub(crate) patience: Duration,
     piece: Vec<u8>,
     pub(crate) came: VecDeque<(Instant, Message)>,
-    /// Why it ended.
+    /// Reason of the channel's end.
     ended: Option<String>,
 }
 
 impl Client {
-    /// Connects, or waits to be connected to, and shakes hands. The switch may take as long as `patience` over anything; it is asked whether it is still there
-    /// when it has said nothing for so long.
+    /// Connects, or waits for the switch to connect, and performs the handshake. `patience` limits each wait for the
+    /// switch; after a silence of that length the switch receives an echo request.
     ///
     /// # Errors
-    /// Nobody is there in time, or does not speak one of the versions.
+    /// Fails if no switch is reached in time, or if it speaks none of the versions.
     pub fn open(
         target: &Target,
         versions: &[Version],
@@ -81,26 +81,26 @@ impl Client {
         }
     }
 
-    /// The version that both speak.
+    /// Returns the negotiated OpenFlow version.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// What is readable when something came.
+    /// Returns the descriptor, which is readable when input has arrived.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 
-    /// Sends messages in one piece, as far as the switch reads; what is left goes with the next call of anything.
+    /// Sends messages together, as far as the switch reads. The rest is sent by the next call of any method.
     ///
     /// # Errors
-    /// The channel has ended, or a message cannot be said in its version.
+    /// Fails if the channel has ended, or if a message cannot be expressed in its version.
     pub fn send(&mut self, messages: &[Message]) -> Result<(), ClientError> {
         for message in messages {
             loop {
                 match self.session.send(message) {
                     Ok(()) => break,
-                    // It reads slowly: what waits goes first.
+                    // The switch reads slowly: pending output is sent first.
                     Err(SendError::Full(_)) => {
                         self.exchange()?;
                         self.wait(PollFlags::IN | PollFlags::OUT, Duration::from_millis(1));
@@ -116,10 +116,10 @@ impl Client {
         self.flush()
     }
 
-    /// Reads and writes what can be without waiting; the next message, and when it came.
+    /// Reads and writes without waiting. Returns the next message and its arrival time.
     ///
     /// # Errors
-    /// The channel has ended.
+    /// Fails if the channel has ended.
     pub fn poll(&mut self) -> Result<Option<(Instant, Message)>, ClientError> {
         if let Some(next) = self.came.pop_front() {
             return Ok(Some(next));
@@ -128,15 +128,15 @@ impl Client {
         Ok(self.came.pop_front())
     }
 
-    /// Whether something waits to be written.
+    /// Returns true if output waits to be written.
     pub fn has_output(&mut self) -> bool {
         !self.session.output().is_empty()
     }
 
-    /// Waits until the channel is as `flags` say, at most so long.
+    /// Waits until the channel is ready for `flags`, at most `time`.
     pub(crate) fn wait(&self, flags: PollFlags, time: Duration) {
         let mut descriptors = [PollFd::from_borrowed_fd(self.stream.as_fd(), flags)];
-        // A wait that ends early is one more turn of the caller's loop.
+        // A wait that ends early costs one more turn of the caller's loop.
         let _ = poll(&mut descriptors, Timespec::try_from(time).ok().as_ref());
     }
 
@@ -146,7 +146,7 @@ impl Client {
         self.flush()
     }
 
-    /// Reads once, without writing anything.
+    /// Reads once, without writing.
     pub(crate) fn take_in(&mut self) -> Result<(), ClientError> {
         match self.stream.read(&mut self.piece) {
             Ok(0) => self.ended = Some("the switch closed the connection".to_owned()),
@@ -175,8 +175,10 @@ impl Client {
         }
     }
 
+    /// Checks that the channel is usable.
+    ///
     /// # Errors
-    /// It has ended, and everything that came before has been taken.
+    /// Fails if the channel has ended and all messages received before have been taken.
     fn check(&self) -> Result<(), ClientError> {
         match &self.ended {
             Some(reason) if self.came.is_empty() => Err(ClientError::ended(reason)),
@@ -192,7 +194,7 @@ impl Client {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // What it said before it ended may say why.
+                    // Messages received before the end may state the reason.
                     self.ended.get_or_insert_with(|| format!("writing to it: {error}"));
                     break;
                 }

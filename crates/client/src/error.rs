@@ -1,44 +1,44 @@
-//! Why a switch could not be asked.
+//! Errors of a channel to a switch.
 use std::time::Duration;
 use weir_openflow::model::ErrorType;
 
-/// Why there is no channel, or what went wrong on it.
+/// Reasons why there is no channel, or what went wrong on it.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No channel came to be.
+    /// No channel could be opened.
     #[error("{target}: {problem}")]
     Unreachable {
-        /// Where the switch should be.
+        /// Address of the switch.
         target: String,
-        /// What was tried and found, and what to do.
+        /// Failed attempt, with advice.
         problem: String,
     },
     /// The channel ended.
     #[error("the switch's control channel ended: {reason}")]
     Ended {
-        /// Why.
+        /// Reason of the end.
         reason: String,
     },
-    /// Nothing came for too long.
+    /// Silence of the switch for the time of patience.
     #[error("the switch did not answer within {0:?}")]
     Silent(Duration),
-    /// The switch answered with an error.
+    /// The switch replied with an error.
     #[error("the switch answered message {xid} with {error:?}")]
     Refused {
-        /// The transaction id of the message that it refuses.
+        /// Transaction id of the refused message.
         xid: u32,
-        /// What it says.
+        /// Type of the error.
         error: ErrorType,
     },
-    /// The switch answered something else than what was asked for.
+    /// The switch sent another reply than expected.
     #[error("the switch answered with {found}, expected {expected}")]
     Unexpected {
-        /// What came.
+        /// Description of the reply.
         found: String,
-        /// What was to come.
+        /// Description of the expected reply.
         expected: &'static str,
     },
-    /// The message cannot be said in the channel's version.
+    /// The message cannot be expressed in the channel's version.
     #[error("{0}")]
     Unsayable(String),
 }

@@ -1,7 +1,10 @@
-//! One OpenFlow channel to a switch, for who measures it or asks it something: no threads and no runtime, so that the switch is what takes time.
+//! An OpenFlow channel to a switch, for measuring and for requests. Without threads and runtime, so that measured
+//! times are the switch's.
 //!
-//! A [`Client`] connects to a [`Target`], or is connected to, and shakes hands. From then on it is used in one of two ways: [`Client::send`] and
-//! [`Client::poll`] never wait, for who watches other things at the same time; [`Client::ask`] and its like wait for an answer, as long as its patience lasts.
+//! A [`Client`] connects to a [`Target`], or waits for the switch to connect, and performs the handshake. It is then
+//! used in one of two ways. [`Client::send`] and [`Client::poll`] never wait for replies, for callers that watch
+//! other things at the same time. [`Client::ask`] and similar methods wait for a reply, as long as the client's
+//! patience lasts.
 mod blocking;
 mod client;
 mod error;

@@ -1,14 +1,14 @@
-//! Where a switch is.
+//! Address of a switch.
 use std::str::FromStr;
 
-/// Where a switch is.
+/// Address of a switch, or address on which to wait for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// It listens there: host and port.
+    /// The switch listens on a host and port.
     Tcp(String),
-    /// It listens there: a socket's path.
+    /// The switch listens on a Unix socket, given by its path.
     Unix(String),
-    /// It connects to us, there: an address and port, or a port of all addresses.
+    /// The switch connects to this address and port.
     Listen(String),
 }
 

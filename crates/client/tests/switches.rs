@@ -1,4 +1,4 @@
-//! Clients and switches over real sockets: those that answer, and those that do not do what they should.
+//! Clients and switches over real sockets: correct switches and faulty ones.
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -13,7 +13,7 @@ use weir_units::{Clock as _, SystemClock};
 const SOON: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_millis(200);
 
-/// A switch behind a socket, one connection long; what it does with it is `act`.
+/// Starts a switch behind a socket for one connection, on which it runs `act`.
 fn switch(act: impl FnOnce(TcpStream) + Send + 'static) -> (Target, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target::Tcp(listener.local_addr().unwrap().to_string());
@@ -29,7 +29,7 @@ fn refusal(target: &Target, patience: Duration) -> String {
     open(target, patience).err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-/// A switch that speaks one version and answers what it is sent by `answer`; nothing for `None`.
+/// Runs a switch that speaks one version and replies to each message with the result of `answer`, if any.
 fn answering(
     mut stream: TcpStream,
     version: Version,
@@ -74,7 +74,7 @@ fn questions_are_answered_in_either_version() {
         let mut client = open(&target, SOON).unwrap();
         assert_eq!(client.version(), version);
         assert_eq!(client.ask(Body::BarrierRequest).unwrap(), Body::BarrierReply);
-        // More than any socket's buffers hold.
+        // More bytes than any socket's buffers hold.
         let barrier = [version as u8, if version == Version::V10 { 18 } else { 20 }, 0, 8, 0, 0, 0, 1];
         let bytes = barrier.repeat(200_000);
         assert_eq!(client.stream_and_ask(&bytes, Body::BarrierRequest).unwrap(), Body::BarrierReply);
@@ -134,7 +134,7 @@ fn who_stops_answering_or_goes_is_told_apart() {
     let (target, thread) = switch(move |stream| drop(answering(stream, Version::V13, once)));
     let mut client = open(&target, BRIEF).unwrap();
     client.ask(Body::BarrierRequest).unwrap();
-    // Whether it is still there is asked at the same time, so either may be seen first.
+    // The echo request is sent at the same time, so either error may come first.
     let error = client.ask(Body::BarrierRequest).unwrap_err();
     assert!(matches!(error, ClientError::Silent(_) | ClientError::Ended { .. }), "{error}");
     drop(client);
@@ -169,14 +169,14 @@ fn garbage_ends_the_channel_with_a_reason() {
         assert!(error.contains("the handshake failed: "), "{garbage:?}: {error}");
         thread.join().unwrap();
     }
-    // Behind a handshake that was right.
+    // Garbage after a correct handshake.
     let (target, thread) = switch(|stream| {
         let mut other = stream.try_clone().unwrap();
         let _ = answering(stream, Version::V13, move |message| {
             if message.body != Body::BarrierRequest {
                 return obliging(message);
             }
-            // A type that there is not, then a message shorter than its header.
+            // A message of an unknown type, then one shorter than its header.
             other.write_all(&[4, 99, 0, 8, 0, 0, 0, 1, 4, 0, 0, 0, 0, 0, 0, 0]).unwrap();
             None
         });
@@ -192,7 +192,7 @@ fn garbage_ends_the_channel_with_a_reason() {
 fn nobody_is_told_in_time() {
     let nowhere = "ptcp:127.0.0.1:0".parse().unwrap();
     assert_eq!(refusal(&nowhere, Duration::from_millis(50)), "ptcp:127.0.0.1:0: no switch connected within 50ms");
-    // One that listens and says nothing.
+    // A listener that sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target::Tcp(silent.local_addr().unwrap().to_string());
     let error = refusal(&target, Duration::from_millis(50));
