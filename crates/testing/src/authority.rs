@@ -1,4 +1,4 @@
-//! Certificates for tests, as PEM files in a folder that goes with them.
+//! Certificates for tests, as PEM files in a folder that is removed with them.
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,23 +10,23 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// Where a party's files are.
+/// Paths of a party's files.
 #[derive(Debug, Clone)]
 pub struct Party {
-    /// Its private key.
+    /// Private key of the party.
     pub private_key: PathBuf,
-    /// Its certificate.
+    /// Certificate of the party.
     pub certificate: PathBuf,
 }
 
 impl Authority {
-    /// A CA that nobody else trusts, with a name of its own.
+    /// Makes a CA with a unique name.
     pub fn new() -> Authority {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         Authority::named(&format!("test CA {}", NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// As [`Authority::new`], with this name: two may have the same.
+    /// Makes a CA with the given name; several CAs may have equal names.
     pub fn named(name: &str) -> Authority {
         let folder = tempfile::tempdir().expect("a folder for certificates");
         let key = KeyPair::generate().expect("a key");
@@ -37,22 +37,24 @@ impl Authority {
         Authority { folder, issuer: Issuer::new(params, key) }
     }
 
-    /// Where the CA's certificate is.
+    /// Returns the path of the CA's certificate.
     pub fn ca_cert(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// Its folder.
+    /// Returns the folder with all files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Signs for `name` (a DNS name); the files are `name-privkey.pem` and `name-cert.pem`, replaced if they are there.
+    /// Signs a certificate for `name` (a DNS name), valid for 30 days. The files are `name-privkey.pem` and
+    /// `name-cert.pem`; existing ones are replaced.
     pub fn sign(&self, name: &str) -> Party {
         self.sign_for(name, 30)
     }
 
-    /// As [`Authority::sign`], valid for a number of days from now; if negative, until so many days ago.
+    /// Signs as [`Authority::sign`], but with a certificate valid for `days` days from now. If `days` is negative, it
+    /// expired that many days ago.
     pub fn sign_for(&self, name: &str, days: i64) -> Party {
         let key = KeyPair::generate().expect("a key");
         let mut params = params(name, days);

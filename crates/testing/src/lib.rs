@@ -1,8 +1,9 @@
-//! What tests of several crates need: skipping aloud, network namespaces, processes that end with the test,
+//! Helpers for tests of several crates: visible skipping, network namespaces, processes that end with the test,
 //! certificates.
 //!
-//! A test that cannot run here says so on standard error, past the test runner's capture, and passes; with `WEIR_REQUIRE=1`
-//! in the environment (as in CI) it fails instead, but for tests on the reference data if `WEIR_WITHOUT=shared` is set, too.
+//! A test that cannot run on this machine reports that on standard error, past the test runner's capture, and passes.
+//! With `WEIR_REQUIRE=1` in the environment (as in CI) it fails instead. Tests on the reference data are still
+//! skipped if `WEIR_WITHOUT=shared` is set as well.
 #![allow(clippy::missing_panics_doc, reason = "panicking is how tests report")]
 mod authority;
 mod namespace;
@@ -16,7 +17,10 @@ pub use process::{Running, Signal, output_within, pattern_switch, run, wait_unti
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Says that a test is skipped and why, or fails it when everything is required.
+/// Reports that the calling test is skipped and why.
+///
+/// # Panics
+/// Panics if `WEIR_REQUIRE` is set.
 pub fn skip(reason: &str) {
     let test = test_name();
     assert!(std::env::var_os("WEIR_REQUIRE").is_none(), "{test} would be skipped, but WEIR_REQUIRE is set: {reason}");
@@ -24,7 +28,7 @@ pub fn skip(reason: &str) {
 }
 
 fn say_skipped(reason: &str) {
-    // Straight to standard error: the runner captures what print macros write.
+    // Written straight to standard error, because the runner captures the output of print macros.
     let _ = writeln!(std::io::stderr(), "skipped {}: {reason}", test_name());
 }
 
@@ -32,7 +36,7 @@ fn test_name() -> String {
     std::thread::current().name().unwrap_or("test").to_owned()
 }
 
-/// Whether the process is root; otherwise says that the test is skipped.
+/// Returns true if the process is root; otherwise reports the test as skipped.
 pub fn root() -> bool {
     // The owner of /proc/self is the effective user.
     use std::os::unix::fs::MetadataExt as _;
@@ -43,7 +47,8 @@ pub fn root() -> bool {
     root
 }
 
-/// A file or folder of the reference data beside the project; otherwise says that the test is skipped.
+/// Returns the path of a file or folder of the reference data beside the project. If it is missing, reports the test
+/// as skipped and returns `None`.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let full = workspace().parent()?.join("shared").join(path);
     if full.exists() {
@@ -58,7 +63,8 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// Name and bytes of each file in a folder whose name begins with `prefix` and has this extension, in order of the names.
+/// Returns name and contents of each file in a folder whose name begins with `prefix` and has this extension, sorted
+/// by name.
 pub fn files(folder: &Path, prefix: &str, extension: &str) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(folder).expect("the folder is readable");
     let mut files: Vec<_> = entries
@@ -72,13 +78,13 @@ pub fn files(folder: &Path, prefix: &str, extension: &str) -> Vec<(String, Vec<u
     files
 }
 
-/// The project's root folder.
+/// Returns the project's root folder.
 pub fn workspace() -> PathBuf {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     crates.ancestors().nth(2).expect("the crate lies in crates/").to_path_buf()
 }
 
-/// Whether all these programs are installed; otherwise says that the test is skipped.
+/// Returns true if all these programs are installed; otherwise reports the test as skipped.
 pub fn programs(names: &[&str]) -> bool {
     let folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();

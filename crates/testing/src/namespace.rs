@@ -1,4 +1,4 @@
-//! Network namespaces that end with the test.
+//! Network namespaces that are deleted with the test.
 use crate::run;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -9,16 +9,16 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
-/// Namespaces of tests that were killed are deleted once, before the first is made.
+/// Namespaces of killed tests are deleted once, before the first one is made.
 static KILLED: Once = Once::new();
 
-/// A network namespace with loopback up and no IPv6 chatter unless asked for; deleted when dropped.
+/// A network namespace with loopback up and IPv6 disabled; deleted when dropped.
 pub struct Namespace {
     name: String,
 }
 
 impl Namespace {
-    /// Makes a namespace whose name no other test or process has.
+    /// Makes a namespace with a name that no other test or process uses.
     pub fn new() -> Namespace {
         KILLED.call_once(delete_killed);
         let name = format!("wt{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -33,19 +33,19 @@ impl Namespace {
         namespace
     }
 
-    /// Its name, as `ip netns` knows it.
+    /// Returns its name, as `ip netns` shows it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A command that will run inside.
+    /// Returns a command that runs `program` in the namespace.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, program]);
         command
     }
 
-    /// Does something on a thread that lives inside: sockets that are made there stay there.
+    /// Runs `act` on a thread in the namespace. Sockets made there stay in the namespace.
     pub fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         let file = std::fs::File::open(format!("/run/netns/{}", self.name)).expect("the namespace is there");
         let inside = move || {
@@ -55,7 +55,7 @@ impl Namespace {
         std::thread::scope(|scope| scope.spawn(inside).join()).expect("the thread inside does not panic")
     }
 
-    /// Runs `ip ARGUMENTS` inside.
+    /// Runs `ip ARGUMENTS` in the namespace.
     pub fn ip(&self, arguments: &str) {
         run(Command::new("ip").args(["-n", &self.name]).args(arguments.split_whitespace()));
     }
@@ -71,7 +71,7 @@ impl Namespace {
     }
 }
 
-/// Deletes test namespaces whose process is gone, and ends the processes that were left in them. A test that is killed cannot do it
+/// Deletes test namespaces whose process is gone, and kills the processes left in them. A killed test cannot do that
 /// itself.
 fn delete_killed() {
     let names = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
@@ -88,8 +88,8 @@ fn delete_killed() {
     }
 }
 
-/// The process that made a namespace of this name, if a test did: `wtPID-NUMBER` is made here, `rstPID` by the reference data's
-/// conformance runner.
+/// Returns the id of the process that made a test's namespace: `wtPID-NUMBER` is made here, `rstPID` by the reference
+/// data's conformance runner.
 fn owner(name: &str) -> Option<u32> {
     let ours = name.strip_prefix("wt").and_then(|rest| rest.split_once('-')).map(|(pid, _)| pid);
     ours.or_else(|| name.strip_prefix("rst"))?.parse().ok()
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// More than the kernel gives to a process.
+    /// Process id above the kernel's maximum.
     const NOBODY: u32 = 4_194_998;
 
     #[test]

@@ -6,49 +6,52 @@ use std::time::{Duration, Instant};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process, kill_process_group};
 
-/// How long a started process has to end after it was asked to.
+/// Time that a process has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A running process, with everything it starts, in a group of its own; ended when dropped.
+/// A running process, with everything it starts, in its own process group; ended when dropped.
 pub struct Running {
     child: Child,
     name: String,
 }
 
 impl Running {
-    /// Starts `command`; its output goes where the command says.
+    /// Starts `command`; its output is handled as the command says.
     pub fn start(command: &mut Command) -> Running {
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command.process_group(0).stdin(Stdio::null()).spawn();
         Running { child: child.unwrap_or_else(|error| panic!("cannot start {name}: {error}")), name }
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its standard output, if the command piped it.
+    /// Takes its standard output, if the command piped it.
     pub fn stdout(&mut self) -> Option<std::process::ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Its standard error, if the command piped it.
+    /// Takes its standard error, if the command piped it.
     pub fn stderr(&mut self) -> Option<std::process::ChildStderr> {
         self.child.stderr.take()
     }
 
-    /// Sends a signal to the process alone.
+    /// Sends a signal to the process, not to its group.
     pub fn signal(&self, signal: Signal) {
         let _ = kill_process(self.pid(), signal);
     }
 
-    /// Its exit status, if it ended.
+    /// Returns its exit status, if it has ended.
     pub fn exited(&mut self) -> Option<std::process::ExitStatus> {
         self.child.try_wait().expect("waiting for a child")
     }
 
-    /// Asks the group to end, then makes it; panics if the process had to be killed.
+    /// Sends SIGTERM to the group, and SIGKILL at the latest after 5 s.
+    ///
+    /// # Panics
+    /// Panics if the process did not end by SIGTERM.
     pub fn stop(mut self) {
         assert!(self.end(), "{} did not end within {GRACE:?} of SIGTERM", self.name);
     }
@@ -57,7 +60,7 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
-    /// Whether the process ended when asked to.
+    /// Ends the group. Returns true if the process ended without SIGKILL.
     fn end(&mut self) -> bool {
         if self.exited().is_some() {
             return true;
@@ -76,7 +79,10 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command to its end and returns its standard output. Panics with both outputs if it fails or takes longer than a minute.
+/// Runs a command to its end and returns its standard output.
+///
+/// # Panics
+/// Panics with both outputs if the command fails or takes longer than a minute.
 pub fn run(command: &mut Command) -> String {
     let shown = format!("{command:?}");
     let output = output_within(Duration::from_secs(60), command);
@@ -85,8 +91,11 @@ pub fn run(command: &mut Command) -> String {
     text.into_owned()
 }
 
-/// Runs a command to its end and returns its status and both outputs. Kills it and panics with both outputs if it takes longer than
-/// `limit`: a command that never ends fails its test, and does not keep the others waiting.
+/// Runs a command to its end and returns its status and both outputs. A command that does not end within `limit` is
+/// killed, so that it fails its test and does not delay others.
+///
+/// # Panics
+/// Panics with both outputs if the command takes longer than `limit`.
 pub fn output_within(limit: Duration, command: &mut Command) -> Output {
     let shown = format!("{command:?}");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -104,7 +113,7 @@ pub fn output_within(limit: Duration, command: &mut Command) -> Output {
     output
 }
 
-/// Reads all of a pipe on a thread of its own.
+/// Reads all of a pipe on its own thread.
 fn read_beside(mut pipe: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -113,7 +122,7 @@ fn read_beside(mut pipe: impl std::io::Read + Send + 'static) -> std::thread::Jo
     })
 }
 
-/// Asks again and again whether something has come true, for at most `limit`; whether it has.
+/// Polls `condition` every 10 ms until it is true, at most for `limit`. Returns true if it became true.
 #[expect(clippy::disallowed_methods, reason = "tests wait for other processes, which have no descriptor to wait on")]
 pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
@@ -128,12 +137,12 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
     }
 }
 
-/// The shell command by which the reference data's scripts start a switch, `weir` being the program: ports, controller, datapath
-/// id and OpenFlow version come in its environment.
+/// Returns the shell command by which the reference data's scripts start a switch; `weir` is the program. Ports,
+/// controller, datapath id and OpenFlow version are taken from environment variables.
 pub fn pattern_switch(weir: &str) -> String {
     let ports = r#"n=0; a=; for p in $OF_PORTS; do n=$((n+1)); a="$a --port $n=af_packet:$p"; done;"#;
     let version = r#"v=1.3; case "$OF_VER" in 1?) v=1.${OF_VER#1};; esac;"#;
-    // The tester times its packets on the same few processors: a switch that polls for long takes them from it.
+    // The tester times its packets on the same few processors, and a long spin would take them away from it.
     let arguments = r#"--spin 20us --dpid 0x$OF_DPID --versions $v --controller tcp:$OF_CTL --name conform-$$ $a"#;
     format!("{ports} {version} exec {weir} switch {arguments}")
 }

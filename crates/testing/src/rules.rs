@@ -1,6 +1,7 @@
-//! Rule sets of real and generated firewalls as flow entries, and the headers of packets to try on them.
+//! Rule sets of real and generated firewalls as flow entries, and headers of packets to match against them.
 //!
-//! Port ranges become masks, several entries each. Priorities fall from the first rule on; entries of one rule share one.
+//! A port range becomes several entries with masks. Priorities fall from the first rule on; entries of one rule have
+//! the same priority.
 use flate2::read::GzDecoder;
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr};
@@ -8,18 +9,18 @@ use std::path::Path;
 use weir_packet::field::eth_type;
 use weir_packet::{Field, FlowKey, FlowMask};
 
-/// One flow entry.
+/// A flow entry: priority and match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The higher one wins.
+    /// Priority; the higher one wins.
     pub priority: u16,
-    /// What the bits that count must be; zero elsewhere.
+    /// Required values of the bits in `mask`; zero elsewhere.
     pub value: FlowKey,
-    /// Which bits count.
+    /// Bits that count.
     pub mask: FlowMask,
 }
 
-/// The text of a file compressed with gzip.
+/// Returns the text of a file compressed with gzip.
 pub fn gunzip(path: &Path) -> String {
     let file = std::fs::File::open(path).expect("the file is there");
     let mut text = String::new();
@@ -27,8 +28,8 @@ pub fn gunzip(path: &Path) -> String {
     text
 }
 
-/// ClassBench's filters, in a line each: `@source/length destination/length low : high low : high protocol/mask flags/mask`. The
-/// flags are left out, as other classifiers' measurements do.
+/// Parses ClassBench filters, one per line: `@source/length destination/length low : high low : high protocol/mask
+/// flags/mask`. The flags are ignored, as in measurements of other classifiers.
 pub fn classbench(text: &str) -> Vec<Rule> {
     let mut rules = Vec::new();
     for (line, priority) in text.lines().filter(|line| line.starts_with('@')).zip((0..=u16::MAX).rev()) {
@@ -54,7 +55,7 @@ pub fn classbench(text: &str) -> Vec<Rule> {
     rules
 }
 
-/// Prefixes of addresses, one in each line: `10.0.0.0/8`, `2001:db8::/32`.
+/// Parses prefixes of addresses, one per line: `10.0.0.0/8`, `2001:db8::/32`.
 pub fn prefixes(text: &str) -> Vec<(IpAddr, u32)> {
     let prefix = |line: &str| {
         let (address, len) = line.split_once('/').expect("an address and the length of its prefix");
@@ -63,8 +64,9 @@ pub fn prefixes(text: &str) -> Vec<(IpAddr, u32)> {
     text.lines().map(prefix).collect()
 }
 
-/// Cisco's `access-list` lines, as far as they match addresses: number, what to do, protocol, addresses with wildcard bits (any of them,
-/// not only the low ones), a destination port. Each list is looked at through its own number, as metadata.
+/// Parses Cisco's `access-list` lines, as far as they match addresses: number, verdict, protocol, addresses with
+/// wildcard bits (any bits, not only the low ones), a destination port. The list's number becomes a match on the
+/// metadata.
 pub fn access_lists(text: &str) -> Vec<Rule> {
     let lines = text.lines().filter(|line| line.starts_with("access-list "));
     lines.zip((0..=u16::MAX).rev()).filter_map(|(line, priority)| access_list(line, priority)).collect()
@@ -106,7 +108,7 @@ fn access_list(line: &str, priority: u16) -> Option<Rule> {
 }
 
 impl Rule {
-    /// Whether a packet matches.
+    /// Returns true if a packet matches.
     pub fn matches(&self, key: &FlowKey) -> bool {
         key.matches(&self.value, &self.mask)
     }
@@ -128,13 +130,13 @@ fn hex(text: &str) -> u128 {
     u128::from_str_radix(text.trim_start_matches("0x"), 16).expect("a hexadecimal number")
 }
 
-/// Values and masks that make up a range of ports, `low : high`.
+/// Returns values and masks that together cover a range of ports, `low : high`.
 fn blocks(range: &str) -> Vec<(u128, u128)> {
     let (low, high) = range.split_once(':').expect("low and high port");
     let [mut low, high] = [low, high].map(|port| port.trim().parse::<u32>().expect("a port"));
     let mut blocks = Vec::new();
     while low <= high {
-        // The largest block that begins here and does not reach beyond.
+        // The largest block that begins at `low` and does not exceed `high`.
         let bits = (0..=16_u32).rev().find(|bits| low % (1 << bits) == 0 && low + (1 << bits) - 1 <= high);
         let size = 1 << bits.expect("one port is a block");
         blocks.push((low.into(), (0x1_0000 - u128::from(size)) & 0xffff));
@@ -143,12 +145,12 @@ fn blocks(range: &str) -> Vec<(u128, u128)> {
     blocks
 }
 
-/// Pseudo-random numbers, the same for the same seed (splitmix64).
+/// Pseudo-random numbers; equal seeds give equal numbers (splitmix64).
 #[derive(Debug, Clone)]
 pub struct Draw(pub u64);
 
 impl Draw {
-    /// Any number.
+    /// Returns any number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -156,7 +158,7 @@ impl Draw {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.number() % end as u64).expect("below a usize")
     }
@@ -166,18 +168,19 @@ impl Draw {
     }
 }
 
-/// What packets to make: each field of an IPv4 packet with ports that a rule leaves open is random.
+/// Kinds of generated packets. Each field of an IPv4 packet with ports that a rule leaves open is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Headers {
-    /// Each matches some rule (perhaps a higher one than it was made for).
+    /// Each packet matches a rule (perhaps a higher one than the one it was made for).
     Hits,
-    /// Source, destination, and protocol with ports are of three rules: the combinations that attacks on classifiers are made of.
+    /// Source, destination, and protocol with ports are taken from three rules: the combinations used in attacks on
+    /// classifiers.
     Crossed,
-    /// Addresses and ports are random, protocols UDP and TCP.
+    /// Addresses and ports are random, protocols are UDP and TCP.
     Random,
 }
 
-/// Headers of packets, the same for the same seed.
+/// Returns headers of `count` packets; equal seeds give equal headers.
 pub fn headers(rules: &[Rule], kind: Headers, count: usize, seed: u64) -> Vec<FlowKey> {
     let mut draw = Draw(seed);
     (0..count).map(|_| header(rules, kind, &mut draw)).collect()
@@ -208,7 +211,7 @@ fn header(rules: &[Rule], kind: Headers, draw: &mut Draw) -> FlowKey {
     key
 }
 
-/// Sets what the rule demands of these fields.
+/// Sets the bits of these fields that the rule requires.
 fn take(key: &mut FlowKey, rule: &Rule, fields: &[Field]) {
     for field in fields {
         let mask = rule.mask.get(*field);
